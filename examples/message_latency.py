@@ -1,4 +1,4 @@
-"""Tells how long messages wait for their server, and the server for its reply.
+"""Shows how long messages wait for their server, and the server for its reply.
 
 A send and its receive have the same rcvid and server; the reply names the client.
 

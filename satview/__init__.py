@@ -30,10 +30,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from satview.analysis.critical_path import CriticalPath, critical_path
-    from satview.analysis.doctor.marks import Mark
     from satview.analysis.doctor.report import Diagnosis, doctor
     from satview.analysis.snapshot import snapshot
     from satview.analysis.statistics import Statistics
+    from satview.analysis.trust import Mark
     from satview.analysis.verdicts.find import find_verdicts as check
     from satview.analysis.verdicts.thresholds import read_thresholds
     from satview.analysis.verdicts.verdict import Verdict
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from satview.linkage.latencies import latencies
     from satview.linkage.transactions import transactions
     from satview.opened import OpenedTrace, open_trace
-    from satview.store.records import Event
     from satview.store.tables import EventTable
     from satview.store.trace import Trace
     from satview.tables.sql import Limits
@@ -86,12 +85,12 @@ __all__ = [
 _HOMES = {
     "CriticalPath": "satview.analysis.critical_path",
     "Diagnosis": "satview.analysis.doctor.report",
-    "Event": "satview.store.records",
+    "Event": "satview.store.trace",
     "EventTable": "satview.store.tables",
     "Limits": "satview.tables.sql",
     "Links": "satview.linkage.accessor",
     "OpenedTrace": "satview.opened",
-    "Mark": "satview.analysis.doctor.marks",
+    "Mark": "satview.analysis.trust",
     "RuleSet": "satview.filters.rules.rule_set",
     "SatviewError": "satview.base.errors",
     "Statistics": "satview.analysis.statistics",
@@ -113,7 +112,7 @@ _HOMES = {
     "transactions": "satview.linkage.transactions",
     "why": "satview.analysis.why",
 }
-_NAMES_THERE = {"check": "find_verdicts"}  # where the name at home says what only the module tells
+_NAMES_THERE = {"check": "find_verdicts"}  # where the name at home says what only the module shows
 
 
 def __getattr__(name: str) -> Any:

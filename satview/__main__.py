@@ -232,7 +232,7 @@ def _show(options: argparse.Namespace) -> int:
         raise UsageError(
             "there is no display that answers; `satview FILE --screenshot OUT.png` and the commands in --help need none"
         )
-    from satview.gui import application  # Qt: only when windows are wanted
+    from satview.gui import application  # Qt: only when windows are requested
 
     return application.run(
         options.files,
@@ -279,7 +279,7 @@ def _screenshot(options: argparse.Namespace) -> int:
         and 200 <= int(height) <= 16000
     ):
         raise UsageError(f"--size {options.size} is no size between 200x200 and 16000x16000")
-    from satview.gui import screenshot  # Qt: only when a picture is wanted
+    from satview.gui import screenshot  # Qt: only when a picture is requested
 
     theme = options.theme if options.theme in ("light", "dark") else "light"
     return screenshot.take(
@@ -299,7 +299,7 @@ def _screenshot(options: argparse.Namespace) -> int:
 
 
 def _commands_help() -> str:
-    lines = ["commands (`satview COMMAND --help` tells more):"]
+    lines = ["commands (`satview COMMAND --help` shows more):"]
     for name, module_name in sorted(command_names().items()):
         module: ModuleType = importlib.import_module(f"satview.cli.{module_name}")
         if hasattr(module, "add_parser"):

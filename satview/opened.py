@@ -38,7 +38,7 @@ _SHOWN_PROCESSES: Final = 20
 
 
 class OpenedTrace(Trace):
-    """One trace, read-only, and what can be asked about it.
+    """One trace, read-only, and what can be queried about it.
 
     Every method is the function of the same name in `satview`, with the trace as its first argument; what is found is
     kept with the trace.
@@ -67,7 +67,11 @@ class OpenedTrace(Trace):
         return f"<table><caption>{html_text(self.path.name)}</caption>{lines}</table>"
 
     def select(self, expression: str) -> NDArray[np.uint32]:
-        """Return the rows of the events that an expression passes, ascending (`satview.select`)."""
+        """Return the rows of the events that an expression passes, ascending (`satview.select`).
+
+        Returns:
+            uint32 (n,).
+        """
         return select(self, expression)
 
     def links(self) -> Links:
@@ -142,7 +146,7 @@ class OpenedTrace(Trace):
         """Return all events of a name with their arguments as columns.
 
         Args:
-            name: `MSG_SENDV`, `KER_EXIT/MSG_SENDV`, `SND_MESSAGE`, ...; a bare kernel call stands for its entries.
+            name: `MSG_SENDV`, `KER_EXIT/MSG_SENDV`, `SND_MESSAGE`, ...; a bare kernel call represents its entries.
 
         Raises:
             UsageError: No event of the release has that name.
@@ -178,7 +182,7 @@ def open_trace(
     Args:
         path: The file; `-` is standard input.
         progress: Called with 0 to 1 while it is read.
-        cancelled: Asked now and then.
+        cancelled: Called now and then.
 
     Raises:
         TraceFormatError: No reader knows it, or nothing of it can be read. Says file, byte, what, what to do.

@@ -40,18 +40,18 @@ def needed_at_run_time():
     return found
 
 
-def test_licences_of_all_packages_are_told(monkeypatch):
+def test_licences_of_all_packages_are_reported(monkeypatch):
     from satview.gui import dialogs
 
-    told = []
-    monkeypatch.setattr(dialogs, "tell", lambda _parent, _title, text, **_kind: told.append(text))
+    reported = []
+    monkeypatch.setattr(dialogs, "report", lambda _parent, _title, text, **_kind: reported.append(text))
     dialogs.about(None)
     readme = (ROOT / "README.md").read_text(encoding="utf-8").partition("## Licences")[2]
     packages = needed_at_run_time()
     assert {"numpy", "shiboken6", "mdurl"} <= packages
     for name in packages:
         assert re.search(rf"\b{name}\b", readme, re.IGNORECASE), name
-        assert re.search(rf"\b{name}\b", told[0], re.IGNORECASE), name
+        assert re.search(rf"\b{name}\b", reported[0], re.IGNORECASE), name
 
 
 def pages():

@@ -13,10 +13,10 @@ from tests.helpers.extent import pairwise_cover
     ("sizes", "most"), [((2, 2, 2), 4), ((22, 4, 2, 2), 88), ((28, 4, 2), 112), ((3, 3, 3, 3), 12)]
 )
 def test_every_pair_is_met_by_few_points(sizes, most):
-    chosen = pairwise_cover(sizes)
-    assert len(set(chosen)) == len(chosen) <= most
+    selected = pairwise_cover(sizes)
+    assert len(set(selected)) == len(selected) <= most
     for (a, size_a), (b, size_b) in combinations(enumerate(sizes), 2):
-        assert {(point[a], point[b]) for point in chosen} == set(product(range(size_a), range(size_b)))
+        assert {(point[a], point[b]) for point in selected} == set(product(range(size_a), range(size_b)))
 
 
 def test_two_axes_are_complete():

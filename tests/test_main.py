@@ -32,7 +32,7 @@ def test_bad_use_is_code_two(arguments, capsys):
     assert capsys.readouterr().err
 
 
-def test_a_command_is_imported_only_when_asked_for():
+def test_a_command_is_imported_only_when_requested():
     import subprocess
     import sys
 

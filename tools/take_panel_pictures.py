@@ -221,7 +221,7 @@ class States:
         self.window.registry["view.arrows_selection"].run()
 
     def _begins_an_exchange(self, row: int) -> bool:
-        """Tell whether an event is a call that the dense sample answers by two messages within a few microseconds."""
+        """Return whether an event is a call that the dense sample answers by two messages within a few microseconds."""
         trace = self.work.opened.trace
         return row >= PICTURED_FROM and trace.spec(row).name == "MSG_SENDV" and trace.spec(row).class_name == "KER_CALL"
 

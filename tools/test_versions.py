@@ -54,11 +54,11 @@ def requirements(python: str) -> dict[str, SpecifierSet]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
     tools = [Requirement(line) for line in extras["dev"]]
-    asked = [Requirement(line) for line in (*project["dependencies"], *extras["tables"])]
-    asked += [tool for tool in tools if tool.name in TOOLS]
+    requested = [Requirement(line) for line in (*project["dependencies"], *extras["tables"])]
+    requested += [tool for tool in tools if tool.name in TOOLS]
     there = {"python_version": python, "python_full_version": f"{python}.0"}
     found: dict[str, SpecifierSet] = {}
-    for need in asked:
+    for need in requested:
         if need.marker is None or need.marker.evaluate(there):
             found[need.name] = found.get(need.name, SpecifierSet()) & need.specifier
     return found
@@ -89,8 +89,8 @@ def interpreter(python: str) -> str | None:
     for command in (shutil.which(f"python{python}"), sys.executable):
         if command is None:
             continue
-        asked = [command, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
-        done = subprocess.run(asked, capture_output=True, text=True, check=False)
+        requested = [command, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
+        done = subprocess.run(requested, capture_output=True, text=True, check=False)
         if done.stdout.strip() == python:
             return command
     return None
@@ -99,14 +99,14 @@ def interpreter(python: str) -> str | None:
 def environment(which: str, python: str, command: str, needs: list[str]) -> Path:
     """Return the interpreter of an environment that has exactly these requirements; make it if need be."""
     folder = STATE / f"{which}-{python}"
-    stamp, wanted = folder / "needs.txt", "\n".join(sorted(needs)) + "\n"
+    stamp, needed = folder / "needs.txt", "\n".join(sorted(needs)) + "\n"
     inside = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-    if not stamp.exists() or stamp.read_text(encoding="utf-8") != wanted:
+    if not stamp.exists() or stamp.read_text(encoding="utf-8") != needed:
         shutil.rmtree(folder, ignore_errors=True)
         subprocess.run([command, "-m", "venv", str(folder)], check=True)
         pip = [str(inside), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         subprocess.run([*pip, *needs], check=True)
-        stamp.write_text(wanted, encoding="utf-8")
+        stamp.write_text(needed, encoding="utf-8")
     return inside
 
 

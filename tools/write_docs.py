@@ -150,7 +150,7 @@ def tables_page() -> str:
 
 
 def main() -> int:
-    """Write the pages, or with --check tell whether they are current."""
+    """Write the pages, or with --check show whether they are current."""
     pages = {
         ROOT / "docs" / "keys.md": keys_page(),
         ROOT / "docs" / "traceevent.md": modes_page(),

@@ -86,7 +86,7 @@ def kernel_calls_page() -> str:
 def expressions_page() -> str:
     """Return the fields and functions of conditions."""
     fields = [(f"`{name}`", spec.kind.value, spec.help, spec.known.value) for name, spec in FIELDS.items()]
-    lines = ["# Expressions", "", "How conditions are put together: [filters](../filters.md).", "", "## Fields", ""]
+    lines = ["# Expressions", "", "How conditions are combined: [filters](../filters.md).", "", "## Fields", ""]
     lines += _table(("Field", "Holds", "Means", "Known"), fields)
     functions = [(f"`{name}`", spec.help) for name, spec in FUNCTIONS.items()]
     return "\n".join([*lines, "## Functions", "", *_table(("Function", "Means"), functions)])

@@ -17,7 +17,7 @@ from satview.capture.tutorial import run_tutorial
 
 
 def main() -> Program:
-    """Set the filters and start; the logger ends after the number of buffers it was told."""
+    """Set the filters and start; the logger ends after the number of buffers it was reported."""
     # Whatever was set before: start from a known state.
     yield TraceEvent(nto._NTO_TRACE_DELALLCLASSES)
     yield TraceEvent(nto._NTO_TRACE_CLRCLASSPID, nto._NTO_TRACE_KERCALL)

@@ -25,7 +25,7 @@ def main() -> Program:
     yield TraceEvent(nto._NTO_TRACE_CLRCLASSPID, nto._NTO_TRACE_THREAD)
     yield TraceEvent(nto._NTO_TRACE_CLRCLASSTID, nto._NTO_TRACE_THREAD)
 
-    # ADDCLASS sets every bit of the thread mask, the one for "wide" too; the fast mode asked for after it clears that.
+    # ADDCLASS sets every bit of the thread mask, the one for "wide" too; the fast mode requested after it clears that.
     yield TraceEvent(nto._NTO_TRACE_ADDCLASS, nto._NTO_TRACE_THREAD)
     yield TraceEvent(nto._NTO_TRACE_SETALLCLASSESFAST)
     yield TraceEvent(nto._NTO_TRACE_START)

@@ -1,1 +1,1 @@
-"""Questions asked of a trace: CPU use, message passing, latency, causes. Plain functions over the tables."""
+"""Questions requested of a trace: CPU use, message passing, latency, causes. Plain functions over the tables."""

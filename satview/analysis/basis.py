@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events.states import INTERRUPT
-from satview.filters.derived_columns import UNKNOWN as NOT_TOLD
+from satview.filters.derived_columns import UNKNOWN as NOT_LOGGED
 from satview.filters.derived_columns import TraceDerivedColumns
 from satview.store.arguments import argument_under
 from satview.store.idle import idle_threads
@@ -42,16 +42,16 @@ class Runs:
 
 
 class Basis:
-    """Of one trace: lost ranges, runs, interrupts; each made when first asked for.
+    """Of one trace: lost ranges, runs, interrupts; each made when first requested.
 
     Attributes:
         trace: The trace.
-        facts: Where durations, lengths and priorities come from.
+        derived: Where durations, lengths and priorities come from.
     """
 
-    def __init__(self, trace: Trace, facts: TraceDerivedColumns | None = None) -> None:
+    def __init__(self, trace: Trace, derived: TraceDerivedColumns | None = None) -> None:
         self.trace = trace
-        self.facts = facts or TraceDerivedColumns(trace)
+        self.derived = derived or TraceDerivedColumns(trace)
 
     @cached_property
     def is_idle(self) -> NDArray[np.bool_]:
@@ -77,33 +77,33 @@ class Basis:
 
     @cached_property
     def runs_by_priority(self) -> tuple[Runs, NDArray[np.int64]]:
-        """The runs, cut where a RUNNING event tells another priority, and the priorities.
+        """The runs, cut where a RUNNING event shows another priority, and the priorities.
 
         Returns:
-            The runs, and int64 of the same length, -1 where the trace does not tell: events logged fast have none.
+            The runs, and int64 of the same length, -1 where the trace does not show: events logged fast have none.
         """
         rows, _ = run_slices(self.trace)
-        return self._runs_by(rows, self.facts.priority(rows))
+        return self._runs_by(rows, self.derived.priority(rows))
 
     @cached_property
     def runs_by_partition(self) -> tuple[Runs, NDArray[np.int64], NDArray[np.bool_]]:
-        """The runs, cut where a RUNNING event tells another partition, the partitions, and whether they are critical.
+        """The runs, cut where a RUNNING event shows another partition, the partitions, and whether they are critical.
 
         Returns:
-            The runs, int64 of the same length, -1 where the trace does not tell (events logged fast, or no partitions),
+            The runs, int64 of the same length, -1 where the trace does not show (events logged fast, or no partitions),
             and bool of the same length: the thread may draw on the critical budget.
         """
         rows, _ = run_slices(self.trace)
         partition = argument_under(self.trace, rows, "partition", "partition_id")  # 6.x, later
         is_critical = np.maximum(argument_under(self.trace, rows, "sched_flags"), 0) & _CRITICAL
-        runs, told = self._runs_by(rows, np.where(partition >= 0, partition << 1 | is_critical, NOT_TOLD))
-        return runs, told >> 1, (told >= 0) & (told & 1 > 0)
+        runs, logged = self._runs_by(rows, np.where(partition >= 0, partition << 1 | is_critical, NOT_LOGGED))
+        return runs, logged >> 1, (logged >= 0) & (logged & 1 > 0)
 
-    def _runs_by(self, rows: NDArray[np.uint32], told: NDArray[np.int64]) -> tuple[Runs, NDArray[np.int64]]:
-        """Return the runs cut where RUNNING events tell another value, and the value of each."""
+    def _runs_by(self, rows: NDArray[np.uint32], logged: NDArray[np.int64]) -> tuple[Runs, NDArray[np.int64]]:
+        """Return the runs cut where RUNNING events show another value, and the value of each."""
         cpu, time = self.trace.events.cpu[rows], self.trace.events.time_cycles[rows]
         parts = [
-            _with_value(self.runs, number, time[cpu == number], told[cpu == number])
+            _with_value(self.runs, number, time[cpu == number], logged[cpu == number])
             for number in range(self.trace.cpu_count)
         ]
         runs = Runs(*(np.concatenate([getattr(part, name) for part, _ in parts]) for name in Runs.__slots__))
@@ -111,7 +111,7 @@ class Basis:
 
     @cached_property
     def interrupts(self) -> tuple[TimeRanges, ...]:
-        """When each CPU handled interrupts, as far as the trace tells."""
+        """When each CPU handled interrupts, as far as the trace shows."""
         found = []
         for cpu in range(self.trace.cpu_count):
             spans = interrupt_spans(self.trace, cpu)
@@ -120,7 +120,7 @@ class Basis:
 
 
 def _runs_of(cpu: int, spans: LaneSpans) -> Runs:
-    """Return the intervals of a CPU lane, those of one thread that touch put together."""
+    """Return the intervals of a CPU lane, those of one thread that touch combined."""
     end = np.append(spans.start_cycles[1:], spans.end_cycles)
     thread = spans.thread.astype(np.int64) if spans.thread is not None else np.zeros(len(spans), np.int64)
     begins = np.append(True, (thread[1:] != thread[:-1]) | (spans.value[1:] != spans.value[:-1]))
@@ -129,19 +129,19 @@ def _runs_of(cpu: int, spans: LaneSpans) -> Runs:
     return Runs(number, spans.start_cycles[begins], end[last], thread[begins], spans.value[begins])
 
 
-def _with_value(runs: Runs, cpu: int, time: Cycles, told: NDArray[np.int64]) -> tuple[Runs, NDArray[np.int64]]:
-    """Return the runs of a CPU cut where its RUNNING events tell another value, and the value of each."""
+def _with_value(runs: Runs, cpu: int, time: Cycles, logged: NDArray[np.int64]) -> tuple[Runs, NDArray[np.int64]]:
+    """Return the runs of a CPU cut where its RUNNING events show another value, and the value of each."""
     keep = np.append(time[1:] != time[:-1], True)[: len(time)]  # of events at one time the last counts
-    time, told = time[keep], told[keep]
+    time, logged = time[keep], logged[keep]
     if not len(time):
-        told = np.array([NOT_TOLD])
+        logged = np.array([NOT_LOGGED])
     first, last = np.searchsorted(runs.cpu, (cpu, cpu + 1))
     far = np.iinfo(np.int64)
-    # Before the first event too: the opening dump tells who ran from the start of the trace on.
+    # Before the first event too: the opening dump shows who ran from the start of the trace on.
     edges = np.concatenate(([far.min], time[1:], [far.max]))
     rows, number, start, end = cut_at(runs.start[first:last], runs.end[first:last], edges)
     rows = rows + first
-    values = np.where(runs.thread[rows] > 0, told[number], NOT_TOLD)
+    values = np.where(runs.thread[rows] > 0, logged[number], NOT_LOGGED)
     return Runs(runs.cpu[rows], start, end, runs.thread[rows], runs.value[rows]), values
 
 

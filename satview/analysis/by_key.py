@@ -22,11 +22,11 @@ def sum_by(keys: Keys, values: Cycles, count: int) -> Cycles:
 
 def largest_by(keys: Keys, values: Cycles, count: int) -> tuple[Cycles, Cycles]:
     """Return the largest value of each key and where it first is, int64 (count,); 0 and -1 for keys without one."""
-    largest, place = np.zeros(count, np.int64), np.full(count, -1, np.int64)
+    largest, position = np.zeros(count, np.int64), np.full(count, -1, np.int64)
     np.maximum.at(largest, keys, values)
     found = np.flatnonzero(values == largest[keys])[::-1]  # backwards, so that the first of equals is written last
-    place[keys[found]] = found
-    return largest, place
+    position[keys[found]] = found
+    return largest, position
 
 
 def percentile_by(keys: Keys, values: Cycles, count: int, share: float) -> Cycles:

@@ -48,11 +48,11 @@ class Durations:
         """Return the times of each key below `count`; times below 0 are not known and left out."""
         known = cycles >= 0
         keys, cycles, rows = keys[known], cycles[known], rows[known]
-        most, place = largest_by(keys, cycles, count)
+        most, position = largest_by(keys, cycles, count)
         least = np.full(count, np.iinfo(np.int64).max)
         np.minimum.at(least, keys, cycles)
         number = np.bincount(keys, minlength=count)
-        longest = np.where(place >= 0, rows[place], -1) if len(rows) else np.full(count, -1)
+        longest = np.where(position >= 0, rows[position], -1) if len(rows) else np.full(count, -1)
         return cls(
             number,
             sum_by(keys, cycles, count),
@@ -173,7 +173,7 @@ class Interrupts:
 
 def kernel_calls(scope: Scope) -> KernelCalls:
     """Return the kernel calls of a range, one by one."""
-    enters = np.asarray(scope.chosen(IS_CALL), np.int64)
+    enters = np.asarray(scope.selected(IS_CALL), np.int64)
     code = scope.trace.events.code
     cycles, exits = scope.lengths(enters)
     known = np.flatnonzero(exits >= 0)
@@ -181,7 +181,7 @@ def kernel_calls(scope: Scope) -> KernelCalls:
     was_interrupted, has_failed = np.zeros(len(enters), np.bool_), np.zeros(len(enters), np.bool_)
     was_interrupted[known] = code[exits[known]] >> 7 & 3 == _INTERRUPTED
     error = np.zeros(len(enters), np.int64)
-    errors, failed = RowColumns(scope.trace, scope.basis.facts, exits[known]).errors()
+    errors, failed = RowColumns(scope.trace, scope.basis.derived, exits[known]).errors()
     has_failed[known] = failed
     error[known] = np.where(failed, errors, 0)
     number = (code[enters] & (CALL_NUMBERS - 1)).astype(np.int64)
@@ -238,7 +238,7 @@ def _errors(
 
 def interrupts(scope: Scope) -> Interrupts:
     """Return the interrupts of a range, one by one."""
-    enters = np.asarray(scope.chosen(IS_INTERRUPT), np.int64)
+    enters = np.asarray(scope.selected(IS_INTERRUPT), np.int64)
     vector = scope.trace.payloads.column(enters, 0).astype(np.int64)
     cycles, exits = scope.lengths(enters, LinkKind.INTERRUPT)
     latency, handlers = scope.lengths(enters, LinkKind.DISPATCH)

@@ -91,7 +91,7 @@ def client_server(scope: Scope) -> ClientServer:
 
 @dataclass(frozen=True, slots=True)
 class _Served:
-    """Who serves whom when within a range, by client, then in time order; `run` tells how long threads ran meanwhile.
+    """Who serves whom when within a range, by client, then in time order; `run` shows how long threads ran meanwhile.
 
     Attributes:
         client, server: int64, (n,), rows of the thread table.
@@ -128,14 +128,14 @@ def _imposed(scope: Scope, served: _Served) -> ImposedTable:
         cycles = served.run.between(server, first, last)
         ran = np.flatnonzero(cycles)
         parts.append((client[ran], server[ran], cycles[ran]))
-        place, spans = overlaps(server, first, last, served.client, served.first, served.last)
+        position, spans = overlaps(server, first, last, served.client, served.first, served.last)
         after = served.server[spans]
         # No kernel lets threads serve each other, but damaged data may say so: each counts once.
-        goes_on = np.flatnonzero((after != client[place]) & ~_has(after, [*chain, (server, place)]))
-        place, spans = place[goes_on], spans[goes_on]
-        chain.append((server, place))
-        client, server = client[place], after[goes_on]
-        first, last = np.maximum(first[place], served.first[spans]), np.minimum(last[place], served.last[spans])
+        goes_on = np.flatnonzero((after != client[position]) & ~_has(after, [*chain, (server, position)]))
+        position, spans = position[goes_on], spans[goes_on]
+        chain.append((server, position))
+        client, server = client[position], after[goes_on]
+        first, last = np.maximum(first[position], served.first[spans]), np.minimum(last[position], served.last[spans])
     threads = len(scope.trace.threads)
     client, server, cycles = (np.concatenate([np.empty(0, np.int64), *(part[i] for part in parts)]) for i in range(3))
     pair, which = np.unique(client * threads + server, return_inverse=True)
@@ -143,10 +143,10 @@ def _imposed(scope: Scope, served: _Served) -> ImposedTable:
 
 
 def _has(server: _Ints, chain: list[tuple[_Ints, NDArray[np.intp]]]) -> NDArray[np.bool_]:
-    """Tell of the last servers of chains whether they stand in these before, too."""
+    """Return for the last servers of chains whether they are in these before, too."""
     found, at = np.zeros(len(server), np.bool_), np.arange(len(server))
-    for servers, place in reversed(chain):
-        at = place[at]
+    for servers, position in reversed(chain):
+        at = position[at]
         found |= servers[at] == server
     return found
 
@@ -168,12 +168,12 @@ def _bill(scope: Scope, served: _Served, itself: Cycles) -> tuple[Cycles, Cycles
         ran = np.flatnonzero(cycles > 0)
         runner, payer, first, last, cycles = runner[ran], payer[ran], first[ran], last[ran], cycles[ran]
         caused += sum_by(payer, cycles, threads)
-        place, spans = overlaps(payer, first, last, newest.server, newest.first, newest.last)
-        place, spans = (part[newest.client[spans] != runner[place]] for part in (place, spans))
-        first, last = np.maximum(first[place], newest.first[spans]), np.minimum(last[place], newest.last[spans])
-        cycles = served.run.between(runner[place], first, last)
-        caused -= sum_by(payer[place], cycles, threads)
-        runner, payer = runner[place], newest.client[spans]
+        position, spans = overlaps(payer, first, last, newest.server, newest.first, newest.last)
+        position, spans = (part[newest.client[spans] != runner[position]] for part in (position, spans))
+        first, last = np.maximum(first[position], newest.first[spans]), np.minimum(last[position], newest.last[spans])
+        cycles = served.run.between(runner[position], first, last)
+        caused -= sum_by(payer[position], cycles, threads)
+        runner, payer = runner[position], newest.client[spans]
     return own, caused
 
 

@@ -33,7 +33,7 @@ class CpuMessages:
 
 def cpu_messages(scope: Scope) -> CpuMessages:
     """Return where the messages that were sent within the range, and count, were received, whenever that was."""
-    sends, cpu, cpus = scope.chosen(IS_SEND), scope.trace.events.cpu, scope.trace.cpu_count
+    sends, cpu, cpus = scope.selected(IS_SEND), scope.trace.events.cpu, scope.trace.cpu_count
     sends = sends[cpu[sends] < cpus]  # damaged events name CPUs that the target does not have
     received = messages(scope.trace).ends_of(sends)
     known = received != NO_EVENT

@@ -24,7 +24,7 @@ class CpuTable:
         busy_cycles: int64, threads ran, idle threads and interrupts left out; kernel calls where nothing else is known.
         idle_cycles: int64, its idle thread ran.
         interrupt_cycles: int64, it handled interrupts, whatever they interrupted.
-        unknown_cycles: int64, the trace does not tell: events were lost, nothing was logged yet, or the kernel was on
+        unknown_cycles: int64, the trace does not show: events were lost, nothing was logged yet, or the kernel was on
             its way from one thread to the next.
         runs: int64, runs of threads that begin in the range, those of idle threads included.
         switches: int64, runs that begin in the range with another thread than the run before.
@@ -140,19 +140,27 @@ class CutRuns:
 
     @property
     def is_busy(self) -> NDArray[np.bool_]:
-        """Runs of threads, and kernel calls of which the thread is not known."""
+        """Runs of threads, and kernel calls of which the thread is not known.
+
+        Returns:
+            bool (runs,).
+        """
         return np.asarray((self.runs.value >= FIRST_PROCESS) | (self.runs.value == KERNEL_CALL))
 
     @property
     def is_known(self) -> NDArray[np.bool_]:
-        """Runs within the range of which the trace tells what they are."""
+        """Runs within the range of which the trace shows what they are.
+
+        Returns:
+            bool (runs,).
+        """
         return np.asarray((self.is_busy | (self.runs.value == IDLE)) & (self.end > self.start))
 
 
 def _goes_on(scope: Scope) -> NDArray[np.bool_]:
-    """Tell which runs may be the rest of the one before, of the same thread: events are missing in between.
+    """Return which runs may be the rest of the one before, of the same thread: events are missing in between.
 
-    RUNNING also tells a new priority, so that it is no sign of a new run.
+    RUNNING also shows a new priority, so that it is no sign of a new run.
     """
     runs, lost = scope.basis.runs, losses(scope.trace)
     out = np.zeros(len(runs.cpu), np.bool_)
@@ -189,7 +197,11 @@ def _cpu_table(scope: Scope, times: CutRuns) -> CpuTable:
 
 
 def switches(runs: Runs) -> NDArray[np.bool_]:
-    """Tell which runs of threads begin with another thread than the run before on that CPU."""
+    """Return which runs of threads begin with another thread than the run before on that CPU.
+
+    Returns:
+        bool (runs,).
+    """
     out = np.zeros(len(runs.cpu), np.bool_)
     at = np.flatnonzero(runs.thread > 0)
     out[at[1:]] = (runs.thread[at[1:]] != runs.thread[at[:-1]]) & (runs.cpu[at[1:]] == runs.cpu[at[:-1]])
@@ -198,16 +210,16 @@ def switches(runs: Runs) -> NDArray[np.bool_]:
 
 def _longest(keys: NDArray[np.integer], start: Cycles, end: Cycles, count: int) -> tuple[Cycles, Cycles]:
     """Return the longest interval of each key, and when it begins; 0 and -1 without one."""
-    longest, place = largest_by(keys, end - start, count)
-    return longest, np.append(start, -1)[place]
+    longest, position = largest_by(keys, end - start, count)
+    return longest, np.append(start, -1)[position]
 
 
 def _busiest(
     runs: Runs, net: Cycles, works: NDArray[np.intp], cpus: int, threads: int
 ) -> tuple[NDArray[np.int64], Cycles]:
     """Return for each CPU the thread that had most of it, and how much that was."""
-    key, place = np.unique(runs.cpu[works].astype(np.int64) * threads + runs.thread[works], return_inverse=True)
-    most, which = largest_by(key // threads, sum_by(place, net[works], len(key)), cpus)
+    key, position = np.unique(runs.cpu[works].astype(np.int64) * threads + runs.thread[works], return_inverse=True)
+    most, which = largest_by(key // threads, sum_by(position, net[works], len(key)), cpus)
     return np.where(which >= 0, key[which] % threads, 0) if len(key) else np.zeros(cpus, np.int64), most
 
 
@@ -228,7 +240,7 @@ def _run_times(scope: Scope, times: CutRuns) -> RunTimes:
 
 
 def _first_in_range(times: CutRuns) -> NDArray[np.bool_]:
-    """Tell which runs are not the rest of one that is in the range too."""
+    """Return which runs are not the rest of one that is in the range too."""
     at = np.flatnonzero(times.runs.thread > 0)
     out = ~times.goes_on
     out[at[1:]] |= (times.end <= times.start)[at[:-1]]
@@ -241,14 +253,14 @@ def migrations(scope: Scope) -> Migrations:
 
 
 def _begins(scope: Scope, goes_on: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Tell which runs of threads begin in the range."""
+    """Return which runs of threads begin in the range."""
     runs, window = scope.basis.runs, scope.window
     return (runs.start >= window.start) & (runs.start < window.end) & (runs.thread > 0) & ~goes_on
 
 
 def _migrations(scope: Scope, begins: NDArray[np.bool_]) -> Migrations:
     runs = scope.basis.runs
-    # Runs before the range tell where a thread came from; those behind it do not matter.
+    # Runs before the range show where a thread came from; those behind it do not matter.
     rows = np.flatnonzero((runs.thread > 0) & (runs.start < scope.window.end) & ~scope.basis.is_idle[runs.thread])
     rows = rows[np.lexsort((runs.start[rows], runs.thread[rows]))]
     before, after = rows[:-1], rows[1:]

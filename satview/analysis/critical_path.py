@@ -45,11 +45,11 @@ class PieceKind(IntEnum):
     READY = 1
     """It could run, and others have the CPUs."""
     WAITING = 2
-    """It waits, for time, an interrupt, or for what the trace does not tell."""
+    """It waits, for time, an interrupt, or for what the trace does not show."""
     WAKING = 3
     """What it waited for has happened, and the kernel has not made it ready yet."""
     UNKNOWN = 4
-    """The trace does not tell its state: events are missing, or the thread does not exist."""
+    """The trace does not show its state: events are missing, or the thread does not exist."""
 
 
 PIECE_WORDS: Final = {

@@ -20,7 +20,7 @@ from satview.linkage.latencies import Latencies, latencies
 from satview.linkage.table import Certainty
 from satview.store.trace import Trace
 
-Places = NDArray[np.int64]
+Positions = NDArray[np.int64]
 LEGS: Final = {  # name of a leg to its column, title and what it is
     "handler-entry": ("handler_entry_cycles", "To handler", "From the interrupt to the entry of its handler."),
     "handler": ("handler_cycles", "Handler", "From entry to exit of the handler."),
@@ -36,7 +36,7 @@ _UNKNOWN, _INTERRUPT, _TIMER, _CALL = range(4)  # what sorts of sources there ar
 
 @dataclass(frozen=True, slots=True)
 class LatencyFilter:
-    """Which latencies are wanted.
+    """Which latencies are requested.
 
     Attributes:
         interrupt: Number of the interrupt, as its entry or delivery gives it; None = any source.
@@ -58,12 +58,12 @@ class Sources:
         value: Number of the interrupt, or row of the thread that makes the call; 0 for others.
     """
 
-    kind: Places
-    value: Places
+    kind: Positions
+    value: Positions
 
-    def name(self, trace: Trace, place: int) -> str:
+    def name(self, trace: Trace, position: int) -> str:
         """Return the source of one latency for people."""
-        kind, value = int(self.kind[place]), int(self.value[place])
+        kind, value = int(self.kind[position]), int(self.value[position])
         if kind == _INTERRUPT:
             return f"interrupt 0x{value:x}"
         if kind == _CALL:
@@ -90,25 +90,25 @@ def _sources(trace: Trace) -> Sources:
     return Sources(kind, value)
 
 
-def latency_list(trace: Trace, wanted: LatencyFilter | None = None, sort: str = "total", top: int = 0) -> Places:
-    """Return the latencies that pass a filter, the longest first: places in the columns of `latencies`, int64.
+def latency_list(trace: Trace, requested: LatencyFilter | None = None, sort: str = "total", top: int = 0) -> Positions:
+    """Return the latencies that pass a filter, the longest first: positions in the columns of `latencies`, int64.
 
     Args:
         trace: The events.
-        wanted: Which; None = all.
+        requested: Which; None = all.
         sort: One of `SORTS`; `time` goes forward. What has no such leg comes last.
         top: How many at most; 0 = all.
     """
-    made, wanted = latencies(trace), wanted or LatencyFilter()
+    made, requested = latencies(trace), requested or LatencyFilter()
     passes = np.ones(len(made), np.bool_)
-    if wanted.interrupt is not None:
-        passes &= made.number == wanted.interrupt
-    if wanted.thread.strip():
-        named = threads_named(trace, wanted.thread)
+    if requested.interrupt is not None:
+        passes &= made.number == requested.interrupt
+    if requested.thread.strip():
+        named = threads_named(trace, requested.thread)
         named[0] = False  # means "not known"
         passes &= np.append(named, False)[made.thread]
-    if wanted.window is not None:
-        part, first = trace.rows_between(wanted.window), made.first_row
+    if requested.window is not None:
+        part, first = trace.rows_between(requested.window), made.first_row
         passes &= (first >= part.start) & (first < part.stop)
     found = np.flatnonzero(passes)
     if sort != "time":
@@ -116,18 +116,18 @@ def latency_list(trace: Trace, wanted: LatencyFilter | None = None, sort: str = 
     return found[: top or None]
 
 
-def latency_sheet(trace: Trace, places: Places) -> Sheet:
+def latency_sheet(trace: Trace, positions: Positions) -> Sheet:
     """Return latencies as a table, one row each, in the order given.
 
     Args:
         trace: The events.
-        places: Which, places in the columns of `latencies`.
+        positions: Which, positions in the columns of `latencies`.
     """
     made, source = latencies(trace), sources(trace)
-    columns = Columns(places, 1.0, trace.clock.durations_ns)
+    columns = Columns(positions, 1.0, trace.clock.durations_ns)
     columns.text("source", "Source", lambda i: source.name(trace, i), "Interrupt, timer, or thread that sends it.")
     columns.text("thread", "Thread", lambda i: thread_name(trace, made, i), "Who receives it, or is made ready by it.")
-    start = trace.clock.ns_array(trace.events.time_cycles[made.first_row[places]])
+    start = trace.clock.ns_array(trace.events.time_cycles[made.first_row[positions]])
     columns.made.append(Column("start_ns", "Start", Kind.TIME, start, "When it began."))
     for key, (name, title, text) in LEGS.items():
         cycles = getattr(made, name)
@@ -140,25 +140,25 @@ def latency_sheet(trace: Trace, places: Places) -> Sheet:
         "latency",
         "Latencies",
         Subject.EVENT,
-        made.first_row[places],
+        made.first_row[positions],
         tuple(columns.made),
         "",
         "No pulse and no interrupt fits.",
     )
 
 
-def latency_statistics_sheet(trace: Trace, places: Places) -> Sheet:
+def latency_statistics_sheet(trace: Trace, positions: Positions) -> Sheet:
     """Return how legs are distributed: one row per source, thread and leg that occurs there.
 
     Latencies of which a link is only a guess are left out, and counted in the note.
 
     Args:
         trace: The events.
-        places: Which latencies count, places in the columns of `latencies`.
+        positions: Which latencies count, positions in the columns of `latencies`.
     """
     made, source = latencies(trace), sources(trace)
-    is_guess = made.certainty[places] == Certainty.GUESS
-    sure = places[~is_guess]
+    is_guess = made.certainty[positions] == Certainty.GUESS
+    sure = positions[~is_guess]
     keys = np.stack((source.kind[sure], source.value[sure], made.thread[sure]))
     groups, group = np.unique(keys, axis=1, return_inverse=True)
     group, names = group.reshape(-1).astype(np.int64), tuple(LEGS)
@@ -213,7 +213,7 @@ def latency_statistics_sheet(trace: Trace, places: Places) -> Sheet:
     )
 
 
-def thread_name(trace: Trace, made: Latencies, place: int) -> str:
+def thread_name(trace: Trace, made: Latencies, position: int) -> str:
     """Return the thread that answers one latency."""
-    thread = int(made.thread[place])
+    thread = int(made.thread[position])
     return trace.thread_name(thread) if thread > 0 else "unknown"

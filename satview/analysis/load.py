@@ -44,7 +44,7 @@ class Load:
             priorities: highest first.
         busy_cycles: int64, (bands, bins). Over all bands and bins it is what `CpuTable.busy_cycles` adds up to.
         interrupt_cycles: int64, (bins,), CPUs handled interrupts, whatever they interrupted.
-        unknown_cycles: int64, (bins,), over all CPUs: the trace does not tell, as in `CpuTable.unknown_cycles`.
+        unknown_cycles: int64, (bins,), over all CPUs: the trace does not show, as in `CpuTable.unknown_cycles`.
         cpus: Number of CPUs: a bin holds that many times its length.
     """
 
@@ -107,8 +107,8 @@ def load_over_time(scope: Scope, by: LoadBy, bins: int) -> Load:
         LoadBy.PROCESS: np.lexsort((-total, subjects == OTHERS)),
         LoadBy.PRIORITY: np.argsort(-subjects),
     }[by]
-    place = np.argsort(order)[band]
-    busy = sum_by(place * count + pieces.bin[works], pieces.net[works], len(subjects) * count).reshape(-1, count)
+    position = np.argsort(order)[band]
+    busy = sum_by(position * count + pieces.bin[works], pieces.net[works], len(subjects) * count).reshape(-1, count)
     interrupted = _interrupted(basis, edges)
     known = sum_by(pieces.bin[is_known], pieces.net[is_known], count)
     cpus = scope.trace.cpu_count
@@ -161,7 +161,7 @@ def _pieces_of(scope: Scope, runs: Runs, priority: NDArray[np.int64] | None, edg
 
 
 def _interrupted(basis: Basis, edges: Cycles) -> Cycles:
-    """Return how long CPUs handled interrupts in each bin while the trace tells what had the CPU, or nobody known."""
+    """Return how long CPUs handled interrupts in each bin while the trace shows what had the CPU, or nobody known."""
     total = np.zeros(len(edges) - 1, np.int64)
     for handled in basis.interrupts:
         total += handled.within(edges[:-1], edges[1:])
@@ -174,6 +174,6 @@ def _largest_processes(process: NDArray[np.int64], net: Cycles, count: int) -> N
     ranked = np.argsort(-total, kind="stable")
     small = np.ones(count, np.bool_)
     small[ranked[:LARGEST]] = False
-    if np.count_nonzero(total[small]) == 1:  # "others" would take its place for one
+    if np.count_nonzero(total[small]) == 1:  # "others" would take its position for one
         small[ranked[LARGEST]] = False
     return np.where(small[process], OTHERS, process)

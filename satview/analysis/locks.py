@@ -1,4 +1,4 @@
-"""Contention of locks: how often each was asked for, how often and how long threads waited, how long it was held.
+"""Contention of locks: how often each was requested, how often and how long threads waited, how long it was held.
 
 Works on traces whose records name the object of a call, as those of a threads library do. Kernel event traces show only
 the contended part of a lock, the kernel calls; they have no table here.
@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from satview.base.errors import UsageError
 from satview.events import wire
-from satview.events.unixware import Turn, plain, record_code
+from satview.events.unixware import Outcome, plain, record_code
 from satview.formats.unixware.payloads import RecordPayloads
 from satview.store.trace import Trace
 
 Ints = NDArray[np.int64]
 _NONE: Final = 2**32 - 1
-_ASKING: Final = (
+_REQUESTING: Final = (
     "mutex_lock",
     "rmutex_lock",
     "rw_rdlock",
@@ -55,8 +55,8 @@ class LockTable:
         wait_ns, longest_wait_ns: int64, time spent waiting, in all and at most; open calls last to the trace's end.
         holds: int64, times it was held; conditions, semaphores and barriers are never held.
         hold_ns, longest_hold_ns: int64, time it was held, in all and at most.
-        threads: int64, threads that asked for it.
-        names: What it is, where the trace tells.
+        threads: int64, threads that requested it.
+        names: What it is, where the trace shows.
     """
 
     process: Ints
@@ -103,20 +103,30 @@ def lock_table(trace: Trace) -> tuple[LockTable, Waits]:
     """
     if not isinstance(trace.payloads, RecordPayloads):
         raise UsageError(f"{trace.path.name} is no trace of a threads library; `locks` needs one (thread_trace)")
-    work = _Work(trace, trace.payloads)
-    return work.table()
+    return _tables(_records(trace, trace.payloads))
 
 
-class _Work:
-    """Columns of the records of one trace, and sums over them."""
+@dataclass(frozen=True, slots=True)
+class _Records:
+    """The records of one trace as columns, shape (n,).
 
-    def __init__(self, trace: Trace, payloads: RecordPayloads) -> None:
-        self.trace, self.payloads = trace, payloads
-        self.code = plain(trace.events.code)
-        self.partner = payloads.partner.astype(np.int64)
-        self.time = trace.events.time_cycles
-        self.thread = trace.events.thread.astype(np.int64)
-        self.process = trace.threads.process[self.thread].astype(np.int64)
+    Attributes:
+        trace: The trace.
+        payloads: Its arguments.
+        code: uint16, without the turn.
+        partner: int64, the other record of the call, `_NONE` for none.
+        time: int64, nanoseconds.
+        thread: int64, row in the thread table.
+        process: int64, row in the process table.
+    """
+
+    trace: Trace
+    payloads: RecordPayloads
+    code: NDArray[np.uint16]
+    partner: Ints
+    time: Ints
+    thread: Ints
+    process: Ints
 
     def rows(self, interfaces: tuple[str, ...], which: int) -> Ints:
         """Return the records of some interfaces, in time order."""
@@ -127,7 +137,7 @@ class _Work:
         return self.payloads.arguments[number - 1][rows].astype(np.int64)
 
     def results(self, firsts: Ints) -> Ints:
-        """Return the results of calls by their first records; 0 where the end is missing or tells none."""
+        """Return the results of calls by their first records; 0 where the end is missing or shows none."""
         ended = self.partner[firsts] != _NONE
         out = np.zeros(len(firsts), np.int64)
         out[ended] = self.argument(1, self.partner[firsts[ended]])
@@ -142,9 +152,9 @@ class _Work:
         return np.asarray(end - self.time[firsts], np.int64)
 
     def waited(self, firsts: Ints) -> NDArray[np.bool_]:
-        """Tell which calls waited: by their state, and spinning ones by what their second record says."""
+        """Return which calls waited: by their state, and spinning ones by what their second record says."""
         event = self.trace.events.code[firsts]
-        out = (event & wire.EVENT_MASK) >> 7 == Turn.BLOCKS
+        out = (event & wire.EVENT_MASK) >> 7 == Outcome.BLOCKS
         spin = (self.code[firsts] == record_code("_spin_lock", 1)) & (self.partner[firsts] != _NONE)
         out[spin] = self.argument(1, self.partner[firsts[spin]]) != 0
         barrier = (self.code[firsts] == record_code("_barrier_spin", 1)) & (self.partner[firsts] != _NONE)
@@ -155,104 +165,123 @@ class _Work:
         """Return the kind of object that records are about: category less two."""
         return (self.code[rows] >> wire.CLASS_SHIFT).astype(np.int64) - wire.class_of(record_code("mutex_lock", 1))
 
-    def table(self) -> tuple[LockTable, Waits]:
-        """Return both results."""
-        asks, tries = self.rows(_ASKING, 1), self.rows(_TRYING, 0)
-        calls = np.concatenate((asks, tries))
-        keys = np.stack((self.process[calls], self.kinds(calls), self.argument(1, calls)), axis=1)
-        objects, lock = np.unique(keys, axis=0, return_inverse=True)
-        lock, n = lock.reshape(-1), len(objects)
-        asked, tried = lock[: len(asks)], lock[len(asks) :]
-        waited, length = self.waited(asks), self.lengths(asks)
-        failed = np.bincount(asked[self.results(asks) != 0], minlength=n)
-        failed += np.bincount(tried[self.argument(2, tries) != 0], minlength=n)
-        held, hold_start, hold_end = self._holds(objects)
-        table = LockTable(
-            objects[:, 0],
-            objects[:, 1],
-            objects[:, 2],
-            np.bincount(lock, minlength=n),
-            np.bincount(asked[waited], minlength=n),
-            failed,
-            *_sum_and_most(asked[waited], length[waited], n),
-            np.bincount(held, minlength=n),
-            *_sum_and_most(held, hold_end - hold_start, n),
-            _distinct(lock, self.thread[calls], n),
-            tuple(self._name(int(process), int(address)) for process, _, address in objects.tolist()),
-        )
-        order = np.lexsort((-table.calls, -table.hold_ns, -table.wait_ns))
-        place = np.empty(n, np.int64)
-        place[order] = np.arange(n)
-        return _sorted(table, order), self._waits(asks[waited], place[asked[waited]])
 
-    def _name(self, process: int, address: int) -> str:
-        return self.payloads.object_names.get((int(self.trace.processes.pid[process]), address), "")
+def _records(trace: Trace, payloads: RecordPayloads) -> _Records:
+    thread = trace.events.thread.astype(np.int64)
+    return _Records(
+        trace,
+        payloads,
+        plain(trace.events.code),
+        payloads.partner.astype(np.int64),
+        trace.events.time_cycles,
+        thread,
+        trace.threads.process[thread].astype(np.int64),
+    )
 
-    def _waits(self, firsts: Ints, lock: Ints) -> Waits:
-        others = self.rows(("thr_join", "thr_suspend"), 1)
-        others = others[self.waited(others)]
-        event = np.concatenate((firsts, others))
-        lock = np.concatenate((lock, np.full(len(others), -1)))
-        order = np.argsort(event, kind="stable")
-        event, lock = event[order], lock[order]
-        start = self.time[event] - self.trace.window.start
-        return Waits(event, self.thread[event], lock, start, self.lengths(event))
 
-    def _holds(self, objects: Ints) -> tuple[Ints, Ints, Ints]:
-        """Return lock, begin and end of every hold; nested holds of one thread count as one."""
-        row, key_object, step = self._steps()
-        process, kind, address = key_object
-        lock = _find(objects, np.stack((process, kind, address), axis=1))
-        known = lock >= 0
-        row, lock, step = row[known], lock[known], step[known]
-        order = np.lexsort((row, self.thread[row], lock))
-        row, lock, step = row[order], lock[order], step[order]
-        if not len(row):
-            return lock, row, row
-        group = np.concatenate(([True], (lock[1:] != lock[:-1]) | (self.thread[row[1:]] != self.thread[row[:-1]])))
-        depth = _depth(step, np.cumsum(group) - 1)
-        begins = np.flatnonzero((step > 0) & (depth == 1))
-        ends = np.flatnonzero((step < 0) & (depth == 0))
-        after = np.searchsorted(ends, begins)
-        number = np.cumsum(group)
-        has_end = after < len(ends)
-        has_end[has_end] = number[ends[after[has_end]]] == number[begins[has_end]]
-        end = np.full(len(begins), self.trace.window.end, np.int64)
-        end[has_end] = self.time[row[ends[after[has_end]]]]
-        return lock[begins], self.time[row[begins]], end
+def _tables(records: _Records) -> tuple[LockTable, Waits]:
+    """Return the table of locks and that of waits."""
+    requests, tries = records.rows(_REQUESTING, 1), records.rows(_TRYING, 0)
+    calls = np.concatenate((requests, tries))
+    keys = np.stack((records.process[calls], records.kinds(calls), records.argument(1, calls)), axis=1)
+    objects, lock = np.unique(keys, axis=0, return_inverse=True)
+    lock, n = lock.reshape(-1), len(objects)
+    requested, tried = lock[: len(requests)], lock[len(requests) :]
+    waited, length = records.waited(requests), records.lengths(requests)
+    failed = np.bincount(requested[records.results(requests) != 0], minlength=n)
+    failed += np.bincount(tried[records.argument(2, tries) != 0], minlength=n)
+    held, hold_start, hold_end = _holds(records, objects)
+    table = LockTable(
+        objects[:, 0],
+        objects[:, 1],
+        objects[:, 2],
+        np.bincount(lock, minlength=n),
+        np.bincount(requested[waited], minlength=n),
+        failed,
+        *_sum_and_most(requested[waited], length[waited], n),
+        np.bincount(held, minlength=n),
+        *_sum_and_most(held, hold_end - hold_start, n),
+        _distinct(lock, records.thread[calls], n),
+        tuple(_name(records, int(process), int(address)) for process, _, address in objects.tolist()),
+    )
+    order = np.lexsort((-table.calls, -table.hold_ns, -table.wait_ns))
+    position = np.empty(n, np.int64)
+    position[order] = np.arange(n)
+    return _sorted(table, order), _waits(records, requests[waited], position[requested[waited]])
 
-    def _steps(self) -> tuple[Ints, tuple[Ints, Ints, Ints], Ints]:
-        """Return record, object and +1 or -1 of everything that begins or ends a hold.
 
-        Waiting on a condition lets go of its mutex at the first record and has it again at the second.
-        """
-        firsts = self.rows(_HELD_BY, 1)
-        firsts = firsts[(self.partner[firsts] != _NONE) & (self.results(firsts) == 0)]
-        tries = self.rows(_HELD_BY_TRYING, 0)
-        tries = tries[self.argument(2, tries) == 0]
-        frees = self.rows(_LET_GO, 0)
-        is_spin = self.code[frees] == record_code("_spin_unlock")
-        frees = frees[is_spin | (self.argument(2, frees) == 0)]
-        sleeps = self.rows(_CONDITIONS, 1)
-        wakes = sleeps[self.partner[sleeps] != _NONE]
-        row = np.concatenate((self.partner[firsts], tries, frees, sleeps, self.partner[wakes]))
-        address = np.concatenate(
-            [self.argument(1, part) for part in (firsts, tries, frees)]
-            + [self.argument(2, part) for part in (sleeps, wakes)]
-        )
-        kind = np.concatenate(
-            [self.kinds(part) for part in (firsts, tries, frees)]
-            + [self._kind_of_mutex(part) for part in (sleeps, wakes)]
-        )
-        sizes = [(len(firsts), 1), (len(tries), 1), (len(frees), -1), (len(sleeps), -1), (len(wakes), 1)]
-        step = np.concatenate([np.full(size, by, np.int64) for size, by in sizes])
-        return row, (self.process[row], kind, address), step
+def _name(records: _Records, process: int, address: int) -> str:
+    return records.payloads.object_names.get((int(records.trace.processes.pid[process]), address), "")
 
-    def _kind_of_mutex(self, rows: Ints) -> Ints:
-        """Return the kind of the lock a condition is used with: recursive if a recursive mutex has that address."""
-        recursive = self.rows(("rmutex_lock",), 1)
-        known = np.unique(self.argument(1, recursive))
-        return np.where(np.isin(self.argument(2, rows), known), KINDS.index("rmutex"), KINDS.index("mutex"))
+
+def _waits(records: _Records, firsts: Ints, lock: Ints) -> Waits:
+    others = records.rows(("thr_join", "thr_suspend"), 1)
+    others = others[records.waited(others)]
+    event = np.concatenate((firsts, others))
+    lock = np.concatenate((lock, np.full(len(others), -1)))
+    order = np.argsort(event, kind="stable")
+    event, lock = event[order], lock[order]
+    start = records.time[event] - records.trace.window.start
+    return Waits(event, records.thread[event], lock, start, records.lengths(event))
+
+
+def _holds(records: _Records, objects: Ints) -> tuple[Ints, Ints, Ints]:
+    """Return lock, begin and end of every hold; nested holds of one thread count as one."""
+    row, key_object, step = _steps(records)
+    process, kind, address = key_object
+    lock = _find(objects, np.stack((process, kind, address), axis=1))
+    known = lock >= 0
+    row, lock, step = row[known], lock[known], step[known]
+    order = np.lexsort((row, records.thread[row], lock))
+    row, lock, step = row[order], lock[order], step[order]
+    if not len(row):
+        return lock, row, row
+    group = np.concatenate(([True], (lock[1:] != lock[:-1]) | (records.thread[row[1:]] != records.thread[row[:-1]])))
+    depth = _depth(step, np.cumsum(group) - 1)
+    begins = np.flatnonzero((step > 0) & (depth == 1))
+    ends = np.flatnonzero((step < 0) & (depth == 0))
+    after = np.searchsorted(ends, begins)
+    number = np.cumsum(group)
+    has_end = after < len(ends)
+    has_end[has_end] = number[ends[after[has_end]]] == number[begins[has_end]]
+    end = np.full(len(begins), records.trace.window.end, np.int64)
+    end[has_end] = records.time[row[ends[after[has_end]]]]
+    return lock[begins], records.time[row[begins]], end
+
+
+def _steps(records: _Records) -> tuple[Ints, tuple[Ints, Ints, Ints], Ints]:
+    """Return record, object and +1 or -1 of everything that begins or ends a hold.
+
+    Waiting on a condition lets go of its mutex at the first record and has it again at the second.
+    """
+    firsts = records.rows(_HELD_BY, 1)
+    firsts = firsts[(records.partner[firsts] != _NONE) & (records.results(firsts) == 0)]
+    tries = records.rows(_HELD_BY_TRYING, 0)
+    tries = tries[records.argument(2, tries) == 0]
+    frees = records.rows(_LET_GO, 0)
+    is_spin = records.code[frees] == record_code("_spin_unlock")
+    frees = frees[is_spin | (records.argument(2, frees) == 0)]
+    sleeps = records.rows(_CONDITIONS, 1)
+    wakes = sleeps[records.partner[sleeps] != _NONE]
+    row = np.concatenate((records.partner[firsts], tries, frees, sleeps, records.partner[wakes]))
+    address = np.concatenate(
+        [records.argument(1, part) for part in (firsts, tries, frees)]
+        + [records.argument(2, part) for part in (sleeps, wakes)]
+    )
+    kind = np.concatenate(
+        [records.kinds(part) for part in (firsts, tries, frees)]
+        + [_kind_of_mutex(records, part) for part in (sleeps, wakes)]
+    )
+    sizes = [(len(firsts), 1), (len(tries), 1), (len(frees), -1), (len(sleeps), -1), (len(wakes), 1)]
+    step = np.concatenate([np.full(size, by, np.int64) for size, by in sizes])
+    return row, (records.process[row], kind, address), step
+
+
+def _kind_of_mutex(records: _Records, rows: Ints) -> Ints:
+    """Return the kind of the lock a condition is used with: recursive if a recursive mutex has that address."""
+    recursive = records.rows(("rmutex_lock",), 1)
+    known = np.unique(records.argument(1, recursive))
+    return np.where(np.isin(records.argument(2, rows), known), KINDS.index("rmutex"), KINDS.index("mutex"))
 
 
 def _depth(step: Ints, group: Ints) -> Ints:

@@ -1,6 +1,6 @@
 """Processor time that threads measured themselves: traces of Python programs by `satview.threadtrace`.
 
-Such a trace knows no scheduler, so RUNNING only means "not known to wait". Its records of processor time tell how much
+Such a trace knows no scheduler, so RUNNING only means "not known to wait". Its records of processor time show how much
 of it was work; between two of them the time is spread evenly over RUNNING.
 """
 

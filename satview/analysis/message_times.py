@@ -36,7 +36,7 @@ class MessageTable:
         client: int64, (n,), row of the thread table; 0 = not known.
         server_pid: int64, of the receiver; 0 is on another node, -1 a send that failed.
         count: int64, SND_MESSAGE events that count.
-        sized: int64, messages of which the trace tells the size: received within the range by a MSG_RECEIVEV that
+        sized: int64, messages of which the trace shows the size: received within the range by a MSG_RECEIVEV that
             was logged wide.
         bytes: int64, sizes of these added up.
         send_blocked: Times in state SEND, from the send until the server received it.
@@ -65,7 +65,7 @@ class Messages:
         row: int64, SND_MESSAGE.
         send_blocked_cycles: int64, how long the client was in state SEND; -1 = not at all, or not known.
         reply_blocked_cycles: int64, the same of state REPLY.
-        size_bytes: int64, of the message, as its receiver was told; -1 = not logged.
+        size_bytes: int64, of the message, as reported to its receiver; -1 = not logged.
     """
 
     row: NDArray[np.int64]
@@ -76,7 +76,7 @@ class Messages:
 
 def sent_messages(scope: Scope) -> Messages:
     """Return the messages that were sent within the range, one by one."""
-    sends = np.asarray(scope.chosen(IS_SEND), np.int64)
+    sends = np.asarray(scope.selected(IS_SEND), np.int64)
     return Messages(sends, *_blocked(scope, sends), _sizes(scope, sends))
 
 
@@ -115,7 +115,7 @@ def _blocked(scope: Scope, sends: Rows) -> tuple[Cycles, Cycles]:
 
 
 def _is_into(scope: Scope, changes: Rows, state: int) -> NDArray[np.bool_]:
-    """Tell which changes of state, `NO_EVENT` for none, lead into a state."""
+    """Return which changes of state, `NO_EVENT` for none, lead into a state."""
     trace, out = scope.trace, changes != NO_EVENT
     out[out] = trace.catalogue.state_value_of_code[trace.events.code[changes[out]]] == state
     return np.asarray(out)
@@ -133,33 +133,33 @@ def _in_state(scope: Scope, changes: Rows, state: int) -> tuple[Cycles, Rows]:
     return cycles, after
 
 
-def tells_sizes(trace: Trace) -> bool:
-    """Return whether any event of a trace tells the size of a message: an exit of MSG_RECEIVEV that was logged wide."""
+def has_sizes(trace: Trace) -> bool:
+    """Return whether any event of a trace shows the size of a message: an exit of MSG_RECEIVEV that was logged wide."""
     exits = rows_where(trace, logged_codes_with(trace, _SIZE))
     return bool(len(exits)) and bool(np.any(trace.payloads.word_counts(exits) > _FAST_WORDS))
 
 
 def _sizes(scope: Scope, sends: Rows) -> NDArray[np.int64]:
-    """Return the bytes of messages, as their receivers were told when MSG_RECEIVEV came back; -1 = not logged."""
+    """Return the bytes of messages, as reported to their receivers when MSG_RECEIVEV came back; -1 = not logged."""
     sizes = np.full(len(sends), -1, np.int64)
     trace, events = scope.trace, scope.trace.events
-    if not len(sends) or not tells_sizes(trace):
+    if not len(sends) or not has_sizes(trace):
         return sizes
     _, received = scope.lengths(sends, LinkKind.MESSAGE)
     received[received >= scope.rows.stop] = -1
-    # They tell sizes whether they show or not.
-    exits = replace(scope, passes=None).chosen(logged_codes_with(trace, _SIZE))
+    # They show sizes whether they show or not.
+    exits = replace(scope, passes=None).selected(logged_codes_with(trace, _SIZE))
     exits = exits[trace.payloads.word_counts(exits) > _FAST_WORDS]
     key = events.thread[exits].astype(np.int64) << 32 | exits
     order = np.argsort(key)
     found = np.flatnonzero(received >= 0)
-    wanted = events.thread[received[found]].astype(np.int64) << 32 | received[found]
-    at = np.searchsorted(key[order], wanted)
+    requested = events.thread[received[found]].astype(np.int64) << 32 | received[found]
+    at = np.searchsorted(key[order], requested)
     found, at = found[at < len(key)], at[at < len(key)]
     exit_rows = exits[order[at]]
     same = events.thread[exit_rows] == events.thread[received[found]]
     found, exit_rows = found[same], exit_rows[same]
     by_row = np.argsort(exit_rows)
-    value, known = RowColumns(trace, scope.basis.facts, exit_rows[by_row]).argument(_SIZE)
+    value, known = RowColumns(trace, scope.basis.derived, exit_rows[by_row]).argument(_SIZE)
     sizes[found[by_row]] = np.where(known, value, -1)
     return sizes

@@ -81,7 +81,7 @@ class Occurrences:
         return tuple(int(cycles[0]) for cycles in percentiles_by(key, self.cycles, 1, shares))
 
     def longest(self, count: int, among: Mask | None = None) -> NDArray[np.int64]:
-        """Return places of the longest, longest first, int64; of equals the earlier first.
+        """Return positions of the longest, longest first, int64; of equals the earlier first.
 
         Args:
             count: How many at most.
@@ -159,10 +159,10 @@ def histogram(duration_ns: NDArray[np.int64]) -> Histogram:
     Args:
         duration_ns: int64, (n,), nanoseconds.
     """
-    place = np.log10(np.maximum(duration_ns, 1))
-    width = float(place.max() - place.min())
+    position = np.log10(np.maximum(duration_ns, 1))
+    width = float(position.max() - position.min())
     per_decade = next((count for count in _BINS_PER_DECADE if width * count <= _MOST_BINS), _BINS_PER_DECADE[-1])
-    number = np.floor(place * per_decade).astype(np.int64)
+    number = np.floor(position * per_decade).astype(np.int64)
     first = int(number.min())
     number -= first
     counts = np.bincount(number)
@@ -213,7 +213,7 @@ def _begin_in(scope: Scope, start: Cycles) -> Mask:
 
 
 def _links(scope: Scope, codes: Mask, kind: LinkKind, threads: Mask | None) -> Occurrences:
-    rows = np.asarray(scope.chosen(codes), np.int64)
+    rows = np.asarray(scope.selected(codes), np.int64)
     cycles, _ = scope.lengths(rows, kind)
     events = scope.trace.events
     return _known(cycles, events.time_cycles[rows], events.thread[rows].astype(np.int64), rows, threads)
@@ -259,12 +259,12 @@ def _states(scope: Scope, value: int, threads: Mask | None) -> Occurrences:
 
 
 def states_are_cut(trace: Trace, spans: StateSpans, mine: NDArray[np.intp] | None = None) -> Mask:
-    """Tell of which intervals in a state the trace does not hold both ends, bool (n,).
+    """Return for which intervals in a state the trace does not hold both ends, bool (n,).
 
     Args:
         trace: The trace.
         spans: Intervals of threads.
-        mine: (n,), the intervals asked about; None = all.
+        mine: (n,), the intervals queried about; None = all.
     """
     mine = np.arange(len(spans.value)) if mine is None else mine
     after = np.minimum(mine + 1, len(spans.value) - 1)
@@ -273,7 +273,7 @@ def states_are_cut(trace: Trace, spans: StateSpans, mine: NDArray[np.intp] | Non
 
 
 def runs_are_cut(trace: Trace, cpu: NDArray[np.uint8], start: Cycles, end: Cycles) -> Mask:
-    """Tell of which runs of threads the trace does not hold both ends, bool (n,).
+    """Return for which runs of threads the trace does not hold both ends, bool (n,).
 
     Args:
         trace: The trace.
@@ -290,6 +290,6 @@ def runs_are_cut(trace: Trace, cpu: NDArray[np.uint8], start: Cycles, end: Cycle
 
 
 def _is_cut(trace: Trace, start: Cycles, end: Cycles) -> Mask:
-    """Tell which intervals begin before the trace does, end after it, or are told by its opening dump only."""
+    """Return which intervals begin before the trace does, end after it, or are reported by its opening dump only."""
     begins_before = (start <= trace.window.start) | (start <= trace.dump_end_cycles)
     return np.asarray(begins_before | (end >= trace.window.end))

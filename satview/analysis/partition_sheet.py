@@ -8,20 +8,20 @@ import numpy as np
 
 from satview.analysis.partitions import (
     IDLE,
-    NOT_TOLD,
+    NOT_LOGGED,
     averaging_window_ms,
     has_partitions,
+    logs_partitions,
     partition_names,
-    tells_partitions,
 )
 from satview.analysis.sheet_rows import Shown, columns_of, sheet_of
 from satview.analysis.sheets import Column, Columns, Kind, Sheet, Subject
 from satview.analysis.statistics import Statistics
 
-_NAMES: Final = {IDLE: "System Idle", NOT_TOLD: "not told"}
+_NAMES: Final = {IDLE: "System Idle", NOT_LOGGED: "not logged"}
 _NO_PARTITION: Final = ("No event names a partition: the adaptive partitioning scheduler was not loaded, "
                         "or the class SYSTEM was not captured.")  # fmt: skip
-_NEEDS_WIDE: Final = ("Thread events do not tell in which partition threads run; "
+_NEEDS_WIDE: Final = ("Thread events do not show in which partition threads run; "
                       "capture wide events of the class THREAD (SETCLASSWIDE THREAD).")  # fmt: skip
 
 
@@ -31,7 +31,7 @@ def partition_sheet(found: Statistics, _shown: Shown = None) -> Sheet:
     names = partition_names(trace) | _NAMES
     columns = columns_of(found, np.arange(len(table)))
     columns.text("partition", "Partition", lambda row: _name(names, int(table.partition[row])))
-    columns.number("id", "id", np.where(table.partition == NOT_TOLD, -1, table.partition), "Number of the partition.")
+    columns.number("id", "id", np.where(table.partition == NOT_LOGGED, -1, table.partition), "Number of the partition.")
     if len(table) and table.configuration[-1] > 1:
         columns.number("configuration", "Configuration", table.configuration,
                        "A new one begins where a budget changes.")  # fmt: skip
@@ -49,20 +49,20 @@ def partition_sheet(found: Statistics, _shown: Shown = None) -> Sheet:
                      start=table.peak_start_cycles)  # fmt: skip
     columns.count("bankruptcies", "Bankruptcies", table.bankruptcies, "How often it overran its critical budget.")
     columns.text("bankrupt_threads", "Bankrupt by", lambda row: _culprits(found, row), "Threads that ran then.")
-    is_told = tells_partitions(found.basis)
+    is_logged = logs_partitions(found.basis)
     note = ("Budget against use of all CPUs, interrupts included; servers count where their clients belong."
-            if is_told else _NEEDS_WIDE)  # fmt: skip
-    if is_told and found.lost_cycles:
+            if is_logged else _NEEDS_WIDE)  # fmt: skip
+    if is_logged and found.lost_cycles:
         note += " Events were lost: run times are lower bounds."
     return sheet_of("partition", "Partitions", Subject.NONE, columns, "", _NO_PARTITION,
                     note if has_partitions(trace) else "")  # fmt: skip
 
 
 def _observed(columns: Columns, found: Statistics) -> None:
-    """Add what partitions used; nothing where thread events do not tell."""
+    """Add what partitions used; nothing where thread events do not show."""
     table = found.partitions
-    known = np.full(len(table), tells_partitions(found.basis))
-    known |= np.isin(table.partition, (IDLE, NOT_TOLD))
+    known = np.full(len(table), logs_partitions(found.basis))
+    known |= np.isin(table.partition, (IDLE, NOT_LOGGED))
     used = np.where(known, table.run_cycles / np.maximum(table.length_cycles, 1), -1.0)
     columns.share("used_share", "Used", used, 1.0, "Share of all CPUs that it used.")
     has_budget = known & (table.budget > 0)

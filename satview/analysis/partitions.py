@@ -23,12 +23,12 @@ from satview.store.arguments import argument, argument_under
 from satview.store.time_ranges import Cycles, cut_at
 from satview.store.trace import Trace
 
-IDLE: Final = -1  # in place of a partition: no thread but an idle one ran
-NOT_TOLD: Final = -2  # in place of a partition: thread events logged fast do not tell it
+IDLE: Final = -1  # instead of a partition: no thread but an idle one ran
+NOT_LOGGED: Final = -2  # instead of a partition: thread events logged fast do not show it
 NAME, BUDGET, BANKRUPTCY, INFO = (wire.code(wire.WireClass.SYSTEM, number) for number in (3, 4, 5, 24))
-_WINDOW_MS: Final = 100  # averaging window, unless APS_INFO tells another
+_WINDOW_MS: Final = 100  # averaging window, unless APS_INFO shows another
 _MOST: Final = 256  # numbers of partitions; the kernel has room for a few dozen at most
-_SCALE: Final = 100  # what a budget of all CPUs is, unless the event tells another
+_SCALE: Final = 100  # what a budget of all CPUs is, unless the event shows another
 _Ints = NDArray[np.int64]
 
 
@@ -42,9 +42,9 @@ class PartitionTable:
         configuration: int64, its number, from 1 on; a new one begins where a budget changes.
         start_cycles: int64, when it begins, cut at the range.
         length_cycles: int64, how long it lasts within the range, times the number of CPUs.
-        partition: int64, number of the partition; `IDLE` and `NOT_TOLD` for what belongs to none.
-        budget: float64, share of all CPUs, 0 to 1; -1 = no event tells it.
-        critical_budget_ms: int64, per averaging window; -1 = no event tells it.
+        partition: int64, number of the partition; `IDLE` and `NOT_LOGGED` for what belongs to none.
+        budget: float64, share of all CPUs, 0 to 1; -1 = no event shows it.
+        critical_budget_ms: int64, per averaging window; -1 = no event shows it.
         run_cycles: int64, its threads and servers that worked for these ran, interrupts included.
         critical_cycles: int64, of that, they were allowed to draw on the critical budget.
         peak_cycles: int64, the most that it ran in any averaging window of the range, all CPUs together.
@@ -85,7 +85,7 @@ class Bankruptcies:
 
 @dataclass(frozen=True, slots=True)
 class _Budgets:
-    """Budgets as events tell them, in time order."""
+    """Budgets as events show them, in time order."""
 
     time: Cycles
     partition: _Ints
@@ -98,13 +98,13 @@ def has_partitions(trace: Trace) -> bool:
     return bool(trace.code_counts[[NAME, BUDGET, BANKRUPTCY]].any())
 
 
-def tells_partitions(basis: Basis) -> bool:
-    """Return whether any RUNNING event tells in which partition its thread runs."""
+def logs_partitions(basis: Basis) -> bool:
+    """Return whether any RUNNING event shows in which partition its thread runs."""
     return bool(np.any(basis.runs_by_partition[1] >= 0))
 
 
 def partition_names(trace: Trace) -> dict[int, str]:
-    """Return the names of partitions by number, as last told."""
+    """Return the names of partitions by number, as last logged."""
     rows = rows_of_codes(trace, NAME)
     numbers, known = argument(trace, rows, "partition_id")
     last = {int(number): int(row) for number, row in zip(numbers[known], rows[known], strict=True)}
@@ -112,11 +112,11 @@ def partition_names(trace: Trace) -> dict[int, str]:
 
 
 def averaging_window_ms(trace: Trace) -> int:
-    """Return the length of the averaging window, as APS_INFO last tells it; 100 ms where it does not."""
+    """Return the length of the averaging window, as APS_INFO last shows it; 100 ms where it does not."""
     rows = rows_of_codes(trace, INFO)
     value, known = argument(trace, rows, "window_size_ms")
-    told = value[known & (value > 0)]
-    return int(told[-1]) if len(told) else _WINDOW_MS
+    logged = value[known & (value > 0)]
+    return int(logged[-1]) if len(logged) else _WINDOW_MS
 
 
 def bankruptcies(scope: Scope) -> Bankruptcies:
@@ -138,8 +138,8 @@ def partition_times(scope: Scope) -> PartitionTable:
         none = np.empty(0, np.int64)
         return PartitionTable(none, none, none, none, np.empty(0), none, none, none, none, none, none)
     edges = _edges(scope, budgets)
-    runs, told, critical = scope.basis.runs_by_partition
-    whose = np.where(scope.basis.is_idle[runs.thread], IDLE, np.where(_is_number(told), told, NOT_TOLD))
+    runs, logged, critical = scope.basis.runs_by_partition
+    whose = np.where(scope.basis.is_idle[runs.thread], IDLE, np.where(_is_number(logged), logged, NOT_LOGGED))
     ran = np.flatnonzero(runs.thread > 0)
     pieces, number, start, end = cut_at(runs.start[ran], runs.end[ran], edges)
     scope.check()
@@ -171,13 +171,13 @@ def _budgets(trace: Trace) -> _Budgets:
     rows, partition = rows[known], partition[known]
     percent = argument_under(trace, rows, "percentage_cpu_budget", "percentage_budget")
     critical_ms = argument_under(trace, rows, "critical_budget_ms", "critical_budget")
-    scale, told = argument(trace, rows, "budget_percent_scale")
-    share = percent / np.where(told & (scale > 0), scale, _SCALE)
+    scale, logged = argument(trace, rows, "budget_percent_scale")
+    share = percent / np.where(logged & (scale > 0), scale, _SCALE)
     return _Budgets(trace.events.time_cycles[rows], partition, np.where(percent >= 0, share, -1.0), critical_ms)
 
 
 def _is_number(partition: _Ints) -> NDArray[np.bool_]:
-    """Tell which numbers may be those of partitions; damaged events hold any."""
+    """Return which numbers may be those of partitions; damaged events hold any."""
     return (partition >= 0) & (partition < _MOST)
 
 
@@ -189,7 +189,7 @@ def _text(trace: Trace, row: int) -> str:
 def _edges(scope: Scope, budgets: _Budgets) -> Cycles:
     """Return where configurations begin within the range, and its end: int64, ascending.
 
-    An event that repeats a budget, or is the first to tell one, begins none: look-ups and ends of bankruptcies log the
+    An event that repeats a budget, or is the first to show one, begins none: look-ups and ends of bankruptcies log the
     same event. Events between which no run begins are one change.
     """
     order = np.argsort(budgets.partition, kind="stable")
@@ -212,7 +212,7 @@ def _edges(scope: Scope, budgets: _Budgets) -> Cycles:
 def _in_force(budgets: _Budgets, edges: Cycles, known: _Ints) -> tuple[NDArray[np.float64], _Ints]:
     """Return budget and critical budget of every partition in every configuration, (configurations * partitions,).
 
-    -1 for partitions of which nothing was told before.
+    -1 for partitions of which nothing was reported before.
     """
     many = len(known)
     budget, critical_ms = np.full((len(edges) - 1, many), -1.0), np.full((len(edges) - 1, many), -1, np.int64)
@@ -221,8 +221,8 @@ def _in_force(budgets: _Budgets, edges: Cycles, known: _Ints) -> tuple[NDArray[n
     inside = number < len(edges) - 1
     for column, values in ((budget, budgets.budget), (critical_ms, budgets.critical_ms)):
         column[number[inside], which[inside]] = values[inside]  # of several the last one counts
-        told = np.where(column >= 0, np.arange(len(edges) - 1)[:, None], 0)
-        column[:] = np.take_along_axis(column, np.maximum.accumulate(told, axis=0), axis=0)
+        logged = np.where(column >= 0, np.arange(len(edges) - 1)[:, None], 0)
+        column[:] = np.take_along_axis(column, np.maximum.accumulate(logged, axis=0), axis=0)
     return budget.reshape(-1), critical_ms.reshape(-1)
 
 
@@ -251,10 +251,10 @@ def _peak(start: Cycles, end: Cycles, length: int, earliest: int) -> tuple[int, 
     last = last[last >= earliest + length] if np.any(last >= earliest + length) else np.array([earliest + length])
 
     def up_to(time: Cycles) -> Cycles:
-        place = np.searchsorted(edges, time, side="right") - 1
-        inside = place >= 0
+        position = np.searchsorted(edges, time, side="right") - 1
+        inside = position >= 0
         out = np.zeros(len(time), np.int64)
-        out[inside] = covered[place[inside]] + running[place[inside]] * (time[inside] - edges[place[inside]])
+        out[inside] = covered[position[inside]] + running[position[inside]] * (time[inside] - edges[position[inside]])
         return out
 
     most = up_to(last) - up_to(last - length)

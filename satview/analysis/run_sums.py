@@ -38,9 +38,9 @@ class RunSums:
         Args:
             runs: All runs.
             mine: Which of them count.
-            start: int64, when all runs begin, cycles; cut at a range if that is asked for.
+            start: int64, when all runs begin, cycles; cut at a range if that is called for.
             end: int64, when they end.
-            time: int64, ascending: every moment that will be asked about, and every start of a run.
+            time: int64, ascending: every moment that will be queried about, and every start of a run.
             threads: Rows of the thread table.
         """
         order = np.lexsort((start[mine], runs.thread[mine]))
@@ -57,8 +57,8 @@ class RunSums:
         return self._up_to(thread, last) - self._up_to(thread, first)
 
     def _up_to(self, thread: _Ints, moment: _Ints) -> Cycles:
-        place = np.searchsorted(self.key, thread << 32 | moment)
-        begun = place > self.first[thread]
+        position = np.searchsorted(self.key, thread << 32 | moment)
+        begun = position > self.first[thread]
         beyond = np.zeros(len(thread), np.int64)
-        beyond[begun] = np.maximum(self.end[place[begun] - 1] - self.time[moment[begun]], 0)
-        return self.before[place] - self.before[self.first[thread]] - beyond
+        beyond[begun] = np.maximum(self.end[position[begun] - 1] - self.time[moment[begun]], 0)
+        return self.before[position] - self.before[self.first[thread]] - beyond

@@ -71,7 +71,7 @@ class Scope:
             self.check()
             yield slice(start, min(start + _CHUNK, self.rows.stop))
 
-    def chosen(self, table: Mask) -> Rows:
+    def selected(self, table: Mask) -> Rows:
         """Return the events of the range that count and whose code is in a table, int64 rows, ascending.
 
         Args:

@@ -42,8 +42,8 @@ def client_server_sheet(found: Statistics, shown: Shown = None, per_server: bool
     _most(columns, found)
     if per_server:
         _servers(columns, found)
-    is_told = all(trace.code_counts[code(WireClass.COMM, event)] for event in (0, 2))
-    note = (_NOTE if is_told else _NO_MESSAGES) + (_LOST if found.lost_cycles else "")
+    is_logged = all(trace.code_counts[code(WireClass.COMM, event)] for event in (0, 2))
+    note = (_NOTE if is_logged else _NO_MESSAGES) + (_LOST if found.lost_cycles else "")
     return sheet_of("client-server", "Client and server", Subject.THREAD, columns, "total_ns",
                     "No thread is known to run in this range.", note)  # fmt: skip
 
@@ -69,8 +69,8 @@ def _servers(columns: Columns, found: Statistics) -> None:
         mine = imposed.server == server
         cycles = np.zeros(len(trace.threads), np.int64)
         cycles[imposed.client[mine]] = imposed.cycles[mine]
-        chosen = cycles[columns.rows]
+        selected = cycles[columns.rows]
         name = f"{trace.threads.pid[server]}_{trace.threads.tid[server]}"
         columns.made.append(Column(f"imposed_on_{name}_ns", f"On {trace.thread_name(server)}", Kind.DURATION,
-                                   np.where(chosen > 0, columns.ns(chosen), -1),
+                                   np.where(selected > 0, columns.ns(selected), -1),
                                    f"Imposed on {trace.thread_name(server)}."))  # fmt: skip

@@ -1,4 +1,4 @@
-"""What the sheets have in common: their columns begun, their rows chosen, the sheet made."""
+"""What the sheets have in common: their columns begun, their rows selected, the sheet made."""
 
 from __future__ import annotations
 
@@ -38,7 +38,11 @@ def sheet_of(
 
 
 def threads_shown(found: Statistics, shown: Shown) -> NDArray[np.intp]:
-    """Return the threads that exist in the range and are to be shown, idle threads left out; row 0 if it has events."""
+    """Return the threads that exist in the range and are to be shown, idle threads left out; row 0 if it has events.
+
+    Returns:
+        intp (n,), rows of the thread table, ascending.
+    """
     absent = found.states.of_state(ABSENT, found.states.total_cycles, len(found.threads))
     mine = (absent < found.window.length) & ~found.basis.is_idle
     if shown is not None:

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.doctor.marks import EXACT, TITLES, Trust, sign
+from satview.analysis.trust import EXACT, TITLES, Trust, sign
 from satview.base.time import format_duration, format_time
 
 Numbers = NDArray[np.integer] | NDArray[np.floating]
@@ -49,7 +49,7 @@ class Column:
         values: One per row; numbers below 0 mean "not known" or "does not apply".
         help: What it means, one sentence.
         follows: True if it follows a mask of events: it counts events, or times that these begin.
-        cycles: Where in time each value happened; -1 = no place; None = the column has no places.
+        cycles: Where in time each value happened; -1 = no position; None = the column has no positions.
         events: The same as rows of the event table.
         trust: How far the values can be trusted.
         doubtful: bool (rows,), those to which `trust` applies, the others are exact; None = all of them.
@@ -105,7 +105,11 @@ class Column:
         return round(float(value), 6) if self.kind in (Kind.SHARE, Kind.RATE) else int(value)
 
     def order(self, descending: bool) -> NDArray[np.intp]:
-        """Return the rows in the order of this column; equal ones keep theirs, unknown ones come last."""
+        """Return the rows in the order of this column; equal ones keep theirs, unknown ones come last.
+
+        Returns:
+            intp (rows,).
+        """
         if isinstance(self.values, tuple):
             names = [text.lower() for text in self.values]
             return np.array(sorted(range(len(names)), key=names.__getitem__, reverse=descending), np.intp)
@@ -226,15 +230,15 @@ class Columns:
             title: As of the column.
             help: As of the column.
             cycles: The lengths.
-            known: False where there is nothing to tell; None = where the length is above 0.
+            known: False where there is nothing to show; None = where the length is above 0.
             start: When they begin, if one can go there.
             more: Other fields of the column.
         """
-        chosen = cycles[self.rows]
-        is_known = chosen > 0 if known is None else known[self.rows]
-        places = None if start is None else np.where(is_known, start[self.rows], -1)
+        selected = cycles[self.rows]
+        is_known = selected > 0 if known is None else known[self.rows]
+        positions = None if start is None else np.where(is_known, start[self.rows], -1)
         self.made.append(
-            Column(key, title, Kind.DURATION, np.where(is_known, self.ns(chosen), -1), help, cycles=places, **more)
+            Column(key, title, Kind.DURATION, np.where(is_known, self.ns(selected), -1), help, cycles=positions, **more)
         )
 
     def mean(

@@ -44,7 +44,7 @@ class ThreadThen:
 
     Attributes:
         thread: Row of the thread table.
-        since_cycles: When it entered the state, as far back as the trace tells; -1 = not known.
+        since_cycles: When it entered the state, as far back as the trace shows; -1 = not known.
         row: The event by which it did; -1 = none, or not known.
     """
 
@@ -168,22 +168,22 @@ class _Groups:
     def _rows(self, thread: _Ints, value: NDArray[np.uint8]) -> tuple[_Ints, _Ints]:
         """Return the last event of state of each thread, and the one by which it entered that state; -1 for none.
 
-        An event may repeat a state: it tells a new priority, or is in the opening dump.
+        An event may repeat a state: it shows a new priority, or is in the opening dump.
         """
         trace, states = self._trace, self._trace.states
         # A search in each thread: keys of all events of a long trace would take longer than all else.
-        place = np.array([states.start[row] + np.searchsorted(states.of(row), self._bound) - 1
+        position = np.array([states.start[row] + np.searchsorted(states.of(row), self._bound) - 1
                           for row in thread.tolist()], np.int64)  # fmt: skip
-        known = (value != UNKNOWN) & (place >= states.start[thread])
+        known = (value != UNKNOWN) & (position >= states.start[thread])
         codes = value_of_code(trace)
         tables = np.stack((codes, idle_values(codes)))
         idle, events = self._scope.basis.is_idle[thread].astype(np.intp), trace.events
-        last = np.where(known, states.event[np.maximum(place, 0)].astype(np.int64), _NONE)
+        last = np.where(known, states.event[np.maximum(position, 0)].astype(np.int64), _NONE)
         first, going = last.copy(), np.flatnonzero(known)
         while len(going):
-            place[going] -= 1
-            going = going[place[going] >= states.start[thread[going]]]
-            before = states.event[place[going]].astype(np.int64)
+            position[going] -= 1
+            going = going[position[going] >= states.start[thread[going]]]
+            before = states.event[position[going]].astype(np.int64)
             same = tables[idle[going], events.code[before]] == value[going]
             same &= ~np.isin(value[going], _ON_A_CPU) | (events.cpu[before] == events.cpu[first[going]])
             same &= is_whole(trace, before, first[going])
@@ -195,11 +195,11 @@ class _Groups:
         """Return the row of `waits` that the last event of each thread begins, -1 for none."""
         waiting = blockers(self._trace).waits
         first, end = (np.searchsorted(waiting.thread, thread, side=side) for side in ("left", "right"))
-        place = np.array([begin + np.searchsorted(waiting.row[begin:stop], row) for begin, stop, row in
+        position = np.array([begin + np.searchsorted(waiting.row[begin:stop], row) for begin, stop, row in
                           zip(first.tolist(), end.tolist(), last.tolist(), strict=True)], np.int64)  # fmt: skip
-        fits = place < end
-        fits[fits] = waiting.row[place[fits]] == last[fits]
-        return np.where(fits, place, _NONE)
+        fits = position < end
+        fits[fits] = waiting.row[position[fits]] == last[fits]
+        return np.where(fits, position, _NONE)
 
     def _holders(self, wait: _Ints) -> tuple[_Ints, _Ints]:
         """Return who holds or serves what each wait is for at the moment, -1 for none, and how certain that is."""

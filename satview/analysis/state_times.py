@@ -29,7 +29,7 @@ class StateTimes:
 
     Attributes:
         thread: int64, (n,), row of the thread table.
-        value: int64, state as lane value (`events.states`); `UNKNOWN` where the trace does not tell it: before the
+        value: int64, state as lane value (`events.states`); `UNKNOWN` where the trace does not show it: before the
             first event of a thread that was there already, and while events were lost.
         count: int64, intervals, those that the range cuts included.
         total_cycles: int64, time in all. Those of a thread add up to the range, `ABSENT` included.
@@ -132,12 +132,12 @@ def _lanes(scope: Scope) -> Iterator[StateSpans]:
 def _index(scope: Scope) -> StateIndex:
     """Return the changes of state in the range, the two before and the one after it of every thread; no more matter.
 
-    But of a thread that has none yet the first two, which tell whether it exists.
+    But of a thread that has none yet the first two, which show whether it exists.
     """
     states, rows = scope.trace.states, scope.rows
     if rows.start == 0 and rows.stop == len(scope.trace.events):
         return states
-    begin, end = (_places(states, bound) for bound in (rows.start, rows.stop))
+    begin, end = (_positions(states, bound) for bound in (rows.start, rows.stop))
     begin = np.maximum(begin - 2, states.start[:-1])
     end = np.maximum(np.minimum(end + 1, states.start[1:]), np.minimum(states.start[:-1] + 2, states.start[1:]))
     sizes = end - begin
@@ -146,7 +146,7 @@ def _index(scope: Scope) -> StateIndex:
     return StateIndex(states.event[at], start)
 
 
-def _places(states: StateIndex, bound: int) -> NDArray[np.int64]:
+def _positions(states: StateIndex, bound: int) -> NDArray[np.int64]:
     """Return for each thread where its first change of state from a row of the event table on is."""
     earlier = np.append(0, np.cumsum(states.event < bound))
     return np.asarray(states.start[:-1] + earlier[states.start[1:]] - earlier[states.start[:-1]])
@@ -166,21 +166,21 @@ def _spans_of(scope: Scope, states: StateIndex, first: int, last: int, tables: N
     heads = np.flatnonzero(is_first)
     before = _before(trace, heads, sizes[sizes > 0], time, code, value)
     in_dump = time[heads] <= trace.dump_end_cycles
-    value[heads[in_dump]] = before[in_dump]  # the dump creates a thread again a moment before it tells its state
+    value[heads[in_dump]] = before[in_dump]  # the dump creates a thread again a moment before it shows its state
     silent = np.setdiff1d(np.arange(first, last), thread[heads])
     end = np.append(time[1:], trace.window.end)[: len(time)]
     end[np.append(is_first[1:], True)[: len(end)]] = trace.window.end
     known_until = _known_until(scope.basis, time, end, np.repeat(time[heads], sizes[sizes > 0]))
     at = np.flatnonzero(known_until < end)
     # More intervals: where events are missing, before the first event of a thread, and all of a thread without any.
-    # Of two that go in at one place, that of the thread before comes first.
-    place, of = np.append(at + 1, heads), np.append(at, heads)
-    thread = np.append(np.insert(thread, place, thread[of]), silent)
-    value = np.insert(value, place, np.append(np.full(len(at), UNKNOWN, np.uint8), before))
+    # Of two that go in at one position, that of the thread before comes first.
+    position, of = np.append(at + 1, heads), np.append(at, heads)
+    thread = np.append(np.insert(thread, position, thread[of]), silent)
+    value = np.insert(value, position, np.append(np.full(len(at), UNKNOWN, np.uint8), before))
     value = np.append(value, np.full(len(silent), UNKNOWN, np.uint8))
-    start = np.insert(time, place, np.append(known_until[at], np.full(len(heads), trace.window.start)))
+    start = np.insert(time, position, np.append(known_until[at], np.full(len(heads), trace.window.start)))
     start = np.append(start, np.full(len(silent), trace.window.start))
-    event = np.append(np.insert(rows, place, NO_EVENT), np.full(len(silent), NO_EVENT, np.uint32))
+    event = np.append(np.insert(rows, position, NO_EVENT), np.full(len(silent), NO_EVENT, np.uint32))
     # An event that only repeats the state, as the opening dump does, begins no interval.
     begins = np.append(True, (thread[1:] != thread[:-1]) | (value[1:] != value[:-1]))[: len(thread)]
     thread, value, start, event = thread[begins], value[begins], start[begins], event[begins]
@@ -190,9 +190,9 @@ def _spans_of(scope: Scope, states: StateIndex, first: int, last: int, tables: N
 
 
 def _known_until(basis: Basis, start: Cycles, end: Cycles, since: Cycles) -> Cycles:
-    """Return how far the states that events tell can be relied on: to the next one, or to where events are missing.
+    """Return how far the states that events show can be relied on: to the next one, or to where events are missing.
 
-    As `timeline.forgetting.forget_thread`: what the first event of a thread tells (at `since`) is never doubted at
+    As `timeline.forgetting.forget_thread`: what the first event of a thread shows (at `since`) is never doubted at
     once, and a moment alone hides nothing.
     """
     is_long = basis.lost.end - basis.lost.start > 1
@@ -235,7 +235,7 @@ def _added_up(scope: Scope, spans: StateSpans) -> tuple[Cycles, ...]:
     count = (int(spans.thread.max()) - first + 1) * VALUE_COUNT
     intervals = np.bincount(key, minlength=count)
     total = sum_by(key, end - start, count)
-    longest, place = largest_by(key, end - start, count)
+    longest, position = largest_by(key, end - start, count)
     seen = np.flatnonzero(total)
     return (
         seen // VALUE_COUNT + first,
@@ -243,5 +243,5 @@ def _added_up(scope: Scope, spans: StateSpans) -> tuple[Cycles, ...]:
         intervals[seen],
         total[seen],
         longest[seen],
-        np.append(start, -1)[place[seen]],
+        np.append(start, -1)[position[seen]],
     )

@@ -99,7 +99,7 @@ class ProcessStatistics:
 
 
 class Statistics:
-    """Statistics over one range; each table is worked out when first asked for and kept.
+    """Statistics over one range; each table is worked out when first requested and kept.
 
     Times are whole cycles of the trace's clock, so that sums are exact; `ns()` turns them into nanoseconds.
 
@@ -118,7 +118,7 @@ class Statistics:
         basis: Basis | None = None,
         cancelled: Callable[[], bool] | None = None,
     ) -> None:
-        """Say what is wanted; nothing is worked out yet.
+        """Say what is requested; nothing is worked out yet.
 
         Args:
             trace: The data.
@@ -137,7 +137,11 @@ class Statistics:
         self.basis = self._scope.basis
 
     def ns(self, cycles: Cycles) -> NDArray[np.int64]:
-        """Return lengths in nanoseconds, rounded down."""
+        """Return lengths in nanoseconds, rounded down.
+
+        Returns:
+            int64, same shape.
+        """
         return self.trace.clock.durations_ns(cycles)
 
     @property

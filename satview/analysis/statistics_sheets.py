@@ -59,7 +59,7 @@ def thread_sheet(found: Statistics, shown: Shown = None) -> Sheet:
         "unknown_ns",
         "Unknown",
         states.of_state(UNKNOWN, states.total_cycles, len(threads)),
-        "The trace does not tell the state: before its first event, or events were lost.",
+        "The trace does not show the state: before its first event, or events were lost.",
     )
     _switch_columns(columns, threads.switches, threads.preemptions, threads.migrations)
     _logged_columns(columns, threads.sent, threads.received, threads.calls, threads.events)
@@ -233,7 +233,7 @@ def message_sheet(found: Statistics, _shown: Shown = None) -> Sheet:
         "bytes",
         "Bytes",
         np.where(messages.sized > 0, messages.bytes, -1),
-        "Sizes of the messages whose MSG_RECEIVEV was logged wide; fast events do not tell.",
+        "Sizes of the messages whose MSG_RECEIVEV was logged wide; fast events do not show.",
         follows=True,
     )
     return sheet_of(
@@ -372,14 +372,14 @@ def _duration_columns(
     columns: Columns, times: Durations, key: str, title: str, what: str, is_short: bool = False
 ) -> None:
     known = times.count > 0
-    wanted = [
+    requested = [
         ("total", "total", times.total_cycles, "Sum of the times"),
         ("mean", "mean", times.mean_cycles, "Mean time"),
         ("least", "shortest", times.least_cycles, "Shortest time"),
         ("p99", "99 %", times.p99_cycles, "Of a hundred, ninety-nine took at most this time"),
         ("longest", "longest", times.most_cycles, "Longest time"),
     ]
-    for name, head, cycles, text in wanted:
+    for name, head, cycles, text in requested:
         if is_short and name in ("least", "p99"):
             continue
         heading = f"{title}{head}" if title else head.capitalize()

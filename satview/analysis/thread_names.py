@@ -15,21 +15,21 @@ def threads_named(trace: Trace, text: str) -> NDArray[np.bool_]:
         trace: The threads.
         text: Upper and lower case are one. Digits alone are a pid.
     """
-    wanted, threads = text.strip().casefold(), trace.threads
-    pid, colon, tid = wanted.partition(":")
-    if not wanted:
+    requested, threads = text.strip().casefold(), trace.threads
+    pid, colon, tid = requested.partition(":")
+    if not requested:
         return np.ones(len(threads), np.bool_)
     if _is_number(pid) and (_is_number(tid) or not colon):
         return np.asarray((threads.pid == int(pid)) & ((threads.tid == int(tid)) if colon else True))
-    return np.array([wanted in trace.thread_name(row).casefold() for row in range(len(threads))], np.bool_)
+    return np.array([requested in trace.thread_name(row).casefold() for row in range(len(threads))], np.bool_)
 
 
 def processes_named(trace: Trace, text: str) -> NDArray[np.int64]:
     """Return the pids of the processes that a text means, int64, ascending: a part of their name, or a pid."""
-    wanted, processes = text.strip().casefold(), trace.processes
-    if _is_number(wanted):
-        return np.array([int(wanted)], np.int64)
-    found = [row for row in range(1, len(processes)) if wanted in trace.process_name(row).casefold()]
+    requested, processes = text.strip().casefold(), trace.processes
+    if _is_number(requested):
+        return np.array([int(requested)], np.int64)
+    found = [row for row in range(1, len(processes)) if requested in trace.process_name(row).casefold()]
     return np.unique(processes.pid[found].astype(np.int64))
 
 

@@ -36,7 +36,7 @@ MOST_STEPS: Final = 32
 _NONE: Final = -1
 _WIDE_SLOTS: Final = 2
 _MOST_NAMES: Final = 8  # of threads that an ambiguous name could mean
-_MOST_SERVERS: Final = 4  # threads of a server that are told of besides the one that receives the message in the end
+_MOST_SERVERS: Final = 4  # threads of a server that are reported besides the one that receives the message in the end
 _MOST_SERVED: Final = 64  # messages that a thread has not answered, looked at from the newest on
 _MOST_CPUS: Final = 4  # of which a sentence says who has them
 _NO_THREAD_THEN: Final = (ABSENT, UNKNOWN, DEAD)
@@ -46,16 +46,16 @@ _NO_THREAD_THEN: Final = (ABSENT, UNKNOWN, DEAD)
 class WhyStep:
     """The state of one thread at one moment, and why it is in it.
 
-    Rows are -1 where the trace does not tell them, or where there is nothing of that kind.
+    Rows are -1 where the trace does not show them, or where there is nothing of that kind.
 
     Attributes:
         thread: Row of the thread table.
         at_cycles: The moment that is looked at.
         value: Its state as lane value (`events.states`).
-        state: The state's name; UNKNOWN where the trace does not tell it, ABSENT where the thread does not exist.
+        state: The state's name; UNKNOWN where the trace does not show it, ABSENT where the thread does not exist.
         since_cycles, until_cycles: How long it is in that state; the end of the trace if that comes before.
         row: The event that begins the state.
-        priority: Its priority then, -1 if no wide event tells it.
+        priority: Its priority then, -1 if no wide event shows it.
         waits_for: What it waits for, in words; empty if it does not.
         holder: Row of the thread that holds or serves that.
         may_receive: Rows of the threads of the server, any of which may receive the message that it waits in SEND with.
@@ -163,11 +163,11 @@ class _Chain:
     def lasting(self, thread: int, at: int) -> int:
         """Return the middle of what a thread waits in or is ready for from a moment on; else the moment itself."""
         spans = thread_spans(self.trace, thread, self.values)
-        place = spans.index_at(at)
-        value = int(spans.value[place])
-        if value in (RUNNING, *_NO_THREAD_THEN) or int(spans.start_cycles[place]) != at:
+        position = spans.index_at(at)
+        value = int(spans.value[position])
+        if value in (RUNNING, *_NO_THREAD_THEN) or int(spans.start_cycles[position]) != at:
             return at
-        _, last = _same(spans, place)
+        _, last = _same(spans, position)
         return at + (_end(spans, last) - at) // 2
 
     def steps(self, thread: int, at: int, most: int) -> list[WhyStep]:
@@ -198,9 +198,9 @@ class _Chain:
     def step(self, thread: int, at: int) -> WhyStep:
         """Return one step."""
         spans = thread_spans(self.trace, thread, self.values)
-        place = spans.index_at(at)
-        value = int(spans.value[place])
-        first, last = _same(spans, place)
+        position = spans.index_at(at)
+        value = int(spans.value[position])
+        first, last = _same(spans, position)
         row = _row(spans, first)
         state = {ABSENT: "ABSENT", UNKNOWN: "UNKNOWN"}.get(value) or STATE_BY_VALUE[value].name
         step = WhyStep(thread, at, value, state, int(spans.start_cycles[first]), _end(spans, last), row)
@@ -209,12 +209,12 @@ class _Chain:
         if self.evidence.is_idle[thread]:
             return replace(step, says=f"{self.evidence.name(thread)} is an idle thread.")
         serves, received = self._served(thread, at)
-        step = replace(step, priority=self._priority(_row(spans, place)), serves=serves, receive_row=received)
+        step = replace(step, priority=self._priority(_row(spans, position)), serves=serves, receive_row=received)
         if value == RUNNING:
             return self._running(step, spans, first)
         if value == READY:
             return self._ready(step, spans, first)
-        return self._waiting(step, _row(spans, place))
+        return self._waiting(step, _row(spans, position))
 
     def _waiting(self, step: WhyStep, row: int) -> WhyStep:
         """Return a step of a thread that waits: for what, who holds it, what ends it."""
@@ -322,7 +322,7 @@ class _Chain:
         while waited >= 0 and spans.value[waited] in (RUNNING, READY):
             waited -= 1
         if waited < 0 or spans.value[waited] in (ABSENT, UNKNOWN):
-            return step, "it did not wait before, as far as the trace tells"
+            return step, "it did not wait before, as far as the trace shows"
         wait_row, ready_row = _row(spans, waited), _row(spans, waited + 1)
         waited_in = STATE_BY_VALUE[int(spans.value[waited])].name
         cause, sure = self.causes.of_end(ready_row)
@@ -377,7 +377,7 @@ class _Chain:
                        f"{end.get(value, f' went into {name}') or ' left'}")  # fmt: skip
 
     def _instead(self, step: WhyStep) -> tuple[tuple[int, int, int], ...]:
-        """Return the threads that ran since one is ready, with the priority they had, up to the moment asked about."""
+        """Return the threads that ran since one is ready, with the priority they had, up to that moment."""
         span = step.since_cycles, max(step.at_cycles, step.since_cycles + 1)
         out = []
         for row, cycles in ran_instead(self.evidence, span, step.thread):
@@ -387,8 +387,8 @@ class _Chain:
     def _last_of(self, thread: int, step: WhyStep) -> int:
         """Return the last event of a thread's state up to the moment that a step is about, -1 for none."""
         mine = self.trace.states.of(thread)
-        place = int(np.searchsorted(self.trace.events.time_cycles[mine], max(step.at_cycles, step.since_cycles + 1)))
-        return int(mine[place - 1]) if place else _NONE
+        position = int(np.searchsorted(self.trace.events.time_cycles[mine], max(step.at_cycles, step.since_cycles + 1)))
+        return int(mine[position - 1]) if position else _NONE
 
     def _priority(self, row: int) -> int:
         """Return the priority in an event of a thread's state, -1 if it is not wide; one event needs no table."""
@@ -398,13 +398,13 @@ class _Chain:
         return int(value[0]) if known[0] else _NONE
 
     def _rank(self, priority: int, row: int) -> str:
-        """Return priority and partition of a thread in brackets, as far as an event of its state tells them."""
-        told = [f"priority {priority}"] if priority >= 0 else []
+        """Return priority and partition of a thread in brackets, as far as an event of its state shows them."""
+        logged = [f"priority {priority}"] if priority >= 0 else []
         if self.partitions is not None and row >= 0 and self.trace.events.slot_count[row] >= _WIDE_SLOTS:
             number = int(argument_under(self.trace, np.array([row]), "partition", "partition_id")[0])
             if number >= 0:
-                told.append(f"partition {self.partitions.get(number, number)}")
-        return f" ({', '.join(told)})" if told else ""
+                logged.append(f"partition {self.partitions.get(number, number)}")
+        return f" ({', '.join(logged)})" if logged else ""
 
     def _begins(self, step: WhyStep) -> str:
         """Return how a sentence begins: who, its priority, its state, since when."""
@@ -425,18 +425,18 @@ class _Chain:
 
 IN_NO_STATE: Final = {
     ABSENT: "does not exist",
-    UNKNOWN: "is in a state that the trace does not tell",
+    UNKNOWN: "is in a state that the trace does not show",
     DEAD: "is dead",
 }
 
 
-def _same(spans: LaneSpans, place: int) -> tuple[int, int]:
+def _same(spans: LaneSpans, position: int) -> tuple[int, int]:
     """Return the first and the last of the intervals of one state around one of them.
 
-    The opening dump may tell a state twice, a change of priority too; a thread that begins to run twice has changed the
+    The opening dump may show a state twice, a change of priority too; a thread that begins to run twice has changed the
     CPU.
     """
-    value, first, last = int(spans.value[place]), place, place
+    value, first, last = int(spans.value[position]), position, position
     while value != RUNNING and first > 0 and spans.value[first - 1] == value:
         first -= 1
     while value != RUNNING and last + 1 < len(spans) and spans.value[last + 1] == value:
@@ -444,12 +444,12 @@ def _same(spans: LaneSpans, place: int) -> tuple[int, int]:
     return first, last
 
 
-def _end(spans: LaneSpans, place: int) -> int:
+def _end(spans: LaneSpans, position: int) -> int:
     """Return when an interval ends."""
-    return int(spans.start_cycles[place + 1]) if place + 1 < len(spans) else spans.end_cycles
+    return int(spans.start_cycles[position + 1]) if position + 1 < len(spans) else spans.end_cycles
 
 
-def _row(spans: LaneSpans, place: int) -> int:
+def _row(spans: LaneSpans, position: int) -> int:
     """Return the event that begins an interval, -1 for none."""
-    row = int(spans.event[place])
+    row = int(spans.event[position])
     return _NONE if row == NO_EVENT else row

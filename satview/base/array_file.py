@@ -1,7 +1,7 @@
 """Arrays and plain values in one file that is checked before it is believed, and mapped instead of read.
 
 Layout: the magic line, a table of contents in JSON with its length and SHA-256 in front, then the arrays, each at a
-multiple of 64 bytes. The contents say type, shape, place and sum of every array. Nothing in it is ever run.
+multiple of 64 bytes. The contents say type, shape, position and sum of every array. Nothing in it is ever run.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ def write_arrays(path: Path, values: object, arrays: Arrays, cancelled: Callable
         path: The file.
         values: What JSON can hold.
         arrays: One-dimensional or flat ones of whole numbers or truth values, by name.
-        cancelled: Asked now and then.
+        cancelled: Called now and then.
 
     Raises:
         Cancelled: `cancelled()` returned True; nothing is left.
         WriteError: A disk is full, or the like.
     """
-    table, place = [], 0
+    table, position = [], 0
     plain = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     for name, array in plain.items():
         if cancelled():
             raise Cancelled("writing was stopped")
-        table.append([name, array.dtype.str, list(array.shape), place, word_sum(array)])
-        place += -(-array.nbytes // _ALIGN) * _ALIGN
+        table.append([name, array.dtype.str, list(array.shape), position, word_sum(array)])
+        position += -(-array.nbytes // _ALIGN) * _ALIGN
     contents = json.dumps({"values": values, "arrays": table}).encode("utf-8")
     with NewFile(path, is_durable=False) as file:
         file.stream.write(MAGIC + _HEAD.pack(len(contents), hashlib.sha256(contents).digest()) + contents)
@@ -77,6 +77,10 @@ def read_arrays(
 
     Returns:
         The values, and the arrays by name, read-only. They keep the file mapped, even if it is deleted.
+
+    Returns:
+        The values that were written with the arrays, and the arrays by name, read-only, of the types and shapes in
+        which they were written.
 
     Raises:
         DamagedFileError: It is no such file, one of something else, not complete or damaged.
@@ -109,16 +113,18 @@ def _mapped(data: memoryview, size: int, start: int, table: Any) -> dict[str, ND
     if not isinstance(table, list) or len(table) > _MOST_ARRAYS:
         raise DamagedFileError("it has no list of arrays")
     try:
-        for name, kind, shape, place, total in table:
+        for name, kind, shape, position, total in table:
             count = 1
             for length in shape:
                 if not isinstance(length, int) or not 0 <= length <= size:
                     raise DamagedFileError(f"array {name} has an impossible shape")
                 count *= length
             dtype = _DTYPES[kind]
-            if not isinstance(place, int) or place < 0 or start + place + count * dtype.itemsize > size:
+            if not isinstance(position, int) or position < 0 or start + position + count * dtype.itemsize > size:
                 raise DamagedFileError(f"array {name} is not complete")
-            array = np.frombuffer(data, dtype, count, start + place).reshape(shape) if count else np.empty(shape, dtype)
+            array = (
+                np.frombuffer(data, dtype, count, start + position).reshape(shape) if count else np.empty(shape, dtype)
+            )
             array.setflags(write=False)
             if word_sum(array) != total:
                 raise DamagedFileError(f"array {name} is damaged")
@@ -131,7 +137,7 @@ def _mapped(data: memoryview, size: int, start: int, table: Any) -> dict[str, ND
 def word_sum(array: NDArray[Any]) -> int:
     """Return a sum of the bytes of an array that every flipped bit and every exchange of two words changes.
 
-    The bytes as 64-bit words, zeros at the end, each times an odd number that tells its place, modulo 2^64.
+    The bytes as 64-bit words, zeros at the end, each times an odd number that shows its position, modulo 2^64.
     """
     data = array.reshape(-1).view(np.uint8)
     whole = len(data) // 8
@@ -142,11 +148,11 @@ def word_sum(array: NDArray[Any]) -> int:
     total = rest
     for at in range(0, whole, _WORDS):
         part = words[at : at + _WORDS]
-        places = np.arange(at, at + len(part), dtype=np.uint64)
-        places *= np.uint64(2)
-        places += np.uint64(1)
-        places *= part
-        total += int(np.add.reduce(places))
+        positions = np.arange(at, at + len(part), dtype=np.uint64)
+        positions *= np.uint64(2)
+        positions += np.uint64(1)
+        positions *= part
+        total += int(np.add.reduce(positions))
     return total % (1 << 64)
 
 

@@ -21,14 +21,14 @@ def enable(names: str) -> None:
     Raises:
         ValueError: One of the names is no switch; lists those there are.
     """
-    wanted = {name.strip() for name in names.split(",") if name.strip()}
-    unknown = wanted - SWITCHES.keys()
+    requested = {name.strip() for name in names.split(",") if name.strip()}
+    unknown = requested - SWITCHES.keys()
     if unknown:
         raise ValueError(f"no debug switch {', '.join(sorted(unknown))}; there are {', '.join(SWITCHES)}")
-    if wanted:
+    if requested:
         logging.basicConfig(format="%(name)s: %(message)s")
         _log.setLevel(logging.DEBUG)
-    _on.update(wanted)
+    _on.update(requested)
 
 
 def is_on(name: str) -> bool:

@@ -32,12 +32,12 @@ class Cancelled(SatviewError):  # noqa: N818  -- not a failure: the user asked f
 
 
 class TraceFormatError(SatviewError):
-    """Nothing can be read from a file, or a damaged part was asked for.
+    """Nothing can be read from a file, or a damaged part was requested.
 
     Attributes:
         path: The file; None for data that never was a file.
         offset: Byte offset of the fault, or None when no byte is to blame (an empty file, a directory).
-        what: What is wrong there, without the place.
+        what: What is wrong there, without the position.
         remedy: What the user can do about it; may be empty.
     """
 
@@ -50,10 +50,10 @@ class TraceFormatError(SatviewError):
 
     def __str__(self) -> str:
         """Return one sentence: file, byte, what, what to do."""
-        place = self.path.name if self.path is not None else "input"
+        position = self.path.name if self.path is not None else "input"
         if self.offset is not None:
-            place += f", byte 0x{self.offset:x}"
-        text = f"{place}: {self.what}"
+            position += f", byte 0x{self.offset:x}"
+        text = f"{position}: {self.what}"
         return f"{text}; {self.remedy}" if self.remedy else text
 
 
@@ -61,7 +61,7 @@ class SourceChangedError(TraceFormatError):
     """The file was cut short or written over while its trace was in use."""
 
 
-def told(error: BaseException) -> str:
+def one_line(error: BaseException) -> str:
     """Return kind and first line of an exception of a user's program, which may even fail to say what it is about."""
     try:
         text = next(iter(str(error).splitlines()), "")[:200]

@@ -1,8 +1,8 @@
-"""The one place that writes files: beside the target, flushed to the disk, then renamed to it.
+"""The one position that writes files: beside the target, flushed to the disk, then renamed to it.
 
 Whoever looks at the target sees the old file or the complete new one, never a part. The temporary file is called
 `.NAME.XXXXXXXX.satview-tmp` and goes on every way out of the block. Only a killed process or a power cut leaves one;
-the next write to the same target removes it. A lock that ends with its process tells a leftover from one in use.
+the next write to the same target removes it. A lock that ends with its process shows a leftover from one in use.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import BinaryIO, Final, Self, TextIO
 
 from satview.base.errors import WriteError
-from satview.base.targets import Reading, TargetKind, find_target
+from satview.base.targets import Sources, TargetKind, find_target
 
 _IS_WINDOWS: Final = os.name == "nt"  # an open file can be neither renamed nor removed there
 if not _IS_WINDOWS:
@@ -46,7 +46,7 @@ class NewFile:
         self,
         path: Path | str,
         *,
-        reading: Reading = (),
+        reading: Sources = (),
         streams: bool = False,
         keeps_part: bool = False,
         is_buffered: bool = True,
@@ -162,7 +162,7 @@ class NewFile:
 def new_text_file(
     path: Path | str,
     *,
-    reading: Reading = (),
+    reading: Sources = (),
     streams: bool = False,
     newline: str = "\n",
     errors: str = "strict",
@@ -188,7 +188,7 @@ def new_text_file(
             text.detach()
 
 
-def write_file(path: Path | str, data: bytes | str, *, reading: Reading = (), streams: bool = False) -> None:
+def write_file(path: Path | str, data: bytes | str, *, reading: Sources = (), streams: bool = False) -> None:
     """Replace a file by bytes or by UTF-8 text.
 
     Raises:

@@ -31,7 +31,7 @@ _OUTPUT_ERRORS: Final = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO, err
 
 
 class Ended(BaseException):
-    """A signal asked the process to end; raised so that temporary files go on the way out.
+    """A signal requested the process to end; raised so that temporary files go on the way out.
 
     Attributes:
         number: Number of the signal.
@@ -81,7 +81,7 @@ def signals_raise() -> Iterator[None]:
 
 
 class _ClosedOutput(io.TextIOBase):
-    """Takes the place of a standard output that was closed before the process began; Python would drop its text."""
+    """Takes the position of a standard output that was closed before the process began; Python would drop its text."""
 
     encoding = "utf-8"
 

@@ -116,7 +116,7 @@ def change_shared(path: Path, change: Change, limit: int) -> Damaged | None:
 
 
 def _replaced(path: Path, new: bytes | None, before: tuple[int, ...] | None) -> bool:
-    """Replace a file unless it has changed since `before`; tell whether that was done."""
+    """Replace a file unless it has changed since `before`; return whether that was done."""
     if new is None:
         if _identity(path) != before:
             return False

@@ -13,7 +13,7 @@ from typing import Final
 
 from satview.base.errors import WriteError
 
-Reading = Iterable[Path | str | int]
+Sources = Iterable[Path | str | int]
 _STDOUT: Final = 1
 _DESCRIPTOR: Final = re.compile(r"/dev/(?:(stdin)|(stdout)|(stderr))|/(?:dev|proc/self)/fd/([0-9]{1,6})")
 
@@ -43,7 +43,7 @@ class Target:
     mode: int | None = None
 
 
-def find_target(path: Path | str, reading: Reading = (), *, streams: bool = False) -> Target:
+def find_target(path: Path | str, reading: Sources = (), *, streams: bool = False) -> Target:
     """Return where output to a name goes, or refuse the name.
 
     Args:
@@ -79,7 +79,11 @@ def find_target(path: Path | str, reading: Reading = (), *, streams: bool = Fals
 
 
 def descriptor_of(path: Path | str) -> int:
-    """Return the open descriptor that a name represents: `-`, `/dev/stdout`, `/dev/fd/3`; -1 for a file's name."""
+    """Return the open descriptor that a name represents: `-`, `/dev/stdout`, `/dev/fd/3`; -1 for a file's name.
+
+    Raises:
+        WriteError: The descriptor is not open.
+    """
     if str(path) == "-":
         return _STDOUT
     found = _DESCRIPTOR.fullmatch(str(path))
@@ -98,7 +102,7 @@ def is_standard_output(path: Path | str | None) -> bool:
     return path is not None and descriptor_of(path) == _STDOUT
 
 
-def _refuse_same(path: Path, found: os.stat_result, reading: Reading) -> None:
+def _refuse_same(path: Path, found: os.stat_result, reading: Sources) -> None:
     if not stat.S_ISREG(found.st_mode):
         return
     for source in reading:

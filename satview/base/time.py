@@ -24,7 +24,7 @@ class Clock:
     Attributes:
         cycles_per_s: Rate of the stamps, TRACE_CYCLES_PER_SEC; at least 1.
         start_cycles: Counter value that counts as zero for relative times: the first event of the trace.
-        boot_time_s: Seconds since 1970 UTC when the counter was (about) zero, or None if the file does not tell.
+        boot_time_s: Seconds since 1970 UTC when the counter was (about) zero, or None if the file does not show.
         is_absolute: False when the upper half of the counter is unknown, so that only differences mean something.
     """
 
@@ -73,7 +73,7 @@ class Clock:
         return self.ns_array(cycles + self.start_cycles)
 
     def wall_time(self, cycles: int) -> datetime | None:
-        """Return the approximate date of a counter value (UTC), None where the file cannot tell.
+        """Return the approximate date of a counter value (UTC), None where the file cannot show.
 
         The counter's zero is usually close to boot, so this is boot time plus the counter; label it approximate.
         """
@@ -102,7 +102,7 @@ class TimeWindow:
         return self.end - self.start
 
     def zoomed(self, factor: float, anchor: int) -> TimeWindow:
-        """Return a window `factor` times as long (below 1 zooms in) in which `anchor` keeps its place."""
+        """Return a window `factor` times as long (below 1 zooms in) in which `anchor` keeps its position."""
         length = max(1, round(self.length * factor))
         share = (anchor - self.start) / self.length
         start = anchor - round(length * share)

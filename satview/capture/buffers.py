@@ -71,7 +71,7 @@ class BufferRing:
         self.dropped_events = 0
         self.lost_buffers = 0
         self.closed = 0
-        self.must_tell_drop = False
+        self.must_report_drop = False
         self._at = -1
         self.mark = target.mark_linear
 
@@ -215,9 +215,9 @@ class TraceBuffers:
             if buffer is None:
                 return False
         is_new = self._timed[cpu] != buffer.sequence and not self.target.is_old
-        must_tell = is_new or low < self._last_low[cpu]
+        must_report = is_new or low < self._last_low[cpu]
         self._last_low[cpu] = low
-        if must_tell:
+        if must_report:
             self._timed[cpu] = buffer.sequence
             self._put_time(ring, cpu, time)
             if ring.current is not buffer:  # TIME was the last that fitted
@@ -228,13 +228,13 @@ class TraceBuffers:
         buffer = ring.acquire()
         if buffer is None:
             ring.dropped_events += 1
-            ring.must_tell_drop = self._per_cpu
+            ring.must_report_drop = self._per_cpu
             return None
         if self.target.is_old:
             return buffer
         buffer.words += (wire.CONTROL_BUFFER | cpu << wire.CPU_SHIFT, stamp, buffer.sequence, 0)
-        if ring.must_tell_drop:
-            ring.must_tell_drop = False  # 8.0 says that it dropped events; what the payload holds is not known
+        if ring.must_report_drop:
+            ring.must_report_drop = False  # 8.0 says that it dropped events; what the payload holds is not known
             buffer.words += (wire.CONTROL_DROPPED | cpu << wire.CPU_SHIFT, stamp, 0, 0)
         return buffer
 

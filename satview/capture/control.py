@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from satview.base.errors import SatviewError, UsageError, told
+from satview.base.errors import SatviewError, UsageError, one_line
 from satview.base.watchdog import Stuck, Watchdog
 from satview.capture import nto
 from satview.capture.files import CaptureError
@@ -59,6 +59,10 @@ def blaming(path: Path, progress: Callable[[], int] = lambda: 0) -> Iterator[Non
     Args:
         path: The file.
         progress: A number that changes while the code gets on; code that does not for long is ended.
+
+    Raises:
+        UsageError: The code does not parse, raises, ends the program, or runs without getting anywhere.
+        SatviewError: As the code raised it.
     """
     try:
         with Watchdog(PATIENCE_S, progress):
@@ -75,7 +79,7 @@ def blaming(path: Path, progress: Callable[[], int] = lambda: 0) -> Iterator[Non
     except BaseException as error:
         if isinstance(error, OSError) and not _line_in(error, path):
             raise UsageError(f"{path.name}: {error.strerror or error}") from error
-        raise UsageError(f"{_location(error, path)}: {told(error)}") from error
+        raise UsageError(f"{_location(error, path)}: {one_line(error)}") from error
 
 
 @contextmanager

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def dump_state(machine: Machine, emitter: Emitter, cpu: int) -> None:
     """Emit TIME, partitions, processes and threads, in that order; each passes the filters like any event."""
     buffers, emitter.origin = emitter.buffers, None
-    emitter.running = [None] * machine.target.cpus  # the trace tells who runs from here on
+    emitter.running = [None] * machine.target.cpus  # the trace shows who runs from here on
 
     def stamp(on_cpu: int = cpu) -> int:
         time = machine.stamp()

@@ -16,6 +16,7 @@ from satview.events.spec import Release
 from satview.events.wire import WireClass
 from satview.events.words import encode, name_bytes, text_words
 from satview.filters.event_context import NOT_TESTED
+from satview.filters.external import COMM_NAMES
 
 if TYPE_CHECKING:
     from satview.capture.sim.threads import PendingCall, Process, Thread
@@ -23,21 +24,7 @@ if TYPE_CHECKING:
 _LOW = 0xFFFFFFFF
 _EXIT, _INTERRUPTED = wire.KER_EXIT_OFFSET, wire.KER_INT_OFFSET
 _KER = wire.code(WireClass.KER_CALL, 0)
-COMM_EVENTS = (
-    "SMSG",
-    "SPULSE",
-    "RMSG",
-    "RPULSE",
-    "SPULSE_EXE",
-    "SPULSE_DIS",
-    "SPULSE_DEA",
-    "SPULSE_UN",
-    "SPULSE_QUN",
-    "SIGNAL",
-    "REPLY",
-    "ERROR",
-)
-_COMM = {name: wire.code(WireClass.COMM, i) for i, name in enumerate(COMM_EVENTS)}
+_COMM = {name: wire.code(WireClass.COMM, i) for i, name in enumerate(COMM_NAMES)}
 _KERNEL_PULSES = frozenset(code for name, code in _COMM.items() if name.startswith("SPULSE_"))
 _PROCESS = {
     "CREATE": wire.PROC_CREATE,
@@ -96,7 +83,7 @@ class Emitter(SystemEvents):
             self.put(cpu, code, time, words)
 
     def kernel_interrupted(self, cpu: int, time: int, thread: Thread, call: PendingCall) -> None:
-        """Emit what takes the place of an exit when the call's arguments are gone; the exit's mask decides."""
+        """Emit what replaces an exit when the call's arguments are gone; the exit's mask decides."""
         number = self._number(call)
         if number is None:
             return

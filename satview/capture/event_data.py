@@ -33,7 +33,7 @@ class EventData:
 
 EventHandler = Callable[[EventData], Any]
 RULE_DATA = object()
-"""In place of a handler's data: the function is a dynamic rule itself, from rules that tracelogger sets."""
+"""Instead of a handler's data: the function is a dynamic rule itself, from rules that tracelogger sets."""
 
 
 class HandlerHost(Protocol):

@@ -179,7 +179,11 @@ class KevFile:
         return "; what was written can be opened" if new.has_name else "; the older file is as it was"
 
     def close(self, error: BaseException | None = None) -> None:
-        """Finish the file, or leave it unfinished because of an error."""
+        """Finish the file, or leave it unfinished because of an error.
+
+        Raises:
+            CaptureError: It cannot be finished.
+        """
         if self._new is None:
             return
         if error is not None:

@@ -96,7 +96,7 @@ class Gate:
         self._flags_of_vector: dict[tuple[int, int], int] = {}
 
     def connect(self, machine: Machine) -> None:
-        """Tell the emitter which machine it records; needed for interrupts between slots."""
+        """Show the emitter which machine it records; needed for interrupts between slots."""
         self._machine = machine
 
     def allocate(self, count: int, hand_over: Callable[[Buffer], None]) -> TraceBuffers:
@@ -130,7 +130,7 @@ class Gate:
         self._flags_of_vector = {}
 
     def find(self, code: int) -> int:
-        """Return `flags` of a code that was not asked for since the rules changed."""
+        """Return `flags` of a code that was not requested since the rules changed."""
         rules = self.rules
         found = _FOUND | (ON if rules.is_on(rules.address(code), code) else 0)
         found |= (WIDE if rules.is_wide(code) else 0) | (TESTED if rules.is_tested(code) else 0)

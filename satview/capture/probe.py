@@ -77,8 +77,8 @@ class Probe:
     def _take(self, buffer: Buffer) -> None:
         """Write a full buffer and give it back."""
         options = self.options
-        is_wanted = not options.iterations or self.report.buffers < options.iterations
-        if is_wanted and not self.output.is_cut and self.failure is None:
+        is_requested = not options.iterations or self.report.buffers < options.iterations
+        if is_requested and not self.output.is_cut and self.failure is None:
             slots = np.array(buffer.words, dtype=np.uint32).reshape(-1, 4)
             try:
                 self.report.write(slots, self.output)

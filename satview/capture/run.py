@@ -76,7 +76,7 @@ class Capture:
         sys_release: Exact release within the family, such as `6.2.1`; empty = the usual one.
         skew_ns: How far the counters of two CPUs may be apart; None = as the release has it.
         rules_text: Rules as in `.satrules` files, set by the logger instead of "all classes"; process names are those
-            of the workload. `load_function` is asked for rules that call Python functions; None refuses them.
+            of the workload. `load_function` is called for rules that call Python functions; None refuses them.
         keeps_truth: Keep what really happened, to compare it with the trace; memory grows with the duration.
         needs_privilege: Programs that attach handlers need I/O privilege, as on a target; False waives it.
         pace: Simulated seconds per real second, for files that grow while somebody watches; 0 = as fast as it can.

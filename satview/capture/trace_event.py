@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any
 
-from satview.base.errors import told
+from satview.base.errors import one_line
 from satview.capture.buffers import Buffer
 from satview.capture.dump import dump_state
 from satview.capture.emit import Emitter
@@ -191,7 +191,9 @@ class TraceControl:
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001  -- an event that nobody judged passes
-            self.machine.fault(f"of process {handler.pid}", f"event handler raised {told(error)}", location_of(error))
+            self.machine.fault(
+                f"of process {handler.pid}", f"event handler raised {one_line(error)}", location_of(error)
+            )
             return 1
         finally:
             self._in_handler, self._caller, WATCH.is_on = False, before, False

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.doctor.marks import sign
 from satview.analysis.sheets import Column, Kind, Sheet
+from satview.analysis.trust import sign
 from satview.base.safe_text import csv_text
 
 

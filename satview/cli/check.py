@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 from xml.etree import ElementTree as ET
 
 from satview.analysis.doctor.report import may_be_more
+from satview.analysis.doctor.undecided import undecided
 from satview.analysis.verdicts.find import RULES, find_verdicts
 from satview.analysis.verdicts.thresholds import default_thresholds, read_thresholds
-from satview.analysis.verdicts.untold import untold
 from satview.analysis.verdicts.verdict import Severity, Verdict, VerdictKind
 from satview.base.process_end import COST_DATA, FINE
 from satview.base.safe_text import visible_line
@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
     elif args.format == "junit":
         print(_junit(trace, found, kinds))
     else:
-        _print_table(trace, found, {kind: why for kind, why in untold(trace).items() if kind in kinds})
+        _print_table(trace, found, {kind: why for kind, why in undecided(trace).items() if kind in kinds})
     if found:
         return FOUND
     return COST_DATA if trace.problems.cost_data else FINE
@@ -83,8 +83,8 @@ def run(args: argparse.Namespace) -> int:
 def _is_in(verdict: Verdict, window: TimeWindow | None) -> bool:
     """Return whether any of the times at which it happens lies in a range."""
     return window is None or any(
-        place.start_cycles < window.end and window.start < max(place.end_cycles, place.start_cycles + 1)
-        for place in verdict.places
+        time.start_cycles < window.end and window.start < max(time.end_cycles, time.start_cycles + 1)
+        for time in verdict.occurrences
     )
 
 
@@ -104,9 +104,9 @@ def as_record(trace: Trace, verdict: Verdict) -> dict[str, Any]:
 
 
 def _junit(trace: Trace, found: tuple[Verdict, ...], kinds: list[VerdictKind]) -> str:
-    """Return one test case for each kind, failed if there are verdicts of it, skipped if the trace cannot tell."""
+    """Return one test case for each kind, failed if there are verdicts of it, skipped if the trace cannot show."""
     failed = {verdict.kind for verdict in found}
-    skipped = {kind: why for kind, why in untold(trace).items() if kind in kinds and kind not in failed}
+    skipped = {kind: why for kind, why in undecided(trace).items() if kind in kinds and kind not in failed}
     suite = ET.Element("testsuite", name=f"satview check {_xml_text(trace.path.name)}", tests=str(len(kinds)),
                        failures=str(len(failed)), errors="0", skipped=str(len(skipped)))  # fmt: skip
     for kind in kinds:
@@ -140,7 +140,7 @@ def _print_table(trace: Trace, found: tuple[Verdict, ...], unknown: dict[Verdict
         _print_verdicts(console, trace, found)
     for kinds, why in _by_reason(unknown):
         console.print()
-        console.print(cell(f"Cannot tell of {', '.join(kinds)}: {why}."))
+        console.print(cell(f"Cannot decide on {', '.join(kinds)}: {why}."))
     if missing := may_be_more(trace):
         console.print()
         console.print(cell(f"There may be more than is listed: {missing}."))
@@ -158,17 +158,17 @@ def _print_verdicts(console: Console, trace: Trace, found: tuple[Verdict, ...]) 
     from satview.cli._console import cell
 
     counts = {severity: sum(verdict.severity is severity for verdict in found) for severity in Severity}
-    told = ", ".join(f"{count} {severity}{'s' if count > 1 and severity is not Severity.INFO else ''}"
+    reported = ", ".join(f"{count} {severity}{'s' if count > 1 and severity is not Severity.INFO else ''}"
                      for severity, count in counts.items() if count)  # fmt: skip
-    console.print(cell(f"{trace.path.name}: {told}"))
+    console.print(cell(f"{trace.path.name}: {reported}"))
     for verdict in found:
         clock = trace.clock
         first, last = (clock.ns(cycles) for cycles in (verdict.start_cycles, verdict.end_cycles))
-        place = f"{format_time(first, 1000)} to {format_time(last, 1000)}"
+        span = f"{format_time(first, 1000)} to {format_time(last, 1000)}"
         events = ", ".join(f"#{row + 1}" for row in verdict.evidence[:8])
         more = f" and {len(verdict.evidence) - 8} more" if len(verdict.evidence) > 8 else ""
         sure = "" if verdict.certainty.name == "EXACT" else f" ({verdict.certainty.name.lower()})"
-        console.print(f"\n[bold]{verdict.severity}: {verdict.kind}[/bold]{sure}  {cell(place)}")
+        console.print(f"\n[bold]{verdict.severity}: {verdict.kind}[/bold]{sure}  {cell(span)}")
         console.print(f"  {cell(verdict.says)}")
         console.print(f"  {cell(verdict.remedy)}")
         if events:

@@ -1,4 +1,4 @@
-"""`satview doctor FILE`: what a trace tells exactly, what as a bound, what not at all, and what to capture for it."""
+"""`satview doctor FILE`: what a trace shows exactly, what as a bound, what not at all, and what to capture for it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import sys
 from typing import Any, Final
 
 from satview.analysis.doctor.analyses import ANALYSES
-from satview.analysis.doctor.marks import TITLES, Mark
 from satview.analysis.doctor.report import Diagnosis, capture_for, doctor, grouped, notes, titles
+from satview.analysis.trust import TITLES, Mark
 from satview.base.errors import UsageError
 from satview.base.process_end import COST_DATA, FINE
 from satview.formats.registry import open_trace
@@ -28,9 +28,9 @@ def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
     parser = subparsers.add_parser(
         "doctor",
-        help="what a trace tells exactly, what as a bound, what not at all, and what to capture for it",
+        help="what a trace shows exactly, what as a bound, what not at all, and what to capture for it",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Tell for every analysis how far its answers can be trusted.",
+        description="Return for every analysis how far its answers can be trusted.",
         epilog=_EPILOG,
     )
     add = parser.add_argument
@@ -42,10 +42,10 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print what the trace can tell; return 0, or 1 if problems of the trace cost data.
+    """Print what the trace can show; return 0, or 1 if problems of the trace cost data.
 
     Raises:
-        UsageError: Rules are wanted for what the trace tells exactly, or what no capture tells.
+        UsageError: Rules are requested for what the trace shows exactly, or what no capture shows.
     """
     trace = open_trace(args.file)
     found = doctor(trace)
@@ -74,11 +74,11 @@ def as_record(found: Diagnosis) -> dict[str, Any]:
 
 
 def _rules(trace: Trace, found: tuple[Diagnosis, ...], key: str) -> str:
-    wanted = [one for one in found if key in (_ALL, one.analysis.key)]
-    line = capture_for(trace, wanted)
+    requested = [one for one in found if key in (_ALL, one.analysis.key)]
+    line = capture_for(trace, requested)
     if line is None:
         what = "everything" if key == _ALL else ANALYSES[key].title.lower()
-        raise UsageError(f"no capture would tell more of {what}: satview doctor {trace.path.name}")
+        raise UsageError(f"no capture would show more of {what}: satview doctor {trace.path.name}")
     return line.rules
 
 

@@ -60,7 +60,7 @@ def add_parser(subparsers: Any) -> None:
     add(
         "--format",
         choices=("parquet", "arrow", "csv", "jsonl", "list"),
-        help="in place of the ending; of folders (parquet)",
+        help="instead of the ending; of folders (parquet)",
     )
     add_range(add, "only events of this part of the trace")
     add("-e", "--filter", dest="expression", metavar="EXPR", action="append", default=[],
@@ -117,22 +117,22 @@ def _kind(args: argparse.Namespace, *, is_folder: bool) -> str:
 
 
 def _rows(args: argparse.Namespace, trace: Trace) -> NDArray[np.bool_] | None:
-    """Return the events that were chosen, bool (events,); None for all."""
+    """Return the events that were selected, bool (events,); None for all."""
     if not args.range and not args.expression:
         return None
     import numpy as np
 
-    from satview.cli.filter import built_rules, chosen_events
+    from satview.cli.filter import built_rules, selected_events
     from satview.filters.derived_columns import TraceDerivedColumns
 
     _, built = built_rules([], False, trace)
-    chosen = chosen_events(built, args.expression, trace, TraceDerivedColumns(trace))
+    selected = selected_events(built, args.expression, trace, TraceDerivedColumns(trace))
     window = range_of(args.range, trace)
     if window is not None:
-        inside = np.zeros(len(chosen), np.bool_)
+        inside = np.zeros(len(selected), np.bool_)
         inside[trace.rows_between(window)] = True
-        chosen &= inside
-    return chosen
+        selected &= inside
+    return selected
 
 
 def _write(args: argparse.Namespace, trace: Trace, names: list[str], kind: str, rows: NDArray[np.bool_] | None) -> int:

@@ -43,7 +43,7 @@ RULES is a .satrules file: one rule per line in the words of TraceEvent(), such 
   WHERE event == MSG_SENDV and duration > 2ms
 
 Without -o the events are only counted. The new file keeps times, names and the opening states;
---exact leaves out all that was not chosen, whatever the file then looks like.
+--exact leaves out all that was not selected, whatever the file then looks like.
 Exit status: 0 fine, 1 the trace has problems that cost data or the C program has #error lines, 2 not a trace
 or bad use.
 """
@@ -66,10 +66,10 @@ def add_parser(subparsers: Any) -> None:
     add("--from", dest="begin", metavar="TIME", help="leave out what is earlier: 1.2s, 300ms, -5s from the end, ...")
     add("--to", dest="end", metavar="TIME", help="leave out what is not earlier")
     add_range(add, "the same in one: only this part of the trace")
-    add("--exact", action="store_true", help="no names, switches and opening states besides the chosen events")
+    add("--exact", action="store_true", help="no names, switches and opening states besides the selected events")
     add("--allow-code", action="store_true", help="run the Python files that CALL rules name; they can do anything")
-    add("--explain", action="store_true", help="tell which rules do not do what one might think")
-    add("--would-keep", action="store_true", help="tell what a capture of the same run with these rules would log")
+    add("--explain", action="store_true", help="show which rules do not do what one might think")
+    add("--would-keep", action="store_true", help="show what a capture of the same run with these rules would log")
     add("--tracelogger", action="store_true", help="print the tracelogger command that comes closest")
     add("--c-program", metavar="OUT.c", help="write a C program that sets exactly these rules on a target")
     add("--from-args", action="store_true", help="print the rules behind the trace's own TRACELOGGER_ARGS")
@@ -107,18 +107,18 @@ def built_rules(files: list[str], allow_code: bool, trace: Trace) -> tuple[tuple
     return rules, build(rules, trace.release, handlers)
 
 
-def chosen_events(
-    built: BuiltRules, expressions: list[str], trace: Trace, facts: TraceDerivedColumns
+def selected_events(
+    built: BuiltRules, expressions: list[str], trace: Trace, derived: TraceDerivedColumns
 ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Return the events that pass rules and conditions, bool (events,).
 
     Raises:
         UsageError: A condition is faulty.
     """
-    chosen = built.mask(trace, facts)
+    selected = built.mask(trace, derived)
     for text in expressions:
-        chosen &= _expression(text, trace.release).mask(trace, None, facts)
-    return chosen
+        selected &= _expression(text, trace.release).mask(trace, None, derived)
+    return selected
 
 
 def _complain(text: str) -> None:
@@ -146,7 +146,7 @@ def _rules(files: list[str], trace: Trace) -> tuple[Rule, ...]:
 
 
 def _capture(args: argparse.Namespace, built: BuiltRules, trace: Trace) -> bool:
-    """Print and write what is asked for about a capture; return whether all of the rules could be written."""
+    """Print and write what is called for about a capture; return whether all of the rules could be written."""
     is_whole = True
     if args.tracelogger:
         command = tracelogger_command(built)
@@ -163,7 +163,7 @@ def _capture(args: argparse.Namespace, built: BuiltRules, trace: Trace) -> bool:
 
 
 def _write_program(args: argparse.Namespace, built: BuiltRules, trace: Trace) -> bool:
-    """Write the C program; return False if it has `#error` lines, which are told."""
+    """Write the C program; return False if it has `#error` lines, which are reported."""
     program = c_program(built, ", ".join(Path(name).name for name in args.rules))
     write_file(args.c_program, program.source, reading=[*source_files(trace.path), *args.rules], streams=True)
     print(f"{args.c_program}: written{', with errors' if program.faults else ''}")
@@ -175,15 +175,15 @@ def _write_program(args: argparse.Namespace, built: BuiltRules, trace: Trace) ->
 
 
 def _filter(args: argparse.Namespace, built: BuiltRules, trace: Trace) -> None:
-    facts = TraceDerivedColumns(trace)
-    chosen = chosen_events(built, args.expression, trace, facts)
+    derived = TraceDerivedColumns(trace)
+    selected = selected_events(built, args.expression, trace, derived)
     window = window_of(trace, args.begin, args.end, args.range)
     if args.output is None:
         rows = trace.rows_between(window) if window else slice(0, len(trace.events))
-        count = int(np.count_nonzero(chosen[rows]))
+        count = int(np.count_nonzero(selected[rows]))
         print(f"{count:,} of {len(trace.events):,} events fit")
         return
-    print_report(write_subset(trace, args.output, chosen, window, with_context=not args.exact))
+    print_report(write_subset(trace, args.output, selected, window, with_context=not args.exact))
 
 
 def _console(args: argparse.Namespace) -> TextIO:
@@ -204,7 +204,7 @@ def _expression(text: str, release: Release) -> Expression:
 def _print_arguments(trace: Trace) -> None:
     arguments = trace.header.get("TRACELOGGER_ARGS")
     if not arguments:
-        raise UsageError("the header has no TRACELOGGER_ARGS (written from 6.4 on), so it does not tell the filter")
+        raise UsageError("the header has no TRACELOGGER_ARGS (written from 6.4 on), so it does not show the filter")
     imported = from_tracelogger_args(arguments, trace.release)
     print(f"# {visible_line(arguments)}")
     for note in imported.notes:
@@ -214,11 +214,11 @@ def _print_arguments(trace: Trace) -> None:
 
 def print_report(report: SubsetReport) -> None:
     """Print what was written."""
-    print(f"{report.path}: {report.chosen:,} of {report.total:,} events")
+    print(f"{report.path}: {report.selected:,} of {report.total:,} events")
     if report.context:
         print(f"  {report.context:,} more so that threads, names and states stay right (--exact leaves them out)")
     if report.opening:
-        print(f"  {report.opening:,} made up to tell the state where the window begins")
+        print(f"  {report.opening:,} made up to show the state where the window begins")
     print(f"  {report.slots:,} slots")
 
 

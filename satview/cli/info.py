@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import Any
 
-from satview.analysis.doctor.report import summary, untold_analyses
+from satview.analysis.doctor.report import summary, unanswered
 from satview.base.errors import TraceFormatError
 from satview.base.process_end import say
 from satview.base.time import format_duration, hex_cycles
@@ -20,7 +20,7 @@ FINE, COST_DATA, BAD_USE = 0, 1, 2
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command to the command line."""
     parser = subparsers.add_parser(
-        "info", help="tell what a trace holds: header, CPUs, counts, time range, buffers, problems"
+        "info", help="show what a trace holds: header, CPUs, counts, time range, buffers, problems"
     )
     parser.add_argument("file", help="a .kev file, a traceprinter listing or a thread trace")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a page")
@@ -35,14 +35,14 @@ def run(args: argparse.Namespace) -> int:
         say(str(error))
         return BAD_USE
     if args.json:
-        print(json.dumps(facts(trace), indent=2))
+        print(json.dumps(info(trace), indent=2))
     else:
         print_page(trace)
     return COST_DATA if trace.problems.cost_data else FINE
 
 
-def facts(trace: Trace) -> dict[str, Any]:
-    """Return everything `info` tells as plain values.
+def info(trace: Trace) -> dict[str, Any]:
+    """Return everything `info` shows as plain values.
 
     Times are nanoseconds from the first event; `release` is the key of the tables used, `sys_release`
     what the header says.
@@ -79,7 +79,7 @@ def facts(trace: Trace) -> dict[str, Any]:
         ],
         "untold": [
             {"key": found.analysis.key, "mark": str(found.trust.mark), "reason": found.trust.reason}
-            for found in untold_analyses(trace)
+            for found in unanswered(trace)
         ],
     }
 
@@ -91,13 +91,13 @@ def print_page(trace: Trace) -> None:
 
     from satview.cli._console import cell, make_console
 
-    told = facts(trace)
+    reported = info(trace)
     console = make_console()
     system = trace.system
     lines = [
-        ("File", told["file"]),
-        ("Format", f"{told['format']}, {told['byte_order']}-endian"),
-        ("Release", f"{told['sys_release'] or 'not given'} (tables of {told['release']})"),
+        ("File", reported["file"]),
+        ("Format", f"{reported['format']}, {reported['byte_order']}-endian"),
+        ("Release", f"{reported['sys_release'] or 'not given'} (tables of {reported['release']})"),
         (
             "Captured",
             " ".join(
@@ -107,36 +107,36 @@ def print_page(trace: Trace) -> None:
         ("Captured with", trace.header.get("TRACELOGGER_ARGS")),
         (
             "CPUs",
-            f"{told['cpus']}"
+            f"{reported['cpus']}"
             + "".join(f"; {c.number}: {c.name or '?'} {c.speed_mhz} MHz" for c in (system.cpus if system else ())),
         ),
-        ("Clock", f"{told['cycles_per_s']:,} cycles per second"),
+        ("Clock", f"{reported['cycles_per_s']:,} cycles per second"),
         ("Time", _time_range(trace)),
-        ("Slots, events", f"{told['slots']:,} slots, {told['events']:,} events"),
+        ("Slots, events", f"{reported['slots']:,} slots, {reported['events']:,} events"),
         ("Lines", ", ".join(f"{count:,} {kind}" for kind, count in trace.lines.items())),
-        ("Processes, threads", f"{told['processes']:,}, {told['threads']:,}"),
-        ("Buffers", f"{told['buffers']['count']:,}, {told['buffers']['lost']:,} lost"),
-        ("Cannot tell", _untold(trace)),
+        ("Processes, threads", f"{reported['processes']:,}, {reported['threads']:,}"),
+        ("Buffers", f"{reported['buffers']['count']:,}, {reported['buffers']['lost']:,} lost"),
+        ("Cannot show", _cannot_answer(trace)),
     ]
     for name, value in lines:
         if value:
             console.print(f"[bold]{name:>18}[/]  {cell(str(value))}")
     if system and system.strings:
         console.print(f"[bold]{'System page':>18}[/]  {cell(', '.join(f'{k}={v}' for k, v in system.strings))}")
-    if told["classes"]:
+    if reported["classes"]:
         table = Table("Class", "Events", "Share", box=None, pad_edge=False, header_style="bold")
         table.columns[1].justify = table.columns[2].justify = "right"
-        for name, count in sorted(told["classes"].items(), key=lambda item: -item[1]):
-            table.add_row(name, f"{count:,}", f"{100 * count / told['events']:.1f} %")
+        for name, count in sorted(reported["classes"].items(), key=lambda item: -item[1]):
+            table.add_row(name, f"{count:,}", f"{100 * count / reported['events']:.1f} %")
         console.print()
         console.print(table)
     _print_problems(trace, console)
 
 
-def _untold(trace: Trace) -> str:
-    """Return in one line what the trace cannot tell, and where to read more; empty if it tells everything."""
-    told = summary(trace) if len(trace.events) else ""
-    return f"{told}; satview doctor says what to capture" if told else ""
+def _cannot_answer(trace: Trace) -> str:
+    """Return in one line what the trace cannot show, and where to read more; empty if it shows everything."""
+    reported = summary(trace) if len(trace.events) else ""
+    return f"{reported}; satview doctor says what to capture" if reported else ""
 
 
 def _time_range(trace: Trace) -> str:
@@ -163,12 +163,12 @@ def _print_problems(trace: Trace, console: Any) -> None:
         cost = "" if kind.costs_data else " (no data lost)"
         console.print(f"  {cell(kind.title)}: {count:,}{cost}")
         for problem in [p for p in trace.problems if p.kind.slug == slug][:3]:
-            console.print(f"    {cell(_place(problem))}{cell(problem.detail)}")
+            console.print(f"    {cell(_position(problem))}{cell(problem.detail)}")
 
 
-def _place(problem: Problem) -> str:
-    """Return where a problem is, with a colon; empty if it has no place."""
+def _position(problem: Problem) -> str:
+    """Return where a problem is, with a colon; empty if it has no position."""
     line = f"line {problem.line}" if problem.line else ""
     byte = f"byte 0x{problem.offset:x}" if problem.offset is not None else ""
-    place = ", ".join(filter(None, (problem.file, line or byte)))
-    return f"{place}: " if place else ""
+    position = ", ".join(filter(None, (problem.file, line or byte)))
+    return f"{position}: " if position else ""

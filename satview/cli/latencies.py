@@ -76,6 +76,6 @@ def run(args: argparse.Namespace) -> int:
         total = len(latencies(trace))
         head = [f"{trace.path.name}: {len(found):,} of {total:,} pulses and interrupts that wake threads"]
         if len(lost_marks(trace)):
-            head.append("Events were lost: times across these places are unknown.")
+            head.append("Events were lost: times across these positions are unknown.")
         print_tables(head, [sheet], [np.arange(len(sheet))])
     return COST_DATA if trace.problems.cost_data else FINE

@@ -6,9 +6,9 @@ import argparse
 import json
 from typing import Any, Final
 
-from satview.analysis.doctor.marks import TITLES, sign
 from satview.analysis.doctor.report import diagnosis
 from satview.analysis.locks import KINDS, LockTable, Waits, lock_table
+from satview.analysis.trust import TITLES, sign
 from satview.base.errors import SatviewError
 from satview.base.process_end import say
 from satview.base.safe_text import visible_line
@@ -58,20 +58,20 @@ def run(args: argparse.Namespace) -> int:
         return BAD_USE
     rows = [i for i in range(len(table)) if args.all or args.json or table.waits[i]]
     if args.json:
-        told = {
+        reported = {
             "file": str(trace.path),
             "locks": [_fact(trace, table, i) for i in rows],
-            "waits": [_wait_fact(trace, table, waits, i) for i in _longest(waits, args.waits)],
+            "waits": [_wait_entry(trace, table, waits, i) for i in _longest(waits, args.waits)],
             "trust": dict.fromkeys(_NUMBERS, diagnosis(trace, "locks").trust.as_record()),
         }
-        print(json.dumps(told, indent=2))
+        print(json.dumps(reported, indent=2))
     else:
         _print_table(trace, table, rows)
         _print_waits(trace, table, waits, args.waits)
     for problem in list(trace.problems)[:20]:
-        place = f"{problem.file}, " if problem.file else ""
-        place += f"line {problem.line}: " if problem.line else ""
-        say(f"{place}{problem.detail}")
+        position = f"{problem.file}, " if problem.file else ""
+        position += f"line {problem.line}: " if problem.line else ""
+        say(f"{position}{problem.detail}")
     return COST_DATA if trace.problems.cost_data else FINE
 
 
@@ -103,7 +103,7 @@ def _longest(waits: Waits, count: int) -> list[int]:
     return list((-waits.length_ns).argsort(kind="stable")[: max(0, count)].tolist())
 
 
-def _wait_fact(trace: Trace, table: LockTable, waits: Waits, row: int) -> dict[str, Any]:
+def _wait_entry(trace: Trace, table: LockTable, waits: Waits, row: int) -> dict[str, Any]:
     lock, event = int(waits.lock[row]), int(waits.event[row])
     return {
         "event": event + 1,
@@ -169,10 +169,10 @@ def _print_table(trace: Trace, table: LockTable, rows: list[int]) -> None:
 
 def _print_waits(trace: Trace, table: LockTable, waits: Waits, count: int) -> None:
     for i in _longest(waits, count):
-        fact = _wait_fact(trace, table, waits, i)
+        entry = _wait_entry(trace, table, waits, i)
         print(
             visible_line(
-                f"{format_duration(fact['length_ns']):>12}  event {fact['event']:,}: {fact['thread']} in "
-                f"{fact['call']}{' of ' + fact['lock'] if fact['lock'] else ''}"
+                f"{format_duration(entry['length_ns']):>12}  event {entry['event']:,}: {entry['thread']} in "
+                f"{entry['call']}{' of ' + entry['lock'] if entry['lock'] else ''}"
             )
         )

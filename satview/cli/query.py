@@ -42,7 +42,7 @@ def add_parser(subparsers: Any) -> None:
     add = parser.add_argument
     add("file", nargs="?", default="", metavar="FILE", help="a .kev file, a traceprinter listing or a thread trace")
     add("query", nargs="?", default="", metavar="QUERY", help="one SELECT; - reads it from standard input")
-    add("--list", action="store_true", help="print the tables, views and macros in place of a query")
+    add("--list", action="store_true", help="print the tables, views and macros instead of a query")
     add("--format", choices=("table", "csv", "json", "parquet"), default="table", help="(default %(default)s)")
     add(
         "-o",

@@ -44,11 +44,11 @@ def run(args: argparse.Namespace) -> int:
     except (SatviewError, OSError) as error:
         say(str(error))
         return BAD_USE
-    {"text": _print_text, "csv": _print_csv, "jsonl": _print_jsonl}[args.format](_facts(trace, args.tid))
+    {"text": _print_text, "csv": _print_csv, "jsonl": _print_jsonl}[args.format](_info(trace, args.tid))
     for problem in list(trace.problems)[:20]:
-        place = f"{problem.file}, " if problem.file else ""
-        place += f"line {problem.line}: " if problem.line else ""
-        say(f"{place}{problem.detail}")
+        position = f"{problem.file}, " if problem.file else ""
+        position += f"line {problem.line}: " if problem.line else ""
+        say(f"{position}{problem.detail}")
     return COST_DATA if trace.problems.cost_data else FINE
 
 
@@ -64,7 +64,7 @@ def open_set(files: list[str], categories: str | None) -> Trace:
     return opened_plain(Path(files[0]), lambda plain: open_thread_trace(plain, categories=categories))
 
 
-def _facts(trace: Trace, tids: list[int] | None) -> Iterator[dict[str, Any]]:
+def _info(trace: Trace, tids: list[int] | None) -> Iterator[dict[str, Any]]:
     events, threads = trace.events, trace.threads
     for event in range(len(events)):
         thread = int(events.thread[event])
@@ -88,24 +88,24 @@ def _text_of(arguments: dict[str, str]) -> str:
     return "  ".join(f"{name}={text}" for name, text in arguments.items())
 
 
-def _print_text(facts: Iterator[dict[str, Any]]) -> None:
-    for fact in facts:
-        who = f"{fact['pid']}:{fact['tid']} {fact['name']}".rstrip()
+def _print_text(info: Iterator[dict[str, Any]]) -> None:
+    for entry in info:
+        who = f"{entry['pid']}:{entry['tid']} {entry['name']}".rstrip()
         line = (
-            f"{format_time(fact['time_ns']):>20}  {fact['lwp']:<8} {who:<24} {fact['record']:<18} "
-            f"{_text_of(fact['arguments'])}"
+            f"{format_time(entry['time_ns']):>20}  {entry['lwp']:<8} {who:<24} {entry['record']:<18} "
+            f"{_text_of(entry['arguments'])}"
         )
         print(visible_line(line.rstrip()))
 
 
-def _print_csv(facts: Iterator[dict[str, Any]]) -> None:
+def _print_csv(info: Iterator[dict[str, Any]]) -> None:
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(_COLUMNS)
-    for fact in facts:
-        cells = [*(fact[name] for name in _COLUMNS[:-1]), _text_of(fact["arguments"])]
+    for entry in info:
+        cells = [*(entry[name] for name in _COLUMNS[:-1]), _text_of(entry["arguments"])]
         writer.writerow(csv_text(value) if isinstance(value, str) else value for value in cells)
 
 
-def _print_jsonl(facts: Iterator[dict[str, Any]]) -> None:
-    for fact in facts:
-        print(json.dumps(fact))
+def _print_jsonl(info: Iterator[dict[str, Any]]) -> None:
+    for entry in info:
+        print(json.dumps(entry))

@@ -10,12 +10,12 @@ from satview.analysis.snapshot import Snapshot, SnapshotGroup, holder_text, snap
 from satview.base.process_end import COST_DATA, FINE
 from satview.base.time import format_duration, format_time
 from satview.formats.registry import open_trace
-from satview.session.time_text import axis_of, parse_place
+from satview.session.time_text import axis_of, parse_position
 from satview.store.trace import Trace
 
 _EPILOG = """\
-Threads that wait for the same thing stand together, those that wait longest first; who holds it, or serves them, is
-told as far as the trace tells it. Idle threads show only while they have a CPU.
+Threads that wait for the same thing are together, those that wait longest first; who holds it, or serves them, is
+reported as far as the trace shows it. Idle threads show only while they have a CPU.
 Exit status: 0 fine, 1 the trace has problems that cost data, 2 not a trace or bad use.
 """
 
@@ -43,8 +43,8 @@ def run(args: argparse.Namespace) -> int:
         UsageError: The moment does not fit.
     """
     trace = open_trace(args.file)
-    place = parse_place(args.at, axis_of(trace))
-    at = place.cycles if place.event is None else int(trace.events.time_cycles[place.event])
+    position = parse_position(args.at, axis_of(trace))
+    at = position.cycles if position.event is None else int(trace.events.time_cycles[position.event])
     assert at is not None
     found = snapshot(trace, at)
     if args.format == "json":

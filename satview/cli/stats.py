@@ -20,7 +20,7 @@ from satview.base.errors import UsageError
 from satview.base.time import format_duration
 from satview.cli._ranges import add_range, range_of
 from satview.cli._sheets import print_csv, print_tables
-from satview.cli.filter import built_rules, chosen_events
+from satview.cli.filter import built_rules, selected_events
 from satview.filters.derived_columns import TraceDerivedColumns
 from satview.formats.registry import open_trace
 from satview.store.trace import Trace
@@ -81,12 +81,12 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"--per-server adds columns to --by {_PER_SERVER}; ask for that too")
     trace = open_trace(args.file)
     window = range_of(args.range, trace)
-    facts = TraceDerivedColumns(trace)
+    derived = TraceDerivedColumns(trace)
     passes = None
     if args.rules or args.expression:
         _, built = built_rules(args.rules, args.allow_code, trace)
-        passes = chosen_events(built, args.expression, trace, facts)
-    found = Statistics(trace, window, passes, Basis(trace, facts))
+        passes = selected_events(built, args.expression, trace, derived)
+    found = Statistics(trace, window, passes, Basis(trace, derived))
     shown = _threads_of(trace, passes)
     sheets = [
         client_server_sheet(found, shown, per_server=True)
@@ -144,7 +144,7 @@ def _print_json(
     found: Statistics, args: argparse.Namespace, sheets: list[Sheet], orders: list[NDArray[np.intp]]
 ) -> None:
     clock = found.trace.clock
-    told = {
+    reported = {
         "file": str(found.trace.path),
         "start_ns": clock.ns(found.window.start),
         "end_ns": clock.ns(found.window.end),
@@ -153,7 +153,7 @@ def _print_json(
         **{sheet.key: sheet.records(order) for sheet, order in zip(sheets, orders, strict=True)},
         "trust": {sheet.key: sheet.trust() for sheet in sheets},
     }
-    print(json.dumps(told, indent=2))
+    print(json.dumps(reported, indent=2))
 
 
 def _print_tables(

@@ -171,7 +171,7 @@ def _add_target_options(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=int,
         default=0,
-        help="write N events (up to 10^8 and beyond) by repeating a simulated stretch of the workload",
+        help="write N events (up to 10^8 and beyond) by repeating a simulated span of the workload",
     )
     group.add_argument("--control", metavar="FILE.py", help="control program: main() yields TraceEvent() calls")
     group.add_argument("--rules", metavar="FILE.satrules", help="log what these rules let pass, instead of all classes")
@@ -219,8 +219,8 @@ def run(args: argparse.Namespace) -> int:
         return _capture(args)
     except RuleError as error:
         for fault in error.diagnostics:
-            place = f"{Path(args.rules or 'rules').name}:{fault.line}:{fault.column}"
-            print(f"{place}: {visible_line(fault.message)}", file=sys.stderr)
+            position = f"{Path(args.rules or 'rules').name}:{fault.line}:{fault.column}"
+            print(f"{position}: {visible_line(fault.message)}", file=sys.stderr)
         print("satview tracelogger: nothing was captured: the rules have faults", file=sys.stderr)
         return 2
     except UsageError as error:
@@ -276,7 +276,7 @@ def _capture(args: argparse.Namespace) -> int:
 
 
 def _rules(args: argparse.Namespace, report: Callable[[str], None]) -> dict[str, Any]:
-    """Return what a capture is told of rules; `report` hears of handlers that are switched off."""
+    """Return what a capture is showed of rules; `report` hears of handlers that are switched off."""
     if args.rules is None:
         return {}
     folder = Path(args.rules).resolve().parent
@@ -297,7 +297,7 @@ def _write_tiles(args: argparse.Namespace, say: Callable[[int, str], None]) -> i
         raise UsageError("--events needs a file")
     find_target(args.file, _read_files(args), streams=True)
     if unused := _unused_with_events(args):
-        say(0, f"--events: {', '.join(unused)} without effect; one stretch with all classes is repeated")
+        say(0, f"--events: {', '.join(unused)} without effect; one span with all classes is repeated")
     say(1, "simulating one turn of the time stamp")
     with _signals() as caught:
         tile = tiles.make_tile(
@@ -373,7 +373,7 @@ def _options(args: argparse.Namespace) -> LoggerOptions:
 
 
 def _notes(args: argparse.Namespace, limit: int) -> Iterator[str]:
-    """Tell what cannot be honoured."""
+    """Return what cannot be honoured."""
     if args.unknown:
         yield "-u: accepted as tracelogger of 8.0 does; its meaning is not documented, it does nothing here"
     if args.probe and (args.daemon is not None or args.control):

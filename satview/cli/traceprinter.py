@@ -76,7 +76,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "event; wall: date, approximate (default: as the layout has it)",
     )
     parser.add_argument("--format", choices=("text", *FORMATS), default="text", help="output (default: text)")
-    chosen = parser.add_argument_group("what to print; options may be repeated and take lists with commas")
+    selected = parser.add_argument_group("what to print; options may be repeated and take lists with commas")
     for name, what in (
         ("class", "class, such as KER_CALL or THREAD"),
         ("event", "event, such as MSG_SENDV or THREADY"),
@@ -84,10 +84,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         ("tid", "thread number"),
         ("cpu", "CPU"),
     ):
-        chosen.add_argument(f"--{name}", action="append", default=[], metavar=name.upper(), dest=f"{name}_", help=what)
-    chosen.add_argument("--from", dest="from_", metavar="TIME", help="not before this time")
-    chosen.add_argument("--to", metavar="TIME", help="before this time")
-    add_range(chosen.add_argument, "the same in one")
+        selected.add_argument(
+            f"--{name}", action="append", default=[], metavar=name.upper(), dest=f"{name}_", help=what
+        )
+    selected.add_argument("--from", dest="from_", metavar="TIME", help="not before this time")
+    selected.add_argument("--to", metavar="TIME", help="before this time")
+    add_range(selected.add_argument, "the same in one")
     parser.set_defaults(run=run)
     return parser
 
@@ -158,8 +160,8 @@ def _report(problems: Problems) -> int:
     """Name what is wrong with the trace on standard error; return the exit code."""
     costly = [problem for problem in problems if problem.kind.costs_data]
     for problem in costly[:_SHOWN_PROBLEMS]:
-        place = f" at byte 0x{problem.offset:x}" if problem.offset is not None else ""
-        print(visible(f"satview traceprinter: {problem.kind.title}{place}: {problem.detail}"), file=sys.stderr)
+        position = f" at byte 0x{problem.offset:x}" if problem.offset is not None else ""
+        print(visible(f"satview traceprinter: {problem.kind.title}{position}: {problem.detail}"), file=sys.stderr)
     if len(costly) > _SHOWN_PROBLEMS:
         counts = ", ".join(f"{count} {slug}" for slug, count in problems.counts().items())
         print(f"satview traceprinter: {len(costly) - _SHOWN_PROBLEMS} more problems; in all {counts}", file=sys.stderr)

@@ -25,7 +25,7 @@ from satview.linkage.transactions import transactions
 from satview.store.losses import lost_marks
 
 _EPILOG: Final = """\
-Queued, service and reply add up to the round trip. A time that the trace does not tell, or that goes across lost
+Queued, service and reply add up to the round trip. A time that the trace does not show, or that goes across lost
 events, is left empty. Times in CSV and JSON are nanoseconds, those of events since the start of the trace.
 Exit status: 0 fine, 1 the trace has problems that cost data, 2 not a trace or bad use.
 """
@@ -63,13 +63,13 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"--top {args.top} is no number of rows")
     trace = open_trace(args.file)
     window = range_of(args.range, trace)
-    wanted = TransactionFilter(args.client, args.server, args.type, window)
-    found = transaction_list(trace, wanted, args.sort)
-    places = found[: args.top or None]
+    requested = TransactionFilter(args.client, args.server, args.type, window)
+    found = transaction_list(trace, requested, args.sort)
+    positions = found[: args.top or None]
     depth = None
     if args.nested:
-        places, depth = with_nested(trace, places)
-    sheet = transaction_sheet(trace, places, depth)
+        positions, depth = with_nested(trace, positions)
+    sheet = transaction_sheet(trace, positions, depth)
     if args.format == "csv":
         print_csv(sheet)
     elif args.format == "json":
@@ -77,6 +77,6 @@ def run(args: argparse.Namespace) -> int:
     else:
         head = [f"{trace.path.name}: {len(found):,} of {len(transactions(trace)):,} messages"]
         if len(lost_marks(trace)):
-            head.append("Events were lost: times across these places are unknown.")
+            head.append("Events were lost: times across these positions are unknown.")
         print_tables(head, [sheet], [np.arange(len(sheet))])
     return COST_DATA if trace.problems.cost_data else FINE

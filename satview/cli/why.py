@@ -24,7 +24,7 @@ from satview.base.time import format_duration
 from satview.cli._ranges import RANGES
 from satview.formats.registry import open_trace
 from satview.linkage.table import Certainty
-from satview.session.time_text import axis_of, parse_place, parse_range
+from satview.session.time_text import axis_of, parse_position, parse_range
 from satview.store.trace import Trace
 
 _EPILOG = """\
@@ -43,7 +43,7 @@ def add_parser(subparsers: Any) -> None:
         "why",
         help="why a thread runs, is ready or waits at a moment, and what that goes back to",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Tell why a thread is in its state, or what its time went into.",
+        description="Show why a thread is in its state, or what its time went into.",
         epilog=_EPILOG,
     )
     add = parser.add_argument
@@ -81,8 +81,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _print_steps(trace: Trace, args: argparse.Namespace) -> None:
-    place = parse_place(args.at, axis_of(trace))
-    at = place.cycles if place.event is None else int(trace.events.time_cycles[place.event])
+    position = parse_position(args.at, axis_of(trace))
+    at = position.cycles if position.event is None else int(trace.events.time_cycles[position.event])
     assert at is not None
     found = why(trace, args.thread, at, args.steps or MOST_STEPS)
     if args.format == "json":

@@ -18,7 +18,7 @@ from satview.core.library import CODES, I64, POINTER, function
 IS_CALL: Final = 1  # traits of a code for `calls`
 IS_ENTRY: Final = 2
 IS_END: Final = 4
-IS_TURN: Final = 8
+IS_SWITCH: Final = 8
 IS_RUNNING: Final = 16
 _CALLS: Final = 128
 _BYTES: Final = 256
@@ -152,7 +152,7 @@ def last_of_number(
     candidates: NDArray[np.uint32],
     number: NDArray[np.int64],
     rows: NDArray[np.uint32],
-    asked: NDArray[np.int64],
+    requested: NDArray[np.int64],
     numbers: int,
 ) -> NDArray[np.uint32]:
     """Return for each of some events the last one before it among the candidates that has the same number.
@@ -161,24 +161,28 @@ def last_of_number(
         candidates: uint32 (n,), rows of events, ascending.
         number: int64 (n,), such as their threads.
         rows: uint32 (k,), ascending.
-        asked: int64 (k,).
+        requested: int64 (k,).
         numbers: All of them are below.
 
     Returns:
         uint32 (k,), 2^32 - 1 for none.
     """
-    return _of_number("satview_last_of_number", candidates, number, rows, asked, numbers)
+    return _of_number("satview_last_of_number", candidates, number, rows, requested, numbers)
 
 
 def next_of_number(
     candidates: NDArray[np.uint32],
     number: NDArray[np.int64],
     rows: NDArray[np.uint32],
-    asked: NDArray[np.int64],
+    requested: NDArray[np.int64],
     numbers: int,
 ) -> NDArray[np.uint32]:
-    """Return the first one at or after each event; all else as `last_of_number` has it."""
-    return _of_number("satview_next_of_number", candidates, number, rows, asked, numbers)
+    """Return the first one at or after each event; all else as `last_of_number` has it.
+
+    Returns:
+        uint32 (k,), 2^32 - 1 for none.
+    """
+    return _of_number("satview_next_of_number", candidates, number, rows, requested, numbers)
 
 
 def _of_number(
@@ -186,16 +190,16 @@ def _of_number(
     candidates: NDArray[np.uint32],
     number: NDArray[np.int64],
     rows: NDArray[np.uint32],
-    asked: NDArray[np.int64],
+    requested: NDArray[np.int64],
     numbers: int,
 ) -> NDArray[np.uint32]:
     assert len(candidates) == len(number)
-    assert len(rows) == len(asked)
-    candidates, number, rows, asked = map(np.ascontiguousarray, (candidates, number, rows, asked))
+    assert len(rows) == len(requested)
+    candidates, number, rows, requested = map(np.ascontiguousarray, (candidates, number, rows, requested))
     out, newest = np.empty(len(rows), np.uint32), np.empty(numbers, np.uint32)
     failed = function(name)(
         POINTER(candidates.ctypes.data), POINTER(number.ctypes.data), I64(len(candidates)), POINTER(rows.ctypes.data),
-        POINTER(asked.ctypes.data), I64(len(rows)), POINTER(newest.ctypes.data), I64(numbers),
+        POINTER(requested.ctypes.data), I64(len(rows)), POINTER(newest.ctypes.data), I64(numbers),
         POINTER(out.ctypes.data),
     )  # fmt: skip
     assert not failed
@@ -238,7 +242,7 @@ def states(
     return None if failed else (value, ends)
 
 
-def state_places(
+def state_positions(
     index: NDArray[np.uint32], start: NDArray[np.int64], rows: NDArray[np.uint32], thread: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Return where in the index the first state event of a thread at or after each of some events is.
@@ -250,7 +254,7 @@ def state_places(
         thread: int64 (k,), rows of the thread table.
 
     Returns:
-        int64 (k,), the place where the next thread's begin if there is none.
+        int64 (k,), the position where the next thread's begin if there is none.
     """
     assert len(rows) == len(thread)
     assert start[-1] == len(index)
@@ -265,7 +269,7 @@ def state_places(
 
 
 def next_where(value: NDArray[np.uint8], table: NDArray[np.bool_]) -> NDArray[np.uint32]:
-    """Return for every value the place of the next one, itself included, that is in a table.
+    """Return for every value the position of the next one, itself included, that is in a table.
 
     Args:
         value: uint8 (n,).
@@ -301,9 +305,9 @@ def numbered(number: NDArray[np.int64]) -> tuple[int, NDArray[np.int64]]:
     """
     bits = (2 * len(number) + 1).bit_length()
     number, out = np.ascontiguousarray(number), np.empty(len(number), np.int64)
-    places, first = np.full(1 << bits, 0xFFFFFFFF, np.uint32), np.empty(len(number), np.uint32)
+    positions, first = np.full(1 << bits, 0xFFFFFFFF, np.uint32), np.empty(len(number), np.uint32)
     kinds = function("satview_numbered")(
-        POINTER(number.ctypes.data), I64(len(number)), POINTER(places.ctypes.data), I64(bits),
+        POINTER(number.ctypes.data), I64(len(number)), POINTER(positions.ctypes.data), I64(bits),
         POINTER(first.ctypes.data), POINTER(out.ctypes.data),
     )  # fmt: skip
     assert kinds >= 0
@@ -311,33 +315,37 @@ def numbered(number: NDArray[np.int64]) -> tuple[int, NDArray[np.int64]]:
 
 
 def previous_same(number: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return for every number the place of the last equal one before it, int64 (n,), -1 for none.
+    """Return for every number the position of the last equal one before it, int64 (n,), -1 for none.
 
     Args:
         number: int64 (n,).
     """
     bits = (2 * len(number) + 1).bit_length()
     number, out = np.ascontiguousarray(number), np.empty(len(number), np.int64)
-    places = np.full(1 << bits, 0xFFFFFFFF, np.uint32)
+    positions = np.full(1 << bits, 0xFFFFFFFF, np.uint32)
     failed = function("satview_previous_same")(
-        POINTER(number.ctypes.data), I64(len(number)), POINTER(places.ctypes.data), I64(bits), POINTER(out.ctypes.data)
+        POINTER(number.ctypes.data),
+        I64(len(number)),
+        POINTER(positions.ctypes.data),
+        I64(bits),
+        POINTER(out.ctypes.data),
     )
     assert not failed
     return out
 
 
-def places(number: NDArray[np.integer], asked: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Return where among ascending numbers the first one is that is not less than each asked one, int64 (k,).
+def positions(number: NDArray[np.integer], requested: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Return where among ascending numbers the first one is that is not less than each requested one, int64 (k,).
 
     Args:
         number: uint32 or int64 (n,), ascending.
-        asked: The same type, (k,), in any order; near each other is fast.
+        requested: The same type, (k,), in any order; near each other is fast.
     """
-    assert number.dtype == asked.dtype in (np.dtype(np.uint32), np.dtype(np.int64))
-    number, asked = np.ascontiguousarray(number), np.ascontiguousarray(asked)
-    out = np.empty(len(asked), np.int64)
+    assert number.dtype == requested.dtype in (np.dtype(np.uint32), np.dtype(np.int64))
+    number, requested = np.ascontiguousarray(number), np.ascontiguousarray(requested)
+    out = np.empty(len(requested), np.int64)
     function("satview_places" if number.dtype == np.uint32 else "satview_key_places")(
-        POINTER(number.ctypes.data), I64(len(number)), POINTER(asked.ctypes.data), I64(len(asked)),
+        POINTER(number.ctypes.data), I64(len(number)), POINTER(requested.ctypes.data), I64(len(requested)),
         POINTER(out.ctypes.data),
     )  # fmt: skip
     return out
@@ -378,41 +386,41 @@ def slots_of(
         most: Slots of one event at most.
 
     Returns:
-        uint32 (events,), 2^32 - 1 for those not asked for, and int64 (n,).
+        uint32 (events,), 2^32 - 1 for those not requested, and int64 (n,).
     """
     assert len(slot) == len(slot_count)
-    place, at = np.empty(len(slot), np.uint32), np.empty(len(rows) * most, np.int64)
+    position, at = np.empty(len(slot), np.uint32), np.empty(len(rows) * most, np.int64)
     narrow, wide, _slot = _words(slot, np.dtype(np.uint32), np.dtype(np.uint64))
     found = function("satview_slots_of")(
         narrow, wide, POINTER(slot_count.ctypes.data), I64(len(slot)), POINTER(rows.ctypes.data), I64(len(rows)),
-        I64(most), POINTER(place.ctypes.data), POINTER(at.ctypes.data),
+        I64(most), POINTER(position.ctypes.data), POINTER(at.ctypes.data),
     )  # fmt: skip
     assert found >= 0
-    return place, at[:found]
+    return position, at[:found]
 
 
 def words_ahead(
-    place: NDArray[np.uint32],
+    position: NDArray[np.uint32],
     slot_count: NDArray[np.uint16],
     halves: NDArray[np.uint64],
-    asked: NDArray[np.uint32],
+    requested: NDArray[np.uint32],
     step: int,
 ) -> NDArray[np.uint64] | None:
-    """Return the words of asked events that were read ahead, uint64 (k,); None if one was not read.
+    """Return the words of requested events that were read ahead, uint64 (k,); None if one was not read.
 
     Args:
-        place: uint32 (events,), where the words of each begin, 2^32 - 1 for those not read.
+        position: uint32 (events,), where the words of each begin, 2^32 - 1 for those not read.
         slot_count: uint16 (events,), slots of each.
         halves: uint64 (m,), two words each.
-        asked: uint32 (k,).
+        requested: uint32 (k,).
         step: Which slot of each event; those that have no such slot get 0.
     """
-    assert len(place) == len(slot_count)
-    asked = np.ascontiguousarray(asked)
-    out = np.empty(len(asked), np.uint64)
+    assert len(position) == len(slot_count)
+    requested = np.ascontiguousarray(requested)
+    out = np.empty(len(requested), np.uint64)
     failed = function("satview_words_ahead")(
-        POINTER(place.ctypes.data), POINTER(slot_count.ctypes.data), I64(len(place)), POINTER(halves.ctypes.data),
-        I64(len(halves)), POINTER(asked.ctypes.data), I64(len(asked)), I64(step), POINTER(out.ctypes.data),
+        POINTER(position.ctypes.data), POINTER(slot_count.ctypes.data), I64(len(position)), POINTER(halves.ctypes.data),
+        I64(len(halves)), POINTER(requested.ctypes.data), I64(len(requested)), I64(step), POINTER(out.ctypes.data),
     )  # fmt: skip
     return None if failed else out
 

@@ -108,6 +108,9 @@ class Grouper:
             code: (n,) or longer, receives the code of each event.
             cpu: The same, its CPU.
             is_last: Nothing follows: do not stop where the last event begins.
+
+        Raises:
+            ValueError: There are more slots than `capacity`.
         """
         count = len(slots)
         assert slots.flags.c_contiguous
@@ -129,32 +132,32 @@ class Grouper:
 
 
 def numbers(
-    wanted: NDArray[np.uint64], keys: NDArray[np.uint64], rows: NDArray[np.uint32], bits: int, multiplier: int
+    requested: NDArray[np.uint64], keys: NDArray[np.uint64], rows: NDArray[np.uint32], bits: int, multiplier: int
 ) -> NDArray[np.uint32] | None:
     """Return the number of every thread, None if one of them is not in the table.
 
     Args:
-        wanted: uint64 (n,), pid and tid.
+        requested: uint64 (n,), pid and tid.
         keys: uint64 (2^bits,), of the table.
         rows: uint32 (2^bits,), 0 = free.
-        bits: Of a place in the table.
+        bits: Of a position in the table.
         multiplier: uint64.
     """
     call = function("satview_numbers")
     assert len(keys) == len(rows) == 1 << bits
-    out = np.empty(len(wanted), np.uint32)
-    missing = call(POINTER(wanted.ctypes.data), I64(len(wanted)), POINTER(keys.ctypes.data),
+    out = np.empty(len(requested), np.uint32)
+    missing = call(POINTER(requested.ctypes.data), I64(len(requested)), POINTER(keys.ctypes.data),
                    POINTER(rows.ctypes.data), I64(bits), ctypes.c_uint64(multiplier),
                    POINTER(out.ctypes.data))  # fmt: skip
     return None if missing else out
 
 
 def word_sum(words: NDArray[np.uint64], first: int) -> int:
-    """Return the sum of words, each times an odd number that tells its place, modulo 2^64.
+    """Return the sum of words, each times an odd number that shows its position, modulo 2^64.
 
     Args:
         words: uint64 (n,).
-        first: Place of the first one.
+        first: Position of the first one.
     """
     assert words.flags.c_contiguous
     call = function("satview_word_sum")
@@ -164,7 +167,7 @@ def word_sum(words: NDArray[np.uint64], first: int) -> int:
 
 def owners(
     cpu: NDArray[np.uint8], subject: NDArray[np.uint32], thread: NDArray[np.uint32], runs: NDArray[np.bool_],
-    jumps: NDArray[np.int64], now: NDArray[np.uint32], out: NDArray[np.unsignedinteger],
+    discontinuities: NDArray[np.int64], now: NDArray[np.uint32], out: NDArray[np.unsignedinteger],
 ) -> None:  # fmt: skip
     """Write the thread that each event belongs to.
 
@@ -173,7 +176,7 @@ def owners(
         subject: uint32 (k,), events that belong to a thread by their payload, ascending.
         thread: uint32 (k,), that thread.
         runs: bool (k,), it begins to run there.
-        jumps: int64 (2, m), events from which on nobody is known to run, ascending, and on which CPU, -1 = any.
+        discontinuities: int64 (2, m), events after which no thread is known to run, ascending; their CPU, -1 = any.
         now: uint32 (64,), who runs per CPU; carried on.
         out: uint16 or uint32 (n,).
     """
@@ -181,11 +184,11 @@ def owners(
     assert len(out) == len(cpu)
     assert len(subject) == len(thread) == len(runs)
     narrow = out.dtype == np.uint16
-    jumps = np.ascontiguousarray(jumps, np.int64)
+    discontinuities = np.ascontiguousarray(discontinuities, np.int64)
     function("satview_owners")(
         POINTER(cpu.ctypes.data), I64(len(cpu)), POINTER(subject.ctypes.data), POINTER(thread.ctypes.data),
-        POINTER(runs.ctypes.data), I64(len(subject)), POINTER(jumps[0].ctypes.data),
-        POINTER(jumps[1].ctypes.data), I64(jumps.shape[1]), POINTER(now.ctypes.data),
+        POINTER(runs.ctypes.data), I64(len(subject)), POINTER(discontinuities[0].ctypes.data),
+        POINTER(discontinuities[1].ctypes.data), I64(discontinuities.shape[1]), POINTER(now.ctypes.data),
         POINTER(out.ctypes.data if narrow else None), POINTER(None if narrow else out.ctypes.data),
     )  # fmt: skip
 
@@ -236,7 +239,7 @@ def take_halves(
         at: int64 (n,), ascending.
         slots: Slots of the file.
         half: 0 or 1.
-        gap: Slots nobody asked for that cost no more to read than another call.
+        gap: Slots nobody requested that cost no more to read than another call.
         most_slots: Slots of one read at most.
     """
     out, scratch = np.empty(len(at), np.uint64), np.empty((most_slots, 2), np.uint64)

@@ -31,7 +31,7 @@ class _Cells(ctypes.Structure):
 
 @dataclass(frozen=True, slots=True)
 class CellTables:
-    """Which lane events lie on, by its place, -1 for none; None where there is no such lane.
+    """Which lane events are on, by its position, -1 for none; None where there is no such lane.
 
     Attributes:
         threads: int32 (threads,), three of them: lanes of threads, of processes, of damage.
@@ -252,7 +252,7 @@ def draw_stack(
         columns: int64 (bins + 1,), ascending.
         colours: uint32 (k,).
         background: Of what no kind covers.
-        rows: First row of the bar and the one behind its last; may lie outside of the picture.
+        rows: First row of the bar and the one behind its last; may be outside of the picture.
         pixels: uint32 (height, width), changed.
     """
     kinds, bins = tops.shape

@@ -1,4 +1,4 @@
-"""The argument lists, notes and occasions of events, read class by class when first asked for."""
+"""The argument lists, notes and occasions of events, read class by class when first requested."""
 
 from __future__ import annotations
 

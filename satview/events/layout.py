@@ -221,7 +221,7 @@ def place_of(release: Release, code: int, count: int, name: str, variant: int = 
 
 
 @lru_cache(maxsize=1 << 12)
-def text_place(release: Release, code: int, count: int) -> Part | None:
+def text_offset(release: Release, code: int, count: int) -> Part | None:
     """Return where the text of an event is; user events may be text from their first word on."""
     variant = variants.TEXT if variants.is_user(code) and count > 2 else BY_COUNT
     return next((part for part in layout_of(release, code, count, variant).parts if part.is_text), None)

@@ -74,7 +74,7 @@ _ROWS: Final = (
     ("INTR", StateGroup.INTERRUPT, "waiting for an interrupt"),
     ("INTR_ATTACH_EV", StateGroup.INTERRUPT, "waiting while an interrupt event is attached"),
     ("SIGSUSPEND", StateGroup.SIGNAL, "waiting for any signal"),
-    ("SIGWAITINFO", StateGroup.SIGNAL, "waiting for a chosen signal"),
+    ("SIGWAITINFO", StateGroup.SIGNAL, "waiting for a selected signal"),
     ("STACK", StateGroup.MEMORY, "waiting for its stack to be allocated"),
     ("WAITTHREAD", StateGroup.MEMORY, "waiting for a new thread to be set up"),
     ("WAITPAGE", StateGroup.MEMORY, "waiting for memory to be mapped"),

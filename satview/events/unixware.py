@@ -1,8 +1,8 @@
 """Events of UnixWare thread_trace files: how a record's three numbers become a code, and what that code means.
 
 A code has the layout of kernel events, class and event in 15 bits, so every table over codes works. Class 16 +
-category; event = interface, `which`, and a `Turn` that the reader adds: what the record does to its thread cannot be
-told from its numbers alone (a lock may or may not have blocked). Two records share codes with the kernel events that
+category; event = interface, `which`, and a `Outcome` that the reader adds: what the record does to its thread cannot be
+decided by its numbers alone (a lock may or may not have blocked). Two records share codes with the kernel events that
 mean the same, so views need not know the format: a successful thr_create is a thread's creation, thr_exit its end.
 """
 
@@ -22,14 +22,14 @@ from satview.events.spec import ClassSpec, EventSpec, Field
 FIRST_CLASS: Final = 16  # category 0 does not exist: class 16 holds what fits no other code
 INTERFACE_MASK: Final = 0x1F
 WHICH_SHIFT: Final = 5
-TURN_SHIFT: Final = 7
+OUTCOME_SHIFT: Final = 7
 ARGUMENTS: Final = 5
 OTHER: Final = wire.code(FIRST_CLASS, 0)
 OWN_CATEGORY: Final = 10  # of records in files of times, which thread_trace(4) does not know
 _FILE: Final = "unixware"
 
 
-class Turn(IntEnum):
+class Outcome(IntEnum):
     """What a record does to a thread's state."""
 
     RUNS = 0  # its thread runs, before and after
@@ -38,7 +38,7 @@ class Turn(IntEnum):
     OTHER = 3  # it changes the state of the thread it names, not of its own
 
 
-_TURNED_STATE: Final = {"thr_suspend 2": "SUSPENDED", "thr_continue 0": "READY"}
+_OUTCOME_STATE: Final = {"thr_suspend 2": "SUSPENDED", "thr_continue 0": "READY"}
 
 
 @cache
@@ -48,8 +48,8 @@ def categories() -> dict[str, int]:
 
 
 def cpu_time_codes() -> tuple[int, ...]:
-    """Return the codes of records that tell the processor time of a thread: in passing, and as the last of it."""
-    return record_code("cpu_time"), record_code("cpu_time", 0, Turn.ENDS)
+    """Return the codes of records that show the processor time of a thread: in passing, and as the last of it."""
+    return record_code("cpu_time"), record_code("cpu_time", 0, Outcome.ENDS)
 
 
 @cache
@@ -70,15 +70,19 @@ def waiting_states() -> dict[str, int]:
     return {name: states.STATE_BY_NAME[state].value for name, state in rows.columns(_FILE, "states")}
 
 
-def record_code(interface: str, which: int = 0, turn: int = Turn.RUNS) -> int:
+def record_code(interface: str, which: int = 0, outcome: int = Outcome.RUNS) -> int:
     """Return the code of a record: `record_code("mutex_lock", 1, Turn.BLOCKS)`."""
     category, number = interfaces()[interface]
-    return wire.code(FIRST_CLASS + category, number | which << WHICH_SHIFT | turn << TURN_SHIFT)
+    return wire.code(FIRST_CLASS + category, number | which << WHICH_SHIFT | outcome << OUTCOME_SHIFT)
 
 
 def plain(codes: NDArray[np.uint16]) -> NDArray[np.uint16]:
-    """Return codes without their turn, the two shared ones as records: equal for equal interface and `which`."""
-    out = codes & np.uint16(wire.CODE_MASK ^ 3 << TURN_SHIFT)
+    """Return codes without their turn, the two shared ones as records: equal for equal interface and `which`.
+
+    Returns:
+        uint16 (n,).
+    """
+    out = codes & np.uint16(wire.CODE_MASK ^ 3 << OUTCOME_SHIFT)
     out[codes == wire.THREAD_CREATE] = record_code("thr_create", 2)
     out[codes == wire.THREAD_DESTROY] = record_code("thr_exit", 0)
     return out
@@ -112,12 +116,12 @@ def names() -> dict[int, Name]:
 def _codes(interface: str, which: int) -> list[int]:
     if (interface, which) == ("thr_exit", 0):
         return [wire.THREAD_DESTROY]
-    turns = [Turn.RUNS, Turn.ENDS]
+    outcomes = [Outcome.RUNS, Outcome.ENDS]
     if which == 1 and interface in waiting_states():
-        turns.append(Turn.BLOCKS)
-    if f"{interface} {which}" in _TURNED_STATE:
-        turns.append(Turn.OTHER)
-    codes = [record_code(interface, which, turn) for turn in turns]
+        outcomes.append(Outcome.BLOCKS)
+    if f"{interface} {which}" in _OUTCOME_STATE:
+        outcomes.append(Outcome.OTHER)
+    codes = [record_code(interface, which, outcome) for outcome in outcomes]
     return [*codes, wire.THREAD_CREATE] if (interface, which) == ("thr_create", 2) else codes
 
 
@@ -132,17 +136,17 @@ def class_indices() -> NDArray[np.uint8]:
 
 
 def state_values() -> NDArray[np.uint8]:
-    """Return the state into which every code puts a thread, shape (32768,), uint8: a record tells that it runs."""
+    """Return the state into which every code puts a thread, shape (32768,), uint8: a record shows that it runs."""
     codes = np.arange(wire.CODE_COUNT)
     table = np.full(wire.CODE_COUNT, states.NOT_A_STATE, np.uint8)
     is_record = codes >= OTHER
     table[is_record] = states.RUNNING
-    table[is_record & (codes >> TURN_SHIFT & 3 == Turn.ENDS)] = states.ABSENT
+    table[is_record & (codes >> OUTCOME_SHIFT & 3 == Outcome.ENDS)] = states.ABSENT
     for interface, value in waiting_states().items():
-        table[record_code(interface, 1, Turn.BLOCKS)] = value
-    for key, state in _TURNED_STATE.items():
+        table[record_code(interface, 1, Outcome.BLOCKS)] = value
+    for key, state in _OUTCOME_STATE.items():
         interface, which = key.split()
-        table[record_code(interface, int(which), Turn.OTHER)] = states.STATE_BY_NAME[state].value
+        table[record_code(interface, int(which), Outcome.OTHER)] = states.STATE_BY_NAME[state].value
     table[cpu_time_codes()[0]] = states.NOT_A_STATE
     table[wire.THREAD_CREATE] = states.READY
     table[wire.THREAD_DESTROY] = states.ABSENT
@@ -153,9 +157,9 @@ def unnamed(code: int) -> str:
     """Return the name shown for a code that no table knows: `EVENT 25`, `mutex_lock (0)`."""
     event = wire.event_of(code)
     number, which = event & INTERFACE_MASK, event >> WHICH_SHIFT & 3
-    place = (wire.class_of(code) - FIRST_CLASS, number)
+    position = (wire.class_of(code) - FIRST_CLASS, number)
     for interface, known in interfaces().items():
-        if known == place:
+        if known == position:
             return f"{interface} ({which})"
     return f"EVENT {number}"
 
@@ -169,6 +173,8 @@ def spec(code: int, class_name: str) -> EventSpec:
     which = known.key.rpartition(" ")[2]
     when = {"0": "", "1": "First of two records: the call begins", "2": "Second of two records: the call ends"}[which]
     is_shared = code in (wire.THREAD_CREATE, wire.THREAD_DESTROY)
-    turn = Turn.RUNS if is_shared else Turn(wire.event_of(code) >> TURN_SHIFT & 3)
-    notes = {Turn.BLOCKS: ("The caller has to wait.",), Turn.ENDS: ("The last record of its thread.",)}.get(turn, ())
+    outcome = Outcome.RUNS if is_shared else Outcome(wire.event_of(code) >> OUTCOME_SHIFT & 3)
+    notes = {Outcome.BLOCKS: ("The caller has to wait.",), Outcome.ENDS: ("The last record of its thread.",)}.get(
+        outcome, ()
+    )
     return EventSpec(code, known.class_name, known.name, "", fields, fields, (known.symbol,), when, notes=notes)

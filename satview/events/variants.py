@@ -1,4 +1,4 @@
-"""What the words of a payload say about their own layout, where code and word count do not tell it.
+"""What the words of a payload say about their own layout, where code and word count do not show it.
 
 Source: kernel event trace format, sections 8.2 (TRACE_EVENT), 8.3 (exits that failed) and 8.9 (text of user events).
 The same rules for one event and for columns of events; a test holds the two together.
@@ -26,8 +26,8 @@ LAST_ERRNO: Final = 1023
 BY_COUNT: Final = 0  # code and word count alone decide
 FAILED: Final = 16  # -1 and errno
 FAILED_64: Final = 17  # -1 in 64 bits, then errno
-FAILED_UNKNOWN: Final = 18  # -1 in 64 bits, no errno that can be told
-DOUBTFUL: Final = 19  # begins with -1; neither a value nor an errno can be told
+FAILED_UNKNOWN: Final = 18  # -1 in 64 bits, no errno that can be reported
+DOUBTFUL: Final = 19  # begins with -1; neither a value nor an errno can be reported
 TEXT: Final = 20  # a user event whose payload is a text
 FAILURES: Final = (FAILED, FAILED_64, FAILED_UNKNOWN)
 FAILED_ARGUMENTS: Final = ("ret_val", "errno")  # of a call that failed
@@ -99,7 +99,7 @@ def _failure(release: Release, code: int, words: Sequence[int]) -> int:
 
 
 def error_of(release: Release, code: int, words: Sequence[int]) -> int | None:
-    """Return the error of a kernel call, signed, from its exit; None if it did not fail or none can be told."""
+    """Return the error of a kernel call, signed, from its exit; None if it did not fail or none can be reported."""
     at = ERRNO_WORD.get(variant_of(release, code, words))
     if at is None:
         return None
@@ -119,7 +119,7 @@ def variants(
         release: Of the trace.
         code: (n,), event codes.
         count: (n,), payload words, padding included.
-        word: Gives payload words; asked only for words that are there, of the few events that may have variants.
+        word: Gives payload words; requested only for words that are there, of the few events that may have variants.
 
     Returns:
         uint8 (n,).
@@ -159,7 +159,7 @@ def is_user(code: int) -> bool:
 def user_text(payload: bytes) -> str | None:
     """Return the text of a user event; None if its payload is no text (section 8.9).
 
-    The file does not tell: more than two words, printable up to the first NUL, and only zeros behind it are a text.
+    The file does not show: more than two words, printable up to the first NUL, and only zeros behind it are a text.
     """
     text, _, rest = payload.partition(b"\0")
     if len(payload) < 12 or not text or any(rest):

@@ -32,7 +32,7 @@ class Struct(IntEnum):
 
 
 class WireClass(IntEnum):
-    """Internal classes, as they stand in the header word."""
+    """Internal classes, as they are in the header word."""
 
     EMPTY = 0
     CONTROL = 1

@@ -11,31 +11,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from satview.events.layout import Part, arguments_of, is_same_name, place_of, text_place
-from satview.export.c_places import Find, code_ranges, place_rows
+from satview.events.layout import Part, arguments_of, is_same_name, place_of, text_offset
+from satview.export.c_offsets import Find, code_ranges, place_rows
 from satview.export.c_tables import Tables
 from satview.export.c_text import byte_count, literal
+from satview.filters.expressions import nodes
 from satview.filters.expressions.operators import ARITHMETIC, COMPARISONS, FUNCTIONS, wrapped
 from satview.filters.expressions.reach import has_argument
 from satview.filters.expressions.semantics import CodeTest
-from satview.filters.expressions.syntax import (
-    And,
-    Argument,
-    Arithmetic,
-    Compare,
-    Field,
-    FunctionCall,
-    In,
-    Negative,
-    Node,
-    Not,
-    Number,
-    Or,
-    PatternMatch,
-    Text,
-    Word,
-    children,
-)
 from satview.filters.expressions.vocabulary import FIELDS, Domain
 from satview.filters.rules.switches import C
 
@@ -45,22 +28,22 @@ NAMES_THREAD: Final = frozenset({C.KERCALLENTER, C.KERCALLEXIT, C.THREAD})
 _HALF: Final = re.compile("[\ud800-\udfff]")
 _PLAIN: Final = {"code": "code_of", "number": "event_number", "cpu": "cpu_of", "words": "word_count"}
 _UNTOLD: Final = {
-    "time": ("an event handler is not told when the event was", "filter the trace afterwards"),
-    "thread_name": ("an event handler is not told names of threads", "compare tid, or filter the trace afterwards"),
+    "time": ("an event handler is not given when the event was", "filter the trace afterwards"),
+    "thread_name": ("an event handler is not given names of threads", "compare tid, or filter the trace afterwards"),
     "duration": ("duration is known only later, when the event has long been logged", "filter the trace afterwards"),
     "length": ("length is known only later, when the event has long been logged", "filter the trace afterwards"),
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class HandledCodes:
     """Whom a handler is attached to.
 
     Attributes:
         names_thread: Whether the kernel names the thread that the events belong to.
         codes: The events, ascending.
         on: Those of them that are switched on.
-        is_wide: Tells the form of a code.
+        is_wide: Shows the form of a code.
     """
 
     names_thread: bool
@@ -77,25 +60,25 @@ class Condition:
         asks_who_runs: Whether it needs `note_running()` for THRUNNING events.
     """
 
-    def __init__(self, tables: Tables, asked: Asked) -> None:
-        self._tables, self._asked = tables, asked
-        self.unwritten: list[tuple[Node, str, str]] = []
-        self.asks_who_runs: Node | None = None
+    def __init__(self, tables: Tables, requested: HandledCodes) -> None:
+        self._tables, self._requested = tables, requested
+        self.unwritten: list[tuple[nodes.Node, str, str]] = []
+        self.asks_who_runs: nodes.Node | None = None
 
-    def text(self, node: Node) -> str:
+    def text(self, node: nodes.Node) -> str:
         """Return a checked condition as a C expression of type int."""
-        if isinstance(node, And | Or):
-            sign = " && " if isinstance(node, And) else " || "
+        if isinstance(node, nodes.And | nodes.Or):
+            sign = " && " if isinstance(node, nodes.And) else " || "
             return f"({sign.join(self.text(part) for part in node.parts)})"
-        if isinstance(node, Not):
+        if isinstance(node, nodes.Not):
             return f"!{self.text(node.part)}"
         if isinstance(node, CodeTest):
             return self._code_test(node)
-        if isinstance(node, Compare):
+        if isinstance(node, nodes.Compare):
             return self._compare(node)
-        if isinstance(node, In):
+        if isinstance(node, nodes.In):
             return self._membership(node)
-        if isinstance(node, PatternMatch):
+        if isinstance(node, nodes.PatternMatch):
             name = self._tables.pattern(node.pattern)
             return self._texts(node.value, lambda text: self._tables.use("fits", text, f"&{name}"), node.pattern.text)
         return self._tables.use("has_failed", "event")  # the only flag is `failed`
@@ -108,23 +91,23 @@ class Condition:
         name = self._tables.table("codes", "uint16_t {}[][2]", ranges, f"{node.kind}: {shown}")
         return self._tables.use("is_code", "event", name, f"COUNT({name})")
 
-    def _compare(self, node: Compare) -> str:
-        if isinstance(node.right, Text):
+    def _compare(self, node: nodes.Compare) -> str:
+        if isinstance(node.right, nodes.Text):
             return self._is_one_of(node.left, [node.right.value])
         comparison = COMPARISONS[node.sign]
         left, right = self._number(node.left), self._number(node.right)
         sides = (right, left) if comparison.is_swapped_in_c else (left, right)
         return self._tables.use(comparison.c_name, *sides)
 
-    def _membership(self, node: In) -> str:
-        if isinstance(node.items[0], Text):
-            return self._is_one_of(node.value, [item.value for item in node.items if isinstance(item, Text)])
+    def _membership(self, node: nodes.In) -> str:
+        if isinstance(node.items[0], nodes.Text):
+            return self._is_one_of(node.value, [item.value for item in node.items if isinstance(item, nodes.Text)])
         value = self._number(node.value)
-        constants = sorted({wrapped(item.value) for item in node.items if isinstance(item, Number)})
+        constants = sorted({wrapped(item.value) for item in node.items if isinstance(item, nodes.Number)})
         tests = [
             self._tables.use("is_equal", value, self._number(item))
             for item in node.items
-            if not isinstance(item, Number)
+            if not isinstance(item, nodes.Number)
         ]
         if constants:
             name = self._tables.table("numbers", "int64_t {}[]", [_constant(number) for number in constants])
@@ -133,7 +116,7 @@ class Condition:
 
     # ---- texts ---------------------------------------------------------------------------------------------------
 
-    def _is_one_of(self, node: Node, choices: Sequence[str]) -> str:
+    def _is_one_of(self, node: nodes.Node, choices: Sequence[str]) -> str:
         # No bytes represent half a character, so no text is equal to it.
         known = [choice for choice in dict.fromkeys(choices) if choice.isascii() or not _HALF.search(choice)]
 
@@ -146,43 +129,45 @@ class Condition:
         constant = self._tables.use("as_text", literal(choice), str(byte_count(choice)))
         return self._tables.use("same_text", text, constant)
 
-    def _texts(self, node: Node, test: Callable[[str], str], shown: str) -> str:
+    def _texts(self, node: nodes.Node, test: Callable[[str], str], shown: str) -> str:
         """Return a test of a text; names of processes are looked up when the program starts."""
-        if isinstance(node, Field) and node.name == "name":
+        if isinstance(node, nodes.Field) and node.name == "name":
             self._tables.parts.update(("as_text", "remember"))
             name = self._tables.processes(f"{test('full')} || {test('own')}", f"name: {shown}")
             return self._tables.use("is_named", self._thread(node, "pid"), f"&{name}")
-        if isinstance(node, Field) and node.name == "text":
+        if isinstance(node, nodes.Field) and node.name == "text":
             release = self._tables.release
-            places = self._places("text", self._asked.codes, lambda code, count, _: text_place(release, code, count))
-        elif isinstance(node, Argument):
-            places = self._argument_places(node.name)
+            positions = self._positions(
+                "text", self._requested.codes, lambda code, count, _: text_offset(release, code, count)
+            )
+        elif isinstance(node, nodes.Argument):
+            positions = self._argument_offsets(node.name)
         else:
-            assert isinstance(node, Field)
+            assert isinstance(node, nodes.Field)
             self._cannot(node)
             return "0"
-        return test(self._tables.use("event_text", "event", places, f"COUNT({places})")) if places else "0"
+        return test(self._tables.use("event_text", "event", positions, f"COUNT({positions})")) if positions else "0"
 
     # ---- numbers -------------------------------------------------------------------------------------------------
 
-    def _number(self, node: Node) -> str:
+    def _number(self, node: nodes.Node) -> str:
         use = self._tables.use
-        if isinstance(node, Number):
+        if isinstance(node, nodes.Number):
             return use("known", _constant(wrapped(node.value)))
-        if isinstance(node, Word):
+        if isinstance(node, nodes.Word):
             return use("word", "event", str(node.index))
-        if isinstance(node, Field):
+        if isinstance(node, nodes.Field):
             return self._field(node)
-        if isinstance(node, Argument):
+        if isinstance(node, nodes.Argument):
             return self._argument(node.name)
-        if isinstance(node, Negative):
+        if isinstance(node, nodes.Negative):
             return use("negative", self._number(node.part))
-        if isinstance(node, Arithmetic):
+        if isinstance(node, nodes.Arithmetic):
             return use(ARITHMETIC[node.sign].c_name, self._number(node.left), self._number(node.right))
-        assert isinstance(node, FunctionCall)
+        assert isinstance(node, nodes.FunctionCall)
         return use(FUNCTIONS[node.name].c_name, *(self._number(part) for part in node.arguments))
 
-    def _field(self, node: Field) -> str:
+    def _field(self, node: nodes.Field) -> str:
         use = self._tables.use
         if node.name in _PLAIN:
             return use("known", use(_PLAIN[node.name], "event"))
@@ -191,61 +176,62 @@ class Condition:
         if node.name in ("pid", "tid"):
             return self._thread(node, node.name)
         if node.name == "priority" and all(
-            has_argument(self._tables.release, code, node.name, self._asked.is_wide(code)) for code in self._asked.on
+            has_argument(self._tables.release, code, node.name, self._requested.is_wide(code))
+            for code in self._requested.on
         ):
             return self._argument(node.name)
         self._cannot(node)
         return use("unknown")
 
-    def _thread(self, node: Node, name: str) -> str:
-        if self._asked.names_thread:
+    def _thread(self, node: nodes.Node, name: str) -> str:
+        if self._requested.names_thread:
             return self._tables.use(f"{name}_of", "event")
         self.asks_who_runs = self.asks_who_runs or node
         return self._tables.use(f"running_{name}", "event")
 
     def _argument(self, name: str) -> str:
-        places = self._argument_places(name)
+        positions = self._argument_offsets(name)
         use = self._tables.use
-        return use("argument", "event", places, f"COUNT({places})") if places else use("unknown")
+        return use("argument", "event", positions, f"COUNT({positions})") if positions else use("unknown")
 
-    def _argument_places(self, name: str) -> str:
+    def _argument_offsets(self, name: str) -> str:
         release = self._tables.release
         codes = [
             code
-            for code in self._asked.codes
+            for code in self._requested.codes
             if any(is_same_name(part.name, name) for part in arguments_of(release, code))
         ]
 
         def find(code: int, count: int, variant: int) -> Part | None:
             return place_of(release, code, count, name, variant)
 
-        return self._places(f"arg.{name}", codes, find)
+        return self._positions(f"arg.{name}", codes, find)
 
-    def _places(self, shown: str, codes: Sequence[int], find: Find) -> str:
-        """Return the name of a table of places; empty if no event has such a thing."""
+    def _positions(self, shown: str, codes: Sequence[int], find: Find) -> str:
+        """Return the name of a table of positions; empty if no event has such a thing."""
         rows = place_rows(self._tables.release, codes, find)
         if not rows:
             return ""
         self._tables.parts.add("place")
         return self._tables.table("places", "struct place {}[]", rows, shown)
 
-    def _cannot(self, node: Field) -> None:
+    def _cannot(self, node: nodes.Field) -> None:
         if node.name == "priority":
             self.unwritten.append((node, *self._no_priority()))
         else:
             self.unwritten.append((node, *_UNTOLD[node.name]))
 
     def _no_priority(self) -> tuple[str, str]:
-        return "only wide THREAD events tell a priority, and this handler is asked about others", (
+        return "only wide THREAD events show a priority, and this handler is evaluated for others", (
             "attach the condition to states of THREAD, and make THREAD wide"
         )
 
 
-def asks_for_thread(node: Node) -> bool:
+def asks_for_thread(node: nodes.Node) -> bool:
     """Return whether a condition needs to know whose an event is."""
-    if isinstance(node, Field):
+    if isinstance(node, nodes.Field):
         return FIELDS[node.name].domain is Domain.THREAD
-    return any(asks_for_thread(part) for part in children(node))
+    return any(asks_for_thread(part) for part in nodes.children(node))
 
 
 def _constant(number: int) -> str:

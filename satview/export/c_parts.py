@@ -22,7 +22,7 @@ class Part:
 
     Attributes:
         lines: Its text.
-        needs: Names of the parts that have to stand before it.
+        needs: Names of the parts that have to are before it.
     """
 
     lines: tuple[str, ...]
@@ -38,10 +38,10 @@ def parts() -> Mapping[str, Part]:
     return {name: Part((*source.strip("\n").split("\n"), ""), tuple(needs.split())) for name, needs, source in rows}
 
 
-def ordered(wanted: Iterable[str]) -> list[str]:
+def ordered(requested: Iterable[str]) -> list[str]:
     """Return the names of parts with all that they need, in an order that C accepts."""
     found: set[str] = set()
-    open_ = list(wanted)
+    open_ = list(requested)
     while open_:
         name = open_.pop()
         if name not in found:

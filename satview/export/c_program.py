@@ -14,10 +14,10 @@ import numpy as np
 from satview.events.naming import names
 from satview.events.spec import Release
 from satview.events.wire import THREAD_RUNNING
-from satview.export.c_conditions import NAMES_THREAD, Asked, Condition, asks_for_thread
+from satview.export.c_conditions import NAMES_THREAD, Condition, HandledCodes, asks_for_thread
 from satview.export.c_frame import handler_data, head, main, name_lookup
+from satview.export.c_offsets import variant_tables
 from satview.export.c_parts import FIND_PROCESSES, ordered, parts
-from satview.export.c_places import variant_tables
 from satview.export.c_tables import Tables
 from satview.export.c_text import comment, literal
 from satview.filters.diagnostics import Diagnostic
@@ -139,15 +139,15 @@ class _Program:
 
     def _attached(self) -> Iterator[str]:
         """Yield the calls that attach handlers, each with data of its own, and collect their functions."""
-        places = [*handler_rules(self._state)]
+        positions = [*handler_rules(self._state)]
         self._follows_threads = any(
             rule.external not in NAMES_THREAD and asks_for_thread(condition.tree)
-            for rule, handler in places
+            for rule, handler in positions
             for condition in _conditions(handler) or ()
         )
         if self._follows_threads:
-            places = self._with_tracker(places)
-        for number, (rule, handler) in enumerate(places, 1):
+            positions = self._with_tracker(positions)
+        for number, (rule, handler) in enumerate(positions, 1):
             conditions = _conditions(handler)
             if conditions is None:
                 yield from self._errors([self._no_c(handler)], "    ")
@@ -155,8 +155,8 @@ class _Program:
             name = self._handler(rule, conditions).name
             yield f"    SET({', '.join([*self._words(rule), name, f'&data_{number}'])});"
 
-    def _with_tracker(self, places: list[tuple[Rule, DynamicRule]]) -> list[tuple[Rule, DynamicRule]]:
-        """Return the places with a handler of THREAD, which takes note of who runs, if there can be one.
+    def _with_tracker(self, positions: list[tuple[Rule, DynamicRule]]) -> list[tuple[Rule, DynamicRule]]:
+        """Return the positions with a handler of THREAD, which takes note of who runs, if there can be one.
 
         Where THRUNNING is off, it is switched on for that handler, which lets none of them pass.
         """
@@ -166,7 +166,7 @@ class _Program:
             not has_handler and self._state.add_class_ev_handler(C.THREAD, AllOf())
         ):
             self._follows_threads = False
-            return places
+            return positions
         if not self._state.is_on(address, THREAD_RUNNING):
             self._drops_running = True
             self._state.add_event(C.THREAD, 1 << address.number)
@@ -182,9 +182,9 @@ class _Program:
 
     def _no_c(self, handler: DynamicRule) -> Diagnostic:
         parts = handler.parts if isinstance(handler, AllOf) else (handler,)
-        place = next((getattr(part, "place", "") for part in parts if not isinstance(part, Expression)), "")
-        rule = next((rule for rule in self._built.rules if rule.function == place and place), None)
-        message = f"CALL {place}: a Python function does not become C; write a condition, or a handler in C"
+        position = next((getattr(part, "position", "") for part in parts if not isinstance(part, Expression)), "")
+        rule = next((rule for rule in self._built.rules if rule.function == position and position), None)
+        message = f"CALL {position}: a Python function does not become C; write a condition, or a handler in C"
         end = len(rule.text(self._release)) if rule is not None else 0
         return Diagnostic(message, 0, end, rule.line if rule is not None else 0)
 
@@ -192,13 +192,13 @@ class _Program:
 
     def _function(self, handler: _Handler) -> list[str]:
         external = handler.rules[0].external
-        asked = self._asked(handler)
+        requested = self._requested(handler)
         tests, errors = [], []
         for expression in handler.conditions:
-            condition = Condition(self._tables, asked)
+            condition = Condition(self._tables, requested)
             tests.append((expression.text, condition.text(expression.tree)))
             faults = self._take_faults(expression)
-            if asked.on:  # else nobody asks it
+            if requested.on:  # else nobody asks it
                 faults += self._faults_of(expression, condition)
             errors += self._errors(faults, "")
         lines = [f"static int {handler.name}(event_data_t *event)", "{", *errors]
@@ -216,7 +216,7 @@ class _Program:
             lines += [*comment(f"WHERE {text}", "    "), f"    if (!({test}))", "        return 0;"]
         return [*lines, "    return 1;", "}", ""]
 
-    def _asked(self, handler: _Handler) -> Asked:
+    def _requested(self, handler: _Handler) -> HandledCodes:
         every, on = (
             np.logical_or.reduce([state.codes_at(rule.external, rule.event) for rule in handler.rules])
             for state in (self._everything, self._state)
@@ -225,7 +225,7 @@ class _Program:
             if rule.external is C.KERCALLEXIT:  # any call can fail, those without a name too
                 calls = range(CALL_COUNT) if rule.event is None else (rule.event,)
                 every[[c for call in calls for c in internal_codes(C.KERCALLEXIT, call, self._release)]] = True
-        return Asked(
+        return HandledCodes(
             handler.rules[0].external in NAMES_THREAD,
             tuple(np.flatnonzero(every).tolist()),
             tuple(np.flatnonzero(on).tolist()),
@@ -249,8 +249,8 @@ class _Program:
                 (
                     condition.asks_who_runs,
                     "an event handler learns whose these events are from THRUNNING, but a pid is set for it, or no "
-                    "place for a handler of THREAD is left",
-                    "leave THREAD without pid, and a place for its handler",
+                    "position for a handler of THREAD is left",
+                    "leave THREAD without pid, and a position for its handler",
                 )
             )
         rule = next((rule for rule in self._built.rules if rule.condition == expression.text), Rule(None))
@@ -263,8 +263,8 @@ class _Program:
     def _errors(self, faults: Sequence[Diagnostic], indent: str) -> list[str]:
         """Return `#error` lines, and take note of the faults; of those at one place the first counts."""
         for fault in faults:
-            places = [(known.line, known.start, known.end) for known in self._faults if known.line]
-            if (fault.line, fault.start, fault.end) not in places:
+            positions = [(known.line, known.start, known.end) for known in self._faults if known.line]
+            if (fault.line, fault.start, fault.end) not in positions:
                 self._faults.append(fault)
         return [f"{indent}#error {literal(str(fault))}" for fault in faults]
 
@@ -286,8 +286,8 @@ class _Program:
     def _body(self, functions: Sequence[str], data: Sequence[int]) -> list[str]:
         tables = self._tables
         lines = [f"#define PATTERN_WORDS {tables.pattern_words}", ""] if "fits" in tables.parts else []
-        wanted = tables.parts | {part for part in parts()[FIND_PROCESSES].needs if tables.named}
-        for name in ordered(wanted):
+        needed = tables.parts | {part for part in parts()[FIND_PROCESSES].needs if tables.named}
+        for name in ordered(needed):
             lines += variant_tables(self._release) if name == "variant_of" else []
             lines += parts()[name].lines
         lines += [*tables.lines, *([""] if tables.lines else [])]

@@ -96,7 +96,13 @@ class TextRows:
 
     def head(self, source: Source) -> Iterator[str]:
         """Yield banner, header and titles."""
-        yield from head_lines(source, is_vendor=self.style.is_vendor, is_verbose=self.is_verbose)
+        yield from head_lines(
+            source.header,
+            source.system,
+            source.byte_order,
+            is_vendor=self.style.is_vendor,
+            is_verbose=self.is_verbose,
+        )
 
     def form(self, spec: EventSpec, count: int, variant: int) -> Form | None:
         """Return the form of the layout."""
@@ -143,7 +149,7 @@ def boot_time(source: Source) -> int:
     """Return the target's boot time, seconds since 1970: of the system page, else of TRACE_BOOT_DATE.
 
     Raises:
-        UsageError: Neither tells it.
+        UsageError: Neither shows it.
     """
     if source.system is not None and source.system.boot_time_s:
         return source.system.boot_time_s
@@ -151,7 +157,7 @@ def boot_time(source: Source) -> int:
         date = datetime.strptime(source.header.get("BOOT_DATE"), "%a %b %d %H:%M:%S %Y").replace(tzinfo=UTC)
         return int(date.timestamp())
     except ValueError as error:
-        raise UsageError("the trace does not tell when its target was started, so dates cannot be given") from error
+        raise UsageError("the trace does not show when its target was started, so dates cannot be given") from error
 
 
 def _date(second: int) -> str:
@@ -227,7 +233,7 @@ class Printer:
                 after(batch)
 
     def _lines(self, batch: Batch, rows: NDArray[np.int64]) -> list[str]:
-        """Return the text of each chosen event; empty for those that are not printed."""
+        """Return the text of each selected event; empty for those that are not printed."""
         if not len(rows):
             return []
         counts = (batch.start[rows + 1] - batch.start[rows]).astype(np.int64)

@@ -152,7 +152,7 @@ def user_tails(*, is_vendor: bool) -> Column:
 def _user_tail(raw: bytes, words: list[int]) -> str:
     if user_text(raw) is not None:
         return f' STR:"{plain_text(raw)}"'
-    # As 7.1 prints it: what may be a text is not dropped, and the words tell it all.
+    # As 7.1 prints it: what may be a text is not dropped, and the words show it all.
     text = f' STR:"{plain_text(raw)}"' if has_letters(raw) else ""
     return f"{text}, {word_list(words)}"
 

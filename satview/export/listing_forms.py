@@ -24,7 +24,7 @@ _ONE_LINE_7 = ("THREAD", "VTHREAD", "QVM")
 _DROPPED_BY_VENDOR_6 = ("RESERVED", "BUFFER_END", "DROPPED")
 # Printers take every exit of two words that begins with -1 for a failed call.
 _PRINTED_AS_FAILED = (FAILED, FAILED_UNKNOWN, DOUBTFUL)
-MISPLACED_BAD = 101  # the sources of the 6.4 printer have BAD here, one above its place in every release
+MISPLACED_BAD = 101  # the sources of the 6.4 printer have BAD here, one above its position in every release
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,25 +53,25 @@ class Selector:
         self._codes = self._code_table()
 
     def _code_table(self) -> NDArray[np.bool_]:
-        chosen = self.selection
+        selected = self.selection
         table = np.ones(wire.CODE_COUNT, np.bool_)
-        if chosen.classes:
+        if selected.classes:
             known = {spec.name: index for index, spec in enumerate(self.names.classes)}
             table = np.isin(self.names.class_index_of_code, [known[name] for name in self._known_classes(known)])
-        if chosen.events:
+        if selected.events:
             events = np.zeros(wire.CODE_COUNT, np.bool_)
-            for name in sorted(chosen.events):
+            for name in sorted(selected.events):
                 events[list(self._known_event(name))] = True
-            table = table & events if chosen.classes else events
+            table = table & events if selected.classes else events
         return table
 
     def _known_classes(self, known: Iterable[str]) -> list[str]:
         names = set(known)
-        wanted = [name.upper() for name in sorted(self.selection.classes)]
-        if unknown := [name for name in wanted if name not in names]:
+        requested = [name.upper() for name in sorted(self.selection.classes)]
+        if unknown := [name for name in requested if name not in names]:
             listed = ", ".join(name for name in known if not name.startswith("CLASS "))
             raise UsageError(f"no class {unknown[0]}; there are {listed}")
-        return wanted
+        return requested
 
     def _known_event(self, name: str) -> tuple[int, ...]:
         codes = self.names.find(name)
@@ -89,25 +89,28 @@ class Selector:
     def rows(
         self, batch: Batch, start_cycles: int, ids: tuple[NDArray[np.int32], NDArray[np.int32]]
     ) -> NDArray[np.int64]:
-        """Return the chosen events of a batch, ascending.
+        """Return the selected events of a batch, ascending.
 
         Args:
             batch: Events.
             start_cycles: Time of the first event of the trace.
             ids: pid and tid by thread number.
+
+        Returns:
+            int64 (n,), rows within the batch.
         """
-        chosen = self.selection
+        selected = self.selection
         shown = self._codes[batch.code]
-        if chosen.cpus:
-            shown &= np.isin(batch.cpu, list(chosen.cpus))
-        for wanted, values in ((chosen.pids, ids[0]), (chosen.tids, ids[1])):
-            if wanted:
-                shown &= np.isin(values, list(wanted))[batch.thread]
+        if selected.cpus:
+            shown &= np.isin(batch.cpu, list(selected.cpus))
+        for requested, values in ((selected.pids, ids[0]), (selected.tids, ids[1])):
+            if requested:
+                shown &= np.isin(values, list(requested))[batch.thread]
         # Whole cycles: the first one that is not before the limit.
-        if chosen.from_ns is not None:
-            shown &= batch.time_cycles >= start_cycles - (-chosen.from_ns * self.cycles_per_s // 1_000_000_000)
-        if chosen.to_ns is not None:
-            shown &= batch.time_cycles < start_cycles - (-chosen.to_ns * self.cycles_per_s // 1_000_000_000)
-        if chosen.window is not None:
-            shown &= (batch.time_cycles >= chosen.window.start) & (batch.time_cycles < chosen.window.end)
+        if selected.from_ns is not None:
+            shown &= batch.time_cycles >= start_cycles - (-selected.from_ns * self.cycles_per_s // 1_000_000_000)
+        if selected.to_ns is not None:
+            shown &= batch.time_cycles < start_cycles - (-selected.to_ns * self.cycles_per_s // 1_000_000_000)
+        if selected.window is not None:
+            shown &= (batch.time_cycles >= selected.window.start) & (batch.time_cycles < selected.window.end)
         return np.flatnonzero(shown)

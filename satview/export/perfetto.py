@@ -203,12 +203,12 @@ def _states_after(trace: Trace, thread: _Ints, end_cycles: _Ints) -> _Ints:
     states = table(trace, "state")
     row = np.searchsorted(trace.events.time_cycles, states["start_cycles"])
     key = states["thread"] << 32 | row
-    place = np.searchsorted(key, thread << 32 | np.searchsorted(trace.events.time_cycles, end_cycles))
-    place = np.minimum(place, max(len(key) - 1, 0))
+    position = np.searchsorted(key, thread << 32 | np.searchsorted(trace.events.time_cycles, end_cycles))
+    position = np.minimum(position, max(len(key) - 1, 0))
     values = states.values(states.schema.column("state"))
     assert isinstance(values, Texts)
-    fits = (states["thread"][place] == thread) & (states["start_cycles"][place] == end_cycles)
-    return np.where(fits & (values.code[place] == READY), _RUNNABLE, _SLEEPS).astype(np.int64)
+    fits = (states["thread"][position] == thread) & (states["start_cycles"][position] == end_cycles)
+    return np.where(fits & (values.code[position] == READY), _RUNNABLE, _SLEEPS).astype(np.int64)
 
 
 # ---- slices --------------------------------------------------------------------------------------------------------
@@ -327,7 +327,7 @@ def _messages(trace: Trace) -> tuple[_Slices, _Slices]:
 
 
 def _overlap(owner: _Ints, start: _Ints, end: _Ints) -> NDArray[np.bool_]:
-    """Tell which intervals begin before one of the same owner that began earlier has ended, bool (n,).
+    """Return which intervals begin before one of the same owner that began earlier has ended, bool (n,).
 
     Args:
         owner: int64 (n,), ascending.

@@ -2,7 +2,7 @@
 
 A file with events left out would say wrong things: other events would belong to the wrong thread once the switches
 between them are gone, clocks would lose a rollover over a long silence, processes would have no names. So besides the
-chosen events the file gets what these need: names and creations, the switch before each event that was chosen, a state
+selected events the file gets what these need: names and creations, the switch before each selected event, a state
 dump where the window begins, and fresh TIME and BUFFER events.
 """
 
@@ -49,15 +49,15 @@ class SubsetReport:
 
     Attributes:
         path: The file.
-        chosen: Events that were asked for.
-        context: Events kept besides, because the chosen ones cannot be understood without them.
-        opening: Events made up to tell the state where the window begins.
+        selected: Events that were requested.
+        context: Events kept besides, because the selected ones cannot be understood without them.
+        opening: Events made up to show the state where the window begins.
         total: Events of the whole trace.
         slots: Slots in the new file, its TIME and BUFFER events included.
     """
 
     path: Path
-    chosen: int
+    selected: int
     context: int
     opening: int
     total: int
@@ -67,7 +67,7 @@ class SubsetReport:
 def write_subset(
     trace: Trace,
     path: Path | str,
-    chosen: Bools,
+    selected: Bools,
     window: TimeWindow | None = None,
     *,
     with_context: bool = True,
@@ -79,9 +79,9 @@ def write_subset(
     Args:
         trace: A trace of QNX; of a listing the header keys it has are written.
         path: The new file, or a pipe or device; an old file is replaced once the new one is complete.
-        chosen: bool (events,), which events; BUFFER events are made again whatever it says.
+        selected: bool (events,), which events; BUFFER events are made again whatever it says.
         window: Only events in it; None = all.
-        with_context: False leaves out everything but the chosen events and the TIME and BUFFER events.
+        with_context: False leaves out everything but the selected events and the TIME and BUFFER events.
         progress: Called with 0 to 1.
         cancelled: Called between chunks; True stops.
 
@@ -94,7 +94,7 @@ def write_subset(
         raise UsageError(f"{trace.path.name}: thread traces have events of their own, which no .kev file can hold")
     find_target(path, [trace.path], streams=True)  # refused before the long work
     rows = trace.rows_between(window) if window is not None else slice(0, len(trace.events))
-    keep = _chosen(trace, chosen, rows)
+    keep = _selected(trace, selected, rows)
     count = int(np.count_nonzero(keep))
     opening = opening_state(trace, rows.start) if with_context and rows.start > 0 else Opening.empty()
     if with_context:
@@ -108,9 +108,9 @@ def write_subset(
     return SubsetReport(path, count, len(kept) - count, len(opening), len(trace.events), slots)
 
 
-def _chosen(trace: Trace, chosen: Bools, rows: slice) -> Bools:
+def _selected(trace: Trace, selected: Bools, rows: slice) -> Bools:
     keep = np.zeros(len(trace.events), np.bool_)
-    keep[rows] = chosen[rows]
+    keep[rows] = selected[rows]
     code = trace.events.code
     for part in chunks(len(keep)):
         keep[part] &= (code[part] != CONTROL_BUFFER) & (code[part] != CONTROL_BUFFER_END)
@@ -118,7 +118,7 @@ def _chosen(trace: Trace, chosen: Bools, rows: slice) -> Bools:
 
 
 def _add_context(trace: Trace, keep: Bools, rows: slice, opening: Opening) -> None:
-    """Add what the chosen events need: names, creations, opening states, who ran, and marks of lost events."""
+    """Add what the selected events need: names, creations, opening states, who ran, and marks of lost events."""
     code = trace.events.code
     names = np.zeros(1 << 15, np.bool_)
     codes = np.arange(1 << 15)
@@ -134,7 +134,7 @@ def _add_context(trace: Trace, keep: Bools, rows: slice, opening: Opening) -> No
 
 
 def _switches_needed(trace: Trace, keep: Bools, rows: slice) -> NDArray[np.uint32]:
-    """Return the RUNNING events that say to whom the chosen events belong: on each CPU the last one before each."""
+    """Return the RUNNING events that say to whom the selected events belong: on each CPU the last one before each."""
     events = trace.events
     running = rows_of_codes(trace, THREAD_RUNNING)
     running = running[(running >= rows.start) & (running < rows.stop)]
@@ -162,7 +162,7 @@ def _first_states(trace: Trace, rows: slice) -> NDArray[np.uint32]:
 def header_pairs(trace: Trace) -> tuple[tuple[str, str], ...]:
     """Return the header of the new file: that of the trace, its length and byte order put right, and a mark."""
     order = f"{trace.byte_order.upper()}_ENDIAN"
-    # Made-up keys cannot be told from the real ones once they are read, so they are not written.
+    # Made-up keys cannot be decided from the real ones once they are read, so they are not written.
     pairs = [
         (key, value)
         for key, value in trace.header.pairs

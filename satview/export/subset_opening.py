@@ -35,7 +35,7 @@ class Opening:
         cpu: uint8 (n,).
         slot_count: int64 (n,).
         slots: uint32 (slots, 4), header, stamp and payload words of all events one after the other.
-        threads: Rows of the thread table that it tells the state of.
+        threads: Rows of the thread table that it shows the state of.
     """
 
     time_cycles: NDArray[np.int64]

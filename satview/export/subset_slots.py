@@ -1,4 +1,4 @@
-"""Lays chosen events out as slots again, in buffers with BUFFER and TIME events as a kernel would have written them."""
+"""Lays selected events out as slots again, in buffers with BUFFER and TIME events as a kernel would write them."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class _Layout:
 
     Attributes:
         position: First slot of each record.
-        before: Slots that stand before each record and belong to it: the end of a buffer, BUFFER, TIME.
+        before: Slots that are before each record and belong to it: the end of a buffer, BUFFER, TIME.
         total: Slots up to the last record; `tail` follows.
     """
 
@@ -139,17 +139,17 @@ class _Layout:
         if not len(rows):
             return
         time, buffers = self._records.time, trace.buffers
-        told = losses(trace)
-        told = told[(told[:, 0] < time[opening_count:].max()) & (told[:, 1] > time[0])]
-        for cpu in np.unique(told[:, 2]).tolist():
-            ends = told[told[:, 2] == cpu, 1]
+        reported = losses(trace)
+        reported = reported[(reported[:, 0] < time[opening_count:].max()) & (reported[:, 1] > time[0])]
+        for cpu in np.unique(reported[:, 2]).tolist():
+            ends = reported[reported[:, 2] == cpu, 1]
             own = opening_count + np.flatnonzero(self._ring[opening_count:] == cpu)
             at, number = np.searchsorted(time[own], ends), np.ones(len(ends), np.int64)
             mine = np.flatnonzero(buffers.cpu == cpu)
             mine = mine[np.argsort(buffers.time_cycles[mine], kind="stable")]
-            place = np.searchsorted(buffers.time_cycles[mine], ends)
-            by_buffer = np.flatnonzero(np.append(buffers.time_cycles[mine], _NEVER)[place] == ends)
-            following = mine[place[by_buffer]]
+            index = np.searchsorted(buffers.time_cycles[mine], ends)
+            by_buffer = np.flatnonzero(np.append(buffers.time_cycles[mine], _NEVER)[index] == ends)
+            following = mine[index[by_buffer]]
             # Nobody counted the buffers that are missing at first: one or more.
             number[by_buffer] = np.maximum(buffers.lost_before[following], 1)
             at[by_buffer] = np.searchsorted(trace.events.slot[rows[own - opening_count]], buffers.slot[following])
@@ -208,29 +208,29 @@ class _Layout:
         time, cpu = self._records.time[part], self._records.cpu[part].astype(np.uint32)
         at = self.position[part] - first
         timed = np.flatnonzero(self._needs_time[part])
-        place = at[timed] - 1
-        slots[place, 0] = CONTROL_TIME | cpu[timed] << CPU_SHIFT
-        slots[place, 1] = slots[place, 3] = time[timed] & 0xFFFFFFFF
-        slots[place, 2] = time[timed] >> 32
+        index = at[timed] - 1
+        slots[index, 0] = CONTROL_TIME | cpu[timed] << CPU_SHIFT
+        slots[index, 1] = slots[index, 3] = time[timed] & 0xFFFFFFFF
+        slots[index, 2] = time[timed] >> 32
         self._mark_buffers(slots, start, end, first)
         return slots
 
     def _mark_buffers(self, slots: NDArray[np.uint32], start: int, end: int, first: int) -> None:
         if not self._has_buffers:
             return
-        chosen = slice(*np.searchsorted(self._starts, (start, end)).tolist())
-        record = self._starts[chosen]
-        place = self.position[record] - self._needs_time[record] - 1 - first
+        selected = slice(*np.searchsorted(self._starts, (start, end)).tolist())
+        record = self._starts[selected]
+        index = self.position[record] - self._needs_time[record] - 1 - first
         cpu = (self._ring if self.has_ends else self._records.cpu)[record].astype(np.uint32)
         stamp = (self._records.time[record] & 0xFFFFFFFF).astype(np.uint32)
-        slots[place, 0] = CONTROL_BUFFER | cpu << CPU_SHIFT
-        slots[place, 1] = stamp
-        slots[place, 2] = self._sequence[chosen] & 0xFFFFFFFF
-        slots[place, 3] = self._sizes[chosen]
+        slots[index, 0] = CONTROL_BUFFER | cpu << CPU_SHIFT
+        slots[index, 1] = stamp
+        slots[index, 2] = self._sequence[selected] & 0xFFFFFFFF
+        slots[index, 3] = self._sizes[selected]
         if self.has_ends:
             later = record > 0
             before = record[later] - 1
-            slots[place[later] - 1] = self._ends(before)
+            slots[index[later] - 1] = self._ends(before)
 
     def _ends(self, records: NDArray[np.int64]) -> NDArray[np.uint32]:
         """BUFFER_END slots that follow some records."""
@@ -242,7 +242,7 @@ class _Layout:
     def tail(self) -> NDArray[np.uint32]:
         """Return the slots that close a file of 8.0, shape (n, 4): the end of its last buffer, and losses still open.
 
-        Those are told by a buffer of the CPU that comes too late: with a number that is too high, and empty.
+        Those are reported by a buffer of the CPU that comes too late: with a number that is too high, and empty.
         """
         last = len(self._records.time) - 1
         if not self.has_ends or last < 0:
@@ -311,14 +311,14 @@ def _fill_rows(slots: NDArray[np.uint32], at: NDArray[np.int64], rows: NDArray[n
     open_ = np.arange(len(rows))
     step = 0
     while len(open_):
-        place = at[open_] + step
+        index = at[open_] + step
         is_last = step == count[open_] - 1
         kind = np.where(is_last & ~is_cut[open_], Struct.COMBINE_END, Struct.COMBINE_CONTINUE)
         if step == 0:
             # An event cut short has no last slot: it stays one that begins and does not end.
             kind = np.where(is_last & ~is_cut[open_], Struct.SIMPLE, Struct.COMBINE_BEGIN)
-        slots[place, 0] = header[open_] | kind.astype(np.uint32) << STRUCT_SHIFT
-        slots[place, 1] = stamp[open_]
-        slots[place, 2], slots[place, 3] = payloads.pair(rows[open_], 2 * step)
+        slots[index, 0] = header[open_] | kind.astype(np.uint32) << STRUCT_SHIFT
+        slots[index, 1] = stamp[open_]
+        slots[index, 2], slots[index, 3] = payloads.pair(rows[open_], 2 * step)
         step += 1
         open_ = open_[count[open_] > step]

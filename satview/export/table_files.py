@@ -95,16 +95,16 @@ def text_bytes(texts: Any) -> memoryview:
 def _with_texts(found: pa.Table, change: Callable[[str], str]) -> pa.Table:
     """Return a table with its texts changed; of equal ones only one is looked at."""
     pyarrow = required("pyarrow")
-    for place, field in enumerate(found.schema):
+    for position, field in enumerate(found.schema):
         if not (pyarrow.types.is_dictionary(field.type) or pyarrow.types.is_string(field.type)):
             continue
-        column = found.column(place).combine_chunks()
+        column = found.column(position).combine_chunks()
         coded = column if pyarrow.types.is_dictionary(field.type) else column.dictionary_encode()
         for array in coded.chunks if hasattr(coded, "chunks") else [coded]:
             texts = pyarrow.array([None if text is None else change(text) for text in array.dictionary.to_pylist()],
                                   pyarrow.string())  # fmt: skip
             changed = texts.take(array.indices) if len(texts) else pyarrow.nulls(len(array), pyarrow.string())
-            found = found.set_column(place, field.name, changed)
+            found = found.set_column(position, field.name, changed)
     return found
 
 

@@ -19,7 +19,7 @@ from satview.tables.table import table
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_LEFT_OUT: Final = ("time_ns",)  # of events: `clock` in the file's metadata tells it, and it would double their size
+_LEFT_OUT: Final = ("time_ns",)  # of events: `clock` in the file's metadata shows it, and it would double their size
 
 
 def write_table(trace: Trace, path: Path | str, name: str, kind: str, rows: NDArray[np.bool_] | None = None) -> int:
@@ -91,9 +91,9 @@ def arrow_of(trace: Trace, name: str, kind: str, rows: NDArray[np.bool_] | None 
         found = found.drop_columns(list(_LEFT_OUT))
     if rows is not None:
         found = found.filter(required("pyarrow").array(rows))
-    for place, field in enumerate(found.schema):
+    for position, field in enumerate(found.schema):
         if required("pyarrow").types.is_dictionary(field.type):
-            found = found.set_column(place, field.name, _with_used_texts(found.column(place).combine_chunks()))
+            found = found.set_column(position, field.name, _with_used_texts(found.column(position).combine_chunks()))
     return found.replace_schema_metadata(_metadata(trace, name))
 
 
@@ -116,7 +116,7 @@ def _with_used_texts(column: Any) -> Any:
 
 def _metadata(trace: Trace, name: str) -> dict[str, str]:
     clock = trace.clock
-    told: dict[str, Any] = {
+    reported: dict[str, Any] = {
         "table": name,
         "file": trace.path.name,
         "release": trace.release,
@@ -124,4 +124,4 @@ def _metadata(trace: Trace, name: str) -> dict[str, str]:
         "start_cycles": clock.start_cycles,
         "boot_time_s": "" if clock.boot_time_s is None else clock.boot_time_s,
     }
-    return {f"satview.{key}": str(value).encode("utf-8", "replace").decode() for key, value in told.items()}
+    return {f"satview.{key}": str(value).encode("utf-8", "replace").decode() for key, value in reported.items()}

@@ -30,18 +30,27 @@ class DerivedColumns(Protocol):
         """Length of the kernel call or interrupt that an event enters or leaves; -1 = no pair, or no such event.
 
         Where events are missing in between no pair is sure.
+
+        Returns:
+            int64 (len(rows),), nanoseconds.
         """
 
     def state_length_ns(self, rows: _Rows) -> NDArray[np.int64]:
         """How long the thread stays in the state it enters, at most to the end of the trace; -1 = no state event.
 
         -1 too if events are missing before the thread's next one.
+
+        Returns:
+            int64 (len(rows),), nanoseconds.
         """
 
     def priority(self, rows: _Rows) -> NDArray[np.int64]:
         """Priority of the event's thread as last logged by a wide state event; -1 = not known.
 
         Of a creation without priority that of the state which follows.
+
+        Returns:
+            int64 (len(rows),).
         """
 
 
@@ -52,16 +61,28 @@ class TraceDerivedColumns:
         self._trace = trace
 
     def duration_ns(self, rows: _Rows) -> NDArray[np.int64]:
-        """See `DerivedColumns.duration_ns`."""
+        """See `DerivedColumns.duration_ns`.
+
+        Returns:
+            int64 (len(rows),), nanoseconds.
+        """
         return self._lengths_ns(rows, partners(self._trace)[rows])
 
     def state_length_ns(self, rows: _Rows) -> NDArray[np.int64]:
-        """See `DerivedColumns.state_length_ns`."""
+        """See `DerivedColumns.state_length_ns`.
+
+        Returns:
+            int64 (len(rows),), nanoseconds.
+        """
         ends, last = state_ends(self._trace)[rows], len(self._trace.events) - 1
         return self._lengths_ns(rows, np.where(ends == OPEN, np.uint32(max(last, 0)), ends))
 
     def priority(self, rows: _Rows) -> NDArray[np.int64]:
-        """See `DerivedColumns.priority`."""
+        """See `DerivedColumns.priority`.
+
+        Returns:
+            int64 (len(rows),).
+        """
         keys, values = self._priorities
         if not len(keys):
             return np.full(len(rows), UNKNOWN, np.int64)

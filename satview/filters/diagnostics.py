@@ -1,4 +1,4 @@
-"""What is wrong with a rule or an expression, with the place in its text."""
+"""What is wrong with a rule or an expression, with the position in its text."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class Diagnostic:
         return self.start + 1
 
     def __str__(self) -> str:
-        place = f"line {self.line}, column {self.column}" if self.line else f"column {self.column}"
-        return f"{place}: {self.message}"
+        position = f"line {self.line}, column {self.column}" if self.line else f"column {self.column}"
+        return f"{position}: {self.message}"
 
 
 class RuleError(UsageError):
@@ -50,7 +50,7 @@ class RuleError(UsageError):
 
 
 class ExpressionError(RuleError):
-    """A fault in one expression, with its place.
+    """A fault in one expression, with its position.
 
     Attributes:
         message, start, end, suggestions: Those of its diagnostic.

@@ -9,7 +9,7 @@ from typing import Final, Literal
 from satview.events.spec import Release
 from satview.events.wire import CPU_SHIFT, PROC_CREATE, VTHREAD_OFFSET, WireClass, class_of, event_of
 
-NOT_TESTED: Final = -1  # in place of a tid: the kernel does not look at it, or the trace does not have it
+NOT_TESTED: Final = -1  # instead of a tid: the kernel does not look at it, or the trace does not have it
 WORD_MASK: Final = 0xFFFFFFFF
 
 _RECEIVED: Final = (2, 3)  # COMM RMSG, RPULSE
@@ -30,7 +30,7 @@ class EventContext:
         cpu: CPU that logged it.
         time_ns: Nanoseconds since the start of the trace.
         tested: (pid, tid) that a static pid or tid rule looks at, where the caller knows it better than the payload
-            tells (the receiving thread of a message); None = `tested_thread()` decides.
+            shows (the receiving thread of a message); None = `tested_thread()` decides.
         process_name: Path or name of the process; empty if not known.
         thread_name: Name of the thread; empty if it has none.
         priority: Priority of the thread at that moment; None = not known.
@@ -69,7 +69,7 @@ class EventContext:
 
     @property
     def payload(self) -> bytes:
-        """The payload bytes, made from the words where no file stands behind the event."""
+        """The payload bytes, made from the words where no file is behind the event."""
         if self.raw is not None:
             return self.raw
         order: Literal["little", "big"] = "little" if self.is_little_endian else "big"
@@ -87,7 +87,7 @@ _APS_BANKRUPTCY: Final = 5
 
 @cache
 def has_feature(code: int) -> bool:
-    """Return whether an event handler is told a pid and a tid for events of a code (capture side, section 3.4)."""
+    """Return whether an event handler is reported a pid and a tid for events of a code (capture side, section 3.4)."""
     wire_class, event = class_of(code), event_of(code)
     if wire_class == WireClass.COMM:
         return event not in _KERNEL_PULSES

@@ -91,7 +91,7 @@ def opened(path: Path | str, standard_input: BinaryIO | None = None) -> Iterator
 
 
 def source_of(file: BinaryIO, path: Path) -> Source:
-    """Return the trace in an open stream, told by its first bytes; compressed by gzip or zstd too.
+    """Return the trace in an open stream, reported by its first bytes; compressed by gzip or zstd too.
 
     Raises:
         TraceFormatError: It is no trace, or its header is damaged.

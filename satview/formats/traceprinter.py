@@ -58,9 +58,9 @@ def open_listing(
     """
     path = Path(path)
     size = max(1, path.stat().st_size)
-    tell = None if progress is None else lambda done: progress(min(0.9, 0.9 * done / size))
+    report_progress = None if progress is None else lambda done: progress(min(0.9, 0.9 * done / size))
     with path.open("rb") as file:
-        return trace_of_stream(file, path, tell, cancelled)
+        return trace_of_stream(file, path, report_progress, cancelled)
 
 
 def trace_of_stream(
@@ -100,4 +100,4 @@ def trace_of_listing(listing: Listing, path: Path, cancelled: Callable[[], bool]
         times=listing.full_times(),
         release=listing.release,
     )
-    return replace(trace, lines=listing.census.counts())
+    return replace(trace, lines=listing.line_counts.counts())

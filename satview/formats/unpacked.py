@@ -35,7 +35,7 @@ _FREE_BYTES: Final = 256 << 20
 
 
 def is_packed(first: bytes) -> bool:
-    """Tell by the first bytes whether a file is compressed by gzip or zstd."""
+    """Show by the first bytes whether a file is compressed by gzip or zstd."""
     return first.startswith((_GZIP, _ZSTD))
 
 

@@ -59,9 +59,9 @@ class Application(QObject):
     def new_window(self) -> MainWindow:
         """Show an empty window."""
         window = MainWindow(self.settings, self.recent, self.theme)
-        window.files_wanted.connect(self._on_files)
-        window.window_wanted.connect(self.new_window)
-        window.quit_wanted.connect(self.close_all)
+        window.files_requested.connect(self._on_files)
+        window.window_requested.connect(self.new_window)
+        window.quit_requested.connect(self.close_all)
         window.destroyed.connect(self._on_destroyed)
         self.windows.append(window)
         window.show()
@@ -117,9 +117,9 @@ class Application(QObject):
         self._change_theme()
 
     def _change_theme(self) -> None:
-        wanted = themes.theme_for(self.settings.text("window/theme"), self.settings.text("swimlane/palette"))
-        if wanted != self.theme:
-            self.theme = wanted
+        requested = themes.theme_for(self.settings.text("window/theme"), self.settings.text("swimlane/palette"))
+        if requested != self.theme:
+            self.theme = requested
             self._apply_theme()
 
     @Slot(QObject)

@@ -63,7 +63,7 @@ class Group:
 
 
 class _GroupItem(QTreeWidgetItem):
-    """A group: while Qt passes a check on to its leaves, one after the other, nobody is told.
+    """A group: while Qt passes a check on to its leaves, one after the other, no signal is sent.
 
     Attributes:
         passes_on: True while it does.
@@ -87,13 +87,13 @@ class CheckTree(QWidget):
     Signals:
         toggled: Keys, and whether they are to show.
         inverted: Keys that are to change from shown to hidden and back.
-        only_wanted: Keys that alone are to show.
+        only_requested: Keys that alone are to show.
         note_clicked: Keys whose note was clicked.
     """
 
     toggled = Signal(list, bool)
     inverted = Signal(list)
-    only_wanted = Signal(list)
+    only_requested = Signal(list)
     note_clicked = Signal(list)
 
     def __init__(
@@ -129,7 +129,7 @@ class CheckTree(QWidget):
         cover.addWidget(self._nothing)
 
     def reload(self, groups: Sequence[Group]) -> list[Group]:
-        """Show other counts and titles, and what is new at the end; what shows stays in its place.
+        """Show other counts and titles, and what is new at the end; what shows stays instead.
 
         Args:
             groups: All groups, each with all its leaves; none goes away.
@@ -157,14 +157,14 @@ class CheckTree(QWidget):
         self.tree.blockSignals(False)
         if self.search.text():
             self._on_search(self.search.text())
-        return [order[place] for place in sorted(order)]
+        return [order[position] for position in sorted(order)]
 
     def refresh(self, shown: Iterable[int]) -> None:
         """Check exactly these keys."""
-        wanted = set(shown)
+        requested = set(shown)
         self.tree.blockSignals(True)
         for key, item in self._leaves.items():
-            state = Qt.CheckState.Checked if key in wanted else Qt.CheckState.Unchecked
+            state = Qt.CheckState.Checked if key in requested else Qt.CheckState.Unchecked
             if item.checkState(0) != state:
                 item.setCheckState(0, state)
         self.tree.blockSignals(False)
@@ -198,7 +198,7 @@ class CheckTree(QWidget):
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         for text, run in (
-            (f"Filter &to {what}", partial(self.only_wanted.emit, keys)),
+            (f"Filter &to {what}", partial(self.only_requested.emit, keys)),
             (f"E&xclude {what}", partial(self.toggled.emit, keys, False)),
             (f"&Include {what}", partial(self.toggled.emit, keys, True)),
         ):
@@ -276,9 +276,9 @@ class CheckTree(QWidget):
         return [child for child in children if child is not None] or [item]
 
     @Slot(QPoint)
-    def _on_menu(self, place: QPoint) -> None:
+    def _on_menu(self, position: QPoint) -> None:
         if self.selected_keys():
-            self.menu().popup(self.tree.viewport().mapToGlobal(place))
+            self.menu().popup(self.tree.viewport().mapToGlobal(position))
 
     @Slot(QTreeWidgetItem, int)
     def _on_clicked(self, item: QTreeWidgetItem, column: int) -> None:
@@ -318,7 +318,7 @@ class CheckTree(QWidget):
 
     @Slot()
     def _on_only(self) -> None:
-        self.only_wanted.emit(self.selected_keys() or self.visible_keys())
+        self.only_requested.emit(self.selected_keys() or self.visible_keys())
 
 
 def _set_text(item: QTreeWidgetItem, column: int, text: str) -> None:

@@ -165,15 +165,15 @@ def value_colour(value: int, is_dark: bool, palette: str = STANDARD) -> int | No
 
 def process_colour(hue: int, is_dark: bool, palette: str = STANDARD) -> int:
     """Return one of the colours of processes on CPU lanes; neighbours in number are far apart in hue or lightness."""
-    place = (hue * 7) % states.PROCESS_HUES / states.PROCESS_HUES
-    if palette in (PRINT, "colour-blind"):  # told apart by lightness, and by blue against yellow
+    position = (hue * 7) % states.PROCESS_HUES / states.PROCESS_HUES
+    if palette in (PRINT, "colour-blind"):  # distinguished by lightness, and by blue against yellow
         step = (hue * 7) % states.PROCESS_HUES // 2 / (states.PROCESS_HUES // 2 - 1)
         grey, blue, yellow = 0.25 + 0.6 * step, 0.58, 0.12
         rgb = colorsys.hls_to_rgb(blue if hue % 2 else yellow, grey, 0.0 if palette == PRINT else 0.55)
         return round(rgb[0] * 255) << 16 | round(rgb[1] * 255) << 8 | round(rgb[2] * 255)
     lightness, saturation = (0.50, 0.30) if is_dark else (0.66, 0.42)
     step = (hue % 3 - 1) * 0.05
-    red, green, blue = colorsys.hls_to_rgb(place, lightness + step, saturation)
+    red, green, blue = colorsys.hls_to_rgb(position, lightness + step, saturation)
     return round(red * 255) << 16 | round(green * 255) << 8 | round(blue * 255)
 
 

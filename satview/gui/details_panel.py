@@ -27,7 +27,7 @@ _NO_WRAP = "style='white-space:nowrap'"
 
 
 class DetailsPanel(Panel):
-    """Shows the selected event, the interval around it and the selected range, first what was chosen last."""
+    """Shows the selected event, the interval around it and the selected range, first what was selected last."""
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
@@ -62,7 +62,7 @@ class DetailsPanel(Panel):
 
     def details(self) -> tuple[Details, ...]:
         """Return what is shown."""
-        opened, selection, asked = self._opened, self._opened.selection, self._opened.why
+        opened, selection, requested = self._opened, self._opened.selection, self._opened.why
         found, links = [], opened.event_links.found
         span = selection.span if selection.span is not None and selection.span.value else None
         link, connected = links.link, links.connected
@@ -76,8 +76,8 @@ class DetailsPanel(Panel):
             is_wide = opened.filters.is_wide.get(int(opened.trace.events.code[selection.event]))
             details = event_details(opened.trace, selection.event, link, is_wide, self._most, connected, links.names)
             found.insert(len(found) if selection.is_interval else 0, details)
-        if asked.steps or asked.error or asked.is_busy:
-            found.insert(0, why_details(opened.trace, asked.steps, asked.error))
+        if requested.steps or requested.error or requested.is_busy:
+            found.insert(0, why_details(opened.trace, requested.steps, requested.error))
         of_range = self.range.details()
         if of_range is not None:
             found.insert(0 if self._range_is_first else len(found), of_range)
@@ -108,9 +108,9 @@ class DetailsPanel(Panel):
             self._forms = self._opened.filters.is_wide
             self.refresh()
 
-    def argument_at(self, place: QPoint) -> str:
-        """Return the name that begins the line at a place of the browser; empty if there is no line of a table."""
-        cursor = self.browser.cursorForPosition(place)
+    def argument_at(self, position: QPoint) -> str:
+        """Return the name that begins the line at a position of the browser; empty if there is no line of a table."""
+        cursor = self.browser.cursorForPosition(position)
         table: QTextTable | None = cursor.currentTable()
         if not isinstance(table, QTextTable):
             return ""
@@ -118,8 +118,8 @@ class DetailsPanel(Panel):
         return table.cellAt(row, 0).firstCursorPosition().block().text().strip()
 
     @Slot(QPoint)
-    def _on_menu(self, place: QPoint) -> None:
-        self.menu_wanted.emit(self.browser.viewport().mapToGlobal(place), self.argument_at(place))
+    def _on_menu(self, position: QPoint) -> None:
+        self.menu_requested.emit(self.browser.viewport().mapToGlobal(position), self.argument_at(position))
 
     @Slot()
     def refresh(self) -> None:

@@ -58,8 +58,8 @@ def ask_unsaved(parent: QWidget, reason: str) -> Unsaved:
     return next((answer for button, answer in buttons if button is clicked), Unsaved.STAY)
 
 
-def tell(parent: QWidget, title: str, text: str, details: str = "", *, is_html: bool = False) -> None:
-    """Tell something that needs an answer."""
+def report(parent: QWidget, title: str, text: str, details: str = "", *, is_html: bool = False) -> None:
+    """Show something that needs an answer."""
     box = QMessageBox(parent)
     box.setWindowTitle(title)
     box.setTextFormat(Qt.TextFormat.RichText if is_html else Qt.TextFormat.PlainText)
@@ -87,8 +87,8 @@ def report_internal(parent: QWidget | None, kind: str, report: str) -> None:
 
 
 def about(parent: QWidget) -> None:
-    """Tell version and licence."""
-    tell(
+    """Show version and licence."""
+    report(
         parent,
         "About satview",
         f"<b>satview {__version__}</b><br>System Analysis Toolkit for QNX Neutrino in Python."

@@ -1,4 +1,4 @@
-"""What the trace tells exactly, what as a bound, what not at all; each with the capture that would answer it."""
+"""What the trace shows exactly, what as a bound, what not at all; each with the capture that would answer it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from PySide6.QtWidgets import (
 )
 
 from satview.analysis.doctor.capture_line import CaptureLine
-from satview.analysis.doctor.marks import TITLES, Mark, sign
 from satview.analysis.doctor.report import Diagnosis, capture_for, notes
+from satview.analysis.trust import TITLES, Mark, sign
 from satview.base.safe_text import tool_tip, visible_line
 from satview.gui.panel import Panel, PanelContext
 from satview.gui.plain_label import PlainLabel
@@ -61,7 +61,7 @@ class DoctorPanel(Panel):
         self._fill()
 
     def reload(self) -> None:
-        """Ask what the trace can tell, at first and of a refreshed trace."""
+        """Ask what the trace can show, at first and of a refreshed trace."""
         self._opened.doctor.start()
 
     def set_theme(self, theme: Theme) -> None:
@@ -177,16 +177,16 @@ class DoctorPanel(Panel):
     @Slot()
     def _on_capture(self) -> None:
         if (line := self._line()) is not None:
-            self._opened.capture_wanted.emit(line.rules)
+            self._opened.capture_requested.emit(line.rules)
 
     @Slot(QPoint)
-    def _on_menu(self, place: QPoint) -> None:
+    def _on_menu(self, position: QPoint) -> None:
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         for title, run in (("Copy command", self._on_copy), ("Copy rules", self._on_copy_rules),
                            ("New capture with these rules\N{HORIZONTAL ELLIPSIS}", self._on_capture)):  # fmt: skip
             menu.addAction(title, run).setEnabled(self._line() is not None)
-        menu.popup(self.tree.viewport().mapToGlobal(place))
+        menu.popup(self.tree.viewport().mapToGlobal(position))
 
     @Slot()
     def _on_copy_rules(self) -> None:
@@ -195,13 +195,13 @@ class DoctorPanel(Panel):
 
 
 def _symbol(mark: Mark) -> str:
-    """Return a sign beside the words, so that colour alone tells nothing."""
+    """Return a sign beside the words, so that colour alone shows nothing."""
     if mark is Mark.EXACT:
         return "="
-    return sign(mark) if mark.is_told else "\N{MULTIPLICATION SIGN}"
+    return sign(mark) if mark.is_answer else "\N{MULTIPLICATION SIGN}"
 
 
 def _colour_of(mark: Mark, theme: Theme) -> int:
     if mark is Mark.EXACT:
         return theme.dim
-    return theme.warning if mark.is_told else theme.error
+    return theme.warning if mark.is_answer else theme.error

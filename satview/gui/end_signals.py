@@ -20,7 +20,7 @@ _NAMES: Final = ("SIGINT", "SIGTERM", "SIGHUP")  # not every system has them all
 
 
 class EndSignals(QObject):
-    """Tells of signals that ask the process to end.
+    """Reports signals that ask the process to end.
 
     Attributes:
         number: Of the first one; 0 = none has come.
@@ -65,9 +65,9 @@ class EndSignals(QObject):
         with contextlib.suppress(BlockingIOError):
             numbers = self._here.recv(64)
         # Other signals with a handler of Python come this way too.
-        asked = [number for number in numbers if number in {getattr(signal, name, None) for name in _NAMES}]
-        if asked and not self.number:
-            self.number = asked[0]
+        requested = [number for number in numbers if number in {getattr(signal, name, None) for name in _NAMES}]
+        if requested and not self.number:
+            self.number = requested[0]
             self.arrived.emit()
 
 

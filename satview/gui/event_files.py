@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from satview.base.time import TimeWindow
 from satview.export.listing_part import write_event_list, write_listing
 from satview.export.subset import write_subset
-from satview.session.jobs import IsCancelled, Report
+from satview.session.tasks import IsCancelled, Report
 from satview.store.trace import Trace
 
 KINDS = {
@@ -49,7 +49,7 @@ def write_events(
         written = write_subset(trace, path, mask, window, progress=report, cancelled=is_cancelled)
         more = written.context + written.opening
         with_more = f", and {more:,} more so that threads, names and states stay right" if more else ""
-        return f"{path.name}: {written.chosen:,} events{with_more}"
+        return f"{path.name}: {written.selected:,} events{with_more}"
     write = write_listing if kind == "txt" else write_event_list
     return f"{path.name}: {write(trace, path, mask, report, is_cancelled):,} events"
 

@@ -30,7 +30,7 @@ from satview.gui.filters.thread_presets import ThreadPresets
 from satview.gui.panel import Panel, PanelContext
 from satview.gui.plain_label import PlainLabel
 from satview.gui.theme import Theme
-from satview.session.jobs import LatestJob
+from satview.session.tasks import Task
 from satview.store.idle import idle_threads
 
 _EFFECTS: Final = {
@@ -52,7 +52,7 @@ class FilterPanel(Panel):
         effect: What the check boxes do.
 
     Signals:
-        search_wanted: A condition is to be searched for: its text.
+        search_requested: A condition is to be searched for: its text.
     """
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
@@ -82,7 +82,7 @@ class FilterPanel(Panel):
         layout.addWidget(self.condition)
         layout.addWidget(self.tabs)
         layout.addLayout(self._foot())
-        self._cpu_job = LatestJob(self)
+        self._cpu_job = Task(self)
         self._has_cpu = False
         self._connect()
         self._show_summary()
@@ -138,13 +138,13 @@ class FilterPanel(Panel):
         opened = self._opened
         self.events.toggled.connect(self._on_events)
         self.events.inverted.connect(self._on_invert_events)
-        self.events.only_wanted.connect(self._on_only_events)
+        self.events.only_requested.connect(self._on_only_events)
         self.events.note_clicked.connect(self._on_form)
         self.threads.toggled.connect(self._on_threads)
         self.threads.inverted.connect(self._on_invert_threads)
-        self.threads.only_wanted.connect(self._on_only_threads)
+        self.threads.only_requested.connect(self._on_only_threads)
         self.effect.activated.connect(self._on_effect)
-        self.condition.search_wanted.connect(self._find)
+        self.condition.search_requested.connect(self._find)
         opened.filters.changed.connect(self.refresh)
         self._cpu_job.done.connect(self._on_cpu)
         self._show_forms()

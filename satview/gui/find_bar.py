@@ -19,13 +19,13 @@ class FindBar(QWidget):
     """Finds while one types; Enter goes to the next hit, Shift+Enter to the one before, Escape leaves.
 
     Signals:
-        step_wanted: Go to the next (1) or previous (-1) hit.
-        list_wanted: The list of all hits is wanted.
+        step_requested: Go to the next (1) or previous (-1) hit.
+        list_requested: The list of all hits is requested.
         closed: The bar was left.
     """
 
-    step_wanted = Signal(int)
-    list_wanted = Signal()
+    step_requested = Signal(int)
+    list_requested = Signal()
     closed = Signal()
 
     def __init__(self, opened: OpenTrace, theme: Theme, parent: QWidget | None = None) -> None:
@@ -48,7 +48,7 @@ class FindBar(QWidget):
         for title, slot in (
             ("Previous", self._on_previous),
             ("Next", self._on_next),
-            ("List", self.list_wanted.emit),
+            ("List", self.list_requested.emit),
             ("Close", self.leave),
         ):
             button = QPushButton(title, self)
@@ -102,7 +102,7 @@ class FindBar(QWidget):
                 if self._typing.isActive():
                     self._find()
                 is_back = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
-                self.step_wanted.emit(BACK if is_back else ON)
+                self.step_requested.emit(BACK if is_back else ON)
                 return True
             if event.key() == Qt.Key.Key_Escape:
                 self.leave()
@@ -121,11 +121,11 @@ class FindBar(QWidget):
 
     @Slot()
     def _on_next(self) -> None:
-        self.step_wanted.emit(ON)
+        self.step_requested.emit(ON)
 
     @Slot()
     def _on_previous(self) -> None:
-        self.step_wanted.emit(BACK)
+        self.step_requested.emit(BACK)
 
     @Slot()
     def _show_count(self) -> None:
@@ -139,7 +139,7 @@ class FindBar(QWidget):
         elif not len(search.hits):
             text = "No hits"
         else:
-            place = int(search.hits.searchsorted(event)) if event is not None else len(search.hits)
-            is_hit = place < len(search.hits) and int(search.hits[place]) == event
-            text = f"{place + 1:,} of {len(search.hits):,}" if is_hit else f"{len(search.hits):,} hits"
+            position = int(search.hits.searchsorted(event)) if event is not None else len(search.hits)
+            is_hit = position < len(search.hits) and int(search.hits[position]) == event
+            text = f"{position + 1:,} of {len(search.hits):,}" if is_hit else f"{len(search.hits):,} hits"
         self.count.setText(text)

@@ -32,7 +32,7 @@ class FirstLook:
         return bool(self.range_text) or self.event is not None
 
 
-def look_at(work: Workspace, look: FirstLook) -> None:
+def look_at(views: Workspace, look: FirstLook) -> None:
     """Go there.
 
     Raises:
@@ -41,13 +41,13 @@ def look_at(work: Workspace, look: FirstLook) -> None:
     from satview.session.time_text import axis_of, parse_range  # brings numpy, which no first window waits for
 
     if look.event is not None:
-        work.navigation.show_place(f"#{look.event}")
+        views.navigation.show_position(f"#{look.event}")
     if look.range_text:
-        work.opened.viewport.jump(parse_range(look.range_text, axis_of(work.opened.trace)))
+        views.opened.viewport.jump(parse_range(look.range_text, axis_of(views.opened.trace)))
 
 
 class FirstLooks(QObject):
-    """Lets every window that opens a trace of the command line go to the place asked for, once."""
+    """Lets every window that opens a trace of the command line go to the position requested, once."""
 
     def __init__(self, look: FirstLook, parent: QObject) -> None:
         super().__init__(parent)
@@ -73,4 +73,4 @@ class FirstLooks(QObject):
         try:
             look_at(window.workspace, self._look)
         except SatviewError as error:
-            window.workspace.tell(str(error))
+            window.workspace.report(str(error))

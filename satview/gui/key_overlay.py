@@ -62,8 +62,10 @@ class KeyOverlay(QFrame):
     def _fill(self, text: str) -> None:
         groups = [(menu.value.replace("&", ""), self._rows(menu)) for menu in Menu]
         groups.append(("Mouse", list(MOUSE_HELP)))
-        wanted = text.casefold()
-        shown = [(title, [row for row in rows if wanted in f"{row[0]} {row[1]}".casefold()]) for title, rows in groups]
+        requested = text.casefold()
+        shown = [
+            (title, [row for row in rows if requested in f"{row[0]} {row[1]}".casefold()]) for title, rows in groups
+        ]
         self.browser.setHtml(self._html([(title, rows) for title, rows in shown if rows]))
 
     def _rows(self, menu: Menu) -> list[tuple[str, str]]:

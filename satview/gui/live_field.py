@@ -1,4 +1,4 @@
-"""The field of the status bar that tells how a followed file is doing."""
+"""The field of the status bar that shows how a followed file is doing."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ class LiveField(QToolButton):
     """`LIVE 12,300 events/s` while a file is followed; a click sticks to the end, or lets go of it.
 
     Signals:
-        stick_wanted: It was clicked.
+        stick_requested: It was clicked.
     """
 
-    stick_wanted = Signal()
+    stick_requested = Signal()
 
     def __init__(self, session: Session, bar: QStatusBar) -> None:
         super().__init__(bar)
@@ -25,7 +25,7 @@ class LiveField(QToolButton):
         self.setObjectName("live")
         self.setAccessibleName("Live")
         bar.addPermanentWidget(self)
-        self.clicked.connect(self.stick_wanted)
+        self.clicked.connect(self.stick_requested)
         session.follow_changed.connect(self.refresh)
         self.refresh()
 

@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QByteArray, QPoint, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QByteArray, QPoint, QSize, Qt, QTimer, Slot
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QApplication, QMainWindow, QMenu, QStackedWidget, QToolBar
 
@@ -15,8 +15,9 @@ from satview.base.errors import WriteError
 from satview.base.safe_text import menu_text, tool_tip
 from satview.gui import dialogs
 from satview.gui.actions import CommandActions
-from satview.gui.capture.commands import CaptureCommands
 from satview.gui.capture.job import CaptureJob
+from satview.gui.capture_commands import CaptureCommands
+from satview.gui.command_window import CommandWindow
 from satview.gui.live_field import LiveField
 from satview.gui.pages import FailedPage, LoadingPage, WelcomePage
 from satview.gui.screen_fit import resize_on_screen
@@ -34,7 +35,6 @@ from satview.session.settings import Settings
 
 if TYPE_CHECKING:
     from satview.gui.preview_page import PreviewPage
-    from satview.gui.workspace import Workspace
     from satview.session.marks import Marks
     from satview.session.open_trace import OpenTrace
 
@@ -66,25 +66,12 @@ def _import_views() -> None:
         import_module(row.module)
 
 
-class MainWindow(QMainWindow):
-    """One window with at most one trace.
+class MainWindow(CommandWindow):
+    """One window with at most one trace; the rest is in `CommandWindow`.
 
     Attributes:
-        session: Its document.
-        registry: Its commands.
-        capture_job: The capture that it began, if any.
-        workspace: The views of the open trace, or None.
-        preview_page: Shows what some places of a large file tell while it is read; None before the first one.
-
-    Signals:
-        files_wanted: Files were chosen or dropped: paths.
-        window_wanted: Another empty window is wanted.
-        quit_wanted: All windows are to close.
+        preview_page: Shows what some positions of a large file show while it is read; None before the first one.
     """
-
-    files_wanted = Signal(list)
-    window_wanted = Signal()
-    quit_wanted = Signal()
 
     def __init__(self, settings: Settings, recent: RecentFiles, theme: Theme) -> None:
         super().__init__()
@@ -101,7 +88,7 @@ class MainWindow(QMainWindow):
         self.settings = settings
         self.recent = recent
         self.theme = theme
-        self.workspace: Workspace | None = None
+        self.workspace = None
         self.preview_page: PreviewPage | None = None
         self._asks = True
         self._keep_timer = QTimer(self)
@@ -166,7 +153,7 @@ class MainWindow(QMainWindow):
         self.statusBar().setSizeGripEnabled(False)
         self.unsaved_settings = StoreField(self.settings.file, "Settings", self.statusBar())
         self.live = LiveField(self.session, self.statusBar())
-        self.live.stick_wanted.connect(self.captures.toggle_stick)
+        self.live.stick_requested.connect(self.captures.toggle_stick)
 
     def _set_up_pages(self) -> None:
         self._pages = QStackedWidget(self)
@@ -177,14 +164,14 @@ class MainWindow(QMainWindow):
             self._pages.addWidget(page)
         self.setCentralWidget(self._pages)
         run = self.registry["file.open"].run
-        self.welcome.open_wanted.connect(run)
-        self.welcome.sample_wanted.connect(self.registry["file.sample"].run)
-        self.welcome.file_wanted.connect(self.session.open)
-        self.loading.cancel_wanted.connect(self.session.cancel)
+        self.welcome.open_requested.connect(run)
+        self.welcome.sample_requested.connect(self.registry["file.sample"].run)
+        self.welcome.file_requested.connect(self.session.open)
+        self.loading.cancel_requested.connect(self.session.cancel)
         self.session.progress.connect(self.loading.set_progress)
         self.session.previewed.connect(self._on_preview)
-        self.failed.open_wanted.connect(run)
-        self.failed.retry_wanted.connect(self._retry)
+        self.failed.open_requested.connect(run)
+        self.failed.retry_requested.connect(self._retry)
 
     def _restore_geometry(self) -> None:
         stored = self.settings.text("window/geometry")
@@ -193,14 +180,14 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def _on_preview(self) -> None:
-        """Show what some places of the file tell, while it is read."""
+        """Show what some positions of the file show, while it is read."""
         from satview.gui.preview_page import PreviewPage  # brings numpy
 
         assert self.session.preview is not None
         assert self.session.path is not None
         if self.preview_page is None:
             self.preview_page = PreviewPage(self.theme, self)
-            self.preview_page.cancel_wanted.connect(self.session.cancel)
+            self.preview_page.cancel_requested.connect(self.session.cancel)
             self.session.progress.connect(self.preview_page.set_progress)
             self._pages.addWidget(self.preview_page)
         label_px, lane_px = (self.settings.number(f"swimlane/{name}_px") for name in ("label_width", "lane_height"))
@@ -252,10 +239,10 @@ class MainWindow(QMainWindow):
         refresh = self.actions_by_id.refresh
         for signal in (opened.selection.changed, opened.selection.range_changed, opened.search.changed):
             signal.connect(refresh)
-        self.workspace.area.menu_wanted.connect(self._show_context_menu)
-        self.workspace.menu_wanted.connect(self._show_context_menu)
+        self.workspace.area.menu_requested.connect(self._show_context_menu)
+        self.workspace.menu_requested.connect(self._show_context_menu)
         self.workspace.area.view.source.refined.connect(self._on_refined)
-        opened.capture_wanted.connect(self._capture_with)
+        opened.capture_requested.connect(self._capture_with)
 
     @Slot()
     def _on_refined(self) -> None:
@@ -279,14 +266,14 @@ class MainWindow(QMainWindow):
             dialog.rules.edit.setPlainText(rules)
 
     def _is_lasting(self, path: Path) -> bool:
-        """Tell whether a file will still be there tomorrow; that of a live demo will not."""
+        """Return whether a file will still be there tomorrow; that of a live demo will not."""
         return str(path) != "-" and not path.parent.name.startswith("satview-")
 
     def _lanes_in_view(self) -> list[int]:
         return [row.index for row in self.workspace.area.view.visible_rows()] if self.workspace is not None else []
 
     def _may_reload(self) -> bool:
-        """Tell whether the views may be replaced now: not under a drag, a menu or a dialog."""
+        """Return whether the views may be replaced now: not under a drag, a menu or a dialog."""
         is_busy = QApplication.mouseButtons() != Qt.MouseButton.NoButton
         return not is_busy and QApplication.activePopupWidget() is None and QApplication.activeModalWidget() is None
 
@@ -301,10 +288,10 @@ class MainWindow(QMainWindow):
         if self.workspace is None:
             return
         self._keep_timer.stop()
-        work, self.workspace = self.workspace, None
-        work.close_down()
-        self._pages.removeWidget(work)
-        dismantle(work)
+        views, self.workspace = self.workspace, None
+        views.close_down()
+        self._pages.removeWidget(views)
+        dismantle(views)
 
     @Slot()
     def _retry(self) -> None:
@@ -313,7 +300,7 @@ class MainWindow(QMainWindow):
 
     @Slot(QPoint)
     @Slot(QPoint, str)
-    def _show_context_menu(self, place: QPoint, argument: str = "") -> None:
+    def _show_context_menu(self, position: QPoint, argument: str = "") -> None:
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.actions_by_id.refresh()
@@ -326,7 +313,7 @@ class MainWindow(QMainWindow):
                 menu.addSeparator()
             else:
                 menu.addAction(self.actions_by_id.by_id[command_id])
-        menu.popup(place)
+        menu.popup(position)
 
     @Slot()
     def _fill_recent(self) -> None:
@@ -342,7 +329,7 @@ class MainWindow(QMainWindow):
     @Slot()
     def _on_recent(self) -> None:
         action = self.sender()
-        self.files_wanted.emit([Path(action.data())])  # type: ignore[attr-defined]  # the sender is a QAction
+        self.files_requested.emit([Path(action.data())])  # type: ignore[attr-defined]  # the sender is a QAction
 
     def _may_lose_nothing(self) -> bool:
         """Ask about notes that are not saved until they are, or the user lets them go; False if he wants to stay."""
@@ -368,7 +355,7 @@ class MainWindow(QMainWindow):
         try:
             marks.save_copy(path)
         except WriteError as error:
-            dialogs.tell(self, "satview", str(error))
+            dialogs.report(self, "satview", str(error))
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         """Welcome files."""
@@ -380,10 +367,10 @@ class MainWindow(QMainWindow):
         paths = [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
         if paths:
             event.acceptProposedAction()
-            self.files_wanted.emit(paths)
+            self.files_requested.emit(paths)
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        """Stop all work and let everything go; notes that are not saved are asked about first."""
+        """Stop all work and let everything go; notes that are not saved are queried about first."""
         if self._asks and not self._may_lose_nothing():
             event.ignore()
             return

@@ -49,14 +49,14 @@ class WelcomePage(_Card):
     """Nothing is open: say what can be opened, and what was opened last.
 
     Signals:
-        open_wanted: The button for a file was pressed.
-        sample_wanted: The button for the trace that comes with satview was pressed.
-        file_wanted: A recent file was clicked.
+        open_requested: The button for a file was pressed.
+        sample_requested: The button for the trace that comes with satview was pressed.
+        file_requested: A recent file was clicked.
     """
 
-    open_wanted = Signal()
-    sample_wanted = Signal()
-    file_wanted = Signal(Path)
+    open_requested = Signal()
+    sample_requested = Signal()
+    file_requested = Signal(Path)
 
     def __init__(self, recent: RecentFiles, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -72,9 +72,9 @@ class WelcomePage(_Card):
         )
         button = QPushButton("Open trace\N{HORIZONTAL ELLIPSIS}", self)
         button.setProperty("primary", "true")
-        button.clicked.connect(self.open_wanted)
+        button.clicked.connect(self.open_requested)
         sample = QPushButton("Open a sample", self)
-        sample.clicked.connect(self.sample_wanted)
+        sample.clicked.connect(self.sample_requested)
         row = QHBoxLayout()
         row.addWidget(button)
         row.addWidget(sample)
@@ -100,7 +100,7 @@ class WelcomePage(_Card):
             heading.setContentsMargins(0, 10, 0, 4)
             self._recent_box.addWidget(heading)
         for file in files[:6]:
-            self._recent_box.addWidget(_RecentButton(file, self.file_wanted, self))
+            self._recent_box.addWidget(_RecentButton(file, self.file_requested, self))
 
 
 class _RecentButton(QPushButton):
@@ -129,10 +129,10 @@ class LoadingPage(_Card):
     """A file is being read.
 
     Signals:
-        cancel_wanted: The button was pressed.
+        cancel_requested: The button was pressed.
     """
 
-    cancel_wanted = Signal()
+    cancel_requested = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -142,13 +142,13 @@ class LoadingPage(_Card):
         self.bar.setTextVisible(False)
         self.bar.setRange(0, 1000)
         self.cancel = QPushButton("Cancel", self)
-        self.cancel.clicked.connect(self.cancel_wanted)
+        self.cancel.clicked.connect(self.cancel_requested)
         for widget in (self.title, self.text, self.bar):
             self.box.addWidget(widget)
         self.box.addWidget(self.cancel, alignment=Qt.AlignmentFlag.AlignRight)
 
     def begin(self, path: Path) -> None:
-        """Show which file is read."""
+        """Return which file is read."""
         self.title.setText(f"Opening {_short(path.name)}")
         self.text.setText(_size_text(path))
         self.bar.setRange(0, 0)
@@ -170,31 +170,31 @@ class FailedPage(_Card):
     """A file could not be read: what, where, what to do.
 
     Signals:
-        open_wanted: The button for another file was pressed.
-        retry_wanted: The button to try again was pressed.
+        open_requested: The button for another file was pressed.
+        retry_requested: The button to try again was pressed.
     """
 
-    open_wanted = Signal()
-    retry_wanted = Signal()
+    open_requested = Signal()
+    retry_requested = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.title = _label("", "title", self)
         self.what = _label("", "error", self)
         self.remedy = _label("", "dim", self)
-        self.place = _label("", "faint", self)
-        for label in (self.what, self.remedy, self.place):
+        self.position = _label("", "faint", self)
+        for label in (self.what, self.remedy, self.position):
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         again = QPushButton("Try again", self)
-        again.clicked.connect(self.retry_wanted)
+        again.clicked.connect(self.retry_requested)
         other = QPushButton("Open another\N{HORIZONTAL ELLIPSIS}", self)
         other.setProperty("primary", "true")
-        other.clicked.connect(self.open_wanted)
+        other.clicked.connect(self.open_requested)
         row = QHBoxLayout()
         row.addStretch()
         row.addWidget(again)
         row.addWidget(other)
-        for label in (self.title, self.what, self.remedy, self.place):
+        for label in (self.title, self.what, self.remedy, self.position):
             self.box.addWidget(label)
         self.box.addLayout(row)
 
@@ -208,7 +208,7 @@ class FailedPage(_Card):
             what, remedy, byte = f"{type(error).__name__}: {error}", "This is a fault of satview; please report it.", ""
         self.what.setText(_sentence(what))
         self.remedy.setText(_sentence(remedy))
-        self.place.setText(f"{path}{byte}")
+        self.position.setText(f"{path}{byte}")
 
 
 def _sentence(text: str) -> str:

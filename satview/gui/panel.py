@@ -32,7 +32,7 @@ class PanelContext:
         theme: Colours at first.
         area: The swimlanes, for panels whose time axis is theirs.
         find: Searches for a condition, as if it were typed into the find bar.
-        tell: Says something in the status bar for a few seconds.
+        report: Says something in the status bar for a few seconds.
     """
 
     opened: OpenTrace
@@ -41,7 +41,7 @@ class PanelContext:
     theme: Theme
     area: SwimlaneArea
     find: Callable[[str], None]
-    tell: Callable[[str], None]
+    report: Callable[[str], None]
 
 
 class Panel(QWidget):
@@ -51,11 +51,11 @@ class Panel(QWidget):
         waits_to_be_seen: `reload` is called when the panel is first seen too, for work that nobody else needs.
 
     Signals:
-        menu_wanted: Right click: global position, name of the argument under it or empty.
+        menu_requested: Right click: global position, name of the argument under it or empty.
     """
 
     waits_to_be_seen: ClassVar[bool] = False
-    menu_wanted = Signal(QPoint, str)
+    menu_requested = Signal(QPoint, str)
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -27,7 +27,7 @@ from satview.gui.sheet_export import SheetExport
 from satview.gui.statistics.model import SheetModel
 from satview.gui.statistics.share_bar import ShareBar
 from satview.gui.theme import Theme
-from satview.session.statistics_work import sheet_text
+from satview.session.statistics_task import sheet_text
 
 _HOW: Final = (
     "Click an interval of a thread, or drag over a range of its lane, and press Shift+Y:\n"
@@ -41,7 +41,7 @@ _NAME_WIDTHS_PX: Final = (90, 420)
 
 
 class PathPanel(Panel):
-    """The critical path that was asked for last.
+    """The critical path that was requested last.
 
     Attributes:
         pieces, totals: Models of the two tables.

@@ -1,6 +1,6 @@
-"""What shows while a large trace is read: CPU lanes and load as far as some places of the file tell, marked so.
+"""What shows while a large trace is read: CPU lanes and load as far as some samples of the file show, marked so.
 
-Laid out as the lanes of an open trace are, so that the exact picture takes its place without a jump. Imports numpy:
+Laid out as the lanes of an open trace are, so that the exact picture takes its sample without a jump. Imports numpy:
 made when the first preview has come.
 """
 
@@ -29,7 +29,7 @@ from satview.base.safe_text import visible_line
 from satview.base.time import TimeWindow
 from satview.gui.colours import mixed
 from satview.gui.plain_label import PlainLabel
-from satview.gui.swimlane.overlays import draw_lost, lost_stretches
+from satview.gui.swimlane.overlays import draw_lost, lost_spans
 from satview.gui.swimlane.preview_lane import draw_preview_lane, hatch
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.swimlane.tick_marks import draw_ticks
@@ -125,9 +125,9 @@ class PreviewLanes(QWidget):
         """Zoom, pan or scroll, as over lanes."""
         if self._view is None:
             return
-        turn, modifiers, viewport = event.angleDelta(), event.modifiers(), self._view.viewport
-        notches = (turn.y() or turn.x()) / _NOTCH
-        if modifiers & Qt.KeyboardModifier.ShiftModifier or abs(turn.x()) > abs(turn.y()):
+        delta, modifiers, viewport = event.angleDelta(), event.modifiers(), self._view.viewport
+        notches = (delta.y() or delta.x()) / _NOTCH
+        if modifiers & Qt.KeyboardModifier.ShiftModifier or abs(delta.x()) > abs(delta.y()):
             viewport.pan(-0.1 * notches)
         elif bool(modifiers & Qt.KeyboardModifier.ControlModifier) != self._wheel_zooms:
             scale = TimeScale(viewport.window, self._lanes_width)
@@ -225,7 +225,7 @@ class PreviewLanes(QWidget):
     def _draw_lost(self, painter: QPainter, view: PreviewView, scale: TimeScale, area: QRectF) -> None:
         painter.save()
         painter.translate(area.topLeft())
-        draw_lost(painter, lost_stretches(view.preview.lost_marks, scale), area.height(), self._theme)
+        draw_lost(painter, lost_spans(view.preview.lost_marks, scale), area.height(), self._theme)
         painter.restore()
 
     def _draw_labels(self, painter: QPainter, view: PreviewView) -> None:
@@ -249,10 +249,10 @@ class PreviewPage(QWidget):
     """The preview under a line that says that it is one.
 
     Signals:
-        cancel_wanted: The button was pressed.
+        cancel_requested: The button was pressed.
     """
 
-    cancel_wanted = Signal()
+    cancel_requested = Signal()
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -264,8 +264,8 @@ class PreviewPage(QWidget):
         self.bar.setRange(0, 1000)
         self.bar.setFixedWidth(160)
         self.cancel = QPushButton("Cancel", self)
-        self.cancel.clicked.connect(self.cancel_wanted)
-        self._places, self._name = 0, ""
+        self.cancel.clicked.connect(self.cancel_requested)
+        self._positions, self._name = 0, ""
         line = QHBoxLayout()
         line.setContentsMargins(10, 5, 8, 5)
         line.setSpacing(10)
@@ -280,7 +280,7 @@ class PreviewPage(QWidget):
 
     def begin(self, path: Path, view: PreviewView) -> None:
         """Show a preview."""
-        self._places, self._name = view.preview.places, path.name
+        self._positions, self._name = view.preview.positions, path.name
         self.lanes.show_view(view)
         self.bar.setValue(0)
         self._say(0)
@@ -297,5 +297,5 @@ class PreviewPage(QWidget):
 
     def _say(self, share: float) -> None:
         self.note.setText(
-            f"Provisional: who ran at {self._places:,} sampled places of {self._name}. Loading, {share:.0%}"
+            f"Provisional: who ran at {self._positions:,} sampled places of {self._name}. Loading, {share:.0%}"
         )

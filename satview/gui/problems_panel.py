@@ -1,4 +1,4 @@
-"""The list of problems of the trace; a click goes to the place."""
+"""The list of problems of the trace; a click goes to the position."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TIME: Final = int(Qt.ItemDataRole.UserRole)
 
 
 class ProblemsPanel(Panel):
-    """Problems by kind, each with its places."""
+    """Problems by kind, each with its positions."""
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
@@ -48,18 +48,18 @@ class ProblemsPanel(Panel):
         self.reload()
 
     def reload(self) -> None:
-        """Show the problems of a refreshed trace, if there are others by now; open branches and the place stay."""
+        """Show the problems of a refreshed trace, if there are others by now; open branches and the position stay."""
         counts = self._opened.trace.problems.counts()
         self._stack.setCurrentIndex(0 if counts else 1)
         if counts == self._counts:
             return
         tops = [self.tree.topLevelItem(i) for i in range(self.tree.topLevelItemCount())]
         opened = {top.text(0): top.isExpanded() for top in tops if top is not None}
-        place = self.tree.verticalScrollBar().value()
+        position = self.tree.verticalScrollBar().value()
         self.tree.clear()
         self._fill(opened)
         self._counts = counts
-        self.tree.verticalScrollBar().setValue(place)
+        self.tree.verticalScrollBar().setValue(position)
 
     def set_theme(self, theme: Theme) -> None:
         """Draw in other colours."""
@@ -87,14 +87,14 @@ class ProblemsPanel(Panel):
         self.set_theme(self._theme)
 
     def _add(self, top: QTreeWidgetItem, problem: Problem) -> None:
-        place = f"byte 0x{problem.offset:x}" if problem.offset is not None else ""
+        position = f"byte 0x{problem.offset:x}" if problem.offset is not None else ""
         if problem.line is not None:
-            place = f"line {problem.line:,}"
+            position = f"line {problem.line:,}"
         time = format_time(self._opened.trace.clock.ns(problem.time_cycles)) if problem.time_cycles is not None else ""
         item = QTreeWidgetItem(
             top,
             [
-                visible_line(f"{problem.file} {place}".strip() or "whole file"),
+                visible_line(f"{problem.file} {position}".strip() or "whole file"),
                 f"{problem.count:,}",
                 time,
                 visible_line(problem.detail),

@@ -25,7 +25,7 @@ class Choice:
     Attributes:
         text: What is searched and shown.
         note: Shown at the right: keys, numbers.
-        run: What happens when it is chosen.
+        run: What happens when it is selected.
     """
 
     text: str
@@ -34,15 +34,15 @@ class Choice:
 
 
 class QuickPick(QFrame):
-    """Closes itself when something is chosen, on Escape, and when it loses the focus."""
+    """Closes itself when something is selected, on Escape, and when it loses the focus."""
 
     def __init__(self, choices: list[Choice], placeholder: str, nothing: str, parent: QWidget) -> None:
-        """Show all choices.
+        """Show all selections.
 
         Args:
-            choices: What can be chosen.
+            choices: What can be selected.
             placeholder: What to type, shown while nothing is.
-            nothing: Said in place of the list when no choice fits what was typed.
+            nothing: Said instead of the list when no selection fits what was typed.
             parent: The window that it floats over.
         """
         super().__init__(parent)
@@ -131,21 +131,24 @@ class QuickPick(QFrame):
         choice.run()
 
 
-def score(text: str, asked: str) -> int:
+def score(text: str, requested: str) -> int:
     """Return how well a text fits what was typed: 0 = not at all; whole words beat letters in order."""
-    text, asked = text.casefold(), asked.casefold().strip()
-    if not asked:
+    text, requested = text.casefold(), requested.casefold().strip()
+    if not requested:
         return 1
-    place = text.find(asked)
-    if place >= 0:
+    position = text.find(requested)
+    if position >= 0:
         return (
-            1000 - min(place, 400) - min(len(text), 400) + (300 if place == 0 or not text[place - 1].isalnum() else 0)
+            1000
+            - min(position, 400)
+            - min(len(text), 400)
+            + (300 if position == 0 or not text[position - 1].isalnum() else 0)
         )
-    words = asked.split()
+    words = requested.split()
     if len(words) > 1 and all(word in text for word in words):
         return 200
     at = -1
-    for letter in asked:
+    for letter in requested:
         at = text.find(letter, at + 1)
         if at < 0:
             return 0

@@ -26,9 +26,9 @@ from satview.gui.event_files import KINDS, event_mask, write_events
 from satview.gui.message_line import MessageLine
 from satview.gui.plain_label import PlainLabel
 from satview.gui.quiet_fields import keep_quiet
-from satview.session.jobs import LatestJob
 from satview.session.measures import length_text
 from satview.session.open_trace import OpenTrace
+from satview.session.tasks import Task
 
 _WIDTH_PX: Final = 600
 _NOTES = {
@@ -53,7 +53,7 @@ class SaveEventsDialog(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle("Save events")
         self._opened = opened
-        self._job = LatestJob(self)
+        self._job = Task(self)
         self._make_editors()
         self.message = MessageLine(self)
         self.message.setWordWrap(True)

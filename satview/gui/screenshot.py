@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from satview.gui.main_window import MainWindow
 
 _PATIENCE_S: Final = 600
-_WAKE_MS: Final = 20  # between looks at conditions that no signal tells
+_WAKE_MS: Final = 20  # between looks at conditions that no signal shows
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def take(request: ScreenshotRequest) -> int:
     application = Application(settings, RecentFiles(None, 0))
     window: MainWindow = application.new_window()
     window.resize(request.width_px, request.height_px)
-    window.session.adds_to_cache = False  # nobody asked for more files than the picture
+    window.session.adds_to_cache = False  # nobody requested more files than the picture
     window.session.open(request.trace)
     deadline, loop, wakes = QDeadlineTimer(_PATIENCE_S * 1000), QEventLoop(), QTimer()
     wakes.start(_WAKE_MS)
@@ -129,7 +129,7 @@ def _is_settled(window: object) -> bool:
     from satview.gui.main_window import MainWindow
 
     assert isinstance(window, MainWindow)
-    work = window.workspace
-    if work is None or work.opened.event_links.is_busy:
-        return work is None
-    return work.area.is_exact and not work.is_checking
+    views = window.workspace
+    if views is None or views.opened.event_links.is_busy:
+        return views is None
+    return views.area.is_exact and not views.is_checking

@@ -13,8 +13,8 @@ from PySide6.QtWidgets import QLabel, QWidget
 from satview.analysis.sheets import Sheet
 from satview.formats.registry import source_files
 from satview.gui import dialogs
-from satview.session.jobs import LatestJob
-from satview.session.statistics_work import write_sheet
+from satview.session.statistics_task import write_sheet
+from satview.session.tasks import Task
 
 
 class SheetExport(QObject):
@@ -28,7 +28,7 @@ class SheetExport(QObject):
     def __init__(self, panel: QWidget, statement: QLabel) -> None:
         super().__init__(panel)
         self._panel, self._statement = panel, statement
-        self._job = LatestJob(self)
+        self._job = Task(self)
         self._job.done.connect(self._on_done)
         self._job.failed.connect(self._on_failed)
 

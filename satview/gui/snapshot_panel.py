@@ -60,7 +60,7 @@ class SnapshotPanel(Panel):
         layout.addWidget(self.moment)
         layout.addWidget(self._stack, 1)
         self._shown: object = None
-        self._chosen: dict[str, bool] = {}  # branches that the user opened or closed
+        self._selected: dict[str, bool] = {}  # branches that the user opened or closed
         self.view.changed.connect(self._on_view)
         self._on_view()
 
@@ -133,13 +133,13 @@ class SnapshotPanel(Panel):
         """Write the states; what is below them once they are open."""
         assert self.view.found is not None
         bar = self.tree.verticalScrollBar()
-        place = bar.value()
+        position = bar.value()
         self.tree.blockSignals(True)
         self.tree.clear()
         for _, groups in groupby(self.view.found.groups, key=lambda group: group.state):
             self._add_state(tuple(groups))
         self.tree.blockSignals(False)
-        bar.setValue(place)
+        bar.setValue(position)
 
     def _add_state(self, groups: tuple[SnapshotGroup, ...]) -> None:
         count = sum(len(group.threads) for group in groups)
@@ -153,7 +153,7 @@ class SnapshotPanel(Panel):
         """Open a branch if it was open in the snapshot before, or else at first."""
         item.setData(0, _KEY, key)
         item.setChildIndicatorPolicy(QTreeWidgetItem.ChildIndicatorPolicy.ShowIndicator)
-        if self._chosen.get(key, is_open):
+        if self._selected.get(key, is_open):
             self._add_below(item)
             item.setExpanded(True)
 
@@ -207,14 +207,14 @@ class SnapshotPanel(Panel):
 
     @Slot(QTreeWidgetItem)
     def _on_expanded(self, item: QTreeWidgetItem) -> None:
-        self._chosen[item.data(0, _KEY)] = True
-        self.tree.blockSignals(True)  # branches that open with it are not the user's choice
+        self._selected[item.data(0, _KEY)] = True
+        self.tree.blockSignals(True)  # branches that open with it are not the user's selection
         self._add_below(item)
         self.tree.blockSignals(False)
 
     @Slot(QTreeWidgetItem)
     def _on_collapsed(self, item: QTreeWidgetItem) -> None:
-        self._chosen[item.data(0, _KEY)] = False
+        self._selected[item.data(0, _KEY)] = False
 
     @Slot(QTreeWidgetItem, int)
     def _on_item(self, item: QTreeWidgetItem, column: int) -> None:

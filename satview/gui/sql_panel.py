@@ -9,13 +9,13 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersisten
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPlainTextEdit, QPushButton, QTableView, QVBoxLayout, QWidget
 
-from satview.base.errors import SatviewError, told
+from satview.base.errors import SatviewError, one_line
 from satview.base.safe_text import tool_tip, visible, visible_line
 from satview.gui.panel import Panel, PanelContext
 from satview.gui.plain_label import PlainLabel
 from satview.gui.row_table import set_up_rows
-from satview.session.jobs import LatestJob
 from satview.session.sql_query import cell_text, event_of_row, query_of, run_query, window_of_row
+from satview.session.tasks import Task
 from satview.store.trace import Trace
 
 if TYPE_CHECKING:
@@ -71,16 +71,16 @@ class QueryEditor(QPlainTextEdit):
     """Some lines of text.
 
     Signals:
-        run_wanted: Ctrl+Return was pressed.
+        run_requested: Ctrl+Return was pressed.
     """
 
-    run_wanted = Signal()
+    run_requested = Signal()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Ask for the query to be run."""
         is_return = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
         if is_return and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
-            self.run_wanted.emit()
+            self.run_requested.emit()
             event.accept()
         else:
             super().keyPressEvent(event)
@@ -112,11 +112,11 @@ class SqlPanel(Panel):
         self.table = QTableView(self)
         set_up_rows(self.table, self.model, "Result", context.settings.number("events/row_height_px"))
         self._lay_out()
-        self._job = LatestJob(self)
+        self._job = Task(self)
         self._job.done.connect(self._on_done)
         self._job.failed.connect(self._on_failed)
-        self._asked: Trace | None = None  # whose rows are shown: those of a trace that has grown since are others
-        self.editor.run_wanted.connect(self.run)
+        self._requested: Trace | None = None  # whose rows are shown: those of a trace that has grown since are others
+        self.editor.run_requested.connect(self.run)
         self.run_button.clicked.connect(self._on_button)
         self.views.activated.connect(self._on_view)
         self.table.clicked.connect(self._on_row)
@@ -130,16 +130,16 @@ class SqlPanel(Panel):
         """List the views at first; ask again when the trace has grown."""
         if not self.views.count():
             self._fill_views()
-        if self._asked is not None and self._asked is not self._opened.trace:
+        if self._requested is not None and self._requested is not self._opened.trace:
             self.run()
 
     def copied_text(self) -> str:
         """Return the selected rows as tab-separated text with a line of names."""
         found = self.model.result
-        chosen = sorted({index.row() for index in self.table.selectionModel().selectedRows()})[:_COPY_LIMIT]
-        if found is None or not chosen:
+        selected = sorted({index.row() for index in self.table.selectionModel().selectedRows()})[:_COPY_LIMIT]
+        if found is None or not selected:
             return ""
-        lines = ["\t".join(cell_text(found.value(row, name)) for name in found.columns) for row in chosen]
+        lines = ["\t".join(cell_text(found.value(row, name)) for name in found.columns) for row in selected]
         return "\n".join(["\t".join(map(visible_line, found.columns)), *lines])
 
     @Slot()
@@ -148,7 +148,7 @@ class SqlPanel(Panel):
         text = self.editor.toPlainText().strip()
         if not text:
             return
-        self._asked = self._opened.trace
+        self._requested = self._opened.trace
         self.message.setText("Asking\N{HORIZONTAL ELLIPSIS}")
         self.run_button.setText("Stop")
         self._job.start(partial(run_query, self._opened.trace, text))
@@ -206,7 +206,7 @@ class SqlPanel(Panel):
     @Slot(object)
     def _on_failed(self, error: Exception) -> None:
         self.model.show(None)
-        self._finish(visible(str(error)) if isinstance(error, SatviewError) else told(error))
+        self._finish(visible(str(error)) if isinstance(error, SatviewError) else one_line(error))
 
     def _finish(self, text: str) -> None:
         self.message.setText(text)
@@ -215,7 +215,7 @@ class SqlPanel(Panel):
     @Slot(QModelIndex)
     def _on_row(self, index: QModelIndex) -> None:
         found, trace = self.model.result, self._opened.trace
-        if found is None or trace is not self._asked:
+        if found is None or trace is not self._requested:
             return
         event, window = event_of_row(trace, found, index.row()), window_of_row(trace, found, index.row())
         if event is not None:

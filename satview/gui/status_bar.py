@@ -22,12 +22,12 @@ class StatusFields(QWidget):
     """Owns the fields that show while a trace is open; puts them into a status bar and takes them out again.
 
     Signals:
-        problems_wanted: The number of problems of the file was clicked.
-        verdicts_wanted: What is wrong in the system was clicked.
+        problems_requested: The number of problems of the file was clicked.
+        verdicts_requested: What is wrong in the system was clicked.
     """
 
-    problems_wanted = Signal()
-    verdicts_wanted = Signal()
+    problems_requested = Signal()
+    verdicts_requested = Signal()
 
     def __init__(self, opened: OpenTrace, bar: QStatusBar) -> None:
         super().__init__(bar)
@@ -38,10 +38,10 @@ class StatusFields(QWidget):
         self.mouse, self.window_field = PlainLabel(bar), PlainLabel(bar)
         self.selected, self.cursors, self.time_range = (CutLabel(bar) for _ in range(3))
         self.problems = QToolButton(bar)
-        self.problems.clicked.connect(self.problems_wanted)
+        self.problems.clicked.connect(self.problems_requested)
         self.verdicts = QToolButton(bar)
         self.verdicts.setObjectName("verdicts")
-        self.verdicts.clicked.connect(self.verdicts_wanted)
+        self.verdicts.clicked.connect(self.verdicts_requested)
         for label in (self.mouse, self.selected, self.cursors, self.time_range):
             bar.addWidget(label)
         for widget in (self.window_field, self.verdicts, self.problems):
@@ -147,7 +147,7 @@ class StatusFields(QWidget):
             text = summary(found)
             lines = [f"{verdict.severity}: {verdict.kind}" for verdict in found.verdicts[:_VERDICTS_AT_MOST]]
             lines += [f"and {left} more"] if (left := len(found.verdicts) - len(lines)) > 0 else []
-            lines += ["Cannot be told: " + ", ".join(found.untold)] if found.untold else []
+            lines += ["Undecided: " + ", ".join(found.undecided)] if found.undecided else []
             hint = "\n".join(lines) or "No deadlock, no inversion, no thread kept waiting was found"
             state = str(found.verdicts[0].severity) if found.verdicts else ""
         self.verdicts.setText(text)

@@ -29,7 +29,7 @@ class TablePanel(Panel, Generic[Model]):
         model: What it shows.
 
     Signals:
-        menu_wanted: Right click on a row: global position, and an empty text.
+        menu_requested: Right click on a row: global position, and an empty text.
     """
 
     table: QTableView
@@ -42,5 +42,5 @@ class TablePanel(Panel, Generic[Model]):
         self.table.viewport().update()
 
     @Slot(QPoint)
-    def _on_menu(self, place: QPoint) -> None:
-        self.menu_wanted.emit(self.table.viewport().mapToGlobal(place), "")
+    def _on_menu(self, position: QPoint) -> None:
+        self.menu_requested.emit(self.table.viewport().mapToGlobal(position), "")

@@ -159,7 +159,7 @@ def _style_sheet(theme: Theme) -> str:
     line, panel, base, text, dim = css(theme.line), css(theme.panel), css(theme.base), css(theme.text), css(theme.dim)
     accent, window, faint = css(theme.accent), css(theme.window), css(theme.faint)
     hover = css(0xE6EAF1 if not theme.is_dark else 0x2A2F38)
-    chosen = css(0xD6E4FB if not theme.is_dark else 0x263B5C)
+    selected = css(0xD6E4FB if not theme.is_dark else 0x263B5C)
     shipped, tone = resource_path("icons").as_posix(), "dark" if theme.is_dark else "light"
     thumb = css(0xC4CAD4 if not theme.is_dark else 0x444A56)
     return f"""
@@ -171,14 +171,14 @@ def _style_sheet(theme: Theme) -> str:
     QMenuBar::item:selected {{ background: {hover}; }}
     QMenu {{ background: {panel}; color: {text}; border: 1px solid {line}; padding: 4px; }}
     QMenu::item {{ padding: 5px 24px 5px 24px; border-radius: 4px; }}
-    QMenu::item:selected {{ background: {chosen}; color: {text}; }}
+    QMenu::item:selected {{ background: {selected}; color: {text}; }}
     QMenu::item:disabled {{ color: {faint}; background: transparent; }}
     QMenu::separator {{ height: 1px; background: {line}; margin: 4px 8px; }}
     QToolBar {{ background: {panel}; border: none; border-bottom: 1px solid {line}; padding: 3px 6px; spacing: 2px; }}
     QToolBar::separator {{ background: {line}; width: 1px; margin: 4px 5px; }}
     QToolButton {{ border: none; border-radius: 4px; padding: 4px; color: {text}; background: transparent; }}
     QToolButton:hover {{ background: {hover}; }}
-    QToolButton:pressed, QToolButton:checked {{ background: {chosen}; }}
+    QToolButton:pressed, QToolButton:checked {{ background: {selected}; }}
     QStatusBar {{ background: {panel}; color: {dim}; border-top: 1px solid {line}; }}
     QStatusBar::item {{ border: none; }}
     QStatusBar QLabel {{ color: {dim}; padding: 2px 8px; }}
@@ -195,12 +195,12 @@ def _style_sheet(theme: Theme) -> str:
     QTabBar::tab:hover {{ color: {text}; }}
     QTabWidget::pane {{ border: none; border-top: 1px solid {line}; }}
     QTreeView, QTableView, QListView, QTextBrowser {{ background: {base}; color: {text}; border: none; outline: none;
-        selection-background-color: {chosen}; selection-color: {text};
+        selection-background-color: {selected}; selection-color: {text};
         alternate-background-color: {css(theme.alternate)}; }}
     QTreeView::item {{ padding: 2px 2px; border: none; }}
     QTreeView::item:hover, QListView::item:hover {{ background: {hover}; }}
     QTreeView::item:selected, QTableView::item:selected,
-    QListView::item:selected {{ background: {chosen}; color: {text}; }}
+    QListView::item:selected {{ background: {selected}; color: {text}; }}
     QTableView::item {{ padding: 0 6px; border: none; }}
     QHeaderView {{ background: {panel}; border: none; }}
     QHeaderView::section {{ background: {panel}; color: {dim}; border: none; border-right: 1px solid {line};
@@ -221,7 +221,7 @@ def _style_sheet(theme: Theme) -> str:
     QPushButton {{ background: {panel}; color: {text}; border: 1px solid {line}; border-radius: 4px;
         padding: 5px 14px; }}
     QPushButton:hover {{ background: {hover}; }}
-    QPushButton:pressed {{ background: {chosen}; }}
+    QPushButton:pressed {{ background: {selected}; }}
     QPushButton:disabled {{ color: {faint}; }}
     QPushButton[primary="true"] {{ background: {accent}; color: {css(theme.on_accent)}; border: 1px solid {accent}; }}
     QPushButton[primary="true"]:disabled {{ background: {line}; color: {faint}; border-color: {line}; }}
@@ -274,7 +274,7 @@ def _style_sheet(theme: Theme) -> str:
 
 
 def restyle(widget: QWidget, name: str, value: str) -> None:
-    """Set a property that rules of the style sheet ask for; a style looks at them only when told to."""
+    """Set a property that rules of the style sheet ask for; a style looks at them only when reported to."""
     if widget.property(name) != value:
         widget.setProperty(name, value)
         widget.style().unpolish(widget)

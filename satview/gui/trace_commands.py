@@ -17,7 +17,7 @@ from satview.session.settings import Settings
 from satview.session.step import BACK, ON
 
 if TYPE_CHECKING:
-    from satview.gui.main_window import MainWindow
+    from satview.gui.command_window import CommandWindow
     from satview.gui.workspace import Workspace
     from satview.session.open_trace import OpenTrace
 
@@ -28,7 +28,7 @@ Run = Callable[["Workspace"], object]
 class TraceCommands:
     """Binds the commands; each looks up what is open when it runs, so one binding serves one window for its life."""
 
-    def __init__(self, window: MainWindow, settings: Settings) -> None:
+    def __init__(self, window: CommandWindow, settings: Settings) -> None:
         self._window = window
         self._settings = settings
 
@@ -56,110 +56,110 @@ class TraceCommands:
 
     def is_met(self, needs: Needs) -> bool:
         """Return whether what a command needs is there."""
-        work = self._window.workspace
+        views = self._window.workspace
         if needs is Needs.NOTHING:
             return True
         if needs is Needs.CAPTURE:
             return self._window.capture_job.is_busy
-        if work is None:
+        if views is None:
             return False
-        selection = work.opened.selection
+        selection = views.opened.selection
         return {
             Needs.TRACE: True,
             Needs.EVENT: selection.event is not None,
             Needs.SELECTION: not selection.is_empty,
             Needs.LANE: selection.lane is not None,
             Needs.RANGE: selection.time_range is not None,
-            Needs.HITS: len(work.opened.search.hits) > 0,
+            Needs.HITS: len(views.opened.search.hits) > 0,
             Needs.LIVE: self._window.session.follow is not None,
         }[needs]
 
     @property
-    def _work(self) -> Workspace:
-        work = self._window.workspace
-        assert work is not None, "the command is disabled while no trace is open"
-        return work
+    def _workspace(self) -> Workspace:
+        views = self._window.workspace
+        assert views is not None, "the command is disabled while no trace is open"
+        return views
 
     @property
     def _opened(self) -> OpenTrace:
-        return self._work.opened
+        return self._workspace.opened
 
     def _run(self, run: Run) -> None:
         try:
-            run(self._work)
+            run(self._workspace)
         except UsageError as error:
             text = str(error)
-            self._work.tell(text[:1].upper() + text[1:])
+            self._workspace.report(text[:1].upper() + text[1:])
 
     def _view_commands(self) -> tuple[tuple[str, Run], ...]:
         return (
-            ("view.zoom_in", lambda work: work.motion.zoom(1)),
-            ("view.zoom_out", lambda work: work.motion.zoom(-1)),
-            ("view.pan_left", lambda work: work.motion.pan(BACK)),
-            ("view.pan_right", lambda work: work.motion.pan(ON)),
-            ("view.page_left", lambda work: work.opened.viewport.pan(BACK)),
-            ("view.page_right", lambda work: work.opened.viewport.pan(ON)),
-            ("view.focus", lambda work: work.navigation.focus()),
+            ("view.zoom_in", lambda views: views.motion.zoom(1)),
+            ("view.zoom_out", lambda views: views.motion.zoom(-1)),
+            ("view.pan_left", lambda views: views.motion.pan(BACK)),
+            ("view.pan_right", lambda views: views.motion.pan(ON)),
+            ("view.page_left", lambda views: views.opened.viewport.pan(BACK)),
+            ("view.page_right", lambda views: views.opened.viewport.pan(ON)),
+            ("view.focus", lambda views: views.navigation.focus()),
             ("view.zoom_range", self._zoom_range),
-            ("view.zoom_all", lambda work: work.opened.viewport.show_all()),
-            ("view.back", lambda work: work.opened.viewport.back()),
-            ("view.forward", lambda work: work.opened.viewport.forward()),
+            ("view.zoom_all", lambda views: views.opened.viewport.show_all()),
+            ("view.back", lambda views: views.opened.viewport.back()),
+            ("view.forward", lambda views: views.opened.viewport.forward()),
         )
 
     def _go_commands(self) -> tuple[tuple[str, Run], ...]:
         return (
-            ("go.previous_edge", lambda work: work.navigation.step_edge(BACK)),
-            ("go.next_edge", lambda work: work.navigation.step_edge(ON)),
-            ("go.extend_left", lambda work: work.navigation.step_edge(BACK, extend=True)),
-            ("go.extend_right", lambda work: work.navigation.step_edge(ON, extend=True)),
-            ("go.previous_event", lambda work: work.navigation.step_event(BACK)),
-            ("go.next_event", lambda work: work.navigation.step_event(ON)),
-            ("go.partner", lambda work: work.navigation.show_partner()),
-            ("go.cause", lambda work: work.navigation.show_cause()),
-            ("go.effect", lambda work: work.navigation.show_effect()),
+            ("go.previous_edge", lambda views: views.navigation.step_edge(BACK)),
+            ("go.next_edge", lambda views: views.navigation.step_edge(ON)),
+            ("go.extend_left", lambda views: views.navigation.step_edge(BACK, extend=True)),
+            ("go.extend_right", lambda views: views.navigation.step_edge(ON, extend=True)),
+            ("go.previous_event", lambda views: views.navigation.step_event(BACK)),
+            ("go.next_event", lambda views: views.navigation.step_event(ON)),
+            ("go.partner", lambda views: views.navigation.show_partner()),
+            ("go.cause", lambda views: views.navigation.show_cause()),
+            ("go.effect", lambda views: views.navigation.show_effect()),
             ("go.why", self._why),
             ("go.path", self._path),
-            ("go.lane_up", lambda work: work.navigation.step_lane(lambda place, _: place - 1)),
-            ("go.lane_down", lambda work: work.navigation.step_lane(lambda place, _: place + 1)),
-            ("go.page_up", lambda work: work.navigation.step_lane(lambda place, _: place - self._page())),
-            ("go.page_down", lambda work: work.navigation.step_lane(lambda place, _: place + self._page())),
-            ("go.first_lane", lambda work: work.navigation.step_lane(lambda _place, _count: 0)),
-            ("go.last_lane", lambda work: work.navigation.step_lane(lambda _, count: count - 1)),
-            ("go.start", lambda work: work.opened.viewport.pan(-1e6)),
-            ("go.end", lambda work: work.opened.viewport.pan(1e6)),
+            ("go.lane_up", lambda views: views.navigation.step_lane(lambda position, _: position - 1)),
+            ("go.lane_down", lambda views: views.navigation.step_lane(lambda position, _: position + 1)),
+            ("go.page_up", lambda views: views.navigation.step_lane(lambda position, _: position - self._page())),
+            ("go.page_down", lambda views: views.navigation.step_lane(lambda position, _: position + self._page())),
+            ("go.first_lane", lambda views: views.navigation.step_lane(lambda _position, _count: 0)),
+            ("go.last_lane", lambda views: views.navigation.step_lane(lambda _, count: count - 1)),
+            ("go.start", lambda views: views.opened.viewport.pan(-1e6)),
+            ("go.end", lambda views: views.opened.viewport.pan(1e6)),
             ("go.to_time", self._ask_time),
             ("go.to_lane", self._ask_lane),
         )
 
     def _lane_commands(self) -> tuple[tuple[str, Run], ...]:
         return (
-            ("lanes.fold", lambda work: work.opened.lanes.fold(self._lane())),
-            ("lanes.unfold_all", lambda work: work.opened.lanes.unfold_all()),
-            ("lanes.fold_all", lambda work: work.opened.lanes.fold_all()),
-            ("lanes.hide", lambda work: work.opened.lanes.hide(self._lane())),
-            ("lanes.show_all", lambda work: work.opened.lanes.show_all()),
-            ("lanes.taller", lambda work: work.area.change_lane_height(1)),
-            ("lanes.shorter", lambda work: work.area.change_lane_height(-1)),
+            ("lanes.fold", lambda views: views.opened.lanes.fold(self._lane())),
+            ("lanes.unfold_all", lambda views: views.opened.lanes.unfold_all()),
+            ("lanes.fold_all", lambda views: views.opened.lanes.fold_all()),
+            ("lanes.hide", lambda views: views.opened.lanes.hide(self._lane())),
+            ("lanes.show_all", lambda views: views.opened.lanes.show_all()),
+            ("lanes.taller", lambda views: views.area.change_lane_height(1)),
+            ("lanes.shorter", lambda views: views.area.change_lane_height(-1)),
         )
 
     def _mark_commands(self) -> tuple[tuple[str, Run], ...]:
         return (
             (
                 "marks.cursor_a",
-                lambda work: work.opened.selection.set_cursors(self._here(), work.opened.selection.cursor_b),
+                lambda views: views.opened.selection.set_cursors(self._here(), views.opened.selection.cursor_b),
             ),
             (
                 "marks.cursor_b",
-                lambda work: work.opened.selection.set_cursors(work.opened.selection.cursor_a, self._here()),
+                lambda views: views.opened.selection.set_cursors(views.opened.selection.cursor_a, self._here()),
             ),
-            ("marks.clear_cursors", lambda work: work.opened.selection.set_cursors(None, None)),
-            ("marks.range", lambda work: work.opened.selection.set_range(work.navigation.target())),
+            ("marks.clear_cursors", lambda views: views.opened.selection.set_cursors(None, None)),
+            ("marks.range", lambda views: views.opened.selection.set_range(views.navigation.target())),
             ("marks.type_range", self._ask_range),
             ("marks.temporary", lambda _: self._add_mark("", is_temporary=True)),
             ("marks.bookmark", lambda _: self._add_mark("")),
             ("marks.note", self._ask_note),
-            ("marks.next", lambda work: work.navigation.step_mark(ON)),
-            ("marks.previous", lambda work: work.navigation.step_mark(BACK)),
+            ("marks.next", lambda views: views.navigation.step_mark(ON)),
+            ("marks.previous", lambda views: views.navigation.step_mark(BACK)),
             ("marks.remove", self._remove_mark),
         )
 
@@ -168,30 +168,33 @@ class TraceCommands:
             ("edit.undo", self._undo),
             ("edit.redo", self._redo),
             ("edit.copy", self._copy),
-            ("edit.find", lambda work: work.find_bar.start()),
-            ("edit.find_next", lambda work: work.navigation.step_hit(ON)),
-            ("edit.find_previous", lambda work: work.navigation.step_hit(BACK)),
+            ("edit.find", lambda views: views.find_bar.start()),
+            ("edit.find_next", lambda views: views.navigation.step_hit(ON)),
+            ("edit.find_previous", lambda views: views.navigation.step_hit(BACK)),
             ("edit.clear", self._clear),
-            ("filter.only_thread", lambda work: work.opened.filters.only_threads([self._thread()], "only this thread")),
+            (
+                "filter.only_thread",
+                lambda views: views.opened.filters.only_threads([self._thread()], "only this thread"),
+            ),
             (
                 "filter.hide_thread",
-                lambda work: work.opened.filters.show_threads([self._thread()], False, "hide this thread"),
+                lambda views: views.opened.filters.show_threads([self._thread()], False, "hide this thread"),
             ),
             (
                 "filter.only_event",
-                lambda work: work.opened.filters.only_codes([self._code()], "only this kind of event"),
+                lambda views: views.opened.filters.only_codes([self._code()], "only this kind of event"),
             ),
             (
                 "filter.hide_event",
-                lambda work: work.opened.filters.show_codes([self._code()], False, "hide this kind of event"),
+                lambda views: views.opened.filters.show_codes([self._code()], False, "hide this kind of event"),
             ),
-            ("filter.show_all", lambda work: work.opened.filters.show_all()),
+            ("filter.show_all", lambda views: views.opened.filters.show_all()),
             ("file.save_events", self._save_events),
             ("file.export_picture", self._export_picture),
         )
 
     def _page(self) -> int:
-        return max(1, len(self._work.area.view.visible_rows()) - 1)
+        return max(1, len(self._workspace.area.view.visible_rows()) - 1)
 
     def _lane(self) -> int:
         lane = self._opened.selection.lane
@@ -223,61 +226,61 @@ class TraceCommands:
         """Return the moment that a key is about: an edge or event at the mouse, else the selection, else the middle."""
         from satview.session.snapping import SNAP_PX, snapped  # with the trace, not before: brings numpy
 
-        opened, cycles = self._opened, self._work.motion.anchor()
+        opened, cycles = self._opened, self._workspace.motion.anchor()
         if cycles != opened.selection.mouse_cycles:
             return cycles
-        return snapped(opened, cycles, self._work.area.view.scale.length(SNAP_PX), opened.selection.mouse_lane)
+        return snapped(opened, cycles, self._workspace.area.view.scale.length(SNAP_PX), opened.selection.mouse_lane)
 
-    def _why(self, work: Workspace) -> None:
-        work.navigation.ask_why(self._thread())
-        work.show_panel("details")
+    def _why(self, views: Workspace) -> None:
+        views.navigation.ask_why(self._thread())
+        views.show_panel("details")
 
-    def _path(self, work: Workspace) -> None:
-        work.navigation.ask_path(self._thread())
-        work.show_panel("path")
+    def _path(self, views: Workspace) -> None:
+        views.navigation.ask_path(self._thread())
+        views.show_panel("path")
 
-    def _zoom_range(self, work: Workspace) -> None:
-        time_range = work.opened.selection.time_range
+    def _zoom_range(self, views: Workspace) -> None:
+        time_range = views.opened.selection.time_range
         if time_range is not None:
-            work.opened.viewport.jump(time_range)
+            views.opened.viewport.jump(time_range)
 
-    def _undo(self, work: Workspace) -> None:
-        title = work.opened.edits.undo_title
-        work.opened.edits.undo()
-        work.tell(f"Undone: {title}" if title else "Nothing to undo")
+    def _undo(self, views: Workspace) -> None:
+        title = views.opened.edits.undo_title
+        views.opened.edits.undo()
+        views.report(f"Undone: {title}" if title else "Nothing to undo")
 
-    def _redo(self, work: Workspace) -> None:
-        title = work.opened.edits.redo_title
-        work.opened.edits.redo()
-        work.tell(f"Done again: {title}" if title else "Nothing to do again")
+    def _redo(self, views: Workspace) -> None:
+        title = views.opened.edits.redo_title
+        views.opened.edits.redo()
+        views.report(f"Done again: {title}" if title else "Nothing to do again")
 
-    def _copy(self, work: Workspace) -> None:
+    def _copy(self, views: Workspace) -> None:
         from satview.gui.details_panel import DetailsPanel  # with the trace, not before: brings numpy
 
-        text = next(filter(None, (panel.copied_text() for panel in work.panels.made.values())), "")
-        text = text or work.panel(DetailsPanel).selected_or_all()
+        text = next(filter(None, (panel.copied_text() for panel in views.panels.made.values())), "")
+        text = text or views.panel(DetailsPanel).selected_or_all()
         QGuiApplication.clipboard().setText(text)
-        work.tell("Copied")
+        views.report("Copied")
 
-    def _clear(self, work: Workspace) -> None:
-        selection = work.opened.selection
+    def _clear(self, views: Workspace) -> None:
+        selection = views.opened.selection
         if selection.time_range is not None:
             selection.set_range(None)
         elif not selection.is_empty:
             selection.select(None, None, None)
         else:
-            work.opened.path.forget()
+            views.opened.path.forget()
 
-    def _pin(self, work: Workspace) -> None:
-        work.opened.lanes.pin(self._lane())
+    def _pin(self, views: Workspace) -> None:
+        views.opened.lanes.pin(self._lane())
 
     def _is_pinned(self) -> bool:
         lane = self._opened.selection.lane
         return lane is not None and self._opened.lanes.is_pinned(lane)
 
-    def _hide_empty(self, work: Workspace) -> None:
-        lanes = work.opened.lanes
-        lanes.hide_empty(not lanes.hides_empty, work.opened.viewport.window)
+    def _hide_empty(self, views: Workspace) -> None:
+        lanes = views.opened.lanes
+        lanes.hide_empty(not lanes.hides_empty, views.opened.viewport.window)
 
     def _hides_empty(self) -> bool:
         return self._opened.lanes.hides_empty
@@ -297,32 +300,32 @@ class TraceCommands:
         return self._settings.text("swimlane/arrows") == mode
 
     def _toggle_panel(self, name: str) -> None:
-        self._work.toggle_panel(name)
+        self._workspace.toggle_panel(name)
 
     def _panel_shows(self, name: str) -> bool:
-        return self._work.panel_shows(name)
+        return self._workspace.panel_shows(name)
 
     def _toggle_bottom(self) -> None:
-        self._work.toggle_bottom()
+        self._workspace.toggle_bottom()
 
     def _arrange(self) -> None:
-        self._work.arrange()
+        self._workspace.arrange()
 
-    def _ask_time(self, work: Workspace) -> None:
+    def _ask_time(self, views: Workspace) -> None:
         LinePrompt(
             "Go to a time, a range, cycles or an event number",
             "1.25s   2s..3s   -5s..   25%   06:19:01   0x1f00c   #1200",
-            work.navigation.show_place,
+            views.navigation.show_position,
             self._window,
         )
 
-    def _ask_range(self, work: Workspace) -> None:
+    def _ask_range(self, views: Workspace) -> None:
         from satview.session.time_text import range_text  # with the trace, not before: brings numpy
 
-        before, clock = work.opened.selection.time_range, work.opened.trace.clock
+        before, clock = views.opened.selection.time_range, views.opened.trace.clock
 
         def select(text: str) -> None:
-            work.opened.viewport.reveal(work.navigation.select_range(text).start)
+            views.opened.viewport.reveal(views.navigation.select_range(text).start)
 
         LinePrompt(
             "Range of time: from..to, or from..+length",
@@ -332,10 +335,10 @@ class TraceCommands:
             range_text(before, clock) if before is not None else "",
         )
 
-    def _ask_lane(self, work: Workspace) -> None:
+    def _ask_lane(self, views: Workspace) -> None:
         from satview.session.event_text import lane_path  # with the trace, not before: brings numpy
 
-        timeline, show = work.opened.timeline, work.navigation.show_lane
+        timeline, show = views.opened.timeline, views.navigation.show_lane
         choices = [
             Choice(lane_path(timeline, info.index), info.subtitle, partial(show, info.index)) for info in timeline.infos
         ]
@@ -352,13 +355,13 @@ class TraceCommands:
         start, end = self._place_of_mark() if place is None else place
         self._opened.marks.add(Mark(start, end, text, is_temporary))
 
-    def _ask_note(self, work: Workspace) -> None:
+    def _ask_note(self, views: Workspace) -> None:
         place = self._place_of_mark()  # now: while somebody types, the mouse may be anywhere
-        here = [mark for mark in work.opened.marks if (mark.start_cycles, mark.end_cycles) == place and mark.text]
+        here = [mark for mark in views.opened.marks if (mark.start_cycles, mark.end_cycles) == place and mark.text]
 
         def keep(text: str) -> None:
             for mark in here:
-                work.opened.marks.remove(mark)
+                views.opened.marks.remove(mark)
             self._add_mark(text, place=place)
 
         LinePrompt(
@@ -369,22 +372,22 @@ class TraceCommands:
             here[-1].text if here else "",
         )
 
-    def _remove_mark(self, work: Workspace) -> None:
-        selected = work.opened.marks.selected
+    def _remove_mark(self, views: Workspace) -> None:
+        selected = views.opened.marks.selected
         if selected is None:
             raise UsageError("no mark is selected; N goes to the next one")
-        work.opened.marks.remove(selected)
+        views.opened.marks.remove(selected)
 
-    def _save_events(self, work: Workspace) -> None:
+    def _save_events(self, views: Workspace) -> None:
         from satview.gui.save_events_dialog import SaveEventsDialog  # on first use: brings what prints listings
 
-        SaveEventsDialog(work.opened, self._window).open()
+        SaveEventsDialog(views.opened, self._window).open()
 
-    def _export_picture(self, work: Workspace) -> None:
-        suggestion = work.opened.trace.path.with_suffix(".png")
+    def _export_picture(self, views: Workspace) -> None:
+        suggestion = views.opened.trace.path.with_suffix(".png")
         path = dialogs.ask_save(self._window, suggestion, "PNG (*.png);;SVG (*.svg);;PDF (*.pdf)")
         if path is not None:
             from satview.formats.registry import source_files  # with the trace, not before: brings numpy
 
-            work.area.save_picture(path, source_files(work.opened.trace.path))
-            work.tell(f"Saved {path.name}")
+            views.area.save_picture(path, source_files(views.opened.trace.path))
+            views.report(f"Saved {path.name}")

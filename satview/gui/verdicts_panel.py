@@ -1,4 +1,4 @@
-"""What is wrong in the trace, found without being asked: verdicts with their place, evidence and remedy."""
+"""What is wrong in the trace, found without being requested: verdicts with their position, evidence and remedy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from satview.analysis.verdicts.verdict import Place, Severity, Verdict
+from satview.analysis.verdicts.verdict import Occurrence, Severity, Verdict
 from satview.base.safe_text import tool_tip, visible_line
 from satview.base.time import TimeWindow, format_duration, format_time
 from satview.events.states import DEAD, NOT_A_STATE, READY, RUNNING
@@ -28,11 +28,11 @@ from satview.session.event_text import arguments_text
 
 _VERDICT: Final = int(Qt.ItemDataRole.UserRole)
 _EVENT: Final = _VERDICT + 1
-_PLACE: Final = _VERDICT + 2
+_OCCURRENCE: Final = _VERDICT + 2
 _WHAT: Final = 3
 _HIGH_PX: Final = 1 << 16
 _PADDING_PX: Final = 6
-_MOST_PLACES: Final = 200  # rows below one verdict
+_MOST_OCCURRENCES: Final = 200  # rows below one verdict
 _COLUMNS: Final = (("Verdict", 200), ("Time", 150), ("Length", 90), ("What", 0))
 
 
@@ -43,7 +43,7 @@ class VerdictsPanel(Panel):
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
-        self._tell = context.tell
+        self._report = context.report
         self.tree = QTreeWidget(self)
         self.tree.setAccessibleName("Verdicts")
         self.tree.setHeaderLabels([title for title, _ in _COLUMNS])
@@ -92,11 +92,11 @@ class VerdictsPanel(Panel):
         if found.more:
             more = QTreeWidgetItem(self.tree, ["there may be more", "", "", visible_line(found.more)])
             more.setForeground(0, colour(self._theme.dim))
-        if found.untold:
-            self._add_untold()
-        if not found.verdicts and not found.untold:
+        if found.undecided:
+            self._add_undecided()
+        if not found.verdicts and not found.undecided:
             self._empty.setText("Nothing wrong was found: no deadlock, no inversion, no thread kept waiting.")
-        self._stack.setCurrentWidget(self.tree if found.verdicts or found.untold else self._empty)
+        self._stack.setCurrentWidget(self.tree if found.verdicts or found.undecided else self._empty)
 
     @Slot(int)
     def _on_resized(self, column: int) -> None:
@@ -107,7 +107,7 @@ class VerdictsPanel(Panel):
     def _add(self, verdict: Verdict) -> None:
         theme = self._theme
         top = QTreeWidgetItem(self.tree, [
-            str(verdict.kind), *self._time_and_length(verdict.places[0]), visible_line(verdict.says),
+            str(verdict.kind), *self._time_and_length(verdict.occurrences[0]), visible_line(verdict.says),
         ])  # fmt: skip
         severities = {Severity.ERROR: theme.error, Severity.WARNING: theme.warning}
         top.setForeground(0, colour(severities.get(verdict.severity, theme.dim)))
@@ -116,27 +116,27 @@ class VerdictsPanel(Panel):
         top.setTextAlignment(2, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         top.setData(0, _VERDICT, verdict)
         QTreeWidgetItem(top, ["remedy", "", "", visible_line(verdict.remedy)])
-        for number, place in enumerate(verdict.places if len(verdict.places) > 1 else (), 1):
-            if number > _MOST_PLACES:
-                QTreeWidgetItem(top, [f"and {len(verdict.places) - _MOST_PLACES:,} more"])
+        for number, occurrence in enumerate(verdict.occurrences if len(verdict.occurrences) > 1 else (), 1):
+            if number > _MOST_OCCURRENCES:
+                QTreeWidgetItem(top, [f"and {len(verdict.occurrences) - _MOST_OCCURRENCES:,} more"])
                 break
-            self._add_place(top, verdict, place, number)
+            self._add_occurrence(top, verdict, occurrence, number)
         for event, role in zip(verdict.evidence, verdict.roles, strict=True):
             self._add_event(top, event, role)
 
-    def _time_and_length(self, place: Place) -> tuple[str, str]:
+    def _time_and_length(self, occurrence: Occurrence) -> tuple[str, str]:
         clock = self._opened.trace.clock
-        length = format_duration(clock.duration_ns(place.end_cycles - place.start_cycles))
-        return format_time(clock.ns(place.start_cycles)), length
+        length = format_duration(clock.duration_ns(occurrence.end_cycles - occurrence.start_cycles))
+        return format_time(clock.ns(occurrence.start_cycles)), length
 
-    def _add_place(self, top: QTreeWidgetItem, verdict: Verdict, place: Place, number: int) -> None:
-        is_told = place.start_cycles == verdict.start_cycles
+    def _add_occurrence(self, top: QTreeWidgetItem, verdict: Verdict, occurrence: Occurrence, number: int) -> None:
+        is_main = occurrence.start_cycles == verdict.start_cycles
         item = QTreeWidgetItem(top, [
-            f"{number} of {len(verdict.places):,}", *self._time_and_length(place),
-            "the time that the sentence tells of" if is_told else "",
+            f"{number} of {len(verdict.occurrences):,}", *self._time_and_length(occurrence),
+            "the time that the sentence reports" if is_main else "",
         ])  # fmt: skip
         item.setTextAlignment(2, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        item.setData(0, _PLACE, place)
+        item.setData(0, _OCCURRENCE, occurrence)
 
     def _add_event(self, top: QTreeWidgetItem, event: int, role: str) -> None:
         trace = self._opened.trace
@@ -148,12 +148,12 @@ class VerdictsPanel(Panel):
         ])  # fmt: skip
         item.setData(0, _EVENT, event)
 
-    def _add_untold(self) -> None:
+    def _add_undecided(self) -> None:
         found = self._opened.verdicts.found
         assert found is not None
-        top = QTreeWidgetItem(self.tree, ["not known here", "", "", "What this trace cannot tell, and what to capture"])
+        top = QTreeWidgetItem(self.tree, ["not known here", "", "", "What this trace cannot show, and what to capture"])
         top.setForeground(0, colour(self._theme.dim))
-        for kind, reason in found.untold.items():
+        for kind, reason in found.undecided.items():
             QTreeWidgetItem(top, [str(kind), "", "", visible_line(reason)])
         top.setExpanded(not found.verdicts)
 
@@ -168,22 +168,22 @@ class VerdictsPanel(Panel):
 
     @Slot(QTreeWidgetItem, int)
     def _on_item(self, item: QTreeWidgetItem, _column: int) -> None:
-        verdict, event, place = (item.data(0, role) for role in (_VERDICT, _EVENT, _PLACE))
+        verdict, event, occurrence = (item.data(0, role) for role in (_VERDICT, _EVENT, _OCCURRENCE))
         if isinstance(verdict, Verdict):
-            is_first = verdict.places[0].start_cycles == verdict.start_cycles
-            self._show(verdict.places[0], self._shown_of(verdict) if is_first else None)
-        elif isinstance(place, Place):
-            self._show(place, None)
+            is_first = verdict.occurrences[0].start_cycles == verdict.start_cycles
+            self._show(verdict.occurrences[0], self._shown_of(verdict) if is_first else None)
+        elif isinstance(occurrence, Occurrence):
+            self._show(occurrence, None)
         elif isinstance(event, int):
             self._navigation.show_event(event)
 
-    def _show(self, place: Place, event: int | None) -> None:
+    def _show(self, occurrence: Occurrence, event: int | None) -> None:
         """Show a time, and select an event: the one given, else the one by which it begins."""
-        shown = event if event is not None else place.row
+        shown = event if event is not None else occurrence.row
         if shown >= 0:
             self._navigation.show_event(shown)
-            self._tell("Y says why the selected thread is in its state; I shows its details")
-        self._opened.viewport.fit(TimeWindow(place.start_cycles, place.end_cycles))
+            self._report("Y says why the selected thread is in its state; I shows its details")
+        self._opened.viewport.fit(TimeWindow(occurrence.start_cycles, occurrence.end_cycles))
 
 
 class WrappedText(QStyledItemDelegate):

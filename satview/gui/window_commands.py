@@ -14,13 +14,13 @@ from satview.session.commands import CommandRegistry
 from satview.session.settings import Settings
 
 if TYPE_CHECKING:
-    from satview.gui.main_window import MainWindow
+    from satview.gui.command_window import CommandWindow
 
 
 class WindowCommands:
     """Binds the commands of one window."""
 
-    def __init__(self, window: MainWindow, settings: Settings) -> None:
+    def __init__(self, window: CommandWindow, settings: Settings) -> None:
         self._window = window
         self._settings = settings
 
@@ -29,12 +29,12 @@ class WindowCommands:
         window = self._window
         registry.bind("file.open", self._open)
         registry.bind("file.sample", self._open_sample)
-        registry.bind("file.new_window", window.window_wanted.emit)
+        registry.bind("file.new_window", window.window_requested.emit)
         registry.bind("file.reload", self._reload)
         registry.bind("file.info", self._info)
         registry.bind("file.settings", self._show_settings)
         registry.bind("file.close", self._close)
-        registry.bind("file.quit", window.quit_wanted.emit)
+        registry.bind("file.quit", window.quit_requested.emit)
         for choice in ("system", "light", "dark"):
             registry.bind(
                 f"view.theme_{choice}",
@@ -52,10 +52,10 @@ class WindowCommands:
         recent = self._window.recent.files()
         files = dialogs.ask_open(self._window, recent[0].parent if recent else None)
         if files:
-            self._window.files_wanted.emit(files)
+            self._window.files_requested.emit(files)
 
     def _open_sample(self) -> None:
-        self._window.files_wanted.emit([sample_trace()])
+        self._window.files_requested.emit([sample_trace()])
 
     def _reload(self) -> None:
         session = self._window.session

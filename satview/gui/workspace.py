@@ -48,15 +48,15 @@ class Workspace(QWidget):
 
     Attributes:
         area, chips, find_bar: The views that are always there.
-        panels: Name of the panel to its widget, made when it is first seen or asked for.
+        panels: Name of the panel to its widget, made when it is first seen or requested.
         navigation, motion: The moves.
         docks: Name of the panel to its dock.
 
     Signals:
-        menu_wanted: Right click in a panel: global position, name of the argument under it or empty.
+        menu_requested: Right click in a panel: global position, name of the argument under it or empty.
     """
 
-    menu_wanted = Signal(QPoint, str)
+    menu_requested = Signal(QPoint, str)
 
     def __init__(self, opened: OpenTrace, settings: Settings, theme: Theme, window: QMainWindow) -> None:
         super().__init__(window)
@@ -105,11 +105,11 @@ class Workspace(QWidget):
     def _make_panel(self, name: str) -> Panel:
         """Return a new panel, in its dock."""
         context = PanelContext(
-            self.opened, self.navigation, self._settings, self._theme, self.area, self.find_bar.look_for, self.tell
+            self.opened, self.navigation, self._settings, self._theme, self.area, self.find_bar.look_for, self.report
         )
         # In its dock from the first: to move a widget with its children costs Qt as much as to make it.
         panel = make_panel(next(row for row in PANELS if row.name == name), context, self.docks[name])
-        panel.menu_wanted.connect(self.menu_wanted)
+        panel.menu_requested.connect(self.menu_requested)
         keep_quiet(panel)
         if panel.waits_to_be_seen:
             self._stale.add(name)
@@ -133,7 +133,7 @@ class Workspace(QWidget):
 
     @Slot()
     def _look_for_verdicts(self) -> None:
-        """Look for verdicts without being asked, once the lanes have what they need, unless that would take long.
+        """Look for verdicts without being requested, once the lanes have what they need, unless that would take long.
 
         Not on a thread of low priority: while it waits for a processor with the interpreter's lock, the window waits.
         """
@@ -218,7 +218,7 @@ class Workspace(QWidget):
             self.show_panel(name)
 
     def panel_shows(self, name: str) -> bool:
-        """Tell whether a panel can be seen; one behind another tab cannot."""
+        """Return whether a panel can be seen; one behind another tab cannot."""
         dock = self.docks[name]
         return dock.isVisible() and not dock.visibleRegion().isEmpty()
 
@@ -256,7 +256,7 @@ class Workspace(QWidget):
         self._window.statusBar().removeWidget(self.unsaved)
         self.unsaved.deleteLater()
 
-    def tell(self, text: str) -> None:
+    def report(self, text: str) -> None:
         """Say something in the status bar for a few seconds."""
         self._window.statusBar().showMessage(visible_line(text), 6000)
 
@@ -275,16 +275,16 @@ class Workspace(QWidget):
             self._window.restoreState(state, _LAYOUT_VERSION)
 
     def _connect(self) -> None:
-        self.find_bar.step_wanted.connect(self.navigation.step_hit)
-        self.find_bar.list_wanted.connect(self._show_results)
-        self.chips.edit_wanted.connect(self._edit_filter)
-        self.chips.rules_wanted.connect(self._show_rules)
-        self.opened.filters.failed.connect(self.tell)
+        self.find_bar.step_requested.connect(self.navigation.step_hit)
+        self.find_bar.list_requested.connect(self._show_results)
+        self.chips.edit_requested.connect(self._edit_filter)
+        self.chips.rules_requested.connect(self._show_rules)
+        self.opened.filters.failed.connect(self.report)
         self.find_bar.closed.connect(self._focus_lanes)
-        self.area.fit_wanted.connect(self.navigation.fit)
+        self.area.fit_requested.connect(self.navigation.fit)
         self.opened.reloaded.connect(self._on_reloaded)
-        self.status.problems_wanted.connect(self._show_problems)
-        self.status.verdicts_wanted.connect(self._show_verdicts)
+        self.status.problems_requested.connect(self._show_problems)
+        self.status.verdicts_requested.connect(self._show_verdicts)
         self.opened.verdicts.changed.connect(self._title_verdicts)
         self._settings.changed.connect(self._on_setting)
 

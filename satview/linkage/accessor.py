@@ -1,4 +1,4 @@
-"""The links of a trace for scripts: one table per kind, made when first asked for."""
+"""The links of a trace for scripts: one table per kind, made when first requested."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from satview.linkage.rows import (
     last_in_table,
     last_of_codes,
     narrow,
-    places,
+    positions,
     rows_of_codes,
     rows_where,
 )
@@ -27,9 +27,9 @@ from satview.store.arguments import distinct
 from satview.store.trace import Trace
 
 _FORM: Final = 0x180  # of the code of an event of a kernel call; 0 = entry
-_TURNS: Final = np.arange(wire.CODE_COUNT) >> wire.CLASS_SHIFT == wire.WireClass.KER_CALL  # to other work
-_TURNS[wire.THREAD_RUNNING] = True
-_TURNS.setflags(write=False)
+_SWITCHES: Final = np.arange(wire.CODE_COUNT) >> wire.CLASS_SHIFT == wire.WireClass.KER_CALL  # to other work
+_SWITCHES[wire.THREAD_RUNNING] = True
+_SWITCHES.setflags(write=False)
 TIMER: Final = wire.code(wire.WireClass.SYSTEM, 18)
 _INTERRUPTS: Final = tuple(wire.code(wire.WireClass.INT, event) for event in (1, 5, 7))  # entries; deliveries of 8.0
 
@@ -52,16 +52,16 @@ def open_calls(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
 
 def _open_calls(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
     out, cpu = np.full(len(rows), NO_EVENT, np.uint32), trace.events.cpu[rows]
-    for number, work in works(trace).items():
+    for number, work in calls_by_cpu(trace).items():
         at = np.flatnonzero(cpu == number)
-        place = np.searchsorted(work.row, rows[at])
-        at, place = at[place > 0], place[place > 0]
-        out[at] = work.call[place - 1]
+        position = np.searchsorted(work.row, rows[at])
+        at, position = at[position > 0], position[position > 0]
+        out[at] = work.call[position - 1]
     return out
 
 
 @dataclass(frozen=True, slots=True)
-class CpuWork:
+class CpuCalls:
     """The events at which one CPU turns to other work: kernel calls, their exits, threads that begin to run.
 
     Attributes:
@@ -74,14 +74,14 @@ class CpuWork:
     call: NDArray[np.uint32]
 
 
-def works(trace: Trace) -> dict[int, CpuWork]:
+def calls_by_cpu(trace: Trace) -> dict[int, CpuCalls]:
     """Return for every CPU when it turns to other work; made at the first call and kept, 8 bytes per such event."""
-    return trace.kept("links.works", _works)
+    return trace.kept("links.works", _calls_by_cpu)
 
 
-def _works(trace: Trace) -> dict[int, CpuWork]:
-    turns = rows_where(trace, _TURNS)
-    return {cpu: CpuWork(rows, _calls_from(trace, rows)) for cpu, rows in by_cpu(trace, turns)}
+def _calls_by_cpu(trace: Trace) -> dict[int, CpuCalls]:
+    turns = rows_where(trace, _SWITCHES)
+    return {cpu: CpuCalls(rows, _calls_from(trace, rows)) for cpu, rows in by_cpu(trace, turns)}
 
 
 def _calls_from(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
@@ -96,11 +96,11 @@ def _calls_from(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
     return np.where(is_open, entry, np.uint32(NO_EVENT))
 
 
-def last_work(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
+def last_switch(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """Return the last event before each at which its CPU turned to other work, uint32 (n,); `NO_EVENT` for none."""
     if library.is_available():
-        return last_in_table(trace, _TURNS, rows)
-    return last_before(trace, tuple((cpu, work.row) for cpu, work in works(trace).items()), rows)
+        return last_in_table(trace, _SWITCHES, rows)
+    return last_before(trace, tuple((cpu, work.row) for cpu, work in calls_by_cpu(trace).items()), rows)
 
 
 def interrupt_rows(trace: Trace) -> NDArray[np.uint32]:
@@ -136,7 +136,7 @@ def last_of_usual(
     if not len(at):
         return found, is_only
     vector, count = trace.kept("links.vectors", _vectors)
-    own = vector[places(entries, found[at])]
+    own = vector[positions(entries, found[at])]
     usual = _most_frequent(group[at], own, count)
     other = np.flatnonzero(usual != own)
     cpu = trace.events.cpu
@@ -144,9 +144,9 @@ def last_of_usual(
     order = np.argsort(narrow(key, int(key.max()) + 1), kind="stable")
     key = key[order] << 32 | entries[order]
     at, source = at[other], cpu[rows[at[other]]] * np.int64(count) + usual[other]
-    place = places(key, source << 32 | rows[at]) - 1
-    last = key[np.maximum(place, 0)]
-    found[at] = np.where((place >= 0) & (last >> 32 == source), last & 0xFFFFFFFF, NO_EVENT)
+    position = positions(key, source << 32 | rows[at]) - 1
+    last = key[np.maximum(position, 0)]
+    found[at] = np.where((position >= 0) & (last >> 32 == source), last & 0xFFFFFFFF, NO_EVENT)
     found[(found != NO_EVENT) & (found < since)] = NO_EVENT
     return found, is_only
 
@@ -174,7 +174,7 @@ def _most_frequent(group: NDArray[np.int64], number: NDArray[np.intp], count: in
 
 
 def quiet_between(trace: Trace, first: NDArray[np.uint32], last: NDArray[np.uint32]) -> NDArray[np.bool_]:
-    """Tell for pairs of events of one CPU whether that CPU logs nothing but interrupts in between.
+    """Return for pairs of events of one CPU whether that CPU logs nothing but interrupts in between.
 
     Args:
         trace: The events.

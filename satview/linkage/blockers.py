@@ -36,7 +36,7 @@ class Blockers:
         waits: The waits: who, in which state, from when to when, for which object.
         thread: int64, row of the thread table of who can end the wait, as it begins: who holds the mutex, has received
             the message, or is joined. -1 where nobody does (condition variables, semaphores, barriers, time) or the
-            trace does not tell.
+            trace does not show.
         pid: int64, process of that thread; of a wait in SEND the process whose threads may receive the message, any of
             them. -1 as above.
         certainty: uint8, `Certainty`; 0 where `pid` is -1.
@@ -54,7 +54,7 @@ class Blockers:
 def blockers(trace: Trace) -> Blockers:
     """Return whom every wait of a trace is for; made at the first call and kept with it.
 
-    The holder of a mutex is exact where the call tells the owner's word of the mutex (fast with 32 bits, and wide).
+    The holder of a mutex is exact where the call shows the owner's word of the mutex (fast with 32 bits, and wide).
     A mutex in shared memory may be held in another process, of which the word has a part only: that is inferred.
     Without the word it is inferred too: while a thread waits, only its holder can give the mutex up, and needs the
     kernel for that. So it is of read/write locks, kernel objects from 8.0 on: of several readers the last one to give
@@ -68,7 +68,7 @@ def _blockers(trace: Trace) -> Blockers:
     thread, pid = np.full(len(found), -1, np.int64), np.full(len(found), -1, np.int64)
     certainty = np.zeros(len(found), np.uint8)
 
-    def tell(at: NDArray[np.intp], who: _Ints, how: Certainty) -> None:
+    def assign(at: NDArray[np.intp], who: _Ints, how: Certainty) -> None:
         """Take threads for waits that have none yet; -1 for none."""
         fits = (who > UNKNOWN_THREAD) & (thread[at] < 0)
         at, who = at[fits], who[fits]
@@ -77,17 +77,17 @@ def _blockers(trace: Trace) -> Blockers:
     at, server, to = _of_messages(trace, found)
     known = to > 0
     pid[at[known]], certainty[at[known]] = to[known], Certainty.EXACT
-    tell(at, server, Certainty.EXACT)
+    assign(at, server, Certainty.EXACT)
     at = np.flatnonzero((found.value == JOIN) & found.has_object)
     mine = trace.threads.pid[found.thread[at]].view(np.uint32)
-    tell(at, thread_rows(trace, mine, found.object[at].astype(np.uint32)), Certainty.EXACT)
+    assign(at, thread_rows(trace, mine, found.object[at].astype(np.uint32)), Certainty.EXACT)
     at = np.flatnonzero((found.value == MUTEX) & found.has_object)
     word, is_known = _owner_words(trace, found, at)
-    tell(at, _owners(trace, found, at, word, is_known), Certainty.EXACT)
-    tell(at, _owners_elsewhere(trace, found, at, word, is_known), Certainty.INFERRED)
-    tell(at, _next_to_give(trace, at), Certainty.INFERRED)
+    assign(at, _owners(trace, found, at, word, is_known), Certainty.EXACT)
+    assign(at, _owners_elsewhere(trace, found, at, word, is_known), Certainty.INFERRED)
+    assign(at, _next_to_give(trace, at), Certainty.INFERRED)
     at = np.flatnonzero(np.isin(found.value, RWLOCKS) & found.has_object & (found.end_row != OPEN))
-    tell(at, _who_let_in(trace, found, at), Certainty.INFERRED)
+    assign(at, _who_let_in(trace, found, at), Certainty.INFERRED)
     return Blockers(found, thread, pid, certainty)
 
 
@@ -138,9 +138,9 @@ def _next_to_give(trace: Trace, at: NDArray[np.intp]) -> _Ints:
     order = order[len(order) - len(key) :]
     out = np.full(len(at), -1, np.int64)
     mutex = known.of_wait[at]
-    place = np.searchsorted(key, mutex << 32 | found.row[at])
-    fits = np.flatnonzero((place < len(key)) & (mutex >= 0))
-    give = order[place[fits]]
+    position = np.searchsorted(key, mutex << 32 | found.row[at])
+    fits = np.flatnonzero((position < len(key)) & (mutex >= 0))
+    give = order[position[fits]]
     is_mine = gives.mutex[give] == mutex[fits]
     is_mine &= (found.end_row[at[fits]] == OPEN) | (gives.row[give] < found.end_row[at[fits]])
     is_mine &= gives.thread[give] != found.thread[at[fits]]
@@ -175,8 +175,8 @@ def _who_let_in(trace: Trace, found: Waits, at: NDArray[np.intp]) -> _Ints:
     # The newest wait of that thread for the same lock before its call.
     order = np.lexsort((found.row[at], found.thread[at]))
     key = found.thread[at][order] << 32 | found.end_row[at][order]
-    place = np.searchsorted(key, who << 32 | cause) - 1
-    before = at[order[np.maximum(place, 0)]]
-    waited = (place >= 0) & (found.thread[before] == who) & (found.end_row[before] > found.row[at[known]])
+    position = np.searchsorted(key, who << 32 | cause) - 1
+    before = at[order[np.maximum(position, 0)]]
+    waited = (position >= 0) & (found.thread[before] == who) & (found.end_row[before] > found.row[at[known]])
     out[known[~waited]] = who[~waited]
     return out

@@ -49,7 +49,7 @@ def _scanned(trace: Trace) -> links.Calls:
     traits = np.where(is_call, links.IS_CALL, 0)
     traits[is_call & (form == 0)] |= links.IS_ENTRY
     traits[is_call & ((form == wire.KER_EXIT_OFFSET) | (form == wire.KER_INT_OFFSET))] |= links.IS_END
-    traits[wire.THREAD_RUNNING] |= links.IS_TURN
+    traits[wire.THREAD_RUNNING] |= links.IS_SWITCH
     traits[trace.catalogue.state_value_of_code == RUNNING] |= links.IS_RUNNING
     ends = int(trace.code_counts[traits & links.IS_END != 0].sum())
     return links.calls(
@@ -76,7 +76,7 @@ def _by_core(trace: Trace) -> tuple[tuple[_Rows, _Rows], tuple[_Rows, _Rows]]:
 
 
 def _is_pair(first: NDArray[np.uint16], second: NDArray[np.uint16]) -> NDArray[np.bool_]:
-    """Tell of the codes of kernel call events whether one is an entry and the other ends the same call."""
+    """Return for the codes of kernel call events whether one is an entry and the other ends the same call."""
     is_pair = (first ^ second) & _CALL_NUMBER == 0
     is_pair &= first & _FORM == 0
     form = second & _FORM
@@ -134,12 +134,12 @@ def _of_nobody(trace: Trace, rows: _Rows) -> tuple[_Rows, _Rows]:
 
 
 def _has_none_of(rows: _Rows, first: _Rows, last: _Rows) -> NDArray[np.bool_]:
-    """Tell for pairs of rows whether none of the ascending rows is in between."""
+    """Return for pairs of rows whether none of the ascending rows is in between."""
     return np.asarray(np.searchsorted(rows, first) == np.searchsorted(rows, last))
 
 
 def _runs_of(trace: Trace, cpu: int, among: slice) -> _Rows:
-    """Return the events that tell that a thread begins to run on a CPU: what follows them may be another thread's."""
+    """Return the events that show that a thread begins to run on a CPU: what follows them may be another thread's."""
     tells = trace.catalogue.state_value_of_code == RUNNING
     if not trace.code_counts[tells].any():
         return np.empty(0, np.uint32)

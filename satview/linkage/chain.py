@@ -23,7 +23,7 @@ _EVENTS_IN_A_CALL: Final = 64  # of class COMM that are looked at for those of o
 
 
 class Relation(StrEnum):
-    """What the other event is to the one that was asked about."""
+    """What the other event is to the one that was queried about."""
 
     SENT_BY = "Sent by"
     RECEIVED_BY = "Received by"
@@ -49,7 +49,7 @@ class Step:
     """The way to another event.
 
     Attributes:
-        relation: What it is to the event asked about.
+        relation: What it is to the event queried about.
         row: Row of the event table.
         certainty: How certain that is.
     """
@@ -125,12 +125,12 @@ def connections(trace: Trace, event: int) -> Connections:
 
 
 def are_linked(trace: Trace) -> bool:
-    """Tell whether `connections` answers at once: the first time it takes half a microsecond an event."""
+    """Return whether `connections` answers at once: the first time it takes half a microsecond an event."""
     return all(trace.is_kept(name) for name in ("links.wake_up", "links.blockers", "links.creation"))
 
 
 def are_waits_known(trace: Trace) -> bool:
-    """Tell whether `waits_for` answers at once."""
+    """Return whether `waits_for` answers at once."""
     return trace.is_kept("links.blockers")
 
 
@@ -221,19 +221,19 @@ def waits_for(trace: Trace, event: int) -> WaitsFor | None:
         at = np.flatnonzero(waits.call_row == event)[-1:]
     if not len(at):
         return None
-    place = int(at[0])
-    certainty = int(known.certainty[place])
+    position = int(at[0])
+    certainty = int(known.certainty[position])
     return WaitsFor(
-        int(waits.value[place]), int(known.thread[place]), int(known.pid[place]),
-        int(waits.object[place]) if waits.has_object[place] else None,
-        int(waits.end_row[place]) == OPEN, Certainty(certainty) if certainty else None,
+        int(waits.value[position]), int(known.thread[position]), int(known.pid[position]),
+        int(waits.object[position]) if waits.has_object[position] else None,
+        int(waits.end_row[position]) == OPEN, Certainty(certainty) if certainty else None,
     )  # fmt: skip
 
 
 def _state_before(trace: Trace, event: int) -> int:
     rows = trace.states.of(int(trace.events.thread[event]))
-    place = int(np.searchsorted(rows, event)) - 1
-    return int(rows[place]) if place >= 0 else -1
+    position = int(np.searchsorted(rows, event)) - 1
+    return int(rows[position]) if position >= 0 else -1
 
 
 def _sent_within(trace: Trace, call: int) -> list[int]:

@@ -27,7 +27,7 @@ def beginnings(trace: Trace) -> NDArray[np.uint32]:
 
 
 def are_made(trace: Trace) -> bool:
-    """Tell whether `partners` answers at once: it takes 30 ns an event the first time."""
+    """Return whether `partners` answers at once: it takes 30 ns an event the first time."""
     return trace.is_kept("links.partners")
 
 
@@ -43,7 +43,7 @@ def _beginnings(trace: Trace) -> NDArray[np.uint32]:
 
 
 def _partners(trace: Trace) -> NDArray[np.uint32]:
-    if trace.pairs is not None:  # the format tells them itself
+    if trace.pairs is not None:  # the format shows them itself
         return trace.pairs
     column = np.full(len(trace.events), NO_EVENT, np.uint32)
     for pairs in (calls.calls, interrupts.interrupts):

@@ -40,7 +40,7 @@ def holders_at(trace: Trace, found: Blockers, wait: _Ints, bound: int) -> tuple[
 
 
 def _have_given(known: Mutexes, holder: _Ints, mutex: _Ints, row: _Ints, bound: int) -> NDArray[np.bool_]:
-    """Tell of threads whether they may have given a mutex up between an event and the bound."""
+    """Return for threads whether they may have given a mutex up between an event and the bound."""
     gives, out = known.gives, np.zeros(len(holder), np.bool_)
     stop = int(np.searchsorted(gives.row, bound))
     for i, start in enumerate(np.searchsorted(gives.row, row, side="right").tolist()):
@@ -56,5 +56,5 @@ def _held(trace: Trace, found: Blockers, known: Mutexes, bound: int) -> tuple[_I
     at = np.flatnonzero((table.from_row < bound) & (table.to_row >= bound))
     over = waiting.call_row[(waiting.value == MUTEX) & (waiting.end_row < bound)]
     at = at[np.isin(table.from_row[at], over)]
-    place = np.searchsorted(known.gets.row, table.from_row[at])
-    return known.gets.mutex[place], known.gets.thread[place], table.certainty[at].astype(np.int64)
+    position = np.searchsorted(known.gets.row, table.from_row[at])
+    return known.gets.mutex[position], known.gets.thread[position], table.certainty[at].astype(np.int64)

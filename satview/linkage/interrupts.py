@@ -17,7 +17,7 @@ from satview.store.losses import losses
 from satview.store.trace import Trace
 
 _Rows = NDArray[np.uint32]
-_Places = NDArray[np.intp]
+_Positions = NDArray[np.intp]
 _Kinds = NDArray[np.integer]
 _Maker = Callable[[Trace, int, _Rows, _Kinds], tuple[_Rows, _Rows]]  # of the events of class INT of a CPU
 _ENTRIES: Final = (1, 5)  # 32 and 64 bits
@@ -44,7 +44,7 @@ class Nesting:
     """
 
     rows: _Rows
-    part: _Places
+    part: _Positions
     step: NDArray[np.int8]
     depth: NDArray[np.int64]
     is_stray: NDArray[np.bool_]
@@ -65,7 +65,7 @@ def nesting(trace: Trace, cpu: int) -> Nesting:
 def interrupts(trace: Trace) -> tuple[_Rows, _Rows]:
     """Return entries and exits of the interrupts and handlers of which the trace holds both, in any order.
 
-    The exit of an interrupt is the CPU's next one at the same depth. Both events of a handler lie within one interrupt,
+    The exit of an interrupt is the CPU's next one at the same depth. Both events of a handler are within one interrupt,
     at the same depth: an exit that is missing does not make the handlers of other interrupts pair wrongly.
     """
     if not library.is_available() or len(losses(trace)):
@@ -114,7 +114,7 @@ def _steps(kind: NDArray[np.integer], entries: tuple[int, ...], leave: int) -> N
     return np.asarray(table[kind])
 
 
-def _entries_and_exits(trace: Trace, cpu: int, rows: _Rows, kind: _Kinds) -> tuple[_Rows, _Places, NDArray[np.int8]]:
+def _entries_and_exits(trace: Trace, cpu: int, rows: _Rows, kind: _Kinds) -> tuple[_Rows, _Positions, NDArray[np.int8]]:
     """Return rows, part and step, as `Nesting` has them, of the events of class INT of a CPU."""
     step = _steps(kind, _ENTRIES, _EXIT)
     at = np.flatnonzero(step)
@@ -133,7 +133,7 @@ def _handlers(trace: Trace, cpu: int, rows: _Rows, kind: _Kinds) -> tuple[_Rows,
         return rows[:0], rows[:0]
     part = part_of(trace, cpu, rows)
     depth = depth_within(of_interrupt, part)
-    # At one depth an interrupt's handlers lie between its entry and the next entry there. An exit without entry ends
+    # At one depth an interrupt's handlers are between its entry and the next entry there. An exit without entry ends
     # an interrupt too: what was handled before belongs to that.
     is_border = (of_interrupt > 0) | ((of_interrupt < 0) & (np.append(0, depth[:-1]) == 0))
     at = np.flatnonzero(is_border | (of_handler != 0))
@@ -153,8 +153,8 @@ def _dispatches(_trace: Trace, _cpu: int, rows: _Rows, kind: _Kinds) -> tuple[_R
     return rows[at], rows[at + 1]
 
 
-def _paired(step: NDArray[np.int8], part: _Places) -> tuple[_Places, _Places]:
-    """Return places of entries and of the exits that follow them at the same depth in the same part.
+def _paired(step: NDArray[np.int8], part: _Positions) -> tuple[_Positions, _Positions]:
+    """Return positions of entries and of the exits that follow them at the same depth in the same part.
 
     Args:
         step: 1 or -1, (n,).
@@ -168,7 +168,7 @@ def _paired(step: NDArray[np.int8], part: _Places) -> tuple[_Places, _Places]:
     return order[at], order[at + 1]
 
 
-def _exits_so_far(step: NDArray[np.int8], part: _Places) -> NDArray[np.int64]:
+def _exits_so_far(step: NDArray[np.int8], part: _Positions) -> NDArray[np.int64]:
     """Return how many exits there are up to and with each entry or exit of a part."""
     count = np.concatenate(([0], np.cumsum(step < 0)))
     return np.asarray(count[1:] - count[np.searchsorted(part, part)], np.int64)

@@ -14,7 +14,7 @@ from satview.linkage import interrupts, pulses
 from satview.linkage.columns import partners
 from satview.linkage.origins import deliveries
 from satview.linkage.rows import comm_words, rows_of_codes
-from satview.linkage.states import IS_RUN, first_that_fits, state_places
+from satview.linkage.states import IS_RUN, first_that_fits, state_positions
 from satview.linkage.table import NO_EVENT, Certainty, LinkTable, ReadOnlyColumns
 from satview.linkage.waits import waits
 from satview.linkage.wake_ups import wake_ups
@@ -169,7 +169,7 @@ def _running(trace: Trace, ready: _Ints) -> _Ints:
     """Return the events by which threads that were made ready run first, -1 for none or not sure."""
     out, known = np.full(len(ready), -1, np.int64), np.flatnonzero(ready >= 0)
     thread = trace.events.thread[ready[known]].astype(np.int64)
-    runs = first_that_fits(trace, state_places(trace, ready[known], thread), thread, IS_RUN)
+    runs = first_that_fits(trace, state_positions(trace, ready[known], thread), thread, IS_RUN)
     sure = np.flatnonzero(runs >= 0)
     sure = sure[is_whole(trace, ready[known[sure]], runs[sure])]
     out[known[sure]] = runs[sure]
@@ -240,17 +240,17 @@ def _answered(trace: Trace, found: dict[str, _Ints], at: NDArray[np.intp]) -> _I
     return pid
 
 
-def _only(first: NDArray[np.intp], last: NDArray[np.intp], pid: _Ints, wanted: _Ints) -> NDArray[np.int64]:
-    """Return the only place from `first` up to `last`, or the only one there with the pid wanted; -1 for none."""
+def _only(first: NDArray[np.intp], last: NDArray[np.intp], pid: _Ints, requested: _Ints) -> NDArray[np.int64]:
+    """Return the only position from `first` up to `last`, or the only one there with the pid requested; -1 for none."""
     count = last - first
     selected = np.where(count == 1, first, -1)
     fits = np.zeros(len(first), np.int64)
     several = np.flatnonzero(count > 1)
     for step in range(int(count.max(initial=0))):  # over the handlers of one interrupt: a handful
         several = several[first[several] + step < last[several]]
-        place = first[several] + step
-        is_it = pid[place] == wanted[several]
-        selected[several[is_it]] = place[is_it]
+        position = first[several] + step
+        is_it = pid[position] == requested[several]
+        selected[several[is_it]] = position[is_it]
         fits[several] += is_it
     return np.where((count == 1) | (fits == 1), selected, -1)
 

@@ -51,7 +51,11 @@ def sends_of(trace: Trace) -> NDArray[np.uint32]:
 
 
 def answers(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-    """Return SND_MESSAGE and the reply or error that its client gets before it sends again, in any order."""
+    """Return SND_MESSAGE and the reply or error that its client gets before it sends again, in any order.
+
+    Returns:
+        Two of uint32 (n,), rows of events.
+    """
     sends, given = sends_of(trace), rows_of_codes(trace, REPLY, ERROR)
     if not len(sends) or not len(given):
         return no_pairs()[:2]
@@ -100,7 +104,7 @@ def receiver_keys(
         -1 for receipts that failed.
     """
     thread = trace.events.thread[rows]
-    # Who receives is the thread that runs; the payload tells it too, but only of that thread's process.
+    # Who receives is the thread that runs; the payload shows it too, but only of that thread's process.
     own = is_receipt & (thread != UNKNOWN_THREAD)
     receiver = np.where(own, trace.threads.pid[thread].astype(np.uint32), pid)
     key = receiver.astype(np.int64) << 32 | number

@@ -34,7 +34,7 @@ class MutexCalls:
     Attributes:
         row: uint32, entry of the call.
         thread: int64, row of the thread table.
-        mutex: int64, number of the mutex within the trace: process and address; -1 where the event does not tell it.
+        mutex: int64, number of the mutex within the trace: process and address; -1 where the event does not show it.
     """
 
     row: NDArray[np.uint32]
@@ -57,7 +57,11 @@ class Mutexes:
     of_wait: _Ints
 
     def may_be_given(self, begin: _Ints, end: _Ints) -> NDArray[np.bool_]:
-        """Tell for pairs of rows whether a thread that is not known gives up a mutex in between: that may be any."""
+        """Return for pairs of rows whether a thread that is not known gives up a mutex in between: that may be any.
+
+        Returns:
+            bool (n,).
+        """
         rows = self.gives.row[self.gives.thread == UNKNOWN_THREAD]
         return np.asarray(np.searchsorted(rows, begin) < np.searchsorted(rows, end))
 
@@ -150,17 +154,17 @@ def _holds(trace: Trace) -> Pairs:
     at = np.flatnonzero(~is_get & (mutex >= 0) & (before >= 0))
     at = at[is_get[before[at]]]
     begin, end, number, who = row[before[at]], row[at], mutex[at], thread[at]
-    # A wait for a condition may give up this mutex, if the event does not tell which.
+    # A wait for a condition may give up this mutex, if the event does not show which.
     unclear = np.sort((gives.thread << 32 | gives.row)[gives.mutex < 0])
     clear = np.searchsorted(unclear, who << 32 | begin, side="right") == np.searchsorted(unclear, who << 32 | end)
     clear &= is_whole(trace, begin, end)
     begin, end, number = begin[clear], end[clear], number[clear]
-    is_exact = _is_wanted(trace, known, begin, end, number) & ~known.may_be_given(begin, end)
+    is_exact = _is_held(trace, known, begin, end, number) & ~known.may_be_given(begin, end)
     return pairs_of(begin, end, np.where(is_exact, np.uint8(Certainty.EXACT), np.uint8(Certainty.INFERRED)))
 
 
-def _is_wanted(trace: Trace, known: Mutexes, begin: _Ints, end: _Ints, mutex: _Ints) -> NDArray[np.bool_]:
-    """Tell of holds whether threads wait for the mutex all the time from when the call that got it is over."""
+def _is_held(trace: Trace, known: Mutexes, begin: _Ints, end: _Ints, mutex: _Ints) -> NDArray[np.bool_]:
+    """Return for holds whether threads wait for the mutex all the time from when the call that got it is over."""
     since = partners(trace)[begin].astype(np.int64)
     found, at = waits(trace), np.flatnonzero(known.of_wait >= 0)
     ended = at[found.end_row[at] != OPEN]
@@ -174,6 +178,6 @@ def _is_wanted(trace: Trace, known: Mutexes, begin: _Ints, end: _Ints, mutex: _I
     depth -= depth[first] - step[order][first]
     none_left = np.append(0, np.cumsum(depth == 0))
     start, stop = np.searchsorted(key, mutex << 32 | since), np.searchsorted(key, mutex << 32 | end)
-    wanted = (start > 0) & (since != NO_EVENT)
-    wanted[wanted] = (number[order][start[wanted] - 1] == mutex[wanted]) & (depth[start[wanted] - 1] > 0)
-    return np.asarray(wanted & (none_left[stop] == none_left[start]))
+    requested = (start > 0) & (since != NO_EVENT)
+    requested[requested] = (number[order][start[requested] - 1] == mutex[requested]) & (depth[start[requested] - 1] > 0)
+    return np.asarray(requested & (none_left[stop] == none_left[start]))

@@ -26,7 +26,7 @@ def deliveries(trace: Trace) -> LinkTable:
 
     Exact where a call of the CPU was open, or the expiry is what the CPU logged last. An interrupt is inferred: it is
     the last one with the number that pulses of the connection usually follow, the CPU having done nothing else since.
-    Up to 6.x, which logs no expiry, that of the clock stands for timers. Source: building block M6 of the reference.
+    Up to 6.x, which logs no expiry, that of the clock represents timers. Source: building block M6 of the reference.
     """
     return trace.kept("links.delivery", lambda trace: LinkTable.of(LinkKind.DELIVERY, _deliveries(trace)))
 
@@ -54,7 +54,7 @@ def _deliveries(trace: Trace) -> Pairs:
     scoid, pid = comm_words(trace, rows[free])
     to = pid.astype(np.int64) << 32 | scoid
     # What an interrupt delivers is sent before the CPU turns to other work: one before that is not its source.
-    since = actors.last_work(trace, rows[free])
+    since = actors.last_switch(trace, rows[free])
     found, _ = actors.last_of_usual(trace, rows[free], to, np.where(since == NO_EVENT, np.uint32(0), since))
     cause[free], certainty[free] = found, Certainty.INFERRED
     return _known(trace, cause, rows, certainty)

@@ -1,7 +1,7 @@
 """Owners of mutexes: the thread that the word of a mutex names.
 
 The word has the thread and the low part of its process in its two halves, in one order up to 6.x and in the other from
-7.x on (7.1 listing: THREAD_CREATE tells tid 1 and 0x0001000a); bit 31 tells that threads wait.
+7.x on (7.1 listing: THREAD_CREATE shows tid 1 and 0x0001000a); bit 31 shows that threads wait.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ def owners_within(trace: Trace, word: _Ints, pid: _Ints) -> _Ints:
         int64 (n,), rows of the thread table; 0 for none, -1 where two threads fit.
     """
     high, low = word >> 16, word & 0xFFFF
-    told = []
+    logged = []
     for tid, part, mask in ((high, low, 0xFFFF), (low, high, 0x7FFF)):
         who = thread_rows(trace, pid.astype(np.uint32), tid.astype(np.uint32))
-        told.append(np.where((part == pid & mask) & (tid > 0), who, 0))
-    first, second = told
+        logged.append(np.where((part == pid & mask) & (tid > 0), who, 0))
+    first, second = logged
     return np.where((first > 0) & (second > 0) & (first != second), -1, np.where(first > 0, first, second))
 
 

@@ -21,14 +21,14 @@ _COMM: Final = wire.WireClass.COMM
 SENDS: Final = tuple(wire.code(_COMM, event) for event in (1, 4, 5, 6, 7, 8))  # scoid, pid of the receiver
 RECEIPT: Final = wire.code(_COMM, 3)  # scoid, pid of the receiver: its own
 RECEIVE: Final = STATE_BY_NAME["RECEIVE"].value
-_Places = NDArray[np.intp]
+_Positions = NDArray[np.intp]
 
 
 def pulses(trace: Trace) -> LinkTable:
     """Return SND_PULSE* and REC_PULSE of the pulses of which the trace holds both.
 
     A pulse that finds a thread waiting in MsgReceive() goes to that thread: the receipt is its next one. Others queue
-    up by priority, which the trace does not tell: of a connection (scoid) the oldest is taken to be received first.
+    up by priority, which the trace does not show: of a connection (scoid) the oldest is taken to be received first.
     That is exact while there is only one, and a guess from when there are several until all are received. It is also a
     guess until a thread is seen waiting: what was sent before the trace began, or is lost, may still be queued.
     Source: building block M6 of the reference.
@@ -71,8 +71,8 @@ def _waiting(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
 def _handed_over(
     trace: Trace, sends: NDArray[np.uint32], send_key: NDArray[np.int64], receipts: NDArray[np.uint32],
     receipt_key: NDArray[np.int64], waiting: tuple[NDArray[np.uint32], NDArray[np.uint32]],
-) -> tuple[_Places, _Places]:  # fmt: skip
-    """Return places of pulses that went to a waiting thread, and of their receipts.
+) -> tuple[_Positions, _Positions]:  # fmt: skip
+    """Return positions of pulses that went to a waiting thread, and of their receipts.
 
     The pulse is the last one before the event that ends the wait, on its CPU; the receipt is the thread's first one
     after it, if no other wait of the thread begins before.
@@ -84,10 +84,10 @@ def _handed_over(
     owner = events.thread[receipts].astype(np.int64)
     order = np.argsort(owner << 32 | receipts)
     sorted_key = (owner << 32 | receipts)[order]
-    place = np.searchsorted(sorted_key, events.thread[ends].astype(np.int64) << 32 | ends)
-    at = np.flatnonzero(place < len(order))
-    at = at[owner[order[place[at]]] == events.thread[ends[at]]]
-    receipt = order[place[at]]
+    position = np.searchsorted(sorted_key, events.thread[ends].astype(np.int64) << 32 | ends)
+    at = np.flatnonzero(position < len(order))
+    at = at[owner[order[position[at]]] == events.thread[ends[at]]]
+    receipt = order[position[at]]
     sent = np.searchsorted(sends, pulse[at])
     # Another wait that begins before the receipt means that this one ended without a pulse.
     fits = send_key[sent] == receipt_key[receipt]
@@ -97,7 +97,7 @@ def _handed_over(
     return sent[once], receipt[once]
 
 
-def _last_of(receipt: _Places, sent: _Places, ends: NDArray[np.uint32]) -> tuple[_Places, _Places]:
+def _last_of(receipt: _Positions, sent: _Positions, ends: NDArray[np.uint32]) -> tuple[_Positions, _Positions]:
     """Return for each receipt the pulse of the last wait before it."""
     order = np.lexsort((ends, receipt))
     is_last = np.append(receipt[order][1:] != receipt[order][:-1], True)[: len(order)]
@@ -141,8 +141,10 @@ def _queued(
     return pairs_of(row[first], row[last], certainty)
 
 
-def _first_in_first_out(step: NDArray[np.int64], part: NDArray[np.intp]) -> tuple[_Places, _Places, NDArray[np.bool_]]:
-    """Return places of entries and of the exits that take them from a queue in order, and whether no other was in it.
+def _first_in_first_out(
+    step: NDArray[np.int64], part: NDArray[np.intp]
+) -> tuple[_Positions, _Positions, NDArray[np.bool_]]:
+    """Return positions of entries and of the exits that take them from a queue in order, and whether it held no other.
 
     Args:
         step: int64 (n,), 1 for an entry, -1 for an exit, 0 for neither.
@@ -158,9 +160,9 @@ def _first_in_first_out(step: NDArray[np.int64], part: NDArray[np.intp]) -> tupl
     rank_in = np.arange(len(entries)) - np.searchsorted(entries, starts[entries])
     rank_out = np.arange(len(exits)) - np.searchsorted(exits, starts[exits])
     wide = len(step) + 1
-    wanted = part[exits] * wide + rank_out
-    place = np.searchsorted(part[entries] * wide + rank_in, wanted)
-    first, last = entries[place], exits
+    requested = part[exits] * wide + rank_out
+    position = np.searchsorted(part[entries] * wide + rank_in, requested)
+    first, last = entries[position], exits
     # From when the queue is empty until it is empty again: how deep was it at most?
     epoch = np.cumsum((is_in & (before == 0)) | np.append(True, part[1:] != part[:-1]))
     deepest = np.zeros(int(epoch[-1]) + 1, np.int64)

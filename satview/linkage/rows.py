@@ -59,10 +59,10 @@ def rows_where(trace: Trace, table: NDArray[np.bool_]) -> NDArray[np.uint32]:
         table: bool (32768,), codes.
     """
     codes = trace.events.code
-    wanted = np.flatnonzero(table & (trace.code_counts > 0))
-    if library.is_available() and _is_grouped(trace)[wanted].all():
+    needed = np.flatnonzero(table & (trace.code_counts > 0))
+    if library.is_available() and _is_grouped(trace)[needed].all():
         grouped = trace.kept("links.grouped_rows", _grouped_rows)
-        found = [grouped[one] for one in wanted.tolist()]
+        found = [grouped[one] for one in needed.tolist()]
         if len(found) > 1:
             return links.sorted_rows(np.concatenate(found), len(codes))
         return found[0] if found else np.empty(0, np.uint32)
@@ -80,7 +80,7 @@ def _grouped_rows(trace: Trace) -> dict[int, NDArray[np.uint32]]:
 
 
 def _is_grouped(trace: Trace) -> NDArray[np.bool_]:
-    """Tell of every code whether its events are grouped: not so states, of which there are many, by thread already."""
+    """Return for every code whether its events are grouped: states are not, being many and by thread already."""
     return np.asarray((trace.catalogue.state_value_of_code == NOT_A_STATE) | _ENDS_OF_THREADS)
 
 
@@ -95,8 +95,8 @@ def comm_words(trace: Trace, rows: NDArray[np.integer]) -> tuple[NDArray[np.uint
     every = rows_of_class(trace, WireClass.COMM)
     if len(rows) == len(every) and np.array_equal(rows, every):
         return first, second
-    place = places(every, rows)
-    return first[place], second[place]
+    position = positions(every, rows)
+    return first[position], second[position]
 
 
 def _comm_words(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
@@ -105,14 +105,14 @@ def _comm_words(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     return np.ascontiguousarray(first), np.ascontiguousarray(second)
 
 
-def places(among: NDArray[np.integer], numbers: NDArray[np.integer]) -> NDArray[np.intp]:
+def positions(among: NDArray[np.integer], numbers: NDArray[np.integer]) -> NDArray[np.intp]:
     """Return where among ascending rows (uint32) or keys (int64) the first one is that is not less than each, (n,)."""
     numbers = numbers.astype(among.dtype, copy=False)
-    return links.places(among, numbers) if library.is_available() else np.searchsorted(among, numbers)
+    return links.positions(among, numbers) if library.is_available() else np.searchsorted(among, numbers)
 
 
 def previous_same(number: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return for every number the place of the last equal one before it, int64 (n,), -1 for none."""
+    """Return for every number the position of the last equal one before it, int64 (n,), -1 for none."""
     if library.is_available():
         return links.previous_same(number)
     order = np.argsort(number, kind="stable")
@@ -134,7 +134,7 @@ def last_of_number(
     candidates: NDArray[np.uint32],
     number: NDArray[np.int64],
     rows: NDArray[np.uint32],
-    asked: NDArray[np.int64],
+    requested: NDArray[np.int64],
     numbers: int,
 ) -> NDArray[np.uint32]:
     """Return for each of some events the last one before it among the candidates that has the same number.
@@ -143,20 +143,20 @@ def last_of_number(
         candidates: uint32 (n,), rows of the event table, ascending.
         number: int64 (n,), from 0 on, such as the thread of each.
         rows: uint32 (k,), rows of the event table, ascending.
-        asked: int64 (k,), their numbers.
+        requested: int64 (k,), their numbers.
         numbers: All of them are below.
 
     Returns:
         uint32 (k,), `NO_EVENT` for none.
     """
     if library.is_available():
-        return links.last_of_number(candidates, number, rows, asked, numbers)
+        return links.last_of_number(candidates, number, rows, requested, numbers)
     out = np.full(len(rows), NO_EVENT, np.uint32)
     key = np.sort(number << 32 | candidates)
-    place = np.searchsorted(key, asked << 32 | rows) - 1
-    found = np.flatnonzero(place >= 0)
-    last = key[place[found]]
-    fits = last >> 32 == asked[found]
+    position = np.searchsorted(key, requested << 32 | rows) - 1
+    found = np.flatnonzero(position >= 0)
+    last = key[position[found]]
+    fits = last >> 32 == requested[found]
     out[found[fits]] = (last[fits] & 0xFFFFFFFF).astype(np.uint32)
     return out
 
@@ -165,24 +165,32 @@ def next_of_number(
     candidates: NDArray[np.uint32],
     number: NDArray[np.int64],
     rows: NDArray[np.uint32],
-    asked: NDArray[np.int64],
+    requested: NDArray[np.int64],
     numbers: int,
 ) -> NDArray[np.uint32]:
-    """Return the first one at or after each event; all else as `last_of_number` has it."""
+    """Return the first one at or after each event; all else as `last_of_number` has it.
+
+    Returns:
+        uint32 (k,), `NO_EVENT` for none.
+    """
     if library.is_available():
-        return links.next_of_number(candidates, number, rows, asked, numbers)
+        return links.next_of_number(candidates, number, rows, requested, numbers)
     out = np.full(len(rows), NO_EVENT, np.uint32)
     key = np.sort(number << 32 | candidates)
-    place = np.searchsorted(key, asked << 32 | rows)
-    found = np.flatnonzero(place < len(key))
-    after = key[place[found]]
-    fits = after >> 32 == asked[found]
+    position = np.searchsorted(key, requested << 32 | rows)
+    found = np.flatnonzero(position < len(key))
+    after = key[position[found]]
+    fits = after >> 32 == requested[found]
     out[found[fits]] = (after[fits] & 0xFFFFFFFF).astype(np.uint32)
     return out
 
 
 def by_cpu(trace: Trace, rows: NDArray[np.uint32]) -> Iterator[tuple[int, NDArray[np.uint32]]]:
-    """Yield every CPU that has some of the ascending rows, and its rows, ascending."""
+    """Yield every CPU that has some of the ascending rows, and its rows, ascending.
+
+    Yields:
+        Number of the CPU, uint32 (n,).
+    """
     cpu = trace.events.cpu[rows]
     counts = np.bincount(cpu)
     if np.count_nonzero(counts) <= _FEW_CPUS:
@@ -198,7 +206,11 @@ def by_cpu(trace: Trace, rows: NDArray[np.uint32]) -> Iterator[tuple[int, NDArra
 
 
 def narrow(numbers: NDArray[np.integer], count: int) -> NDArray[np.integer]:
-    """Return numbers below `count` in the type that numpy sorts by their digits, five times as fast, if they fit."""
+    """Return numbers below `count` in the type that numpy sorts by their digits, five times as fast, if they fit.
+
+    Returns:
+        Integers (n,).
+    """
     return numbers.astype(np.uint16) if count <= 1 << 16 else numbers
 
 
@@ -216,11 +228,11 @@ def last_before(trace: Trace, candidates: RowsByCpu, rows: NDArray[np.integer]) 
     out = np.full(len(rows), NO_EVENT, np.uint32)
     if not len(candidates) or not len(rows):
         return out
-    wanted = trace.events.cpu[rows]
+    needed = trace.events.cpu[rows]
     for number, mine in candidates:
-        at = np.flatnonzero(wanted == number)
-        place = np.searchsorted(mine, rows[at].astype(np.uint32))
-        out[at[place > 0]] = mine[place[place > 0] - 1]
+        at = np.flatnonzero(needed == number)
+        position = np.searchsorted(mine, rows[at].astype(np.uint32))
+        out[at[position > 0]] = mine[position[position > 0] - 1]
     return out
 
 
@@ -285,9 +297,9 @@ def thread_rows(trace: Trace, pids: NDArray[np.uint32], tids: NDArray[np.uint32]
     """Return the thread rows of many (pid, tid), 0 where the trace does not know one."""
     keys = trace.threads.pid.astype(np.int64) << 32 | trace.threads.tid.astype(np.int64) & 0xFFFFFFFF
     order = np.argsort(keys)
-    wanted = pids.view(np.int32).astype(np.int64) << 32 | tids.astype(np.int64)
-    at = np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)
-    return np.where(keys[order][at] == wanted, order[at], 0)
+    needed = pids.view(np.int32).astype(np.int64) << 32 | tids.astype(np.int64)
+    at = np.minimum(np.searchsorted(keys[order], needed), len(keys) - 1)
+    return np.where(keys[order][at] == needed, order[at], 0)
 
 
 def depth_within(step: NDArray[np.integer], part: NDArray[np.intp]) -> NDArray[np.int64]:

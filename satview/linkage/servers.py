@@ -28,13 +28,13 @@ _FORM: Final = 0x180  # of the code of an event of a kernel call; 0 = entry
 
 @dataclass(frozen=True, slots=True)
 class Connections:
-    """What events tell of connections, by process and connection, then in time order; every column has shape (n,).
+    """What events show of connections, by process and connection, then in time order; every column has shape (n,).
 
-    Neighbours that tell the same, or less, are one.
+    Neighbours that show the same, or less, are one.
 
     Attributes:
         key: int64, row of the process table << 32 | coid.
-        row: int64, the event that tells it: the exit of ConnectAttach, or SND_MESSAGE.
+        row: int64, the event that shows it: the exit of ConnectAttach, or SND_MESSAGE.
         server_pid: int64, process that it leads to.
         chid: int64, its channel; -1 = not known.
     """
@@ -52,7 +52,7 @@ class Server:
     Attributes:
         pid: The process.
         chid: Its channel; -1 = not known.
-        row: The event that tells it.
+        row: The event that shows it.
         certainty: Exact if it came before, and nothing is missing in between.
     """
 
@@ -70,21 +70,21 @@ def make_ready(trace: Trace) -> None:
 
 
 def are_ready(trace: Trace) -> bool:
-    """Tell whether all questions are answered at once."""
+    """Return whether all questions are answered at once."""
     return all(trace.is_kept(name) for name in _KEPT)
 
 
 def connections(trace: Trace) -> Connections:
-    """Return what a trace tells of connections; made at the first call and kept with it.
+    """Return what a trace shows of connections; made at the first call and kept with it.
 
-    ConnectAttach tells the process and, wide, the channel; a message tells its receiver, and the receiver's
+    ConnectAttach shows the process and, wide, the channel; a message shows its receiver, and the receiver's
     MsgReceive the channel.
     """
     return trace.kept("links.connections", _connections)
 
 
 def server_of(trace: Trace, process: int, coid: int, event: int) -> Server | None:
-    """Return where a connection leads to at an event; None where the trace does not tell.
+    """Return where a connection leads to at an event; None where the trace does not show.
 
     Args:
         trace: The events.
@@ -141,9 +141,9 @@ def client_of(trace: Trace, process: int, rcvid: int, event: int) -> int:
     return int(sends[last]) if is_open else -1
 
 
-def _last_of(key: _Ints, row: NDArray[np.integer], wanted: int, event: int) -> int:
-    """Return the place of the last row of a key up to an event, -1 for none; keys ascend, and rows within each."""
-    first, end = np.searchsorted(key, (wanted, wanted + 1)).tolist()
+def _last_of(key: _Ints, row: NDArray[np.integer], requested: int, event: int) -> int:
+    """Return the position of the last row of a key up to an event, -1 for none; keys ascend, and rows within each."""
+    first, end = np.searchsorted(key, (requested, requested + 1)).tolist()
     at = first + int(np.searchsorted(row[first:end], event, side="right")) - 1
     return at if at >= first else -1
 
@@ -203,7 +203,7 @@ def _attached(trace: Trace) -> tuple[_Ints, _Ints, _Ints, _Ints, _Ints]:
 
 
 def _sent(trace: Trace) -> tuple[_Ints, _Ints, _Ints, _Ints, _Ints]:
-    """Return the same of the messages that were sent and whose call tells the connection."""
+    """Return the same of the messages that were sent and whose call shows the connection."""
     sends = sends_of(trace)
     entry = open_calls(trace, sends)
     thread = trace.events.thread
@@ -219,7 +219,7 @@ def _sent(trace: Trace) -> tuple[_Ints, _Ints, _Ints, _Ints, _Ints]:
 
 
 def _channels(trace: Trace, sends: NDArray[np.uint32]) -> _Ints:
-    """Return the channels on which messages were received, -1 where the trace does not tell."""
+    """Return the channels on which messages were received, -1 where the trace does not show."""
     receipts = messages(trace).ends_of(sends)
     out = np.full(len(sends), -1, np.int64)
     at = np.flatnonzero(receipts != NO_EVENT)
@@ -239,10 +239,10 @@ def _calls_before(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
     calls = rows_of_class(trace, wire.WireClass.KER_CALL)
     key = thread[calls].astype(np.int64) << 32 | calls
     key.sort()
-    place = np.searchsorted(key, thread[rows].astype(np.int64) << 32 | rows) - 1
-    found = key[np.maximum(place, 0)] if len(key) else np.zeros(len(rows), np.int64)
+    position = np.searchsorted(key, thread[rows].astype(np.int64) << 32 | rows) - 1
+    found = key[np.maximum(position, 0)] if len(key) else np.zeros(len(rows), np.int64)
     out = (found & 0xFFFFFFFF).astype(np.uint32)
-    fits = (place >= 0) & (found >> 32 == thread[rows]) & (thread[rows] != UNKNOWN_THREAD)
+    fits = (position >= 0) & (found >> 32 == thread[rows]) & (thread[rows] != UNKNOWN_THREAD)
     out[~fits] = NO_EVENT
     ends = np.flatnonzero(fits)
     ends = ends[trace.events.code[out[ends]] & _FORM != 0]

@@ -67,7 +67,7 @@ def _services(trace: Trace) -> Services:
 
 
 def _finds_receiver(trace: Trace, sent: Transactions, at: NDArray[np.intp]) -> NDArray[np.bool_]:
-    """Tell of transactions whether the server waited in RECEIVE at the send: then the client is in REPLY at once."""
+    """Return for transactions whether the server waited in RECEIVE at the send: then the client is in REPLY at once."""
     row = sent.blocked_row[at]
     out = row >= 0
     out[out] = trace.catalogue.state_value_of_code[trace.events.code[row[out]]] == REPLY
@@ -85,6 +85,6 @@ def _next(
 ) -> _Ints:  # fmt: skip
     """Return for each thread and row the next one of some rows that belong to threads; -1 for none."""
     key = np.sort(threads.astype(np.int64) << 32 | rows)
-    place = np.searchsorted(key, thread << 32 | row, side="right")
-    found = np.append(key, -1)[place]
+    position = np.searchsorted(key, thread << 32 | row, side="right")
+    found = np.append(key, -1)[position]
     return np.where(found >> 32 == thread, found & 0xFFFFFFFF, -1)

@@ -16,12 +16,12 @@ from satview.store.losses import EVERY_CPU, losses
 from satview.store.trace import Trace
 
 _Scanned = tuple[NDArray[np.uint8], NDArray[np.uint32]] | None
-LANE_VALUES: Final = 256  # tables by lane value (`events.states`) have a place for each
+LANE_VALUES: Final = 256  # tables by lane value (`events.states`) have a position for each
 IS_RUN: Final = np.arange(LANE_VALUES) == RUNNING
 
 
 def state_values(trace: Trace) -> NDArray[np.uint8]:
-    """Return for every entry of `Trace.states.event` the state that it tells, as lane value (`events.states`), uint8.
+    """Return for every entry of `Trace.states.event` the state that it shows, as lane value (`events.states`), uint8.
 
     Made at the first call and kept with the trace, a byte per entry.
     """
@@ -94,6 +94,9 @@ def whole_states(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
     """Return `following`, and which entries of `Trace.states.event` are states in which no event is missing.
 
     While a thread runs, only its own CPU can end that, so that others do not matter then.
+
+    Returns:
+        uint32 (n,), rows of events; bool (n,).
     """
     events, rows, ends = trace.events, trace.states.event, following(trace)
     value = state_values(trace)
@@ -106,7 +109,7 @@ def whole_states(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
     return ends, is_known
 
 
-def state_places(trace: Trace, rows: NDArray[np.integer], threads: NDArray[np.int64]) -> NDArray[np.intp]:
+def state_positions(trace: Trace, rows: NDArray[np.integer], threads: NDArray[np.int64]) -> NDArray[np.intp]:
     """Return for events where in `Trace.states.event` the first state event of a thread at or after each is, (n,).
 
     Args:
@@ -115,39 +118,39 @@ def state_places(trace: Trace, rows: NDArray[np.integer], threads: NDArray[np.in
         threads: int64 (n,), rows of the thread table, all at least 0.
 
     Returns:
-        Places; a thread has none left where the place is that of another thread, or the end.
+        Places; a thread has none left where the position is that of another thread, or the end.
     """
     states = trace.states
     if library.is_available() and np.all(rows[1:] >= rows[:-1]):
-        return links.state_places(states.event, states.start, rows.astype(np.uint32), threads)
+        return links.state_positions(states.event, states.start, rows.astype(np.uint32), threads)
     key = np.repeat(np.arange(len(trace.threads), dtype=np.int64) << 32, np.diff(states.start))
     key |= states.event  # by thread, then in time order
     return np.searchsorted(key, threads << 32 | rows.astype(np.int64))
 
 
 def first_that_fits(
-    trace: Trace, places: NDArray[np.intp], threads: NDArray[np.int64], table: NDArray[np.bool_]
+    trace: Trace, positions: NDArray[np.intp], threads: NDArray[np.int64], table: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
-    """Return the thread's first state event from a place on that is of some states, int64 (n,) rows; -1 for none.
+    """Return the thread's first state event from a position on that is of some states, int64 (n,) rows; -1 for none.
 
     Whether events are missing in between is not looked at.
 
     Args:
         trace: The events.
-        places: (n,), as of `state_places`.
+        positions: (n,), as of `state_positions`.
         threads: int64 (n,), whose.
         table: bool (256,), by lane value, which states.
     """
     index, start = trace.states.event, trace.states.start
-    after = np.append(_next_where(state_values(trace), table), np.uint32(len(index)))[places]
-    rows = np.full(len(places), -1, np.int64)
+    after = np.append(_next_where(state_values(trace), table), np.uint32(len(index)))[positions]
+    rows = np.full(len(positions), -1, np.int64)
     known = np.flatnonzero(after < start[threads + 1])
     rows[known] = index[after[known]]
     return rows
 
 
 def _next_where(value: NDArray[np.uint8], table: NDArray[np.bool_]) -> NDArray[np.uint32]:
-    """Return for every value the place of the next one, itself included, that is in a table; their number for none."""
+    """Return for every value the position of the next one in a table, itself included; their number for none."""
     if library.is_available():
         return links.next_where(value, table)
     own = np.where(table[value], np.arange(len(value), dtype=np.uint32), np.uint32(len(value)))

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 Rows = NDArray[np.integer]
 Pairs = tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint8]]  # from_row, to_row, certainty; in any order
-NO_EVENT: Final = 2**32 - 1  # in place of a row: there is no link
-OPEN: Final = 2**32 - 2  # in place of the row that ends a link: the trace ends before it does
+NO_EVENT: Final = 2**32 - 1  # instead of a row: there is no link
+OPEN: Final = 2**32 - 2  # instead of the row that ends a link: the trace ends before it does
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Certainty(IntEnum):
     """How certain a link is; the higher the better."""
 
     GUESS = 1
-    """One of several possibilities that the trace does not tell apart."""
+    """One of several possibilities that the trace does not distinguish."""
     INFERRED = 2
     """It follows from the order of events and from what the kernel does; no event names both ends."""
     EXACT = 3
@@ -131,19 +131,19 @@ class LinkTable:
         return Link(self.kind, int(self.from_row[index]), int(self.to_row[index]), certainty)
 
     def begun_by(self, rows: Rows) -> NDArray[np.intp]:
-        """Return which link each event begins: a place in the columns, -1 for none, same shape. O(log n) for each.
+        """Return which link each event begins: a position in the columns, -1 for none, same shape. O(log n) for each.
 
         Of the kinds in `BRANCHING` the first one; `all_begun_by` has the others.
         """
         return _find(self.from_row, None, rows)
 
     def all_begun_by(self, row: int) -> slice:
-        """Return the places of all links that one event begins; an empty slice for none. O(log n)."""
+        """Return the positions of all links that one event begins; an empty slice for none. O(log n)."""
         first, last = np.searchsorted(self.from_row, np.array([row, row + 1], np.int64))
         return slice(int(first), int(last))
 
     def ended_by(self, rows: Rows) -> NDArray[np.intp]:
-        """Return which link each event ends: a place in the columns, -1 for none, same shape. O(log n) for each."""
+        """Return which link each event ends: a position in the columns, -1 for none, same shape. O(log n) for each."""
         return _find(self.to_row, self._by_end, rows)
 
     def ends_of(self, rows: Rows) -> NDArray[np.uint32]:
@@ -169,21 +169,21 @@ class LinkTable:
 
     @cached_property
     def _by_end(self) -> NDArray[np.intp]:
-        """Places of the links in the order of the events that end them."""
+        """Positions of the links in the order of the events that end them."""
         return np.argsort(self.to_row, kind="stable")
 
 
 def _find(keys: NDArray[np.uint32], order: NDArray[np.intp] | None, rows: Rows) -> NDArray[np.intp]:
-    """Return the places of rows among keys, -1 for rows that are none; `order` makes the keys ascend."""
+    """Return the positions of rows among keys, -1 for rows that are none; `order` makes the keys ascend."""
     if not len(keys):
         return np.full(len(rows), -1, np.intp)
     at = np.minimum(np.searchsorted(keys, rows.astype(np.uint32), sorter=order), len(keys) - 1)
-    places = at if order is None else order[at]
-    return np.asarray(np.where(keys[places] == rows, places, -1))
+    positions = at if order is None else order[at]
+    return np.asarray(np.where(keys[positions] == rows, positions, -1))
 
 
 def pairs_of(from_row: Rows, to_row: Rows, certainty: NDArray[np.integer] | Certainty = Certainty.EXACT) -> Pairs:
-    """Return links as `LinkTable.of` takes them; one certainty stands for all."""
+    """Return links as `LinkTable.of` takes them; one certainty represents all."""
     column = np.full(len(from_row), certainty, np.uint8) if isinstance(certainty, Certainty) else certainty
     return from_row.astype(np.uint32), to_row.astype(np.uint32), column.astype(np.uint8)
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from satview.linkage.blockers import REPLY as REPLY_STATE
 from satview.linkage.blockers import SEND as SEND_STATE
 from satview.linkage.messages import answers, messages, sends_of
-from satview.linkage.rows import comm_words, places
-from satview.linkage.states import IS_RUN, LANE_VALUES, first_that_fits, state_places, state_values
+from satview.linkage.rows import comm_words, positions
+from satview.linkage.states import IS_RUN, LANE_VALUES, first_that_fits, state_positions, state_values
 from satview.linkage.table import NO_EVENT, Certainty, ReadOnlyColumns
 from satview.linkage.waits import calls_of
 from satview.linkage.whole import is_whole
@@ -48,7 +48,7 @@ class Transactions(ReadOnlyColumns):
         service_cycles: int64, from the receipt to the reply.
         reply_cycles: int64, from the reply to the client running again.
         round_trip_cycles: int64, from the send to the client running again.
-        message_type: int64, the first word of the message; -1 = not known. Only calls whose events have it tell it.
+        message_type: int64, the first word of the message; -1 = not known. Only calls whose events have it show it.
         parent: int64, row of the transaction that the client itself was serving when it sent this one, of several the
             one received last; -1 = none, or not known. That it sends on behalf of that one is inferred.
         certainty: uint8, `Certainty` of receipt and reply: exact, events name them.
@@ -84,8 +84,8 @@ def _transactions(trace: Trace) -> Transactions:
     events, sends = trace.events, sends_of(trace)
     received = _or_none(messages(trace).ends_of(sends))
     replied = np.full(len(sends), -1, np.int64)
-    asked, answer = answers(trace)
-    replied[np.searchsorted(sends, asked)] = answer
+    requested, answer = answers(trace)
+    replied[np.searchsorted(sends, requested)] = answer
     blocked, free, done = _client_states(trace, sends)
     server = np.full(len(sends), -1, np.int64)
     known = received >= 0
@@ -130,11 +130,11 @@ def _or_none(rows: NDArray[np.uint32]) -> _Ints:
 def _client_states(trace: Trace, sends: NDArray[np.uint32]) -> tuple[_Ints, _Ints, _Ints]:
     """Return the events by which clients were blocked, stopped waiting, and ran again; -1 for none.
 
-    Clients that the send did not block are not told of: they never stopped.
+    Clients that the send did not block are not reported: they never stopped.
     """
     value = state_values(trace)
     client = trace.events.thread[sends].astype(np.int64)
-    begins = state_places(trace, sends, client)
+    begins = state_positions(trace, sends, client)
     found = []
     for table in (_IS_STATE, ~_IS_WAIT, IS_RUN):
         row = first_that_fits(trace, begins, client, table)
@@ -148,7 +148,7 @@ def _client_states(trace: Trace, sends: NDArray[np.uint32]) -> tuple[_Ints, _Int
 
 
 def _types(trace: Trace, sends: NDArray[np.uint32], client: _Ints) -> _Ints:
-    """Return the first words of messages from the entries of the calls that sent them; -1 where these do not tell."""
+    """Return the first words of messages from the entries of the calls that sent them; -1 where these do not show."""
     types = np.full(len(sends), -1, np.int64)
     entry = calls_of(trace, sends, client)
     at = np.flatnonzero(entry != NO_EVENT)
@@ -167,12 +167,12 @@ def _parents(trace: Trace, sent: _Ints, client: _Ints, server: _Ints, received: 
     served = np.flatnonzero(server > 0)
     served = served[np.lexsort((received[served], server[served]))]
     key = server[served] << 32 | received[served]
-    place = places(key, client << 32 | sent) - 1
+    position = positions(key, client << 32 | sent) - 1
     at = np.flatnonzero(client > 0)
     for _ in range(_MOST_STEPS):
-        at = at[place[at] >= 0]
-        at = at[server[served[place[at]]] == client[at]]
-        candidate = served[place[at]]
+        at = at[position[at] >= 0]
+        at = at[server[served[position[at]]] == client[at]]
+        candidate = served[position[at]]
         whole = is_whole(trace, received[candidate], sent[at])
         at, candidate = at[whole], candidate[whole]
         if not len(at):
@@ -180,5 +180,5 @@ def _parents(trace: Trace, sent: _Ints, client: _Ints, server: _Ints, received: 
         is_open = over[candidate] > sent[at]
         parent[at[is_open]] = candidate[is_open]
         at = at[~is_open]
-        place[at] -= 1
+        position[at] -= 1
     return parent

@@ -48,7 +48,7 @@ class Waits:
         end_row: uint32, the thread's next event of state; `OPEN` where the trace ends before it.
         end_value: uint8, the state that this one is, as lane value; `NOT_A_STATE` where it is none.
         first_row: uint32, the event by which the thread left the CPU, before the first wait without a break.
-        call_row: uint32, entry of the kernel call that it waits in; `NO_EVENT` where the trace does not tell.
+        call_row: uint32, entry of the kernel call that it waits in; `NO_EVENT` where the trace does not show.
         call: int64, number of that call; -1.
         object: int64, what it waits for, by state: address of the mutex, semaphore, condition variable, ...; channel
             (RECEIVE); tid (JOIN).
@@ -80,7 +80,7 @@ def _waits(trace: Trace) -> Waits:
     owner = np.repeat(np.arange(len(trace.threads)), np.diff(trace.states.start))
     ends, is_whole_state = whole_states(trace)
     is_wait = _IS_WAIT[value] & is_whole_state
-    if trace.pairs is not None:  # the format tells itself what threads wait for
+    if trace.pairs is not None:  # the format shows itself what threads wait for
         is_wait[:] = False
     at = np.flatnonzero(is_wait)
     row, end, thread = index[at], ends[at], owner[at]
@@ -145,9 +145,9 @@ def objects_of(trace: Trace, entries: Rows, call: NDArray[np.int64], names: dict
     numbers, has_call = call_numbers(trace.release), np.flatnonzero(call >= 0)
     mine = call[has_call]
     for name in sorted(set(names.values())):
-        wanted = np.zeros(wire.KER_EXIT_OFFSET, np.bool_)
-        wanted[[numbers[spelt] for spelt, argued in names.items() if argued == name and spelt in numbers]] = True
-        at = has_call[wanted[mine]]
+        requested = np.zeros(wire.KER_EXIT_OFFSET, np.bool_)
+        requested[[numbers[spelt] for spelt, argued in names.items() if argued == name and spelt in numbers]] = True
+        at = has_call[requested[mine]]
         if len(at):
             values[at], known[at] = argument(trace, entries[at], name)
     return values, known

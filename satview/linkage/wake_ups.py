@@ -17,7 +17,7 @@ from satview.linkage.rows import (
     last_of_number,
     narrow,
     next_of_number,
-    places,
+    positions,
     rows_of_codes,
     thread_rows,
 )
@@ -47,7 +47,7 @@ _ENDS_FROM_OUTSIDE: Final = {
     "JOIN": ("THREAD_DETACH",),
     "INTR": ("INTERRUPT_UNMASK", "MSG_DELIVER_EVENT"),
 }
-# What stands for events of class COMM where that was not captured.
+# What represents events of class COMM where that was not captured.
 _ENDS_WITHOUT_COMM: Final = {
     "RECEIVE": ("MSG_SENDV", "MSG_SENDVNC", "MSG_SEND_PULSE", "MSG_SEND_PULSEPTR", "MSG_DELIVER_EVENT"),
     "REPLY": ("MSG_REPLYV", "MSG_ERROR"),
@@ -227,7 +227,7 @@ class _WakeUps:
         keep = np.flatnonzero((last != NO_EVENT) & (last > self.begin[at]))
         at, last = at[keep], last[keep]
         # A signal that ends a process wakes one thread after the other; no call and no other thread comes between.
-        call = actors.last_work(trace, self.row[at])
+        call = actors.last_switch(trace, self.row[at])
         fits = (call == NO_EVENT) | (call < last)
         self._offer(at[fits], last[fits], Certainty.INFERRED)
 
@@ -265,9 +265,9 @@ def last_sends(trace: Trace, thread: NDArray[np.int64], rows: NDArray[np.uint32]
     """
     out = np.full(len(rows), NO_EVENT, np.uint32)
     key = trace.kept("links.sends_by_thread", _sends_by_thread)
-    place = places(key, thread << 32 | rows) - 1
-    found = np.flatnonzero(place >= 0)
-    last = key[place[found]]
+    position = positions(key, thread << 32 | rows) - 1
+    found = np.flatnonzero(position >= 0)
+    last = key[position[found]]
     fits = last >> 32 == thread[found]
     out[found[fits]] = (last[fits] & 0xFFFFFFFF).astype(np.uint32)
     return out

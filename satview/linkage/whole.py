@@ -12,17 +12,25 @@ from satview.store.trace import Trace
 
 
 def is_whole(trace: Trace, first: Rows, last: Rows) -> NDArray[np.bool_]:
-    """Tell for pairs of events whether no event of any CPU is missing in between, bool of the same shape."""
+    """Return for pairs of events whether no event of any CPU is missing in between, bool of the same shape."""
     return _is_clear(trace, first, last, TimeRanges.of_rows(losses(trace)))
 
 
 def is_whole_on(trace: Trace, cpu: int, first: Rows, last: Rows) -> NDArray[np.bool_]:
-    """Tell the same of the events of one CPU."""
+    """Return the same of the events of one CPU.
+
+    Returns:
+        bool (n,).
+    """
     return _is_clear(trace, first, last, TimeRanges.of_rows(losses_of(losses(trace), cpu)))
 
 
 def part_of(trace: Trace, cpu: int, rows: Rows) -> NDArray[np.intp]:
-    """Return how many losses of its CPU lie before each event: what has another number there is not sure to belong."""
+    """Return how many losses of its CPU are before each event: what has another number there is not sure to belong.
+
+    Returns:
+        intp (n,).
+    """
     lost = TimeRanges.of_rows(losses_of(losses(trace), cpu))
     if not len(lost.end):
         return np.zeros(len(rows), np.intp)

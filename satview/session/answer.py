@@ -5,17 +5,17 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from satview.base.errors import SatviewError
-from satview.session.jobs import LatestJob, Work
+from satview.session.tasks import Task, TaskFunction
 
 
 class Answer(QObject):
-    """What was asked last, on its way, answered, or failed; subclasses keep the result.
+    """What was requested last, on its way, answered, or failed; subclasses keep the result.
 
     Attributes:
         error: Why there is no answer; empty = there is none yet, or it is fine.
 
     Signals:
-        changed: It was asked, answered, has failed, or is gone.
+        changed: It was requested, answered, has failed, or is gone.
     """
 
     changed = Signal()
@@ -23,7 +23,7 @@ class Answer(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.error = ""
-        self._job = LatestJob(self)
+        self._job = Task(self)
         self._job.done.connect(self._on_done)
         self._job.failed.connect(self._on_failed)
 
@@ -36,9 +36,9 @@ class Answer(QObject):
         """Stop what runs in the background."""
         self._job.close()
 
-    def _start(self, work: Work) -> None:
+    def _start(self, function: TaskFunction) -> None:
         self.error = ""
-        self._job.start(work)
+        self._job.start(function)
         self.changed.emit()
 
     def _take(self, result: object) -> None:
@@ -77,7 +77,7 @@ class WatchedAnswer(Answer):
 
     @property
     def is_pending(self) -> bool:
-        """True while the result is older than what is wanted."""
+        """True while the result is older than what is requested."""
         return self.is_busy or self._settle.isActive()
 
     def watch(self, is_watched: bool) -> None:
@@ -97,5 +97,5 @@ class WatchedAnswer(Answer):
 
     @Slot()
     def _ask(self) -> None:
-        """Begin to work out what is wanted now, if somebody looks."""
+        """Begin to work out what is requested now, if somebody looks."""
         raise NotImplementedError

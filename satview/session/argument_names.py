@@ -64,7 +64,7 @@ class _Of:
 
 
 def argument_names(trace: Trace, event: int) -> Mapping[str, Meaning]:
-    """Return what the arguments of an event represent, by name, as far as the trace tells it.
+    """Return what the arguments of an event represent, by name, as far as the trace shows it.
 
     The first question makes all links of the trace.
 
@@ -141,7 +141,7 @@ def _rcvid(of: _Of, _name: str, rcvid: int) -> Meaning | None:
 
 
 def _owner(of: _Of, _name: str, word: int) -> Meaning | None:
-    """Name the thread that holds a mutex as its word tells."""
+    """Name the thread that holds a mutex as its word shows."""
     found = owner_of(of.trace, word, int(of.trace.threads.pid[of.thread])) if of.process else None
     if found is None:
         return None
@@ -155,8 +155,8 @@ def _mutex(of: _Of, _name: str, _address: int) -> Meaning | None:
     trace, known, found = of.trace, mutexes(of.trace), blockers(of.trace)
     waiting = np.flatnonzero((found.waits.call_row == of.event) & (known.of_wait >= 0) & (found.thread >= 0))
     if len(waiting):
-        place = int(waiting[0])
-        return _holder(trace, int(found.thread[place]), Certainty(int(found.certainty[place])))
+        position = int(waiting[0])
+        return _holder(trace, int(found.thread[position]), Certainty(int(found.certainty[position])))
     calls = [part.mutex[part.row == of.event] for part in (known.gives, known.gets)]
     number = int(max((part[0] for part in calls if len(part)), default=-1))
     before = np.flatnonzero((known.gets.mutex == number) & (known.gets.row < of.event))

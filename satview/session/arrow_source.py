@@ -12,9 +12,9 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from satview.base.errors import SourceChangedError
 from satview.base.time import TimeWindow
-from satview.session.jobs import IsCancelled, LatestJob, Report
 from satview.session.lane_list import LaneList
 from satview.session.open_trace import OpenTrace
+from satview.session.tasks import IsCancelled, Report, Task
 from satview.store.trace import Trace
 from satview.timeline.arrow_groups import ArrowGroups, Picture, arrow_groups
 from satview.timeline.arrows import ArrowIndex, arrow_index
@@ -33,7 +33,7 @@ class ArrowMode(StrEnum):
 
 
 class ArrowSource(QObject):
-    """Gives the arrows of pictures; the index is made in the background when arrows are first asked for.
+    """Gives the arrows of pictures; the index is made in the background when arrows are first requested.
 
     Attributes:
         is_ready: False until the index is made.
@@ -49,13 +49,13 @@ class ArrowSource(QObject):
         self._opened = opened
         self._index: ArrowIndex | None = None
         self._has_failed = False
-        self._places: NDArray[np.int64] | None = None
+        self._positions: NDArray[np.int64] | None = None
         self._kept: dict[bool, tuple[tuple[object, ...], ArrowGroups]] = {}  # by whether they are exact
-        self._asked: tuple[tuple[object, ...], Picture] | None = None
-        self._build = LatestJob(self)
+        self._requested: tuple[tuple[object, ...], Picture] | None = None
+        self._build = Task(self)
         self._build.done.connect(self._on_built)
         self._build.failed.connect(self._on_failed)
-        self._job = LatestJob(self)
+        self._job = Task(self)
         self._job.done.connect(self._on_exact)
         self._job.failed.connect(self._on_failed)
         self._rest = QTimer(self)
@@ -90,7 +90,7 @@ class ArrowSource(QObject):
         picture = self._picture(window, width_px, shown)
         found = arrow_groups(self._opened.trace, self._index, picture, _AT_ONCE)
         self._kept[not found.is_sample] = key, found
-        self._asked = key, picture
+        self._requested = key, picture
         if found.is_sample:
             self._rest.start()
         return found
@@ -102,16 +102,16 @@ class ArrowSource(QObject):
         self._job.close()
 
     def _picture(self, window: TimeWindow, width_px: int, shown: tuple[int, int]) -> Picture:
-        if self._places is None:
-            self._places = places_of_lanes(self._opened.lanes, self._opened.timeline.infos)
+        if self._positions is None:
+            self._positions = positions_of_lanes(self._opened.lanes, self._opened.timeline.infos)
         filters = self._opened.filters
         codes = None if filters.codes.all() else filters.codes
-        return Picture(window, width_px, self._places, shown, codes, filters.view.passing)
+        return Picture(window, width_px, self._positions, shown, codes, filters.view.passing)
 
     @Slot()
     def _refine(self) -> None:
-        if self._asked is not None and self._index is not None:
-            self._job.start(partial(_exact, self._opened.trace, self._index, *self._asked))
+        if self._requested is not None and self._index is not None:
+            self._job.start(partial(_exact, self._opened.trace, self._index, *self._requested))
 
     @Slot(object)
     def _on_built(self, index: object) -> None:
@@ -121,7 +121,7 @@ class ArrowSource(QObject):
 
     @Slot(object)
     def _on_exact(self, result: object) -> None:
-        if isinstance(result, tuple) and self._asked is not None and result[0] == self._asked[0]:
+        if isinstance(result, tuple) and self._requested is not None and result[0] == self._requested[0]:
             self._kept[True] = result
             self.refined.emit()
 
@@ -133,13 +133,13 @@ class ArrowSource(QObject):
 
     @Slot()
     def _on_lanes(self) -> None:
-        self._places = None
+        self._positions = None
         self._forget()
 
     @Slot()
     def _on_reloaded(self) -> None:
         self._build.cancel()
-        self._index, self._places, self._has_failed = None, None, False
+        self._index, self._positions, self._has_failed = None, None, False
         self._forget()
 
     @Slot()
@@ -147,19 +147,19 @@ class ArrowSource(QObject):
         self._job.cancel()
         self._rest.stop()
         self._kept.clear()
-        self._asked = None
+        self._requested = None
 
 
-def places_of_lanes(lanes: LaneList, infos: tuple[LaneInfo, ...]) -> NDArray[np.int64]:
+def positions_of_lanes(lanes: LaneList, infos: tuple[LaneInfo, ...]) -> NDArray[np.int64]:
     """Return for every lane the row that it shows in, or that of the lane it is folded into; -1 for none. int64."""
-    places = np.full(len(infos), -1, np.int64)
+    positions = np.full(len(infos), -1, np.int64)
     folded = np.full(len(infos) + 1, -1, np.int64)  # the last one is that of lanes without a parent
-    for place, row in enumerate(lanes.rows):
-        places[row.index] = place
+    for position, row in enumerate(lanes.rows):
+        positions[row.index] = position
         if row.is_foldable and not row.is_open:
-            folded[row.index] = place
+            folded[row.index] = position
     parents = np.array([info.parent for info in infos], np.int64)
-    return np.where(places < 0, folded[parents], places)
+    return np.where(positions < 0, folded[parents], positions)
 
 
 def _indexed(trace: Trace, infos: tuple[LaneInfo, ...], _is_cancelled: IsCancelled, _report: Report) -> ArrowIndex:

@@ -54,7 +54,7 @@ class Command:
         help: One sentence for tooltips, the key overlay and the docs.
         needs: When it is enabled.
         scope: Where its keys work.
-        icon: File in `resources/icons` without extension; empty for none. Commands with an icon stand in the toolbar.
+        icon: File in `resources/icons` without extension; empty for none. Commands with an icon are in the toolbar.
         is_checkable: The entry shows a check mark.
         starts_group: A separator is before it in its menu.
         is_held: Holding the key repeats it faster and faster.
@@ -85,7 +85,7 @@ class Binding:
     Attributes:
         command: The row.
         run: Carries it out.
-        is_checked: For checkable commands: tells whether the check mark shows.
+        is_checked: For checkable commands: shows whether the check mark shows.
     """
 
     command: Command

@@ -119,7 +119,7 @@ def _argument_conditions(argument: Argument) -> Iterator[str]:
             yield f"text ~ {_quoted(f'*{_GLOB_SIGNS.sub(_in_brackets, text)}*')}"
 
 
-class _NoFacts:
+class _NoDerivedColumns:
     """None of the conditions made here asks for durations and the like, which would be worked out for the trace."""
 
     def duration_ns(self, rows: NDArray[np.integer]) -> NDArray[np.int64]:
@@ -128,13 +128,13 @@ class _NoFacts:
     state_length_ns = priority = duration_ns
 
 
-_NO_FACTS: Final[DerivedColumns] = _NoFacts()
+_NO_DERIVED_COLUMNS: Final[DerivedColumns] = _NoDerivedColumns()
 
 
 def _fits(trace: Trace, event: int, text: str) -> bool:
     """Return whether a condition is valid and holds for an event."""
     try:
-        return bool(Expression(text, trace.release).mask(trace, np.array([event], np.uint32), _NO_FACTS)[0])
+        return bool(Expression(text, trace.release).mask(trace, np.array([event], np.uint32), _NO_DERIVED_COLUMNS)[0])
     except ExpressionError:
         return False
 

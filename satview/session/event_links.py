@@ -15,8 +15,8 @@ from satview.linkage.columns import are_made
 from satview.linkage.table import Link
 from satview.linkage.trace_links import link_of
 from satview.session.argument_names import Meaning, are_named, argument_names
-from satview.session.jobs import IsCancelled, LatestJob, Report
 from satview.session.selection import Selection
+from satview.session.tasks import IsCancelled, Report, Task
 from satview.store.trace import Trace
 
 _PAIRS_AT_ONCE: Final = 500_000  # events whose pairs are found within a frame
@@ -55,7 +55,7 @@ class EventLinks(QObject):
         self._trace: Trace | None = None
         self._event: int | None = None
         self.found = FoundLinks()
-        self._job = LatestJob(self)
+        self._job = Task(self)
         self._job.done.connect(self._on_found)
         selection.changed.connect(self._on_selection)
 

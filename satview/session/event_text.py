@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from satview.analysis.doctor.marks import EXACT, Mark, Trust, sign
+from satview.analysis.trust import EXACT, Mark, Trust, sign
 from satview.analysis.why import WhyStep
 from satview.base.time import NS_PER_S, format_duration, format_time, hex_cycles
 from satview.events.spec import Argument

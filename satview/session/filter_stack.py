@@ -18,8 +18,8 @@ from satview.filters.rows import EventMask
 from satview.filters.views.passes import Effect, Pass, PassStack
 from satview.session.edit_history import Edit, EditHistory
 from satview.session.filter_state import FilterState, Mask, new_name
-from satview.session.filter_work import FilterEvaluator, FilterView, evaluate
-from satview.session.jobs import IsCancelled, LatestJob, Report, Work
+from satview.session.filter_task import FilterEvaluator, FilterView, evaluate
+from satview.session.tasks import IsCancelled, Report, Task, TaskFunction
 from satview.store.tables import EventTable
 from satview.store.trace import Trace
 
@@ -49,12 +49,12 @@ class FilterStack(QObject):
         super().__init__(parent)
         self._events = trace.events
         self._history = history
-        self._job = LatestJob(self)
+        self._job = Task(self)
         self._job.done.connect(self._on_view)
         self._job.failed.connect(self._on_failed)
         self.evaluator = FilterEvaluator(trace)
         self.state = FilterState(_all(CODE_COUNT), _all(len(trace.threads)))
-        self.view = FilterView(chosen=len(trace.events))
+        self.view = FilterView(selected=len(trace.events))
         self._shown = self.state  # `view` is what this one does
         self._all_codes, self._all_threads = self.state.codes, self.state.threads
 
@@ -162,7 +162,7 @@ class FilterStack(QObject):
         """
         self.put(replace(self.state, stack=self.state.stack.combined(combination)), "combination of filters")
 
-    def work_out_anew(self) -> None:
+    def recompute(self) -> None:
         """Work out again what the same filter does: a file of handlers may have changed."""
         self._apply(self.state)
 
@@ -210,14 +210,14 @@ class FilterStack(QObject):
         self._job.cancel()
         is_plain = not state.stack.passes and (state.effect is Effect.HIDE or not state.chooses)
         if is_plain and not state.chooses:
-            self._show(FilterView(chosen=len(self._events)))
+            self._show(FilterView(selected=len(self._events)))
         elif is_plain and len(self._events) <= _AT_ONCE:
             self._show(_view_of_rows(passing_rows(self._events, state.codes, state.threads)))
         else:
-            work: Work = partial(evaluate, self.evaluator, state)
+            function: TaskFunction = partial(evaluate, self.evaluator, state)
             if is_plain:
-                work = partial(_rows_of, self._events, state.codes, state.threads)
-            self._job.start(work, _PATIENCE_S if len(self._events) <= _AT_ONCE else 0.0)
+                function = partial(_rows_of, self._events, state.codes, state.threads)
+            self._job.start(function, _PATIENCE_S if len(self._events) <= _AT_ONCE else 0.0)
             if self._job.is_busy:
                 self.changed.emit()
 
@@ -243,7 +243,7 @@ class FilterStack(QObject):
 
 
 def _view_of_rows(rows: NDArray[np.uint32]) -> FilterView:
-    return FilterView(rows=rows, chosen=len(rows))
+    return FilterView(rows=rows, selected=len(rows))
 
 
 def _rows_of(

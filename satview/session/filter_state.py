@@ -55,7 +55,7 @@ class FilterState:
     def for_threads(self, count: int) -> FilterState:
         """Return the filter for a longer reading of the file, whose thread table begins with the same threads.
 
-        New ones are checked as row 0 is, the thread that is not known: where only some are chosen, they do not push in.
+        New ones are checked as row 0 is, the unknown thread: where only some are selected, they stay out.
         """
         if len(self.threads) == count:
             return self

@@ -74,12 +74,12 @@ class Follow(QObject):
             self.changed.emit()
 
     def begin_read(self) -> None:
-        """Tell that a read begins: nothing is due until it has ended."""
+        """Note that a read begins: nothing is due until it has ended."""
         self._began_s = time.monotonic()
         self._next_s = float("inf")
 
     def end_read(self, events: int | None, note: str = "") -> None:
-        """Tell that a read has ended and its result is shown.
+        """Note that a read has ended and its result is shown.
 
         Args:
             events: Events of the trace now; None = there is none.

@@ -78,12 +78,12 @@ class Highlight(QObject):
             self.forget()
 
 
-def of_transaction(made: Transactions, place: int) -> Highlighted:
+def of_transaction(made: Transactions, position: int) -> Highlighted:
     """Return what is to be drawn of one transaction: over the client's lane and over the server's."""
-    sent, received, replied, done = (int(column[place]) for column in (
+    sent, received, replied, done = (int(column[position]) for column in (
         made.send_row, made.receive_row, made.reply_row, made.done_row))  # fmt: skip
-    client, server = int(made.client[place]), int(made.server[place])
-    certainty = Certainty(int(made.certainty[place]))
+    client, server = int(made.client[position]), int(made.server[position])
+    certainty = Certainty(int(made.certainty[position]))
     hops = [Hop(first, last, certainty) for first, last in ((sent, received), (replied, done)) if min(first, last) >= 0]
     legs = [Leg(thread, first, last, title) for thread, first, last, title in (
         (client, sent, received, "queued"), (client, received, replied, "in service"),
@@ -92,19 +92,19 @@ def of_transaction(made: Transactions, place: int) -> Highlighted:
     return Highlighted(sent, tuple(hops), tuple(legs))
 
 
-def of_latency(made: Latencies, place: int) -> Highlighted:
+def of_latency(made: Latencies, position: int) -> Highlighted:
     """Return what is to be drawn of one latency: over the lane of the thread that answers."""
     names = (("handler_row", "to handler"), ("handler_exit_row", "handler"), ("pulse_row", "to pulse"),
              ("ready_row", "to READY"), ("running_row", "to RUNNING"), ("received_row", "to receipt"))  # fmt: skip
-    thread, last = int(made.thread[place]), int(made.cause_row[place])
-    first, legs = int(made.first_row[place]), []
+    thread, last = int(made.thread[position]), int(made.cause_row[position])
+    first, legs = int(made.first_row[position]), []
     for name, title in names:
-        row = int(getattr(made, name)[place])
+        row = int(getattr(made, name)[position])
         if row >= 0 and last >= 0 and thread > 0:
             legs.append(Leg(thread, last, row, title))
         last = row if row >= 0 else last
-    answer = int(made.ready_row[place]) if made.ready_row[place] >= 0 else int(made.received_row[place])
-    hops = (Hop(first, answer, Certainty(int(made.certainty[place]))),) if answer >= 0 else ()
+    answer = int(made.ready_row[position]) if made.ready_row[position] >= 0 else int(made.received_row[position])
+    hops = (Hop(first, answer, Certainty(int(made.certainty[position]))),) if answer >= 0 else ()
     return Highlighted(first, hops, tuple(legs))
 
 

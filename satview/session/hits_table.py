@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from satview.base.errors import Cancelled
 from satview.base.safe_text import csv_text
 from satview.session.event_text import COLUMNS, list_row
-from satview.session.jobs import IsCancelled, Report
+from satview.session.tasks import IsCancelled, Report
 from satview.store.trace import Trace
 
 _BLOCK: Final = 1 << 10

@@ -1,4 +1,4 @@
-"""Which events lie on which lanes, asked for a window at a time: cost follows the window, not the trace."""
+"""Which events are on which lanes, requested a window at a time: cost follows the window, not the trace."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from satview.timeline.lane_tree import Timeline
 
 _CHUNK: Final = 1 << 17
 _CPUS_SHOWN: Final = 8  # up to that many CPU lanes show even if they are empty
-_LOOKED_AT: Final = 100_000  # events around the mouse that are asked for the nearest one
+_LOOKED_AT: Final = 100_000  # events around the mouse that are requested the nearest one
 
 
 def silent_cpus(timeline: Timeline) -> frozenset[int]:

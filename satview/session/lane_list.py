@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Signal
 
 from satview.base.time import TimeWindow
-from satview.session.carry_over import LaneKey, lane_keys
 from satview.session.edit_history import Edit, EditHistory
 from satview.session.filter_stack import FilterStack
 from satview.session.lane_events import busy_lanes
 from satview.session.lane_row import LaneRow
+from satview.session.remap import LaneKey, lane_keys
 from satview.timeline.lane_tree import LaneInfo, LaneKind, Timeline
 
 GROUP_GAP_PX: Final = 8  # between pinned lanes, CPUs and processes
@@ -98,13 +98,13 @@ class LaneList(QObject):
 
     def row_at(self, y_px: int) -> LaneRow | None:
         """Return the lane at a height, None between and below them."""
-        place = bisect_right(self._tops, y_px) - 1
-        if place < 0 or y_px >= self.rows[place].y_px + self.rows[place].height_px:
+        position = bisect_right(self._tops, y_px) - 1
+        if position < 0 or y_px >= self.rows[position].y_px + self.rows[position].height_px:
             return None
-        return self.rows[place]
+        return self.rows[position]
 
-    def place_at(self, y_px: int) -> int:
-        """Return the place among the rows of the one at a height, or of the last one above it; 0 if there is none."""
+    def position_at(self, y_px: int) -> int:
+        """Return the index of the row at a height, or of the last one above it; 0 if there is none."""
         return max(0, bisect_right(self._tops, y_px) - 1)
 
     def rows_between(self, top_px: int, bottom_px: int) -> tuple[LaneRow, ...]:
@@ -138,7 +138,7 @@ class LaneList(QObject):
         self._change("fold all", replace(self._now, turned=self._keys_of(turned)))
 
     def pin(self, index: int) -> None:
-        """Pin a lane at the top, or let it go back to its place."""
+        """Pin a lane at the top, or let it go back to its position."""
         mine, pinned = self._keys[index], self._now.pinned
         others = tuple(key for key in pinned if key != mine)
         self._change("pinning", replace(self._now, pinned=others if mine in pinned else (*pinned, mine)))
@@ -157,7 +157,7 @@ class LaneList(QObject):
         self._change("empty lanes", replace(self._now, hides_empty=hides))
 
     def set_window(self, window: TimeWindow) -> None:
-        """Tell which window shows; matters only while empty lanes are hidden."""
+        """Return which window shows; matters only while empty lanes are hidden."""
         if self._now.hides_empty and window != self._window:
             self._window = window
             self._lay_out()
@@ -215,7 +215,7 @@ class LaneList(QObject):
 
     def _take(self, timeline: Timeline) -> None:
         self._timeline, self._infos, self._keys = timeline, timeline.infos, lane_keys(timeline)
-        self._places = {key: index for index, key in enumerate(self._keys)}
+        self._positions = {key: index for index, key in enumerate(self._keys)}
         self._children: dict[int, list[int]] = {}
         for info in self._infos:
             self._children.setdefault(info.parent, []).append(info.index)
@@ -224,7 +224,7 @@ class LaneList(QObject):
         return frozenset(self._keys[i] for i in indices)
 
     def _indices_of(self, keys: Iterable[LaneKey]) -> tuple[int, ...]:
-        return tuple(self._places[key] for key in keys if key in self._places)
+        return tuple(self._positions[key] for key in keys if key in self._positions)
 
     def _opens_at_first(self, index: int) -> bool:
         return self._is_small or self._is_cpu(index)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from satview.events.states import ABSENT, RUNNING, SEEN_EVENT, SEEN_RUNNING
 from satview.session.filter_state import Mask
-from satview.session.filter_work import FilterView
+from satview.session.filter_task import FilterView
 from satview.timeline.lane_tree import Timeline
 from satview.timeline.spans import NO_EVENT, LaneSpans
 
@@ -35,7 +35,7 @@ class LaneOverlay:
         return self._view.by_passes is None and self._view.dimmed is None and self._view.marked is None
 
     def hide(self, lanes: tuple[int, ...], values: NDArray[np.uint8], edges: NDArray[np.int64], waits: bool) -> None:
-        """Blank what conditions hide; a pixel of many intervals shows the first one that is not hidden. In place.
+        """Blank what conditions hide; a pixel of many intervals shows the first one that is not hidden. In position.
 
         Args:
             lanes: Their indices.
@@ -46,14 +46,14 @@ class LaneOverlay:
         shown = self._view.by_passes
         if shown is None:
             return
-        for place, lane in enumerate(lanes):
+        for position, lane in enumerate(lanes):
             found = self._sum(lane, "shown", shown, waits)
             if found is None:
                 continue
             spans = self._timeline.lane(lane).spans
             first, last = _reach(spans, edges)
             some = found[last] - found[first]
-            row = values[place]
+            row = values[position]
             partly = np.flatnonzero((some > 0) & (some < last - first))
             row[(some == 0) & (last > first)] &= np.uint8(SEEN_EVENT)
             at = np.searchsorted(found, found[first[partly]] + np.uint32(1)) - 1
@@ -77,12 +77,12 @@ class LaneOverlay:
         self, lanes: tuple[int, ...], name: str, events: Mask, edges: NDArray[np.int64], waits: bool, *, every: bool
     ) -> Mask:
         answer = np.zeros((len(lanes), len(edges) - 1), np.bool_)
-        for place, lane in enumerate(lanes):
+        for position, lane in enumerate(lanes):
             found = self._sum(lane, name, events, waits)
             if found is not None:
                 first, last = _reach(self._timeline.lane(lane).spans, edges)
                 some = found[last] - found[first]
-                answer[place] = some == last - first if every else some > 0
+                answer[position] = some == last - first if every else some > 0
         return answer
 
     def _sum(self, lane: int, name: str, events: Mask, waits: bool) -> NDArray[np.uint32] | None:

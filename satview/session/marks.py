@@ -27,7 +27,7 @@ class Marks(QObject):
 
     Attributes:
         selected: The one that was set or visited last, or None.
-        file: The file beside the trace; tells whether all marks are stored.
+        file: The file beside the trace; shows whether all marks are stored.
 
     Signals:
         changed: A mark came, went, or was selected.
@@ -55,7 +55,7 @@ class Marks(QObject):
         return len(self._marks)
 
     def add(self, mark: Mark) -> None:
-        """Set a mark; a temporary one takes the place of the temporary one before."""
+        """Set a mark; a temporary one replaces the temporary one before."""
         kept = [old for old in self._marks if old != mark and not (mark.is_temporary and old.is_temporary)]
         self._marks = sorted([*kept, mark], key=by_time)
         self._added.add(mark)

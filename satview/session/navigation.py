@@ -15,7 +15,7 @@ from satview.linkage.columns import are_made, partner
 from satview.session.event_links import LINKS_AT_ONCE
 from satview.session.open_trace import OpenTrace
 from satview.session.step import ON
-from satview.session.time_text import axis_of, parse_place, parse_range
+from satview.session.time_text import axis_of, parse_position, parse_range
 from satview.store.trace import Trace
 
 _AT_ONCE: Final = 500_000  # events that can be searched for pairs within a frame
@@ -59,12 +59,12 @@ class Navigation(QObject):
         if lane is None:
             return
         events = self._opened.timeline.events_of(lane)
-        place = self._place_in(events, direction)
-        while 0 <= place < len(events):
-            if self._is_shown(int(events[place])):
-                self._opened.select_event(int(events[place]), lane)
+        position = self._place_in(events, direction)
+        while 0 <= position < len(events):
+            if self._is_shown(int(events[position])):
+                self._opened.select_event(int(events[position]), lane)
                 return
-            place += direction
+            position += direction
 
     def step_hit(self, direction: int) -> None:
         """Go to the next or previous hit of the search that the filter shows."""
@@ -83,15 +83,15 @@ class Navigation(QObject):
         """Select another lane.
 
         Args:
-            move: Takes the place of the selected lane among those shown (-1 = none) and their number; returns the
-                place wanted, which is brought into bounds.
+            move: Takes the position of the selected lane among those shown (-1 = none) and their number; returns the
+                position requested, which is brought into bounds.
         """
         rows = self._opened.lanes.rows
         if not rows:
             return
-        places = [i for i, row in enumerate(rows) if row.index == self._opened.selection.lane]
-        place = min(max(move(places[0] if places else -1, len(rows)), 0), len(rows) - 1)
-        self._opened.select_at(rows[place].index, self._cycles())
+        positions = [i for i, row in enumerate(rows) if row.index == self._opened.selection.lane]
+        position = min(max(move(positions[0] if positions else -1, len(rows)), 0), len(rows) - 1)
+        self._opened.select_at(rows[position].index, self._cycles())
 
     def step_mark(self, direction: int) -> None:
         """Go to the next or previous mark."""
@@ -116,21 +116,21 @@ class Navigation(QObject):
         if event < len(self._opened.trace.events):
             self._opened.select_event(event, reveal=False)
 
-    def show_place(self, text: str) -> None:
+    def show_position(self, text: str) -> None:
         """Go where a text says; of a range, select it and make it fill the window.
 
         Raises:
-            UsageError: The text is no place of this trace.
+            UsageError: The text is no position of this trace.
         """
         trace = self._opened.trace
         if ".." in text:
             self._opened.viewport.jump(self.select_range(text))
             return
-        place = parse_place(text, axis_of(trace))
-        if place.event is not None:
-            self.show_event(place.event)
-        elif place.cycles is not None:
-            self.show_time(place.cycles)
+        position = parse_position(text, axis_of(trace))
+        if position.event is not None:
+            self.show_event(position.event)
+        elif position.cycles is not None:
+            self.show_time(position.cycles)
 
     def select_range(self, text: str) -> TimeWindow:
         """Select and return the range that a text says, as much of it as is in the trace.
@@ -164,7 +164,7 @@ class Navigation(QObject):
         Raises:
             UsageError: It is not known, or the links of a long trace are still being made.
         """
-        self._follow(causes, "nothing in the trace tells what the selected event follows from")
+        self._follow(causes, "nothing in the trace shows what the selected event follows from")
 
     def show_effect(self) -> None:
         """Go to the event that follows from the selected one: the thread it wakes, the receipt of its message, ...
@@ -172,7 +172,7 @@ class Navigation(QObject):
         Raises:
             UsageError: There is none, or the links of a long trace are still being made.
         """
-        self._follow(effects, "nothing in the trace tells what follows from the selected event")
+        self._follow(effects, "nothing in the trace shows what follows from the selected event")
 
     def _follow(self, steps: Callable[[Trace, int], tuple[Step, ...]], otherwise: str) -> None:
         event, trace = self._opened.selection.event, self._opened.trace
@@ -189,12 +189,15 @@ class Navigation(QObject):
         self.show_event(found[0].row)
 
     def ask_why(self, thread: int) -> None:
-        """Ask why a thread is in its state at the selected moment; the details show the answer.
+        """Ask why a thread is in its state at the moment that was clicked, else at what is selected.
+
+        The details show the answer.
 
         Args:
             thread: Row of the thread table.
         """
-        self._opened.why.ask(self._opened.trace, thread, self._cycles())
+        point = self._opened.selection.point_cycles
+        self._opened.why.ask(self._opened.trace, thread, self._cycles() if point is None else point)
 
     def ask_path(self, thread: int) -> None:
         """Ask for the critical path of a thread through the selected range, else through the selected interval.

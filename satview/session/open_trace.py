@@ -9,20 +9,20 @@ from PySide6.QtCore import QObject, Signal, Slot
 from satview.analysis.basis import Basis
 from satview.analysis.doctor.report import Diagnosis, doctor
 from satview.events import wire
-from satview.session.carry_over import event_of_slot
 from satview.session.edit_history import EditHistory
 from satview.session.event_links import EventLinks
 from satview.session.filter_stack import FilterStack
 from satview.session.highlight import Highlight
-from satview.session.jobs import IsCancelled
 from satview.session.lane_list import LaneList
+from satview.session.loaded_trace import Reload, Shown, events_per_thread
 from satview.session.marks import Marks
 from satview.session.path_search import PathSearch
 from satview.session.preview_view import PreviewView
-from satview.session.reading import Reload, Shown, events_per_thread
+from satview.session.remap import event_of_slot
 from satview.session.search import Search
 from satview.session.selection import Selection
 from satview.session.settings import Settings
+from satview.session.tasks import IsCancelled
 from satview.session.trace_answer import TraceAnswer
 from satview.session.verdict_search import FoundVerdicts, search_verdicts
 from satview.session.viewport import Viewport, with_margin
@@ -44,12 +44,12 @@ class OpenTrace(QObject):
         preview: What shows on CPU lanes that are not built yet; None = nothing.
 
     Signals:
-        capture_wanted: A new capture with some rules is wanted: the rules as text.
+        capture_requested: A new capture with some rules is requested: the rules as text.
         begins_reload: `reload` was called and has changed nothing yet.
         reloaded: `reload` has changed everything; after the signals of the parts. The argument is the `Reload`.
     """
 
-    capture_wanted = Signal(str)
+    capture_requested = Signal(str)
     begins_reload = Signal()
     reloaded = Signal(object)
 
@@ -110,9 +110,9 @@ class OpenTrace(QObject):
             is_at_end: Move to the end of it, as far from it as before.
         """
         self.begins_reload.emit()
-        before, reading = self.trace, reload.reading
-        self._take(reading.trace, reading.timeline, reading.events_of_thread)
-        self.lanes.reload(self.timeline, reading.silent)
+        before, loaded = self.trace, reload.loaded
+        self._take(loaded.trace, loaded.timeline, loaded.events_of_thread)
+        self.lanes.reload(self.timeline, loaded.silent)
         self.filters.reload(self.trace, reload.evaluator, reload.state, reload.view)
         self.viewport.grow(with_margin(self.trace.window), self.trace.window.end, is_at_end)
         self.marks.set_limits(self.viewport.limits)
@@ -140,14 +140,14 @@ class OpenTrace(QObject):
     def shown(self, lanes: list[int]) -> Shown:
         """Return what a longer reading must have ready before it can show instead; `lanes` are those in view."""
         selected = self.selection.lane
-        wanted = lanes if selected is None else [*lanes, selected]
-        return Shown(self.timeline, tuple(wanted), self.filters.state, self.filters.evaluator, self.search.text)
+        requested = lanes if selected is None else [*lanes, selected]
+        return Shown(self.timeline, tuple(requested), self.filters.state, self.filters.evaluator, self.search.text)
 
     @property
     def basis(self) -> Basis:
         """What statistics and plots of any range are made of; a refreshed trace has its own."""
         if self._basis is None or self._basis.trace is not self.trace:
-            self._basis = Basis(self.trace, self.filters.evaluator.facts)
+            self._basis = Basis(self.trace, self.filters.evaluator.derived)
         return self._basis
 
     def lane_of_thread(self, thread: int) -> int | None:
@@ -190,12 +190,19 @@ class OpenTrace(QObject):
             self.viewport.reveal(cycles)
         self.selection.select(event, lane, span)
 
-    def select_at(self, lane: int, cycles: int, event: int | None = None) -> None:
-        """Select the interval of a lane at a moment, and an event: the one given, else the one that began it."""
+    def select_at(self, lane: int, cycles: int, event: int | None = None, is_point: bool = False) -> None:
+        """Select the interval of a lane at a moment, and an event: the one given, else the one that began it.
+
+        Args:
+            lane: Index of the lane.
+            cycles: The moment.
+            event: Row of the event table, or None.
+            is_point: The moment itself is meant: questions are about it, not about the interval as a whole.
+        """
         span, is_interval = self.timeline.lane(lane).at(cycles), event is None
         if event is None and span is not None and 0 <= span.event < len(self.trace.events):
             event = span.event
-        self.selection.select(event, lane, span, is_interval)
+        self.selection.select(event, lane, span, is_interval, cycles if is_point and is_interval else None)
 
     def shut_down(self) -> None:
         """Stop everything in the background and wait for it."""
@@ -231,7 +238,7 @@ class OpenTrace(QObject):
             span = None
         elif span is not None:
             span = self.timeline.lane(lane).at(span.start_cycles)
-        self.selection.select(event, lane, span, self.selection.is_interval)
+        self.selection.select(event, lane, span, self.selection.is_interval, self.selection.point_cycles)
 
     @Slot()
     def _on_window(self) -> None:

@@ -1,4 +1,4 @@
-"""The critical path of a thread through an interval: asked by a key, answered in the background."""
+"""The critical path of a thread through an interval: requested by a key, answered in the background."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from satview.analysis.path_sheets import pieces_sheet, totals_sheet
 from satview.analysis.sheets import Sheet
 from satview.base.time import TimeWindow
 from satview.session.answer import Answer
-from satview.session.jobs import IsCancelled, Report
+from satview.session.tasks import IsCancelled, Report
 from satview.store.trace import Trace
 
 
@@ -26,10 +26,10 @@ class FoundPath:
 
 
 class PathSearch(Answer):
-    """The last path that was asked for; it stays until another is, or it is dropped.
+    """The last path that was requested; it stays until another is, or it is dropped.
 
     Attributes:
-        found: The path; None = none was asked for, or it is not there yet.
+        found: The path; None = none was requested, or it is not there yet.
     """
 
     def __init__(self, parent: QObject | None = None) -> None:

@@ -16,7 +16,7 @@ from satview.base.time import TimeWindow
 from satview.session.answer import WatchedAnswer
 from satview.session.extent import Extent, ExtentChoice
 from satview.session.open_trace import OpenTrace
-from satview.session.plots_work import DurationsPlotted, LoadPlotted, plot_durations, plot_load
+from satview.session.plots_task import DurationsPlotted, LoadPlotted, plot_durations, plot_load
 
 _SETTLE_MS: Final = 40  # a moving view asks for a new plot that often at most
 
@@ -29,11 +29,11 @@ class PlotKind(StrEnum):
 
 
 class PlotsView(WatchedAnswer):
-    """Works the wanted plot out whenever what it depends on changes and the panel can be seen.
+    """Works the requested plot out whenever what it depends on changes and the panel can be seen.
 
     Attributes:
         plotted: The last result for each kind; missing = nothing yet.
-        kind: The wanted plot.
+        kind: The requested plot.
         by: Bands of the load plot.
         measure: What the histogram is of.
         only_selected: True to take only the selected thread or process.
@@ -67,7 +67,7 @@ class PlotsView(WatchedAnswer):
 
     @property
     def is_pending(self) -> bool:
-        """True while the plot is older than what is wanted."""
+        """True while the plot is older than what is requested."""
         return super().is_pending or self._is_outdated
 
     @property

@@ -17,9 +17,9 @@ from satview.base.memory import borrowed
 from satview.base.time import TimeWindow, format_cycles, format_exactly, format_time
 from satview.session.answer import WatchedAnswer
 from satview.session.details import Cell, Details, Line, Section, Table
-from satview.session.jobs import IsCancelled, Report
 from satview.session.measures import frequency_text
 from satview.session.open_trace import OpenTrace
+from satview.session.tasks import IsCancelled, Report
 from satview.store.trace import Trace
 
 _SETTLE_MS: Final = 120

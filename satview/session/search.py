@@ -17,8 +17,8 @@ from satview.filters.diagnostics import ExpressionError
 from satview.filters.expressions.expression import Expression
 from satview.filters.expressions.pattern import regex
 from satview.filters.views.passes import Pass
-from satview.session.filter_work import FilterEvaluator, find_hits
-from satview.session.jobs import IsCancelled, LatestJob, Report, Work
+from satview.session.filter_task import FilterEvaluator, find_hits
+from satview.session.tasks import IsCancelled, Report, Task, TaskFunction
 from satview.store.trace import Trace
 
 _CHUNK: Final = 1 << 17
@@ -29,7 +29,7 @@ class Search(QObject):
     """The search of one window.
 
     Attributes:
-        text: What was asked for last; empty = no search.
+        text: What was requested last; empty = no search.
         hits: uint32, ascending event rows.
         error: Why the text cannot be searched for; empty if it can.
 
@@ -43,7 +43,7 @@ class Search(QObject):
         super().__init__(parent)
         self._trace = trace
         self._evaluator = evaluator or FilterEvaluator(trace)
-        self._job = LatestJob(self)
+        self._job = Task(self)
         self._job.done.connect(self._on_hits)
         self._job.failed.connect(self._on_failed)
         self.text = ""
@@ -63,7 +63,7 @@ class Search(QObject):
         self.hits = np.empty(0, np.uint32)
         if self.text:
             try:
-                self._job.start(work_for(self.text, self._trace, self._evaluator))
+                self._job.start(task_for(self.text, self._trace, self._evaluator))
             except UsageError as error:
                 self.error = str(error)
         self.changed.emit()
@@ -109,7 +109,7 @@ class Search(QObject):
         self.changed.emit()
 
 
-def work_for(text: str, trace: Trace, evaluator: FilterEvaluator) -> Work:
+def task_for(text: str, trace: Trace, evaluator: FilterEvaluator) -> TaskFunction:
     """Return the work for a text: a condition if it is one, else a name. It gives uint32 rows, ascending.
 
     Raises:
@@ -136,14 +136,17 @@ def fits_of(text: str) -> Callable[[str], bool]:
     """
     if len(text) > 2 and text.startswith("/") and text.endswith("/"):
         return regex(text[1:-1], ignores_case=True, offset=1).matches
-    wanted = text.casefold()
-    return lambda name: wanted in name.casefold()
+    requested = text.casefold()
+    return lambda name: requested in name.casefold()
 
 
 def find_names(
     trace: Trace, fits: Callable[[str], bool], is_cancelled: IsCancelled, _report: Report
 ) -> NDArray[np.uint32]:
     """Return the rows of events whose name or thread matches, ascending: two tables of names, one pass over the events.
+
+    Returns:
+        uint32 (n,).
 
     Raises:
         Cancelled: `is_cancelled()` said so.
@@ -162,7 +165,7 @@ def find_names(
 
 
 def matching_codes(trace: Trace, fits: Callable[[str], bool]) -> NDArray[np.bool_]:
-    """Return which event codes have a name that matches, shape (32768,). Only codes of this trace are asked."""
+    """Return which event codes have a name that matches, shape (32768,). Only codes of this trace are requested."""
     mask = np.zeros(CODE_COUNT, np.bool_)
     for code in np.flatnonzero(trace.code_counts):
         spec = trace.catalogue.spec(int(code))

@@ -1,4 +1,4 @@
-"""What is selected: an event, an interval of a lane, a range of time, two cursors, the place under the mouse."""
+"""What is selected: an event, an interval of a lane, a range of time, two cursors, the position under the mouse."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ class Selection(QObject):
         event: Row of the event table, or None.
         lane: Index of the lane, or None.
         span: The interval of that lane, or None.
-        is_interval: The interval was chosen, not the event, which is the one that begins it.
+        is_interval: The interval was selected, not the event, which is the one that begins it.
+        point_cycles: The moment within that interval that was clicked, or None.
         time_range: The selected range, or None.
         cursor_a, cursor_b: Cycles, or None.
         mouse_cycles: Time under the mouse, None while it is elsewhere.
@@ -40,6 +41,7 @@ class Selection(QObject):
         self.lane: int | None = None
         self.span: Span | None = None
         self.is_interval = False
+        self.point_cycles: int | None = None
         self.time_range: TimeWindow | None = None
         self.cursor_a: int | None = None
         self.cursor_b: int | None = None
@@ -51,17 +53,27 @@ class Selection(QObject):
         """True if neither an event nor an interval is selected."""
         return self.event is None and self.span is None
 
-    def select(self, event: int | None, lane: int | None, span: Span | None, is_interval: bool = False) -> None:
+    def select(
+        self,
+        event: int | None,
+        lane: int | None,
+        span: Span | None,
+        is_interval: bool = False,
+        point_cycles: int | None = None,
+    ) -> None:
         """Select an event, an interval, or both.
 
         Args:
             event: Row of the event table, or None.
             lane: Index of the lane, or None.
             span: The interval of that lane, or None.
-            is_interval: The interval is what was chosen.
+            is_interval: The interval is what was selected.
+            point_cycles: The moment within it that was clicked, or None.
         """
-        if (event, lane, span, is_interval) != (self.event, self.lane, self.span, self.is_interval):
+        before = self.event, self.lane, self.span, self.is_interval, self.point_cycles
+        if (event, lane, span, is_interval, point_cycles) != before:
             self.event, self.lane, self.span, self.is_interval = event, lane, span, is_interval
+            self.point_cycles = point_cycles
             self.changed.emit()
 
     def set_range(self, time_range: TimeWindow | None) -> None:
@@ -77,7 +89,7 @@ class Selection(QObject):
             self.cursors_changed.emit()
 
     def set_mouse(self, cycles: int | None, lane: int | None = None) -> None:
-        """Tell where the mouse is."""
+        """Take where the mouse is."""
         self.mouse_lane = lane
         if cycles != self.mouse_cycles:
             self.mouse_cycles = cycles

@@ -14,20 +14,20 @@ from satview.base.errors import SourceChangedError, TraceFormatError
 from satview.base.memory import give_back
 from satview.session.dismantle import dismantle
 from satview.session.follow import Follow
-from satview.session.jobs import LatestJob
-from satview.session.reading_jobs import keep_reading, prepare_reading, read_file, read_more
+from satview.session.loading_tasks import cache_loaded, prepare_loaded, read_file, read_more
 from satview.session.settings import Settings
+from satview.session.tasks import Task
 
 if TYPE_CHECKING:
+    from satview.session.loaded_trace import LoadedTrace, Reload, Shown
     from satview.session.marks import Marks
     from satview.session.open_trace import OpenTrace
     from satview.session.preview_view import PreviewView
-    from satview.session.reading import Reading, Reload, Shown
 
 _HOLD_MS = 100
 _GIVE_BACK_MS = 500  # Qt has deleted then what it deletes later
 _MEGABYTE = 1 << 20
-_CHECK_MS = 500  # a file that was cut short is told, even if nobody looks into it
+_CHECK_MS = 500  # a file that was cut short is reported, even if nobody looks into it
 
 
 class Stage(StrEnum):
@@ -49,9 +49,9 @@ class Session(QObject):
         error: Why it failed; None unless FAILED.
         follow: Keeps the trace in step with a growing file; None unless it is followed.
         lanes_in_view: Returns the lanes that show; they are ready before `opened` changes over to a longer reading.
-        preview: While a large file is read: what some of its places tell, to look at meanwhile; else None.
+        preview: While a large file is read: what some of its positions show, to look at meanwhile; else None.
         adds_to_cache: Decoded files may be kept for the next time.
-        may_reload: Asked before `opened` changes over to a longer reading; False puts it off a little.
+        may_reload: Called before `opened` changes over to a longer reading; False puts it off a little.
 
     Signals:
         stage_changed: Sent after `stage` and the rest have changed.
@@ -59,14 +59,14 @@ class Session(QObject):
         previewed: `preview` has come.
         reloaded: `opened` has changed over to a longer reading of the same file.
         follow_changed: Following began or ended, or what is to be said about it changed.
-        told: Something happened to the followed file, as a sentence.
+        reported: Something happened to the followed file, as a sentence.
     """
 
     stage_changed = Signal()
     progress = Signal(float)
     reloaded = Signal()
     follow_changed = Signal()
-    told = Signal(str)
+    reported = Signal(str)
     previewed = Signal()
     _preview_ready = Signal(int, object)
 
@@ -83,12 +83,12 @@ class Session(QObject):
         super().__init__(parent)
         self._settings = settings
         self._prepare = prepare
-        self._job = LatestJob(self)
+        self._job = Task(self)
         self._job.done.connect(self._on_read)
         self._job.failed.connect(self._on_failed)
         self._job.progress.connect(self.progress)
-        self._keep_job = LatestJob(self)
-        self._to_keep: Reading | None = None
+        self._keep_job = Task(self)
+        self._to_keep: LoadedTrace | None = None
         self.adds_to_cache = True
         self.stage = Stage.EMPTY
         self.path: Path | None = None
@@ -176,9 +176,9 @@ class Session(QObject):
         Args:
             lanes: Those that show.
         """
-        reading, self._to_keep = self._to_keep, None
-        if reading is not None and self.follow is None and self.stage is Stage.READY:
-            self._keep_job.start(partial(keep_reading, reading, lanes, self._cache_bytes))
+        loaded, self._to_keep = self._to_keep, None
+        if loaded is not None and self.follow is None and self.stage is Stage.READY:
+            self._keep_job.start(partial(cache_loaded, loaded, lanes, self._cache_bytes))
 
     def unstored_marks(self) -> list[Marks]:
         """Return the marks of this window's traces, closed ones included, that could not be stored yet."""
@@ -195,7 +195,7 @@ class Session(QObject):
             self.opened.trace.payloads.check()
         except SourceChangedError as error:
             self._guard.stop()
-            self.told.emit(f"{error}; times and states stay, arguments cannot be read any more")
+            self.reported.emit(f"{error}; times and states stay, arguments cannot be read any more")
 
     def shut_down(self) -> None:
         """Stop everything in the background and wait for it; the window goes away."""
@@ -222,7 +222,7 @@ class Session(QObject):
             self.follow_changed.emit()
 
     def file_is_complete(self, path: Path) -> None:
-        """Tell that a file will not grow any more: it is followed up to its end and then no longer."""
+        """Note that a file will not grow any more: it is followed up to its end and then no longer."""
         if self.follow is not None and self.follow.path == path:
             self.follow.finish()
 
@@ -236,7 +236,7 @@ class Session(QObject):
     @Slot(str)
     def _on_noted(self, note: str) -> None:
         if self.opened is not None:  # else the page that waits says it
-            self.told.emit(f"{note}; what is shown stays")
+            self.reported.emit(f"{note}; what is shown stays")
 
     @Slot()
     def _read_followed(self) -> None:
@@ -246,12 +246,12 @@ class Session(QObject):
             self._job.start(partial(read_more, self.follow, self._prepare, self._shown()))
 
     def _shown(self) -> Shown | None:
-        """Return what has to be ready before a longer reading can take the place of what shows."""
+        """Return what has to be ready before a longer reading can replace what shows."""
         return None if self.opened is None else self.opened.shown(self.lanes_in_view())
 
     @Slot(int, object)
     def _on_preview(self, number: int, preview: object) -> None:
-        """Let the user look at what some places of the file tell, unless all of it is read by now."""
+        """Let the user look at what some positions of the file show, unless all of it is read by now."""
         if self.stage is Stage.LOADING and number == self._opens and preview is not None:
             from satview.session.preview_view import PreviewView  # brings numpy
             from satview.timeline.preview import Preview
@@ -294,13 +294,13 @@ class Session(QObject):
         if result is None:
             self.close()
             return
-        from satview.session.reading import Reading, Reload  # brings numpy
+        from satview.session.loaded_trace import LoadedTrace, Reload  # brings numpy
 
         if isinstance(result, Reload):
             self._held = result
             self._reload_if_possible()
             return
-        assert isinstance(result, Reading)
+        assert isinstance(result, LoadedTrace)
         if self.opened is not None:  # the file was begun again: so is the view
             self._drop()
             self._set_stage(Stage.LOADING)
@@ -310,10 +310,10 @@ class Session(QObject):
         if self.follow is not None:
             if result.restart:
                 self.follow.set_sticking(True)
-                self.told.emit(result.restart)
+                self.reported.emit(result.restart)
             self.follow.end_read(len(result.trace.events))
 
-    def _open_trace(self, result: Reading) -> None:
+    def _open_trace(self, result: LoadedTrace) -> None:
         from satview.session.open_trace import OpenTrace  # brings numpy: not before the first window shows
 
         self.opened = OpenTrace(
@@ -337,13 +337,13 @@ class Session(QObject):
         held, self._held = self._held, None
         shown = self._shown()
         assert shown is not None
-        if not held.suits(shown):  # the user has turned to something else meanwhile
-            self._job.start(partial(prepare_reading, held.reading, shown))
+        if not held.fits(shown):  # the user has turned to something else meanwhile
+            self._job.start(partial(prepare_loaded, held.loaded, shown))
             return
         self.opened.reload(held, self.follow.is_sticking)
         self.reloaded.emit()
         QTimer.singleShot(_HOLD_MS, give_back)  # what the reading before held
-        self.follow.end_read(len(held.reading.trace.events))
+        self.follow.end_read(len(held.loaded.trace.events))
 
     @Slot()
     def _on_window(self) -> None:
@@ -363,7 +363,7 @@ class Session(QObject):
             what = error.what if isinstance(error, TraceFormatError) else str(error) or "there is not enough memory"
             name = self.follow.path.name
             self._end_follow()
-            self.told.emit(f"{name}: {what}; following has ended, what is shown stays")
+            self.reported.emit(f"{name}: {what}; following has ended, what is shown stays")
             return
         self._end_follow()
         self._drop_preview()

@@ -29,7 +29,7 @@ class Setting:
         default: Its first value; says its type too.
         help: One sentence for the dialog and the docs.
         low, high: Bounds of a number.
-        choices: The values a text may have; empty = any.
+        selections: The values a text may have; empty = any.
         is_shown: False for what the windows remember by themselves; such rows are not in the dialog.
     """
 
@@ -59,7 +59,7 @@ SETTINGS: Final = (
     Setting(
         "swimlane/palette",
         STANDARD,
-        "Colours of states: standard, told apart by colour-blind people, high contrast, or greys for print.",
+        "Colours of states: standard, distinguished by colour-blind people, high contrast, or greys for print.",
         choices=PALETTES,
     ),
     Setting("swimlane/shares", True, "Zoomed out, show how lanes divide their time."),
@@ -101,7 +101,7 @@ class Settings(QObject):
     """The values in force, kept in one JSON file.
 
     Attributes:
-        file: The file; tells whether all settings are stored.
+        file: The file; shows whether all settings are stored.
 
     Signals:
         changed: The key of the setting that got another value.

@@ -9,8 +9,8 @@ from PySide6.QtCore import QObject, Slot
 from satview.analysis.basis import Basis
 from satview.analysis.snapshot import Snapshot, snapshot
 from satview.session.answer import WatchedAnswer
-from satview.session.jobs import IsCancelled, Report
 from satview.session.open_trace import OpenTrace
+from satview.session.tasks import IsCancelled, Report
 from satview.store.trace import Trace
 
 _SETTLE_MS = 60  # a key that is held moves the selection faster than anybody reads
@@ -39,15 +39,17 @@ class SnapshotView(WatchedAnswer):
 
     @property
     def at_cycles(self) -> int | None:
-        """The moment that is wanted; None = nothing is selected."""
+        """The moment that is requested; None = nothing is selected."""
         return self._wanted
 
     def hold(self, is_held: bool) -> None:
-        """Keep the moment whatever is selected, while the snapshot itself leads to other places; or follow again."""
+        """Keep the moment whatever is selected, while the snapshot itself leads to other positions; or follow again."""
         self._is_held = is_held
 
     def _selected(self) -> int | None:
         selection, trace = self._opened.selection, self._opened.trace
+        if selection.point_cycles is not None:
+            return selection.point_cycles
         if selection.is_interval and selection.span is not None:  # what lasts, not what begins with it
             return (selection.span.start_cycles + selection.span.end_cycles) // 2
         if selection.event is not None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from satview.base.safe_text import visible_line
 from satview.base.time import TimeWindow
-from satview.session.jobs import IsCancelled, Report
+from satview.session.tasks import IsCancelled, Report
 from satview.store.trace import Trace
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def run_query(trace: Trace, query: str, is_cancelled: IsCancelled, _report: Repo
 
     Raises:
         UsageError: As `sql`.
-        Cancelled: It was told to stop.
+        Cancelled: It was stopped.
     """
     from satview.tables.sql import sql  # with the first query: brings all analyses
 

@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, Slot
 from satview.session.answer import WatchedAnswer
 from satview.session.extent import Extent, ExtentChoice
 from satview.session.open_trace import OpenTrace
-from satview.session.statistics_work import Counted, Found
+from satview.session.statistics_task import Counted, Found
 
 _SETTLE_MS: Final = 150  # the range has to rest that long before it is counted again
 
@@ -20,7 +20,7 @@ class StatisticsView(WatchedAnswer):
 
     Attributes:
         counted: What was worked out last; None = nothing yet.
-        key: The sheet that is wanted.
+        key: The sheet that is requested.
         follows: True to follow the filter.
     """
 
@@ -45,7 +45,7 @@ class StatisticsView(WatchedAnswer):
 
     @property
     def needs_range(self) -> bool:
-        """True if the selected range is wanted and there is none."""
+        """True if the selected range is requested and there is none."""
         return self._choice.needs_range
 
     @property

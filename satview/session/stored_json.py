@@ -78,7 +78,7 @@ class StoredJson(QObject):
 
         Args:
             merge: Gets what the file holds by now, None if there is none; returns what it is to hold, None to remove
-                it. A later call takes the place of one that has not worked yet.
+                it. A later call replaces one that has not worked yet.
         """
         self._merge = merge
         self.retry()

@@ -121,11 +121,11 @@ def _cycles_of(ns: Fraction, clock: Clock) -> int:
 
 
 def parse_moment(text: str, axis: Axis) -> int:
-    """Return the moment in cycles that a text means; it may lie outside the trace.
+    """Return the moment in cycles that a text means; it may be outside the trace.
 
     `1.25s` is from the start of the trace, `-5s` from its end, `0x1f00c` and `80000cy` are cycles of the counter,
     `#1200` is an event by its number from 1, `25%` a share of the trace, `2024-06-10 06:19:01.5` and `06:19:01` are the
-    time of day in UTC, where the header tells it.
+    time of day in UTC, where the header shows it.
 
     Raises:
         UsageError: The text is none of these, or the trace does not have what it refers to.
@@ -149,7 +149,7 @@ def _parse_wall(found: re.Match[str], axis: Axis) -> int:
     """Return the moment of a date and time, or of a time on the day on which the trace begins."""
     begin = axis.clock.wall_time(axis.limits.start)
     if begin is None:
-        raise UsageError("the trace does not tell the time of day; write 1.2s from its start")
+        raise UsageError("the trace does not show the time of day; write 1.2s from its start")
     try:
         day = date.fromisoformat(found[1]) if found[1] else begin.date()
         at = datetime.combine(day, time.fromisoformat(found[2]), UTC)
@@ -161,26 +161,26 @@ def _parse_wall(found: re.Match[str], axis: Axis) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TimePosition:
     """Where the user wants to go: one of the two is given."""
 
     cycles: int | None = None
     event: int | None = None
 
 
-def parse_place(text: str, axis: Axis) -> Place:
+def parse_position(text: str, axis: Axis) -> TimePosition:
     """Return the event that `#1200` means, or the moment that any other text does (`parse_moment`).
 
     Raises:
-        UsageError: The text is none of these, or the place is outside the trace.
+        UsageError: The text is none of these, or the position is outside the trace.
     """
     text = text.strip()
     if text.startswith("#"):
-        return Place(event=_parse_event(text, len(axis.event_times)))
+        return TimePosition(event=_parse_event(text, len(axis.event_times)))
     cycles = parse_moment(text, axis)
     if not axis.limits.start <= cycles < axis.limits.end:
         raise UsageError(f"{text[:40]!r} is outside the trace")
-    return Place(cycles=cycles)
+    return TimePosition(cycles=cycles)
 
 
 def _parse_event(text: str, count: int) -> int:

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar, cast
 from PySide6.QtCore import QObject
 
 from satview.session.answer import Answer
-from satview.session.jobs import IsCancelled, Report
+from satview.session.tasks import IsCancelled, Report
 from satview.store.trace import Trace
 
 Found = TypeVar("Found")
@@ -17,7 +17,7 @@ Ask = Callable[[Trace, IsCancelled], Found]
 
 
 class TraceAnswer(Answer, Generic[Found]):
-    """Asks at the first `start`, and again of a refreshed trace while the answer is wanted.
+    """Asks at the first `start`, and again of a refreshed trace while the answer is requested.
 
     Attributes:
         found: The answer; of the trace before until the next `start`; None = not yet known.

@@ -23,26 +23,13 @@ from satview.base.errors import Cancelled, SatviewError, WriteError
 from satview.base.resources import resource_path
 from satview.base.shared_file import DamagedFileError
 from satview.formats.kev.header import BEGIN
-from satview.session.reading_jobs import is_large
+from satview.session.cache_policy import is_large
 
 if TYPE_CHECKING:
-    from satview.session.reading import Reading
+    from satview.session.loaded_trace import LoadedTrace
 
-SWITCH: Final = "SATVIEW_CACHE"  # environment: `off`, or another folder
 _END_BYTES: Final = 64 << 10
 _SUFFIX: Final = ".cache"
-
-
-def cache_folder() -> Path | None:
-    """Return where this user's cache is, None if the environment switches it off."""
-    named = os.environ.get(SWITCH, "")
-    if named.lower() in ("off", "0", "no"):
-        return None
-    if named:
-        return Path(named)
-    from platformdirs import user_cache_path  # on first use, as for the settings
-
-    return user_cache_path("satview", appauthor=False) / "traces"
 
 
 class TraceCache:
@@ -58,7 +45,7 @@ class TraceCache:
         self._limit_bytes = limit_bytes
 
     def key(self, path: Path) -> str | None:
-        """Return what tells a file from all others, None if it is nothing to keep."""
+        """Return what distinguishes a file from all others, None if it is nothing to keep."""
         if self._folder is None:
             return None
         try:
@@ -73,10 +60,10 @@ class TraceCache:
             return None
         if not first.startswith(BEGIN):
             return None
-        told = f"{status.st_size} {status.st_mtime_ns} {_code_digest()}".encode()
-        return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in (told, first, last))).hexdigest()
+        reported = f"{status.st_size} {status.st_mtime_ns} {_code_digest()}".encode()
+        return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in (reported, first, last))).hexdigest()
 
-    def find(self, path: Path) -> Reading | None:
+    def find(self, path: Path) -> LoadedTrace | None:
         """Return a file as it was decoded before, None if it was not or what was kept of it is not whole."""
         key = self.key(path)
         if key is None or self._folder is None:
@@ -85,7 +72,7 @@ class TraceCache:
         try:
             with timed("cache"):
                 values, arrays = read_arrays(file, lambda values: isinstance(values, dict) and values.get("key") == key)
-                reading = _reading(path, values, arrays, key)
+                loaded = _loaded(path, values, arrays, key)
             os.utime(file)  # used now
         except FileNotFoundError:
             return None
@@ -95,32 +82,32 @@ class TraceCache:
             return None
         except SatviewError:  # the trace itself has changed by now: reading it says how
             return None
-        return reading
+        return loaded
 
-    def keep(self, reading: Reading, lanes: Iterable[int], cancelled: Callable[[], bool] = lambda: False) -> bool:
+    def keep(self, loaded: LoadedTrace, lanes: Iterable[int], cancelled: Callable[[], bool] = lambda: False) -> bool:
         """Keep a file that was decoded; return whether it is kept.
 
         Args:
-            reading: The trace with its lanes.
+            loaded: The trace with its lanes.
             lanes: Those that are to be ready at once the next time.
-            cancelled: Asked now and then.
+            cancelled: Called now and then.
         """
-        from satview.formats.kev.stored import arrays_of, values_of  # here: a key is wanted before the first picture
+        from satview.formats.kev.stored import arrays_of, values_of  # here: a key is requested before the first picture
         from satview.timeline.stored_lanes import lanes_of
 
-        trace = reading.trace
-        if self._folder is None or not reading.key or self.key(trace.path) != reading.key:
+        trace = loaded.trace
+        if self._folder is None or not loaded.key or self.key(trace.path) != loaded.key:
             return False
-        lane_values, lane_arrays = lanes_of(reading.timeline, lanes)
-        arrays = arrays_of(trace) | lane_arrays | {"events_of_thread": reading.events_of_thread}
+        lane_values, lane_arrays = lanes_of(loaded.timeline, lanes)
+        arrays = arrays_of(trace) | lane_arrays | {"events_of_thread": loaded.events_of_thread}
         size = sum(array.nbytes for array in arrays.values())
         if size > self._limit_bytes:
             return False
-        values = {"key": reading.key, "trace": values_of(trace), "lanes": lane_values, "silent": sorted(reading.silent)}
+        values = {"key": loaded.key, "trace": values_of(trace), "lanes": lane_values, "silent": sorted(loaded.silent)}
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.shrink(self._limit_bytes - size)
-            write_arrays(self._folder / f"{reading.key[:40]}{_SUFFIX}", values, arrays, cancelled)
+            write_arrays(self._folder / f"{loaded.key[:40]}{_SUFFIX}", values, arrays, cancelled)
         except (OSError, WriteError, Cancelled):  # a cache that cannot be written is no fault
             return False
         return True
@@ -142,10 +129,10 @@ class TraceCache:
                 total -= size
 
 
-def _reading(path: Path, values: Any, arrays: dict[str, np.ndarray[Any, Any]], key: str) -> Reading:
+def _loaded(path: Path, values: Any, arrays: dict[str, np.ndarray[Any, Any]], key: str) -> LoadedTrace:
     from satview.formats.kev.reader import read_start  # as in `keep`
     from satview.formats.kev.stored import trace_of
-    from satview.session.reading import Reading
+    from satview.session.loaded_trace import LoadedTrace
     from satview.timeline.lane_tree import Timeline
     from satview.timeline.stored_lanes import take_lanes
 
@@ -160,12 +147,12 @@ def _reading(path: Path, values: Any, arrays: dict[str, np.ndarray[Any, Any]], k
         raise DamagedFileError("its counts of events do not fit")
     if any(not 0 <= index < len(timeline.infos) for index in silent):
         raise DamagedFileError("it names lanes that are not there")
-    return Reading(trace, timeline, counts, silent, key=key, is_cached=True)
+    return LoadedTrace(trace, timeline, counts, silent, key=key, is_cached=True)
 
 
 @cache
 def _code_digest() -> str:
-    """Return what tells this version of the code from others that may decode differently."""
+    """Return what distinguishes this version of the code from others that may decode differently."""
     package = Path(__file__).parents[1]
     parts = ("core", "base", "events", "store", "linkage", "formats/kev", "timeline", "session")
     found = [np.__version__]

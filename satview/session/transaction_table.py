@@ -30,7 +30,7 @@ from satview.linkage.transactions import transactions
 from satview.session.highlight import Highlighted, of_latency, of_transaction
 from satview.store.trace import Trace
 
-Places = NDArray[np.int64]
+Positions = NDArray[np.int64]
 _RESOLUTION_NS: Final = 1
 
 
@@ -42,7 +42,7 @@ class RowColumn:
         key: Stable name.
         title: For people.
         help: What it means, one sentence.
-        is_text: Its values are words, which stand at the left and are sorted from A to Z first.
+        is_text: Its values are words, which are at the left and are sorted from A to Z first.
     """
 
     key: str
@@ -71,32 +71,36 @@ class RowSource(ABC):
         self.total = 0
 
     @abstractmethod
-    def text(self, place: int, key: str) -> str:
+    def text(self, position: int, key: str) -> str:
         """Return the text of a cell; empty where the value is not known."""
 
     @abstractmethod
     def values(self, key: str) -> NDArray[np.integer]:
-        """Return what a column is sorted by, one for every row; below 0 = not known."""
+        """Return what a column is sorted by, one for every row; below 0 = not known.
+
+        Returns:
+            Integers (rows,).
+        """
 
     @abstractmethod
-    def event(self, place: int) -> int:
+    def event(self, position: int) -> int:
         """Return the event that a row begins with."""
 
     @abstractmethod
-    def shown(self, place: int) -> Highlighted:
+    def shown(self, position: int) -> Highlighted:
         """Return what is to be drawn of a row over the lanes."""
 
-    def children(self, _place: int) -> Places:
+    def children(self, _position: int) -> Positions:
         """Return the rows below a row."""
         return np.empty(0, np.int64)
 
-    def has_children(self, _place: int) -> bool:
+    def has_children(self, _position: int) -> bool:
         """Return whether there are rows below a row."""
         return False
 
-    def sorted(self, places: Places, key: str, *, descending: bool) -> Places:
+    def sorted(self, positions: Positions, key: str, *, descending: bool) -> Positions:
         """Return rows in the order of a column, equal ones in that of time."""
-        return by_values(np.sort(places), self.values(key), descending=descending)
+        return by_values(np.sort(positions), self.values(key), descending=descending)
 
     def _time(self, event: int) -> str:
         return format_time(self.trace.clock.ns(int(self.trace.events.time_cycles[event])), _RESOLUTION_NS)
@@ -116,11 +120,11 @@ class TransactionRows(RowSource):
     columns = (
         RowColumn("client", "Client", "The thread that sent the message.", is_text=True),
         RowColumn("server", "Server", "The thread that received it, else the process it was sent to.", is_text=True),
-        RowColumn("type", "Type", "First word of the message, where the call's event tells it."),
+        RowColumn("type", "Type", "First word of the message, where the call's event shows it."),
         RowColumn("start", "Sent", "When it was sent."),
         *(RowColumn(key, title, text) for key, (_, title, text) in LEGS.items()),
         RowColumn("nested", "Nested", "Messages that the server sent on its behalf."),
-        RowColumn("outcome", "Outcome", "How far the trace tells it to have come.", is_text=True),
+        RowColumn("outcome", "Outcome", "How far the trace shows it to have come.", is_text=True),
         RowColumn("certainty", "Certainty", "How sure receipt and reply are.", is_text=True),
     )
     first_sort = "round-trip"
@@ -132,29 +136,33 @@ class TransactionRows(RowSource):
         self.total = len(self.made)
         self._ranks = self._name_ranks()
 
-    def text(self, place: int, key: str) -> str:
+    def text(self, position: int, key: str) -> str:
         """Return the text of a cell."""
         made = self.made
         if key in LEGS:
-            return self._duration(int(getattr(made, LEGS[key][0])[place]))
+            return self._duration(int(getattr(made, LEGS[key][0])[position]))
         match key:
             case "client":
-                return client_name(self.trace, made, place)
+                return client_name(self.trace, made, position)
             case "server":
-                return server_name(self.trace, made, place)
+                return server_name(self.trace, made, position)
             case "type":
-                return type_text(int(made.message_type[place]))
+                return type_text(int(made.message_type[position]))
             case "start":
-                return self._time(int(made.send_row[place]))
+                return self._time(int(made.send_row[position]))
             case "nested":
-                count = len(self._nested.of(place))
+                count = len(self._nested.of(position))
                 return f"{count:,}" if count else ""
             case "outcome":
-                return outcome(made, place)
-        return Certainty(int(made.certainty[place])).name.lower()
+                return outcome(made, position)
+        return Certainty(int(made.certainty[position])).name.lower()
 
     def values(self, key: str) -> NDArray[np.integer]:
-        """Return what a column is sorted by."""
+        """Return what a column is sorted by.
+
+        Returns:
+            Integers (rows,).
+        """
         made = self.made
         if key in LEGS:
             return np.asarray(getattr(made, LEGS[key][0]))
@@ -170,21 +178,21 @@ class TransactionRows(RowSource):
         }  # fmt: skip
         return other[key]
 
-    def event(self, place: int) -> int:
+    def event(self, position: int) -> int:
         """Return the event SND_MESSAGE."""
-        return int(self.made.send_row[place])
+        return int(self.made.send_row[position])
 
-    def shown(self, place: int) -> Highlighted:
+    def shown(self, position: int) -> Highlighted:
         """Return arrows and legs of a transaction."""
-        return of_transaction(self.made, place)
+        return of_transaction(self.made, position)
 
-    def children(self, place: int) -> Places:
+    def children(self, position: int) -> Positions:
         """Return the transactions sent on behalf of one."""
-        return self._nested.of(place)
+        return self._nested.of(position)
 
-    def has_children(self, place: int) -> bool:
+    def has_children(self, position: int) -> bool:
         """Return whether any was."""
-        return bool(self._nested.start[place + 1] > self._nested.start[place])
+        return bool(self._nested.start[position + 1] > self._nested.start[position])
 
 
 class LatencyRows(RowSource):
@@ -206,21 +214,25 @@ class LatencyRows(RowSource):
         self._first = self.made.first_row
         self._ranks = self._name_ranks()
 
-    def text(self, place: int, key: str) -> str:
+    def text(self, position: int, key: str) -> str:
         """Return the text of a cell."""
         made = self.made
         if key in LATENCY_LEGS:
-            return self._duration(int(getattr(made, LATENCY_LEGS[key][0])[place]))
+            return self._duration(int(getattr(made, LATENCY_LEGS[key][0])[position]))
         if key == "source":
-            return self._sources.name(self.trace, place)
+            return self._sources.name(self.trace, position)
         if key == "thread":
-            return answering_thread(self.trace, made, place)
+            return answering_thread(self.trace, made, position)
         if key == "start":
-            return self._time(int(self._first[place]))
-        return Certainty(int(made.certainty[place])).name.lower()
+            return self._time(int(self._first[position]))
+        return Certainty(int(made.certainty[position])).name.lower()
 
     def values(self, key: str) -> NDArray[np.integer]:
-        """Return what a column is sorted by."""
+        """Return what a column is sorted by.
+
+        Returns:
+            Integers (rows,).
+        """
         made = self.made
         if key in LATENCY_LEGS:
             return np.asarray(getattr(made, LATENCY_LEGS[key][0]))
@@ -230,17 +242,17 @@ class LatencyRows(RowSource):
             return np.where(made.thread > 0, self._ranks[made.thread], -1)
         return self._first if key == "start" else made.certainty
 
-    def event(self, place: int) -> int:
+    def event(self, position: int) -> int:
         """Return the event that it begins with."""
-        return int(self._first[place])
+        return int(self._first[position])
 
-    def shown(self, place: int) -> Highlighted:
+    def shown(self, position: int) -> Highlighted:
         """Return arrow and legs of a latency."""
-        return of_latency(self.made, place)
+        return of_latency(self.made, position)
 
 
-def rows_of(trace: Trace, wanted: TransactionFilter | LatencyFilter) -> tuple[RowSource, Places]:
+def rows_of(trace: Trace, requested: TransactionFilter | LatencyFilter) -> tuple[RowSource, Positions]:
     """Return the rows of a kind, and those of them that pass a filter, in time order."""
-    if isinstance(wanted, TransactionFilter):
-        return TransactionRows(trace), transaction_list(trace, wanted, "time")
-    return LatencyRows(trace), latency_list(trace, wanted, "time")
+    if isinstance(requested, TransactionFilter):
+        return TransactionRows(trace), transaction_list(trace, requested, "time")
+    return LatencyRows(trace), latency_list(trace, requested, "time")

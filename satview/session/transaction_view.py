@@ -15,8 +15,8 @@ from satview.analysis.sheets import Sheet
 from satview.analysis.transaction_list import TransactionFilter
 from satview.base.time import TimeWindow
 from satview.session.answer import Answer
-from satview.session.jobs import IsCancelled, Report
 from satview.session.open_trace import OpenTrace
+from satview.session.tasks import IsCancelled, Report
 from satview.session.transaction_table import RowSource, rows_of
 from satview.store.trace import Trace
 
@@ -35,9 +35,9 @@ class FoundRows:
 
     Attributes:
         mode: What the rows are.
-        window: The range they lie in; None = the whole trace.
+        window: The range they are in; None = the whole trace.
         total: How many there are without filter and range.
-        source, places: The rows, in the order they show; None and none for figures.
+        source, positions: The rows, in the order they show; None and none for figures.
         sheet: The figures; None for rows.
     """
 
@@ -45,7 +45,7 @@ class FoundRows:
     window: TimeWindow | None
     total: int
     source: RowSource | None
-    places: NDArray[np.int64]
+    positions: NDArray[np.int64]
     sheet: Sheet | None = None
 
 
@@ -96,25 +96,25 @@ class TransactionView(Answer):
     def start(self) -> None:
         """Look for what is to be shown now."""
         window = self._opened.selection.time_range
-        wanted: TransactionFilter | LatencyFilter = LatencyFilter(self.number, self.server, window)
+        requested: TransactionFilter | LatencyFilter = LatencyFilter(self.number, self.server, window)
         if self.mode is RowMode.MESSAGES:
-            wanted = TransactionFilter(self.client, self.server, self.number, window)
-        self._start(partial(_find, self._opened.trace, self.mode, wanted, self.order))
+            requested = TransactionFilter(self.client, self.server, self.number, window)
+        self._start(partial(_find, self._opened.trace, self.mode, requested, self.order))
 
     def _take(self, result: object) -> None:
         self.found = result if isinstance(result, FoundRows) else None
 
 
 def _find(
-    trace: Trace, mode: RowMode, wanted: TransactionFilter | LatencyFilter, order: tuple[str, bool],
+    trace: Trace, mode: RowMode, requested: TransactionFilter | LatencyFilter, order: tuple[str, bool],
     _is_cancelled: IsCancelled, _report: Report,
 ) -> FoundRows:  # fmt: skip
     """Work of the job; it holds the trace, no widget."""
     if mode is RowMode.FIGURES:
-        assert isinstance(wanted, LatencyFilter)
-        found = latency_list(trace, wanted, "time")
-        return FoundRows(mode, wanted.window, len(found), None, found[:0], latency_statistics_sheet(trace, found))
-    source, places = rows_of(trace, wanted)
+        assert isinstance(requested, LatencyFilter)
+        found = latency_list(trace, requested, "time")
+        return FoundRows(mode, requested.window, len(found), None, found[:0], latency_statistics_sheet(trace, found))
+    source, positions = rows_of(trace, requested)
     key, descending = order
-    places = source.sorted(places, key or source.first_sort, descending=descending)
-    return FoundRows(mode, wanted.window, source.total, source, places)
+    positions = source.sorted(positions, key or source.first_sort, descending=descending)
+    return FoundRows(mode, requested.window, source.total, source, positions)

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from satview.analysis.doctor.report import may_be_more
+from satview.analysis.doctor.undecided import undecided
 from satview.analysis.verdicts.find import find_verdicts
-from satview.analysis.verdicts.untold import untold
 from satview.analysis.verdicts.verdict import Verdict, VerdictKind
-from satview.session.jobs import IsCancelled
+from satview.session.tasks import IsCancelled
 from satview.store.trace import Trace
 
 _MOST_KINDS: Final = 2  # that a summary names
@@ -22,30 +22,30 @@ class FoundVerdicts:
 
     Attributes:
         verdicts: The most severe first.
-        untold: Kinds that the trace cannot tell, or not all of them, each with the reason.
+        undecided: Kinds that the trace cannot show, or not all of them, each with the reason.
         more: Why there may be more of all kinds; empty if there are none.
     """
 
     verdicts: tuple[Verdict, ...] = ()
-    untold: Mapping[VerdictKind, str] = field(default_factory=dict)
+    undecided: Mapping[VerdictKind, str] = field(default_factory=dict)
     more: str = ""
 
 
 def search_verdicts(trace: Trace, is_cancelled: IsCancelled) -> FoundVerdicts:
-    """Return the verdicts of a trace, and what it cannot tell.
+    """Return the verdicts of a trace, and what it cannot show.
 
     Raises:
         Cancelled: Nobody wants them any more.
     """
-    return FoundVerdicts(find_verdicts(trace, cancelled=is_cancelled), untold(trace), may_be_more(trace))
+    return FoundVerdicts(find_verdicts(trace, cancelled=is_cancelled), undecided(trace), may_be_more(trace))
 
 
 def summary(found: FoundVerdicts) -> str:
     """Return in a few words what was found: how many verdicts, and the kinds of the most severe ones."""
-    count, unknown = len(found.verdicts), len(found.untold)
+    count, unknown = len(found.verdicts), len(found.undecided)
     kinds = list(dict.fromkeys(str(verdict.kind) for verdict in found.verdicts))
     if not count:
-        told = f", {unknown} kind{'s' if unknown != 1 else ''} cannot be told" if unknown else ""
-        return f"No verdicts{told}"
+        reported = f", {unknown} kind{'s' if unknown != 1 else ''} cannot be decided" if unknown else ""
+        return f"No verdicts{reported}"
     more = "\N{HORIZONTAL ELLIPSIS}" if len(kinds) > _MOST_KINDS else ""
     return f"{count} verdict{'s' if count != 1 else ''}: {', '.join(kinds[:_MOST_KINDS])}{more}"

@@ -13,7 +13,7 @@ SHORTEST_CYCLES: Final = 8
 _SNAP_CYCLES_PER_PX: Final = 256  # below that, lanes are drawn from intervals, and rounding would be felt as a jerk
 _GESTURE_PAUSE_S: Final = 0.8
 _HISTORY_LENGTH: Final = 200
-_SAME_PLACE_PX: Final = 3  # a mouse that nobody moved is at the same place, but for what windows are off
+_SAME_POSITION_PX: Final = 3  # a mouse that nobody moved is at the same position, but for what windows are off
 
 
 class Viewport(QObject):
@@ -41,7 +41,7 @@ class Viewport(QObject):
         self._past: list[TimeWindow] = []
         self._future: list[TimeWindow] = []
         self._moved_s = float("-inf")
-        self._zoomed: tuple[TimeWindow, int, float] | None = None  # after the last zoom: window, anchor, its place
+        self._zoomed: tuple[TimeWindow, int, float] | None = None  # after the last zoom: window, anchor, its position
 
     @property
     def window(self) -> TimeWindow:
@@ -63,7 +63,7 @@ class Viewport(QObject):
         self._window = self._fitted(window)
 
     def set_width(self, width_px: int) -> None:
-        """Tell how wide the drawing is, in device pixels, so that the window can start at whole pixels."""
+        """Return how wide the drawing is, in device pixels, so that the window can start at whole pixels."""
         if width_px != self._width_px and width_px > 0:
             self._width_px = width_px
             self._window = self._fitted(self._window)
@@ -84,7 +84,7 @@ class Viewport(QObject):
         self._set(fitted)
 
     def move(self, window: TimeWindow) -> None:
-        """Show a window as part of a gesture: only the place where the gesture began goes into the history."""
+        """Show a window as part of a gesture: only the position where the gesture began goes into the history."""
         fitted = self._fitted(window)
         if fitted == self._window:
             return
@@ -95,16 +95,16 @@ class Viewport(QObject):
         self._set(fitted)
 
     def zoom(self, factor: float, anchor: int) -> None:
-        """Make the window `factor` times as long while `anchor` keeps its place.
+        """Make the window `factor` times as long while `anchor` keeps its position.
 
         Windows begin at whole pixels, and what is off by one after a step is off by a hundred after twenty more. So
-        steps around one place keep the moment and the place of the first of them.
+        steps around one position keep the moment and the position of the first of them.
         """
         length = max(SHORTEST_CYCLES, round(self._window.length * factor))
         share = (anchor - self._window.start) / self._window.length
         if self._zoomed is not None:
             window, kept, kept_share = self._zoomed
-            if window == self._window and abs(share - kept_share) * self._width_px < _SAME_PLACE_PX:
+            if window == self._window and abs(share - kept_share) * self._width_px < _SAME_POSITION_PX:
                 anchor, share = kept, kept_share
         start = anchor - round(length * share)
         self.move(TimeWindow(start, start + length))
@@ -198,7 +198,7 @@ class Viewport(QObject):
     def _fitted(self, window: TimeWindow) -> TimeWindow:
         """Return the nearest window that may be shown: within the limits, starting at a whole pixel."""
         if window.length >= self._limits.length - self._limits.length // 500:
-            return self._limits  # so nearly all of it that nobody can tell
+            return self._limits  # so nearly all of it that nobody can show
         length = max(window.length, min(SHORTEST_CYCLES, self._limits.length))
         start = window.start
         cycles_per_px = length // self._width_px

@@ -1,4 +1,4 @@
-"""Why a thread is in its state at a moment: asked by a key, answered in the background."""
+"""Why a thread is in its state at a moment: requested by a key, answered in the background."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from PySide6.QtCore import QObject, Slot
 
 from satview.analysis.why import WhyStep, why
 from satview.session.answer import Answer
-from satview.session.jobs import IsCancelled, Report
 from satview.session.selection import Selection
+from satview.session.tasks import IsCancelled, Report
 from satview.store.trace import Trace
 
 

@@ -20,7 +20,7 @@ from satview.events.layout import (
     one_spelling,
     place_of,
     text_at,
-    text_place,
+    text_offset,
 )
 from satview.events.spec import Release, Show
 from satview.events.variants import USER_CLASSES, variants
@@ -29,7 +29,7 @@ from satview.events.words import join64
 from satview.store.trace import Trace
 
 Rows = NDArray[np.integer]
-Places = NDArray[np.intp] | slice
+Positions = NDArray[np.intp] | slice
 TextColumn = tuple[NDArray[np.uint32], tuple[str, ...]]  # (n,), which text; the texts
 Arguments = dict[str, tuple[NDArray[np.int64] | TextColumn, NDArray[np.bool_]]]  # by name, with where it is known
 _MOST_WORDS: Final = (1 << 15) - 1
@@ -52,9 +52,9 @@ def logged_codes_with(trace: Trace, name: str) -> NDArray[np.bool_]:
 
     `codes_with` looks at all codes of a release, a quarter of a second the first time.
     """
-    wanted, table = one_spelling(name), np.zeros(CODE_COUNT, np.bool_)
+    requested, table = one_spelling(name), np.zeros(CODE_COUNT, np.bool_)
     for code in np.flatnonzero(trace.code_counts).tolist():
-        table[code] = any(one_spelling(part.name) == wanted for part in arguments_of(trace.release, code))
+        table[code] = any(one_spelling(part.name) == requested for part in arguments_of(trace.release, code))
     return table
 
 
@@ -105,11 +105,15 @@ def argument(trace: Trace, rows: Rows, name: str) -> tuple[NDArray[np.int64], ND
 
 
 def arguments(trace: Trace, rows: Rows, *names: str) -> list[tuple[NDArray[np.int64], NDArray[np.bool_]]]:
-    """Return several numeric arguments of many events, each as `argument` does; words near each other are read once."""
+    """Return several numeric arguments of many events, each as `argument` does; words near each other are read once.
+
+    Returns:
+        For each argument int64 (len(rows),), and bool (len(rows),) where the event has it.
+    """
     words, found = _Words(trace, rows), []
     for name in names:
         values, known = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.bool_)
-        for at, part in argument_places(trace, rows, name):
+        for at, part in argument_offsets(trace, rows, name):
             if part is not None and part.words:
                 values[at], known[at] = _gathered(trace, words, at, part), True
         found.append((values, known))
@@ -126,7 +130,7 @@ class _Words:
         self._pair: tuple[NDArray[np.uint32], NDArray[np.uint32]] | None = None
 
     def of(self, at: NDArray[np.intp], word: int) -> NDArray[np.uint32]:
-        """Return a word of the events at some places."""
+        """Return a word of the events at some positions."""
         if self._pair is None or self._step != word // 2 or not np.array_equal(self._at, at):
             self._at, self._step = at, word // 2
             self._pair = self._payloads.pair(self._rows[at], 2 * self._step)
@@ -159,14 +163,17 @@ def variants_of(trace: Trace, rows: Rows, counts: NDArray[np.int64] | None = Non
     payloads = trace.payloads
     counts = payloads.word_counts(rows) if counts is None else counts
     return variants(
-        trace.release, trace.events.code[rows], counts, lambda chosen, word: payloads.column(rows[chosen], word)
+        trace.release, trace.events.code[rows], counts, lambda selected, word: payloads.column(rows[selected], word)
     )
 
 
-def argument_places(trace: Trace, rows: Rows, name: str | None) -> list[tuple[NDArray[np.intp], Part | None]]:
+def argument_offsets(trace: Trace, rows: Rows, name: str | None) -> list[tuple[NDArray[np.intp], Part | None]]:
     """Return positions among rows, ascending, grouped by where an argument (None: the event's text) is in the payload.
 
     Events of codes that have no such argument are left out.
+
+    Returns:
+        Groups: intp (n,), and where their argument is in the payload.
     """
     release, code = trace.release, trace.events.code[rows]
     codes, rank_of_code = _ranks(name, release)
@@ -179,18 +186,18 @@ def argument_places(trace: Trace, rows: Rows, name: str | None) -> list[tuple[ND
     # There are few different layouts: a number for each, no sorting.
     shape = (len(codes), int(counts.max()) + 1, int(found.max()) + 1)
     kinds, kind = distinct(np.ravel_multi_index((rank[at] - 1, counts, found), shape))
-    places: dict[Part | None, int] = {}
+    positions: dict[Part | None, int] = {}
     number_of_kind = np.empty(len(kinds), np.intp)
     for number, (which, words, variant) in enumerate(
         zip(*(part.tolist() for part in np.unravel_index(kinds, shape)), strict=True)
     ):
         only = int(codes[which])
-        place = text_place(release, only, words) if name is None else place_of(release, only, words, name, variant)
-        number_of_kind[number] = places.setdefault(place, len(places))
-    if len(places) == 1:
-        return [(at, next(iter(places)))]
+        position = text_offset(release, only, words) if name is None else place_of(release, only, words, name, variant)
+        number_of_kind[number] = positions.setdefault(position, len(positions))
+    if len(positions) == 1:
+        return [(at, next(iter(positions)))]
     numbers = number_of_kind.take(kind)
-    return [(at[numbers == number], place) for place, number in places.items()]
+    return [(at[numbers == number], position) for position, number in positions.items()]
 
 
 def _gathered(trace: Trace, words: _Words, at: NDArray[np.intp], part: Part) -> NDArray[np.int64]:
@@ -225,13 +232,13 @@ def all_arguments(trace: Trace, rows: Rows) -> Arguments:
         words = trace.payloads.block(part, min(int(counts.max()), _BLOCK_WORDS))
         variant = variants(trace.release, trace.events.code[part], counts, partial(_word_of, words))
         for at, layout in _layouts(trace, part, counts, variant):
-            place = slice(first, first + len(part)) if isinstance(at, slice) else first + at
+            position = slice(first, first + len(part)) if isinstance(at, slice) else first + at
             mine = words if isinstance(at, slice) else words[at]
             for argument in layout.parts:
                 if argument.is_text:
-                    columns.put_texts(argument.name, place, *_texts(trace, part[at], counts[at], argument))
+                    columns.put_texts(argument.name, position, *_texts(trace, part[at], counts[at], argument))
                 elif argument.show is not Show.STRUCT:
-                    columns.put(argument.name, place, _gathered_from(trace, mine, part, at, argument))
+                    columns.put(argument.name, position, _gathered_from(trace, mine, part, at, argument))
     return columns.found
 
 
@@ -248,7 +255,7 @@ class _Columns:
         self._count = count
         self._names: dict[str, str] = {}
 
-    def put(self, spelling: str, at: Places, values: NDArray[np.int64]) -> None:
+    def put(self, spelling: str, at: Positions, values: NDArray[np.int64]) -> None:
         """Fill numbers in."""
         name = self._names.setdefault(one_spelling(spelling), spelling)
         if name not in self.found:
@@ -257,7 +264,7 @@ class _Columns:
         if not isinstance(column, tuple):  # no argument is a number in one event and a text in another
             column[at], known[at] = values, True
 
-    def put_texts(self, spelling: str, at: Places, code: NDArray[np.uint32], texts: tuple[str, ...]) -> None:
+    def put_texts(self, spelling: str, at: Positions, code: NDArray[np.uint32], texts: tuple[str, ...]) -> None:
         """Fill texts in, given as numbers of different ones."""
         name = self._names.setdefault(one_spelling(spelling), spelling)
         if name not in self.found:
@@ -270,7 +277,7 @@ class _Columns:
 
 def _layouts(
     trace: Trace, rows: Rows, counts: NDArray[np.int64], variant: NDArray[np.uint8]
-) -> Iterator[tuple[Places, Layout]]:
+) -> Iterator[tuple[Positions, Layout]]:
     """Yield the different layouts of some events and the positions of the events among the rows."""
     codes, code = distinct(trace.events.code[rows].astype(np.int64))
     shape = (len(codes), int(counts.max()) + 1, int(variant.max()) + 1)
@@ -284,7 +291,7 @@ def _layouts(
         )
 
 
-def _gathered_from(trace: Trace, words: NDArray[np.uint32], rows: Rows, at: Places, part: Part) -> NDArray[np.int64]:
+def _gathered_from(trace: Trace, words: NDArray[np.uint32], rows: Rows, at: Positions, part: Part) -> NDArray[np.int64]:
     """Return a number of some events from their first payload words, or from the file where it is behind these."""
     if part.word + part.words > words.shape[1]:
         mine = rows[at]

@@ -1,6 +1,6 @@
 """What only damaged slots name, and the span of time that the rest of a trace covers.
 
-A flipped bit makes an event of CPU 37 or of process 67,108,867. Nothing else in the trace knows them, so they stand in
+A flipped bit makes an event of CPU 37 or of process 67,108,867. Nothing else in the trace knows them, so they are in
 one lane of their own and not among the real ones.
 """
 
@@ -69,7 +69,7 @@ def count_cpus(events: EventTable, declared: int) -> int:
 
     Args:
         events: Of the trace.
-        declared: CPUs of header or system page; 0 = not told.
+        declared: CPUs of header or system page; 0 = not reported.
     """
     seen = int(events.cpu.max(initial=0)) + 1
     if not 0 < declared < seen:
@@ -116,7 +116,7 @@ def _doubts(trace: Trace) -> Doubts:
 
 
 def _doubtful_threads(trace: Trace) -> NDArray[np.bool_]:
-    """Return the threads that a few events name though the trace tells of every thread that exists.
+    """Return the threads that a few events name though the trace reports every thread that exists.
 
     It does where it begins with the dump of all threads, logs their creation and lost nothing.
     """

@@ -10,7 +10,7 @@ from satview.store.trace import Trace
 
 
 def idle_threads(trace: Trace) -> NDArray[np.bool_]:
-    """Tell for every thread row whether it is an idle thread, bool (threads,).
+    """Return for every thread row whether it is an idle thread, bool (threads,).
 
     A thread of process 1 named `idle...` is. Up to 7.x so are threads 1 to the number of CPUs of process 1 (inferred in
     the format description, 8.4), if the trace does not name them otherwise.

@@ -19,7 +19,7 @@ def losses(trace: Trace) -> NDArray[np.int64]:
     """Return the ranges in which events are missing, shape (k, 3): start, end in cycles and CPU, by start.
 
     Up to 7.x all CPUs share the buffers, so the CPU is `EVERY_CPU`. A lost buffer is between the last event before it
-    and its successor. In 8.0 the kernel tells of events that it dropped, and a trace may begin later on one CPU than on
+    and its successor. In 8.0 the kernel reports events that it dropped, and a trace may begin later on one CPU than on
     another, as a ring reaches back further on a quiet CPU than on a busy one.
     """
     return trace.kept("losses", _losses)
@@ -61,7 +61,7 @@ def _late_starts(trace: Trace) -> list[tuple[int, int]]:
     """Return (when, CPU) of the oldest buffers that are not the first ones of their CPU, so that those are missing.
 
     So it is in a ring, whose buffers have no number of slots, and where another CPU's buffers are counted from 1: all
-    count from the same moment on. A CPU's only buffer tells nothing, for what STOP hands over counts from 1 again.
+    count from the same moment on. A CPU's only buffer shows nothing, for what STOP hands over counts from 1 again.
     """
     buffers = trace.buffers
     mine = [np.flatnonzero(buffers.cpu == cpu) for cpu in np.unique(buffers.cpu)]

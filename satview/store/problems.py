@@ -63,7 +63,7 @@ _KINDS: Final = (
     ProblemKind(
         "buffer-order",
         "Buffers out of order",
-        "A buffer's number is not larger than the one before it. Times still place its events.",
+        "A buffer's number is not larger than the one before it. Times still position its events.",
         False,
     ),
     ProblemKind(
@@ -100,7 +100,7 @@ _KINDS: Final = (
     ProblemKind(
         "clock-unproven",
         "Late TIME event without proof",
-        "Nothing after it tells whether the target was silent for so long or the TIME event is damaged. The first view "
+        "Nothing after it shows whether the target was silent for so long or the TIME event is damaged. The first view "
         "ends before it; Show everything (0) shows it.",
         False,
     ),
@@ -132,7 +132,7 @@ _KINDS: Final = (
     ProblemKind(
         "release-assumed",
         "Release not given",
-        "The header does not tell the release, so names and lists may be those of another one.",
+        "The header does not show the release, so names and lists may be those of another one.",
         False,
     ),
     ProblemKind(
@@ -145,7 +145,7 @@ _KINDS: Final = (
     ProblemKind(
         "syspage",
         "System page unusable",
-        "The system page is cut short or contradicts itself; what it would tell is left out.",
+        "The system page is cut short or contradicts itself; what it would show is left out.",
         False,
     ),
     ProblemKind(
@@ -213,7 +213,7 @@ class Problem:
         detail: What exactly, one sentence.
         offset: Byte offset in the file of the first occurrence, None if there is no such byte.
         count: How many (slots, events, buffers: as the kind says).
-        time_cycles: When, in cycles of the trace's clock; None if it has no place in time.
+        time_cycles: When, in cycles of the trace's clock; None if it has no position in time.
         line: Line number from 1 in a text file, else None.
         file: Name of the file where a trace has several, else empty.
     """
@@ -283,7 +283,7 @@ class Problems:
         for row in rows:
             for number in (row.offset, row.time_cycles, row.line):
                 if not isinstance(number, int | None):
-                    raise TypeError("a place of a problem is no number")
+                    raise TypeError("a position of a problem is no number")
         counts, suppressed = ({str(slug): int(count) for slug, count in values[name].items()}
                               for name in ("counts", "suppressed"))  # fmt: skip
         if not {*counts, *suppressed} <= KINDS.keys():

@@ -158,7 +158,11 @@ class StateIndex:
         _freeze(self)
 
     def of(self, thread: int) -> NDArray[np.uint32]:
-        """Return the event rows of one thread's state changes, oldest first."""
+        """Return the event rows of one thread's state changes, oldest first.
+
+        Returns:
+            uint32 (n,).
+        """
         return self.event[self.start[thread] : self.start[thread + 1]]
 
 

@@ -46,7 +46,11 @@ class TimeRanges:
         return self._before(end) - self._before(start)
 
     def meet(self, start: Cycles, end: Cycles) -> NDArray[np.bool_]:
-        """Return for each [start, end) whether any of the ranges reaches into it."""
+        """Return for each [start, end) whether any of the ranges reaches into it.
+
+        Returns:
+            bool (n,).
+        """
         first = np.searchsorted(self.end, start, side="right")
         return np.asarray(np.searchsorted(self.start, end) > first)
 
@@ -88,7 +92,7 @@ def overlaps(
     """Return pairs of intervals of one thread that overlap.
 
     Args:
-        thread: int64 (n,), whose intervals are asked for.
+        thread: int64 (n,), whose intervals are requested.
         first: int64 (n,), where they begin: rows of the event table, or any numbers below 2^32 that ascend with time.
         last: int64 (n,), where they end; not included.
         spans_thread: int64 (m,), whose intervals the others are; those of a thread do not overlap.
@@ -96,7 +100,7 @@ def overlaps(
         spans_last: int64 (m,), as `last`.
 
     Returns:
-        (k,) each: places among the n and the m.
+        (k,) each: positions among the n and the m.
     """
     key = spans_thread << 32 | spans_first
     stop = np.searchsorted(key, thread << 32 | last)

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from satview.base.time import Clock, TimeWindow, format_duration
 from satview.events.catalogue import Catalogue
-from satview.events.spec import EventSpec, Payload, Release
+from satview.events.spec import Argument, EventSpec, Payload, Release
 from satview.events.wire import CODE_COUNT
 from satview.store.problems import Problems
-from satview.store.records import Event, iterate
+from satview.store.records import codes_of_names, walk
 from satview.store.tables import (
     BufferTable,
     EventTable,
@@ -38,10 +38,14 @@ class PayloadSource(Protocol):
         """What raises SourceChangedError if the file is not the one that was opened any more."""
 
     def tolerate_loss(self) -> None:
-        """Let `decode` tell of a file that has changed in place of arguments, from now on; else it raises."""
+        """Let `decode` report a file that has changed instead of arguments, from now on; else it raises."""
 
     def words(self, event: int) -> NDArray[np.uint32]:
-        """Return all payload words of one event in host order, padding included."""
+        """Return all payload words of one event in host order, padding included.
+
+        Returns:
+            uint32 (words,).
+        """
 
     def raw(self, event: int) -> bytes:
         """Return the payload bytes of one event as they are in the file."""
@@ -59,7 +63,11 @@ class PayloadSource(Protocol):
         """Return payload word number `word` of many events, shape (len(events),); 0 where an event is shorter."""
 
     def pair(self, events: NDArray[np.integer], word: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-        """Return the payload words `word` and `word` + 1 of many events, as `column`; one read if `word` is even."""
+        """Return the payload words `word` and `word` + 1 of many events, as `column`; one read if `word` is even.
+
+        Returns:
+            Two of uint32 (len(events),).
+        """
 
     def block(self, events: NDArray[np.integer], count: int) -> NDArray[np.uint32]:
         """Return the first `count` payload words of many events, shape (len(events), count); 0 where one is shorter."""
@@ -72,7 +80,11 @@ class PayloadSource(Protocol):
         """
 
     def word_counts(self, events: NDArray[np.integer]) -> NDArray[np.int64]:
-        """Return the payload words of many events, padding included."""
+        """Return the payload words of many events, padding included.
+
+        Returns:
+            int64 (len(events),).
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +100,7 @@ class Cpu:
 
 @dataclass(frozen=True, slots=True)
 class SystemInfo:
-    """What the system page tells, in plain values.
+    """What the system page shows, in plain values.
 
     Attributes:
         length: Bytes of the system page.
@@ -149,11 +161,11 @@ class Trace:
         path: The file it came from.
         format: `kev`, `traceprinter` or `thread_trace`.
         header: The text header.
-        system: What the system page tells; None without one.
+        system: What the system page shows; None without one.
         release: Key of the tables that apply.
         byte_order: `little` or `big`: that of the file's binary fields.
         clock: Turns cycles into nanoseconds.
-        cpu_count: CPUs of the target, as header, system page and events tell; only damaged slots name others.
+        cpu_count: CPUs of the target, as header, system page and events show; only damaged slots name others.
         slot_count: Slots in the event region, broken ones included.
         events, threads, processes, states, buffers: The tables.
         fragments: Slots of combine events that are not adjacent.
@@ -224,7 +236,15 @@ class Trace:
         Raises:
             UsageError: A name is neither a class nor an event of the trace's release.
         """
-        return iterate(self, names, pid=pid, tid=tid, cpu=cpu, start_ns=start_ns, end_ns=end_ns, rows=rows)
+        times, threads = self.events.time_cycles, np.ones(len(self.threads), np.bool_)
+        if pid is not None:
+            threads &= self.threads.pid == pid
+        if tid is not None:
+            threads &= self.threads.tid == tid
+        first = 0 if start_ns is None else int(np.searchsorted(times, self.clock.cycles(start_ns)))
+        last = len(times) if end_ns is None else int(np.searchsorted(times, self.clock.cycles(end_ns)))
+        fitting = walk(self.events, codes_of_names(self.catalogue, names), threads, cpu, (first, last), rows)
+        return (Event(self, row) for row in fitting)
 
     @property
     def code_counts(self) -> NDArray[np.int64]:
@@ -318,11 +338,92 @@ class Trace:
 
         None means that time order is the same. A combine event is printed when its last slot is read, so its stamp can
         be older than that of the line before.
+
+        Returns:
+            uint32 (events,).
         """
         last = self.last_slots()
         if not np.any(last[1:] < last[:-1]):
             return None
         return np.argsort(last, kind="stable").astype(np.uint32)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event of a trace, a view of its row: names and arguments are looked up when they are read.
+
+    Attributes:
+        trace: The trace it is of.
+        row: Its row in the event table: its number in time order, from 0.
+    """
+
+    trace: Trace
+    row: int
+
+    @property
+    def time_cycles(self) -> int:
+        """When, in cycles of the target's counter."""
+        return int(self.trace.events.time_cycles[self.row])
+
+    @property
+    def time_ns(self) -> int:
+        """When, in nanoseconds since the first event."""
+        return self.trace.clock.ns(self.time_cycles)
+
+    @property
+    def cpu(self) -> int:
+        """The CPU that logged it, from 0."""
+        return int(self.trace.events.cpu[self.row])
+
+    @property
+    def thread(self) -> int:
+        """Row in the thread table; 0 = not known."""
+        return int(self.trace.events.thread[self.row])
+
+    @property
+    def pid(self) -> int:
+        """Process of its thread; -1 = not known."""
+        return int(self.trace.threads.pid[self.thread])
+
+    @property
+    def tid(self) -> int:
+        """Thread number within the process, from 1; -1 = not known."""
+        return int(self.trace.threads.tid[self.thread])
+
+    @property
+    def thread_name(self) -> str:
+        """Process and thread by name, such as `devb-ahci 2 (worker)`."""
+        return self.trace.thread_name(self.thread)
+
+    @property
+    def spec(self) -> EventSpec:
+        """What the catalogue knows of this kind of event."""
+        return self.trace.spec(self.row)
+
+    @property
+    def class_name(self) -> str:
+        """Printed class, such as `KER_CALL`."""
+        return self.spec.class_name
+
+    @property
+    def name(self) -> str:
+        """The event as QNX spells it, such as `MSG_SENDV` or `THRUNNING`."""
+        return self.spec.name
+
+    @property
+    def arguments(self) -> tuple[Argument, ...]:
+        """Its arguments with their notation."""
+        return self.trace.payloads.decode(self.row).arguments
+
+    @property
+    def args(self) -> dict[str, int | str | bytes]:
+        """Its arguments by name, values only."""
+        return {argument.name: argument.value for argument in self.arguments}
+
+    @property
+    def words(self) -> tuple[int, ...]:
+        """All payload words, padding included."""
+        return tuple(self.trace.payloads.words(self.row).tolist())
 
 
 def _short_name(path: str) -> str:

@@ -30,7 +30,7 @@ def argument_table(trace: Trace, name: str) -> ArgumentTable:
     Args:
         trace: The trace.
         name: As of `Trace.iter_events`: `MSG_SENDV`, `KER_EXIT/MSG_SENDV`, `SND_MESSAGE`. The bare name of a kernel
-            call stands for its entries, in both widths.
+            call represents its entries, in both widths.
 
     Raises:
         UsageError: No event of the release has that name.
@@ -53,7 +53,7 @@ class ArgumentTable(Frames):
         sent["coid"], sent.known("coid")   # int64 (n,), and bool (n,): the event has it
 
     Attributes:
-        name: What was asked for.
+        name: What was requested.
         columns: Row of the event table, times, CPU and thread as in the table `event`; then the arguments. One of
             these names that is an argument's too has `arg_` before it.
     """
@@ -86,7 +86,7 @@ class ArgumentTable(Frames):
 
         Decimal arguments are signed, others unsigned; those of 64 bits above 2^63 are negative, with the same bits.
 
-        Arguments that an event does not have are 0, texts the empty one; `known` tells them apart.
+        Arguments that an event does not have are 0, texts the empty one; `known` distinguishes them.
 
         Raises:
             UsageError: There is no such column.

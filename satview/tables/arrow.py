@@ -39,7 +39,7 @@ def arrow_array(values: Values, *, is_nullable: bool, known: NDArray[np.bool_] |
     Args:
         values: (n,).
         is_nullable: -1, or the empty text, becomes null.
-        known: bool (n,), in its place: what is not null.
+        known: bool (n,), instead: what is not null.
     """
     pyarrow = required("pyarrow")
     if isinstance(values, Texts):

@@ -36,7 +36,11 @@ class Frames(ABC):
         """
 
     def numpy(self) -> dict[str, NDArray[Any]]:
-        """Return all columns in numpy by name, each as `[name]` has it; needs no other package."""
+        """Return all columns in numpy by name, each as `[name]` has it; needs no other package.
+
+        Returns:
+            Arrays of (rows,); texts are of type object.
+        """
         return {name: self[name] for name in self.columns}
 
     def to_pandas(self) -> pd.DataFrame:
@@ -46,7 +50,10 @@ class Frames(ABC):
             UsageError: A package is not installed.
         """
         required("pandas")
-        return self.arrow().to_pandas()
+        table = self.arrow()
+        for at, name in enumerate(table.column_names):
+            table = table.set_column(at, name, _with_unique_texts(table.column(name)))
+        return table.to_pandas()
 
     def to_polars(self) -> pl.DataFrame:
         """Return them as a data frame of Polars.
@@ -55,3 +62,17 @@ class Frames(ABC):
             UsageError: A package is not installed.
         """
         return required("polars").from_arrow(self.arrow())
+
+
+def _with_unique_texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column of texts in which no text has two numbers: pandas refuses such categories, Arrow does not."""
+    pyarrow = required("pyarrow")
+    if not pyarrow.types.is_dictionary(column.type) or not column.num_chunks:
+        return column
+    merged = column.combine_chunks()
+    texts = merged.dictionary.to_pylist()
+    number = {text: i for i, text in enumerate(dict.fromkeys(texts))}
+    if len(number) == len(texts):
+        return column
+    numbers = pyarrow.array([number[text] for text in texts], pyarrow.int32())
+    return pyarrow.DictionaryArray.from_arrays(numbers.take(merged.indices), pyarrow.array(list(number)))

@@ -1,4 +1,4 @@
-"""What tables a trace has, and what each of their columns means: the one place, of which docs/tables.md is made."""
+"""What tables a trace has, and what each of their columns means: the one position, of which docs/tables.md is made."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ SCHEMAS: Final[dict[str, TableSchema]] = {
                 _flag("is_switch", "another thread had the CPU before"),
                 _flag("is_migration", "the thread ran on another CPU before; never of idle threads"),
                 _maybe("from_cpu", "that CPU, where no events are missing in between"),
-                _maybe("priority", "as it begins, where the event tells it"),
+                _maybe("priority", "as it begins, where the event shows it"),
                 _maybe("event", "row of the event `THRUNNING` that begins it"),
                 _IS_CUT,
             ),
@@ -220,8 +220,8 @@ SCHEMAS: Final[dict[str, TableSchema]] = {
                 *_length("round_trip", "from the send to the client running again", is_nullable=True),
                 *_length("send_blocked", "the client was in state SEND", is_nullable=True),
                 *_length("reply_blocked", "the client was in state REPLY", is_nullable=True),
-                _maybe("size_bytes", "as its receiver was told, where that was logged"),
-                _maybe("message_type", "first word of the message, where the call tells it"),
+                _maybe("size_bytes", "as reported to its receiver, where that was logged"),
+                _maybe("message_type", "first word of the message, where the call shows it"),
                 _maybe("parent", "`message` that the client was serving when it sent this one"),
                 _CERTAINTY,
             ),
@@ -317,7 +317,7 @@ SCHEMAS: Final[dict[str, TableSchema]] = {
         ),
         TableSchema(
             "activation",
-            "Every stretch in which a thread was READY or RUNNING without a wait, by thread, then in time order.",
+            "Every span in which a thread was READY or RUNNING without a wait, by thread, then in time order.",
             (
                 _number("thread", "row of `thread`"),
                 *_moment("start", "when a wait was over, or the thread began"),
@@ -331,7 +331,7 @@ SCHEMAS: Final[dict[str, TableSchema]] = {
         ),
         TableSchema(
             "thread",
-            "Every thread; row 0 stands for what belongs to no known thread.",
+            "Every thread; row 0 represents what belongs to no known thread.",
             (
                 _number("thread", "its row"),
                 Column("pid", Kind.INT32, "process id; -1 in row 0"),
@@ -344,15 +344,15 @@ SCHEMAS: Final[dict[str, TableSchema]] = {
         ),
         TableSchema(
             "process",
-            "Every process; row 0 stands for what belongs to no known process.",
+            "Every process; row 0 represents what belongs to no known process.",
             (
                 _number("process", "its row"),
                 Column("pid", Kind.INT32, "process id; -1 in row 0"),
                 Column("parent_pid", Kind.INT32, "that of its parent", is_nullable=True),
                 _text("name", "path or name as last given; empty where none was"),
                 _text("label", "its name without folders, or `pid N`"),
-                *_moment("created", "when it was created, if the trace tells", is_nullable=True),
-                *_moment("destroyed", "when it ended, if the trace tells", is_nullable=True),
+                *_moment("created", "when it was created, if the trace shows", is_nullable=True),
+                *_moment("destroyed", "when it ended, if the trace shows", is_nullable=True),
             ),
         ),
         TableSchema(
@@ -367,7 +367,7 @@ SCHEMAS: Final[dict[str, TableSchema]] = {
         ),
         TableSchema(
             "loss",
-            "Every stretch of time in which events are missing, by start.",
+            "Every span of time in which events are missing, by start.",
             (
                 _maybe("cpu", "the CPU whose events are missing; null = every CPU"),
                 *_moment("start", "the last event before"),

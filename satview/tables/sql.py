@@ -100,7 +100,7 @@ def sql(trace: Trace, query: str, limits: Limits | None = None, cancelled: Calla
         trace: The trace.
         query: One SELECT, WITH, VALUES, DESCRIBE, SUMMARIZE or EXPLAIN.
         limits: How much it may take; None = the usual ones.
-        cancelled: Asked now and then while it runs.
+        cancelled: Called now and then while it runs.
 
     Raises:
         UsageError: The query is faulty, is none of these, or went over a limit; or a package is not installed.
@@ -269,7 +269,7 @@ def _shown(column: Column) -> str:
 
 
 def _fits_plain_numbers(trace: Trace) -> bool:
-    """Tell whether the arithmetic of `Clock.ns_array` needs neither its limit of 292 years nor more than 64 bits."""
+    """Return whether the arithmetic of `Clock.ns_array` needs neither its limit of 292 years nor more than 64 bits."""
     clock, window = trace.clock, trace.window
     furthest = max(abs(window.start - clock.start_cycles), abs(window.end - clock.start_cycles))
     return clock.cycles_per_s <= _RATE_MAX and furthest // clock.cycles_per_s < _LONGEST_S
@@ -336,13 +336,13 @@ def _fetched(connection: Any, query: str, limits: Limits) -> Result:
 def _whole_numbers(found: pa.Table) -> pa.Table:
     """Return a result with sums, which DuckDB makes 128 bits wide, as 64-bit numbers where they fit."""
     pyarrow, compute = required("pyarrow"), required("pyarrow.compute")
-    for place, field in enumerate(found.schema):
+    for position, field in enumerate(found.schema):
         if not (pyarrow.types.is_decimal128(field.type) and field.type.scale == 0):
             continue
-        column = found.column(place)
+        column = found.column(position)
         bounds: Sequence[Any] = tuple(compute.min_max(column).as_py().values())
         if None in bounds or -(2**63) <= bounds[0] <= bounds[1] < 2**63:
-            found = found.set_column(place, field.name, column.cast(pyarrow.int64()))
+            found = found.set_column(position, field.name, column.cast(pyarrow.int64()))
     return found
 
 

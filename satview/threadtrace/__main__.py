@@ -83,7 +83,7 @@ def _run_script(script: str, arguments: list[str]) -> int:
     def run() -> None:
         with io.open_code(os.path.abspath(script)) as file:  # noqa: PTH100
             code = compile(file.read(), script, "exec", dont_inherit=True)
-        # The program's globals must outlive its main thread, so its module takes the place of ours for good.
+        # The program's globals must outlive its main thread, so its module replaces ours for good.
         sys.modules["__main__"] = main_module
         exec(code, main_module.__dict__)  # noqa: S102  -- running the program is what this command is for
 

@@ -127,8 +127,8 @@ def tracing(directory: str, categories: str = "", direct: bool = False) -> Itera
     Raises:
         OSError: The directory cannot be made or written to.
     """
-    wanted = frozenset(categories.split(":") if categories else codes.CATEGORIES)
-    recorder = install(RecordOptions(os.path.abspath(directory), wanted, direct))  # noqa: PTH100
+    requested = frozenset(categories.split(":") if categories else codes.CATEGORIES)
+    recorder = install(RecordOptions(os.path.abspath(directory), requested, direct))  # noqa: PTH100
     try:
         yield recorder
     finally:

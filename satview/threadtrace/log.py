@@ -19,7 +19,7 @@ RECORDS_KEPT: Final = 1024
 _NS: Final = 1_000_000_000
 _APPEND: Final = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
 _PATIENCE_S: Final = 2.0
-_CPU_SAMPLE_NS: Final = 1_000_000  # a thread that waits more often is not asked for its processor time each time
+_CPU_SAMPLE_NS: Final = 1_000_000  # a thread that waits more often is not requested its processor time each time
 _WRITE: Final = os.write  # the program's own `os.write` may be traced
 # Value of `now()`, and one or two records of that moment: everything behind the thread id, newline included.
 Record = tuple[int, str, str | None]
@@ -69,7 +69,7 @@ class Output:
         self._fd = -1
 
     def write(self, text: str) -> None:
-        """Append text; the first failure is told on standard error, later text is dropped."""
+        """Append text; the first failure is reported on standard error, later text is dropped."""
         if self.is_broken:
             return
         data = text.encode("utf-8", "backslashreplace")

@@ -39,9 +39,9 @@ class RecordOptions:
         """Return the settings of THR_TRACE_EVENTS, THR_TRACE_DIR and THR_TRACE_BUF, and words that are no category."""
         words = {word.strip() for word in os.environ.get("THR_TRACE_EVENTS", "").split(":")} - {""}
         known = frozenset(codes.CATEGORIES)
-        wanted = known & words if words else known
+        requested = known & words if words else known
         directory = os.path.abspath(os.environ.get("THR_TRACE_DIR") or ".")  # noqa: PTH100  -- no pathlib here
-        return cls(directory, frozenset(wanted), "THR_TRACE_BUF" in os.environ), sorted(words - known)
+        return cls(directory, frozenset(requested), "THR_TRACE_BUF" in os.environ), sorted(words - known)
 
 
 class Recorder:

@@ -21,7 +21,7 @@ _DEEPEST: Final = 40
 class State:
     """Holds the recorder and `local.log`, the log of the calling thread, which locks read without a call.
 
-    A module variable would need `global` in every place that changes it.
+    A module variable would need `global` in every position that changes it.
     """
 
     recorder: Recorder | None = None
@@ -89,7 +89,7 @@ def routine(code: CodeType | None, name: str) -> int:
     if address is None:
         here = recorder()
         address = State.routines[code] = next(here.addresses)
-        here.name("object", address, f"{name} {_place(code.co_filename, code.co_firstlineno)}")
+        here.name("object", address, f"{name} {_position(code.co_filename, code.co_firstlineno)}")
     return address
 
 
@@ -107,11 +107,11 @@ def _maker() -> str:
         outer = outer.f_back
     if _is_standard(outer.f_code.co_filename) or _is_own(outer.f_code.co_filename):
         outer = inner
-    text = _place(outer.f_code.co_filename, outer.f_lineno)
-    return text if outer is inner else f"{text} ({_place(inner.f_code.co_filename, inner.f_lineno)})"
+    text = _position(outer.f_code.co_filename, outer.f_lineno)
+    return text if outer is inner else f"{text} ({_position(inner.f_code.co_filename, inner.f_lineno)})"
 
 
-def _place(file: str, line: int) -> str:
+def _position(file: str, line: int) -> str:
     return f"{os.path.basename(file)}:{line}"  # noqa: PTH119
 
 

@@ -12,7 +12,7 @@ from satview.threadtrace.log import now
 from satview.threadtrace.waiting import Patch, quietly
 
 _TID = "_trace_tid"
-_DAEMON_FLAG = 0x100  # THR_DAEMON; the page gives no numbers, so this one only tells daemons apart
+_DAEMON_FLAG = 0x100  # THR_DAEMON; the page gives no numbers, so this one only distinguishes daemons
 
 
 def begin_thread(tid: int, begun_ns: list[int]) -> None:

@@ -1,4 +1,4 @@
-"""Traced sleep, input and output: threads that do not compute, which records of thread_trace(4) cannot tell.
+"""Traced sleep, input and output: threads that do not compute, which records of thread_trace(4) cannot show.
 
 Their records go into a file of their own beside that of the LWP (`Log.note_time`), so that the files of
 thread_trace(4) hold nothing that its readers do not know.
@@ -72,7 +72,7 @@ def _timed(log: Log, interface: int, first: int, call: Callable[..., Any], *args
 
 
 def _size(value: Any) -> int:
-    """Return what a call returned: bytes moved, a descriptor, a process; 0 if it tells none or failed."""
+    """Return what a call returned: bytes moved, a descriptor, a process; 0 if it shows none or failed."""
     if isinstance(value, tuple) and value:
         value = value[0]
     if isinstance(value, (bytes, bytearray)):
@@ -137,7 +137,7 @@ def watch_file(file: Any) -> None:
 def _file_method(held: weakref.ref[io.FileIO], original: Callable[..., Any], interface: int) -> Callable[..., Any]:
     def method(*args: Any) -> Any:
         raw = held()
-        assert raw is not None  # it is what was asked for the method
+        assert raw is not None  # it is what was requested the method
         log = state.current()
         if log.busy or raw.closed:
             return original(raw, *args)

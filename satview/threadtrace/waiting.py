@@ -107,7 +107,7 @@ def _pair(
     *args: Any,
     **named: Any,
 ) -> Any:
-    """Run a method that two records represent; `failed` tells the result that goes with what it returned."""
+    """Run a method that two records represent; `failed` shows the result that goes with what it returned."""
     start_ns, result = now(), codes.EINTR
     log.sample_cpu(start_ns)
     log.note(start_ns, category, interface, codes.FIRST, *first)

@@ -13,7 +13,7 @@ from satview.store.trace import Trace
 from satview.timeline.arrows import ArrowIndex, ArrowKind, Arrows
 
 _Ints = NDArray[np.int64]
-_ABSENT: Final = -1  # in place of the row of a lane that does not show
+_ABSENT: Final = -1  # instead of the row of a lane that does not show
 _CELLS_PX: Final = (2, 6, 16, 48, 160)  # how wide groups may get, the first that makes few enough of them
 _WIDE_PX: Final = 16  # cells from that width on have room for groups side by side
 _SPREAD: Final = 0.8
@@ -26,7 +26,7 @@ class ArrowGroups:
 
     Attributes:
         arrows: One arrow of each group, (n,).
-        from_place, to_place: int64 (n,), rows of the picture that it joins, from the top.
+        from_position, to_position: int64 (n,), rows of the picture that it joins, from the top.
         drawn_at: int64 (n,), cycles, where it is drawn: an arrow where it begins, a group where its arrows begin on
             average, aside of the groups of other pairs of rows.
         count: int64 (n,), arrows in it; if `is_sample`, of those looked at.
@@ -36,8 +36,8 @@ class ArrowGroups:
     """
 
     arrows: Arrows
-    from_place: _Ints
-    to_place: _Ints
+    from_position: _Ints
+    to_position: _Ints
     drawn_at: _Ints
     count: _Ints
     least_cycles: _Ints
@@ -66,7 +66,7 @@ class Picture:
     Attributes:
         window: Its time.
         width_px: Its width.
-        place_of_lane: int64, one for every lane, the row of the picture that it shows in or is folded into; -1 = none.
+        position_of_lane: int64 (lanes,), the row of the picture that a lane shows in or is folded into; -1 = none.
         shown: The rows among these that can be seen: an arrow shows if it crosses one of them.
         codes: bool (32768,), events of which codes show; None = all.
         passing: bool (events,), which events show; None = all.
@@ -74,7 +74,7 @@ class Picture:
 
     window: TimeWindow
     width_px: int
-    place_of_lane: _Ints
+    position_of_lane: _Ints
     shown: tuple[int, int]
     codes: NDArray[np.bool_] | None = None
     passing: NDArray[np.bool_] | None = None
@@ -92,19 +92,19 @@ def arrow_groups(trace: Trace, index: ArrowIndex, picture: Picture, most: int = 
     parts = index.parts(picture.window)
     count = sum(part.stop - part.start for part in parts)
     step = -(-count // most) if most and count > most else 1
-    places = np.concatenate([np.arange(part.start, part.stop, step) for part in parts] or [np.empty(0, np.int64)])
-    share = len(places) / count if count else 1.0
+    positions = np.concatenate([np.arange(part.start, part.stop, step) for part in parts] or [np.empty(0, np.int64)])
+    share = len(positions) / count if count else 1.0
     arrows = index.arrows
-    first, last = (picture.place_of_lane[lane[places]] for lane in (arrows.from_lane, arrows.to_lane))
+    first, last = (picture.position_of_lane[lane[positions]] for lane in (arrows.from_lane, arrows.to_lane))
     top, bottom = np.minimum(first, last), np.maximum(first, last)
     keep = (top != _ABSENT) & (top != bottom) & (bottom >= picture.shown[0]) & (top <= picture.shown[1])
-    keep &= arrows.end[places] >= picture.window.start
+    keep &= arrows.end[positions] >= picture.window.start
     keep = np.flatnonzero(keep)
-    places, first, last = places[keep], first[keep], last[keep]
+    positions, first, last = positions[keep], first[keep], last[keep]
     if picture.codes is not None or picture.passing is not None:
-        keep = _pass(trace, arrows.from_row[places], picture) | _pass(trace, arrows.to_row[places], picture)
-        places, first, last = places[keep], first[keep], last[keep]
-    return _grouped(arrows.take(places), first, last, picture, share)
+        keep = _pass(trace, arrows.from_row[positions], picture) | _pass(trace, arrows.to_row[positions], picture)
+        positions, first, last = positions[keep], first[keep], last[keep]
+    return _grouped(arrows.take(positions), first, last, picture, share)
 
 
 def _pass(trace: Trace, rows: NDArray[np.uint32], picture: Picture) -> NDArray[np.bool_]:
@@ -123,7 +123,7 @@ def _grouped(arrows: Arrows, first: _Ints, last: _Ints, picture: Picture, share:
         return ArrowGroups(arrows, none, none, none, none, none, none, 0, share)
     offset = arrows.start - picture.window.start
     pixel = np.clip(offset * (picture.width_px / picture.window.length), -1, picture.width_px).astype(np.int64) + 1
-    rows = int(picture.place_of_lane.max()) + 1
+    rows = int(picture.position_of_lane.max()) + 1
     pair = (first * rows + last) * len(ArrowKind) + arrows.kind
     order = np.argsort(pair * (picture.width_px + 2) + pixel)  # by pair, and within it by time
     pair, pixel = pair[order], pixel[order]
@@ -152,7 +152,7 @@ def _grouped(arrows: Arrows, first: _Ints, last: _Ints, picture: Picture, share:
 def _side_by_side(
     drawn_at: _Ints, pair: NDArray[np.integer], is_group: NDArray[np.bool_], cell_px: int, picture: Picture
 ) -> _Ints:
-    """Return places of groups moved within their cells by pair: even traffic has the same mean everywhere."""
+    """Return positions of groups moved within their cells by pair: even traffic has the same mean everywhere."""
     rank = np.unique(pair, return_inverse=True)[1]
     share = (rank + 0.5) / (rank.max() + 1) - 0.5
     step = share * (_SPREAD * cell_px * picture.window.length / picture.width_px)
@@ -161,6 +161,6 @@ def _side_by_side(
 
 
 def _means(values: _Ints, starts: NDArray[np.intp], count: NDArray[np.intp]) -> _Ints:
-    """Return by how much the values of each part lie above its first one, on average."""
+    """Return by how much the values of each part are above its first one, on average."""
     above = values - np.repeat(values[starts], count)
     return np.asarray(np.add.reduceat(above, starts) // count)

@@ -19,7 +19,7 @@ from satview.store.trace import Trace
 from satview.timeline.lane_info import LaneInfo, LaneKind
 
 _Ints = NDArray[np.int64]
-_ABSENT: Final = -1  # in place of a lane
+_ABSENT: Final = -1  # instead of a lane
 
 
 class ArrowKind(IntEnum):
@@ -59,9 +59,9 @@ class Arrows:
     def __len__(self) -> int:
         return len(self.start)
 
-    def take(self, places: NDArray[np.integer] | slice) -> Arrows:
+    def take(self, positions: NDArray[np.integer] | slice) -> Arrows:
         """Return some of them."""
-        return Arrows(*(getattr(self, column.name)[places] for column in fields(self)))
+        return Arrows(*(getattr(self, column.name)[positions] for column in fields(self)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,19 +70,19 @@ class ArrowIndex:
 
     Attributes:
         arrows: The arrows.
-        levels: For every power that occurs, the places of its arrows and the length that none of them exceeds.
+        levels: For every power that occurs, the positions of its arrows and the length that none of them exceeds.
     """
 
     arrows: Arrows
     levels: tuple[tuple[slice, int], ...]
 
     def parts(self, window: TimeWindow) -> list[slice]:
-        """Return places of arrows in a window, with some that end a little before it."""
+        """Return positions of arrows in a window, with some that end a little before it."""
         out = []
-        for places, longest in self.levels:
-            first, last = np.searchsorted(self.arrows.start[places], (window.start - longest, window.end))
+        for positions, longest in self.levels:
+            first, last = np.searchsorted(self.arrows.start[positions], (window.start - longest, window.end))
             if last > first:
-                out.append(slice(places.start + int(first), places.start + int(last)))
+                out.append(slice(positions.start + int(first), positions.start + int(last)))
         return out
 
 
@@ -110,8 +110,8 @@ def _all(trace: Trace, infos: tuple[LaneInfo, ...]) -> Arrows:
     """Return the arrows of all kinds, those within one lane too."""
     messages, pulses, woken = (link_table(trace, kind) for kind in (LinkKind.MESSAGE, LinkKind.PULSE, LinkKind.WAKE_UP))
     # A send that has its arrow to the receiver needs none to the same thread that it wakes.
-    is_told = _same_thread(trace, woken, messages) | _same_thread(trace, woken, pulses)
-    at = np.flatnonzero(~is_told)
+    is_known = _same_thread(trace, woken, messages) | _same_thread(trace, woken, pulses)
+    at = np.flatnonzero(~is_known)
     is_reply = np.isin(trace.events.code[woken.from_row[at]], (REPLY, ERROR))
     of_wakes = np.where(is_reply, np.uint8(ArrowKind.REPLY), np.uint8(ArrowKind.WAKE_UP))
     kinds = (np.full(len(messages), ArrowKind.MESSAGE, np.uint8), np.full(len(pulses), ArrowKind.PULSE, np.uint8))
@@ -128,7 +128,7 @@ def _all(trace: Trace, infos: tuple[LaneInfo, ...]) -> Arrows:
 
 
 def _same_thread(trace: Trace, woken: LinkTable, sent: LinkTable) -> NDArray[np.bool_]:
-    """Tell of wake-ups whether a table of sends leads from the same event to the same thread."""
+    """Return for wake-ups whether a table of sends leads from the same event to the same thread."""
     receipt = sent.ends_of(woken.from_row)
     found = receipt < OPEN
     thread = trace.events.thread
@@ -137,7 +137,7 @@ def _same_thread(trace: Trace, woken: LinkTable, sent: LinkTable) -> NDArray[np.
 
 
 class _Lanes:
-    """Which lane events lie on."""
+    """Which lane events are on."""
 
     def __init__(self, trace: Trace, infos: tuple[LaneInfo, ...]) -> None:
         self._trace = trace

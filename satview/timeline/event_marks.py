@@ -1,4 +1,4 @@
-"""Marks on lanes: which events lie on which lanes, in which pixel or cell. Cost follows the events asked about."""
+"""Marks on lanes: which events are on which lanes, in which pixel or cell. Cost follows the events queried about."""
 
 from __future__ import annotations
 
@@ -33,6 +33,9 @@ def belongs(trace: Trace, info: LaneInfo, rows: NDArray[np.integer] | slice) -> 
 
     On the lane of a thread is what it did and what changed its state, on that of a process the events of its threads,
     on that of a CPU all it logged, on that of interrupts the interrupts of the CPU.
+
+    Returns:
+        bool (events,).
     """
     events = trace.events
     if info.kind is LaneKind.THREAD:
@@ -48,12 +51,12 @@ def belongs(trace: Trace, info: LaneInfo, rows: NDArray[np.integer] | slice) -> 
     return np.asarray(mine)
 
 
-class LanePlaces:
-    """Finds the lanes that events lie on, among some lanes; `belongs` for many lanes at once.
+class LanePositions:
+    """Finds the lanes that events are on, among some lanes; `belongs` for many lanes at once.
 
     Args:
         trace: The events.
-        infos: The lanes; their places count from 0.
+        infos: The lanes; their positions count from 0.
     """
 
     def __init__(self, trace: Trace, infos: Sequence[LaneInfo]) -> None:
@@ -61,27 +64,31 @@ class LanePlaces:
         self.nowhere = len(infos)
         self._tables: dict[LaneKind, NDArray[np.intp]] = {}
         self._damaged: tuple[int, Doubts] | None = None
-        for place, info in enumerate(infos):
+        for position, info in enumerate(infos):
             if info.kind is LaneKind.DAMAGED:
-                self._damaged = place, doubts(trace)
+                self._damaged = position, doubts(trace)
                 continue
             by_thread = info.kind in (LaneKind.THREAD, LaneKind.PROCESS)
             blank = np.full(len(trace.threads) if by_thread else _CPUS, self.nowhere, np.intp)
             table = self._tables.setdefault(info.kind, blank)
             if info.kind is LaneKind.PROCESS:
-                table[trace.threads.process == info.process] = place
+                table[trace.threads.process == info.process] = position
             else:
-                table[info.thread if by_thread else info.cpu] = place
+                table[info.thread if by_thread else info.cpu] = position
 
     def of(self, rows: Rows | NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
-        """Yield places of events, `nowhere` for none; several times, for an event can lie on several lanes."""
+        """Yield positions of events, `nowhere` for none; several times, for an event can be on several lanes.
+
+        Yields:
+            intp (len(rows),).
+        """
         events = self._events
         threads, cpus = events.thread[rows], events.cpu[rows]
         for kind, table in self._tables.items():
-            place = table.take(threads if kind in (LaneKind.THREAD, LaneKind.PROCESS) else cpus)
+            position = table.take(threads if kind in (LaneKind.THREAD, LaneKind.PROCESS) else cpus)
             if kind is LaneKind.INTERRUPTS:
-                place[events.code[rows] >> wire.CLASS_SHIFT != wire.WireClass.INT] = self.nowhere
-            yield place
+                position[events.code[rows] >> wire.CLASS_SHIFT != wire.WireClass.INT] = self.nowhere
+            yield position
         if self._damaged is not None:
             at, doubtful = self._damaged
             yield np.where(doubtful.cpus[cpus] | doubtful.threads[threads], at, self.nowhere)
@@ -98,33 +105,36 @@ def marks(trace: Trace, infos: Sequence[LaneInfo], rows: Rows, edges: NDArray[np
     """
     width_px = len(edges) - 1
     found = np.zeros((len(infos) + 1, width_px), np.bool_)  # the last row takes what is on none of the lanes
-    places = LanePlaces(trace, infos)
+    positions = LanePositions(trace, infos)
     for start in range(0, len(rows), _CHUNK):
         part = rows[start : start + _CHUNK]
         column = _columns(trace.events.time_cycles[part], edges)
-        for place in places.of(part):
-            found.reshape(-1)[place * width_px + column] = True
+        for position in positions.of(part):
+            found.reshape(-1)[position * width_px + column] = True
     return found[:-1]
 
 
 def place_marks(
     trace: Trace, infos: Sequence[LaneInfo], rows: Rows, edges: NDArray[np.int64]
 ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], Rows]]:
-    """Yield where events lie: place in `infos`, pixel, event row; an event can lie on several lanes.
+    """Yield where events lie: position in `infos`, pixel, event row; an event can be on several lanes.
 
     Args as for `marks`.
+
+    Yields:
+        Two of intp (n,), and uint32 (n,).
     """
-    places = LanePlaces(trace, infos)
+    positions = LanePositions(trace, infos)
     for start in range(0, len(rows), _CHUNK):
         part = rows[start : start + _CHUNK]
         column = _columns(trace.events.time_cycles[part], edges)
-        for place in places.of(part):
-            mine = place < places.nowhere
-            yield place[mine], column[mine], part[mine]
+        for position in positions.of(part):
+            mine = position < positions.nowhere
+            yield position[mine], column[mine], part[mine]
 
 
 def _columns(times: NDArray[np.int64], edges: NDArray[np.int64]) -> NDArray[np.intp]:
-    """Return the pixels in which moments lie; `times` ascend and lie within the edges."""
+    """Return the pixels in which moments lie; `times` ascend and are within the edges."""
     last = len(edges) - 2
     if edges[-1] - edges[0] <= last:  # a cycle takes several pixels: the first one has the mark
         return np.clip(np.searchsorted(edges[:-1], times), 0, last)
@@ -155,33 +165,33 @@ def event_cells(
         return [seen[first:last] for first, last in pairwise(offset.tolist())]
     shift = np.append(shifts, 62)  # all that is on none of the lanes goes into one cell behind the others
     seen = np.zeros(int(counts.sum()) + 1, np.bool_)
-    places = LanePlaces(trace, infos)
+    positions = LanePositions(trace, infos)
     for begin in range(0, len(trace.events), _CHUNK):
         rows = np.flatnonzero(codes.take(trace.events.code[begin : begin + _CHUNK])) + begin
         time = trace.events.time_cycles[rows] - trace.window.start
-        for place in places.of(rows):
-            seen[offset.take(place) + (time >> shift.take(place))] = True
+        for position in positions.of(rows):
+            seen[offset.take(position) + (time >> shift.take(position))] = True
     return [seen[first:last] for first, last in pairwise(offset.tolist())]
 
 
 def _cell_tables(trace: Trace, infos: Sequence[LaneInfo]) -> pictures.CellTables:
-    """Return which lane events lie on, as the core wants it."""
+    """Return which lane events are on, as the core wants it."""
     tables: dict[LaneKind, NDArray[np.int32]] = {}
     damaged: tuple[NDArray[np.int32], NDArray[np.int32]] | None = None
-    for place, info in enumerate(infos):
+    for position, info in enumerate(infos):
         if info.kind is LaneKind.DAMAGED:
             doubtful = doubts(trace)
             cpus = np.full(_CPUS, -1, np.int32)
-            cpus[: len(doubtful.cpus)][doubtful.cpus] = place
-            damaged = np.where(doubtful.threads, place, -1).astype(np.int32), cpus
+            cpus[: len(doubtful.cpus)][doubtful.cpus] = position
+            damaged = np.where(doubtful.threads, position, -1).astype(np.int32), cpus
             continue
         by_thread = info.kind in (LaneKind.THREAD, LaneKind.PROCESS)
         blank = np.full(len(trace.threads) if by_thread else _CPUS, -1, np.int32)
         table = tables.setdefault(info.kind, blank)
         if info.kind is LaneKind.PROCESS:
-            table[trace.threads.process == info.process] = place
+            table[trace.threads.process == info.process] = position
         else:
-            table[info.thread if by_thread else info.cpu] = place
+            table[info.thread if by_thread else info.cpu] = position
     return pictures.CellTables(
         (tables.get(LaneKind.THREAD), tables.get(LaneKind.PROCESS), damaged[0] if damaged else None),
         (tables.get(LaneKind.CPU), damaged[1] if damaged else None),

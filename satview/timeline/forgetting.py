@@ -47,7 +47,7 @@ def forget_thread(trace: Trace, spans: LaneSpans, since: int) -> LaneSpans:
     Args:
         trace: The trace.
         spans: The lane, as if nothing were missing.
-        since: Time of the thread's first event; what the lane tells of before does not rest on events.
+        since: Time of the thread's first event; what the lane shows of before does not rest on events.
     """
     lost = losses(trace)
     lost = lost[lost[:, 1] > since]  # a copy: it is changed below

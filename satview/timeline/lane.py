@@ -10,7 +10,7 @@ from satview.timeline.spans import LaneSpans, Span
 
 
 class Lane:
-    """A lane that is ready to be drawn and asked.
+    """A lane that is ready to be drawn and requested.
 
     Attributes:
         spans: Its intervals.

@@ -22,7 +22,7 @@ class LaneInfo:
     """A lane before it is built.
 
     Attributes:
-        index: Its place in `Timeline.infos`.
+        index: Its position in `Timeline.infos`.
         kind: What it is about.
         title: `CPU 0`, `devb-eide`, `2 worker`.
         subtitle: `pid 8195`, `interrupts`; may be empty.

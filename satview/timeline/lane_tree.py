@@ -38,11 +38,11 @@ from satview.timeline.spans import LaneSpans, Span, constant_lane, exact_raster,
 __all__ = ["LaneInfo", "LaneKind", "Timeline"]
 
 _LANES_AT_ONCE: Final = 256  # every batch costs a pass over the events
-_TICKS_PER_FRAME: Final = 400_000  # events that a frame may place one by one; beyond it the levels tell
+_TICKS_PER_FRAME: Final = 400_000  # events that a frame may place one by one; beyond it the levels show
 
 
 class Timeline:
-    """Lanes of one trace, built when asked for. Safe to use from several threads.
+    """Lanes of one trace, built when requested. Safe to use from several threads.
 
     Attributes:
         trace: The trace.
@@ -85,9 +85,9 @@ class Timeline:
 
     def build(self, indices: Iterable[int], cancelled: Callable[[], bool] | None = None) -> None:
         """Build lanes that are not ready yet; stops early when `cancelled()` says so."""
-        wanted = [i for i in indices if i not in self._lanes]
-        for at in range(0, len(wanted), _LANES_AT_ONCE):
-            batch = wanted[at : at + _LANES_AT_ONCE]
+        requested = [i for i in indices if i not in self._lanes]
+        for at in range(0, len(requested), _LANES_AT_ONCE):
+            batch = requested[at : at + _LANES_AT_ONCE]
             spans = {}
             for index in batch:
                 if cancelled is not None and cancelled():
@@ -108,6 +108,9 @@ class Timeline:
 
         To a thread its state changes and what it did while running; to a process those of its threads; to a CPU all
         that it logged; to an interrupt lane the interrupts. The answer for one lane is kept.
+
+        Returns:
+            uint32 (n,).
         """
         with self._lock:
             kept, rows = self._rows

@@ -51,8 +51,8 @@ class Levels:
 
 def finest_shift(window: TimeWindow, intervals: int) -> int:
     """Return log2 of the finest cell's length in cycles for a lane with that many intervals."""
-    wanted = max(MIN_FINEST_CELLS, intervals // 2)
-    return max(0, (window.length // wanted).bit_length() - 1)
+    requested = max(MIN_FINEST_CELLS, intervals // 2)
+    return max(0, (window.length // requested).bit_length() - 1)
 
 
 def build_levels(spans: LaneSpans, window: TimeWindow, seen_events: NDArray[np.bool_] | None = None) -> Levels:

@@ -22,6 +22,9 @@ def run_slices(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
 
     A slice ends at the thread's next state event, when another thread starts to run on the CPU, or where events of the
     CPU are missing, whichever is first. Made at the first call and kept with the trace.
+
+    Returns:
+        uint32 (n,), rows of events; int64 (n,), cycles.
     """
     return trace.kept("timeline.run_slices", _run_slices)
 
@@ -79,7 +82,7 @@ def cpu_spans(
 
 
 def _call_spans(trace: Trace, cpu: int) -> LaneSpans:
-    """Return kernel calls of a CPU of which no RUNNING event tells who ran: unknown, save between a call and its exit.
+    """Return kernel calls of a CPU of which no RUNNING event shows who ran: unknown, save between a call and its exit.
 
     Only calls of unknown threads are sure to have had the CPU all the time: those that are linked never block.
     """

@@ -29,7 +29,11 @@ def value_of_code(trace: Trace) -> NDArray[np.uint8]:
 
 
 def idle_values(values: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return the same table for an idle thread: when it runs nothing does, and it is always ready."""
+    """Return the same table for an idle thread: when it runs nothing does, and it is always ready.
+
+    Returns:
+        uint8 (32768,), lane value by code.
+    """
     table = values.copy()
     table[values == RUNNING] = IDLE
     table[values == READY] = WAITING

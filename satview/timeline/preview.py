@@ -1,4 +1,4 @@
-"""Who ran on each CPU as far as a few places of a file tell, for the picture that shows while all of it is loaded."""
+"""Who ran on each CPU as far as a few samples of a file show, for the picture that shows while all of it is loaded."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ class Runs:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Preview:
-    """What the sampled places of a trace tell.
+    """What the samples of a trace show.
 
     Attributes:
         clock: Of the trace.
         window: From the first to the last sampled event.
         cpus: Per CPU what ran when.
         titles: What the lanes of the CPUs are called.
-        places: How many places were sampled.
-        lost_marks: (k, 2) int64, where events are missing, as far as these places tell: start and end in cycles.
+        positions: How many samples were sampled.
+        lost_marks: (k, 2) int64, where events are missing, as far as these samples show: start and end in cycles.
     """
 
     clock: Clock
     window: TimeWindow
     cpus: tuple[Runs, ...]
     titles: tuple[str, ...]
-    places: int
+    positions: int
     lost_marks: NDArray[np.int64]
 
     def cover(self, cpu: int, window: TimeWindow, bins: int) -> NDArray[np.float64]:
@@ -66,11 +66,11 @@ class Preview:
 
 
 def preview_of(sample: Sampled) -> Preview | None:
-    """Return what a sample tells of the CPUs, None where it knows of no thread that ran."""
+    """Return what a sample shows of the CPUs, None where it knows of no thread that ran."""
     trace = sample.trace
     rows, ends = run_slices(trace)
-    told = sample.is_told[sample.place[rows]]
-    rows, ends = rows[told], ends[told]
+    logged = sample.is_timed[sample.position[rows]]
+    rows, ends = rows[logged], ends[logged]
     if not len(rows):
         return None
     events = trace.events
@@ -84,22 +84,22 @@ def preview_of(sample: Sampled) -> Preview | None:
         # Where buffers overlap in time, what began later counts from then on.
         until = np.append(start[mine][1:], np.iinfo(np.int64).max)
         cpus.append(Runs(start[mine], np.minimum(ends[mine], until), value[mine]))
-    seen = events.time_cycles[sample.is_told[sample.place]]
+    seen = events.time_cycles[sample.is_timed[sample.position]]
     titles = tuple(trace.cpu_title(cpu) for cpu in range(trace.cpu_count))
     return Preview(trace.clock, TimeWindow(int(seen[0]), int(seen[-1]) + 1), tuple(cpus), titles,
-                   int(np.count_nonzero(sample.is_told)),
+                   int(np.count_nonzero(sample.is_timed)),
                    np.stack((sample.lost_cycles - 1, sample.lost_cycles), axis=1))  # fmt: skip
 
 
 def _known_until(sample: Sampled, rows: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """Return per event when its place ends: in 8.0, where CPUs have buffers of their own, with the last one of its CPU.
+    """Return when the sample of each event ends: in 8.0, where every CPU has its buffers, with the last of its CPU.
 
     In other releases it ends with the last event of any CPU.
     """
     trace = sample.trace
     cpus = int(trace.events.cpu.max()) + 1 if trace.release == Release.QNX_8 else 1
-    keys = sample.place * cpus + (trace.events.cpu if cpus > 1 else 0)
-    last: NDArray[np.int64] = np.zeros(len(sample.is_told) * cpus, np.int64)
+    keys = sample.position * cpus + (trace.events.cpu if cpus > 1 else 0)
+    last: NDArray[np.int64] = np.zeros(len(sample.is_timed) * cpus, np.int64)
     last[keys] = trace.events.time_cycles  # in time order: the last one stays
     return np.asarray(last[keys[rows]])
 

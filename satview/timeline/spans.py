@@ -112,8 +112,8 @@ def exact_raster(lanes: Sequence[LaneSpans], window: TimeWindow, width_px: int) 
     parts = [(i, lane, part) for i, lane, part in parts if part.stop > part.start]
     if library.is_available() and window.length >= width_px:
         busy = IS_BUSY.astype(np.uint8)
-        for place, lane, part in parts:
-            pictures.raster(lane.start_cycles[part], lane.value[part], lane.end_of(part), edges, busy, out[place])
+        for position, lane, part in parts:
+            pictures.raster(lane.start_cycles[part], lane.value[part], lane.end_of(part), edges, busy, out[position])
         return out
     if not parts:
         return out

@@ -20,7 +20,11 @@ from satview.timeline.spans import NO_EVENT, LaneSpans, touching
 
 
 def lanes_of(timeline: Timeline, indices: Iterable[int]) -> tuple[list[dict[str, Any]], dict[str, NDArray[Any]]]:
-    """Return lanes that are ready as values that JSON can hold, and arrays by name."""
+    """Return lanes that are ready as values that JSON can hold, and arrays by name.
+
+    Returns:
+        Values of each lane; arrays of the types in which lanes have them.
+    """
     values, arrays = [], dict[str, NDArray[Any]]()
     for index in sorted({index for index in indices if timeline.is_ready(index)}):
         lane, name = timeline.lane(index), f"lane.{index}"

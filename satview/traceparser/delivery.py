@@ -34,15 +34,15 @@ def deliver(state: State, userdata: Any, source: Source) -> None:
     if start is not None:
         _call(state, start, userdata, 0, 0, None)
     state.say(Debug.HEADER, head.EVENTS_TITLE)
-    wanted = np.zeros(wire.CODE_COUNT, np.bool_)
-    wanted[[code for code in state.registrations if code]] = True
+    requested = np.zeros(wire.CODE_COUNT, np.bool_)
+    requested[[code for code in state.registrations if code]] = True
     is_first = True
     kept: list[tuple[Batch, NDArray[np.intp]]] = []
     for batch in source.events:
         if is_first and len(batch):
             state.first_cycles = state.previous_time_cycles = state.time_cycles = int(batch.time_cycles[0])
             is_first = False
-        rows = np.flatnonzero(wanted[batch.code])
+        rows = np.flatnonzero(requested[batch.code])
         if state.sort == Sort.SORT:
             kept.append((batch, rows))
         elif state.debug_flags & Debug.ALL == Debug.ALL:
@@ -81,9 +81,9 @@ def _deliver_with_slots(state: State, userdata: Any, source: Source, batch: Batc
 
 def _deliver_sorted(state: State, userdata: Any, source: Source, kept: list[tuple[Batch, NDArray[np.intp]]]) -> None:
     times = np.concatenate([batch.time_cycles[rows] for batch, rows in kept])
-    places = [(batch, int(row)) for batch, rows in kept for row in rows]
+    positions = [(batch, int(row)) for batch, rows in kept for row in rows]
     for at in np.argsort(times, kind="stable").tolist():
-        batch, row = places[at]
+        batch, row = positions[at]
         _deliver_rows(state, userdata, source, batch, np.array([row]))
 
 

@@ -57,7 +57,7 @@ def chain() -> Scene:
     return made.run(A, 14_000).state("NANOSLEEP", 15_000, A, 1).state("NANOSLEEP", 16_000, A, 1)
 
 
-def told(trace, window=None):
+def reported(trace, window=None):
     """Return {pid: (self, imposed, own, caused)} of the threads, and {(client, server): cycles}."""
     found = Statistics(trace, window).client_server
     pid = trace.threads.pid
@@ -69,7 +69,7 @@ def told(trace, window=None):
 
 
 def test_the_example_of_the_vendor(tmp_path):
-    threads, imposed = told(chain().open(tmp_path))
+    threads, imposed = reported(chain().open(tmp_path))
     # C replies a cycle before it blocks, and so does B: that much they run for themselves.
     assert threads[A] == (2_000, 11_998, 2_000, 11_998)
     assert threads[B] == (10_000, 1_999, 1, 0)
@@ -78,7 +78,7 @@ def test_the_example_of_the_vendor(tmp_path):
 
 
 def test_a_range_cuts_it(tmp_path):
-    threads, imposed = told(chain().open(tmp_path), TimeWindow(START + 6_000, START + 7_500))
+    threads, imposed = reported(chain().open(tmp_path), TimeWindow(START + 6_000, START + 7_500))
     assert imposed == {(A, B): 1_000, (A, C): 500, (B, C): 500}
     assert (threads[A], threads[B], threads[C]) == ((0, 1_500, 0, 1_500), (1_000, 500, 0, 0), (500, 0, 0, 0))
 
@@ -89,7 +89,7 @@ def test_a_server_with_two_clients_counts_for_both_and_is_billed_to_the_newest(t
     made.state("READY", 3_000, B, 1).run(D, 3_000).send(D, B, 4_000, "SEND").run(B, 4_000)
     made.receive(D, B, 5_000).reply(D, 8_000).reply(A, 10_000).state("RECEIVE", 11_000, B, 1)
     made.state("READY", 11_001, D, 1)
-    threads, imposed = told(made.open(tmp_path))
+    threads, imposed = reported(made.open(tmp_path))
     assert imposed == {(A, B): 1_000 + 6_000, (D, B): 3_000}
     assert threads[A][3] == 1_000 + 1_000 + 2_000  # from the send to D's turn, to D's receipt, and after D's reply
     assert threads[D][3] == 3_000
@@ -99,7 +99,7 @@ def test_a_server_with_two_clients_counts_for_both_and_is_billed_to_the_newest(t
 def test_a_client_that_stops_waiting_is_not_billed_on(tmp_path):
     made = Scene().run(A, 1_000).send(A, B, 2_000).run(B, 2_000).receive(A, B, 2_010)
     made.state("READY", 5_000, A, 1).state("RECEIVE", 9_000, B, 1).state("READY", 9_001, B, 1)
-    threads, imposed = told(made.open(tmp_path))
+    threads, imposed = reported(made.open(tmp_path))
     assert imposed == {(A, B): 3_000}
     assert threads[B] == (7_000, 0, 4_000, 0)
 
@@ -108,7 +108,7 @@ def test_a_thread_with_the_number_of_a_dead_server_serves_nobody(tmp_path):
     made = Scene().run(A, 1_000).send(A, B, 2_000).run(B, 2_000).receive(A, B, 2_010)
     made.event(wire.THREAD_DESTROY, 3_000, (B, 1)).event(wire.THREAD_CREATE, 4_000, (B, 1)).run(B, 5_000)
     made.state("RECEIVE", 9_000, B, 1).state("READY", 9_001, B, 1)
-    assert told(made.open(tmp_path))[1] == {(A, B): 1_000}
+    assert reported(made.open(tmp_path))[1] == {(A, B): 1_000}
 
 
 def test_servers_that_seem_to_serve_each_other_bill_each_run_once(tmp_path):
@@ -120,19 +120,19 @@ def test_servers_that_seem_to_serve_each_other_bill_each_run_once(tmp_path):
         made.event(SEND, time, (client << 16 | 1, server), client - A)
         made.event(RECEIPT, time + 1, (client << 16 | 1, server), server - A)
     made.event(wire.code(6, 1), 9_999)
-    threads, imposed = told(made.open(tmp_path))
+    threads, imposed = reported(made.open(tmp_path))
     assert imposed == {(A, B): 8_999, (A, C): 7_999, (B, C): 7_999, (C, B): 6_999}
     assert sum(own + caused for _, _, own, caused in threads.values()) == 3 * 10_000 - 33
 
 
 def test_a_client_has_one_message_under_way(tmp_path):
-    """Without changes of state and a reply, the next send tells that the one before is over."""
+    """Without changes of state and a reply, the next send shows that the one before is over."""
     made = TraceBuilder(cpus=2).time_event(0).state("RUNNING", 10, A, 1, 0).state("RUNNING", 11, B, 1, 1)
     for time in (1_000, 3_000):
         made.event(SEND, time, (A << 16 | 1, B), 0).event(RECEIPT, time + 1, (A << 16 | 1, B), 1)
     trace = made.event(wire.code(6, 1), 9_999).open(tmp_path)
     assert (services(trace).end - START).tolist() == [3_000, 10_000]
-    assert told(trace)[1] == {(A, B): 10_000 - 1_001 - 1}
+    assert reported(trace)[1] == {(A, B): 10_000 - 1_001 - 1}
 
 
 def test_nothing_is_billed_beyond_lost_events(tmp_path):
@@ -142,7 +142,7 @@ def test_nothing_is_billed_beyond_lost_events(tmp_path):
     builder = Scene().run(A, 1_000).send(A, B, 2_000).run(B, 2_000).receive(A, B, 2_010)
     builder.event(wire.code(6, 1), 4_000).event(wire.CONTROL_BUFFER, 8_999, (3, 0)).time_event(8_999)
     builder.state("RECEIVE", 9_000, B, 1).state("READY", 9_001, B, 1)
-    threads, imposed = told(builder.open(tmp_path))
+    threads, imposed = reported(builder.open(tmp_path))
     assert imposed == {(A, B): 2_000}
     assert threads[B][0] == 2_001  # to just after the last event before the loss
 

@@ -57,11 +57,11 @@ def served(truth: TruthSums) -> list[Served]:
         if message.received < 0 or message.server is None:
             continue
         history = truth.histories[message.client]
-        place = bisect_right(history, (message.sent, 256))
-        is_handed = place < len(history) and history[place][1] == REPLY
-        while place < len(history) and history[place][1] in (SEND, REPLY):
-            place += 1
-        free = history[place][0] if place < len(history) else truth.end
+        position = bisect_right(history, (message.sent, 256))
+        is_handed = position < len(history) and history[position][1] == REPLY
+        while position < len(history) and history[position][1] in (SEND, REPLY):
+            position += 1
+        free = history[position][0] if position < len(history) else truth.end
         end = min(free, message.replied) if message.replied >= 0 else free
         end = min(end, *(life.time for life in truth.truth.lives if life.state == "DESTROY"
                          and life.thread == message.server and life.time > message.received), truth.end)  # fmt: skip
@@ -130,7 +130,7 @@ def lossy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return Statistics(made.trace), TruthSums(made, made.trace.window)
 
 
-def told(found: Statistics) -> Counter[Pair]:
+def reported(found: Statistics) -> Counter[Pair]:
     """Return what the statistics say that clients imposed on servers."""
     threads, imposed = found.trace.threads, found.client_server.imposed
     names = [(int(pid), int(tid)) for pid, tid in zip(threads.pid, threads.tid, strict=True)]
@@ -141,7 +141,7 @@ def told(found: Statistics) -> Counter[Pair]:
 def test_client_and_server_time(whole: tuple[Statistics, TruthSums]) -> None:
     found, truth = whole
     imposed, own, caused = billed(truth)
-    assert told(found) == +imposed
+    assert reported(found) == +imposed
     table = found.client_server
     for thread, row in truth.row.items():
         assert table.own_cycles[row] == own[thread], thread
@@ -153,7 +153,7 @@ def test_client_and_server_time(whole: tuple[Statistics, TruthSums]) -> None:
 def test_losses_bill_nobody_too_much(lossy: tuple[Statistics, TruthSums]) -> None:
     found, truth = lossy
     imposed, _, _ = billed(truth)
-    for pair, cycles in told(found).items():
+    for pair, cycles in reported(found).items():
         assert cycles <= imposed[pair], pair
     table = found.client_server
     assert table.bill_cycles.sum() == table.self_cycles.sum()

@@ -24,7 +24,7 @@ PATHS = 25
 NAMES = [name for name, _ in registry.names()]
 
 
-def told(trace: Trace, path: CriticalPath) -> list[str]:
+def reported(trace: Trace, path: CriticalPath) -> list[str]:
     """Return the pieces as text: length in microseconds, depth as dots, thread, what it does."""
     ns, words = trace.clock.duration_ns, PathWords(trace)
     return [
@@ -55,8 +55,8 @@ class Truth:
     def at(self, thread, time):
         """Return when the state of a thread just before a moment began, and the state."""
         mine = self.history[thread]
-        place = bisect_right(mine, (time - 1, "~")) - 1
-        return mine[place] if place >= 0 else (0, "none")
+        position = bisect_right(mine, (time - 1, "~")) - 1
+        return mine[position] if position >= 0 else (0, "none")
 
     def between(self, thread, begin, end):
         """Return the states that a thread had in an interval."""
@@ -156,7 +156,7 @@ def test_an_inversion_adds_up(tmp_path: Path) -> None:
     trace = made.trace
     start = trace.window.start + trace.clock.cycles_of(60_000_000)
     path = critical_path(trace, "high", TimeWindow(start, start + trace.clock.cycles_of(40_000_000)))
-    lines = told(trace, path)
+    lines = reported(trace, path)
     instead = [line for line in lines if "meanwhile ran pid 135172 1 (middle)" in line]
     assert instead == ["24999 .pid 2 1 (low) is ready; meanwhile ran pid 135172 1 (middle)"]
     assert max(path.totals(), key=path.totals().get) == (trace.threads.row(2, 1), PieceKind.READY)
@@ -173,4 +173,4 @@ def test_bad_questions(tmp_path: Path) -> None:
         critical_path(trace, 1, window, most=1)
     whole = critical_path(trace, "forwards", TimeWindow(window.start - 10, window.end + 10))
     assert is_a_partition(whole, window)
-    assert "held by pid 2 2 (forwards)" in told(trace, whole)[-1]
+    assert "held by pid 2 2 (forwards)" in reported(trace, whole)[-1]

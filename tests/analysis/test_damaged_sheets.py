@@ -29,11 +29,11 @@ def whole(request, tmp_path_factory):
 def damaged(whole, seed):
     rng, data = random.Random(seed), bytearray(whole)
     for _ in range(rng.choice((1, 10, 200, 2_000))):
-        place = rng.randrange(2_000, len(data))
-        data[place] = rng.choice((rng.randrange(256), 0, 255, data[place] ^ 1 << rng.randrange(8)))
+        position = rng.randrange(2_000, len(data))
+        data[position] = rng.choice((rng.randrange(256), 0, 255, data[position] ^ 1 << rng.randrange(8)))
     if rng.random() < 0.3:
-        place = rng.randrange(4_000, len(data))
-        del data[place : place + 16 * rng.randrange(1, 400)]
+        position = rng.randrange(4_000, len(data))
+        del data[position : position + 16 * rng.randrange(1, 400)]
     return data, rng
 
 

@@ -1,4 +1,4 @@
-"""The doctor: what a trace can tell, and captures that answer what it cannot."""
+"""The doctor: what a trace can show, and captures that answer what it cannot."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import pytest
 
 import satview
 from satview.analysis.doctor.analyses import ANALYSES
-from satview.analysis.doctor.marks import Mark, Trust
 from satview.analysis.doctor.report import Diagnosis, capture_for, diagnosis, doctor, notes, summary
+from satview.analysis.doctor.undecided import undecided
+from satview.analysis.trust import Mark, Trust
 from satview.analysis.verdicts.find import RULES
-from satview.analysis.verdicts.untold import untold
 from satview.capture.kernel import Kernel
 from satview.capture.rules import calls_of_text
 from satview.capture.sim.target import target
@@ -54,10 +54,10 @@ def test_every_verdict_has_a_row_and_every_row_a_question():
 
 
 @pytest.mark.parametrize("release", RELEASES, ids=str)
-def test_a_whole_wide_capture_tells_everything_exactly(release, tmp_path):
+def test_a_whole_wide_capture_shows_everything_exactly(release, tmp_path):
     found = marks(trace_of("automotive", tmp_path, release, WIDE))
-    told = {key for key, mark in found.items() if mark is Mark.EXACT}
-    assert set(found) - told <= {"partitions", "interrupts", "names"}  # names come before START, or with a path
+    reported = {key for key, mark in found.items() if mark is Mark.EXACT}
+    assert set(found) - reported <= {"partitions", "interrupts", "names"}  # names come before START, or with a path
     assert found["interrupts"] is (Mark.NOT_LOGGED if release is Release.QNX_8 else Mark.EXACT)
     assert found["partitions"] is Mark.NEEDS_CLASS
 
@@ -71,14 +71,14 @@ def test_a_whole_wide_capture_tells_everything_exactly(release, tmp_path):
 ])  # fmt: skip
 def test_a_class_that_is_missing(left_out, lacking, tmp_path):
     trace = trace_of("automotive", tmp_path, Release.QNX_7, (*without(left_out), ("SETALLCLASSESWIDE",)))
-    found = {key for key, mark in marks(trace).items() if not mark.is_told}
+    found = {key for key, mark in marks(trace).items() if not mark.is_answer}
     assert found - {"partitions"} == lacking
     line = diagnosis(trace, min(lacking)).capture
     assert line is not None
     assert f"DELCLASS {left_out}\n" not in line.rules
 
 
-def test_fast_events_tell_no_priorities_and_no_sizes(tmp_path):
+def test_fast_events_show_no_priorities_and_no_sizes(tmp_path):
     found = marks(trace_of("automotive", tmp_path, Release.QNX_7, FAST))
     lacking = {key for key, mark in found.items() if mark is Mark.NEEDS_WIDE}
     assert {"priorities", "priority-inversion", "message-sizes"} <= lacking
@@ -98,13 +98,13 @@ def test_holes_make_bounds_and_more_buffers_are_the_remedy(release, tmp_path):
     assert found.trust.mark is Mark.LOWER_BOUND
     assert found.trust.reason.startswith("events were lost for ")
     assert "tracelogger -k 128 -b 256" in found.capture.command
-    assert not diagnosis(trace, "lost-wakeup").trust.mark.is_told or "lost-wakeup" in untold(trace)
+    assert not diagnosis(trace, "lost-wakeup").trust.mark.is_answer or "lost-wakeup" in undecided(trace)
 
 
 @pytest.mark.parametrize("release", usually(RELEASES[2:], complete=RELEASES), ids=str)  # up to 7.x all propose the same
 @pytest.mark.parametrize("left_out", ["KERCALL", "THREAD", "COMM", "INT", "SYSTEM"])
 def test_the_capture_that_is_proposed_answers(left_out, release, tmp_path):
-    """The workload is captured again with the rules of each proposal: then the analysis is told."""
+    """The workload is captured again with the rules of each proposal: then the analysis is reported."""
     trace = trace_of("automotive", tmp_path, release, without(left_out))
     proposed = defaultdict(set)
     for found in doctor(trace):
@@ -115,7 +115,7 @@ def test_the_capture_that_is_proposed_answers(left_out, release, tmp_path):
         calls, _ = calls_of_text(rules, kernel)
         (tmp_path / "again").mkdir(exist_ok=True)
         again = trace_of("automotive", tmp_path / "again", release, tuple((name, *words) for name, words in calls))
-        says = {found.analysis.key: found.says for found in doctor(again) if not found.trust.mark.is_told}
+        says = {found.analysis.key: found.says for found in doctor(again) if not found.trust.mark.is_answer}
         assert not {key: says[key] for key in keys - NEVER if key in says}, rules
 
 
@@ -137,11 +137,11 @@ def test_one_capture_for_all(tmp_path):
     assert line.command == "tracelogger -F5 -w -f /dev/shmem/tracebuffer.kev"
 
 
-def test_an_empty_trace_tells_nothing(tmp_path):
+def test_an_empty_trace_shows_nothing(tmp_path):
     trace = open_trace(TraceBuilder().write(tmp_path / "empty.kev"))
     assert not len(trace.events)
     assert {found.trust.reason for found in doctor(trace)} == {"the trace has no events"}
-    assert untold(trace) == {}
+    assert undecided(trace) == {}
 
 
 def test_a_threads_library_is_no_kernel():
@@ -151,13 +151,13 @@ def test_a_threads_library_is_no_kernel():
     assert found["locks"] is Mark.EXACT
     assert found["states"] is Mark.EXACT
     assert diagnosis(trace, "messages").capture is None
-    assert set(untold(trace)) == {kind for kind in RULES if kind != "data-loss"}
+    assert set(undecided(trace)) == {kind for kind in RULES if kind != "data-loss"}
 
 
 def test_the_words_of_the_program_that_captured(tmp_path):
     path = shared_path("real/qnx71-ker_call.traceprinter.txt")
     trace = open_trace(path)
-    assert notes(trace) == ("the logger ran as a daemon: a program chose the events, the arguments do not tell which",)
+    assert notes(trace) == ("the logger ran as a daemon: a program chose the events, the arguments do not show which",)
     assert summary(trace).startswith("who used the CPUs, states of threads, waits for a CPU, migrations, wake-ups, ")
     assert diagnosis(trace, "calls").trust.mark is Mark.ESTIMATE
     assert diagnosis(trace, "events").trust.mark is Mark.EXACT

@@ -102,6 +102,6 @@ def test_edges_of_a_long_window_do_not_overflow():
     assert bin_edges(TimeWindow(5, 8), 300).tolist() == [5, 6, 7, 8]
 
 
-def test_pieces_cover_what_the_stretches_cover():
+def test_pieces_cover_what_the_spans_cover():
     pieces = cut_at(np.array([-5, 12, 30]), np.array([3, 27, 30]), np.array([0, 10, 20, 25]))
     assert [column.tolist() for column in pieces] == [[0, 1, 1], [0, 1, 2], [0, 12, 20], [3, 20, 25]]

@@ -13,7 +13,7 @@ from tests.helpers.kev import from_lanes
 from tests.helpers.thread_trace import record, write_set
 
 
-def facts(tmp_path, text):
+def derived(tmp_path, text):
     table, waits = lock_table(open_trace(write_set(tmp_path, text)))
     rows = {
         (KINDS[table.kind[i]], int(table.address[i])): {
@@ -36,7 +36,7 @@ def facts(tmp_path, text):
 
 
 def test_a_mutex_that_two_threads_want(tmp_path):
-    rows, waits = facts(
+    rows, waits = derived(
         tmp_path,
         """
          0 lwp1 t1 mutex_lock 1 16
@@ -68,7 +68,7 @@ def test_a_mutex_that_two_threads_want(tmp_path):
 
 
 def test_waiting_on_a_condition_lets_go_of_its_mutex(tmp_path):
-    rows, _ = facts(
+    rows, _ = derived(
         tmp_path,
         """
          0 lwp1 t1 mutex_lock 1 16
@@ -85,7 +85,7 @@ def test_waiting_on_a_condition_lets_go_of_its_mutex(tmp_path):
 
 
 def test_recursive_holds_count_once(tmp_path):
-    rows, _ = facts(
+    rows, _ = derived(
         tmp_path,
         """
          0 lwp1 t1 rmutex_lock 1 16
@@ -100,7 +100,7 @@ def test_recursive_holds_count_once(tmp_path):
 
 
 def test_readers_hold_side_by_side_and_open_calls_last_to_the_end(tmp_path):
-    rows, waits = facts(
+    rows, waits = derived(
         tmp_path,
         """
          0 lwp1 t1 rw_rdlock 1 16
@@ -119,14 +119,14 @@ def test_readers_hold_side_by_side_and_open_calls_last_to_the_end(tmp_path):
 
 
 def test_spinning_is_waiting(tmp_path):
-    rows, _ = facts(tmp_path, "0 lwp1 t1 _spin_lock 1 16\n4 lwp1 t1 _spin_lock 2 1\n9 lwp1 t1 _spin_unlock 0 16")
+    rows, _ = derived(tmp_path, "0 lwp1 t1 _spin_lock 1 16\n4 lwp1 t1 _spin_lock 2 1\n9 lwp1 t1 _spin_unlock 0 16")
     assert rows["spin", 16]["wait_ns"] == 4000
     assert rows["spin", 16]["hold_ns"] == 5000
     assert rows["spin", 16]["failed"] == 0
 
 
 def test_timeouts_are_failures_and_unlocks_of_nothing_are_ignored(tmp_path):
-    rows, _ = facts(
+    rows, _ = derived(
         tmp_path,
         """
          0 lwp1 t1 mutex_unlock 0 16 0 0

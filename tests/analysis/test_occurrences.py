@@ -78,7 +78,7 @@ def test_what_a_loss_or_the_end_cuts_has_no_duration(tmp_path):
     assert sorted((run.start - start).tolist()) == [1_000, 4_001, 8_001]
     assert sorted(run.cycles.tolist()) == [3_000, 3_999, 3_999]
     receive = of(trace, "state:RECEIVE")
-    assert len(receive) == 0  # the first is told by the opening dump, the second ends in the lost buffers
+    assert len(receive) == 0  # the first is reported by the opening dump, the second ends in the lost buffers
     assert receive.unfinished == 2
     assert {measure.key for measure in measures(trace)} >= {"state:NANOSLEEP", "call:MSG_SENDV"}
     assert of(trace, "state:NANOSLEEP").unfinished == 1
@@ -88,9 +88,9 @@ def test_histogram_counts_every_duration_in_its_bin():
     duration = np.array([0, 1, 9, 10, 1_000, 1_001, 10**9])
     made = histogram(duration)
     assert made.counts.sum() == len(duration)
-    place = np.log10(np.maximum(duration, 1))
-    assert np.all(made.edges_log10[made.bin] <= place)
-    assert np.all(place < made.edges_log10[made.bin + 1])
+    position = np.log10(np.maximum(duration, 1))
+    assert np.all(made.edges_log10[made.bin] <= position)
+    assert np.all(position < made.edges_log10[made.bin + 1])
     assert len(histogram(np.array([5, 5, 5])).counts) == 1
 
 

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 import numpy as np
 import pytest
 
-from satview.analysis.partitions import IDLE, NOT_TOLD, _peak, partition_names
+from satview.analysis.partitions import IDLE, NOT_LOGGED, _peak, partition_names
 from satview.analysis.statistics import Statistics
 from satview.analysis.statistics_sheets import SHEETS
 from satview.base.time import TimeWindow
@@ -47,7 +47,7 @@ class Scene(TraceBuilder):
         return self
 
 
-def told(trace, window=None):
+def reported(trace, window=None):
     """Return (configuration, partition, budget, run, critical, bankruptcies) of every row."""
     table = Statistics(trace, window).partitions
     return list(zip(table.configuration.tolist(), table.partition.tolist(), table.budget.tolist(),
@@ -64,18 +64,18 @@ def scene():
 
 def test_budget_against_use(tmp_path):
     trace = scene().open(tmp_path)
-    assert told(trace) == [(1, 0, 0.7, 2_000, 0, 0), (1, 1, 0.3, 3_000, 2_000, 1), (1, IDLE, -1.0, 4_000, 0, 0)]
+    assert reported(trace) == [(1, 0, 0.7, 2_000, 0, 0), (1, 1, 0.3, 3_000, 2_000, 1), (1, IDLE, -1.0, 4_000, 0, 0)]
     assert partition_names(trace) == {0: "System", 1: "Drivers"}
 
 
 def test_a_range_cuts_it(tmp_path):
     window = TimeWindow(START + 3_000, START + 5_000)
-    assert told(scene().open(tmp_path), window) == [(1, 0, 0.7, 1_000, 0, 0), (1, 1, 0.3, 1_000, 1_000, 0)]
+    assert reported(scene().open(tmp_path), window) == [(1, 0, 0.7, 1_000, 0, 0), (1, 1, 0.3, 1_000, 1_000, 0)]
 
 
 def test_a_new_budget_begins_a_configuration_and_the_same_one_again_does_not(tmp_path):
     made = Scene(70, 30).run(5, 1_000, 1).budget(1, 30, 2_000).budget(0, 60, 5_000).budget(1, 40, 5_010).end(9_999)
-    assert told(made.open(tmp_path)) == [(1, 0, 0.7, 0, 0, 0), (1, 1, 0.3, 4_000, 0, 0),
+    assert reported(made.open(tmp_path)) == [(1, 0, 0.7, 0, 0, 0), (1, 1, 0.3, 4_000, 0, 0),
                                          (2, 0, 0.6, 0, 0, 0), (2, 1, 0.4, 5_000, 0, 0)]  # fmt: skip
     sheet = SHEETS["partition"](Statistics(made.open(tmp_path)), None)
     assert sheet.column("from_ns").values.tolist() == [0, 0, 5_000, 5_000]
@@ -83,12 +83,12 @@ def test_a_new_budget_begins_a_configuration_and_the_same_one_again_does_not(tmp
 
 def test_budgets_with_another_scale(tmp_path):
     made = Scene().event(BUDGET, 3, (0, 1_250, 0, 100, 0, 10_000)).run(5, 1_000, 0).end(2_000)
-    assert told(made.open(tmp_path))[0][2] == 0.125
+    assert reported(made.open(tmp_path))[0][2] == 0.125
 
 
-def test_fast_events_tell_no_partition_and_the_sheet_says_what_to_capture(tmp_path):
+def test_fast_events_show_no_partition_and_the_sheet_says_what_to_capture(tmp_path):
     found = Statistics(Scene(70, 30).run(5, 1_000, None).end(2_000).open(tmp_path))
-    assert found.partitions.partition.tolist() == [0, 1, NOT_TOLD]
+    assert found.partitions.partition.tolist() == [0, 1, NOT_LOGGED]
     sheet = SHEETS["partition"](found, None)
     assert "SETCLASSWIDE THREAD" in sheet.note
     assert [row["used_share"] for row in sheet.records()[:2]] == [None, None], "not 0 %"
@@ -110,7 +110,10 @@ def test_who_went_bankrupt(tmp_path):
 
 def test_garbage_for_numbers_is_no_partition(tmp_path):
     made = Scene(100).run(5, 1_000, 0x7FFFFFFF).budget(0x12345678, 10, 1_500).end(2_000)
-    assert [row[1] for row in told(made.event(BANKRUPTCY, 2_100, (5, 1, 0x80000000)).open(tmp_path))] == [0, NOT_TOLD]
+    assert [row[1] for row in reported(made.event(BANKRUPTCY, 2_100, (5, 1, 0x80000000)).open(tmp_path))] == [
+        0,
+        NOT_LOGGED,
+    ]
 
 
 @pytest.mark.parametrize(("start", "end", "length", "expected"), [
@@ -121,7 +124,7 @@ def test_the_most_within_a_window(start, end, length, expected):
     assert _peak(np.array(start), np.array(end), length, 0) == expected
 
 
-def test_the_averaging_window_is_the_one_that_is_told(tmp_path):
+def test_the_averaging_window_is_the_one_that_is_reported(tmp_path):
     made = Scene(100).event(INFO, 5, (2, 0, 0, 0, 1, 8, 0, 0)).run(5, 1_000_000, 0).end(9_000_000)
     table = Statistics(made.open(tmp_path)).partitions
     assert (table.peak_cycles.tolist(), table.peak_start_cycles.tolist()) == ([2_000_000], [START + 1_000_000])
@@ -149,8 +152,8 @@ def test_the_accounts_of_the_scheduler(name, release, tmp_path):
             # The kernel charges what it does between two threads to one of them; the trace has no event there.
             assert abs(cycles - expected[partition]) <= 0.002 * window.length, partition
     budgets = {p.ident: p.budget_percent / 100 for p in made.kernel.machine.partitions}
-    told = dict(zip(table.partition.tolist(), table.budget.tolist(), strict=True))
-    assert {partition: budget for partition, budget in told.items() if partition >= 0} == budgets
+    reported = dict(zip(table.partition.tolist(), table.budget.tolist(), strict=True))
+    assert {partition: budget for partition, budget in reported.items() if partition >= 0} == budgets
     broke = defaultdict(int)
     for time, partition, _ in made.truth.bankruptcies:
         broke[partition] += window.start <= time < window.end

@@ -74,7 +74,7 @@ def test_times_of_threads_do_not_follow_and_counts_do(found):
     assert all(column.follows for column in call_sheet(found).columns if column.kind is not Kind.TEXT)
 
 
-def test_places(found):
+def test_positions(found):
     trace = found.trace
     threads = thread_sheet(found)
     row = threads.subjects.tolist().index(trace.threads.row(CLIENT, 1))

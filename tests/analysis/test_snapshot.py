@@ -46,7 +46,7 @@ def mutex_scene():
     return made.event(wire.code(6, 1), 150)
 
 
-def test_threads_that_wait_for_one_mutex_stand_together_with_its_holder(tmp_path):
+def test_threads_that_wait_for_one_mutex_are_together_with_its_holder(tmp_path):
     trace = mutex_scene().open(tmp_path)
     words = f"mutex 0x1000 (process {trace.process_name(trace.threads.process[trace.threads.row(5, 1)])})"
     found = at(trace, 55)
@@ -59,7 +59,7 @@ def test_who_got_the_mutex_since_is_the_holder(tmp_path):
     trace = mutex_scene().open(tmp_path)
     holders = {time: next(holder for state, _, _, holder in at(trace, time) if state == "MUTEX")
                for time in (59, 65, 72, 100, 112)}  # fmt: skip
-    # At 65 and 112 the holder gives it up; to whom is not told yet.
+    # At 65 and 112 the holder gives it up; to whom is not reported yet.
     assert holders == {59: "pid 5 1", 65: "", 72: "pid 5 3", 100: "pid 5 3", 112: ""}
 
 
@@ -107,11 +107,11 @@ def test_a_moment_outside_the_trace(tmp_path):
 def test_the_command(tmp_path, capsys):
     path = str(mutex_scene().write(tmp_path / "mutex.kev"))
     assert main(["snapshot", path, "--at", "55ns", "--format", "json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    [group] = [group for group in told["groups"] if group["state"] == "MUTEX"]
+    reported = json.loads(capsys.readouterr().out)
+    [group] = [group for group in reported["groups"] if group["state"] == "MUTEX"]
     assert (group["count"], group["holder"], group["certainty"]) == (2, "pid 5 1", "exact")
     assert group["threads"][0] == {"thread": "pid 5 2", "pid": 5, "tid": 2, "since_ns": 30, "event": 5}
-    assert told["threads"] == sum(group["count"] for group in told["groups"])
+    assert reported["threads"] == sum(group["count"] for group in reported["groups"])
     assert main(["snapshot", path, "--at", "55ns"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "mutex.kev at 0.000 000 055 s: 4 threads"
@@ -195,13 +195,13 @@ def test_what_threads_really_did(name, release, form, loss, tmp_path):
 
 def state_at(history, moment):
     """Return the state of a thread at a moment and since when, None before its first one and after its end."""
-    place = bisect_right(history, (moment, 256)) - 1
-    if place < 0 or history[place][1] == 0:
+    position = bisect_right(history, (moment, 256)) - 1
+    if position < 0 or history[position][1] == 0:
         return None
-    since = place
-    while since > 0 and history[since - 1][1] == history[place][1]:
+    since = position
+    while since > 0 and history[since - 1][1] == history[position][1]:
         since -= 1
-    return history[place][1], history[since][0]
+    return history[position][1], history[since][0]
 
 
 def holders(made, group, moment, threads) -> set[ThreadId]:

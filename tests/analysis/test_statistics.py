@@ -49,7 +49,7 @@ class TestScene:
             "RUNNING": 3000 + 3999,
             "REPLY": 4001,
             "NANOSLEEP": 1,
-        }  # the opening dump tells READY
+        }  # the opening dump shows READY
         assert times(found, SERVER) == {"?": 8000, "RECEIVE": 4001 + 4001, "RUNNING": 3999}
 
     def test_the_longest_interval_ends_where_events_were_lost(self, trace):
@@ -190,7 +190,7 @@ def test_errors_and_preemption(tmp_path):
     assert found.threads.preemptions[found.trace.threads.row(7, 1)] == 1
 
 
-def test_what_lies_across_a_loss_has_no_duration(tmp_path):
+def test_what_is_across_a_loss_has_no_duration(tmp_path):
     builder = TraceBuilder().time_event(0).event(wire.CONTROL_BUFFER, 0, (1, 0)).state("RUNNING", 0, 7, 1)
     builder.call(MSG_SENDV, 10).exit(MSG_SENDV, 30).call(MSG_SENDV, 40).event(ENTER, 50, (5, 0))
     builder.event(wire.CONTROL_BUFFER, 100, (4, 0)).event(EXIT, 110, (5, 0)).state("RUNNING", 115, 7, 1)

@@ -131,8 +131,10 @@ def test_times_in_states(case: Case) -> None:
         if truth.cut(span):
             expected[truth.row[span.thread], span.value].append(truth.cut(span))
     columns = states.thread, states.value, states.count, states.total_cycles, states.longest_cycles
-    told = {(thread, value): figures for thread, value, *figures in zip(*(c.tolist() for c in columns), strict=True)}
-    assert told == {key: [len(cut), sum(cut), max(cut)] for key, cut in expected.items()}
+    reported = {
+        (thread, value): figures for thread, value, *figures in zip(*(c.tolist() for c in columns), strict=True)
+    }
+    assert reported == {key: [len(cut), sum(cut), max(cut)] for key, cut in expected.items()}
 
 
 def test_preemptions(case: Case) -> None:
@@ -155,7 +157,7 @@ def test_kernel_calls(case: Case) -> None:
         done = [call for call in expected if call.exit >= 0]
         errors = Counter(call.error for call in done if call.error and not call.is_interrupted)
         assert calls.count[i] == len(expected), name
-        assert Lengths.told(calls.times, i) == Lengths.of(call.exit - call.enter for call in done), name
+        assert Lengths.reported(calls.times, i) == Lengths.of(call.exit - call.enter for call in done), name
         assert calls.failed[i] == errors.total(), name
         assert dict(calls.errors[i]) == errors, name
         assert calls.interrupted[i] == sum(call.is_interrupted for call in done), name
@@ -185,8 +187,8 @@ def test_messages(case: Case) -> None:
         blocked = [truth.blocked(message) for message in messages]
         assert table.count[i] == len(messages)
         for state, times in (("SEND", table.send_blocked), ("REPLY", table.reply_blocked)):
-            assert Lengths.told(times, i) == Lengths.of(times[state] for times in blocked if state in times), state
-        sizes = [message.size for message in messages if case.is_wide and truth.has_told_size(message)]
+            assert Lengths.reported(times, i) == Lengths.of(times[state] for times in blocked if state in times), state
+        sizes = [message.size for message in messages if case.is_wide and truth.has_logged_size(message)]
         assert (table.sized[i], table.bytes[i]) == (len(sizes), sum(sizes))
 
 
@@ -199,15 +201,15 @@ def test_interrupts(case: Case) -> None:
         assert cpus == set(deliveries)
         for i, vector in enumerate(table.vector.tolist()):
             assert table.count[i] == sum(n for (ident, _), n in deliveries.items() if ident == vector)
-            assert Lengths.told(table.times, i) == Lengths.told(table.latency, i) == Lengths()
+            assert Lengths.reported(table.times, i) == Lengths.reported(table.latency, i) == Lengths()
         return
     assert table.vector.tolist() == sorted(case.truth.interrupts)
     for i, vector in enumerate(table.vector.tolist()):
         spans = case.truth.interrupts[vector]
         assert table.count[i] == len(spans)
-        assert Lengths.told(table.times, i) == Lengths.of(span.exit - span.enter for span in spans)
+        assert Lengths.reported(table.times, i) == Lengths.of(span.exit - span.enter for span in spans)
         late = Lengths.of(span.handlers[0] - span.enter for span in spans if span.handlers)
-        assert Lengths.told(table.latency, i) == late
+        assert Lengths.reported(table.latency, i) == late
         assert set(table.cpus[i]) == {span.cpu for span in spans}
 
 
@@ -233,7 +235,7 @@ def by_name(found: Statistics, column: Iterable[Any]) -> dict[str, Any]:
 def test_failed_calls_of_one_program_by_name(unlucky: Statistics) -> None:
     """What a reader of the program expects, whatever the simulation says that it did."""
     name = unlucky.trace.catalogue.errno_name
-    errors = by_name(unlucky, ({name(number): n for number, n in told} for told in unlucky.calls.errors))
+    errors = by_name(unlucky, ({name(number): n for number, n in reported} for reported in unlucky.calls.errors))
     # The last thread of a process cannot destroy itself up to 7.x, but has to destroy the process.
     assert errors.pop("THREAD_DESTROY", {}) == ({} if unlucky.trace.release == Release.QNX_8 else {"ENOTSUP": 2})
     assert errors == {

@@ -87,7 +87,7 @@ def test_the_slowest_come_first_and_unknown_ones_last(trace: Trace, sort: str, e
 
 
 @pytest.mark.parametrize(
-    ("wanted", "expected"),
+    ("requested", "expected"),
     [
         (TransactionFilter(client="SHELL"), [0, 2, 3]),
         (TransactionFilter(client="3"), [1]),
@@ -102,17 +102,17 @@ def test_the_slowest_come_first_and_unknown_ones_last(trace: Trace, sort: str, e
         (TransactionFilter(server="unknown"), []),
     ],
 )
-def test_filters(trace: Trace, wanted: TransactionFilter, expected: list[int]) -> None:
-    assert transaction_list(trace, wanted).tolist() == expected
+def test_filters(trace: Trace, requested: TransactionFilter, expected: list[int]) -> None:
+    assert transaction_list(trace, requested).tolist() == expected
 
 
 def test_nested_ones_are_below_their_parent(trace: Trace) -> None:
     assert nested(trace).counts.tolist() == [1, 0, 0, 0]
     assert nested(trace).of(0).tolist() == [1]
-    places, depth = with_nested(trace, transaction_list(trace))
-    assert (places.tolist(), depth.tolist()) == ([0, 1, 2, 3], [0, 1, 0, 0])
-    places, depth = with_nested(trace, np.array([2, 1]))  # without its parent it represents itself
-    assert (places.tolist(), depth.tolist()) == ([2, 1], [0, 0])
+    positions, depth = with_nested(trace, transaction_list(trace))
+    assert (positions.tolist(), depth.tolist()) == ([0, 1, 2, 3], [0, 1, 0, 0])
+    positions, depth = with_nested(trace, np.array([2, 1]))  # without its parent it represents itself
+    assert (positions.tolist(), depth.tolist()) == ([2, 1], [0, 0])
 
 
 def test_the_sheet_says_the_same(trace: Trace) -> None:
@@ -129,8 +129,8 @@ def test_the_sheet_says_the_same(trace: Trace) -> None:
 def test_a_trace_without_messages(tmp_path: Path, sort: str) -> None:
     empty = TraceBuilder().time_event(0).state("RUNNING", 5, 1, 1).open(tmp_path)
     assert len(transaction_list(empty, TransactionFilter("x", "y", 1), sort)) == 0
-    places, depth = with_nested(empty, np.empty(0, np.int64))
-    assert len(transaction_sheet(empty, places, depth)) == 0
+    positions, depth = with_nested(empty, np.empty(0, np.int64))
+    assert len(transaction_sheet(empty, positions, depth)) == 0
     assert len(latency_statistics_sheet(empty, latency_list(empty))) == 0
     assert len(latency_sheet(empty, latency_list(empty))) == 0
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from satview.analysis.doctor.marks import Mark
 from satview.analysis.sheets import Sheet
 from satview.analysis.statistics import Statistics
 from satview.analysis.statistics_sheets import SHEETS
+from satview.analysis.trust import Mark
 from satview.base.time import TimeWindow
 from satview.capture.kernel import Kernel
 from satview.capture.workloads import registry
@@ -33,7 +33,7 @@ Key = tuple[str, object, str]  # sheet, row, column
 
 
 class Truth:
-    """Every figure of the sheets that the simulation tells of its own, in nanoseconds or as counts."""
+    """Every figure of the sheets that the simulation reports its own, in nanoseconds or as counts."""
 
     def __init__(self, made: Traced, window: TimeWindow) -> None:
         self.sums, self.trace = TruthSums(made, window), made.trace
@@ -129,10 +129,10 @@ def check(made: Traced, window: TimeWindow) -> Counter[Mark]:
                 true = truth.figures.get((sheet.key, name, column.key))
                 if true is None or isinstance(column.values, tuple):
                     continue
-                told, mark = max(0, column.values[row]), column.trust_in(row).mark
+                reported, mark = max(0, column.values[row]), column.trust_in(row).mark
                 seen[mark] += 1
-                assert mark is not Mark.EXACT or told == true, (sheet.key, name, column.key, told, true)
-                assert mark is not Mark.LOWER_BOUND or told <= true, (sheet.key, name, column.key, told, true)
+                assert mark is not Mark.EXACT or reported == true, (sheet.key, name, column.key, reported, true)
+                assert mark is not Mark.LOWER_BOUND or reported <= true, (sheet.key, name, column.key, reported, true)
     return seen
 
 
@@ -186,6 +186,6 @@ def test_a_class_that_is_missing_makes_no_exact_figure(
     window = next(iter(ranges(made)))
     check(made, window)
     sheet = SHEETS["thread" if touched == "cpu_ns" else "cpu"](Statistics(made.trace, window), None)
-    wanted = Mark.NEEDS_CLASS if classes is NO_STATES else Mark.ESTIMATE
-    assert sheet.column(touched).trust.mark is wanted
+    requested = Mark.NEEDS_CLASS if classes is NO_STATES else Mark.ESTIMATE
+    assert sheet.column(touched).trust.mark is requested
     assert sheet.column(touched).marked(0).startswith("\N{ALMOST EQUAL TO} ")

@@ -67,7 +67,7 @@ def of_lesson(name: str, release: Release, wide: bool, folder: Path, seed: int =
     return traced(lesson.setup, ms, folder, release, lesson.cpus, seed, WIDE if wide else FAST)
 
 
-def can_tell(name: str, release: Release, wide: bool) -> bool:
+def can_show(name: str, release: Release, wide: bool) -> bool:
     """Return whether a trace can show the fault of a lesson: some events only have owners of mutexes and priorities."""
     if LESSONS[name] is VerdictKind.PRIORITY_INVERSION:
         return wide
@@ -87,7 +87,7 @@ def lead(verdicts: tuple[Verdict, ...]) -> list[VerdictKind]:
 def test_the_fault_of_a_lesson_is_found_and_no_other(name: str, wide: bool, release: Release, tmp_path: Path) -> None:
     kind = LESSONS[name]
     found = find_verdicts(of_lesson(name, release, wide, tmp_path).trace)
-    assert set(lead(found)) == ({kind} if can_tell(name, release, wide) else set())
+    assert set(lead(found)) == ({kind} if can_show(name, release, wide) else set())
 
 
 @points(fault=list(FAULTS), wide=WIDTH, release=RELEASES)
@@ -105,13 +105,13 @@ def test_what_only_looks_like_a_fault(sound: Callable[[Kernel], None], release: 
     assert not find_verdicts(traced(sound, SOUND[sound], tmp_path, release, modes=WIDE).trace)
 
 
-def test_a_saturated_server_is_told_of_with_its_figures(tmp_path: Path) -> None:
+def test_a_saturated_server_is_reported_of_with_its_figures(tmp_path: Path) -> None:
     """Each message takes the server 4 ms of sleep; in the worst 100 ms fourteen queue, each with a time of its own."""
     made = of_lesson("client-server", Release.QNX_7, True, tmp_path)
     [verdict] = find_verdicts(made.trace)
     sent, clock = transactions(made.trace), made.trace.clock
-    told_ms = re.findall(r"(?:Since|from) ([\d.]+) ms", verdict.says)
-    since, begin = (clock.cycles(round(float(text) * 1e6)) for text in told_ms)
+    stated_ms = re.findall(r"(?:Since|from) ([\d.]+) ms", verdict.says)
+    since, begin = (clock.cycles(round(float(text) * 1e6)) for text in stated_ms)
     queues = (sent.server == verdict.threads[-1]) & (sent.service_cycles >= 0)
     queues &= sent.queued_cycles >= np.maximum(sent.service_cycles, clock.cycles_of(200_000))
     first = made.trace.events.time_cycles[sent.send_row[np.flatnonzero(queues)[0]]]
@@ -128,7 +128,9 @@ def test_a_saturated_server_is_told_of_with_its_figures(tmp_path: Path) -> None:
               for row, role in zip(verdict.evidence, verdict.roles, strict=True) if role == "queues"}  # fmt: skip
     assert states == {"THSEND"}, "a click there shows the client in SEND"
     window = made.trace.window
-    assert all(window.start <= place.start_cycles < place.end_cycles <= window.end for place in verdict.places)
+    assert all(
+        window.start <= position.start_cycles < position.end_cycles <= window.end for position in verdict.occurrences
+    )
 
 
 def test_every_kind_has_a_rule_and_a_workload() -> None:
@@ -249,7 +251,7 @@ def test_long_ready(release: Release, tmp_path: Path) -> None:
     assert all("; meanwhile ran " in verdict.says for verdict in found)
 
 
-def test_a_capture_without_all_events_of_threads_tells_nothing_of_states(tmp_path: Path) -> None:
+def test_a_capture_without_all_events_of_threads_shows_nothing_of_states(tmp_path: Path) -> None:
     """Of the vendor's captures that log RUNNING alone, threads would seem to run for ever."""
     for name in ("vendor-eh_sample.kev", "vendor-ker_calls-14.kev", "vendor-five_events.kev"):
         assert not satview.check(satview.open_trace(Path("sample_traces") / name))
@@ -329,7 +331,7 @@ def keys_of(trace: Trace) -> set[tuple[VerdictKind, tuple[int, int] | str]]:
 
 @points(name=EVERY, wide=WIDTH, release=RELEASES)
 def test_losses_make_no_verdicts(name: str, wide: bool, release: Release, tmp_path: Path) -> None:
-    """What a capture with lost buffers, or the last buffers of a ring, tells is told of the whole one too."""
+    """What a capture with lost buffers, or the last buffers of a ring, shows is reported the whole one too."""
     if hasattr(faults, name):
         fault = getattr(faults, name)
         setup, ms, cpus = fault, FAULTS[fault][1] if fault in FAULTS else SOUND[fault], 1
@@ -349,13 +351,13 @@ def test_losses_make_no_verdicts(name: str, wide: bool, release: Release, tmp_pa
     for buffers in kept[count % every :: every]:
         if not buffers:
             continue
-        told = {
+        reported = {
             (kind, key)
             for kind, key in keys_of(part_of(recorder, buffers, tmp_path))
             if kind is not VerdictKind.DATA_LOSS
         }
         # A part of a long wait for a CPU may be a shorter one.
-        more = {(kind, key) for kind, key in told - whole if (may_differ.get(kind, kind), key) not in whole}
+        more = {(kind, key) for kind, key in reported - whole if (may_differ.get(kind, kind), key) not in whole}
         assert not more
 
 

@@ -66,10 +66,10 @@ def test_every_step_is_true(name: str, loss: bool, wide: bool, release: Release,
             if "is an idle thread" in step.says:
                 continue
             mine = history[thread]
-            place = bisect_right(mine, (step.at_cycles, "~")) - 1
-            assert place >= 0
-            time, state, priority = mine[place]
-            assert step.state == state, (step, mine[place - 1 : place + 2])
+            position = bisect_right(mine, (step.at_cycles, "~")) - 1
+            assert position >= 0
+            time, state, priority = mine[position]
+            assert step.state == state, (step, mine[position - 1 : position + 2])
             assert step.since_cycles == time or time <= made.since
             assert step.priority in (-1, priority)
             seen[state] += 1
@@ -204,11 +204,11 @@ def test_a_message_that_queues_leads_to_what_the_server_does_for_whom(tmp_path: 
     whose = f"{trace.thread_name(serving.serves)} (event #{serving.receive_row + 1})"
     said = f"serves a message of {whose} and waits in NANOSLEEP"
     assert said in serving.says
-    assert said in why(trace, server, at)[0].says, "asked of the server itself, too"
+    assert said in why(trace, server, at)[0].says, "requested of the server itself, too"
 
 
 @pytest.mark.parametrize("receiver", [1, 2])
-def test_every_thread_of_a_server_is_told_of(receiver: int, tmp_path: Path) -> None:
+def test_every_thread_of_a_server_is_reported_of(receiver: int, tmp_path: Path) -> None:
     """Both threads of server 5 sleep, 5.1 while it serves 7.1; from 49 on a message of 9.1 queues for either."""
     call, send, receipt = 11, wire.code(7, 0), wire.code(7, 2)
     builder = TraceBuilder().time_event(0).state("RUNNING", 10, 5, 1).call(14, 11, (1, 1)).state("RECEIVE", 12, 5, 1)

@@ -16,8 +16,8 @@ def test_the_sample_of_a_checkout():
 def test_the_sample_of_an_installed_satview(tmp_path, monkeypatch):
     """Where the wheel puts it is where satview looks for it."""
     built = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
-    place = built["force-include"]["sample_traces/dense-4cpu.kev"]
-    target = tmp_path / place
+    position = built["force-include"]["sample_traces/dense-4cpu.kev"]
+    target = tmp_path / position
     target.parent.mkdir(parents=True)
     target.write_bytes(b"sample")
     monkeypatch.setattr(resources, "_PACKAGE", tmp_path / "satview")

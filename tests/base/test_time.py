@@ -35,17 +35,17 @@ def test_cycles_of_a_time_is_the_first_cycle_not_before_it(rate, start, ns):
 
 
 @given(st.integers(-(10**9), 10**9), st.integers(1, 10**9), st.floats(0.01, 100), st.floats(0, 1))
-def test_zooming_keeps_the_anchor_in_place(start, length, factor, share):
+def test_zooming_keeps_the_anchor_in_position(start, length, factor, share):
     window = TimeWindow(start, start + length)
     anchor = start + round(length * share)
     zoomed = window.zoomed(factor, anchor)
     assert zoomed.length == max(1, round(length * factor))
-    place = (anchor - window.start) / window.length
-    assert abs((anchor - zoomed.start) - zoomed.length * place) <= 1
+    position = (anchor - window.start) / window.length
+    assert abs((anchor - zoomed.start) - zoomed.length * position) <= 1
 
 
 @given(*[st.integers(-1000, 1000)] * 2, st.integers(1, 500), st.integers(1, 500))
-def test_a_clamped_window_lies_within_the_limits(start, limit_start, length, limit_length):
+def test_a_clamped_window_is_within_the_limits(start, limit_start, length, limit_length):
     limits = TimeWindow(limit_start, limit_start + limit_length)
     inside = TimeWindow(start, start + length).clamped(limits)
     assert limits.start <= inside.start < inside.end <= limits.end

@@ -66,15 +66,15 @@ def _measure(millions: float) -> str:
     painter = QPainter(target)
     offset = [0]
 
-    def frame(share: float, place: float) -> None:
+    def frame(share: float, position: float) -> None:
         offset[0] += 1  # another window each time: what was kept would be no frame
-        window = _window(trace.window, share, place).shifted(offset[0])
+        window = _window(trace.window, share, position).shifted(offset[0])
         layer.draw(painter, TimeScale(window, WIDTH_PX), (0, HEIGHT_PX // 20), 0, LIGHT)
 
     full, percent, deep = (_median(lambda s=share: frame(s, 0.37)) for share in (1, 0.01, 0.0001))
     sweep = [_once(lambda z=step: frame(10 ** (-z / 20), 0.61)) for step in range(121)]
-    places = np.arange(len(timeline.infos))
-    exact = _once(lambda: arrow_groups(trace, index, Picture(trace.window, WIDTH_PX, places, (0, 50))))
+    positions = np.arange(len(timeline.infos))
+    exact = _once(lambda: arrow_groups(trace, index, Picture(trace.window, WIDTH_PX, positions, (0, 50))))
     painter.end()
     size_mb = sum(getattr(index.arrows, name).nbytes for name in index.arrows.__slots__) / 1e6
     opened.shut_down()

@@ -28,7 +28,7 @@ from tests.benchmarks.load import median_ns
 from tests.benchmarks.made_traces import make_file
 
 
-def chosen_mask(trace: Trace) -> EventMask:
+def selected_mask(trace: Trace) -> EventMask:
     """A third of the codes and half of the threads."""
     mask = EventMask.everything(trace)
     mask.codes[np.arange(1 << 15) % 3 != 0] = False
@@ -96,7 +96,7 @@ def run(args: list[str]) -> None:
         print(f"{name:<64} {took_ns / 1e6:8.1f} ms  {took_ns / count:6.2f} ns/event  {took_ns / base_ns:6.2f} x {base}")
         return took_ns
 
-    mask = chosen_mask(trace)
+    mask = selected_mask(trace)
     report("class/event and thread set, with rows", lambda: event_rows.rows(trace.events, mask))
     only_codes = EventMask(mask.codes, np.ones_like(mask.threads))
     report("class/event set alone", lambda: event_rows.event_mask(trace.events, only_codes))
@@ -104,18 +104,18 @@ def run(args: list[str]) -> None:
     report("static rules with a pid for kernel calls", lambda: rules.mask(trace))
     after = trace.clock.cycles(1_000_000_000)
     plain_ns = report("numpy by hand: the first expression below", plain_comparison(trace, after))
-    facts = TraceDerivedColumns(trace)
+    info = TraceDerivedColumns(trace)
     for text in EXPRESSIONS:
         expression = Expression(text, trace.release)
-        took = report(text, lambda expression=expression: expression.mask(trace, None, facts))
+        took = report(text, lambda expression=expression: expression.mask(trace, None, info))
         if text == EXPRESSIONS[0]:
             print(f"{'':<64} {took / plain_ns:.2f} x numpy by hand")
     report("links: kernel calls, interrupts and handlers", lambda: (calls(trace), interrupts(trace)))
     report(
         "duration of every event",
-        lambda: [facts.duration_ns(np.arange(part.start, part.stop)) for part in event_rows.chunks(len(trace.events))],
+        lambda: [info.duration_ns(np.arange(part.start, part.stop)) for part in event_rows.chunks(len(trace.events))],
     )
-    evaluator = PassEvaluator(trace, facts)
+    evaluator = PassEvaluator(trace, info)
     stack = PassStack((Pass("a", expression="cpu == 1"), Pass("b", expression="class == COMM", is_inverted=True)))
     evaluator.result(stack)
     report("a pass switched on and off again (answers kept)", lambda: evaluator.result(stack))

@@ -53,8 +53,8 @@ def _measure(millions: float, paint) -> str:
     timeline.build(lanes)
     build_s = time.perf_counter() - start
 
-    def frame(share: float, place: float) -> None:
-        paint(timeline.raster(lanes, _window(trace.window, share, place), WIDTH_PX))
+    def frame(share: float, position: float) -> None:
+        paint(timeline.raster(lanes, _window(trace.window, share, position), WIDTH_PX))
 
     ready = timeline.raster(lanes, trace.window, WIDTH_PX)
     floor = _median(lambda: paint(ready))
@@ -68,9 +68,9 @@ def _measure(millions: float, paint) -> str:
     )
 
 
-def _window(whole: TimeWindow, share: float, place: float) -> TimeWindow:
+def _window(whole: TimeWindow, share: float, position: float) -> TimeWindow:
     length = max(1, int(whole.length * share))
-    start = whole.start + int((whole.length - length) * place)
+    start = whole.start + int((whole.length - length) * position)
     return TimeWindow(start, start + length)
 
 

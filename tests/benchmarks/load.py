@@ -29,7 +29,7 @@ def median_ns(work, runs: int = 5) -> int:
 
 
 def private_bytes() -> int:
-    """Return resident memory that is not the mapped file: anonymous pages where the system tells, else all of it."""
+    """Return resident memory that is not the mapped file: anonymous pages where the system shows, else all of it."""
     status = Path("/proc/self/status")
     if status.exists():
         return next(

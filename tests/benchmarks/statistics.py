@@ -42,7 +42,7 @@ def run(args: list[str]) -> None:
         report(f"links: {make.__name__}", median_ns(partial(make, trace)))
     report("basis: runs, interrupts", median_ns(lambda: (Basis(trace).runs, Basis(trace).interrupts)))
     basis = Basis(trace)
-    basis.facts.make_ready()
+    basis.info.make_ready()
     _ = basis.runs, basis.interrupts
     whole = trace.window
     hundredth = TimeWindow(whole.start + whole.length // 2, whole.start + whole.length // 2 + whole.length // 100)

@@ -31,7 +31,7 @@ def is_idle(thread: ThreadId, cpus: int) -> bool:
 def histories(truth: Truth) -> dict[ThreadId, list[tuple[int, int]]]:
     """Return for each thread every moment that changes its lane, by the CPU's own clock, and the lane's value from it.
 
-    Nobody can tell the state of a new thread before the kernel reports one.
+    Nobody can show the state of a new thread before the kernel reports one.
     """
     found: dict[ThreadId, list[tuple[int, int]]] = defaultdict(list)
     for change in sorted([*truth.states, *truth.lives], key=lambda change: change.time):
@@ -53,7 +53,7 @@ class Judge:
     Args:
         trace: The trace, possibly with holes.
         truth: Of the simulation.
-        since: When the dump of START was over; earlier events tell what was, not what happens.
+        since: When the dump of START was over; earlier events show what was, not what happens.
     """
 
     def __init__(self, trace: Trace, truth: Truth, since: int) -> None:
@@ -66,7 +66,7 @@ class Judge:
 
     def everything(self) -> None:
         """Judge all that is judged."""
-        self.kept_stretches()
+        self.captured_spans()
         for info in self.timeline.infos:
             if info.kind == LaneKind.THREAD:
                 self.thread(info)
@@ -86,7 +86,7 @@ class Judge:
         mine = (lost[:, 2] == EVERY_CPU) | (lost[:, 2] == cpu)
         return bool(np.any(mine & (lost[:, 0] - with_edges < time) & (time < lost[:, 1] + with_edges)))
 
-    def kept_stretches(self) -> None:
+    def captured_spans(self) -> None:
         """What is not marked as lost is complete, and what is there is true."""
         trace, window = self.trace, self.trace.window
         rows = np.sort(trace.states.event)
@@ -123,12 +123,12 @@ class Judge:
         real = np.where(index >= 0, values[index], ABSENT) if len(values) else np.full(len(at), ABSENT)
         shown[shown == DEAD] = ABSENT  # shown where DESTROY is missing
         is_nameless = self.trace.release == Release.QNX_8 and not self.trace.threads.names[info.thread]
-        if is_nameless and is_idle(thread, self.trace.cpu_count):  # only its name would tell
+        if is_nameless and is_idle(thread, self.trace.cpu_count):  # only its name would show
             shown = np.array([as_idle(value) for value in shown.tolist()], np.uint8)
         wrong = np.flatnonzero((shown != UNKNOWN) & (shown != real))
         assert not len(wrong), (
             f"{thread} at {at[wrong[0]]}: {shown[wrong[0]]} is shown, {real[wrong[0]]} is true; "
-            f"{len(wrong)} such places"
+            f"{len(wrong)} such positions"
         )
         self._unknown_only_where_it_must_be(info, at[(shown == UNKNOWN) & (real != UNKNOWN)])
 

@@ -1,4 +1,4 @@
-"""Captures that begin once the programs are under way, so that the opening dump tells of them."""
+"""Captures that begin once the programs are under way, so that the opening dump reports them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks that statistics of a trace with holes never tell more than what happened."""
+"""Checks that statistics of a trace with holes never show more than what happened."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ class _Check:
         self.messages()
         self.interrupts()
 
-    def at_most(self, told: Lengths, true: Lengths) -> None:
+    def at_most(self, reported: Lengths, true: Lengths) -> None:
         """Check figures of some of the lengths against those of all."""
-        assert told.count <= true.count
-        assert told.total <= true.total + self.apart * told.count
-        assert told.most <= true.most + self.apart
-        assert not told.count or told.least >= true.least - self.apart
+        assert reported.count <= true.count
+        assert reported.total <= true.total + self.apart * reported.count
+        assert reported.most <= true.most + self.apart
+        assert not reported.count or reported.least >= true.least - self.apart
 
     def runs(self) -> None:
         """Check CPU times of threads."""
@@ -73,17 +73,17 @@ class _Check:
             assert cpus.interrupt_cycles[cpu] <= truth.interrupted(cpu, truth.window.start, truth.window.end)
 
     def states(self) -> None:
-        """Check times in states that are told."""
+        """Check times in states that are reported."""
         truth, states = self.truth, self.found.states
         true = Counter()
         for span in truth.states:
             true[span.thread, span.value] += truth.cut(span) + self.apart
-        told = Counter()
+        reported = Counter()
         for row, value, cycles in zip(states.thread, states.value, states.total_cycles, strict=True):
             thread = self.thread_of[int(row)]
             lane = as_idle(int(value)) if truth.is_idle(thread) else int(value)
-            told[thread, ABSENT if lane == DEAD else lane] += int(cycles)
-        for (thread, value), cycles in told.items():
+            reported[thread, ABSENT if lane == DEAD else lane] += int(cycles)
+        for (thread, value), cycles in reported.items():
             assert value == UNKNOWN or cycles <= true[thread, value], f"{thread} was less long in state {value}"
 
     def calls(self) -> None:
@@ -93,17 +93,17 @@ class _Check:
             true = self.truth.calls[self.found.trace.catalogue.name(code)]
             done = [call for call in true if call.exit >= 0]
             assert calls.count[i] <= len(true)
-            self.at_most(Lengths.told(calls.times, i), Lengths.of(call.exit - call.enter for call in done))
+            self.at_most(Lengths.reported(calls.times, i), Lengths.of(call.exit - call.enter for call in done))
             assert Counter(dict(calls.errors[i])) <= Counter(c.error for c in done if not c.is_interrupted)
             assert calls.failed[i] == sum(count for _, count in calls.errors[i])
             assert calls.interrupted[i] <= sum(call.is_interrupted for call in done)
 
     def lengths_of_calls(self) -> None:
-        """Check every single call of which a length is told."""
+        """Check every single call of which a length is reported."""
         events, skew = self.found.trace.events, self.truth.truth.skew_cycles
         exits = {call.enter: call.exit for call in self.truth.truth.calls}
         scope = scope_of(self.found.trace, self.found.window, None, self.found.basis, None)
-        rows = scope.chosen(IS_CALL)
+        rows = scope.selected(IS_CALL)
         cycles, ends = scope.lengths(rows)
         for row, length, end in zip(rows.tolist(), cycles.tolist(), ends.tolist(), strict=True):
             if length >= 0:
@@ -121,7 +121,7 @@ class _Check:
             assert table.sized[i] <= table.count[i] <= len(blocked)
             assert table.bytes[i] <= sum(message.size for message in true[key])
             for state, times in (("SEND", table.send_blocked), ("REPLY", table.reply_blocked)):
-                self.at_most(Lengths.told(times, i), Lengths.of(b[state] for b in blocked if state in b))
+                self.at_most(Lengths.reported(times, i), Lengths.of(b[state] for b in blocked if state in b))
 
     def interrupts(self) -> None:
         """Check interrupts, from 8.0 on deliveries."""
@@ -131,6 +131,6 @@ class _Check:
         for i, vector in enumerate(table.vector.tolist()):
             spans = self.truth.interrupts.get(vector, [])
             assert table.count[i] <= max(len(spans), delivered[vector])
-            self.at_most(Lengths.told(table.times, i), Lengths.of(span.exit - span.enter for span in spans))
+            self.at_most(Lengths.reported(table.times, i), Lengths.of(span.exit - span.enter for span in spans))
             late = Lengths.of(span.handlers[0] - span.enter for span in spans if span.handlers)
-            self.at_most(Lengths.told(table.latency, i), late)
+            self.at_most(Lengths.reported(table.latency, i), late)

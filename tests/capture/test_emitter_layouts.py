@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from satview.capture.emit import COMM_EVENTS, Emitter
+from satview.capture.emit import Emitter
 from satview.capture.gate import ON, WIDE
 from satview.capture.payloads import call_payloads
 from satview.capture.sim.calls import Mmap
@@ -19,6 +19,7 @@ from satview.events.layout import canonical, layout_of
 from satview.events.spec import Release, Show
 from satview.events.variants import BY_COUNT, variant_of
 from satview.events.words import WORD_MASK, encode, word_bytes
+from satview.filters.external import COMM_NAMES
 from satview.formats.kev.structs import build, member_names, prepared
 
 QNX = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
@@ -122,7 +123,7 @@ def everything(emitter, release):
     for life in ("CREATE", "CREATE_NAME", "DESTROY", "DESTROY_NAME"):
         emitter.process_life(0, 1, process, life)
         yield {"ppid": PARENT, "pid": PID, **({"name": b"/usr/bin/thing"} if "NAME" in life else {})}
-    for name in COMM_EVENTS:
+    for name in COMM_NAMES:
         if name == "SIGNAL":
             emitter.comm(0, 1, name, (14, -7, 5, 0, 0, 0, 0, 0, 0), PID, TID)
             yield {"si_signo": 14, "si_code": -7, "si_errno": 5}

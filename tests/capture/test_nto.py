@@ -17,7 +17,7 @@ from satview.formats.kev.reader import open_kev
 from tests.helpers.shared import shared_path
 
 # Written so in the sources, but no names of the headers: families, misprints, and what no source gives a number for.
-NOT_ASKED = {"TIME", "BUFFER", "BUFFER_END"}
+NOT_REQUESTED = {"TIME", "BUFFER", "BUFFER_END"}
 NO_NAMES = {
     "_NTO_TRACE_",
     "_NTO_TRACE_SYS_",
@@ -143,4 +143,4 @@ def test_thrunning_logs_thrunning(tmp_path, release):
     )
     trace = open_kev(Path(tmp_path / "x.kev"))
     assert set(trace.class_counts()) - {"CONTROL"} == {"THREAD"}
-    assert {trace.catalogue.name(int(code)) for code in trace.events.code} - NOT_ASKED == {"THRUNNING"}
+    assert {trace.catalogue.name(int(code)) for code in trace.events.code} - NOT_REQUESTED == {"THRUNNING"}

@@ -121,7 +121,7 @@ def test_a_server_asks_who_its_client_is(release: Release, tmp_path: Path) -> No
     assert (seen["info"]["tid"], seen["info"]["msglen"], seen["info"]["priority"]) == (2, 13, 25)
     assert seen["flags"] == [0, 1]
     assert seen["wrote"] == 5
-    assert seen["reply"] == (0, b"OKlater"), "the reply stands where it was put, what was written behind it"
+    assert seen["reply"] == (0, b"OKlater"), "the reply is where it was put, what was written behind it"
     assert results[-1] == "ESRCH", "nobody waits any more"
     assert results.count("EINVAL") == 1
     assert results.count("EBADF") == 1
@@ -149,7 +149,7 @@ def test_key_data_exists_up_to_7_x(tmp_path: Path) -> None:
     assert results[-3:-1] == ["ENOSYS", "ENOSYS"]
 
 
-def test_scheduling_can_be_asked_for(tmp_path: Path) -> None:
+def test_scheduling_can_be_requested(tmp_path: Path) -> None:
     def program() -> Any:
         yield SchedGet()
         yield SchedGet(0, 99)

@@ -248,7 +248,7 @@ def test_6_4_clears_comm_tids_the_wrong_way_round() -> None:
     assert not left(Release.QNX_7)
 
 
-def test_only_the_chosen_process_is_traced() -> None:
+def test_only_the_selected_process_is_traced() -> None:
     made, sink = kernel()
     selected = made.spawn("selected", _ticking)
     made.spawn("other", _ticking)
@@ -339,16 +339,16 @@ def test_class_handler_first_and_both_must_pass() -> None:
     assert order[at - 1] == "class"
 
 
-def test_handlers_are_asked_even_while_tracing_is_off_but_not_for_masked_events() -> None:
-    asked = []
-    handler_kernel(lambda data: asked.append(data.header) or 1, start=False)
-    assert asked
+def test_handlers_are_requested_even_while_tracing_is_off_but_not_for_masked_events() -> None:
+    requested = []
+    handler_kernel(lambda data: requested.append(data.header) or 1, start=False)
+    assert requested
     made, _ = kernel(modes=())
-    call(made, "ADDCLASSEVHANDLER", Class.KERCALLENTER, lambda data: asked.append(data) or 1, EventData())
-    before = len(asked)
+    call(made, "ADDCLASSEVHANDLER", Class.KERCALLENTER, lambda data: requested.append(data) or 1, EventData())
+    before = len(requested)
     made.spawn("ticking", _ticking)
     run(made, 3)
-    assert len(asked) == before, "the mask comes first"
+    assert len(requested) == before, "the mask comes first"
 
 
 def test_handlers_may_only_insert_and_switch() -> None:
@@ -369,10 +369,10 @@ def test_handlers_may_only_insert_and_switch() -> None:
 
 
 def test_what_a_handler_starts_is_not_judged_by_it() -> None:
-    asked: list[int] = []
+    requested: list[int] = []
 
     def handler(data: EventData) -> int:
-        asked.append(data.header)
+        requested.append(data.header)
         call(made, "STOP")
         call(made, "START")
         return 1
@@ -383,8 +383,8 @@ def test_what_a_handler_starts_is_not_judged_by_it() -> None:
     made.spawn("ticking", _ticking)
     run(made, 3)
     dumps = sum(code == wire.PROC_CREATE_NAME for code, *_ in lines(finish(made, sink)))
-    assert len(asked) > 4
-    assert dumps >= len(asked), "every START dumped its state"
+    assert len(requested) > 4
+    assert dumps >= len(requested), "every START dumped its state"
 
 
 def test_handlers_that_exit_are_reported() -> None:
@@ -452,7 +452,7 @@ def test_a_handler_gets_eperm_where_the_manual_says_so() -> None:
     assert COMM in codes, "nothing was switched off"
 
 
-def test_a_forgotten_yield_in_a_handler_is_told_once_with_its_line() -> None:
+def test_a_forgotten_yield_in_a_handler_is_reported_once_with_its_line() -> None:
     def handler(_event: EventData) -> Any:
         TraceEvent(mode("STOP"))
         return 1
@@ -610,7 +610,7 @@ def test_insertion_calls_leave_no_kernel_call_from_6_4_on() -> None:
     assert kinds == [USER | 5, KER | 1, KER | 129]
 
 
-def test_a_failing_call_is_told_with_the_line_of_its_program() -> None:
+def test_a_failing_call_is_reported_with_the_line_of_its_program() -> None:
     def program() -> Program:
         yield TraceEvent(mode("ADDCLASS"), 99)
 

@@ -59,7 +59,7 @@ def test_default_is_32_buffers(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 
 @pytest.mark.parametrize(("options", "seconds"), [(("-s", "1.5"), 1.5), (("-s", "1.5", "--duration", "0.2"), 0.2)])
-def test_a_timed_capture_is_as_long_as_asked_for_even_of_a_short_workload(
+def test_a_timed_capture_is_as_long_as_requested_even_of_a_short_workload(
     options: tuple[str, ...], seconds: float, tmp_path: Path
 ) -> None:
     assert registry.find("fork-storm").duration_ns < 1e9
@@ -147,7 +147,7 @@ def test_rule_files_decide_what_is_logged(tmp_path: Path, capsys: pytest.Capture
     assert "no event handlers" in capsys.readouterr().err
 
 
-def test_a_handler_of_rules_that_raises_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_handler_of_rules_that_raises_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "bad.py").write_text("def pick(event):\n    return event.nothing\n", encoding="utf-8")
     rules = tmp_path / "r.satrules"
     rules.write_text("ADDALLCLASSES\nADDCLASSEVHANDLER COMM CALL bad.py:pick\n", encoding="utf-8")
@@ -568,10 +568,10 @@ def test_tiles_repeat_without_a_seam_that_shows(tmp_path: Path) -> None:
 @pytest.mark.parametrize("release", [Release.QNX_7, Release.QNX_8])
 def test_a_long_trace_of_several_cpus_has_nothing_wrong(release: Release, tmp_path: Path) -> None:
     tile = make_tile("small-system", cpus=2, release=release)
-    for events_wanted in (tile.events * 2 + 5000, tile.events * 2 + 7777):
-        written = write_tiles(tmp_path / "tiles.kev", events_wanted, tile)
+    for events_requested in (tile.events * 2 + 5000, tile.events * 2 + 7777):
+        written = write_tiles(tmp_path / "tiles.kev", events_requested, tile)
         trace = open_kev(tmp_path / "tiles.kev")
-        assert len(trace.events) == written >= events_wanted
+        assert len(trace.events) == written >= events_requested
         assert not trace.problems.counts(), "each CPU of 8.0 numbers its buffers, and no event is cut at the end"
 
 
@@ -617,4 +617,4 @@ def test_buffers_can_be_placed_kept_and_reused() -> None:
         assert logger.is_done
     assert "5 kernel buffers allocated at physical address 0x5000000" in said
     assert "kernel buffers reused" in said
-    assert made.emitter.buffers is None, "the second one was not asked to keep them"
+    assert made.emitter.buffers is None, "the second one was not requested to keep them"

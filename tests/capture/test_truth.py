@@ -156,7 +156,7 @@ def check_one_thread_per_cpu(trace: Trace) -> None:
                 assert calls.pop(caller, number) == number
 
 
-def test_a_lossy_capture_tells_nothing_but_the_truth(tmp_path: Path) -> None:
+def test_a_lossy_capture_shows_nothing_but_the_truth(tmp_path: Path) -> None:
     """A capture thread of low priority on a busy CPU: the kernel overruns, blocks are lost and come out of order."""
     result = run(
         Capture(

@@ -250,7 +250,7 @@ def test_a_device_without_rest_does_not_hang(tmp_path: Path) -> None:
         ("'soon'", "gave 'soon'"),
     ],
 )
-def test_a_device_that_tells_no_time_is_reported_and_silent(gap: str, expected: str, tmp_path: Path) -> None:
+def test_a_device_that_shows_no_time_is_reported_and_silent(gap: str, expected: str, tmp_path: Path) -> None:
     text = (
         "times = iter([1000000] * 3)\ndef gap():\n    return next(times, None) or " + gap + "\n\n"
         "def setup(kernel):\n    kernel.device(5, gap)\n    kernel.spawn('usr/bin/faulty', main)\n\n"

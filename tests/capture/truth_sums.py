@@ -38,8 +38,8 @@ class Lengths:
         return cls(len(ordered), sum(ordered), ordered[0], ordered[-1], ordered[(99 * len(ordered) + 99) // 100 - 1])
 
     @classmethod
-    def told(cls, times: Durations, i: int) -> Lengths:
-        """Return those that a row of statistics tells."""
+    def reported(cls, times: Durations, i: int) -> Lengths:
+        """Return those that a row of statistics shows."""
         return cls(
             int(times.count[i]),
             int(times.total_cycles[i]),
@@ -108,7 +108,7 @@ class TruthSums:
 
     @cached_property
     def states(self) -> list[Span]:
-        """States of all threads up to the end of the range, by thread, then in time order; one told twice is one."""
+        """States of all threads up to the end of the range, by thread, then in time order; repeated ones are one."""
         created = {life.thread for life in self.truth.lives}
         found = []
         for thread, history in self.histories.items():
@@ -146,7 +146,7 @@ class TruthSums:
         """Messages sent within the range."""
         return [message for message in self.truth.messages if self.begins(message.sent)]
 
-    def has_told_size(self, message: Message) -> bool:
+    def has_logged_size(self, message: Message) -> bool:
         """Return whether the range holds the receipt of a message and the exit from MSG_RECEIVEV that follows it."""
         exits = self._exits[message.server]
         index = bisect_left(exits, message.received)
@@ -174,5 +174,5 @@ class TruthSums:
 
 
 def _merged(history: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return a history without the entries that repeat a state, as those do that tell a new priority."""
+    """Return a history without the entries that repeat a state, as those do that show a new priority."""
     return [entry for i, entry in enumerate(history) if not i or entry[1] != history[i - 1][1]]

@@ -54,9 +54,9 @@ def test_a_table_for_people(check, deadlock):
 
 def test_json_is_one_object_with_exactly_these_words(check, deadlock):
     code, out, _ = check(deadlock, "--format", "json")
-    told = json.loads(out)
-    assert (code, list(told)) == (3, ["verdicts"])
-    [verdict] = told["verdicts"]
+    reported = json.loads(out)
+    assert (code, list(reported)) == (3, ["verdicts"])
+    [verdict] = reported["verdicts"]
     assert list(verdict) == WORDS
     assert (verdict["kind"], verdict["severity"]) == ("deadlock", "error")
     assert sorted(verdict["threads"]) == ["deadlock 2 (forwards)", "deadlock 3 (backwards)"]
@@ -90,14 +90,14 @@ def test_nothing_found(check, deadlock):
     assert [case.get("name") for case in suite] == ["leak"]
 
 
-def test_what_a_trace_cannot_tell_is_said(check, tmp_path):
+def test_what_a_trace_cannot_show_is_said(check, tmp_path):
     run(Capture("deadlock"), tmp_path / "fast.kev")
     code, out, _ = check(tmp_path / "fast.kev")
     assert code == 0
-    assert "Cannot tell of deadlock: at the end 2 threads wait for a mutex of which no event tells the holder" in out
-    assert "Cannot tell of priority-inversion: no priorities are there; capture wide events" in out
+    assert "Cannot decide on deadlock: at the end 2 threads wait for a mutex of which no event shows the holder" in out
+    assert "Cannot decide on priority-inversion: no priorities are there; capture wide events" in out
     code, out, _ = check("sample_traces/vendor-eh_sample.kev")
-    assert "Cannot tell of deadlock, priority-inversion, lost-wakeup, ping-pong" in out
+    assert "Cannot decide on deadlock, priority-inversion, lost-wakeup, ping-pong" in out
 
 
 def test_losses_are_a_verdict_and_other_damage_exit_code_1(check, tmp_path):

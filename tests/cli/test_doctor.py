@@ -47,9 +47,9 @@ def test_a_table_for_people(satview, fast):
 
 def test_json_has_one_record_for_each_analysis(satview, fast):
     code, out, _ = satview("doctor", fast, "--format", "json")
-    told = json.loads(out)
-    assert (code, list(told)) == (0, ["file", "analyses", "notes"])
-    found = {one["key"]: one for one in told["analyses"]}
+    reported = json.loads(out)
+    assert (code, list(reported)) == (0, ["file", "analyses", "notes"])
+    found = {one["key"]: one for one in reported["analyses"]}
     assert set(found) == set(ANALYSES) - {"locks"}
     assert found["cpu"]["mark"] == "exact"
     assert (found["cpu"]["command"], found["cpu"]["rules"]) == (None, None)
@@ -75,7 +75,7 @@ def test_the_rules_make_a_capture_that_answers(satview, fast, tmp_path):
 def test_what_is_exact_needs_no_rules(satview, fast):
     code, out, err = satview("doctor", fast, "--rules", "cpu")
     assert (code, out) == (2, "")
-    assert "no capture would tell more of who used the cpus" in err
+    assert "no capture would show more of who used the cpus" in err
 
 
 def test_bad_use(satview, tmp_path):
@@ -90,16 +90,16 @@ def test_an_empty_trace(satview, tmp_path):
     assert code == 0
     assert out.splitlines()[0] == "empty.kev: exact in 0 of 30 analyses"
     assert "the trace has no events" in out
-    assert "Cannot tell" not in satview("info", path)[1]
+    assert "Cannot show" not in satview("info", path)[1]
 
 
 def test_info_says_it_in_one_line(satview, fast):
-    lines = [line.strip() for line in satview("info", fast)[1].splitlines() if "Cannot tell" in line]
+    lines = [line.strip() for line in satview("info", fast)[1].splitlines() if "Cannot show" in line]
     assert len(lines) == 1
     assert "priorities (no priorities are there)" in lines[0]
     assert lines[0].endswith("; satview doctor says what to capture")
-    told = json.loads(satview("info", fast, "--json")[1])["untold"]
-    assert {"key": "priorities", "mark": "needs-wide", "reason": "no priorities are there"} in told
+    reported = json.loads(satview("info", fast, "--json")[1])["untold"]
+    assert {"key": "priorities", "mark": "needs-wide", "reason": "no priorities are there"} in reported
 
 
 def test_figures_of_a_lossy_trace_are_marked(satview, tmp_path):
@@ -127,8 +127,8 @@ def test_check_says_that_there_may_be_more(satview, tmp_path):
 
 
 def test_locks_say_how_far_they_can_be_trusted(satview):
-    told = json.loads(satview("locks", "sample_traces/threads", "--json")[1])
-    assert told["trust"]["wait_ns"] == {"mark": "exact"}
+    reported = json.loads(satview("locks", "sample_traces/threads", "--json")[1])
+    assert reported["trust"]["wait_ns"] == {"mark": "exact"}
 
 
 def test_the_page_shows_what_the_commands_print(satview, tmp_path, monkeypatch):

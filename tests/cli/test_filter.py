@@ -47,7 +47,7 @@ def test_without_output_events_are_counted(trace_file, capsys):
     assert capsys.readouterr().out == f"{count:,} of {len(large.events):,} events fit\n"
 
 
-def test_faults_are_shown_with_their_place(tmp_path, trace_file, capsys):
+def test_faults_are_shown_with_their_position(tmp_path, trace_file, capsys):
     rules = tmp_path / "bad.satrules"
     rules.write_text("ADDCLASS COMN\nADDEVENT THREAD THRUNING\n")
     assert main(["filter", str(trace_file), "-r", str(rules)]) == 2
@@ -113,7 +113,7 @@ def test_back_to_capture(tmp_path, trace_file, capsys):
     assert "SET(_NTO_TRACE_ADDCLASS, _NTO_TRACE_KERCALL);" in program.read_text()
 
 
-def test_what_c_cannot_do_is_told_with_its_place(tmp_path, trace_file, capsys):
+def test_what_c_cannot_do_is_reported_with_its_position(tmp_path, trace_file, capsys):
     rules = tmp_path / "a*\\.satrules"
     untold = "ADDCLASSEVHANDLER KERCALLENTER WHERE pid == 7 and duration > 1ms"
     rules.write_text(f"ADDALLCLASSES\n{untold}\nWHERE cpu == 0\n")
@@ -128,7 +128,7 @@ def test_what_c_cannot_do_is_told_with_its_place(tmp_path, trace_file, capsys):
     rules.write_text("ADDALLCLASSES\nWHERE pid == 7\n")
     assert main(["filter", str(trace_file), "-r", str(rules), "--c-program", str(program)]) == 0
     printed = capsys.readouterr()
-    assert f"{program}: written\n  WHERE is not asked about " in printed.out
+    assert f"{program}: written\n  WHERE does not apply to " in printed.out
     assert "#error" not in program.read_text()
 
 

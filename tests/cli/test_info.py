@@ -28,20 +28,20 @@ def trace_path(tmp_path):
 
 def test_json(trace_path, capsys):
     code, out, err = info(capsys, trace_path, "--json")
-    told = json.loads(out)
+    reported = json.loads(out)
     assert (code, err) == (0, "")
-    assert (told["release"], told["sys_release"], told["cpus"], told["slots"], told["events"]) == (
+    assert (reported["release"], reported["sys_release"], reported["cpus"], reported["slots"], reported["events"]) == (
         "7.x",
         "7.1.0",
         2,
         6,
         5,
     )
-    assert told["duration_ns"] == 2_500_000
-    assert told["classes"] == {"CONTROL": 1, "KER_CALL": 1, "PROCESS": 1, "THREAD": 1, "COMM": 1}
-    assert told["problems"] == []
-    assert told["header"]["NODENAME"] == "localhost"
-    assert told["boot_time_s"] == 1_634_803_075
+    assert reported["duration_ns"] == 2_500_000
+    assert reported["classes"] == {"CONTROL": 1, "KER_CALL": 1, "PROCESS": 1, "THREAD": 1, "COMM": 1}
+    assert reported["problems"] == []
+    assert reported["header"]["NODENAME"] == "localhost"
+    assert reported["boot_time_s"] == 1_634_803_075
 
 
 def test_page(trace_path, capsys):
@@ -85,15 +85,20 @@ def test_bad_use_gives_2(capsys):
 @pytest.mark.parametrize("name", ["all_classes.results.txt", "traceprinter_quad.results.txt"])
 def test_listings(name, capsys):
     code, out, _ = info(capsys, shared_path(f"golden/{name}"), "--json")
-    told = json.loads(out)
-    assert (code, told["format"], told["release"], told["sys_release"]) == (0, "traceprinter", "6.x", "6.1.0")
+    reported = json.loads(out)
+    assert (code, reported["format"], reported["release"], reported["sys_release"]) == (
+        0,
+        "traceprinter",
+        "6.x",
+        "6.1.0",
+    )
 
 
 def test_the_real_7_1_capture(capsys):
     code, out, _ = info(capsys, shared_path("real/qnx71-ker_call.traceprinter.txt"), "--json")
-    told = json.loads(out)
-    assert (code, told["release"], told["events"], told["cpus"]) == (0, "7.x", 13_865, 1)
-    assert told["classes"]["SYSTEM"] == 7606
+    reported = json.loads(out)
+    assert (code, reported["release"], reported["events"], reported["cpus"]) == (0, "7.x", 13_865, 1)
+    assert reported["classes"]["SYSTEM"] == 7606
 
 
 def test_time_below_zero_is_printed_as_the_64_bit_counter_has_it(tmp_path, capsys):

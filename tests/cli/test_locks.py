@@ -59,8 +59,8 @@ def test_all_shows_locks_nobody_waited_for(tmp_path, capsys):
 
 def test_json_and_categories(tmp_path, capsys):
     assert main(["locks", str(write_set(tmp_path, TEXT)), "--json", "--categories", "sema"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert [(lock["kind"], lock["address"], lock["calls"], lock["waits"]) for lock in told["locks"]] == [
+    reported = json.loads(capsys.readouterr().out)
+    assert [(lock["kind"], lock["address"], lock["calls"], lock["waits"]) for lock in reported["locks"]] == [
         ("sema", "0x30", 1, 0)
     ]
 

@@ -68,11 +68,11 @@ def test_sort_top_and_range(stats):
 
 
 def test_json_holds_several_tables(stats):
-    told = json.loads(stats("--format", "json", "--by", "cpu", "--by", "call")[1])
-    assert (told["start_ns"], told["end_ns"], told["counts"]) == (0, 20_001, "all 17 events")
-    assert [cpu["busy_ns"] for cpu in told["cpu"]] == [10_998, None]
-    assert told["call"][0]["call"] == "MSG_SENDV"
-    assert told["call"][0]["longest_ns"] == 7000
+    reported = json.loads(stats("--format", "json", "--by", "cpu", "--by", "call")[1])
+    assert (reported["start_ns"], reported["end_ns"], reported["counts"]) == (0, 20_001, "all 17 events")
+    assert [cpu["busy_ns"] for cpu in reported["cpu"]] == [10_998, None]
+    assert reported["call"][0]["call"] == "MSG_SENDV"
+    assert reported["call"][0]["longest_ns"] == 7000
 
 
 def test_a_filter_is_named_and_touches_no_time(stats, tmp_path):
@@ -80,10 +80,10 @@ def test_a_filter_is_named_and_touches_no_time(stats, tmp_path):
     assert "counting 2 of 17 events, those that pass: class == USREVENT" in out
     rules = tmp_path / "few.satrules"
     rules.write_text("DELALLCLASSES\nADDCLASS KERCALL\n")
-    told = json.loads(stats("-r", str(rules), "--format", "json", "--by", "thread", "--by", "event")[1])
-    assert told["counts"] == "2 of 17 events, those that pass: rules of few.satrules"
-    assert [row["event"] for row in told["event"]] == ["MSG_SENDV", "MSG_SENDV"]
-    assert [(row["thread"], row["cpu_ns"], row["events"]) for row in told["thread"]] == [("client 1", 6999, 2)]
+    reported = json.loads(stats("-r", str(rules), "--format", "json", "--by", "thread", "--by", "event")[1])
+    assert reported["counts"] == "2 of 17 events, those that pass: rules of few.satrules"
+    assert [row["event"] for row in reported["event"]] == ["MSG_SENDV", "MSG_SENDV"]
+    assert [(row["thread"], row["cpu_ns"], row["events"]) for row in reported["thread"]] == [("client 1", 6999, 2)]
 
 
 def test_all_tables_of_all_samples(stats, capsys):

@@ -71,7 +71,7 @@ def test_options_reach_the_printer(path, capsys):
     assert "t:0.001000000s CPU:00 THREAD          :THRUNNING          pid:1 tid:2\n" in capsys.readouterr().out
 
 
-def test_damage_that_costs_data_is_told_after_printing(path, capsys):
+def test_damage_that_costs_data_is_reported_after_printing(path, capsys):
     path.write_bytes(kev() + b"xyz")
     assert main(["traceprinter", str(path)]) == 1
     captured = capsys.readouterr()

@@ -50,22 +50,22 @@ def test_one_line_for_each_step(why, inversion):
 
 def test_the_same_from_python_and_as_json(why, inversion):
     _, text, _ = why(inversion, "--thread", "low 1 (low)", "--at", "90ms")
-    told = json.loads(why(inversion, "--thread", "2:1", "--at", "0.09", "--format", "json")[1])["steps"]
+    reported = json.loads(why(inversion, "--thread", "2:1", "--at", "0.09", "--format", "json")[1])["steps"]
     trace = satview.open_trace(inversion)
     steps = satview.why(trace, "low", trace.clock.cycles(90_000_000))
-    assert [step["says"] for step in told] == [step.says for step in steps]
+    assert [step["says"] for step in reported] == [step.says for step in steps]
     assert text == "".join(f"{i + 1}. {step.says}\n" for i, step in enumerate(steps))
     names = {event.row + 1: event.name for event in trace.iter_events()}
-    assert (told[0]["state"], names[told[0]["event"]], names[told[0]["cause_event"]]) == (
+    assert (reported[0]["state"], names[reported[0]["event"]], names[reported[0]["cause_event"]]) == (
         "READY",
         "THREADY",
         "SND_PULSE_EXE",
     )
-    assert told[0]["ran_instead"][0]["priority"] == 20
-    assert told[0]["on_cpus"] == [
+    assert reported[0]["ran_instead"][0]["priority"] == 20
+    assert reported[0]["on_cpus"] == [
         {"cpu": 0, "thread": "middle 1 (middle)", "priority": 20, "since_ns": trace.clock.ns(steps[0].on_cpus[0][3])}
     ]
-    assert (told[0]["waker"], told[0]["holder"], told[0]["certainty"]) == (None, None, "exact")
+    assert (reported[0]["waker"], reported[0]["holder"], reported[0]["certainty"]) == (None, None, "exact")
 
 
 def test_a_moment_may_be_an_event(why, inversion):
@@ -120,13 +120,13 @@ def test_one_piece_is_one_piece(why, inversion):
 
 def test_a_critical_path_adds_up(why, inversion):
     _, text, _ = why(inversion, "--thread", "high", "--range", "60ms..100ms", "--top", "2")
-    told = json.loads(why(inversion, "--thread", "high", "--range", "60ms..100ms", "--format", "json")[1])
-    pieces = told["pieces"]
+    reported = json.loads(why(inversion, "--thread", "high", "--range", "60ms..100ms", "--format", "json")[1])
+    pieces = reported["pieces"]
     assert (pieces[0]["start_ns"], pieces[-1]["end_ns"]) == (60_000_000, 100_000_000)
     assert all(one["end_cycles"] == other["start_cycles"] for one, other in pairwise(pieces))
     whole = pieces[-1]["end_cycles"] - pieces[0]["start_cycles"]
-    assert sum(total["length_cycles"] for total in told["totals"]) == whole
-    assert (told["totals"][0]["thread"], told["totals"][0]["kind"]) == ("low 1 (low)", "ready")
+    assert sum(total["length_cycles"] for total in reported["totals"]) == whole
+    assert (reported["totals"][0]["thread"], reported["totals"][0]["kind"]) == ("low 1 (low)", "ready")
     lines = text.splitlines()
     assert lines[0] == f"high 1 (high): 40.00 ms in {len(pieces)} pieces"
     assert lines[4].split(maxsplit=2)[2] == f"{len(pieces) - 2} shorter pieces"

@@ -39,7 +39,7 @@ def test_it_is_used_where_it_was_built():
     assert described().startswith("compiled (_passes")
 
 
-def test_version_tells_which_code_runs(capsys):
+def test_version_shows_which_code_runs(capsys):
     from satview.__main__ import main
 
     assert main(["--version", "--verbose"]) == 0

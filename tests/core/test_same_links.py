@@ -40,10 +40,10 @@ def found_in(trace):
     every = np.arange(len(trace.events), dtype=np.uint32)
     mixed = np.random.default_rng(1).permutation(every)
     found = {"partners": partners(trace).tolist(), "open": actors.open_calls(trace, mixed).tolist()}
-    found["turn"] = actors.last_work(trace, mixed).tolist()
+    found["switch"] = actors.last_switch(trace, mixed).tolist()
     for codes in TABLES:
-        for name, asked in (("all", mixed), ("few", mixed[:20])):
-            found[f"last {codes} {name}"] = rows.last_of_codes(trace, codes, asked).tolist()
+        for name, requested in (("all", mixed), ("few", mixed[:20])):
+            found[f"last {codes} {name}"] = rows.last_of_codes(trace, codes, requested).tolist()
         found[f"rows {codes}"] = rows.rows_of_codes(trace, *codes).tolist()
     for kind in LinkKind:
         table = link_table(trace, kind)
@@ -100,7 +100,7 @@ def test_calls_of_threads_that_nobody_knows():
     call = wire.code(wire.WireClass.KER_CALL, 0)
     traits[[call + 3, call + 5, call + 9]] = links.IS_CALL | links.IS_ENTRY
     traits[[call + 3 + 128, call + 5 + 128, call + 9 + 256]] = links.IS_CALL | links.IS_END
-    traits[wire.THREAD_RUNNING] = links.IS_TURN | links.IS_RUNNING
+    traits[wire.THREAD_RUNNING] = links.IS_SWITCH | links.IS_RUNNING
     code = rng.choice(np.flatnonzero(traits), count).astype(np.uint16)
     cpu = rng.integers(0, 3, count).astype(np.uint8)
     thread = rng.choice([0, 0, 1, 2], count).astype(np.uint16)
@@ -126,7 +126,7 @@ def test_calls_of_threads_that_nobody_knows():
 
 
 def test_words_of_slots_far_apart(tmp_path):
-    """Each way of reading gives the words that are there, in any order; what the file has lost is told as ever."""
+    """Each way of reading gives the words that are there, in any order; what the file has lost is reported as ever."""
     rng = np.random.default_rng(2)
     slots = rng.integers(0, 2**32, (200_000, 4), dtype=np.uint32)
     path = tmp_path / "slots"
@@ -152,9 +152,9 @@ def test_words_of_slots_far_apart(tmp_path):
 def test_rows_that_do_not_ascend_are_refused():
     code, cpu = np.zeros(10, np.uint16), np.zeros(10, np.uint8)
     table = np.ones(wire.CODE_COUNT, np.bool_)
-    for asked in ([3, 2], [3, 10]):
+    for requested in ([3, 2], [3, 10]):
         with pytest.raises(AssertionError):
-            links.last_before(code, cpu, table, np.array(asked, np.uint32))
+            links.last_before(code, cpu, table, np.array(requested, np.uint32))
 
 
 def test_numbers_that_are_equal():
@@ -163,9 +163,9 @@ def test_numbers_that_are_equal():
         number = rng.integers(-kinds, kinds, count) << 30
         before, (many, which) = rows.previous_same(number), rows.numbered(number)
         seen = {}
-        for place, mine in enumerate(number.tolist()):
-            assert before[place] == seen.get(mine, -1)
-            seen[mine] = place
+        for position, mine in enumerate(number.tolist()):
+            assert before[position] == seen.get(mine, -1)
+            seen[mine] = position
         assert many == len(seen)
         assert len(set(zip(number.tolist(), which.tolist(), strict=True))) == many == len(set(which.tolist()))
         with without_core():
@@ -174,25 +174,27 @@ def test_numbers_that_are_equal():
 
 
 @pytest.mark.parametrize("kind", [np.uint32, np.int64])
-def test_places_among_ascending_numbers(kind):
+def test_positions_among_ascending_numbers(kind):
     rng = np.random.default_rng(4)
     for count in (0, 1, 2, 1_000):
         number = np.sort(rng.integers(0, 5_000, count)).astype(kind)
-        for asked in (rng.integers(0, 6_000, 2_000), np.arange(6_000), np.arange(6_000)[::-1]):
-            wanted = asked.astype(kind)
-            assert rows.places(number, wanted).tolist() == np.searchsorted(number, wanted).tolist()
+        for requested in (rng.integers(0, 6_000, 2_000), np.arange(6_000), np.arange(6_000)[::-1]):
+            needed = requested.astype(kind)
+            assert rows.positions(number, needed).tolist() == np.searchsorted(number, needed).tolist()
 
 
 def test_events_before_and_after_with_the_same_number():
     rng = np.random.default_rng(5)
     candidates = np.sort(rng.choice(5_000, 400, replace=False)).astype(np.uint32)
-    number, asked = rng.integers(0, 9, 400), rng.integers(0, 9, 1_000)
+    number, requested = rng.integers(0, 9, 400), rng.integers(0, 9, 1_000)
     at = np.sort(rng.integers(0, 5_000, 1_000)).astype(np.uint32)
-    found = [of(candidates, number, at, asked, 9).tolist() for of in (rows.last_of_number, rows.next_of_number)]
-    for row, mine, before, after in zip(at.tolist(), asked.tolist(), *found, strict=True):
+    found = [of(candidates, number, at, requested, 9).tolist() for of in (rows.last_of_number, rows.next_of_number)]
+    for row, mine, before, after in zip(at.tolist(), requested.tolist(), *found, strict=True):
         own = candidates[number == mine]
         assert before == max(own[own < row].tolist(), default=NO_EVENT)
         assert after == min(own[own >= row].tolist(), default=NO_EVENT)
     with without_core():
-        theirs = [of(candidates, number, at, asked, 9).tolist() for of in (rows.last_of_number, rows.next_of_number)]
+        theirs = [
+            of(candidates, number, at, requested, 9).tolist() for of in (rows.last_of_number, rows.next_of_number)
+        ]
     assert theirs == found

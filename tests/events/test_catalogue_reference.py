@@ -38,7 +38,7 @@ def nameable(name):
 
 
 def renamed(arguments):
-    """Return a list of the table with the catalogue's names; two of one name are told apart by a number."""
+    """Return a list of the table with the catalogue's names; two of one name are distinguished by a number."""
     names = [argument[0] for argument in arguments or []]
     return arguments and [
         [nameable(name) if names.count(name) == 1 or name != "cookie" else f"{name}{number}", *rest]

@@ -15,7 +15,7 @@ from satview.events.layout import (
     place_of,
     printed_layout,
     text_at,
-    text_place,
+    text_offset,
 )
 from satview.events.spec import Release
 from satview.events.words import encode, join64, sigevent_words, split64
@@ -33,7 +33,7 @@ def names(layout):
     return [(part.name, part.word, part.words) for part in layout.parts]
 
 
-def test_word_counts_tell_fast_from_wide():
+def test_word_counts_show_fast_from_wide():
     fast, wide = (layout_of(Release.QNX_7, MSG_SENDV | FLAG, count) for count in (2, 8))
     assert (fast.form, names(fast)) == ("fast", [("coid", 0, 1), ("msg[0]", 1, 1)])
     assert wide.form == "wide"
@@ -105,13 +105,13 @@ def test_the_printer_of_6_4_goes_on_until_the_payload_is_used_up():
     assert printed_layout(Release.QNX_7, wire.code(8, 3), 4) is None, "QUIP"
 
 
-def test_texts_stand_where_the_numbers_end():
-    part = text_place(Release.QNX_7, wire.code(9, 4), 10)
+def test_texts_are_where_the_numbers_end():
+    part = text_offset(Release.QNX_7, wire.code(9, 4), 10)
     assert (part.name, part.word) == ("class_name", 4)
     second = place_of(Release.QNX_7, wire.code(9, 4), 10, "perm_name")
     assert text_at(bytes(16) + b"file\0open\0\0\0", second) == "open"
-    assert text_place(Release.QNX_7, wire.code(5, 6), 12) is None, "MMAP of no file"
-    assert text_place(Release.QNX_7, wire.code(6, 1), 2) is None, "two words of a user event are no text"
+    assert text_offset(Release.QNX_7, wire.code(5, 6), 12) is None, "MMAP of no file"
+    assert text_offset(Release.QNX_7, wire.code(6, 1), 2) is None, "two words of a user event are no text"
 
 
 @pytest.mark.parametrize(
@@ -195,5 +195,5 @@ def test_statistics_take_an_error_that_is_no_errno_as_the_details_show_it():
         ]
     )
     calls = Statistics(trace).calls
-    told = {name: sorted(errors) for name, errors in zip(calls.code.tolist(), calls.errors, strict=True)}
-    assert told == {MSG_SENDV: [(-1, 1), (4, 1)]}
+    reported = {name: sorted(errors) for name, errors in zip(calls.code.tolist(), calls.errors, strict=True)}
+    assert reported == {MSG_SENDV: [(-1, 1), (4, 1)]}

@@ -86,21 +86,21 @@ class Given:
     """An event as the kernel gives it to handlers.
 
     Attributes:
-        facts: What the kernel knows of it.
+        info: What the kernel knows of it.
         row: Its row in the trace with everything on.
     """
 
-    facts: EventContext
+    info: EventContext
     row: int
 
 
 @dataclass
 class Everything:
-    """A capture of everything, and what handlers of every class were asked.
+    """A capture of everything, and what handlers of every class were requested.
 
     Attributes:
         trace: As read back.
-        given: The events that handlers are asked about, in the order of the kernel.
+        given: The events that handlers are evaluated for, in the order of the kernel.
     """
 
     trace: Trace
@@ -114,8 +114,8 @@ def everything(name: str, release: Release, folder: Path, *, wide: bool, ms: flo
     run(made, 1)
     seen: list[EventContext] = []
 
-    def record(facts: EventContext) -> int:
-        seen.append(facts)
+    def record(info: EventContext) -> int:
+        seen.append(info)
         return 1
 
     made.trace_event(mode("ADDALLCLASSES"))
@@ -131,17 +131,17 @@ def everything(name: str, release: Release, folder: Path, *, wide: bool, ms: flo
 
 def _matched(trace: Trace, seen: Iterable[EventContext], release: Release) -> list[Given]:
     """Return the events with their rows: on each CPU both have the same order."""
-    asked = set(classes_with_handlers(release))
+    requested = set(classes_with_handlers(release))
     rows: dict[int, list[int]] = {}
     for row, (code, cpu) in enumerate(zip(trace.events.code.tolist(), trace.events.cpu.tolist(), strict=True)):
-        if external_of(code, release).external in asked:
+        if external_of(code, release).external in requested:
             rows.setdefault(cpu, []).append(row)
     found = []
-    for facts in seen:
-        if rows.get(facts.cpu):
-            row = rows[facts.cpu].pop(0)
-            assert (int(trace.events.code[row]), tuple(trace.payloads.words(row).tolist())) == (facts.code, facts.words)
-            found.append(Given(facts, row))
+    for info in seen:
+        if rows.get(info.cpu):
+            row = rows[info.cpu].pop(0)
+            assert (int(trace.events.code[row]), tuple(trace.payloads.words(row).tolist())) == (info.code, info.words)
+            found.append(Given(info, row))
     assert not any(rows.values()), "all events that are logged were given to a handler"
     return found
 
@@ -168,16 +168,16 @@ class Runner:
         self._release, self._events = release, events
         known = [struct.pack("=II", pid, len(name)) + name for pid, name in processes.items()]
         self._processes = struct.pack("=I", len(known)) + b"".join(known)
-        self._packed = [self._pack(facts) for facts in events]
+        self._packed = [self._pack(info) for info in events]
         self._admitted: dict[tuple[object, ...], list[bool]] = {}
 
-    def _pack(self, facts: EventContext) -> bytes:
-        address = external_of(facts.code, self._release)
-        number = address.number if address.vector_word < 0 else facts.words[address.vector_word]
+    def _pack(self, info: EventContext) -> bytes:
+        address = external_of(info.code, self._release)
+        number = address.number if address.vector_word < 0 else info.words[address.vector_word]
         argument = number if address.vector_word >= 0 else argument_of(address.external, number, self._release)
-        mask, (pid, tid) = feature_of(facts, self._release)
-        words = facts.words[: facts.el_num]
-        values = [int(address.external), argument, facts.header, mask, pid, tid, facts.el_num, *words]
+        mask, (pid, tid) = feature_of(info, self._release)
+        words = info.words[: info.el_num]
+        values = [int(address.external), argument, info.header, mask, pid, tid, info.el_num, *words]
         return struct.pack(f"={len(values)}I", *(value & 0xFFFFFFFF for value in values))
 
     def run(self, target: Path, number: int) -> Ran:
@@ -195,7 +195,7 @@ class Runner:
                 assert state.apply(kind, *arguments) == 0, call
         key = state.state()
         if key not in self._admitted:
-            self._admitted[key] = [state.admits(facts) for facts in self._events]
+            self._admitted[key] = [state.admits(info) for info in self._events]
         admitted = self._admitted[key]
         if not attached:
             return Ran(state, attached, admitted)
@@ -218,7 +218,7 @@ def passed(capture: Everything, programs: Sequence[CProgram], folder: Path) -> l
     runner = Runner(
         release,
         {pid: name.encode() for pid, name in processes.items() if pid > 0},
-        [given.facts for given in capture.given],
+        [given.info for given in capture.given],
     )
     rows = np.array([given.row for given in capture.given])
     return [np.sort(rows[np.array(runner.run(target, number).passes, np.bool_)]) for number in range(len(programs))]

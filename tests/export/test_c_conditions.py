@@ -93,15 +93,15 @@ def test_arithmetic_comparisons_and_errors_are_those_of_views(tmp_path):
         events += [random_call(rng, number) for _ in range(60)]
     built = build(parse_rules("\n".join(lines), release), release)
     program = c_program(built)
-    # Some of the conditions cannot hold, which rules are told; here what they compile to counts.
+    # Some of the conditions cannot hold, which rules are reported; here what they compile to counts.
     assert all("can fit" in fault.message or "at the exit" in fault.message for fault in program.faults)
     source = "\n".join(line for line in program.source.splitlines() if not line.strip().startswith("#error"))
     target, _ = compiled([source], release, tmp_path)
     ran = Runner(release, {}, events).run(target, 0)
-    expected = [bool(conditions[facts.code & 0x7F](facts)) for facts in events]
+    expected = [bool(conditions[info.code & 0x7F](info)) for info in events]
     wrong = [
-        (conditions[facts.code & 0x7F].text, facts)
-        for facts, one, other in zip(events, ran.passes, expected, strict=True)
+        (conditions[info.code & 0x7F].text, info)
+        for info, one, other in zip(events, ran.passes, expected, strict=True)
         if one != other
     ]
     assert not wrong, wrong[0]
@@ -113,12 +113,14 @@ def test_arguments_are_where_views_find_them(release, tmp_path):
     """Every call and exit, payloads of every size, failed and doubtful ones, calls that count their arguments."""
     rng = random.Random(11)
     lines, conditions, events = ["ADDALLCLASSES"], {}, []
-    places = [(half, number, code(WireClass.KER_CALL, number + 128 * half)) for half in (0, 1) for number in range(128)]
+    positions = [
+        (half, number, code(WireClass.KER_CALL, number + 128 * half)) for half in (0, 1) for number in range(128)
+    ]
     known = catalogue(release).codes()
     # Every exit can have failed, those of calls without a name too.
-    places = [place for place in places if numbers_of(release, place[2])]
-    places = [(0, 1, code(WireClass.KER_CALL, 1)), *rng.sample(places[1:], min(125, len(places) - 1))]
-    for half, number, event_code in places:
+    positions = [position for position in positions if numbers_of(release, position[2])]
+    positions = [(0, 1, code(WireClass.KER_CALL, 1)), *rng.sample(positions[1:], min(125, len(positions) - 1))]
+    for half, number, event_code in positions:
         names = numbers_of(release, event_code)
         if event_code | KER_64BIT in known:
             names |= numbers_of(release, event_code | KER_64BIT)
@@ -137,9 +139,9 @@ def test_arguments_are_where_views_find_them(release, tmp_path):
     source = "\n".join(line for line in source.splitlines() if not line.strip().startswith("#error"))
     target, _ = compiled([source], release, tmp_path)
     passes = Runner(release, {}, events).run(target, 0).passes
-    for facts, found in zip(events, passes, strict=True):
-        condition = conditions[facts.code >> 7 & 1, facts.code & 0x7F]
-        assert found == bool(condition(facts)), (condition.text, facts)
+    for info, found in zip(events, passes, strict=True):
+        condition = conditions[info.code >> 7 & 1, info.code & 0x7F]
+        assert found == bool(condition(info)), (condition.text, info)
     assert 0.05 < sum(passes) / len(passes) < 0.95
 
 
@@ -202,11 +204,11 @@ def test_names_and_patterns_are_those_of_views(tmp_path):
     assert program.faults == ()
     target, _ = compiled([program.source], release, tmp_path)
     passes = Runner(release, names, events).run(target, 0).passes
-    for facts, found in zip(events, passes, strict=True):
-        known = conditions[facts.code & 0x7F]
-        assert found == bool(known(facts)), (known.text, facts.process_name)
+    for info, found in zip(events, passes, strict=True):
+        known = conditions[info.code & 0x7F]
+        assert found == bool(known(info)), (known.text, info.process_name)
     for number, known in conditions.items():
-        fit = {found for facts, found in zip(events, passes, strict=True) if facts.code & 0x7F == number}
+        fit = {found for info, found in zip(events, passes, strict=True) if info.code & 0x7F == number}
         assert len(fit) == 2 or known.text in ('name ~ ""', 'name == ""', "name ~ /^$/", 'name ~ "*"'), known.text
 
 
@@ -251,6 +253,6 @@ def test_arguments_of_64_bits_are_read_in_the_order_of_the_target(order, tmp_pat
         assert source.count(answer) == 1
         source = source.replace(answer, f"{answer} - 1")
     target, _ = compiled([source], release, tmp_path)
-    expected = [bool(condition(facts)) for facts in events]
+    expected = [bool(condition(info)) for info in events]
     assert expected == [True, False, False]
     assert Runner(release, {}, events).run(target, 0).passes == expected

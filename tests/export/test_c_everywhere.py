@@ -1,6 +1,6 @@
 """One rule, one answer: what rules choose in a view is what the compiled C program lets pass on a target.
 
-Every field is asked about in every class, fast and wide, for every release that has event handlers; the events are
+Every field is evaluated for in every class, fast and wide, for every release that has event handlers; the events are
 those that the simulated kernel gives to handlers.
 """
 
@@ -22,15 +22,15 @@ from tests.helpers.extent import usually
 
 
 def is_untold(line, release):
-    """Return whether a rule asks for what no handler is told, after a look at what the export says of it."""
+    """Return whether a rule asks for what no handler is given, after a look at what the export says of it."""
     found = re.search(r"HANDLER (\w+) WHERE (time|thread_name|priority)\b", line)
     if found is None:
         return False
     # Of the events of THREAD in 6.x, THCREATE and THDESTROY have no priority.
-    is_told = found.groups() == ("THREAD", "priority") and release is not Release.QNX_6
+    is_logged = found.groups() == ("THREAD", "priority") and release is not Release.QNX_6
     program = c_program(build(parse_rules(f"ADDALLCLASSES\nSETALLCLASSESWIDE\n{line}", release), release))
-    assert [fault.line for fault in program.faults] == ([] if is_told else [3])
-    return not is_told
+    assert [fault.line for fault in program.faults] == ([] if is_logged else [3])
+    return not is_logged
 
 
 @pytest.mark.parametrize("wide", [False, True], ids=["fast", "wide"])
@@ -50,8 +50,8 @@ def test_view_and_c_agree_on_every_field_of_every_class(release, name, wide, tmp
         programs.append(program)
     rows = np.sort([given.row for given in capture.given])
     for text, found in zip(texts, passed(capture, programs, tmp_path), strict=True):
-        chosen = rows[build(parse_rules(text, release, process_names(trace)), release).mask(trace)[rows]]
-        wrong = sorted(set(chosen.tolist()) ^ set(found.tolist()))
+        selected = rows[build(parse_rules(text, release, process_names(trace)), release).mask(trace)[rows]]
+        wrong = sorted(set(selected.tolist()) ^ set(found.tolist()))
         assert not wrong, (text, [(row, trace.catalogue.name(int(trace.events.code[row]))) for row in wrong[:10]])
         divided += 0 < len(found) < len(rows)
     assert divided > usually(5, complete=10), "the conditions leave something out"
@@ -72,8 +72,8 @@ def test_view_and_c_agree_on_random_rules(release, wide, cpus, tmp_path):
         programs.append(program)
     rows, divided = np.sort([given.row for given in capture.given]), 0
     for (text, captured, built), found in zip(expected, passed(capture, programs, tmp_path), strict=True):
-        chosen = rows[captured.state.mask(trace)[rows]]
-        wrong = sorted(set(chosen.tolist()) ^ set(found.tolist()))
+        selected = rows[captured.state.mask(trace)[rows]]
+        wrong = sorted(set(selected.tolist()) ^ set(found.tolist()))
         assert not wrong, (text, [(row, trace.catalogue.name(int(trace.events.code[row]))) for row in wrong[:10]])
         if not any("thread" in note for note in captured.notes):
             assert found.tolist() == rows[built.mask(trace)[rows]].tolist(), text

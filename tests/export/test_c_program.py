@@ -39,10 +39,10 @@ WHERE duration > 2ms and name ~ "de\\vb??/*"
 
 
 class _Named:
-    def __init__(self, place):
-        self.place = place
+    def __init__(self, position):
+        self.position = position
 
-    def __call__(self, facts):
+    def __call__(self, info):
         return 1
 
 
@@ -125,8 +125,8 @@ WHERE tid < 3
     assert ran.attached == {(c, -1) for c in (C.KERCALLENTER, C.KERCALLEXIT, C.THREAD, C.VTHREAD, C.COMM)}
     first = program.source.split("static int handler_1", 1)[1].split("\n}\n")[0]
     assert re.findall(r"/\* (WHERE .*) \*/", first) == ["WHERE word[0] == 1", "WHERE pid == 7", "WHERE tid < 3"]
-    assert "tell a handler no thread, so their events are captured whole" in "".join(program.notes)
-    assert "tell a handler no thread" in program.source
+    assert "show a handler no thread, so their events are captured whole" in "".join(program.notes)
+    assert "show a handler no thread" in program.source
 
 
 def test_what_class_and_event_decide_needs_no_handler():
@@ -152,18 +152,18 @@ def test_who_runs_is_followed_even_where_thrunning_is_off(tmp_path):
     [
         ("ADDCLASSEVHANDLER KERCALLENTER WHERE pid == 7 and duration > 1ms", 2, 51, "known only later"),
         ("ADDEVENTHANDLER THREAD THREADY WHERE length > 1ms", 2, 38, "known only later"),
-        ("ADDCLASSEVHANDLER COMM WHERE cpu == 1 or time > 1s", 2, 42, "not told when the event was"),
-        ('ADDCLASSEVHANDLER COMM WHERE thread_name == "x"', 2, 30, "not told names of threads"),
-        ("ADDCLASSEVHANDLER KERCALLENTER WHERE priority > 9", 2, 38, "only wide THREAD events tell a priority"),
+        ("ADDCLASSEVHANDLER COMM WHERE cpu == 1 or time > 1s", 2, 42, "not given when the event was"),
+        ('ADDCLASSEVHANDLER COMM WHERE thread_name == "x"', 2, 30, "not given names of threads"),
+        ("ADDCLASSEVHANDLER KERCALLENTER WHERE priority > 9", 2, 38, "only wide THREAD events show a priority"),
         ("SETCLASSFAST THREAD\nADDEVENTHANDLER THREAD THREADY WHERE priority > 9", 3, 38, "only wide THREAD events"),
         ("ADDCLASSEVHANDLER KERCALLENTER CALL my.py:only", 2, 1, "CALL my.py:only: a Python function"),
         ("SETCLASSPID THREAD 7\nADDCLASSEVHANDLER COMM WHERE tid == 1", 3, 30, "from THRUNNING, but a pid is set"),
         ("WHERE cpu == 1 and duration > 2ms", 2, 20, "known only later"),
-        ("WHERE cpu == 1 and time > 2ms", 2, 20, "not told when"),
+        ("WHERE cpu == 1 and time > 2ms", 2, 20, "not given when"),
         ("SETALLCLASSESFAST\nADDEVENTHANDLER KERCALLENTER MSG_SENDV WHERE arg.rparts > 1", 3, 46, "wide form only"),
     ],
 )
-def test_what_cannot_be_written_is_an_error_at_its_place(text, line, column, message, tmp_path):
+def test_what_cannot_be_written_is_an_error_at_its_position(text, line, column, message, tmp_path):
     program = program_of(f"ADDALLCLASSES\n{text}")
     assert [(fault.line, fault.column) for fault in program.faults] == [(line, column)]
     assert message in program.faults[0].message
@@ -175,7 +175,7 @@ def test_what_cannot_be_written_is_an_error_at_its_place(text, line, column, mes
         assert "#error" in function or "note_running" in function
 
 
-def test_all_that_cannot_be_written_is_told_at_once():
+def test_all_that_cannot_be_written_is_reported_at_once():
     program = program_of(RULES)
     assert [fault.line for fault in program.faults] == [12, 13]
 
@@ -186,14 +186,14 @@ def test_priority_is_written_where_the_event_carries_it(tmp_path):
     compiled([program.source], QNX_6, tmp_path)
 
 
-def test_a_full_table_of_handlers_is_told():
+def test_a_full_table_of_handlers_is_reported():
     full = "ADDALLCLASSES\n" + "".join(f"ADDEVENTHANDLER KERCALLENTER {i} WHERE tid == 1\n" for i in range(125))
     program = program_of(f"{full}WHERE cpu == 7")
     assert [fault.line for fault in program.faults] == [127] * len(program.faults)
-    assert "all 128 places for handlers are taken" in program.faults[0].message
+    assert "all 128 positions for handlers are taken" in program.faults[0].message
     exact = "ADDALLCLASSES\n" + "".join(f"ADDEVENTHANDLER KERCALLENTER {i} WHERE tid == 1\n" for i in range(127))
     program = program_of(f"{exact}ADDEVENTHANDLER COMM SMSG WHERE tid == 1\n")
-    assert "no place for a handler of THREAD is left" in program.faults[0].message
+    assert "no position for a handler of THREAD is left" in program.faults[0].message
 
 
 def test_8_0_has_no_handlers():
@@ -203,7 +203,7 @@ def test_8_0_has_no_handlers():
     assert '    #error "line 1, column 1: release 8.0 has no event handlers' in program.source
 
 
-def test_a_process_that_starts_later_is_told_to_be_unknown():
+def test_a_process_that_starts_later_is_reported_to_be_unknown():
     source = program_of('ADDALLCLASSES\nADDCLASSEVHANDLER KERCALLENTER WHERE name ~ "devb-*"').source
     assert "the name of a process that\n   starts later is not known" in source
     assert "DCMD_PROC_MAPDEBUG_BASE" in source
@@ -233,7 +233,7 @@ def test_an_option_that_is_not_documented_is_read_but_not_written():
     assert (command.text, command.is_exact) == ("tracelogger -f /dev/shmem/tracebuffer.kev", False)
 
 
-def test_what_the_logger_does_not_tell():
+def test_what_the_logger_does_not_show():
     assert from_tracelogger_args("-d1 -n 3", QNX_6).rules == ()
     assert "a program chose the events" in from_tracelogger_args("-d1", QNX_6).notes[0]
     assert from_tracelogger_args("-d1 -E -F3", QNX_6).rules != ()

@@ -115,10 +115,10 @@ def rules_with(text, function="my.py:only"):
 
 
 class Named:
-    def __init__(self, place):
-        self.place = place
+    def __init__(self, position):
+        self.position = position
 
-    def __call__(self, facts):
+    def __call__(self, info):
         return 1
 
 
@@ -172,7 +172,7 @@ def test_faults_hold_any_text(text, tmp_path):
     assert all(re.fullmatch(r'\s*#error "(?:[ !#->@-\[\]-~]|\\[0-7]{3})*"', line) for line in errors)
 
 
-def test_every_part_stands_after_those_it_needs():
+def test_every_part_is_after_those_it_needs():
     known = [*parts()]
     for name, part in parts().items():
         assert [need for need in part.needs if known.index(need) >= known.index(name)] == []

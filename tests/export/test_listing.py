@@ -49,8 +49,8 @@ def printed(source, layout=None, selection=None, **style):
 def trace(*events, release="6", order="little"):
     """Return the source of a trace of (wire class, event, words or (words, text), optional cpu and stamp)."""
     writer = SlotWriter(order)
-    for number, (wire_class, event, payload, *place) in enumerate(events):
-        cpu, stamp = place or (0, 0x10 + number)
+    for number, (wire_class, event, payload, *position) in enumerate(events):
+        cpu, stamp = position or (0, 0x10 + number)
         if isinstance(payload, tuple):
             writer.text_event(wire.code(wire_class, event), cpu, stamp, *payload)
         else:
@@ -210,7 +210,7 @@ def test_events_of_8_0():
     )
 
 
-def test_layout_can_be_chosen():
+def test_layout_can_be_selected():
     event = (WireClass.KER_CALL, 11, [3, 0x41])
     assert lines(event, layout="7").split("CPU:00 ")[1] == (
         'KER_CALL        :MSG_SENDV/11       coid:0x00000003 msg:"A" (0x00000041)\n'
@@ -364,7 +364,7 @@ def test_csv_is_read_back_by_the_standard_reader():
 
 
 def one_of_each(release, order):
-    """Return a trace with every kind of event of a release in both modes, with telling values."""
+    """Return a trace with every kind of event of a release in both modes, with distinct values."""
     writer, rng = SlotWriter(order), np.random.default_rng(7)
     names = catalogue(release)
     for code in names.codes():
@@ -517,7 +517,7 @@ def test_no_text_of_a_user_event_is_dropped(data, shown, layout, one_line):
 
 @pytest.mark.parametrize(("data", "shown"), [*ODD_TEXTS, (b"", ""), (b"\xff\xfe\xfd\xfc", "")])
 @pytest.mark.parametrize("layout", ["6", "7"])
-def test_what_text_cannot_tell_is_told_by_words_and_read_back(data, shown, layout, tmp_path):
+def test_what_text_cannot_show_is_reported_by_words_and_read_back(data, shown, layout, tmp_path):
     data += bytes(max(0, 16 - len(data)))
     event = user_event(data)
     path = tmp_path / "t.txt"

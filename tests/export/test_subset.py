@@ -1,4 +1,4 @@
-"""Smaller .kev files: what was chosen is in them, at its time, with its thread and its words; nothing looks damaged."""
+"""Smaller .kev files: the selected events are in them, at their time, with thread and words; nothing looks damaged."""
 
 from pathlib import Path
 
@@ -65,10 +65,10 @@ def seen(trace, rows):
     ]
 
 
-def contains(trace, wanted):
+def contains(trace, requested):
     """Whether a trace has some events, each as often, in the same order."""
     at = iter(seen(trace, np.flatnonzero(no_control(trace))))
-    return all(any(event == found for found in at) for event in wanted)
+    return all(any(event == found for found in at) for event in requested)
 
 
 @pytest.mark.parametrize("release", RELEASES)
@@ -81,7 +81,7 @@ def test_everything_is_written_as_it_was(tmp_path, release, byte_order):
     assert again.byte_order == byte_order
     assert again.release == release
     assert set(again.problems.counts()) <= {"unknown-events"}
-    assert report.chosen == len(trace.events)
+    assert report.selected == len(trace.events)
     assert report.context == 0
     assert report.slots == again.slot_count
     assert again.header.get("SATVIEW") == "subset"
@@ -98,16 +98,16 @@ def test_everything_is_written_as_it_was(tmp_path, release, byte_order):
         "failed",
     ],
 )
-def test_what_is_chosen_keeps_its_time_its_thread_and_its_words(tmp_path, text):
+def test_what_is_selected_keeps_its_time_its_thread_and_its_words(tmp_path, text):
     for seed in range(4):
         trace = random_trace(seed, 400)
-        chosen = Expression(text, trace.release).mask(trace) & no_control(trace)
-        write_subset(trace, tmp_path / "some.kev", chosen)
+        selected = Expression(text, trace.release).mask(trace) & no_control(trace)
+        write_subset(trace, tmp_path / "some.kev", selected)
         again = open_kev(tmp_path / "some.kev")
-        assert contains(again, seen(trace, np.flatnonzero(chosen)))
+        assert contains(again, seen(trace, np.flatnonzero(selected)))
         assert len(again.events) < len(trace.events) + 30
         assert not again.problems.cost_data
-        for pid in set(trace.threads.pid[trace.events.thread[chosen]].tolist()) - {-1}:
+        for pid in set(trace.threads.pid[trace.events.thread[selected]].tolist()) - {-1}:
             old, new = trace.processes.row(pid), again.processes.row(pid)
             assert again.processes.names[new] == trace.processes.names[old]
 
@@ -180,13 +180,13 @@ def turns(release=Release.QNX_6, buffers=True):
 
 
 @pytest.mark.parametrize("release", [Release.QNX_6, Release.QNX_7, Release.QNX_8])
-def test_buffers_are_made_anew_and_gaps_stay(tmp_path, release):
+def test_buffers_are_made_again_and_gaps_stay(tmp_path, release):
     trace = turns(release)
     assert trace.problems.counts() == {"lost-buffers": 1}
-    chosen = Expression("event == MSG_SENDV and word[0] % 2 == 0", release).mask(trace)
-    write_subset(trace, tmp_path / "part.kev", chosen)
+    selected = Expression("event == MSG_SENDV and word[0] % 2 == 0", release).mask(trace)
+    write_subset(trace, tmp_path / "part.kev", selected)
     again = open_kev(tmp_path / "part.kev")
-    kept = np.flatnonzero(chosen)
+    kept = np.flatnonzero(selected)
     assert contains(again, seen(trace, kept))
     assert again.problems.counts() == {"lost-buffers": 1}
     assert (again.buffers.slots <= 714).all()
@@ -198,8 +198,8 @@ def test_buffers_are_made_anew_and_gaps_stay(tmp_path, release):
 
 def test_a_cpu_that_is_silent_for_turns_keeps_its_time(tmp_path):
     trace = turns(buffers=False)
-    chosen = trace.events.code == MSG_SENDV_EXIT
-    write_subset(trace, tmp_path / "part.kev", chosen, with_context=False)
+    selected = trace.events.code == MSG_SENDV_EXIT
+    write_subset(trace, tmp_path / "part.kev", selected, with_context=False)
     again = open_kev(tmp_path / "part.kev")
     exits = again.events.time_cycles[again.events.code == MSG_SENDV_EXIT].tolist()
     assert exits == trace.events.time_cycles[trace.events.code == MSG_SENDV_EXIT].tolist()
@@ -208,14 +208,14 @@ def test_a_cpu_that_is_silent_for_turns_keeps_its_time(tmp_path):
 
 def test_without_context_there_is_nothing_else(tmp_path):
     trace = random_trace(2, 200)
-    chosen = trace.events.code == MSG_SENDV
-    report = write_subset(trace, tmp_path / "part.kev", chosen, with_context=False)
+    selected = trace.events.code == MSG_SENDV
+    report = write_subset(trace, tmp_path / "part.kev", selected, with_context=False)
     again = open_kev(tmp_path / "part.kev")
     assert set(again.events.code.tolist()) <= {MSG_SENDV, CONTROL_TIME}
     assert (report.context, report.opening) == (0, 0)
 
 
-def test_nothing_chosen_gives_a_file_that_opens(tmp_path):
+def test_nothing_selected_gives_a_file_that_opens(tmp_path):
     trace = random_trace(2, 50)
     write_subset(trace, tmp_path / "none.kev", np.zeros(len(trace.events), np.bool_), with_context=False)
     assert len(open_kev(tmp_path / "none.kev").events) == 0
@@ -259,12 +259,12 @@ def rings(lost):
 @pytest.mark.parametrize(("lost", "of_cpu"), [(None, []), ((0, 2), [0]), ((1, 3), [1])])
 def test_every_cpu_of_8_0_has_buffers_of_its_own(tmp_path, lost, of_cpu):
     trace = rings(lost)
-    chosen = Expression("event == MSG_SENDV and word[0] < 250", Release.QNX_8).mask(trace)
-    write_subset(trace, tmp_path / "part.kev", chosen)
+    selected = Expression("event == MSG_SENDV and word[0] < 250", Release.QNX_8).mask(trace)
+    write_subset(trace, tmp_path / "part.kev", selected)
     again = open_kev(tmp_path / "part.kev")
     assert again.problems.counts() == trace.problems.counts() == ({"lost-buffers": 1} if lost else {})
     assert again.buffers.cpu[again.buffers.lost_before > 0].tolist() == of_cpu
-    assert contains(again, seen(trace, np.flatnonzero(chosen)))
+    assert contains(again, seen(trace, np.flatnonzero(selected)))
 
 
 @pytest.mark.parametrize("release", [Release.QNX_6, Release.QNX_7])

@@ -54,4 +54,4 @@ def test_lanes_of_a_cut_are_those_of_the_whole(release, ring, tmp_path):
             assert not wrong.any(), (lane, times[wrong][:3] - start, mine[wrong][:3], whole[lane][wrong][:3])
             known += int(says.sum())
             compared += int(((whole[lane] != UNKNOWN) & (whole[lane] != ABSENT)).sum())
-    assert known > 0.9 * compared, "and it still tells nearly all that the whole trace tells"
+    assert known > 0.9 * compared, "and it still shows nearly all that the whole trace shows"

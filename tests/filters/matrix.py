@@ -45,17 +45,17 @@ def classes_with_handlers(release: Release) -> list[ExternalClass]:
 
 
 def rules(trace: Trace, *, wide: bool) -> Iterator[str]:
-    """Yield rule texts; in all of them together, every class is asked about every field.
+    """Yield rule texts; in all of them together, every class is evaluated for every field.
 
-    In the usual run every class is asked about half of the fields in wide events and about the others in fast ones.
+    In the usual run every class is evaluated for half of the fields in wide events and about the others in fast ones.
     """
     known = classes_with_handlers(trace.release)
     width = "SETALLCLASSESWIDE" if wide else "SETALLCLASSESFAST"
     step = usually(2, complete=1)
     for turn in range(wide % step, len(FIELDS), step):
         lines = ["ADDALLCLASSES", width]
-        for place, external in enumerate(known):
-            field = FIELDS[(turn + place) % len(FIELDS)]
+        for position, external in enumerate(known):
+            field = FIELDS[(turn + position) % len(FIELDS)]
             lines += [
                 f"ADDCLASSEVHANDLER {external.name} WHERE {condition}"
                 for condition in condition_on(trace, external, field, wide)

@@ -1,4 +1,4 @@
-"""What rules become in a capture, and what of them no kernel can carry out: each with its place and remedy."""
+"""What rules become in a capture, and what of them no kernel can carry out: each with its position and remedy."""
 
 import numpy as np
 import pytest
@@ -42,8 +42,8 @@ def test_every_field_says_when_it_is_known():
         ("ADDCLASSEVHANDLER COMM WHERE errno == EAGAIN", 30, "at the exit of a kernel call only"),
         ("ADDEVENTHANDLER KERCALLENTER MSG_SENDV WHERE arg.sparts > 1", 46, "MSG_SENDV would be fast"),
         ("ADDCLASSEVHANDLER THREAD WHERE arg.coid > 1", 32, "by none of these events"),
-        ("ADDCLASSEVHANDLER THREAD WHERE event == MSG_SENDV", 32, "no event that this is asked about can fit"),
-        ("ADDCLASSEVHANDLER THREAD WHERE word[4] == 1", 32, "no event that this is asked about can fit"),
+        ("ADDCLASSEVHANDLER THREAD WHERE event == MSG_SENDV", 32, "no event that this is evaluated for can fit"),
+        ("ADDCLASSEVHANDLER THREAD WHERE word[4] == 1", 32, "no event that this is evaluated for can fit"),
         ("ADDCLASSEVHANDLER COMM WHERE text ~ 'x*'", 30, "none of these events has a text"),
     ],
 )
@@ -64,16 +64,16 @@ def test_wide_events_have_the_arguments_that_fast_ones_lack():
     assert not is_wide_only("coid", Release.QNX_7)
 
 
-def test_where_lines_become_handlers_of_the_classes_that_tell_a_thread():
+def test_where_lines_become_handlers_of_the_classes_that_show_a_thread():
     rules = captured("WHERE pid in (2, 3)")
     assert sorted(rules.handlers) == [C.KERCALLENTER, C.KERCALLEXIT, C.THREAD, C.VTHREAD, C.COMM]
     whole = " ".join(rules.notes)
     assert "USER" in whole.split("take no handler")[0]
-    assert "INTENTER, INTEXIT, PROCESS, SYSTEM: these classes tell a handler no thread" in whole
+    assert "INTENTER, INTEXIT, PROCESS, SYSTEM: these classes show a handler no thread" in whole
     assert C.CONTROL not in rules.state.class_handlers, "a trace without TIME has no clock"
 
 
-def test_where_lines_that_ask_for_no_thread_are_asked_everywhere():
+def test_where_lines_that_ask_for_no_thread_are_requested_everywhere():
     assert sorted(captured("WHERE cpu == 0").handlers) == [
         C.KERCALLENTER,
         C.KERCALLEXIT,

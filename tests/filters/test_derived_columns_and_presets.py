@@ -100,7 +100,7 @@ def test_state_lengths_end_with_the_next_state_or_the_trace():
     assert TraceDerivedColumns(trace).state_length_ns(rows).tolist() == [20_000, 70_000, -1]
 
 
-def test_priority_is_the_last_one_told():
+def test_priority_is_the_last_one_reported():
     trace = made(
         [
             (10, 0, RUNNING, (7, 1, 30, 2)),

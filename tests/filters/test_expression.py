@@ -137,10 +137,10 @@ def test_arguments_are_those_of_the_decoded_payload():
             if payload.form in ("failed", "raw") or trace.spec(row).class_name == "USREVENT":
                 continue
             for argument in payload.arguments:
-                place = place_of(release, int(trace.events.code[row]), count, argument.name)
+                position = place_of(release, int(trace.events.code[row]), count, argument.name)
                 is_named = not argument.name.startswith("word ") and argument.name != "empty"
-                if isinstance(argument.value, int) and place is not None and is_named:
-                    assert (place.word, place.words) == (argument.first_word, argument.words), argument
+                if isinstance(argument.value, int) and position is not None and is_named:
+                    assert (position.word, position.words) == (argument.first_word, argument.words), argument
                     value = next(iter(event_contexts(trace, np.array([row]))))
                     text = f'arg."{argument.name}" == {argument.value & (2**64 - 1)}'
                     names = [item.name for item in payload.arguments]
@@ -183,7 +183,7 @@ def test_arguments_are_those_of_the_decoded_payload():
         ("min(1) == 1", "min takes 2", 0, 6),
     ],
 )
-def test_faults_name_their_place(text, message, start, end):
+def test_faults_name_their_position(text, message, start, end):
     fault = validate(text, Release.QNX_6)
     assert fault is not None
     assert message in fault.message
@@ -209,7 +209,7 @@ def test_failed_calls_of_64_bit_processes():
         ],
         Release.QNX_7,
     )
-    assert hits(trace, "failed") == [20, 40, 50, 60], "as the details of an event say; of 50 no error can be told"
+    assert hits(trace, "failed") == [20, 40, 50, 60], "as the details of an event say; of 50 no error can be reported"
     assert hits(trace, "errno == ETIMEDOUT") == [40]
 
 

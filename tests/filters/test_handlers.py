@@ -79,7 +79,7 @@ def test_handlers_and_expressions_side_by_side(pair):
     built = build(rules, Release.QNX_6, Handlers(lambda _: True, Release.QNX_6, pair))
     begin = int(trace.events.time_cycles[0])
     kept = [(int(t) - begin - 19, int(c)) for t, c in zip(trace.events.time_cycles, trace.events.code, strict=True)]
-    # The class's rule is asked first: what it refuses never reaches the handler, whose turn stays.
+    # The class's rule is requested first: what it refuses never reaches the handler, whose turn stays.
     assert [kept[row] for row in np.flatnonzero(built.mask(trace))] == [
         (60, RUNNING),
         (80, RING0),

@@ -37,7 +37,7 @@ texts = st.text("abAB.x-1\n ", max_size=12)
 
 @given(anchored, texts, st.booleans())
 def test_regex_is_that_of_re(pattern, text, ignores_case):
-    # re lets $ stand before a last line feed; here it is the end.
+    # re lets $ are before a last line feed; here it is the end.
     flags = re.IGNORECASE if ignores_case else 0
     expected = re.search(re.sub(r"\$$", r"\\Z", pattern), text, flags) is not None
     assert regex(pattern, ignores_case).matches(text) == expected

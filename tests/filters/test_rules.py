@@ -186,7 +186,7 @@ def test_whose_thread_is_tested():
     rules = with_everything()
     rules.set_class_tid(C.COMM, 12, 3)
     assert admits(rules, SMSG, 0x10001, 20, pid=12, tid=3), "the sender"
-    assert admits(rules, RMSG, 0x10001, 12, pid=20, tid=1), "the receiver's process; its thread is not told"
+    assert admits(rules, RMSG, 0x10001, 12, pid=20, tid=1), "the receiver's process; its thread is not reported"
     assert not admits(rules, RMSG, 0x10001, 12, pid=12, tid=1), "the receiver runs: its tid counts"
     assert admits(rules, REPLY_MESSAGE, 3, 12, pid=20, tid=1), "the client that is answered"
     assert not admits(rules, REPLY_MESSAGE, 1, 12, pid=12, tid=3)
@@ -228,38 +228,38 @@ def test_security_has_to_be_added_by_itself():
 
 
 def test_handlers_class_first_then_event_and_both_must_pass():
-    asked = []
+    requested = []
     rules = with_everything()
 
     def handler(name, answer):
-        return lambda context: (asked.append(name), answer)[1]
+        return lambda context: (requested.append(name), answer)[1]
 
     rules.add_class_ev_handler(C.COMM, handler("class", 1))
     rules.add_event_handler(C.COMM, 0, handler("event", 0))
     assert not admits(rules, SMSG, 1, 7)
-    assert asked == ["class", "event"]
+    assert requested == ["class", "event"]
     assert admits(rules, REPLY_MESSAGE, 1, 7)
-    asked.clear()
+    requested.clear()
     rules.add_class_ev_handler(C.COMM, handler("class", 0))
     assert not admits(rules, SMSG, 1, 7)
-    assert asked == ["class"], "the event's handler is not asked"
+    assert requested == ["class"], "the event's handler is not called"
     rules.del_class_ev_handler(C.COMM)
     rules.del_event_handler(C.COMM, 0)
     assert rules.del_event_handler(C.COMM, 0) == OK
     assert admits(rules, SMSG, 1, 7)
 
 
-def test_handlers_are_not_asked_about_events_that_are_off_or_of_others():
+def test_handlers_are_not_requested_about_events_that_are_off_or_of_others():
     rules = RuleSet()
-    asked = []
-    rules.add_class_ev_handler(C.THREAD, lambda context: asked.append(context) or 1)
+    requested = []
+    rules.add_class_ev_handler(C.THREAD, lambda context: requested.append(context) or 1)
     assert not admits(rules, RUNNING)
     rules.add_class(C.THREAD)
     rules.set_class_pid(C.THREAD, 7)
     assert not admits(rules, RUNNING, 12, 1, pid=12)
-    assert asked == []
+    assert requested == []
     assert admits(rules, RUNNING, 7, 1)
-    assert len(asked) == 1
+    assert len(requested) == 1
 
 
 def test_answer_two_lets_the_exit_pass_unasked():
@@ -289,12 +289,12 @@ def test_where_handlers_can_be_attached():
     assert len(rules.class_handlers) == 2, "KERCALL takes two entries of the table"
 
 
-def test_the_handler_table_has_128_places():
+def test_the_handler_table_has_128_positions():
     rules = RuleSet()
     results = [rules.add_event_handler(C.KERCALLENTER, n, lambda _: 1) for n in range(128)]
     assert set(results) == {OK}
     assert rules.add_class_ev_handler(C.THREAD, lambda _: 1) == ENOTSUP
-    assert rules.add_event_handler(C.KERCALLENTER, 5, lambda _: 0) == OK, "replacing takes no place"
+    assert rules.add_event_handler(C.KERCALLENTER, 5, lambda _: 0) == OK, "replacing takes no position"
 
 
 @pytest.mark.parametrize("release", RELEASES)

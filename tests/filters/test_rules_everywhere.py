@@ -1,6 +1,6 @@
 """One rule, one answer: what rules choose in a view is what the simulated kernel logs with them.
 
-Every field is asked about in every class, fast and wide, for every release that has event handlers.
+Every field is evaluated for in every class, fast and wide, for every release that has event handlers.
 """
 
 import numpy as np
@@ -105,7 +105,7 @@ def test_random_rules_choose_log_and_foretell_the_same_events(release, wide, tmp
     assert divided > usually(1, complete=3)
 
 
-def test_several_processes_chosen_in_a_view_become_a_capture(tmp_path):
+def test_several_processes_selected_in_a_view_become_a_capture(tmp_path):
     everything = captured("client-server", Release.QNX_7, "ADDALLCLASSES\nSETALLCLASSESWIDE\n", tmp_path)
     selected = np.isin(everything.threads.pid, [pid for pid in everything.processes.pid.tolist() if pid > 1][:2])
     text = rules_of_selection(everything, np.ones(CODE_COUNT, np.bool_), selected)

@@ -184,7 +184,7 @@ def test_functions_are_refused_without_permission():
         (f"{ON_7}\n{ON_7}".replace("7", "8", 1), 2, "replaces the dynamic rule of line 1"),
         (f"DELALLCLASSES\nADDCLASS COMM\n{ON_7}\nDELEVENT COMM SMSG", 3, "this event of COMM is off at the end"),
         ("ADDCLASS COMM\nADDCLASSEVHANDLER THREAD CALL x.py:f", 2, "THREAD is off at the end, so this is never"),
-        ("ADDCLASS COMM\nSETCLASSPID KERCALL 7", 2, "KERCALL is off at the end, so this is never asked"),
+        ("ADDCLASS COMM\nSETCLASSPID KERCALL 7", 2, "KERCALL is off at the end, so this is never called"),
         ("ADDCLASS COMM\nDELALLCLASSES", 2, "nothing is on at the end: no event passes"),
     ],
 )

@@ -77,7 +77,7 @@ def agree(found, logged):
     assert found.is_exact
 
 
-def test_a_window_counts_what_lies_in_it(tmp_path):
+def test_a_window_counts_what_is_in_it(tmp_path):
     trace = captured("client-server", Release.QNX_7, "ADDALLCLASSES", tmp_path, 40)
     middle = trace.window.start + trace.window.length // 2
     first, second = (

@@ -31,14 +31,14 @@ except SourceChangedError as error:
 """
 
 
-def test_a_file_cut_short_is_told_and_not_touched(tmp_path):
+def test_a_file_cut_short_is_reported_and_not_touched(tmp_path):
     path = scene(tmp_path)
     shown = subprocess.run([sys.executable, "-c", LOOK, str(path)], capture_output=True, text=True, check=True)
     size = scene(tmp_path).stat().st_size
     assert shown.stdout == (f"scene.kev, byte 0x64: it had {size:,} bytes when it was opened, now 100; open it again\n")
 
 
-def test_a_file_written_over_is_told(tmp_path):
+def test_a_file_written_over_is_reported(tmp_path):
     path = scene(tmp_path)
     trace = open_kev(path)
     assert trace.payloads.words(3).size

@@ -113,14 +113,14 @@ def test_a_time_before_the_counters_zero_is_a_time(chunk):
 
 @pytest.mark.parametrize("chunk", [1, 2, 100])
 def test_only_events_placed_elsewhere_contradict_the_first_time_of_a_cpu(chunk):
-    """CPU 2 was placed by its stamps when CPU 0 told the time; CPU 1 and 0 begin with a TIME."""
+    """CPU 2 was placed by its stamps when CPU 0 reported the time; CPU 1 and 0 begin with a TIME."""
     found = [(2, 500, None), (0, 600, 7 * ROLLOVER + 600), (2, 700, 7 * ROLLOVER + 700), (1, 800, 9 * ROLLOVER + 800)]
     clock, times = rebuilt(found, chunk)
     assert times == [500, 7 * ROLLOVER + 600, 7 * ROLLOVER + 700, 9 * ROLLOVER + 800]
     assert clock.verdicts().reseeded == [(2, 2, 7 * ROLLOVER + 200)]
 
 
-def test_segments_begin_anew_at_every_time_event():
+def test_segments_begin_again_at_every_time_event():
     stamps = np.array([10, 20, 5, 30, 2**32 - 1, 7], np.uint32)
     out = np.zeros(6, np.int64)
     ends = place_segments(np.array([2 * ROLLOVER, 9 * ROLLOVER + 4]), stamps, np.arange(6), np.array([2]), out)

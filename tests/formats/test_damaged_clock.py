@@ -1,4 +1,4 @@
-"""Times and names that damaged slots claim: what is believed, what is corrected, what is told."""
+"""Times and names that damaged slots claim: what is believed, what is corrected, what is reported."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_the_first_time_event_is_judged_by_the_next_two(folder, bit):
 
 
 def test_a_silent_cpu_is_believed(folder):
-    """CPU 1 sleeps for 30 rollovers; its TIME tells the truth, whatever its stamps suggest."""
+    """CPU 1 sleeps for 30 rollovers; its TIME shows the truth, whatever its stamps suggest."""
     builder = TraceBuilder(cpus=2).time_event(0, 0).time_event(5, 1)
     for number in range(1, 400):
         builder.time_event(number * ROLLOVER // 8, 0)
@@ -228,7 +228,7 @@ def test_clean_traces_have_no_doubts(folder):
     assert trusted_window(trace) == trace.window
 
 
-def test_damage_is_told_with_its_time(folder):
+def test_damage_is_reported_with_its_time(folder):
     slots = built(1)
     slots[time_slots(slots)[7], 2] ^= np.uint32(1 << 20)
     slots[200] = (wire.code(2, 11) | 3 << 30, 5, 0, 0)  # the end of an event that never began

@@ -71,7 +71,7 @@ def slot_lists(draw):
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(slot_lists(), st.sampled_from([4, 16, 1 << 17]))
 def test_equals_the_rules_one_slot_at_a_time(slots, chunk):
-    # Combine slots have old stamps of their own here, so a rollover of the clock between head and tail cannot be told
+    # Combine slots have old stamps of their own here, so a rollover of the clock between head and tail does not show
     # from the rules of matching alone; the expiry rule has a test of its own.
     # These clocks are wild; what is corrected afterwards has tests of its own (test_damaged_clock).
     with pytest.MonkeyPatch.context() as patch:
@@ -92,8 +92,8 @@ def test_equals_the_rules_one_slot_at_a_time(slots, chunk):
         assert trace.problems.counts().get("unfinished-events", 0) == len(unfinished)
     first_time = next((i for i, s in enumerate(slots) if s[0] & 0x7FFF == wire.CONTROL_TIME and s[0]), None)
     if first_time is None or first_time < chunk:
-        wanted = naive.times(events)
-        assert [int(trace.events.time_cycles[by_slot[e["slots"][0]]]) for e in events] == wanted
+        requested = naive.times(events)
+        assert [int(trace.events.time_cycles[by_slot[e["slots"][0]]]) for e in events] == requested
 
 
 def _expires(trace, events):
@@ -209,11 +209,11 @@ def test_owner_on_many_cpus_equals_a_walk(cpus):
         trace = opened(slots)
     finally:
         decode_module.CHUNK_SLOTS = original
-    now, wanted = {}, []
+    now, requested = {}, []
     for header, _, pid, tid in slots:
         if header & 0x7FFF == running:
             now[header >> 24] = (pid, tid)
-        wanted.append(now.get(header >> 24, (-1, -1)))
+        requested.append(now.get(header >> 24, (-1, -1)))
     found = list(
         zip(
             trace.threads.pid[trace.events.thread].tolist(),
@@ -221,7 +221,7 @@ def test_owner_on_many_cpus_equals_a_walk(cpus):
             strict=True,
         )
     )
-    assert found == wanted
+    assert found == requested
 
 
 @pytest.mark.parametrize("release", ["7.1.0", "8.0.0"])
@@ -241,19 +241,19 @@ def test_nobody_is_known_to_run_from_a_jump_to_the_next_running_event(release, c
         trace = trace_from_slots("made", "kev", header, b"", np.array(slots, np.uint32), "little", Problems())
     finally:
         decode_module.CHUNK_SLOTS = original
-    now, wanted = {}, []
+    now, requested = {}, []
     for head, _, pid, _ in slots:
         cpu = head >> 24
         if head & 0x7FFF == running:
             now[cpu] = pid
         elif head & 0x7FFF == wire.CONTROL_DROPPED:
             now = {} if release == "7.1.0" else {**now, cpu: -1}
-        wanted.append(now.get(cpu, -1))
-    assert trace.threads.pid[trace.events.thread].tolist() == wanted
+        requested.append(now.get(cpu, -1))
+    assert trace.threads.pid[trace.events.thread].tolist() == requested
 
 
-def test_ids_chosen_to_collide_are_told_apart():
-    """All keys fall into the first places of the table, as a file made on purpose may have it."""
+def test_ids_selected_to_collide_are_reported_apart():
+    """All keys fall into the first positions of the table, as a file made on purpose may have it."""
     inverse = pow(0x9E3779B97F4A7C15, -1, 1 << 64)
     keys = np.arange(1, 3001, dtype=np.uint64) * np.uint64(inverse)
     numbers = ThreadNumbers()

@@ -77,7 +77,7 @@ def test_it_shows_as_a_preview_at_once(count, tmp_path):
     assert len(row[-1]) <= 300
     most = event_details(trace, 5, None, most=MOST_WORDS).sections[-1].lines[-1]
     assert (most.is_more, most.note) == (False, "traceprinter prints them all")
-    assert len(trace.payloads.decode(5).arguments) == 2 * count  # nothing is left out unless asked for
+    assert len(trace.payloads.decode(5).arguments) == 2 * count  # nothing is left out unless requested
 
 
 def test_a_giant_text_is_cut_with_a_word(tmp_path):

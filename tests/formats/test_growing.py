@@ -59,7 +59,7 @@ def test_decoder_that_goes_on_equals_a_new_one(slots, stops, chunk):
 
 
 def test_threads_keep_their_rows_when_more_come():
-    """Filters and undo count on it. Many threads at once, so that their places in the table of keys collide."""
+    """Filters and undo count on it. Many threads at once, so that their positions in the table of keys collide."""
     pids = np.random.default_rng(5).permutation(40_000)[:3_000].tolist()
     slots = [(wire.code(4, 5), at, pid, 1) for at, pid in enumerate(pids)]
     with Chunk(300):
@@ -93,7 +93,7 @@ def test_file_that_grows_equals_the_whole_file_at_every_step(capture, tmp_path):
             assert grown.payloads.raw(len(grown.events) - 1) == whole.payloads.raw(len(grown.events) - 1)
 
 
-def test_byte_order_that_only_the_slots_tell_is_found_when_they_come(tmp_path):
+def test_byte_order_that_only_the_slots_show_is_found_when_they_come(tmp_path):
     path = tmp_path / "big.kev"
     start = header_bytes([("CYCLES_PER_SEC", "1000"), ("SYS_RELEASE", "6.4.1"), ("SYSPAGE_LEN", "0")])
     slots = np.array([(wire.code(6, 1), at, at, 0) for at in range(40)], ">u4").tobytes()
@@ -125,10 +125,10 @@ def test_only_the_last_chunk_is_decoded_again(capture, tmp_path, monkeypatch):
 def test_cancelled_read_is_taken_up_again(capture, tmp_path):
     path = tmp_path / "part.kev"
     path.write_bytes(capture.read_bytes())
-    file, asked = GrowingFile(path), []
+    file, requested = GrowingFile(path), []
     with Chunk(1 << 9):
         with pytest.raises(Cancelled):
-            file.read(cancelled=lambda: asked.append(1) or len(asked) > 3)
+            file.read(cancelled=lambda: requested.append(1) or len(requested) > 3)
         same_table(file.read().events, open_kev(path).events)
 
 

@@ -1,4 +1,4 @@
-"""Headers that the vendor's 6.4 tools get through: no pair above their window, no end in the wrong place."""
+"""Headers that the vendor's 6.4 tools get through: no pair above their window, no end in the wrong position."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def shown(decoded):
     return {argument.name: argument.text for argument in decoded.arguments}
 
 
-def test_fast_and_wide_are_told_apart_by_the_word_count():
+def test_fast_and_wide_are_reported_apart_by_the_word_count():
     fast = decode(Release.QNX_6, WireClass.KER_CALL, 11, payload(0x4000000A, 0x6F6C6C68))
     assert fast.form == "fast"
     assert shown(fast) == {"coid": "0x4000000a", "msg": '"hllo" (0x6f6c6c68)'}
@@ -66,7 +66,7 @@ def test_failed_exit_has_qnx_errno_names():
     ],
 )
 def test_failed_exit_with_64_bit_values(words, form, expected):
-    """MSG_READV returns a byte count of 64 bits; which -1 was meant is told by what follows it."""
+    """MSG_READV returns a byte count of 64 bits; which -1 was meant is reported by what follows it."""
     decoded = decode(Release.QNX_7, WireClass.KER_CALL, 16 + 128 | wire.KER_64BIT, payload(*words))
     assert (decoded.form, shown(decoded)) == (form, expected)
 
@@ -95,7 +95,7 @@ def test_text_is_bounded_by_the_payload_and_decoded_with_replacement():
     assert unended.arguments[2].value == "abcdefgh"
 
 
-def test_two_texts_stand_one_after_the_other():
+def test_two_texts_are_one_after_the_other():
     raw = payload(1, 0, 2, 3) + b"file\0open\0\0\0"
     assert shown(decode(Release.QNX_7, WireClass.SEC, 4, raw))["perm_name"] == "open"
 

@@ -121,9 +121,9 @@ def test_foreign_lines_lose_no_event_and_are_counted(release, layout):
     assert problems.counts() == {"foreign-line": len(lines)}
     assert codes(listing) == codes(plain)
     assert (listing.slot_array() == plain.slot_array()).all()
-    census = listing.census
-    assert (census.foreign, census.bad) == (len(lines), 0)
-    assert census.event + census.continuation == len(lines)
+    line_counts = listing.line_counts
+    assert (line_counts.foreign, line_counts.bad) == (len(lines), 0)
+    assert line_counts.event + line_counts.continuation == len(lines)
 
 
 @pytest.mark.parametrize(
@@ -157,10 +157,10 @@ def test_serial_consoles_and_formats_change_no_event(change):
         (["KER_CALL:MSG_RECEIVEV/14 chid:0x00000001 rparts:1"], Release.QNX_6),
     ],
 )
-def test_the_release_is_told_by_the_events(lines, release):
+def test_the_release_is_reported_by_the_events(lines, release):
     listing, _ = read("".join(f"t:0x00000001 CPU:00 {line}\n" for line in lines))
     assert listing.release is release
-    assert listing.census.bad == 0
+    assert listing.line_counts.bad == 0
 
 
 @pytest.mark.parametrize("name", ["L1.bin", "L2.bin", "L3.bin", "L4.bin", "L5.bin"])
@@ -168,7 +168,7 @@ def test_damaged_listings_open(name):
     data = shared_path(f"crashes/{name}").read_bytes()
     trace = open_trace(shared_path(f"crashes/{name}"))
     listing, _ = read(data)
-    assert listing.census.lines == data.count(b"\n") + (not data.endswith(b"\n"))
+    assert listing.line_counts.lines == data.count(b"\n") + (not data.endswith(b"\n"))
     assert trace.release is listing.release
     assert trace.window.end < 1 << 63
 
@@ -213,7 +213,7 @@ def test_damage_of_any_kind_gives_a_trace_or_one_sentence(tmp_path_factory, data
     except SatviewError:
         return
     listing, _ = read(raw)
-    assert listing.census.lines == raw.count(b"\n") + (not raw.endswith(b"\n"))
+    assert listing.line_counts.lines == raw.count(b"\n") + (not raw.endswith(b"\n"))
     assert len(trace.events) <= listing.events
     assert 0 <= trace.window.start <= trace.window.end < 1 << 63
 
@@ -243,5 +243,5 @@ def test_a_listing_is_printed_back_in_its_own_notation():
 def test_a_foreign_line_that_looks_like_an_argument_takes_no_event_with_it():
     event = "t:0x00000001 CPU:00 THREAD          :THREADY            pid:1 tid:2\n"
     listing, problems = read(HEAD.format("7.1.0") + event + "pid:1 exited\n")
-    assert (listing.events, listing.census.foreign) == (1, 1)
+    assert (listing.events, listing.line_counts.foreign) == (1, 1)
     assert problems.counts() == {"foreign-line": 1}

@@ -71,7 +71,7 @@ def cases(release):
 
 
 def values_of(case, rng, order):
-    """Return a value for every member that tells its bytes and its sign apart, and that keeps to the variant."""
+    """Return a value for every member that shows its bytes and its sign apart, and that keeps to the variant."""
     values = {}
     for name, part in zip(member_names(case.layout), case.layout.parts, strict=True):
         if part.is_text:
@@ -200,11 +200,11 @@ def test_columns_of_filters_read_what_constructs_build(release, order):
             assert known[row], (name, row)
             assert values[row] == value, (name, trace.spec(row).name)
         assert codes_with(name, release)[trace.events.code[list(by_row)]].all()
-    chosen = np.array(sorted(rows.values()))
-    facts = dict(zip(chosen.tolist(), event_contexts(trace, chosen), strict=True))
+    selected = np.array(sorted(rows.values()))
+    info = dict(zip(selected.tolist(), event_contexts(trace, selected), strict=True))
     for name, by_row in expected.items():
         for row, value in by_row.items():
-            assert _Event(facts[row], release).argument(name) == value, (name, trace.spec(row).name)
+            assert _Event(info[row], release).argument(name) == value, (name, trace.spec(row).name)
 
 
 @every
@@ -217,8 +217,8 @@ def test_texts_of_filters_are_those_that_constructs_build(release, order):
         case, values, _ = everything[index]
         for name, part in zip(member_names(case.layout), case.layout.parts, strict=True):
             if part.is_text:
-                asked = None if part.name == "text" and variants.is_user(case.code) else part.name
-                found = columns.texts(asked, values[name].decode().__eq__)
+                requested = None if part.name == "text" and variants.is_user(case.code) else part.name
+                found = columns.texts(requested, values[name].decode().__eq__)
                 assert found[row], str(case)
                 count += 1
     assert count > (3 if release is Release.QNX_6 else 7)
@@ -234,9 +234,9 @@ def test_details_show_what_constructs_build(release, order):
         assert payload.form == case.layout.form, str(case)
         shown = [argument for argument in payload.arguments if argument.name != "sigevent"]
         for argument in shown:
-            place = place_of(release, case.code, len(raw) // 4, argument.name, case.variant)
-            if isinstance(argument.value, int) and place is not None and argument.first_word == place.word:
-                assert argument.value == values[member_names(case.layout)[case.layout.parts.index(place)]], str(case)
+            position = place_of(release, case.code, len(raw) // 4, argument.name, case.variant)
+            if isinstance(argument.value, int) and position is not None and argument.first_word == position.word:
+                assert argument.value == values[member_names(case.layout)[case.layout.parts.index(position)]], str(case)
         known = {part.name for part in case.layout.parts if part.show not in (Show.MSG_MORE, Show.STRUCT)}
         assert known <= {argument.name for argument in shown}, str(case)
 
@@ -288,7 +288,7 @@ def test_any_words_mean_the_same_everywhere(release, order, events):
     counts = trace.payloads.word_counts(np.arange(len(trace.events)))
     found = variants.variants(release, trace.events.code, counts, trace.payloads.column)
     failed, (errors, has_error) = columns.failed(), columns.errors()
-    facts = dict(zip(rows, event_contexts(trace, np.array(rows)), strict=True))
+    info = dict(zip(rows, event_contexts(trace, np.array(rows)), strict=True))
     for row in rows:
         code, words, raw = int(trace.events.code[row]), trace.payloads.words(row).tolist(), trace.payloads.raw(row)
         variant = variants.variant_of(release, code, words)
@@ -304,14 +304,14 @@ def test_any_words_mean_the_same_everywhere(release, order, events):
         # A text that fills the payload up to its last byte has no zero at its end, and gets one.
         assert built in (raw, raw + b"\0")
         for name, argument in named.items():
-            place = place_of(release, code, len(words), name, variant)
-            if place is None or not isinstance(argument.value, int) or not variants.BY_COUNT <= variant <= 19:
+            position = place_of(release, code, len(words), name, variant)
+            if position is None or not isinstance(argument.value, int) or not variants.BY_COUNT <= variant <= 19:
                 continue
             value = (argument.value + (1 << 63)) % (1 << 64) - (1 << 63)
-            assert struct.parse(raw)[names[layout.parts.index(place)]] == argument.value
+            assert struct.parse(raw)[names[layout.parts.index(position)]] == argument.value
             values, known = columns.argument(name)
             assert (values[row], known[row]) == (value, True)
-            assert _Event(facts[row], release).argument(name) == value
+            assert _Event(info[row], release).argument(name) == value
 
 
 @pytest.mark.parametrize("release", QNX)

@@ -1,4 +1,4 @@
-"""What a sample of a file tells is what the whole file tells, or nothing."""
+"""What a sample of a file shows is what the whole file shows, or nothing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SLOTS = 60_000
 @pytest.fixture(autouse=True)
 def small_files_are_sampled(monkeypatch):
     monkeypatch.setattr(sampling, "LEAST_SLOTS", 10_000)
-    monkeypatch.setattr(sampling, "PLACE_SLOTS", 256)
+    monkeypatch.setattr(sampling, "SAMPLE_LENGTH", 256)
 
 
 def times_by_slot(path):
@@ -34,10 +34,10 @@ def times_by_slot(path):
 def sampled_times(sample):
     """Return (time, CPU) of the sampled events whose times are sure, by the slot in the file."""
     events = sample.trace.events
-    slot = sample.first_slot[sample.place] + events.slot - sample.place * sampling.PLACE_SLOTS
-    told = sample.is_told[sample.place]
-    return dict(zip(slot[told].tolist(), zip(events.time_cycles[told].tolist(), events.cpu[told].tolist(), strict=True),
-                    strict=True))  # fmt: skip
+    slot = sample.first_slot[sample.position] + events.slot - sample.position * sampling.SAMPLE_LENGTH
+    known = sample.is_timed[sample.position]
+    times = zip(events.time_cycles[known].tolist(), events.cpu[known].tolist(), strict=True)
+    return dict(zip(slot[known].tolist(), times, strict=True))
 
 
 def rewritten(path, change):
@@ -55,8 +55,8 @@ def test_sampled_events_have_the_times_of_the_whole_file(tmp_path, kind, cpus):
     path = make_file(tmp_path / "made.kev", SLOTS, cpus=cpus, kind=kind)
     sample = sampling.sampled(path)
     found, whole = sampled_times(sample), times_by_slot(path)
-    assert sample.is_told.all()
-    assert len(sample.is_told) >= 50
+    assert sample.is_timed.all()
+    assert len(sample.is_timed) >= 50
     assert {slot: whole[slot] for slot in found} == found
     assert min(found) == 0
     assert max(found) > SLOTS * 0.9
@@ -73,7 +73,7 @@ def test_what_is_said_to_run_runs_in_the_whole_file(tmp_path):
         assert [lanes[cpu].at(at).value for at in middles.tolist()] == runs.value.tolist()
 
 
-def test_a_silence_of_several_rollovers_between_places(tmp_path):
+def test_a_silence_of_several_rollovers_between_positions(tmp_path):
     path = make_file(tmp_path / "made.kev", SLOTS)
     silence = 3 * ROLLOVER + ROLLOVER // 3
 
@@ -91,7 +91,7 @@ def test_a_silence_of_several_rollovers_between_places(tmp_path):
     sample = sampling.sampled(path)
     found, whole = sampled_times(sample), times_by_slot(path)
     assert max(time for time, _ in whole.values()) - min(time for time, _ in whole.values()) > silence
-    assert sample.is_told.any()
+    assert sample.is_timed.any()
     assert {slot: whole[slot] for slot in found} == found
 
 
@@ -124,17 +124,17 @@ def test_small_files_and_other_formats_are_not_sampled(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("count", [10_000, 65_537, 1_000_000, 2_500_000])
-def test_places_lie_within_the_file_and_apart(count):
+def test_positions_are_within_the_file_and_apart(count):
     first = sampling._read_order(count)
     assert first.min() == 0
-    assert first.max() == count - sampling.PLACE_SLOTS
-    assert np.diff(np.sort(first)).min() >= sampling.PLACE_SLOTS
+    assert first.max() == count - sampling.SAMPLE_LENGTH
+    assert np.diff(np.sort(first)).min() >= sampling.SAMPLE_LENGTH
     some = np.sort(first[: len(first) // 2])  # cut short by a slow disk: still all over the file
     assert np.diff(some).max() <= 4 * count // len(some)
 
 
 @pytest.mark.parametrize("release", ["7.1.0", "8.0.0"])
-def test_lost_buffers_that_the_places_tell_of(tmp_path, release):
+def test_lost_buffers_that_the_positions_show_of(tmp_path, release):
     """Buffers of 300 slots, every fifth followed by a loss of two; 8.0 has one CPU here, and drops events too."""
     rows, sequence, lost = [], 0, []
     for number in range(120):
@@ -153,6 +153,6 @@ def test_lost_buffers_that_the_places_tell_of(tmp_path, release):
     exact = Timeline(open_kev(path)).lost_marks
     assert sorted(exact[:, 1].tolist()) == sorted(lost)
     found = sample.lost_cycles.tolist()
-    assert len(found) >= 4  # three of ten buffers are in one of the places
+    assert len(found) >= 4  # three of ten buffers are in one of the samples
     assert set(found) <= set(lost)
     assert preview_of(sample).lost_marks[:, 1].tolist() == found

@@ -1,4 +1,4 @@
-"""Slots read from a file are those in memory, whichever are asked for; what cannot be read is told."""
+"""Slots read from a file are those in memory, whichever are requested; what cannot be read is reported."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_there_are_no_slots_beyond_the_end(both):
 
 
 @pytest.mark.skipif(not hasattr(os, "preadv"), reason="no positioned reads into memory")
-def test_a_vanished_disk_is_told_in_a_sentence(both, monkeypatch):
+def test_a_vanished_disk_is_reported_in_a_sentence(both, monkeypatch):
     def fails(*_args):
         raise OSError(errno.EIO, "Input/output error")
 

@@ -67,7 +67,7 @@ def test_two_open_events_of_one_key_are_closed_oldest_first():
     assert [words for _, _, words in found] == [[1, 1, 1, 1], [2, 2, 2, 2]]
 
 
-def test_damage_is_named_with_its_place():
+def test_damage_is_named_with_its_position():
     tail = (CALL | Struct.COMBINE_END << 30, 5, 1, 2)
     opened_only = combined(CALL, 9, [1, 2, 3, 4])[0]
     found, problems = events_of(np.array([tail, (0, 0, 0, 0), opened_only], np.uint32))

@@ -86,10 +86,10 @@ def events_of(array):
 def test_every_line_is_accounted_for_and_understood(name):
     data = shared_path(name).read_bytes()
     listing, problems = read(data)
-    assert listing.census.lines == len(data.splitlines())
-    assert listing.census.bad == 0
-    # Three names have a line end in them: what follows it cannot be told from a line of something else.
-    assert listing.census.foreign == (3 if "process" in name else 0)
+    assert listing.line_counts.lines == len(data.splitlines())
+    assert listing.line_counts.bad == 0
+    # Three names have a line end in them: what follows it cannot be decided from a line of something else.
+    assert listing.line_counts.foreign == (3 if "process" in name else 0)
     assert set(problems.counts()) <= {"cut-listing", "listing-digits", "foreign-line"}
 
 
@@ -126,7 +126,7 @@ def test_counts_per_event_equal_those_of_a_grep(name):
 
 
 def explained(code, ours, real):
-    """Tell why a listing cannot carry the words that the file has: returns the reason, or None."""
+    """Show why a listing cannot carry the words that the file has: returns the reason, or None."""
     names = catalogue(Release.QNX_6)
     class_name, name = names.class_name(code), names.name(code)
     if name == "BUFFER" and ours[1] == real[1] and ours[0] == real[0] & 0x7FF:
@@ -326,7 +326,7 @@ def test_interrupts_of_8_0():
     ]
 
 
-def test_big_endian_text_and_64_bit_values_stand_as_the_target_had_them():
+def test_big_endian_text_and_64_bit_values_are_as_the_target_had_them():
     head = HEAD_6.replace("TRACE_LITTLE_ENDIAN", "TRACE_BIG_ENDIAN")
     found = slots("t:0x00000001 CPU:00 PROCESS :PROCCREATE_NAME ppid:1 pid:2 name:abc\n", head)
     assert found[1][2] == 0x61626300
@@ -371,7 +371,7 @@ def test_rubbish_is_named_with_its_line():
         ("cut-listing", 11),
     ]
     assert listing.events == 1
-    assert listing.census.lines == 13
+    assert listing.line_counts.lines == 13
 
 
 def test_text_that_is_no_utf_8_survives():
@@ -451,14 +451,14 @@ LINES = st.sampled_from(
 def test_any_mixture_is_accounted_for(text):
     data = text.encode()
     listing, _ = read(data)
-    assert listing.census.lines == data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
+    assert listing.line_counts.lines == data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
     assert listing.slot_array().shape[1] == 4
 
 
 @given(st.binary(max_size=300))
 def test_any_bytes_are_accounted_for(data):
     listing, _ = read(data)
-    assert listing.census.lines == data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
+    assert listing.line_counts.lines == data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
 
 
 @pytest.mark.parametrize(

@@ -134,8 +134,8 @@ class TestRows:
         for line in text.splitlines():
             cells = [cell.strip() for cell in line.strip("|").split("|")]
             if len(cells) == 3 and cells[0].isdigit() and cells[1] in categories():
-                wanted = {name.split()[1]: (int(cells[0]), int(name.split()[0])) for name in cells[2].split(", ")}
-                assert wanted.items() <= interfaces().items()
+                requested = {name.split()[1]: (int(cells[0]), int(name.split()[0])) for name in cells[2].split(", ")}
+                assert requested.items() <= interfaces().items()
             if len(cells) == 7 and cells[1] in "012" and cells[0] in interfaces():
                 assert len(argument_lists()[f"{cells[0]} {cells[1]}"]) == sum(bool(cell) for cell in cells[2:]), line
 
@@ -420,10 +420,12 @@ class TestOpening:
         assert score(b"TRACE_HEADER_BEGIN::", tmp_path / "x.kev") == 0
         assert score(b"", tmp_path / "x") == 0
 
-    @pytest.mark.parametrize(("wanted", "count"), [("mutex", 6), ("thread", 6), ("cond:sema", 0), ("mutex:thread", 12)])
-    def test_categories(self, tmp_path, wanted, count):
+    @pytest.mark.parametrize(
+        ("requested", "count"), [("mutex", 6), ("thread", 6), ("cond:sema", 0), ("mutex:thread", 12)]
+    )
+    def test_categories(self, tmp_path, requested, count):
         write_set(tmp_path, CONTENTION)
-        assert len(open_thread_trace(tmp_path, categories=wanted).events) == count
+        assert len(open_thread_trace(tmp_path, categories=requested).events) == count
 
     def test_wrong_category(self, tmp_path):
         write_set(tmp_path, CONTENTION)
@@ -441,10 +443,10 @@ class TestOpening:
 
     def test_progress_and_cancel(self, tmp_path):
         write_set(tmp_path, CONTENTION)
-        told = []
-        open_trace(tmp_path, told.append)
-        assert told == sorted(told)
-        assert 0 < told[-1] <= 1
+        reported = []
+        open_trace(tmp_path, reported.append)
+        assert reported == sorted(reported)
+        assert 0 < reported[-1] <= 1
         with pytest.raises(Cancelled):
             open_trace(tmp_path, None, lambda: True)
 

@@ -7,11 +7,11 @@ import random
 from pathlib import Path
 
 from satview.analysis.doctor.report import doctor
+from satview.analysis.doctor.undecided import undecided
 from satview.analysis.statistics import Statistics
 from satview.analysis.statistics_sheets import SHEETS
 from satview.analysis.verdicts.find import find_verdicts
 from satview.analysis.verdicts.thresholds import read_thresholds
-from satview.analysis.verdicts.untold import untold
 from satview.analysis.why import MOST_STEPS, why
 from satview.base.errors import TraceFormatError, UsageError
 from satview.base.resources import resource_path
@@ -35,7 +35,7 @@ def run_verdicts(data: bytes, folder: Path) -> None:
         return
     found = find_verdicts(trace)
     json.dumps([as_record(trace, verdict) for verdict in found])
-    untold(trace)
+    undecided(trace)
     json.dumps([diagnosis_record(one) for one in doctor(trace)])
     if len(trace.events):
         statistics = Statistics(trace)

@@ -34,7 +34,7 @@ class Result:
 
     Attributes:
         index: Its number.
-        fault: Empty, else kind, text and place of the exception.
+        fault: Empty, else kind, text and position of the exception.
         taken_s: Time it took.
         unit_s: Time per unit (slot or byte); 0 for small inputs.
         unit_bytes: Memory at the peak per byte of input; 0 where it was not measured.
@@ -55,9 +55,9 @@ def run_one(name: str, data: bytes, folder: Path) -> str:
     try:
         target.run(data, folder)
     except HangError:
-        return f"hang: more than {target.limit_s} s at {_place(sys.exc_info()[2])}"
+        return f"hang: more than {target.limit_s} s at {_position(sys.exc_info()[2])}"
     except BaseException as error:  # noqa: BLE001  -- whatever it is, it is a result
-        return f"{type(error).__name__}: {str(error)[:300]} at {_place(error.__traceback__)}"
+        return f"{type(error).__name__}: {str(error)[:300]} at {_position(error.__traceback__)}"
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
     return ""
@@ -67,7 +67,7 @@ def _on_alarm(_signal: int, _frame: FrameType | None) -> None:
     raise HangError
 
 
-def _place(where: Any) -> str:
+def _position(where: Any) -> str:
     """Return the innermost line of the program, else of the target."""
     frames = traceback.extract_tb(where)
     mine = [

@@ -31,8 +31,8 @@ def reasons() -> dict[str, str]:
 
 
 def signature(fault: str) -> str:
-    """Return what two inputs with the same fault have in common: kind and place, without the numbers of the text."""
+    """Return what two inputs with the same fault have in common: kind and position, without the numbers of the text."""
     kind, _, rest = fault.partition(":")
-    place = rest.rpartition(" at ")[2]
+    position = rest.rpartition(" at ")[2]
     what = re.sub(r"[0-9a-fx']+", "", rest.rpartition(" at ")[0])[:40] if kind == "AssertionError" else ""
-    return f"{kind} {place} {what}"
+    return f"{kind} {position} {what}"

@@ -1,4 +1,4 @@
-"""Changes to bytes, and choices made from bytes."""
+"""Changes to bytes, and selections made from bytes."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def mutate_lines(rng: random.Random, data: bytes, tokens: Sequence[bytes]) -> by
 
 
 class Choices:
-    """Choices made from bytes, so that the same bytes always do the same; zeros when the bytes have run out."""
+    """Selections made from bytes, so that the same bytes always do the same; zeros when the bytes have run out."""
 
     def __init__(self, data: bytes) -> None:
         self._data, self._at = data, 0

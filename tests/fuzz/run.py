@@ -31,7 +31,7 @@ class Totals:
         worst_s: Longest time of one input.
         worst_unit_s: Longest time per slot or byte.
         worst_bytes: Most memory per byte of input.
-        seen: How often each fault occurred, by kind and place, with its first text.
+        seen: How often each fault occurred, by kind and position, with its first text.
     """
 
     inputs: int = 0

@@ -115,7 +115,7 @@ def run_expression(data: bytes, _folder: Path) -> None:
     try:
         found = Expression(text, trace.release)
         mask = found.mask(trace)
-        single = [bool(found(facts)) for facts in event_contexts(trace, np.arange(len(trace.events)))]
+        single = [bool(found(info)) for info in event_contexts(trace, np.arange(len(trace.events)))]
     except SatviewError as error:
         str(error)
         return

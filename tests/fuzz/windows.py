@@ -27,10 +27,10 @@ from satview.formats.registry import open_trace
 from satview.gui.event_list.model import EventListModel
 from satview.gui.statistics.model import SheetModel
 from satview.gui.theme import LIGHT
+from satview.session.loaded_trace import LoadedTrace
 from satview.session.marks import Marks
 from satview.session.navigation import Navigation
 from satview.session.open_trace import OpenTrace
-from satview.session.reading import Reading
 from satview.session.recent_files import RecentFiles
 from satview.session.settings import SETTINGS, Settings
 from satview.store.mark_file import SUFFIX, Mark
@@ -66,7 +66,7 @@ def application() -> QGuiApplication:
 
 
 def script(rng: random.Random) -> bytes:
-    """Return bytes that `Choices` turns into actions."""
+    """Return bytes that `Selections` turns into actions."""
     return rng.randbytes(rng.choice((4, 20, 60, 150)))
 
 
@@ -213,8 +213,8 @@ def run_models(data: bytes, folder: Path) -> None:
         trace = open_trace(path)
     except TraceFormatError:
         return
-    reading = Reading.of(trace)
-    opened = OpenTrace(trace, reading.timeline, Settings(None), None, reading.events_of_thread, reading.silent)
+    loaded = LoadedTrace.of(trace)
+    opened = OpenTrace(trace, loaded.timeline, Settings(None), None, loaded.events_of_thread, loaded.silent)
     try:
         opened.viewport.set_width(800)
         _read_model(EventListModel(opened, 20, LIGHT))

@@ -16,7 +16,7 @@ _SHARED_THREADS = ("satview-watchdog",)  # one per process, for all files that a
 
 
 def _address(thing):
-    """Return what tells an object of Qt from others: a wrapper of Python may come and go while the object stays."""
+    """Return what shows an object of Qt from others: a wrapper of Python may come and go while the object stays."""
     return shiboken6.getCppPointer(thing)[0]
 
 

@@ -73,10 +73,10 @@ def test_the_card_names_both_ends_and_the_delay(empty_window, load, tmp_path, qt
     view = window.workspace.area.view
     layer = all_arrows(window, qtbot)
     x1, y1, x2, y2 = layer._ends[0]
-    place = QPointF((x1 + x2) / 2, (y1 + y2) / 2)
-    assert layer.at(place) == 0
+    position = QPointF((x1 + x2) / 2, (y1 + y2) / 2)
+    assert layer.at(position) == 0
     QTest.mouseMove(view, QPoint(1, 1))
-    QTest.mouseMove(view, place.toPoint())
+    QTest.mouseMove(view, position.toPoint())
     qtbot.waitUntil(lambda: layer.hovered == 0, timeout=5_000)
     text = layer.text(0)
     assert "<b>message</b>" in text
@@ -116,11 +116,13 @@ def test_folded_lanes_have_the_arrows_of_their_threads(empty_window, load, tmp_p
     opened.lanes.fold_all()
     window.workspace.area.view.repaint()
     assert layer.groups.total == 2
-    places = {opened.timeline.infos[opened.lanes.rows[place].index].title for place in layer.groups.from_place}
-    assert places == {"shell", "disk"}
+    positions = {
+        opened.timeline.infos[opened.lanes.rows[position].index].title for position in layer.groups.from_position
+    }
+    assert positions == {"shell", "disk"}
 
 
-def test_the_choice_is_remembered(application, empty_window, load, tmp_path, qtbot):
+def test_the_selection_is_remembered(application, empty_window, load, tmp_path, qtbot):
     window = load(empty_window, exchange(tmp_path))
     all_arrows(window, qtbot)
     other = application.new_window()

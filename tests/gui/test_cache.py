@@ -6,7 +6,7 @@ import pytest
 
 from satview.formats import registry
 from satview.gui import main_window, screenshot
-from satview.session import reading_jobs
+from satview.session import cache_policy
 from satview.session.session import Stage
 from tests.benchmarks.made_traces import make_file
 from tests.gui.conftest import settle
@@ -14,7 +14,7 @@ from tests.gui.conftest import settle
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(reading_jobs, "CACHED_BYTES", 1)
+    monkeypatch.setattr(cache_policy, "CACHED_BYTES", 1)
     monkeypatch.setattr(main_window, "_KEEP_MS", 10)
     monkeypatch.setenv("SATVIEW_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"

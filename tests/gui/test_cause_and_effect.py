@@ -38,7 +38,7 @@ def test_brackets_follow_a_message_and_back(empty_window, load, tmp_path, qtbot)
     assert way == [120, 150, 150, 120, 110]
     QTest.keyClick(view, Qt.Key.Key_BracketLeft)
     assert int(times[opened.selection.event]) == 110
-    assert "Nothing in the trace tells" in window.statusBar().currentMessage()
+    assert "Nothing in the trace shows" in window.statusBar().currentMessage()
 
 
 def test_details_of_a_send_lead_to_its_receipt(empty_window, load, tmp_path):

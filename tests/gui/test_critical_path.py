@@ -30,10 +30,10 @@ def ask(window, qtbot, thread="high 1"):
     """Select 7 to 35 ms on a lane and press Shift+Y; return the panel."""
     opened, view = window.session.opened, window.workspace.area.view
     clock = opened.trace.clock
-    wanted = TimeWindow(clock.cycles(7_000_000), clock.cycles(35_000_000))
-    opened.viewport.jump(wanted)
-    opened.select_at(opened.lane_of_thread(thread_of(opened.trace, thread)), wanted.start + wanted.length // 2)
-    opened.selection.set_range(wanted)
+    needed = TimeWindow(clock.cycles(7_000_000), clock.cycles(35_000_000))
+    opened.viewport.jump(needed)
+    opened.select_at(opened.lane_of_thread(thread_of(opened.trace, thread)), needed.start + needed.length // 2)
+    opened.selection.set_range(needed)
     QTest.keyClick(view, Qt.Key.Key_Y, Qt.KeyboardModifier.ShiftModifier)
     qtbot.waitUntil(lambda: opened.path.found is not None, timeout=10_000)
     return window.workspace.panels["path"]
@@ -128,10 +128,10 @@ def test_a_folded_process_carries_the_line(empty_window, load, inversion, qtbot)
 def test_a_click_on_a_piece_goes_there_and_copy_takes_the_table(empty_window, load, inversion, qtbot):
     window = load(empty_window, inversion)
     panel, opened = ask(window, qtbot), window.session.opened
-    place = next(row for row in range(panel.pieces.rowCount()) if text_of(panel.pieces, row)[1] == "20.05 ms")
-    panel.table.clicked.emit(panel.pieces.index(place, 1))
+    position = next(row for row in range(panel.pieces.rowCount()) if text_of(panel.pieces, row)[1] == "20.05 ms")
+    panel.table.clicked.emit(panel.pieces.index(position, 1))
     assert opened.selection.lane == opened.lane_of_thread(thread_of(opened.trace, "store 1"))
-    assert opened.selection.span.start_cycles == int(opened.path.found.path.start_cycles[place])
+    assert opened.selection.span.start_cycles == int(opened.path.found.path.start_cycles[position])
     panel.table.setFocus()
     QTest.keyClick(panel.table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
     lines = QApplication.clipboard().text().splitlines()
@@ -140,11 +140,13 @@ def test_a_click_on_a_piece_goes_there_and_copy_takes_the_table(empty_window, lo
 
 
 def test_pieces_are_exported_in_the_order_that_shows(empty_window, load, inversion, monkeypatch, tmp_path, qtbot):
-    panel, asked = ask(load(empty_window, inversion), qtbot), []
-    monkeypatch.setattr(dialogs, "ask_save", lambda _parent, path, _k: asked.append(path.name) or tmp_path / "p.csv")
+    panel, requested = ask(load(empty_window, inversion), qtbot), []
+    monkeypatch.setattr(
+        dialogs, "ask_save", lambda _parent, path, _k: requested.append(path.name) or tmp_path / "p.csv"
+    )
     panel.ask_export()
     qtbot.waitUntil(lambda: panel.statement.text() == "Wrote 17 rows")
-    assert asked == ["nested-inversion-path.csv"]
+    assert requested == ["nested-inversion-path.csv"]
     lines = (tmp_path / "p.csv").read_text().splitlines()
     assert (len(lines), lines[0]) == (18, "start_ns,length_ns,thread,does,certainty")
     assert lines[1].startswith("7000000,")

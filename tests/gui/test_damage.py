@@ -37,7 +37,7 @@ def test_first_view_ends_where_nothing_confirms_the_clock_and_zero_shows_everyth
     assert viewport.window.length >= 40 * ROLLOVER
 
 
-def test_damage_hangs_from_the_overview_and_tells_itself(empty_window, load, tmp_path):
+def test_damage_hangs_from_the_overview_and_shows_itself(empty_window, load, tmp_path):
     broken = slots()
     at = np.flatnonzero(broken[:, 0] & wire.CODE_MASK == wire.CONTROL_TIME)[5]
     broken[at, 2] ^= np.uint32(1 << 20)
@@ -55,7 +55,7 @@ def test_damage_hangs_from_the_overview_and_tells_itself(empty_window, load, tmp
     assert overview.toolTip() == ""
 
 
-def test_events_of_damaged_slots_stand_in_a_lane_of_their_own(empty_window, load, tmp_path):
+def test_events_of_damaged_slots_are_in_a_lane_of_their_own(empty_window, load, tmp_path):
     broken = slots()
     states = np.flatnonzero(broken[:, 0] & wire.CODE_MASK == wire.THREAD_RUNNING)
     broken[states[50], 2] |= np.uint32(1 << 27)

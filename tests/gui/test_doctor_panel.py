@@ -1,4 +1,4 @@
-"""The panel of the doctor, what is in place of lanes that would be empty, and the marks of figures."""
+"""The panel of the doctor, what is instead of lanes that would be empty, and the marks of figures."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def row_of(panel, title):
     return next(row for row in rows if row.text(0) == title)
 
 
-def test_nothing_is_asked_before_the_panel_is_seen(window, qtbot):
+def test_nothing_is_requested_before_the_panel_is_seen(window, qtbot):
     doctor = window.session.opened.doctor
     assert doctor.found is None
     assert not doctor.is_busy
@@ -96,17 +96,17 @@ def test_a_trace_of_kernel_calls_opens_with_what_to_capture(empty_window, load, 
     assert card.command.text() == "tracelogger -F5 -f /dev/shmem/tracebuffer.kev"
     assert "It has kernel calls only" in card._text.text()
     assert window.workspace.panel_shows("events")
-    place = area.view.mapTo(area, area.view.rect().center())
-    assert area.childAt(place) is not area.view
-    with qtbot.waitSignal(opened.capture_wanted) as wanted:
+    position = area.view.mapTo(area, area.view.rect().center())
+    assert area.childAt(position) is not area.view
+    with qtbot.waitSignal(opened.capture_requested) as requested:
         QTest.mouseClick(card.capture, Qt.MouseButton.LeftButton)
-    assert wanted.args == ["ADDALLCLASSES\nDELCLASS VTHREAD\nSETALLCLASSESFAST\n"]
+    assert requested.args == ["ADDALLCLASSES\nDELCLASS VTHREAD\nSETALLCLASSESFAST\n"]
     window.findChild(NewCaptureDialog).reject()
     QTest.mouseClick(card.copy_line, Qt.MouseButton.LeftButton)
     assert QGuiApplication.clipboard().text() == card.command.text()
     QTest.mouseClick(card.show_lanes, Qt.MouseButton.LeftButton)
     assert not card.isVisible()
-    assert area.childAt(place) is area.view
+    assert area.childAt(position) is area.view
     area.set_theme(DARK)
     assert not card.isVisible()
 

@@ -68,7 +68,7 @@ class TestCondition:
         qtbot.keyClick(line, Key.Key_Return)
         assert not opened.filters.state.stack.passes
 
-    def test_wave_lies_under_the_word(self, panel, qtbot):
+    def test_wave_is_under_the_word(self, panel, qtbot):
         line = panel.condition.line
         line.setText("pid == 1 and duraton > 2ms")
         image = line.grab().toImage()
@@ -112,9 +112,9 @@ class TestCondition:
         assert count > 1
         qtbot.keyClick(line, Key.Key_Down)
         qtbot.keyClick(line, Key.Key_Down)
-        wanted = line.proposals.item(1).text().split()[0]
+        needed = line.proposals.item(1).text().split()[0]
         qtbot.keyClick(line, Key.Key_Return)
-        assert line.text() == f"event == {wanted}"
+        assert line.text() == f"event == {needed}"
         qtbot.keyClicks(line, " and p")
         qtbot.keyClick(line, Key.Key_Escape)
         assert not line.proposals.isVisible()
@@ -166,7 +166,7 @@ class TestChips:
 
     def test_edit_brings_it_back_into_the_line(self, panel, window, opened, qtbot, settled):
         opened.filters.add_pass("class == USREVENT")
-        window.workspace.chips.edit_wanted.emit("A")
+        window.workspace.chips.edit_requested.emit("A")
         line = panel.condition.line
         assert line.text() == "class == USREVENT"
         line.setText("class == KER_CALL")
@@ -183,7 +183,9 @@ class TestChips:
         assert all(chips.rect().contains(chip.geometry()) for chip in chips.chips.values())
         assert len({chip.y() for chip in chips.chips.values()}) > 1
 
-    def test_one_that_stays_keeps_its_place_and_a_new_one_takes_what_is_left_over(self, window, opened, qtbot, settled):
+    def test_one_that_stays_keeps_its_position_and_a_new_one_takes_what_is_left_over(
+        self, window, opened, qtbot, settled
+    ):
         chips = window.workspace.chips
         for expression in ("class == USREVENT", "class == KER_CALL"):
             opened.filters.add_pass(expression)
@@ -304,23 +306,23 @@ class TestContextMenu:
 
     def test_rows_of_the_trees(self, panel, opened, qtbot, settled):
         sends = wire.code(wire.WireClass.USER, 7)
-        for tree, chosen in ((panel.events, "codes"), (panel.threads, "threads")):
+        for tree, selected in ((panel.events, "codes"), (panel.threads, "threads")):
             panel.tabs.setCurrentWidget(tree)
             tree.tree.expandAll()
             key = sends if tree is panel.events else opened.trace.threads.row(2, 1)
             item = tree._leaves[key]
             tree.tree.scrollToItem(item)
-            place = tree.tree.visualItemRect(item).center()
-            qtbot.mouseClick(tree.tree.viewport(), RIGHT, pos=place)
+            position = tree.tree.visualItemRect(item).center()
+            qtbot.mouseClick(tree.tree.viewport(), RIGHT, pos=position)
             menu = tree.menu()
             assert labels(menu) == [f"{lead} {item.text(0)}" for lead in ("Filter &to", "E&xclude", "&Include")]
             menu.actions()[0].trigger()
             settled()
-            assert np.flatnonzero(getattr(opened.filters.state, chosen)).tolist() == [key]
+            assert np.flatnonzero(getattr(opened.filters.state, selected)).tolist() == [key]
             opened.filters.show_all()
             menu.actions()[1].trigger()
             settled()
-            assert np.flatnonzero(~getattr(opened.filters.state, chosen)).tolist() == [key]
+            assert np.flatnonzero(~getattr(opened.filters.state, selected)).tolist() == [key]
             menu.actions()[2].trigger()
             assert not opened.filters.is_active
 
@@ -331,11 +333,11 @@ class TestContextMenu:
         names = [argument.name for argument in opened.trace.payloads.decode(opened.selection.event).arguments]
         at = browser.document().find(names[0])
         assert not at.isNull()
-        place = browser.cursorRect(at).center() - QPoint(2, 0)
-        if not browser.viewport().rect().contains(place):
-            browser.verticalScrollBar().setValue(place.y() - 40)
-            place = browser.cursorRect(at).center() - QPoint(2, 0)
-        assert window.workspace.panels["details"].argument_at(place) == names[0]
+        position = browser.cursorRect(at).center() - QPoint(2, 0)
+        if not browser.viewport().rect().contains(position):
+            browser.verticalScrollBar().setValue(position.y() - 40)
+            position = browser.cursorRect(at).center() - QPoint(2, 0)
+        assert window.workspace.panels["details"].argument_at(position) == names[0]
         menu = QMenu()
         add_filter_menus(menu, opened, names[0])
         assert labels(menu)[0].startswith(f"Filter &to {names[0]} = ")
@@ -368,7 +370,7 @@ class TestTrees:
         assert not opened.filters.state.threads.all()
         assert opened.edits.undo_title == "Used the CPU"
 
-    def test_cpu_share_is_told(self, panel, qtbot):
+    def test_cpu_share_is_reported(self, panel, qtbot):
         tree = panel.threads.tree
         qtbot.waitUntil(lambda: any("%" in tree.topLevelItem(i).text(2) for i in range(tree.topLevelItemCount())))
 
@@ -425,12 +427,12 @@ class TestRules:
         code = f"open({str(tmp_path / 'ran')!r}, 'w').close()\ndef one(event):\n    return True\n"
         (tmp_path / "evil.py").write_text(code)
         (tmp_path / "a.satrules").write_text("ADDCLASS KERCALLENTER\nADDCLASSEVHANDLER KERCALLENTER CALL evil.py:one\n")
-        asked = []
-        monkeypatch.setattr(questions, "allow_code", lambda parent, path: asked.append(path) or False)
+        requested = []
+        monkeypatch.setattr(questions, "allow_code", lambda parent, path: requested.append(path) or False)
         panel.rules.load(tmp_path / "a.satrules")
         assert not (tmp_path / "ran").exists()
         panel.rules.apply_button.click()
-        assert asked == [tmp_path / "evil.py"]
+        assert requested == [tmp_path / "evil.py"]
         assert not (tmp_path / "ran").exists()
         assert "not allowed" in panel.rules.message.text()
         monkeypatch.setattr(questions, "allow_code", lambda parent, path: True)
@@ -470,16 +472,16 @@ class TestRules:
         next(action for text, action in actions.items() if "C program" in text).trigger()
         assert "_NTO_TRACE_ADDCLASS, _NTO_TRACE_THREAD" in (tmp_path / "rules.c").read_text()
         assert panel.rules.message.text() == "Saved rules.c"
-        with qtbot.waitSignal(opened.capture_wanted) as wanted:
+        with qtbot.waitSignal(opened.capture_requested) as needed:
             next(action for text, action in actions.items() if "new capture" in text).trigger()
-        assert wanted.args == ["ADDALLCLASSES\nDELCLASS COMM"]
+        assert needed.args == ["ADDALLCLASSES\nDELCLASS COMM"]
         from satview.gui.capture.dialog import NewCaptureDialog
 
         dialog = window.findChild(NewCaptureDialog)
         assert dialog.rules.text == "ADDALLCLASSES\nDELCLASS COMM"
         dialog.close()
 
-    def test_what_c_cannot_do_is_told_where_it_is_exported(self, panel, tmp_path, monkeypatch):
+    def test_what_c_cannot_do_is_reported_where_it_is_exported(self, panel, tmp_path, monkeypatch):
         panel.rules.editor.setPlainText("ADDALLCLASSES\nADDCLASSEVHANDLER COMM WHERE cpu == 1 or time > 1s")
         monkeypatch.setattr(dialogs, "ask_save", lambda *arguments: tmp_path / "rules.c")
         actions = {action.text(): action for action in panel.rules.capture_menu.actions()}
@@ -492,7 +494,7 @@ class TestRules:
         assert cursor.block().text()[cursor.positionInBlock() :] == "time > 1s"
         panel.rules.editor.setPlainText("ADDALLCLASSES\nWHERE pid == 7")
         next(action for text, action in actions.items() if "C program" in text).trigger()
-        assert panel.rules.message.text().startswith("Saved rules.c\nWHERE is not asked about ")
+        assert panel.rules.message.text().startswith("Saved rules.c\nWHERE does not apply to ")
 
     def test_what_would_be_captured(self, panel, window, qtbot):
         from satview.gui.filters.would_capture_dialog import WouldCaptureDialog
@@ -554,7 +556,7 @@ class TestSearch:
         qtbot.waitUntil(lambda: not opened.search.is_pending)
         assert len(opened.search.hits) == 2
 
-    def test_faulty_condition_is_told(self, opened):
+    def test_faulty_condition_is_reported(self, opened):
         opened.search.find("pid == and")
         assert opened.search.error.startswith("column 8")
 
@@ -575,7 +577,7 @@ class TestSearch:
         assert opened.selection.event == int(opened.search.hits[1])
 
     def test_list_button_shows_the_table(self, window, qtbot):
-        window.workspace.find_bar.list_wanted.emit()
+        window.workspace.find_bar.list_requested.emit()
         QApplication.processEvents()
         assert window.workspace.panel_shows("results")
 

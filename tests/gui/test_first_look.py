@@ -22,11 +22,11 @@ def test_range_and_event(application, qtbot, load, tmp_path):
     clock, shown = opened.trace.clock, opened.viewport.window
     assert (clock.ns(shown.start), clock.ns(shown.end)) == (4_000, 9_000)
     assert opened.selection.event == 11
-    load(window, scene(tmp_path))  # opened again by hand: asked for once
+    load(window, scene(tmp_path))  # opened again by hand: requested once
     assert window.session.opened.viewport.is_whole
 
 
-def test_a_range_that_says_nothing_is_told_and_shows_all(application, qtbot, load, tmp_path):
+def test_a_range_that_says_nothing_is_reported_and_shows_all(application, qtbot, load, tmp_path):
     window = opened_with(application, qtbot, load, tmp_path, range_text="nonsense")
     assert "is no range" in window.statusBar().currentMessage()
     assert window.session.opened.viewport.is_whole

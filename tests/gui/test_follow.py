@@ -159,7 +159,7 @@ def test_window_selection_filter_folds_and_texts_stay(writer, follow, qtbot):
     writer.append(0.6, 1.0)
     now = grown(qtbot, window, writer.upto(1.0))
     assert now.trace is not trace
-    assert work.area.view is view  # the views stay, and are told
+    assert work.area.view is view  # the views stay, and are reported
     pixel = shown.length // opened.viewport.width_px  # windows start at whole pixels; the scroll bar may have come
     assert abs(now.viewport.window.start - shown.start) <= pixel
     assert abs(now.viewport.window.length - shown.length) <= pixel
@@ -254,18 +254,18 @@ def test_hits_in_what_is_new_can_be_read(writer, follow, qtbot):
     assert model.index(last, 4).data()
 
 
-def test_list_keeps_its_place_and_its_selected_row(writer, follow, qtbot):
+def test_list_keeps_its_position_and_its_selected_row(writer, follow, qtbot):
     writer.write(0.5)
     window = follow(writer.path)
     opened, table = window.session.opened, window.workspace.panels["events"].table
     opened.select_event(40, reveal=False)
-    place = table.verticalScrollBar().value()
-    assert place < table.verticalScrollBar().maximum()
+    position = table.verticalScrollBar().value()
+    assert position < table.verticalScrollBar().maximum()
     assert table.currentIndex().row() == 40
     texts = [table.model().index(row, 1).data() for row in (40, 41)]
     writer.append(0.5, 1.0)
     grown(qtbot, window, writer.upto(1.0))
-    assert table.verticalScrollBar().value() == place
+    assert table.verticalScrollBar().value() == position
     assert table.currentIndex().row() == 40
     assert [table.model().index(row, 1).data() for row in (40, 41)] == texts
     assert table.model().rowCount() == len(opened.trace.events)
@@ -316,8 +316,8 @@ def test_filter_panel_counts_on_while_it_shows_and_when_it_is_shown(writer, foll
     )
 
 
-def test_lanes_in_view_stay_in_place_when_others_come_above(tmp_path, follow, qtbot, empty_window):
-    """Processes stand in the order of their pids; one that is born late may have a low one."""
+def test_lanes_in_view_stay_in_position_when_others_come_above(tmp_path, follow, qtbot, empty_window):
+    """Processes are in the order of their pids; one that is born late may have a low one."""
     builder = TraceBuilder().time_event(0)
     for at in range(60):
         builder.state("READY", 100 + at, 100 + at, 1)
@@ -394,14 +394,14 @@ def test_whole_trace_stays_whole_and_the_list_stays_at_its_end(writer, follow, q
     assert bar.value() == bar.maximum() > 100
 
 
-def test_cut_file_begins_anew_with_a_sentence(writer, follow, qtbot):
+def test_cut_file_begins_again_with_a_sentence(writer, follow, qtbot):
     writer.write(0.8)
     window = follow(writer.path)
     window.session.opened.select_event(50)
-    with qtbot.waitSignal(window.session.told, timeout=8_000) as told:
+    with qtbot.waitSignal(window.session.reported, timeout=8_000) as reported:
         writer.write(0.2)
-    assert f"from {len(writer.start) + writer.upto(0.8) * 16:,} to" in told.args[0]
-    assert "it was cut short, or a new capture began" in told.args[0]
+    assert f"from {len(writer.start) + writer.upto(0.8) * 16:,} to" in reported.args[0]
+    assert "it was cut short, or a new capture began" in reported.args[0]
     now = grown(qtbot, window, writer.upto(0.2))
     assert now.selection.is_empty
     assert now.viewport.is_whole
@@ -418,7 +418,7 @@ def test_cut_below_its_header_waits_and_keeps_the_view(writer, follow, qtbot):
     qtbot.waitUntil(lambda: "ends inside the header" in window.session.follow.note)
     assert window.session.opened is shown
     assert window.live.text().endswith("waiting  \N{RIGHTWARDS ARROW TO BAR}")
-    with qtbot.waitSignal(window.session.told, timeout=8_000):
+    with qtbot.waitSignal(window.session.reported, timeout=8_000):
         writer.write(0.1)
     grown(qtbot, window, writer.upto(0.1))
 
@@ -427,9 +427,9 @@ def test_ring_lap_of_the_same_length_is_noticed(writer, follow, qtbot):
     writer.write(0.5)
     window = follow(writer.path)
     half = writer.upto(0.5) * 16
-    with qtbot.waitSignal(window.session.told, timeout=8_000) as told:
+    with qtbot.waitSignal(window.session.reported, timeout=8_000) as reported:
         writer.path.write_bytes(writer.start + writer.slots[half : 2 * half])
-    assert "was written over from byte" in told.args[0]
+    assert "was written over from byte" in reported.args[0]
     now = grown(qtbot, window, writer.upto(0.5))
     assert int(now.trace.payloads.words(0)[0]) is not None
 
@@ -438,10 +438,10 @@ def test_file_that_vanishes_and_comes_back(writer, follow, qtbot):
     writer.write(0.4)
     window = follow(writer.path)
     shown = window.session.opened
-    with qtbot.waitSignal(window.session.told, timeout=8_000) as told:
+    with qtbot.waitSignal(window.session.reported, timeout=8_000) as reported:
         writer.path.unlink()
-    assert told.args[0] == "live.kev is not there any more, waiting for it; what is shown stays"
-    assert window.statusBar().currentMessage() == told.args[0]
+    assert reported.args[0] == "live.kev is not there any more, waiting for it; what is shown stays"
+    assert window.statusBar().currentMessage() == reported.args[0]
     assert "is not there" in window.session.follow.note
     assert window.session.opened is shown
     writer.write(0.6)
@@ -451,9 +451,9 @@ def test_file_that_vanishes_and_comes_back(writer, follow, qtbot):
 def test_what_is_no_trace_any_more_ends_the_following_and_keeps_the_view(writer, follow, qtbot):
     writer.write(0.4)
     window = follow(writer.path)
-    with qtbot.waitSignal(window.session.told, timeout=8_000) as told:
+    with qtbot.waitSignal(window.session.reported, timeout=8_000) as reported:
         writer.path.write_text("Dear all, this is no trace. " * 20)
-    assert told.args[0] == "live.kev: this is no .kev file; following has ended, what is shown stays"
+    assert reported.args[0] == "live.kev: this is no .kev file; following has ended, what is shown stays"
     assert window.session.follow is None
     assert window.session.opened.trace.slot_count == writer.upto(0.4)
 

@@ -156,7 +156,7 @@ def test_comma_and_period_walk_events(press, opened, client):
     assert opened.trace.spec(opened.selection.event).name == "THRUNNING"
 
 
-def test_missing_partner_is_told_in_the_status_bar(press, window, opened, client):
+def test_missing_partner_is_reported_in_the_status_bar(press, window, opened, client):
     press(K.Key_J)
     assert "no matching" in window.statusBar().currentMessage()
 
@@ -189,7 +189,7 @@ def test_marks(press, opened, client, tmp_path):
     assert (tmp_path / "scene.kev.marks.json").is_file()
 
 
-def test_note_is_asked_for_and_kept(press, window, opened, client, qtbot):
+def test_note_is_requested_and_kept(press, window, opened, client, qtbot):
     press(K.Key_R)
     press(K.Key_M, SHIFT)
     line = window.findChild(LinePrompt).line

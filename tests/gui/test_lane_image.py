@@ -84,7 +84,7 @@ def test_two_device_pixels_per_logical_one():
 
 @pytest.mark.parametrize("height", range(8, 65))
 @pytest.mark.parametrize("unit", [1.0, 1.5, 2.0])
-def test_parts_of_a_lane_lie_in_order_at_any_height(height, unit):
+def test_parts_of_a_lane_are_in_order_at_any_height(height, unit):
     parts = bands(round(height * unit), unit)
     assert 0 < parts.ticks_top < parts.ticks_end <= parts.bar_top <= parts.inner_top < parts.inner_end <= parts.bar_end
     assert parts.inner_top < parts.lower_top < parts.bar_end < round(height * unit) + 1
@@ -134,7 +134,7 @@ def seen(colour, vision):
 @pytest.mark.parametrize("vision", _VISION)
 @pytest.mark.parametrize("is_dark", [False, True])
 @pytest.mark.parametrize("palette", PALETTES)
-def test_what_runs_and_what_keeps_it_from_running_can_be_told_apart(palette, is_dark, vision):
+def test_what_runs_and_what_keeps_it_from_running_can_be_reported_apart(palette, is_dark, vision):
     """RUNNING, READY, MUTEX and interrupts are bars of one thickness: their colours must do, for everybody."""
     names = ("RUNNING", "READY", "MUTEX")
     values = [*(states.STATE_BY_NAME[name].value for name in names), states.INTERRUPT]
@@ -145,7 +145,7 @@ def test_what_runs_and_what_keeps_it_from_running_can_be_told_apart(palette, is_
 
 @pytest.mark.parametrize("vision", _VISION)
 @pytest.mark.parametrize("is_dark", [False, True])
-def test_kinds_of_waiting_can_be_told_apart_in_the_palette_for_it(is_dark, vision):
+def test_kinds_of_waiting_can_be_reported_apart_in_the_palette_for_it(is_dark, vision):
     names = ("RUNNING", "READY", "MUTEX", "SEND", "REPLY", "RECEIVE", "SEM", "CONDVAR", "NANOSLEEP", "INTR")
     colours = [seen(value_colour(states.STATE_BY_NAME[name].value, is_dark, "colour-blind"), vision) for name in names]
     pairs = {

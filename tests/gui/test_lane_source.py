@@ -38,7 +38,7 @@ def test_cancelled_work_gives_nothing(opened):
     assert refined(opened.timeline, request, None, None, lambda: True, lambda share: None) is None
 
 
-def test_values_that_are_not_exact_yet_are_made_once_and_anew_for_another_filter(opened, view):
+def test_values_that_are_not_exact_yet_are_made_once_and_again_for_another_filter(opened, view):
     source = LaneSource(opened)
     request = Request(tuple(row.index for row in view.visible_rows()), opened.trace.window, 50)
     opened.timeline.build(request.lanes)

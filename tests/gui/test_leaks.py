@@ -8,13 +8,13 @@ import pytest
 from PySide6.QtCore import QRunnable, QThreadPool, QTimer
 from PySide6.QtWidgets import QDialog, QLabel
 
-from satview.session.jobs import LatestJob
+from satview.session.tasks import Task
 from tests.gui.leaks import Living, outliving
 
 
 @pytest.fixture
 def left():
-    """Return a function that tells what is left since the test began."""
+    """Return a function that shows what is left since the test began."""
     before = Living.now()
     return lambda: outliving(before, 0.05)
 
@@ -44,9 +44,9 @@ def test_a_timer(left):
 
 
 def test_work_of_a_job(left):
-    job, may_end = LatestJob(), threading.Event()
+    job, may_end = Task(), threading.Event()
     job.start(lambda _cancelled, _report: may_end.wait(10))
-    assert left() == ["pool of LatestJob"]
+    assert left() == ["pool of Task"]
     may_end.set()
     job.close()
     assert left() == []

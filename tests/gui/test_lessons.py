@@ -7,6 +7,8 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
 from satview.__main__ import main
+from satview.base.time import TimeWindow
+from tests.helpers.commands import SAMPLE
 
 # Workload, kind of the first verdict, who suffers, a part of the answer to Y there.
 LESSONS = (
@@ -30,8 +32,8 @@ def captured(tmp_path_factory):
 
 def click(tree, item):
     """Click an item of a tree with the mouse."""
-    place = tree.visualItemRect(item).center()
-    QTest.mouseClick(tree.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(20, place.y()))
+    position = tree.visualItemRect(item).center()
+    QTest.mouseClick(tree.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(20, position.y()))
 
 
 @pytest.mark.parametrize(("name", "kind", "who", "answer"), LESSONS, ids=[name for name, *_ in LESSONS])
@@ -55,3 +57,22 @@ def test_a_lesson_is_found_by_two_keys_and_a_click(name, kind, who, answer, capt
     QTest.keyClick(work.area.view, Qt.Key.Key_Y)
     qtbot.waitUntil(lambda: "Why " in work.panels["details"].as_text() and bool(opened.why.steps), timeout=20_000)
     assert answer in " ".join(step.says for step in opened.why.steps)
+
+
+def test_y_is_about_the_moment_that_was_clicked(empty_window, load, qtbot):
+    """A thread is ready all the time; another thread has the CPU at its beginning than at its end."""
+    window = load(empty_window, SAMPLE.with_name("vendor-ker_calls-14.kev"))
+    opened, view = window.session.opened, window.workspace.area.view
+    thread = opened.trace.threads.row(1, 2)
+    moment = opened.trace.clock.cycles
+    opened.viewport.jump(TimeWindow(moment(360_000), moment(1_220_000)))
+    lane = opened.lane_of_thread(thread)
+    row = next(row for row in opened.lanes.rows if row.index == lane)
+    for at_ns, has_cpu in ((420_000, "pid 12302 1 has CPU 0"), (1_000_000, "pid 4 1 has CPU 0")):
+        x = view.scale.x(moment(at_ns))
+        QTest.mouseClick(view, Qt.MouseButton.LeftButton, pos=QPoint(int(x), row.y_px + row.height_px // 2))
+        assert opened.selection.lane == lane
+        assert not opened.why.steps, "another moment is another question"
+        QTest.keyClick(view, Qt.Key.Key_Y)
+        qtbot.waitUntil(lambda: bool(opened.why.steps), timeout=20_000)
+        assert has_cpu in opened.why.steps[0].says

@@ -24,7 +24,7 @@ def page(window):
     return window.centralWidget().currentWidget()
 
 
-def test_every_command_is_bound_and_stands_in_its_menu(empty_window):
+def test_every_command_is_bound_and_is_in_its_menu(empty_window):
     assert empty_window.registry.unbound() == ()
     titles = {entry.value: entry for entry in Menu}
     for action in empty_window.menuBar().actions():
@@ -80,18 +80,18 @@ def test_welcome_then_failed_then_open(empty_window, load, qtbot, tmp_path):
 
 
 def test_loading_can_be_cancelled(empty_window, qtbot, tmp_path, monkeypatch):
-    reading = threading.Event()
+    loaded = threading.Event()
 
     def slow(path, progress, cancelled):
         progress(0.25)
-        reading.set()
+        loaded.set()
         while not cancelled():
             pass
         raise Cancelled
 
     monkeypatch.setattr("satview.formats.registry.open_trace", slow)
     empty_window.session.open(scene(tmp_path))
-    assert reading.wait(5)
+    assert loaded.wait(5)
     qtbot.waitUntil(lambda: empty_window.loading.bar.value() == 250)
     assert page(empty_window) is empty_window.loading
     assert empty_window.loading.title.text() == "Opening scene.kev"
@@ -217,7 +217,7 @@ def test_file_cut_short_while_it_is_shown(empty_window, load, qtbot, tmp_path):
     with path.open("r+b") as file:
         file.truncate(200)
     trace, said = window.session.opened.trace, []
-    window.session.told.connect(said.append)
+    window.session.reported.connect(said.append)
     window.session.opened.select_event(3)
     window.workspace.panels["events"].table.viewport().repaint()
     qtbot.waitUntil(lambda: said != [], timeout=5_000)
@@ -235,7 +235,7 @@ def test_file_cut_short_while_it_is_shown(empty_window, load, qtbot, tmp_path):
 def test_fields_of_the_status_bar_stay_behind_a_message(window, qtbot):
     """A click while a message shows: the fields change, and none is painted over the message."""
     status, bar = window.workspace.status, window.statusBar()
-    window.workspace.tell("a message for a few seconds")
+    window.workspace.report("a message for a few seconds")
     window.session.opened.select_event(12)
     window.session.opened.selection.set_range(window.session.opened.trace.window)
     qtbot.wait(20)

@@ -171,7 +171,7 @@ def test_double_click_fits_the_interval(opened, view, place, qtbot):
     assert ns_of(opened, window.end) == pytest.approx(8_400, abs=60)
 
 
-def test_hover_tells_state_length_thread_and_cpu(window, view, place, qtbot):
+def test_hover_shows_state_length_thread_and_cpu(window, view, place, qtbot):
     qtbot.mouseMove(view, place(CLIENT_1, 6_000))
     hover = window.workspace.area.hover
     assert hover.isVisible()
@@ -192,10 +192,10 @@ def test_details_begin_with_what_was_clicked_and_say_nothing_twice(window, view,
     assert names == ["Meaning", "From", "To", "Length", "Begun by", "Ended by"]
     text = panel.as_text()
     assert [text.count(name) for name in ("Length", "Begun by", "Until", "Duration")] == [1, 1, 0, 0]
-    chosen = opened.selection.event
-    opened.select_event(chosen)
+    picked = opened.selection.event
+    opened.select_event(picked)
     event, interval = panel.details()
-    assert (event.title, interval.title) == ("THREPLY", "REPLY"), "an event that was chosen comes first"
+    assert (event.title, interval.title) == ("THREPLY", "REPLY"), "an event that was selected comes first"
 
 
 def test_double_click_on_the_ruler_shows_everything(window, opened, qtbot):

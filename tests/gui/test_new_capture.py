@@ -14,11 +14,11 @@ from PySide6.QtWidgets import QLabel
 
 import satview
 from satview.base.errors import WriteError
+from satview.capture import run
 from satview.capture.workloads.registry import names
 from satview.gui import dialogs
 from satview.gui.capture import job
 from satview.gui.capture.dialog import NewCaptureDialog
-from satview.gui.capture.job import _CaptureWork as CaptureWork
 from satview.gui.capture.outcome import OutcomeDialog
 from satview.session.session import Stage
 
@@ -214,8 +214,8 @@ def test_stop_opens_what_there_is(dialog, empty_window, qtbot):
 
 
 def test_what_cannot_be_written_is_said_in_the_dialog(dialog, empty_window, qtbot, tmp_path, monkeypatch):
-    told = []
-    monkeypatch.setattr(dialogs, "tell", lambda *arguments: told.append(arguments))
+    reported = []
+    monkeypatch.setattr(dialogs, "report", lambda *arguments: reported.append(arguments))
 
     def refuse(path, **_):
         raise WriteError(path, "Read-only file system")
@@ -224,7 +224,7 @@ def test_what_cannot_be_written_is_said_in_the_dialog(dialog, empty_window, qtbo
     choose(dialog, "polite", 0.01)
     qtbot.mouseClick(dialog.start_button, LEFT)
     qtbot.waitUntil(lambda: dialog.start_button.isVisible() and not empty_window.capture_job.is_busy)
-    assert told == []  # the dialog says it, no other one on top of it
+    assert reported == []  # the dialog says it, no other one on top of it
     assert dialog.message.text() == "new.kev: Read-only file system."
     assert dialog.isVisible()
     assert empty_window.session.stage is Stage.EMPTY
@@ -252,14 +252,14 @@ class FullDisk(io.RawIOBase):
 def test_full_disk_keeps_what_was_captured_but_never_replaces_a_file(
     dialog, empty_window, qtbot, tmp_path, monkeypatch, load, had_a_file
 ):
-    path, real = tmp_path / "new.kev", CaptureWork._run
+    path, real = tmp_path / "new.kev", run.run
 
-    def run_on_full_disk(self, cancelled, report, say, stream):
-        return real(self, cancelled, report, say, io.BufferedWriter(FullDisk(stream, 40_000)))
+    def run_on_full_disk(capture, path, report, ends, say, stream):
+        return real(capture, path, report, ends, say, io.BufferedWriter(FullDisk(stream, 40_000)))
 
     if had_a_file:
         path.write_bytes(b"old")
-    monkeypatch.setattr(CaptureWork, "_run", run_on_full_disk)
+    monkeypatch.setattr(run, "run", run_on_full_disk)
     choose(dialog, "small-system", 3)
     qtbot.mouseClick(dialog.start_button, LEFT)
     qtbot.waitUntil(lambda: dialog.start_button.isVisible() and not empty_window.capture_job.is_busy, timeout=10_000)
@@ -273,7 +273,7 @@ def test_full_disk_keeps_what_was_captured_but_never_replaces_a_file(
         assert len(load(empty_window, path).session.opened.trace.events) > 1_000
 
 
-def test_processes_that_rules_can_name_are_told(dialog):
+def test_processes_that_rules_can_name_are_reported(dialog):
     choose(dialog, "client-server")
     assert dialog.rules.message.text().startswith("Empty: everything is logged. Rules may name procnto")
     assert "slow_server" in dialog.rules.message.text()
@@ -282,7 +282,7 @@ def test_processes_that_rules_can_name_are_told(dialog):
     assert dialog.rules.message.text() == "Line 1: there is no process 'nobody'"
 
 
-def test_progress_is_told_in_the_targets_time(dialog, empty_window, qtbot):
+def test_progress_is_reported_in_the_targets_time(dialog, empty_window, qtbot):
     choose(dialog, "small-system", 3600)
     qtbot.mouseClick(dialog.start_button, LEFT)
     qtbot.waitUntil(lambda: "of 3600 s" in dialog.message.text())
@@ -311,11 +311,11 @@ def test_live_capture_is_followed_and_can_be_stopped(dialog, empty_window, qtbot
 
 
 @pytest.mark.skipif(os.name != "posix", reason="limits the size of files")
-def test_live_capture_onto_a_full_disk_is_told_and_what_came_is_shown(dialog, empty_window, qtbot, monkeypatch):
+def test_live_capture_onto_a_full_disk_is_reported_and_what_came_is_shown(dialog, empty_window, qtbot, monkeypatch):
     import resource
 
-    told = []
-    monkeypatch.setattr(dialogs, "tell", lambda _parent, title, text: told.append((title, text)))
+    reported = []
+    monkeypatch.setattr(dialogs, "report", lambda _parent, title, text: reported.append((title, text)))
     choose(dialog, "client-server", 60)
     dialog.live.setChecked(True)
     path = Path(dialog.path.text())
@@ -323,10 +323,10 @@ def test_live_capture_onto_a_full_disk_is_told_and_what_came_is_shown(dialog, em
     resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, hard))
     try:
         qtbot.mouseClick(dialog.start_button, LEFT)
-        qtbot.waitUntil(lambda: bool(told), timeout=15_000)
+        qtbot.waitUntil(lambda: bool(reported), timeout=15_000)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert told == [
+    assert reported == [
         (
             "Capture",
             f"The capture failed: {path.name}: writing stopped after 30000 bytes: File too large; "
@@ -345,6 +345,6 @@ def test_both_themes_show_every_editor(dialog, application):
     for theme in ("light", "dark"):
         application.settings.set("window/theme", theme)
         image = dialog.grab().toImage()
-        corner, list_place = image.pixelColor(3, 3), dialog.workloads.geometry().center()
+        corner, list_position = image.pixelColor(3, 3), dialog.workloads.geometry().center()
         assert (corner.lightness() < 128) == (theme == "dark")
-        assert image.pixelColor(list_place).alpha() == 255
+        assert image.pixelColor(list_position).alpha() == 255

@@ -10,16 +10,16 @@ from satview.gui.swimlane.overview import density
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine is no fault of it
 @given(st.lists(st.integers(0, 1000), max_size=60), st.data(), st.integers(1, 40))
-def test_density_counts_the_chosen_events_of_each_pixel(times, data, width_px):
+def test_density_counts_the_selected_events_of_each_pixel(times, data, width_px):
     times = np.array(sorted(times), np.int64)
-    chosen = sorted(data.draw(st.sets(st.integers(0, len(times) - 1)))) if len(times) else []
+    selected = sorted(data.draw(st.sets(st.integers(0, len(times) - 1)))) if len(times) else []
     window = TimeWindow(100, 900)
     expected = [0] * width_px
-    for row in chosen:
+    for row in selected:
         if 100 <= times[row] < 900:
             pixel = max(i for i in range(width_px) if 100 + i * 800 // width_px <= times[row])
             expected[pixel] += 1
-    assert density(times, np.array(chosen, np.uint32), window, width_px).tolist() == expected
+    assert density(times, np.array(selected, np.uint32), window, width_px).tolist() == expected
 
 
 def test_all_events_count_without_a_filter():

@@ -23,7 +23,7 @@ class TestDetails:
         assert "Click an interval" in window.workspace.panels["details"].browser.toPlainText()
 
     def test_link_goes_to_the_partner(self, window, opened):
-        window.workspace.navigation.show_place("2us")
+        window.workspace.navigation.show_position("2us")
         html = window.workspace.panels["details"].browser.toHtml()
         target = next(
             row for row in range(len(opened.trace.events)) if f"event:{row}" in html and row != opened.selection.event
@@ -36,7 +36,7 @@ class TestDetails:
         monkeypatch.setattr("satview.session.event_links.LINKS_AT_ONCE", 0)
         monkeypatch.setattr("satview.session.event_links.are_made", lambda _: False)
         details = window.workspace.panels["details"]
-        window.workspace.navigation.show_place("2us")
+        window.workspace.navigation.show_position("2us")
         assert "Ends with" not in details.browser.toPlainText()
         qtbot.waitUntil(lambda: "Ends with" in details.browser.toPlainText())
         opened.select_event(0)
@@ -64,7 +64,7 @@ class TestDetails:
     def test_names_from_the_trace_are_text_not_markup(self, empty_window, load, tmp_path):
         builder = TraceBuilder().time_event(0).process_name(10, 5, "<b>evil</b>&amp;").state("RUNNING", 20, 5, 1)
         load(empty_window, builder.write(tmp_path / "evil.kev"))
-        empty_window.workspace.navigation.show_place("#3")
+        empty_window.workspace.navigation.show_position("#3")
         assert "<b>evil</b>&amp;" in empty_window.workspace.panels["details"].browser.toPlainText()
 
 
@@ -123,7 +123,7 @@ class TestFilterPanel:
 
 
 class TestProblems:
-    def test_click_goes_to_the_place(self, window, opened, qtbot):
+    def test_click_goes_to_the_position(self, window, opened, qtbot):
         opened.viewport.zoom(0.1, opened.trace.clock.cycles(2_000))
         tree = window.workspace.panels["problems"].tree
         window.workspace.docks["problems"].raise_()
@@ -194,8 +194,8 @@ def test_legend_keeps_its_entries_within_its_width(window):
     legend = window.workspace.area.legend
     for width in (200, 400, 1200):
         legend.resize(width, 10)
-        assert all(place.right() <= width for place in legend._places(width))
-        assert legend.height() >= legend._places(width)[-1].bottom()
+        assert all(position.right() <= width for position in legend._positions(width))
+        assert legend.height() >= legend._positions(width)[-1].bottom()
 
 
 def test_hover_card_stays_inside(window):

@@ -94,8 +94,8 @@ def choose(box, text):
 
 def click(plot, x, y, qtbot):
     """Click where a point of a plot is drawn."""
-    place = plot.mapFromScene(plot.getViewBox().mapViewToScene(QPointF(x, y)))
-    qtbot.mouseClick(plot.viewport(), LEFT, pos=place)
+    position = plot.mapFromScene(plot.getViewBox().mapViewToScene(QPointF(x, y)))
+    qtbot.mouseClick(plot.viewport(), LEFT, pos=position)
 
 
 def bars(plot):
@@ -139,21 +139,21 @@ def test_drawn_bars_are_the_cpu_time_of_the_statistics(panel, dense, qtbot):
         for item in bars(panel.load.plot):
             opts = item.opts
             area += float(np.sum((opts["x1"] - opts["x0"]) * (opts["y1"] - opts["y0"])))
-        told = cpus.busy_cycles.sum() + cpus.interrupt_cycles.sum() + cpus.unknown_cycles.sum()
-        assert area == pytest.approx(told, rel=1e-9)
+        reported = cpus.busy_cycles.sum() + cpus.interrupt_cycles.sum() + cpus.unknown_cycles.sum()
+        assert area == pytest.approx(reported, rel=1e-9)
         assert panel.load.legend.count() == len(bars(panel.load.plot))
 
 
 def test_bands_have_the_hues_of_the_lanes(panel, dense, qtbot):
     plotted = panel.view.plotted[PlotKind.LOAD]
     first = int(plotted.load.subjects[0])
-    wanted = QColor.fromRgb(value_colour(process_value(first), False))
+    requested = QColor.fromRgb(value_colour(process_value(first), False))
     picture = panel.load.plot.grab().toImage()
     box = panel.load.plot.getViewBox()
     widest = int(np.argmax(plotted.load.busy_cycles[0]))
     x = float(plotted.load.edges[widest : widest + 2].mean()) - panel.load.plot.getAxis("bottom").origin
-    place = panel.load.plot.mapFromScene(box.mapViewToScene(QPointF(x, 0.2)))
-    assert picture.pixelColor(place) == wanted
+    position = panel.load.plot.mapFromScene(box.mapViewToScene(QPointF(x, 0.2)))
+    assert picture.pixelColor(position) == requested
 
 
 def test_plot_and_lanes_show_the_same_window_both_ways(panel, dense, qtbot):
@@ -182,7 +182,7 @@ def test_plot_and_lanes_show_the_same_window_both_ways(panel, dense, qtbot):
     assert box.viewRange()[1][0] == pytest.approx(0)
 
 
-def test_plot_lies_below_the_lanes(panel, dense):
+def test_plot_is_below_the_lanes(panel, dense):
     lanes = dense.workspace.area.view
     left = lanes.mapToGlobal(QPoint(0, 0)).x()
     box = panel.load.plot.getViewBox().sceneBoundingRect()

@@ -26,7 +26,7 @@ def held(monkeypatch, empty_window, qtbot, tmp_path):
     """A window with a preview; reading all of the file goes on when the returned event is set."""
     release, real = threading.Event(), registry.open_trace
     monkeypatch.setattr(sampling, "LEAST_SLOTS", 10_000)
-    monkeypatch.setattr(sampling, "PLACE_SLOTS", 256)
+    monkeypatch.setattr(sampling, "SAMPLE_LENGTH", 256)
 
     def slow(path, progress, cancelled):
         progress(0.37)
@@ -58,10 +58,10 @@ def test_it_says_that_it_is_provisional(held):
     window, _ = held
     assert window.session.stage is Stage.LOADING
     assert page(window) is window.preview_page
-    places = window.session.preview.preview.places
-    assert places == 60
+    positions = window.session.preview.preview.positions
+    assert positions == 60
     assert window.preview_page.note.text() == (
-        f"Provisional: who ran at {places} sampled places of large.kev. Loading, 37%"
+        f"Provisional: who ran at {positions} sampled places of large.kev. Loading, 37%"
     )
 
 
@@ -113,7 +113,7 @@ def test_keys_wheel_and_drag_move_and_the_trace_begins_there(held, qtbot):
     assert window.session.preview is None
 
 
-def test_exact_lanes_take_its_place(held, qtbot):
+def test_exact_lanes_take_its_position(held, qtbot):
     window, release = held
     release.set()
     qtbot.waitUntil(lambda: window.session.stage is Stage.READY)

@@ -39,9 +39,9 @@ def test_nothing_raises(empty_window, load, qtbot, tmp_path, monkeypatch, what):
                 action.trigger()
         elif kind < 0.95:
             view = empty_window.workspace.area.view  # another one after each look of a live view
-            place = QPoint(rng.randrange(max(1, view.width())), rng.randrange(max(1, view.height())))
-            qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=place)
-            qtbot.mouseMove(view, place)
+            position = QPoint(rng.randrange(max(1, view.width())), rng.randrange(max(1, view.height())))
+            qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=position)
+            qtbot.mouseMove(view, position)
         else:
             empty_window.resize(rng.randint(400, 1400), rng.randint(300, 1000))
         QApplication.processEvents()

@@ -62,7 +62,7 @@ def test_steps_are_round():
 
 
 def test_single_cycles_of_a_slow_clock():
-    """At 3.3 MHz a cycle is 303 ns: ticks stand on nanoseconds, not on cycles."""
+    """At 3.3 MHz a cycle is 303 ns: ticks are on nanoseconds, not on cycles."""
     found = ticks(TimeScale(TimeWindow(0, 10), 1000), Clock(3_300_000))
     assert found[0].x == 0
     assert found[1].x == pytest.approx(found[2].x / 2)

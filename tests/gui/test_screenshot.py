@@ -64,7 +64,7 @@ def test_file_that_is_no_trace(tmp_path):
     assert len(done.stderr.strip().splitlines()) == 1
 
 
-def test_no_display_is_told(tmp_path):
+def test_no_display_is_reported(tmp_path):
     if sys.platform in ("win32", "darwin"):
         pytest.skip("these systems always have a display")
     done = satview(scene(tmp_path))

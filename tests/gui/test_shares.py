@@ -1,4 +1,4 @@
-"""Lanes zoomed out: what is drawn are the shares of time that the statistics tell, and the mouse speaks of them."""
+"""Lanes zoomed out: what is drawn are the shares of time that the statistics show, and the mouse speaks of them."""
 
 from __future__ import annotations
 
@@ -78,12 +78,12 @@ def test_a_cpu_is_as_high_as_it_is_busy(dense, qtbot):
     idle = {int(colour) & 0xFFFFFF for value, colour in zip(stack.values, stack.colours, strict=True)
             if not states.IS_BUSY[value]} | {view._theme.base}  # fmt: skip
     heights = []
-    for place in range(3, len(stack.edges) - 3, 10):
-        found = Statistics(trace, stack.window_of(place)).cpus
-        busy = int(found.busy_cycles[1] + found.interrupt_cycles[1]) / stack.window_of(place).length
-        column = shown[:, (stack.columns[place] + stack.columns[place + 1]) // 2]
+    for position in range(3, len(stack.edges) - 3, 10):
+        found = Statistics(trace, stack.window_of(position)).cpus
+        busy = int(found.busy_cycles[1] + found.interrupt_cycles[1]) / stack.window_of(position).length
+        column = shown[:, (stack.columns[position] + stack.columns[position + 1]) // 2]
         height = sum(int(pixel) not in idle for pixel in column)
-        assert abs(height - busy * len(column)) <= 1, place
+        assert abs(height - busy * len(column)) <= 1, position
         heights.append(height)
     assert len(heights) > 8
     assert max(heights) - min(heights) >= 3  # it is not the same everywhere
@@ -124,7 +124,7 @@ def test_zoomed_in_there_are_bars(dense, qtbot):
     assert row.index in view.stacks
 
 
-def test_bins_stay_in_place_while_the_view_moves(dense, qtbot):
+def test_bins_stay_in_position_while_the_view_moves(dense, qtbot):
     view = dense.workspace.area.view
     row = row_of(dense, LaneKind.CPU, "CPU 2")
     show(dense, qtbot, 1_000_000_000, 3_000_000_000)
@@ -172,11 +172,11 @@ def test_a_click_selects_the_longest_interval_of_what_it_points_at(dense, qtbot)
     shares = opened.timeline.lane(row.index).shares
     waits = shares.cycles(stack.edges)[:, shares.values.tolist().index(states.WAITING)]
     waits = waits / np.maximum(np.diff(stack.edges), 1)
-    place = int(np.argmin(np.abs(waits - 0.5)))  # it runs half of the time
-    x = int(stack.columns[place : place + 2].mean())
+    position = int(np.argmin(np.abs(waits - 0.5)))  # it runs half of the time
+    x = int(stack.columns[position : position + 2].mean())
     top, bottom = bar_of(row, view.scroll_px, 1.0)
     qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=QPoint(x, bottom - 1))
-    span, window = opened.selection.span, stack.window_of(place)
+    span, window = opened.selection.span, stack.window_of(position)
     assert opened.selection.lane == row.index
     assert span.value == states.RUNNING
     spans = opened.timeline.lane(row.index).spans
@@ -210,7 +210,7 @@ def test_the_core_draws_what_numpy_draws():
         assert (mine[inside.stop :] == 7).all()
 
 
-def test_the_strip_tells_the_load_of_the_cpus(dense, qtbot):
+def test_the_strip_shows_the_load_of_the_cpus(dense, qtbot):
     """Each column against the statistics of its time; while a filter chooses events, the strip counts these."""
     overview, trace = dense.workspace.area.overview, dense.session.opened.trace
     overview.grab()

@@ -97,7 +97,7 @@ def test_states_have_the_colours_of_the_lanes(shown):
     assert image.pixelColor(5, 5).rgb() & 0xFFFFFF == value_colour(group.value, window.theme.is_dark)
 
 
-def test_it_follows_the_selection_without_being_asked(shown, qtbot):
+def test_it_follows_the_selection_without_being_requested(shown, qtbot):
     window, panel = shown
     opened = window.session.opened
     row = len(opened.trace.events) // 2
@@ -113,17 +113,17 @@ def test_a_click_goes_to_the_thread_and_stays_at_the_moment(shown, qtbot):
     opened, moment = window.session.opened, panel.view.found.at_cycles
     mutex = states(panel)["MUTEX"]
     panel.tree.scrollToItem(mutex.child(0))
-    place = panel.tree.visualItemRect(mutex.child(0)).center()
-    place.setX(panel.tree.visualItemRect(mutex.child(0)).left() + 20)
-    qtbot.mouseClick(panel.tree.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    position = panel.tree.visualItemRect(mutex.child(0)).center()
+    position.setX(panel.tree.visualItemRect(mutex.child(0)).left() + 20)
+    qtbot.mouseClick(panel.tree.viewport(), Qt.MouseButton.LeftButton, pos=position)
     event = opened.selection.event
     assert opened.trace.spec(event).name == "THMUTEX"
     assert opened.trace.thread_name(int(opened.trace.events.thread[event])) == mutex.child(0).text(0)
     qtbot.wait(150)
     assert panel.view.found.at_cycles == moment, "the event is long before it"
     column = panel.tree.columnViewportPosition(3) + 10
-    place.setX(column)
-    qtbot.mouseClick(panel.tree.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    position.setX(column)
+    qtbot.mouseClick(panel.tree.viewport(), Qt.MouseButton.LeftButton, pos=position)
     lane = opened.selection.lane
     assert opened.trace.thread_name(opened.timeline.infos[lane].thread) == mutex.child(0).text(3)
 

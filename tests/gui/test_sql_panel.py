@@ -66,7 +66,7 @@ def test_a_view_from_the_list(panel, opened, qtbot):
     assert panel.views.count() == len(views()) + 1
 
 
-def test_mistakes_are_told(panel, qtbot):
+def test_mistakes_are_reported(panel, qtbot):
     ask(panel, qtbot, "select nothing from event")
     assert '"nothing" not found' in panel.message.text()
     assert panel.model.rowCount() == 0

@@ -197,8 +197,8 @@ def test_a_click_on_a_lane_marks_its_row_and_moves_nothing(panel, opened, qtbot)
 
 
 def test_a_click_on_a_blue_value_goes_to_the_longest(panel, opened, qtbot):
-    place = cell(panel, 0, "longest_run_ns")
-    qtbot.mouseClick(panel.table.viewport(), LEFT, pos=place)
+    position = cell(panel, 0, "longest_run_ns")
+    qtbot.mouseClick(panel.table.viewport(), LEFT, pos=position)
     clock, span = opened.trace.clock, opened.selection.span
     assert (clock.ns(span.start_cycles), clock.ns(span.end_cycles)) == (8_001, 12_000)
     window = opened.viewport.window
@@ -222,8 +222,8 @@ def test_a_click_on_a_call_shows_it_from_entry_to_exit(panel, opened, qtbot):
 
 @pytest.mark.qt_log_ignore("grabbing the keyboard", extend=True)
 def test_the_menu_filters_to_the_row(window, panel, opened, qtbot):
-    place = cell(panel, 1, "thread")
-    panel.table.customContextMenuRequested.emit(place)
+    position = cell(panel, 1, "thread")
+    panel.table.customContextMenuRequested.emit(position)
     menu = QApplication.activePopupWidget()
     assert isinstance(menu, QMenu)
     only = QMenu.menuInAction(next(action for action in menu.actions() if action.text() == "Filter &to"))
@@ -286,9 +286,9 @@ def test_double_click_goes_to_the_first_migration(empty_window, load, tmp_path, 
     opened = window.session.opened
     opened.viewport.fit(TimeWindow(START, START + 100), 0)
     length = opened.viewport.window.length
-    place = cell(panel, 0, "first_ns")
-    qtbot.mouseClick(panel.table.viewport(), LEFT, pos=place)
-    qtbot.mouseDClick(panel.table.viewport(), LEFT, pos=place)
+    position = cell(panel, 0, "first_ns")
+    qtbot.mouseClick(panel.table.viewport(), LEFT, pos=position)
+    qtbot.mouseDClick(panel.table.viewport(), LEFT, pos=position)
     first = int(panel.model.sheet.column("first_ns").cycles[panel.model.order[0]])
     assert opened.viewport.window.contains(first)
     assert opened.viewport.window.length == length, "a moment has no length to fit"
@@ -305,9 +305,9 @@ def test_double_click_goes_to_the_busiest_window_of_a_partition(empty_window, lo
     panel = shown_sheet(window, window.workspace.area.view, "partition", qtbot)
     row = texts(panel, "partition").index("Drivers")
     assert texts(panel, "peak_ns")[row] == "\N{ALMOST EQUAL TO} 900.0 µs"  # without a dump idle threads are not known
-    place = cell(panel, row, "peak_ns")
-    qtbot.mouseClick(panel.table.viewport(), LEFT, pos=place)
-    qtbot.mouseDClick(panel.table.viewport(), LEFT, pos=place)
+    position = cell(panel, row, "peak_ns")
+    qtbot.mouseClick(panel.table.viewport(), LEFT, pos=position)
+    qtbot.mouseDClick(panel.table.viewport(), LEFT, pos=position)
     shown = window.session.opened.viewport.window
     assert shown.contains(START + 7_000_000)
     assert shown.length < 4_000_000

@@ -113,16 +113,20 @@ def test_nested_messages_unfold_by_keys_and_by_a_click_on_the_sign(shown, qtbot)
     assert [panel.model.depth_at(row) for row in range(5)] == [0, 1, 0, 0, 0]
     QTest.keyClick(table, Qt.Key.Key_Left)
     assert panel.model.rowCount() == 4
-    place = table.visualRect(panel.model.index(0, 0))
-    QTest.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(place.left() + 9, place.center().y()))
+    position = table.visualRect(panel.model.index(0, 0))
+    QTest.mouseClick(
+        table.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(position.left() + 9, position.center().y())
+    )
     assert panel.model.rowCount() == 5
-    QTest.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(place.left() + 9, place.center().y()))
+    QTest.mouseClick(
+        table.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(position.left() + 9, position.center().y())
+    )
     assert panel.model.rowCount() == 4
 
 
 def click(panel, row, section=1):
-    place = panel.table.visualRect(panel.model.index(row, section)).center()
-    QTest.mouseClick(panel.table.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    position = panel.table.visualRect(panel.model.index(row, section)).center()
+    QTest.mouseClick(panel.table.viewport(), Qt.MouseButton.LeftButton, pos=position)
 
 
 def test_a_click_shows_the_transaction_over_the_lanes(shown, qtbot):

@@ -80,12 +80,12 @@ def test_closing_can_save_elsewhere(window, monkeypatch, tmp_path):
     trace_window = window.workspace.opened.trace.window
     note(window, "kept")
     answers(monkeypatch, dialogs.Unsaved.ELSEWHERE, dialogs.Unsaved.ELSEWHERE)
-    places = [tmp_path / "none" / "x", tmp_path / ("scene.kev" + SUFFIX)]
-    monkeypatch.setattr(dialogs, "ask_save", lambda *_: places.pop(0))
-    told = []
-    monkeypatch.setattr(dialogs, "tell", lambda *arguments: told.append(arguments[2]))
+    positions = [tmp_path / "none" / "x", tmp_path / ("scene.kev" + SUFFIX)]
+    monkeypatch.setattr(dialogs, "ask_save", lambda *_: positions.pop(0))
+    reported = []
+    monkeypatch.setattr(dialogs, "report", lambda *arguments: reported.append(arguments[2]))
     assert window.close()
-    assert told == ["x: No such file or directory"]
+    assert reported == ["x: No such file or directory"]
     assert [mark.text for mark in Marks(tmp_path / "scene.kev", trace_window)] == ["kept"]
 
 

@@ -48,13 +48,13 @@ def test_statistics_do_not_work_behind_a_tab(window, view, opened, qtbot):
 
 
 def test_asking_makes_a_panel_once():
-    asked = []
-    panels = PanelSet(lambda name: asked.append(name) or object())
+    requested = []
+    panels = PanelSet(lambda name: requested.append(name) or object())
     assert list(panels) == [row.name for row in PANELS]
-    assert not asked
+    assert not requested
     first = panels["plots"]
     assert panels["plots"] is first
-    assert asked == ["plots"]
+    assert requested == ["plots"]
     assert "details" in panels
     assert "nothing" not in panels
-    assert asked == ["plots"]
+    assert requested == ["plots"]

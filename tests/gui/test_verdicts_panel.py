@@ -49,17 +49,17 @@ def test_the_status_bar_announces_what_is_wrong_and_a_click_shows_it(empty_windo
     assert work.panels["verdicts"].tree.topLevelItem(0).text(0) == "deadlock"
 
 
-def test_what_a_trace_cannot_tell_is_said_beside_no_verdicts(empty_window, load, tmp_path, qtbot):
+def test_what_a_trace_cannot_show_is_said_beside_no_verdicts(empty_window, load, tmp_path, qtbot):
     """Without wide events the same deadlock cannot be found."""
     main(["tracelogger", "--workload", "deadlock", "-f", str(tmp_path / "fast.kev")])
     window = load(empty_window, tmp_path / "fast.kev")
     button = window.workspace.status.verdicts
-    qtbot.waitUntil(lambda: button.text() == "No verdicts, 2 kinds cannot be told", timeout=10_000)
-    assert "Cannot be told: deadlock, priority-inversion" in button.toolTip()
+    qtbot.waitUntil(lambda: button.text() == "No verdicts, 2 kinds cannot be decided", timeout=10_000)
+    assert "Undecided: deadlock, priority-inversion" in button.toolTip()
     assert window.workspace.docks["verdicts"].windowTitle() == "Verdicts"
 
 
-def test_nothing_is_looked_for_in_a_longer_trace_before_it_is_asked(empty_window, load, deadlock, qtbot):
+def test_nothing_is_looked_for_in_a_longer_trace_before_it_is_requested(empty_window, load, deadlock, qtbot):
     empty_window.settings.set("verdicts/check_up_to_events", 10)
     window = load(empty_window, deadlock)
     assert len(window.session.opened.trace.events) > 10
@@ -92,7 +92,7 @@ def test_the_key_shows_a_deadlock(empty_window, load, deadlock, qtbot):
     assert top.child(1).text(0) == "event 90"
 
 
-def test_click_shows_the_place_and_the_thread_that_suffers(empty_window, load, deadlock, qtbot):
+def test_click_shows_the_position_and_the_thread_that_suffers(empty_window, load, deadlock, qtbot):
     window = load(empty_window, deadlock)
     tree, opened = show(window, qtbot).tree, window.session.opened
     verdict = opened.verdicts.found.verdicts[0]
@@ -143,9 +143,9 @@ def test_every_time_of_a_fault_is_a_row_that_leads_there_and_a_mark(empty_window
           for at in (30, 80, 120, 150, 190)}  # fmt: skip
     assert ms == {30: False, 80: True, 120: False, 150: True, 190: False}
     tree.scrollToItem(top.child(2))
-    place = tree.visualItemRect(top.child(2)).center()
-    QTest.mouseClick(tree.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(60, place.y()))
-    assert opened.selection.event == verdict.places[1].row
+    position = tree.visualItemRect(top.child(2)).center()
+    QTest.mouseClick(tree.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(60, position.y()))
+    assert opened.selection.event == verdict.occurrences[1].row
     first, last = (opened.trace.clock.cycles(at) for at in (136_993_000, 171_058_000))
     assert opened.viewport.window.start < first < last < opened.viewport.window.end
 
@@ -166,7 +166,7 @@ def test_a_sentence_takes_as_many_lines_as_it_needs(empty_window, load, inversio
     assert height_px() >= words.height(), "no line is cut"
 
 
-def test_a_trace_without_calls_says_what_it_cannot_tell(window, qtbot):
+def test_a_trace_without_calls_says_what_it_cannot_show(window, qtbot):
     tree = show(window, qtbot).tree
     last = tree.topLevelItem(tree.topLevelItemCount() - 1)
     reasons = {last.child(i).text(0): last.child(i).text(3) for i in range(last.childCount())}

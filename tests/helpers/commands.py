@@ -174,7 +174,7 @@ def serve() -> None:
 
 
 def _become(descriptors: list[int], command: list[str], environment: dict[str, str], folder: str) -> Any:
-    """Take the place of a fresh process, and run the command."""
+    """Replace a fresh process, and run the command."""
     from satview.__main__ import main
 
     for number, descriptor in enumerate(descriptors):

@@ -60,18 +60,18 @@ def pairwise_cover(sizes: Sequence[int]) -> list[tuple[int, ...]]:
         return list(product(*map(range, sizes)))
     axes = list(combinations(range(len(sizes)), 2))
     left = {(a, b, x, y) for a, b in axes for x in range(sizes[a]) for y in range(sizes[b])}
-    every, chosen = list(product(*map(range, sizes))), []
+    every, selected = list(product(*map(range, sizes))), []
     most = len(axes)
     while left:
         for point in every:
             pairs = [(a, b, point[a], point[b]) for a, b in axes]
             if sum(pair in left for pair in pairs) >= most:
-                chosen.append(point)
+                selected.append(point)
                 left.difference_update(pairs)
                 break
         else:
             most -= 1  # no point has that many any more
-    return chosen
+    return selected
 
 
 def _labelled(values: Axis) -> list[tuple[str, Any]]:

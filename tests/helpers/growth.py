@@ -1,4 +1,4 @@
-"""How long something takes, as far as that can be told on a machine that is busy with other things."""
+"""How long something takes, as far as that can be reported on a machine that is busy with other things."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import sys
 
 
 def zstd(data: bytes) -> bytes:
-    """Return one frame that does not tell its size, as a program that writes to a pipe makes it."""
+    """Return one frame that does not show its size, as a program that writes to a pipe makes it."""
     if sys.version_info >= (3, 14):
         from compression.zstd import compress
 

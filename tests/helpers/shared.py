@@ -1,4 +1,4 @@
-"""Vendor listings and captures that lie beside a checkout in some places. Tests use them where they are."""
+"""Vendor listings and captures that are beside a checkout in some positions. Tests use them where they are."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ Happened = list[tuple[int, int, tuple[str, int, int]]]
 
 
 def random_events(seed: int) -> Happened:
-    """Return events of two CPUs; in many of these traces no thread, no interrupt, or no loss is told of."""
+    """Return events of two CPUs; in many of these traces no thread, no interrupt, or no loss is reported."""
     rng = random.Random(seed)
     kinds = {
         "state": rng.choice((0.0, 0.0, 0.05, 0.3)), "call": rng.choice((0.2, 1.0)),
@@ -74,29 +74,29 @@ def check(trace: Trace) -> None:
     """Compare every kind of links, each way of looking them up."""
     naive = Naive(trace)
     interrupts, handlers, dispatches = naive.interrupts()
-    wanted = {
+    requested = {
         LinkKind.CALL: naive.calls(), LinkKind.INTERRUPT: interrupts, LinkKind.HANDLER: handlers,
         LinkKind.DISPATCH: dispatches, LinkKind.STATE: naive.states(), LinkKind.MESSAGE: naive.messages(),
     }  # fmt: skip
     every = np.arange(len(trace.events))
-    for kind, expected in wanted.items():
+    for kind, expected in requested.items():
         table = link_table(trace, kind)
         assert as_dict(table.from_row, table.to_row) == expected, kind
         ends = ends_of(trace, kind, every)
         assert as_dict(every[ends != NO_EVENT], ends[ends != NO_EVENT]) == expected, kind
-    pairs = {**wanted[LinkKind.CALL], **interrupts, **handlers}
+    pairs = {**requested[LinkKind.CALL], **interrupts, **handlers}
     other = {**pairs, **{last: first for first, last in pairs.items()}}
     assert [other.get(row, NO_EVENT) for row in range(len(every))] == partners(trace).tolist()
-    assert [wanted[LinkKind.STATE].get(row, NO_EVENT) for row in range(len(every))] == state_ends(trace).tolist()
+    assert [requested[LinkKind.STATE].get(row, NO_EVENT) for row in range(len(every))] == state_ends(trace).tolist()
     for row in every.tolist():
         link, mine = link_of(trace, row), partner(trace, row)
         assert mine == other.get(row)
         if link is None:
             assert mine is None
-            assert row not in wanted[LinkKind.STATE]
+            assert row not in requested[LinkKind.STATE]
         else:
             assert row in (link.from_row, link.to_row)
-            assert wanted[link.kind][link.from_row] == link.to_row
+            assert requested[link.kind][link.from_row] == link.to_row
 
 
 @pytest.mark.parametrize("release", [Release.QNX_7, Release.QNX_8], ids=str)

@@ -1,4 +1,4 @@
-"""Captures of kernel calls alone, and of everything: a click, a filter, statistics and the columns tell of the same."""
+"""Captures of kernel calls alone, and of everything: a click, a filter, statistics and the columns report the same."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def agreed_calls(trace: Trace) -> int:
         assert slow == [first for (first, _), length in zip(pairs, in_ns, strict=True) if length == longest_ns]
 
     scope = scope_of(trace, None, None, None, None)
-    enters = scope.chosen(IS_CALL)
+    enters = scope.selected(IS_CALL)
     lengths, exits = scope.lengths(enters)
     assert dict(zip(enters[exits >= 0].tolist(), exits[exits >= 0].tolist(), strict=True)) == dict(pairs)
     assert lengths[exits >= 0].tolist() == cycles.tolist()
@@ -96,7 +96,7 @@ def check_truth(made: Traced) -> None:
 def test_calls_alone(name: str, release: Release, wide: bool, loss: bool, tmp_path: Path) -> None:
     made = capture(name, release, tmp_path, wide=wide, loss=loss)
     trace = made.trace
-    assert not trace.events.thread.any(), "no THREAD event tells who ran"
+    assert not trace.events.thread.any(), "no THREAD event shows who ran"
     found = agreed_calls(trace)
     check_truth(made)
     calls = link_table(trace, LinkKind.CALL)

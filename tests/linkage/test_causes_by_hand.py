@@ -195,11 +195,11 @@ def test_who_lets_others_in_held_the_lock(tmp_path):
     """The writer 5.2 gives it to 5.3, but held nothing yet when 5.3 began to wait."""
     number = kernel_call("SYNC_RWLOCK")
     trace, found = opened(rwlock_scene(number), tmp_path)
-    told = {(int(trace.threads.tid[found.blockers.waits.thread[i]])): int(found.blockers.thread[i])
+    reported = {(int(trace.threads.tid[found.blockers.waits.thread[i]])): int(found.blockers.thread[i])
             for i in range(len(found.blockers)) if found.blockers.waits.object[i] == LOCKED}  # fmt: skip
-    assert trace.threads.tid[told[2]] == 1
-    assert told[3] == -1
-    assert found.blockers.certainty[found.blockers.thread == told[2]].tolist() == [Certainty.INFERRED]
+    assert trace.threads.tid[reported[2]] == 1
+    assert reported[3] == -1
+    assert found.blockers.certainty[found.blockers.thread == reported[2]].tolist() == [Certainty.INFERRED]
 
 
 def kernel_call(name):

@@ -90,7 +90,7 @@ def test_details_name_cause_effect_and_server(trace):
     assert texts == ["not before the trace ends", "channel 0x3", "The wait lasts to the end of the trace."]
 
 
-def test_relations_are_told_apart():
+def test_relations_are_reported_apart():
     assert len({str(relation) for relation in Relation}) == len(Relation)
 
 

@@ -36,8 +36,8 @@ def true_moments(case: Case) -> dict[int, tuple[int, ...]]:
             runs[change.thread].append(change.time)
 
     def running(thread, ready):
-        place = bisect_left(runs[thread], ready)
-        return runs[thread][place] if place < len(runs[thread]) else -1
+        position = bisect_left(runs[thread], ready)
+        return runs[thread][position] if position < len(runs[thread]) else -1
 
     by_pulse = {handler.pulse: handler for handler in truth.handlers if handler.pulse >= 0}
     by_wait = {(handler.interrupt, handler.woken): handler for handler in truth.handlers if handler.woken}
@@ -45,10 +45,10 @@ def true_moments(case: Case) -> dict[int, tuple[int, ...]]:
     found = {}
     for wait in truth.waits:
         changes = case.changes[wait.thread]
-        place = bisect_left(changes, wait.end)
-        if wait.end < 0 or place == len(changes):
+        position = bisect_left(changes, wait.end)
+        if wait.end < 0 or position == len(changes):
             continue
-        ready = changes[place]
+        ready = changes[position]
         woken[wait.cause] = ready, running(wait.thread, ready)
         if wait.state == "INTR":
             handler = by_wait.get((wait.cause, wait.thread))
@@ -69,17 +69,17 @@ def compared(case: Case) -> tuple[Counter, Counter]:
     there, found = Counter(), Counter()
     for i in range(len(made)):
         rows = [int(getattr(made, name)[i]) for name in MOMENTS]
-        told = [int(times[row]) if row >= 0 else -1 for row in rows]
-        anchor = told[3] if told[3] >= 0 else told[4]
-        if min(time for time in told if time >= 0) <= case.made.since:
+        reported = [int(times[row]) if row >= 0 else -1 for row in rows]
+        anchor = reported[3] if reported[3] >= 0 else reported[4]
+        if min(time for time in reported if time >= 0) <= case.made.since:
             continue
         if made.certainty[i] != Certainty.GUESS:
-            for name, one, real in zip(MOMENTS, told, truth[anchor], strict=True):
-                assert one in (-1, real), (name, told, truth[anchor])
+            for name, one, real in zip(MOMENTS, reported, truth[anchor], strict=True):
+                assert one in (-1, real), (name, reported, truth[anchor])
         legs = [int(getattr(made, leg)[i]) for leg in LEGS]
-        known = [time for time in told if time >= 0]
+        known = [time for time in reported if time >= 0]
         assert sum(leg for leg in legs if leg >= 0) == max(int(made.total_cycles[i]), 0) == known[-1] - known[0]
-        for name, one, real in zip(MOMENTS, told, truth[anchor], strict=True):
+        for name, one, real in zip(MOMENTS, reported, truth[anchor], strict=True):
             there[name] += real in case.row_at
             found[name] += real in case.row_at and one == real
     return there, found
@@ -110,7 +110,7 @@ def test_no_moment_is_wrong_and_most_are_found(release: Release, form: str, loss
 
 
 @pytest.mark.parametrize("release", [Release.QNX_6, Release.QNX_7], ids=str)
-def test_handlers_of_one_interrupt_are_told_apart(release: Release, tmp_path: Path) -> None:
+def test_handlers_of_one_interrupt_are_reported_apart(release: Release, tmp_path: Path) -> None:
     """Two return nothing, one a pulse to its process, one ends an InterruptWait() in another process."""
 
     def setup(kernel: Kernel) -> None:

@@ -89,7 +89,7 @@ class TestCalls:
 
 
 class TestInterrupts:
-    def test_handlers_lie_within_their_interrupt(self, tmp_path):
+    def test_handlers_are_within_their_interrupt(self, tmp_path):
         """The first handler's exit is missing, the second one's entry."""
         builder = TraceBuilder().time_event(0).event(ENTRY, 10).event(HANDLER, 11).event(EXIT, 20)
         builder.event(ENTRY, 30).event(HANDLER_EXIT, 31).event(HANDLER, 32).event(HANDLER_EXIT, 33).event(EXIT, 40)

@@ -21,11 +21,11 @@ def events() -> list[tuple[int, str, str, dict[str, int]]]:
     """Return (time, class, name without number, ids) of the events of the listing."""
     found: list[tuple[int, str, str, dict[str, int]]] = []
     for line in shared_path(LISTING).read_text(errors="replace").splitlines():
-        told = EVENT.match(line)
-        if told:
-            found.append((int(told[1], 16), told[2], told[3].split("/")[0], {}))
+        reported = EVENT.match(line)
+        if reported:
+            found.append((int(reported[1], 16), reported[2], reported[3].split("/")[0], {}))
         if found:
-            rest = told[4] if told else line
+            rest = reported[4] if reported else line
             found[-1][3].update((name, int(number, 0) & 0xFFFFFFFF) for name, number in NUMBERS.findall(rest))
     return found
 
@@ -48,7 +48,7 @@ def test_message_pairs() -> None:
 
 
 def test_durations_of_kernel_calls() -> None:
-    """No THREAD event tells who ran: a call and its exit follow each other, and the call never blocks."""
+    """No THREAD event shows who ran: a call and its exit follow each other, and the call never blocks."""
     numbers, stays = call_numbers(Release.QNX_7), never_block(Release.QNX_7)
     expected, last = [], None
     for time, kind, name, _ in events():

@@ -60,7 +60,7 @@ def attached(tmp_path: Path) -> Trace:
     return builder.open(tmp_path)
 
 
-def test_connect_attach_tells_server_and_channel(attached: Trace) -> None:
+def test_connect_attach_shows_server_and_channel(attached: Trace) -> None:
     client = row_of(attached, CLIENT)
     assert server_of(attached, client, COID, at(attached, 90)) == Server(
         SERVER, CHID, at(attached, 80), Certainty.EXACT
@@ -114,11 +114,11 @@ def test_a_restarted_call(tmp_path: Path) -> None:
 def test_the_word_of_a_mutex_names_its_owner(word, pid, found, tmp_path):
     builder = TraceBuilder().time_event(0).state("RUNNING", 10, 2, 3).state("RUNNING", 20, 9, 1)
     trace = builder.open(tmp_path)
-    told = owner_of(trace, word, pid)
-    if told is not None:
-        thread, certainty = told
-        told = (int(trace.threads.pid[thread]), int(trace.threads.tid[thread]), certainty)
-    assert told == found
+    reported = owner_of(trace, word, pid)
+    if reported is not None:
+        thread, certainty = reported
+        reported = (int(trace.threads.pid[thread]), int(trace.threads.tid[thread]), certainty)
+    assert reported == found
 
 
 def check_clients_and_servers(made: Traced) -> Counter[str]:
@@ -133,18 +133,18 @@ def check_clients_and_servers(made: Traced) -> Counter[str]:
     for message in made.truth.messages:
         for moment, what in ((message.sent, "sent"), (message.replied, "replied")):
             row = row_at.get(moment, -1)
-            place = int(np.searchsorted(calls, row)) - 1
-            if row >= 0 and place >= 0 and ends[calls[place]] < len(ends):
-                by_call.setdefault((int(calls[place]), what), message)
-    for place, call in enumerate(calls.tolist()):
+            position = int(np.searchsorted(calls, row)) - 1
+            if row >= 0 and position >= 0 and ends[calls[position]] < len(ends):
+                by_call.setdefault((int(calls[position]), what), message)
+    for position, call in enumerate(calls.tolist()):
         process = int(trace.threads.process[trace.events.thread[call]])
-        if has_coid[place] and (message := by_call.get((call, "sent"))) and process:
-            found = server_of(trace, process, int(coid[place]), call)
+        if has_coid[position] and (message := by_call.get((call, "sent"))) and process:
+            found = server_of(trace, process, int(coid[position]), call)
             if found is not None and found.certainty is Certainty.EXACT:
                 assert found.pid == message.server_pid, call
                 seen["server"] += 1
-        if has_rcvid[place] and (message := by_call.get((call, "replied"))) and process:
-            sent = client_of(trace, process, int(rcvid[place]), call)
+        if has_rcvid[position] and (message := by_call.get((call, "replied"))) and process:
+            sent = client_of(trace, process, int(rcvid[position]), call)
             if sent >= 0 and trace.events.thread[sent]:
                 thread = int(trace.events.thread[sent])
                 assert (int(trace.threads.pid[thread]), int(trace.threads.tid[thread])) == message.client, call

@@ -48,7 +48,7 @@ class Case:
 
     made: Traced
     is_whole: bool
-    tells_owners: bool  # events of mutexes name owners, those of condition variables mutexes
+    names_owners: bool  # events of mutexes name owners, those of condition variables mutexes
 
     @cached_property
     def row_at(self) -> dict[int, int]:
@@ -85,12 +85,12 @@ class Case:
         states = {(change.thread, change.time): change.state for change in self.made.truth.states}
         for wait in self.made.truth.waits:
             changes = self.changes[wait.thread]
-            place = bisect_left(changes, wait.end)
-            if wait.end < 0 or place == len(changes) or changes[place] not in self.row_at:
+            position = bisect_left(changes, wait.end)
+            if wait.end < 0 or position == len(changes) or changes[position] not in self.row_at:
                 continue
-            # No event tells that a new thread has set itself up.
-            if states[wait.thread, changes[place]] in ("READY", "RUNNING") and wait.state != "WAITTHREAD":
-                found[self.row_at[changes[place]]] = self.row_at.get(wait.cause, -1), wait.state
+            # No event shows that a new thread has set itself up.
+            if states[wait.thread, changes[position]] in ("READY", "RUNNING") and wait.state != "WAITTHREAD":
+                found[self.row_at[changes[position]]] = self.row_at.get(wait.cause, -1), wait.state
         return found
 
 
@@ -158,7 +158,7 @@ def test_wake_ups(case: Case) -> None:
 
 
 def test_deliveries(case: Case) -> None:
-    """Of pulses; the truth does not tell who had a signal sent."""
+    """Of pulses; the truth does not show who had a signal sent."""
     is_pulse = [row for row in case.rows if case.made.trace.catalogue.name(int(case.made.trace.events.code[row])) in (
         "SND_PULSE", "SND_PULSE_EXE", "SND_PULSE_DIS", "SND_PULSE_UN")]  # fmt: skip
     true = case.pairs([(pulse.origin, pulse.sent) for pulse in case.made.truth.pulses])
@@ -207,7 +207,7 @@ def test_holds(case: Case) -> None:
         assert got, link
         assert gave, link
         assert link.certainty is not Certainty.EXACT or set(got) & set(gave), "held all the time"
-    if case.is_whole and case.tells_owners:
+    if case.is_whole and case.names_owners:
         assert found >= 0.9 * contended(case)
 
 
@@ -231,15 +231,15 @@ def test_whom_threads_wait_for(case: Case) -> None:
     trace = case.made.trace
     truth = {(wait.thread, wait.start): wait for wait in case.made.truth.waits}
     found, threads, events = blockers(trace), trace.threads, trace.events
-    named = asked = 0
+    named = requested = 0
     for i in range(len(found)):
         row = int(found.waits.thread[i])
         wait = truth.get(((int(threads.pid[row]), int(threads.tid[row])), int(events.time_cycles[found.waits.row[i]])))
         if wait is None or wait.start <= case.made.since:
             continue
         # Fast events with 64-bit values have no room for the owner: it is known once it gives the mutex up.
-        asked += wait.state in ("REPLY", "JOIN") or (wait.state == "MUTEX" and case.tells_owners)
-        asked += wait.state.startswith("RWLOCK") and wait.end >= 0  # told by who ends it
+        requested += wait.state in ("REPLY", "JOIN") or (wait.state == "MUTEX" and case.names_owners)
+        requested += wait.state.startswith("RWLOCK") and wait.end >= 0  # reported by who ends it
         if wait.address and found.waits.has_object[i]:
             assert found.waits.object[i] == wait.address
         if found.thread[i] >= 0:
@@ -249,7 +249,7 @@ def test_whom_threads_wait_for(case: Case) -> None:
         elif found.pid[i] >= 0 and wait.owners:
             assert int(found.pid[i]) in {pid for pid, _ in wait.owners}
     if case.is_whole:
-        assert named >= 0.8 * asked
+        assert named >= 0.8 * requested
 
 
 def test_transactions(case: Case) -> None:
@@ -270,11 +270,11 @@ def test_transactions(case: Case) -> None:
         if start <= case.made.since:
             continue
         message = truth[start]
-        told = time_of(made.receive_row[i]), time_of(made.reply_row[i]), time_of(made.done_row[i])
+        reported = time_of(made.receive_row[i]), time_of(made.reply_row[i]), time_of(made.done_row[i])
         mine = runs[message.client]
-        place = bisect_left(mine, max(message.replied, message.sent))
-        real = message.received, message.replied, mine[place] if place < len(mine) else -1
-        for one, other in zip(told, real, strict=True):
+        position = bisect_left(mine, max(message.replied, message.sent))
+        real = message.received, message.replied, mine[position] if position < len(mine) else -1
+        for one, other in zip(reported, real, strict=True):
             assert one in (-1, other)
             assert one == other or not case.is_whole or other > times[-1] or other < 0
         if made.client[i] >= 0 or case.is_whole:
@@ -283,11 +283,11 @@ def test_transactions(case: Case) -> None:
         if made.server[i] >= 0:
             server = made.server[i]
             assert (int(threads.pid[server]), int(threads.tid[server])) == message.server
-        if min(told) >= 0:
+        if min(reported) >= 0:
             complete += 1
             parts = made.queued_cycles[i], made.service_cycles[i], made.reply_cycles[i]
-            assert parts == (told[0] - start, told[1] - told[0], told[2] - told[1])
-            assert sum(parts) == made.round_trip_cycles[i] == told[2] - start
+            assert parts == (reported[0] - start, reported[1] - reported[0], reported[2] - reported[1])
+            assert sum(parts) == made.round_trip_cycles[i] == reported[2] - start
         parent = sent[made.parent[i]] if made.parent[i] >= 0 else -1
         if message.parent > case.made.since or parent > case.made.since:
             assert parent == message.parent or (parent == -1 and not case.is_whole), (message, parent)

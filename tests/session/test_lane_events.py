@@ -18,7 +18,7 @@ ALL.setflags(write=False)
 
 
 @pytest.mark.parametrize("lane", range(6))
-def test_what_lies_on_a_lane_is_what_the_timeline_says(opened, lane):
+def test_what_is_on_a_lane_is_what_the_timeline_says(opened, lane):
     rows = np.arange(len(opened.trace.events))
     mine = rows[belongs(opened.trace, opened.timeline.infos[lane], rows)]
     assert mine.tolist() == opened.timeline.events_of(lane).tolist()
@@ -47,7 +47,7 @@ def test_nearest_event_of_a_lane(opened, ns):
     assert event_near(opened.timeline, 3, ns(2_100), 500, hidden) is None
 
 
-def test_marks_stand_in_their_pixel_on_their_lanes(opened, ns):
+def test_marks_are_in_their_pixel_on_their_lanes(opened, ns):
     event = int(np.searchsorted(opened.trace.events.time_cycles, ns(5_000)))  # user event of the server
     window = TimeWindow(ns(0), ns(20_000))
     infos = [opened.timeline.infos[lane] for lane in (0, 3, 5)]
@@ -55,7 +55,7 @@ def test_marks_stand_in_their_pixel_on_their_lanes(opened, ns):
     assert np.argwhere(found).tolist() == [[0, 5], [2, 5]]
 
 
-def test_interrupts_lie_on_their_own_lane_too(qapp, tmp_path):
+def test_interrupts_are_on_their_own_lane_too(qapp, tmp_path):
     """One CPU: a thread runs, an interrupt comes at 2,000 and ends at 2,400, a user event follows at 3,000."""
     builder = TraceBuilder().time_event(0).state("RUNNING", 1_000, 2, 1)
     builder.event(wire.code(wire.WireClass.INT, 1), 2_000, (5, 0)).event(

@@ -34,7 +34,7 @@ def test_hide_takes_children_along_and_can_be_undone(opened):
     assert len(shown(opened)) == 6
 
 
-def test_pinned_lane_stands_first_and_goes_back(opened):
+def test_pinned_lane_is_first_and_goes_back(opened):
     opened.lanes.pin(SERVER_1)
     assert shown(opened) == [SERVER_1, CPU0, CPU1, CLIENT, CLIENT_1, SERVER]
     assert opened.lanes.rows[0].is_pinned

@@ -63,7 +63,7 @@ def test_filtered_events_are_passed_over(opened, moves, ns):
 
 
 def test_partner_of_a_call(opened, moves):
-    moves.show_place("2us")
+    moves.show_position("2us")
     assert name(opened) == "MSG_SENDV"
     moves.show_partner()
     event = opened.selection.event
@@ -76,8 +76,8 @@ def test_long_traces_are_not_searched_for_pairs_while_the_window_waits(opened, m
     monkeypatch.setattr("satview.session.navigation._AT_ONCE", 0)
     for limit in ("_PAIRS_AT_ONCE", "LINKS_AT_ONCE"):
         monkeypatch.setattr(f"satview.session.event_links.{limit}", 0)
-    monkeypatch.setattr("satview.session.jobs.LatestJob.start", lambda *_: None)  # it would make them meanwhile
-    moves.show_place("2us")
+    monkeypatch.setattr("satview.session.tasks.Task.start", lambda *_: None)  # it would make them meanwhile
+    moves.show_position("2us")
     with pytest.raises(UsageError, match="in a moment"):
         moves.show_partner()
     assert name(opened) == "MSG_SENDV"
@@ -86,8 +86,8 @@ def test_long_traces_are_not_searched_for_pairs_while_the_window_waits(opened, m
     assert opened.trace.clock.ns(int(opened.trace.events.time_cycles[opened.selection.event])) == 9_000
 
 
-def test_no_partner_is_told(opened, moves):
-    moves.show_place("5us")
+def test_no_partner_is_reported(opened, moves):
+    moves.show_position("5us")
     with pytest.raises(UsageError, match="no matching"):
         moves.show_partner()
 
@@ -107,16 +107,16 @@ def test_focus_centres_then_fits_then_returns(opened, moves, ns):
 
 
 def test_lanes_up_and_down(opened, moves):
-    moves.step_lane(lambda place, count: place + 1)
+    moves.step_lane(lambda position, count: position + 1)
     assert opened.selection.lane == 0
-    moves.step_lane(lambda place, count: count - 1)
+    moves.step_lane(lambda position, count: count - 1)
     assert opened.selection.lane == 5
-    moves.step_lane(lambda place, count: place + 1)
+    moves.step_lane(lambda position, count: position + 1)
     assert opened.selection.lane == 5
 
 
 def test_event_by_number_is_selected_in_its_lane(opened, moves):
-    moves.show_place("#1")
+    moves.show_position("#1")
     assert opened.selection.event == 0
     with pytest.raises(UsageError, match="there is no event"):
-        moves.show_place("#9999")
+        moves.show_position("#9999")

@@ -39,7 +39,7 @@ def test_dots_are_literal_outside_slashes(opened, qtbot):
     assert find(opened, qtbot, "EVENT.7") == []
 
 
-def test_bad_expression_is_told(opened):
+def test_bad_expression_is_reported(opened):
     opened.search.find("/a(/")
     assert opened.search.error == "pattern, column 3: the bracket is not closed"
     opened.search.find("/(?=a)b/")

@@ -52,17 +52,17 @@ def test_opening_another_drops_the_first(session, qtbot, tmp_path):
 
 
 def test_cancel_while_reading(session, qtbot, tmp_path, monkeypatch):
-    reading = threading.Event()
+    loaded = threading.Event()
 
     def slow(path, progress, cancelled):
-        reading.set()
+        loaded.set()
         while not cancelled():
             pass
         raise Cancelled
 
     monkeypatch.setattr("satview.formats.registry.open_trace", slow)
     session.open(scene(tmp_path))
-    assert reading.wait(5)
+    assert loaded.wait(5)
     session.cancel()
     assert session.stage is Stage.EMPTY
     assert session.path is None

@@ -54,7 +54,7 @@ def test_wrong_value_is_refused(qapp):
         Settings(None).set("window/theme", "pink")
 
 
-def test_change_is_told_once(qapp, qtbot):
+def test_change_is_reported_once(qapp, qtbot):
     settings, keys = Settings(None), []
     settings.changed.connect(keys.append)
     settings.set("window/theme", "dark")

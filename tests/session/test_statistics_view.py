@@ -11,8 +11,8 @@ import pytest
 from satview.base.errors import UsageError
 from satview.base.time import TimeWindow
 from satview.session.extent import Extent
+from satview.session.statistics_task import write_sheet
 from satview.session.statistics_view import StatisticsView
-from satview.session.statistics_work import write_sheet
 from tests.helpers.scene import CLIENT
 
 
@@ -114,7 +114,7 @@ def test_another_sheet_of_the_same_range_uses_what_is_known(view, qtbot):
     assert view._found._statistics.basis is before._statistics.basis
 
 
-def test_moving_on_stops_what_is_no_longer_wanted(view, opened, qtbot, ns, monkeypatch):
+def test_moving_on_stops_what_is_no_longer_requested(view, opened, qtbot, ns, monkeypatch):
     view.set_extent(Extent.VIEW)
     settled(view, qtbot)
     seen = []
@@ -122,11 +122,11 @@ def test_moving_on_stops_what_is_no_longer_wanted(view, opened, qtbot, ns, monke
     for start in (1_000, 2_000, 3_000):
         opened.viewport.jump(TimeWindow(ns(start), ns(start + 500)))
     settled(view, qtbot)
-    assert len({id(counted) for counted in seen}) == 2  # the old one, and that of the last place
+    assert len({id(counted) for counted in seen}) == 2  # the old one, and that of the last position
     assert view.counted.window.start == pytest.approx(ns(3_000), abs=2)
 
 
-def test_a_longer_reading_of_the_file_is_counted_anew(view, opened, qtbot):
+def test_a_longer_reading_of_the_file_is_counted_again(view, opened, qtbot):
     before = view.counted
     opened.reloaded.emit(None)
     assert settled(view, qtbot) is not before

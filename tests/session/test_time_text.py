@@ -7,7 +7,15 @@ from hypothesis import strategies as st
 
 from satview.base.errors import UsageError
 from satview.base.time import Clock, TimeWindow
-from satview.session.time_text import Axis, Place, parse_moment, parse_place, parse_range, parse_time_ns, range_text
+from satview.session.time_text import (
+    Axis,
+    TimePosition,
+    parse_moment,
+    parse_position,
+    parse_range,
+    parse_time_ns,
+    range_text,
+)
 
 CLOCK = Clock(cycles_per_s=2_000_000_000, start_cycles=1_000)
 LIMITS = TimeWindow(1_000, 4_000_001_000)  # two seconds
@@ -74,26 +82,26 @@ def test_what_is_no_range(text, why):
         parse_range(text, AXIS)
 
 
-def test_places():
-    assert parse_place("# 4", AXIS) == Place(event=3)
-    assert parse_place("1us", AXIS) == Place(cycles=3_000)
-    assert parse_place("0x1000", AXIS) == Place(cycles=4_096)
-    assert parse_place("5000 cycles", AXIS) == Place(cycles=5_000)
+def test_positions():
+    assert parse_position("# 4", AXIS) == TimePosition(event=3)
+    assert parse_position("1us", AXIS) == TimePosition(cycles=3_000)
+    assert parse_position("0x1000", AXIS) == TimePosition(cycles=4_096)
+    assert parse_position("5000 cycles", AXIS) == TimePosition(cycles=5_000)
 
 
 @pytest.mark.parametrize("text", ["#0", "#5", "#x", "99s", "0x1", "#"])
-def test_what_is_no_place(text):
+def test_what_is_no_position(text):
     with pytest.raises(UsageError):
-        parse_place(text, AXIS)
+        parse_position(text, AXIS)
 
 
 @given(st.text(max_size=60))
-def test_any_text_is_a_place_or_a_usage_error(text):
+def test_any_text_is_a_position_or_a_usage_error(text):
     try:
-        place = parse_place(text, AXIS)
+        position = parse_position(text, AXIS)
     except UsageError:
         return
-    assert (place.cycles is None) != (place.event is None)
+    assert (position.cycles is None) != (position.event is None)
 
 
 def test_moments_of_every_kind():
@@ -121,5 +129,5 @@ def test_time_of_day():
     for text in ("06:61:00", "2024-13-01 00:00:00"):
         with pytest.raises(UsageError, match="no time of day"):
             parse_moment(text, axis)
-    with pytest.raises(UsageError, match="does not tell the time of day"):
+    with pytest.raises(UsageError, match="does not show the time of day"):
         parse_moment("06:19:01", AXIS)

@@ -15,9 +15,10 @@ from satview.base.errors import SatviewError
 from satview.capture.workloads import registry
 from satview.events.spec import Release
 from satview.formats.kev.reader import open_kev
-from satview.session import reading_jobs, trace_cache
-from satview.session.reading import Reading
-from satview.session.trace_cache import TraceCache, cache_folder
+from satview.session import cache_policy
+from satview.session.cache_policy import cache_folder
+from satview.session.loaded_trace import LoadedTrace
+from satview.session.trace_cache import TraceCache
 from satview.timeline.lane_tree import Timeline
 from tests.analysis.test_why import made_of
 from tests.benchmarks.made_traces import make_file
@@ -31,7 +32,7 @@ FUZZED = 60
 
 @pytest.fixture(autouse=True)
 def small_files_are_kept(monkeypatch):
-    monkeypatch.setattr(reading_jobs, "CACHED_BYTES", 1)
+    monkeypatch.setattr(cache_policy, "CACHED_BYTES", 1)
 
 
 @pytest.fixture
@@ -41,16 +42,16 @@ def cache(tmp_path):
 
 def read(cache, path):
     key = cache.key(path)
-    return Reading.of(open_kev(path), key=key or "")
+    return LoadedTrace.of(open_kev(path), key=key or "")
 
 
 def kept(cache, path, lanes=()):
     """Keep a file; return it as it was decoded, and as it comes back."""
-    reading = read(cache, path)
-    lanes = [index for index in lanes if index < len(reading.timeline.infos)]
-    reading.timeline.build(lanes)
-    assert cache.keep(reading, lanes)
-    return reading, cache.find(path)
+    loaded = read(cache, path)
+    lanes = [index for index in lanes if index < len(loaded.timeline.infos)]
+    loaded.timeline.build(lanes)
+    assert cache.keep(loaded, lanes)
+    return loaded, cache.find(path)
 
 
 def same_lanes(mine: Timeline, theirs: Timeline, indices) -> None:
@@ -68,7 +69,7 @@ def same_lanes(mine: Timeline, theirs: Timeline, indices) -> None:
         assert [c.tolist() for c in first.levels.cells] == [c.tolist() for c in second.levels.cells]
 
 
-def same_reading(mine: Reading, theirs: Reading) -> None:
+def same_reading(mine: LoadedTrace, theirs: LoadedTrace) -> None:
     same_trace(mine.trace, theirs.trace)
     for name in ("path", "format", "header", "system", "release", "byte_order", "slot_count", "cpu_titles", "lines"):
         assert getattr(mine.trace, name) == getattr(theirs.trace, name), name
@@ -257,20 +258,20 @@ def test_a_stopped_write_keeps_nothing(cache, tmp_path):
 def test_it_can_be_switched_off(tmp_path, monkeypatch):
     path = make_file(tmp_path / "a.kev", 3000)
     assert TraceCache(tmp_path / "cache", 0).key(path) is None
-    monkeypatch.setenv(trace_cache.SWITCH, "off")
+    monkeypatch.setenv(cache_policy.SWITCH, "off")
     assert cache_folder() is None
-    monkeypatch.setenv(trace_cache.SWITCH, str(tmp_path / "here"))
+    monkeypatch.setenv(cache_policy.SWITCH, str(tmp_path / "here"))
     assert cache_folder() == tmp_path / "here"
-    monkeypatch.delenv(trace_cache.SWITCH)
+    monkeypatch.delenv(cache_policy.SWITCH)
     assert cache_folder().parts[-2:] == ("satview", "traces")
 
 
 def test_a_file_that_changed_while_it_was_read_is_not_kept(cache, tmp_path):
     path = make_file(tmp_path / "a.kev", 3000)
-    reading = read(cache, path)
+    loaded = read(cache, path)
     with path.open("ab") as file:
         file.write(bytes(16))
-    assert not cache.keep(reading, ())
+    assert not cache.keep(loaded, ())
 
 
 def test_other_formats_and_small_files_are_not_kept(cache, tmp_path, monkeypatch):
@@ -280,5 +281,5 @@ def test_other_formats_and_small_files_are_not_kept(cache, tmp_path, monkeypatch
     assert cache.key(tmp_path / "missing.kev") is None
     path = make_file(tmp_path / "a.kev", 3000)
     assert cache.key(path) is not None
-    monkeypatch.setattr(reading_jobs, "CACHED_BYTES", 1 << 30)
+    monkeypatch.setattr(cache_policy, "CACHED_BYTES", 1 << 30)
     assert cache.key(path) is None

@@ -42,8 +42,8 @@ def test_many_steps_keep_it_too(x):
     first = under_mouse()
     for factor in (*[0.8] * 25, *[1.25] * 20, *[0.8] * 10):
         viewport.zoom(factor, under_mouse())
-        place = (first - viewport.window.start) * 1100 / viewport.window.length
-        assert abs(place - x) <= 1.5
+        position = (first - viewport.window.start) * 1100 / viewport.window.length
+        assert abs(position - x) <= 1.5
     elsewhere = viewport.window.start + 300 * viewport.window.length // 1100  # the mouse moved: that is what stays now
     viewport.zoom(0.5, elsewhere)
     assert abs((elsewhere - viewport.window.start) * 1100 / viewport.window.length - 300) <= 1.5
@@ -121,11 +121,11 @@ def test_reveal_moves_only_if_it_must(viewport):
 def test_nothing_beyond_the_trace_is_ever_shown(moves, width_px):
     viewport = Viewport(LIMITS)
     viewport.set_width(width_px)
-    for kind, factor, place in moves:
+    for kind, factor, position in moves:
         if kind == "zoom":
-            viewport.zoom(factor, place)
+            viewport.zoom(factor, position)
         elif kind == "pan":
             viewport.pan(factor - 25)
         else:
-            viewport.jump(TimeWindow(place, place + int(factor * 1e5) + 1))
+            viewport.jump(TimeWindow(position, position + int(factor * 1e5) + 1))
         assert LIMITS.start <= viewport.window.start < viewport.window.end <= LIMITS.end

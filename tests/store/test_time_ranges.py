@@ -47,12 +47,12 @@ def test_meet(pairs, ends):
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 2**60)), max_size=40))
 def test_sums_and_largest_by_key(rows):
     keys, values = np.array([k for k, _ in rows], np.int64), np.array([v for _, v in rows], np.int64)
-    total, (largest, place) = sum_by(keys, values % 2**57, 5), largest_by(keys, values, 5)
+    total, (largest, position) = sum_by(keys, values % 2**57, 5), largest_by(keys, values, 5)
     for key in range(5):
         mine = [(v, i) for i, (k, v) in enumerate(rows) if k == key]
         assert total[key] == sum(v % 2**57 for v, _ in mine)  # more than a float holds exactly
         assert largest[key] == max((v for v, _ in mine), default=0)
-        assert place[key] == min((i for v, i in mine if v == largest[key]), default=-1)
+        assert position[key] == min((i for v, i in mine if v == largest[key]), default=-1)
 
 
 def test_percentile_is_a_value_that_occurred():

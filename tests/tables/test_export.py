@@ -43,10 +43,12 @@ def test_events_as_parquet(dense, tmp_path):
     assert found.column_names == [name for name in events.columns if name != "time_ns"]
     for name in found.column_names:
         assert np.array_equal(found[name].to_numpy(), events[name]), name
-    told = {key.decode(): value.decode() for key, value in found.schema.metadata.items() if key.startswith(b"satview")}
-    assert (told["satview.table"], told["satview.release"]) == ("event", "7.x")
-    assert int(told["satview.cycles_per_s"]) == dense.clock.cycles_per_s
-    assert int(told["satview.start_cycles"]) == dense.clock.start_cycles
+    reported = {
+        key.decode(): value.decode() for key, value in found.schema.metadata.items() if key.startswith(b"satview")
+    }
+    assert (reported["satview.table"], reported["satview.release"]) == ("event", "7.x")
+    assert int(reported["satview.cycles_per_s"]) == dense.clock.cycles_per_s
+    assert int(reported["satview.start_cycles"]) == dense.clock.start_cycles
     size = (tmp_path / "a.parquet").stat().st_size
     assert size < 6 * len(dense.events)
 
@@ -80,19 +82,19 @@ def test_json_lines_and_csv(tmp_path, capfd):
     trace = open_trace(VENDOR)
     calls = trace.table("call")
     assert main(["export", VENDOR, "-o", "-", "--table", "call", "--format", "jsonl"]) == 0
-    told = capfd.readouterr()
-    rows = [json.loads(line) for line in told.out.splitlines()]
+    reported = capfd.readouterr()
+    rows = [json.loads(line) for line in reported.out.splitlines()]
     assert [row["name"] for row in rows] == calls["name"].tolist()
     assert [row["start_cycles"] for row in rows] == calls["start_cycles"].tolist()
     assert [-1 if row["end_ns"] is None else row["end_ns"] for row in rows] == calls["end_ns"].tolist()
-    assert f"{len(calls)} rows of call" in told.err
+    assert f"{len(calls)} rows of call" in reported.err
     assert main(["export", VENDOR, "-o", str(tmp_path / "a.csv"), "--table", "call"]) == 0
     lines = (tmp_path / "a.csv").read_text().splitlines()
     assert lines[0].split(",")[:3] == ['"event"', '"exit_event"', '"cpu"']
     assert len(lines) == len(calls) + 1
 
 
-def test_chosen_events(dense, tmp_path):
+def test_selected_events(dense, tmp_path):
     out = tmp_path / "a.parquet"
     assert main(["export", DENSE, "-o", str(out), "-e", "class == COMM", "--range", "1s..2s"]) == 0
     rows = read_parquet(out)["event"].to_numpy()
@@ -198,6 +200,6 @@ def test_query_lists_what_there_is(capfd):
 )
 def test_bad_use_of_query(arguments, says, capfd):
     assert main(["query", *arguments]) == 2
-    told = capfd.readouterr()
-    assert says in told.err
-    assert told.out == ""
+    reported = capfd.readouterr()
+    assert says in reported.err
+    assert reported.out == ""

@@ -15,7 +15,7 @@ from satview.export.chrome import write_chrome
 from satview.export.perfetto import FIRST_TID, write_perfetto
 from satview.opened import with_answers
 from satview.store.losses import losses
-from satview.tables.builders import state_names
+from satview.tables.cells import state_names
 from tests.helpers.kev import TraceBuilder
 from tests.tables.conftest import CASES, DRAWN
 
@@ -85,9 +85,9 @@ def test_preempted_threads_stay_runnable(trace, packets):
 
 def test_wake_ups(trace, packets):
     woken = trace.table("wake_up")
-    told = Counter((event.timestamp, event.sched_waking.pid) for _, event in switches_of(packets)
+    reported = Counter((event.timestamp, event.sched_waking.pid) for _, event in switches_of(packets)
                    if event.HasField("sched_waking"))  # fmt: skip
-    assert told == Counter(zip(woken["cause_ns"].tolist(), (woken["thread"] + FIRST_TID).tolist(), strict=True))
+    assert reported == Counter(zip(woken["cause_ns"].tolist(), (woken["thread"] + FIRST_TID).tolist(), strict=True))
 
 
 def slices_of(packets):

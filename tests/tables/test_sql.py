@@ -93,7 +93,7 @@ def test_limits(small):
 
 
 class _Endless:
-    """In place of a connection: batches without end."""
+    """Instead of a connection: batches without end."""
 
     def sql(self, _query):
         return self

@@ -118,7 +118,7 @@ def test_rows_begin_with_the_events_they_name(trace):
         start = "start_cycles" if "start_cycles" in table.columns else "time_cycles"
         known = table["event"] >= 0
         assert (time[table["event"][known]] == table[start][known]).all(), name
-        if name != "state" or trace.format != "kev":  # a record of a thread trace tells of other threads too
+        if name != "state" or trace.format != "kev":  # a record of a thread trace reports other threads too
             continue
         owner = trace.events.thread[table["event"][known]]
         assert (owner == table["thread"][known]).all()
@@ -140,14 +140,14 @@ def test_arguments_are_those_of_the_details(trace):
         if trace.format != "kev" or spec.class_name == "USREVENT" or not trace.catalogue.find(name):
             continue
         table = trace.arguments(name)
-        for place in {0, len(table) // 2, len(table) - 1}:
-            decoded = trace.payloads.decode(int(table["event"][place]))
+        for position in {0, len(table) // 2, len(table) - 1}:
+            decoded = trace.payloads.decode(int(table["event"][position]))
             for argument in decoded.arguments:
                 if decoded.form == "raw" or isinstance(argument.value, bytes) or argument.name.startswith("word "):
                     continue
                 column = _column_of(table, argument.name)
-                assert table.known(column)[place], (spec.name, argument.name)
-                value = table[column][place]
+                assert table.known(column)[position], (spec.name, argument.name)
+                value = table[column][position]
                 is_number = isinstance(argument.value, int)  # above 2^63 the same bits are a negative number
                 same = (int(value) - argument.value) % (1 << 64) == 0 if is_number else value == argument.value
                 assert same, (spec.name, argument.name)
@@ -182,6 +182,11 @@ def test_pandas_and_polars(small):
     assert runs.to_pandas()["length_ns"].tolist() == [490, 300, 8201]
     assert runs.to_polars()["length_ns"].to_list() == [490, 300, 8201]
     assert small.arguments("MSG_SENDV").to_pandas()["coid"].tolist() == [3]
+    for name in SCHEMAS:  # several codes and states have no name, and pandas wants every name once
+        table = small.table(name)
+        assert len(table.to_pandas()) == len(table), name
+    states = small.table("state")
+    assert states.to_pandas()["state"].tolist() == states.to_polars()["state"].to_list() == states["state"].tolist()
     assert small.arguments("MSG_SENDV").to_polars()["coid"].to_list() == [3]
 
 

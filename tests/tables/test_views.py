@@ -22,7 +22,7 @@ from satview.linkage.transactions import transactions
 from satview.linkage.wake_ups import wake_ups
 from satview.opened import with_answers
 from satview.store.losses import losses
-from satview.tables.builders import state_names
+from satview.tables.cells import state_names
 from satview.tables.sql import views
 from tests.tables.conftest import CASES, QUERIED
 
@@ -135,8 +135,10 @@ def test_load_over_time(trace):
             assert [result[cpu, number][name] for name in names] == [getattr(part.cpus, name)[cpu] for name in names]
         if not part.measures_cpu:
             expected = dict(enumerate(part.processes.cpu_cycles.tolist()))
-            told = {p: row["cpu_cycles"] for (p, at), row in processes.items() if at == number and p > 0}
-            assert told == {process: expected[process] for process in expected if process in told or expected[process]}
+            reported = {p: row["cpu_cycles"] for (p, at), row in processes.items() if at == number and p > 0}
+            assert reported == {
+                process: expected[process] for process in expected if process in reported or expected[process]
+            }
     assert sum(rows_of(trace, "load_per_second")["busy_cycles"]) == sum(row["busy_cycles"] for row in result.values())
 
 
@@ -213,9 +215,9 @@ def test_percentiles_of_states_and_runs(trace):
     ready, runs = (occurrences(scope, key) for key in ("state:READY", "run"))
     for view, expected in (("ready_wait", ready), ("run_percentiles", runs)):
         lengths = grouped(expected.thread, expected.cycles)
-        told = by(rows_of(trace, view), "thread")
-        assert set(told) == set(lengths)
-        for thread, row in told.items():
+        reported = by(rows_of(trace, view), "thread")
+        assert set(reported) == set(lengths)
+        for thread, row in reported.items():
             assert [row[name] for name in ("count", "p50_cycles", "p90_cycles", "p99_cycles", "most_cycles")] == [
                 len(lengths[thread]), *(ranked(lengths[thread], share) for share in (0.5, 0.9, 0.99)),
                 max(lengths[thread])]  # fmt: skip
@@ -227,9 +229,9 @@ def test_migrations(trace, found):
     expected = sorted(zip(moved.thread.tolist(), moved.to_cpu.tolist(), moved.from_cpu.tolist(),
                           moved.time_cycles.tolist(), strict=True))  # fmt: skip
     result = rows_of(trace, "thread_migrations").rows()
-    told = [(thread, to_cpu, -1 if from_cpu is None else from_cpu, time)
+    reported = [(thread, to_cpu, -1 if from_cpu is None else from_cpu, time)
             for thread, _, from_cpu, to_cpu, time, *_ in result]  # fmt: skip
-    assert sorted(told) == expected
+    assert sorted(reported) == expected
     between = {(-1 if from_cpu is None else from_cpu, to_cpu): count
                for from_cpu, to_cpu, count in rows_of(trace, "migrations_between").rows()}  # fmt: skip
     assert between == Counter((row[2], row[1]) for row in expected)
@@ -243,7 +245,7 @@ def test_process_lifetimes(trace):
 
 
 def activations_of(trace):
-    """Return (thread, start, end, ran, is whole) of each stretch without a wait, by a loop over the table of states."""
+    """Return (thread, start, end, ran, is whole) of each span without a wait, by a loop over the table of states."""
     table = trace.table("state")
     columns = (table[name].tolist() for name in ("thread", "state", "start_cycles", "end_cycles", "is_cut"))
     found, last = [], (-1, "", True)
@@ -303,8 +305,17 @@ def test_kernel_calls(trace, found):
     assert sorted(result) == sorted(name)
     for i, call in enumerate(name):
         row, times = result[call], calls.times
-        told = ("count", "ended", "total_cycles", "least_cycles", "p99_cycles", "most_cycles", "failed", "interrupted")
-        assert [row[column] or 0 for column in told] == [
+        reported = (
+            "count",
+            "ended",
+            "total_cycles",
+            "least_cycles",
+            "p99_cycles",
+            "most_cycles",
+            "failed",
+            "interrupted",
+        )
+        assert [row[column] or 0 for column in reported] == [
             calls.count[i], times.count[i], times.total_cycles[i], times.least_cycles[i], times.p99_cycles[i],
             times.most_cycles[i], calls.failed[i], calls.interrupted[i]], call  # fmt: skip
         assert (row["running_cycles"] or 0) == calls.running.total_cycles[i]
@@ -329,16 +340,16 @@ def test_messages(trace, found):
     assert sorted(result) == sorted(zip(messages.client.tolist(), messages.server_pid.tolist(), strict=True))
     for i, key in enumerate(zip(messages.client.tolist(), messages.server_pid.tolist(), strict=True)):
         row, send, reply = result[key], messages.send_blocked, messages.reply_blocked
-        told = ("count", "send_blocked", "send_blocked_cycles", "reply_blocked", "reply_blocked_cycles", "sized",
+        reported = ("count", "send_blocked", "send_blocked_cycles", "reply_blocked", "reply_blocked_cycles", "sized",
                 "total_bytes")  # fmt: skip
-        assert [row[name] for name in told] == [
+        assert [row[name] for name in reported] == [
             messages.count[i], send.count[i], send.total_cycles[i], reply.count[i], reply.total_cycles[i],
             messages.sized[i], messages.bytes[i]]  # fmt: skip
     counts = found.cpu_messages
-    told = {(sent, received): count for sent, received, count in rows_of(trace, "cpu_messages").rows()}
+    reported = {(sent, received): count for sent, received, count in rows_of(trace, "cpu_messages").rows()}
     expected = {(sent, received): count for (sent, received), count in np.ndenumerate(counts.count) if count}
     expected |= {(sent, None): count for sent, count in enumerate(counts.unknown.tolist()) if count}
-    assert told == expected
+    assert reported == expected
 
 
 @of("message_legs", "round_trips", "server_times", "slowest_messages", "unanswered_messages", "message_types",
@@ -350,20 +361,20 @@ def test_legs_of_messages(trace):
         expected = occurrences(scope, leg)
         assert legs[leg]["count"] == len(expected)
         if len(expected):
-            told = tuple(legs[leg][f"p{p}_cycles"] for p in (50, 90, 99, 999))
-            assert told == expected.percentiles(SHARES), leg
+            reported = tuple(legs[leg][f"p{p}_cycles"] for p in (50, 90, 99, 999))
+            assert reported == expected.percentiles(SHARES), leg
     known = (made.round_trip_cycles >= 0) & (made.client >= 0)
     trips = grouped(made.client[known], made.server_pid[known], made.round_trip_cycles[known])
-    told = by(rows_of(trace, "round_trips"), "client", "server_pid")
+    reported = by(rows_of(trace, "round_trips"), "client", "server_pid")
     names = ("count", "p50_cycles", "p99_cycles", "total_cycles")
-    assert {key: [row[name] for name in names] for key, row in told.items()} == {
+    assert {key: [row[name] for name in names] for key, row in reported.items()} == {
         key: [len(all_), ranked(all_, 0.5), ranked(all_, 0.99), sum(all_)] for key, all_ in trips.items()}  # fmt: skip
     assert sorted(rows_of(trace, "slowest_messages")["round_trip_ns"].tolist(), reverse=True) == sorted(
         trace.clock.durations_ns(made.round_trip_cycles[known]).tolist(), reverse=True)[:100]  # fmt: skip
     served = made.server >= 0
-    told = by(rows_of(trace, "server_times"), "server")
-    assert {server: row["received"] for server, row in told.items()} == Counter(made.server[served].tolist())
-    for server, row in told.items():
+    reported = by(rows_of(trace, "server_times"), "server")
+    assert {server: row["received"] for server, row in reported.items()} == Counter(made.server[served].tolist())
+    for server, row in reported.items():
         work = made.service_cycles[(made.server == server) & (made.service_cycles >= 0)]
         assert row["answered"] == len(work)
         assert (row["service_cycles"] or 0) == work.sum()
@@ -398,19 +409,19 @@ def test_interrupts(trace, found):
     assert sorted(result) == table.vector.tolist()
     for i, vector in enumerate(table.vector.tolist()):
         row, times, latency = result[vector], table.times, table.latency
-        told = ("count", "total_cycles", "least_cycles", "p99_cycles", "most_cycles", "dispatched",
+        reported = ("count", "total_cycles", "least_cycles", "p99_cycles", "most_cycles", "dispatched",
                 "handler_entry_cycles", "longest_handler_entry_cycles")  # fmt: skip
-        assert [row[name] for name in told] == [
+        assert [row[name] for name in reported] == [
             table.count[i], times.total_cycles[i], times.least_cycles[i], times.p99_cycles[i], times.most_cycles[i],
             latency.count[i], latency.total_cycles[i], latency.most_cycles[i]]  # fmt: skip
     rates = rows_of(trace, "interrupt_rate_per", BIN_NS)
     assert sum(rates["count"]) == sum(table.count) == sum(rows_of(trace, "interrupt_rate")["count"])
     for number, window in enumerate(bins(trace)[:6]):
         part = Statistics(trace, window).interrupts
-        told, here = Counter(), rates["bin"] == number
+        reported, here = Counter(), rates["bin"] == number
         for vector, count in zip(rates["vector"][here].tolist(), rates["count"][here].tolist(), strict=True):
-            told[vector] += count
-        assert told == Counter(dict(zip(part.vector.tolist(), part.count.tolist(), strict=True)))
+            reported[vector] += count
+        assert reported == Counter(dict(zip(part.vector.tolist(), part.count.tolist(), strict=True)))
 
 
 @of("interrupt_latencies", "pulse_latencies")
@@ -514,8 +525,8 @@ def test_losses_and_verdicts(trace):
     result = by(rows_of(trace, "losses_by_cpu"), "cpu")
     assert {-1 if cpu is None else cpu: (row["count"], row["total_cycles"]) for cpu, row in result.items()} == {
         cpu: (len(all_), sum(all_)) for cpu, all_ in totals.items()}  # fmt: skip
-    told = {kind: count for kind, _, count in rows_of(trace, "verdict_counts").rows()}
-    assert told == Counter(str(verdict.kind) for verdict in trace.verdicts())
+    reported = {kind: count for kind, _, count in rows_of(trace, "verdict_counts").rows()}
+    assert reported == Counter(str(verdict.kind) for verdict in trace.verdicts())
 
 
 def test_every_view_is_tested():

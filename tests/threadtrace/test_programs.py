@@ -297,14 +297,14 @@ def test_threads_started_without_threading(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("wanted", "categories"),
+    ("requested", "categories"),
     [
         ("mutex", {"mutex"}),
         ("thread:sema", {"thread", "sema"}),
         ("", {"thread", "mutex", "sema", "cond", "rmutex", "time"}),
     ],
 )
-def test_categories(tmp_path, wanted, categories):
+def test_categories(tmp_path, requested, categories):
     program = """
         import threading
         threading.Semaphore(1).acquire()
@@ -312,7 +312,7 @@ def test_categories(tmp_path, wanted, categories):
         with threading.Condition(): pass
         t = threading.Thread(target=int); t.start(); t.join()
     """
-    trace = traced(tmp_path, program, environment={"THR_TRACE_EVENTS": wanted})
+    trace = traced(tmp_path, program, environment={"THR_TRACE_EVENTS": requested})
     assert set(trace.class_counts()) == categories
 
 

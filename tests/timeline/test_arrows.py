@@ -19,7 +19,7 @@ from tests.helpers.kev import START, TraceBuilder
 from tests.linkage.test_latencies import interrupted
 
 
-def told(timeline: Timeline, index: ArrowIndex) -> list[tuple[str, str, str, int, int]]:
+def reported(timeline: Timeline, index: ArrowIndex) -> list[tuple[str, str, str, int, int]]:
     """Return (kind, from, to, start, end) of all arrows, by start."""
     arrows, infos = index.arrows, timeline.infos
     title = [infos[info.parent].title if info.parent >= 0 else info.title for info in infos]
@@ -36,7 +36,7 @@ def test_a_message_its_receipt_and_its_reply(tmp_path: Path) -> None:
     made.reply(300, 2)
     made.goes_on(400, 2)
     timeline = Timeline(made.build.open(tmp_path))
-    assert told(timeline, arrow_index(timeline.trace, timeline.infos)) == [
+    assert reported(timeline, arrow_index(timeline.trace, timeline.infos)) == [
         ("MESSAGE", "shell", "disk", 102, 201),
         ("REPLY", "disk", "shell", 300, 301),
     ]
@@ -45,7 +45,7 @@ def test_a_message_its_receipt_and_its_reply(tmp_path: Path) -> None:
 def test_the_pulse_of_an_interrupt_begins_at_its_lane(tmp_path: Path) -> None:
     timeline = Timeline(interrupted().open(tmp_path))
     index = arrow_index(timeline.trace, timeline.infos)
-    assert told(timeline, index) == [("PULSE", "CPU 0", "driver", 140, 190)]  # and no second one for READY
+    assert reported(timeline, index) == [("PULSE", "CPU 0", "driver", 140, 190)]  # and no second one for READY
     assert timeline.infos[index.arrows.from_lane[0]].kind is LaneKind.INTERRUPTS
 
 
@@ -78,7 +78,7 @@ def many(tmp_path: Path):
 
 
 @pytest.mark.parametrize("span", [(0, 100_000), (20_000, 20_500), (99_000, 120_000), (50_000, 50_001)])
-def test_groups_stand_for_exactly_the_arrows_in_the_window(many, span: tuple[int, int]) -> None:
+def test_groups_are_for_exactly_the_arrows_in_the_window(many, span: tuple[int, int]) -> None:
     trace, index = many
     window = TimeWindow(START + span[0], START + span[1])
     found = arrow_groups(trace, index, Picture(window, 500, np.arange(4), (0, 3)))
@@ -108,8 +108,8 @@ def test_a_sample_says_so_and_is_near(many) -> None:
 def test_only_arrows_across_rows_that_show(many) -> None:
     trace, index = many
     window, arrows = TimeWindow(START, START + 100_000), index.arrows
-    places = np.array([0, 1, -1, 2])  # lane 2 is hidden
-    found = arrow_groups(trace, index, Picture(window, 500, places, (2, 2)))
+    positions = np.array([0, 1, -1, 2])  # lane 2 is hidden
+    found = arrow_groups(trace, index, Picture(window, 500, positions, (2, 2)))
     visible = (arrows.from_lane != 2) & (arrows.to_lane != 2) & ((arrows.from_lane == 3) | (arrows.to_lane == 3))
     assert found.total == np.count_nonzero(visible)
     folded = np.array([0, 0, 0, 1])  # arrows within a row are not drawn
@@ -123,11 +123,11 @@ def test_hidden_events_have_no_arrows(tmp_path: Path) -> None:
     made.receive(200, 2, 3)
     timeline = Timeline(made.build.open(tmp_path))
     trace, index = timeline.trace, arrow_index(timeline.trace, timeline.infos)
-    places = np.arange(len(timeline.infos))
+    positions = np.arange(len(timeline.infos))
     codes = np.ones(wire.CODE_COUNT, np.bool_)
 
     def count() -> int:
-        return arrow_groups(trace, index, Picture(trace.window, 500, places, (0, 99), codes)).total
+        return arrow_groups(trace, index, Picture(trace.window, 500, positions, (0, 99), codes)).total
 
     assert count() == 1
     codes[wire.code(wire.WireClass.COMM, 0)] = False

@@ -223,7 +223,7 @@ def test_a_short_burst_marks_its_pixel_at_any_zoom(tmp_path):
     timeline.build([index])
     for width in (100, 1000):
         row = timeline.raster([index], trace.window, width)[0]
-        # A level's cell may lie across two pixels, then both show it.
+        # A level's cell may be across two pixels, then both show it.
         assert width // 2 in np.flatnonzero(row & SEEN_RUNNING).tolist() in ([width // 2], [width // 2 - 1, width // 2])
         exact = timeline.raster([index], trace.window, width, exact=True)[0]
         assert np.flatnonzero(exact & SEEN_RUNNING).tolist() == [width // 2]

@@ -25,12 +25,12 @@ def counted(spans, values, edges, weight=None):
     """Return the same as `Shares.cycles`, one cycle at a time."""
     out = np.zeros((len(edges) - 1, len(values)), np.int64)
     column = {int(value): i for i, value in enumerate(values)}
-    for place, (start, end) in enumerate(pairwise(edges)):
+    for position, (start, end) in enumerate(pairwise(edges)):
         for cycle in range(start, end):
             at = spans.index_at(cycle)
             if at >= 0:
                 value = int(spans.value[at])
-                out[place, 0 if weight else column[value]] += value if weight else 1
+                out[position, 0 if weight else column[value]] += value if weight else 1
     return out
 
 

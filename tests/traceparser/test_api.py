@@ -52,8 +52,8 @@ PAIRS = [
 
 def make(tmp_path, *events, pairs=PAIRS, order="little", page=b""):
     writer = SlotWriter(order)
-    for code, words, *place in events:
-        cpu, stamp = place or (0, len(writer))
+    for code, words, *position in events:
+        cpu, stamp = position or (0, len(writer))
         writer.event(code, cpu, stamp, words)
     path = tmp_path / "x.kev"
     slots = writer.slots().astype("<u4" if order == "little" else ">u4").tobytes()

@@ -21,7 +21,7 @@ class Analysis:
         key: Its name in files and on the command line; of a verdict its kind.
         title: For people.
         question: What it answers.
-        needs: Without any of these it has no answer, or not a whole one; the first one that is not met is told first.
+        needs: Without any of these it has no answer, or not a whole one; the first that is not met is named first.
         bounds: Without any of these the answer is a bound.
         is_verdict: True if it looks for something wrong (`satview check`).
     """

@@ -16,7 +16,7 @@ from satview.filters.rules.text import Rule
 from satview.filters.rules.tracelogger_command import logger_numbers, tracelogger_command
 from satview.store.trace import Trace
 
-_LEFT_OUT: Final = (C.KERCALL, C.INT, C.VTHREAD, C.COMM, C.SYSTEM)  # PROCESS names things, THREAD tells who runs
+_LEFT_OUT: Final = (C.KERCALL, C.INT, C.VTHREAD, C.COMM, C.SYSTEM)  # PROCESS names things, THREAD shows who runs
 _KERNEL_BUFFERS, _LOGGER_BUFFERS = 32, 64  # defaults of tracelogger, section 7.1
 _MOST_BUFFERS: Final = 1024
 
@@ -46,11 +46,11 @@ def capture_line(trace: Trace, needs: Iterable[Need]) -> CaptureLine | None:
     if trace.release is Release.UNIXWARE:
         return None
     needs = tuple(needs)
-    wanted = {external for need in needs for external in need.classes}
+    requested = {external for need in needs for external in need.classes}
     release = trace.release
     rules = [Rule(Mode.ADDALLCLASSES)]
     rules += [Rule(Mode.DELCLASS, external) for external in _LEFT_OUT
-              if external in classes_of(release) and external not in wanted]  # fmt: skip
+              if external in classes_of(release) and external not in requested]  # fmt: skip
     rules.append(Rule(Mode.SETALLCLASSESWIDE if any(need.is_wide for need in needs) else Mode.SETALLCLASSESFAST))
     command = tracelogger_command(build(rules, release)).text
     if NO_LOSS in needs and NO_LOSS.reason(trace):

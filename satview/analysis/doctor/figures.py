@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.doctor.analyses import ANALYSES
-from satview.analysis.doctor.marks import EXACT, Mark, Trust
 from satview.analysis.doctor.needs import IDLE, INTERRUPTED, NO_DAMAGE, NO_LOSS, Need
 from satview.analysis.doctor.report import diagnosis
 from satview.analysis.sheets import Column, Kind, Sheet
 from satview.analysis.statistics import Statistics
+from satview.analysis.trust import EXACT, Mark, Trust
 from satview.events.states import UNKNOWN
 from satview.store.losses import losses
 from satview.store.time_ranges import TimeRanges
@@ -190,7 +190,7 @@ class _Judge:
     def _of_states(self, idle: Trust) -> tuple[Trust, _Bools | None]:
         """Return the trust in states where nothing is lost: those of a thread are not known before its first event.
 
-        The opening dump is no part of what happened, so what it is the first to tell is not missing before.
+        The opening dump is no part of what happened, so what it is the first to show is not missing before.
         """
         states, threads = self._found.states, self._trace.threads
         dump_cycles = self._since_dump() - self._found.window.start
@@ -234,9 +234,9 @@ class _Judge:
         rows = np.asarray(messages.sized < messages.count)
         if not rows.any():
             return column
-        reason = f"sizes of {int(messages.sized.sum()):,} of {int(messages.count.sum()):,} messages are told"
-        told = diagnosis(self._trace, "message-sizes", is_quick=True).trust
-        trust = told if not told.mark.is_told else Trust(Mark.LOWER_BOUND, reason)
+        reason = f"sizes of {int(messages.sized.sum()):,} of {int(messages.count.sum()):,} messages are reported"
+        logged = diagnosis(self._trace, "message-sizes", is_quick=True).trust
+        trust = logged if not logged.mark.is_answer else Trust(Mark.LOWER_BOUND, reason)
         return replace(column, trust=trust, doubtful=rows)
 
 

@@ -8,8 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from satview.analysis.doctor.marks import Mark
-from satview.analysis.message_times import tells_sizes
+from satview.analysis.message_times import has_sizes
+from satview.analysis.trust import Mark
 from satview.analysis.verdicts.evidence import Evidence
 from satview.analysis.verdicts.thresholds import default_thresholds
 from satview.base.time import format_duration
@@ -83,10 +83,10 @@ def _kernel(trace: Trace) -> str:
 def _states(trace: Trace) -> str:
     if trace.pairs is not None:
         return ""
-    told = trace.catalogue.state_value_of_code[trace.events.code[trace.states.event]]
-    if not len(told):
+    logged = trace.catalogue.state_value_of_code[trace.events.code[trace.states.event]]
+    if not len(logged):
         return "no states of threads are there"
-    whole = Evidence(trace, default_thresholds()).tells_states
+    whole = Evidence(trace, default_thresholds()).has_states
     return "" if whole else "not all events of threads are there"
 
 
@@ -108,7 +108,7 @@ def _exits(trace: Trace) -> str:
 def _callers(trace: Trace) -> str:
     if _kernel(trace) or (has_class(trace, wire.WireClass.PR_TH) and trace.code_counts[wire.THREAD_RUNNING]):
         return ""
-    return "no event tells who runs, so the callers are not known, nor the ends of calls that may block"
+    return "no event shows who runs, so the callers are not known, nor the ends of calls that may block"
 
 
 def _messages(trace: Trace) -> str:
@@ -126,7 +126,7 @@ def _pulses(trace: Trace) -> str:
 
 
 def _sizes(trace: Trace) -> str:
-    return "" if tells_sizes(trace) else "no event tells the size of a message"
+    return "" if has_sizes(trace) else "no event shows the size of a message"
 
 
 def _interrupts(trace: Trace) -> str:
@@ -141,7 +141,7 @@ def _interrupted(trace: Trace) -> str:
 
 
 def _idle(trace: Trace) -> str:
-    # Up to 7.x their numbers tell them.
+    # Up to 7.x their numbers show them.
     if trace.release is not Release.QNX_8 or np.count_nonzero(idle_threads(trace)) >= trace.cpu_count:
         return ""
     return "no event names the idle threads, so they look like threads that work"
@@ -164,28 +164,28 @@ def _timers(trace: Trace) -> str:
 
 
 def _budgets(trace: Trace) -> str:
-    return "" if trace.code_counts[list(_BUDGETS)].any() else "no event tells names or budgets of partitions"
+    return "" if trace.code_counts[list(_BUDGETS)].any() else "no event shows names or budgets of partitions"
 
 
 def _holders(trace: Trace) -> str:
     found = blockers(trace)
     stuck = (found.waits.value == MUTEX) & (found.waits.end_row == OPEN) & (found.pid < 0)
     count = np.count_nonzero(stuck)
-    return f"at the end {count} threads wait for a mutex of which no event tells the holder" if count else ""
+    return f"at the end {count} threads wait for a mutex of which no event shows the holder" if count else ""
 
 
 def _all_holders(trace: Trace) -> str:
     found = blockers(trace)
     waits = found.waits.value == MUTEX
     unknown, count = np.count_nonzero(waits & (found.pid < 0)), np.count_nonzero(waits)
-    return f"of {unknown:,} of {count:,} waits for a mutex no event tells the holder" if unknown else ""
+    return f"of {unknown:,} of {count:,} waits for a mutex no event shows the holder" if unknown else ""
 
 
 def _some_holder(trace: Trace) -> str:
     found = blockers(trace)
     waits = found.waits.value == MUTEX
     none = waits.any() and not (waits & (found.pid >= 0)).any()
-    return "no event tells who holds a mutex" if none else ""
+    return "no event shows who holds a mutex" if none else ""
 
 
 def _some_name(trace: Trace) -> str:
@@ -206,8 +206,8 @@ def _damage(trace: Trace) -> str:
     counts = trace.problems.counts()
     ignored = _LOSSES | _HARMLESS | (_BESIDE_LOSSES if len(losses(trace)) else frozenset())
     found = [slug for slug in counts if (KINDS[slug].costs_data or slug == "cut-listing") and slug not in ignored]
-    told = ", ".join(f"{KINDS[slug].title.lower()}: {counts[slug]:,}" for slug in found)
-    return f"the file is damaged ({told})" if found else ""
+    logged = ", ".join(f"{KINDS[slug].title.lower()}: {counts[slug]:,}" for slug in found)
+    return f"the file is damaged ({logged})" if found else ""
 
 
 def _opening(trace: Trace) -> str:

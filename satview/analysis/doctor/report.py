@@ -1,4 +1,4 @@
-"""What a trace can tell: for every analysis a mark, the reason, and what to capture for a better answer."""
+"""What a trace can show: for every analysis a mark, the reason, and what to capture for a better answer."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from satview.analysis.doctor.analyses import ANALYSES, Analysis
 from satview.analysis.doctor.capture_line import CaptureLine, capture_line
-from satview.analysis.doctor.marks import EXACT, Mark, Trust
 from satview.analysis.doctor.needs import CALLS, NO_DAMAGE, NO_LOSS, Need, has_class
+from satview.analysis.trust import EXACT, Mark, Trust
 from satview.events.spec import Release
 from satview.events.states import NOT_A_STATE
 from satview.events.wire import WireClass
@@ -20,7 +20,7 @@ NO_EVENTS = Trust(Mark.NEEDS_CLASS, "the trace has no events")
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What a trace can tell of one analysis.
+    """What a trace can show of one analysis.
 
     Attributes:
         analysis: Its row of the table.
@@ -41,7 +41,7 @@ class Diagnosis:
 
 
 def doctor(trace: Trace, is_quick: bool = False) -> tuple[Diagnosis, ...]:
-    """Return what a trace can tell exactly, what as a bound and what not at all, one entry for each analysis.
+    """Return what a trace can show exactly, what as a bound and what not at all, one entry for each analysis.
 
     The rules are the rows of `satview.analysis.doctor.analyses`; which classes and forms hold what is in the format
     description, section 8.
@@ -54,7 +54,7 @@ def doctor(trace: Trace, is_quick: bool = False) -> tuple[Diagnosis, ...]:
 
 
 def diagnosis(trace: Trace, key: str, is_quick: bool = False) -> Diagnosis:
-    """Return what a trace can tell of one analysis.
+    """Return what a trace can show of one analysis.
 
     Args:
         trace: The events.
@@ -89,9 +89,9 @@ def trust_of(trace: Trace, unmet: tuple[Need, ...], *, is_bound: bool) -> Trust:
     return Trust(mark, "; ".join(need.reason(trace) for need in unmet))
 
 
-def untold_analyses(trace: Trace) -> tuple[Diagnosis, ...]:
-    """Return what a trace cannot tell at all; without what takes long to find out."""
-    return tuple(found for found in doctor(trace, is_quick=True) if not found.trust.mark.is_told)
+def unanswered(trace: Trace) -> tuple[Diagnosis, ...]:
+    """Return what a trace cannot show at all; without what takes long to find out."""
+    return tuple(found for found in doctor(trace, is_quick=True) if not found.trust.mark.is_answer)
 
 
 def grouped(found: Iterable[Diagnosis]) -> list[list[Diagnosis]]:
@@ -108,7 +108,7 @@ def capture_for(trace: Trace, found: Iterable[Diagnosis]) -> CaptureLine | None:
 
     Args:
         trace: The trace.
-        found: What it can tell of them; those that are exact and those that no capture helps are left out.
+        found: What it can show of them; those that are exact and those that no capture helps are left out.
     """
     needs = [need for one in found if one.capture for need in one.analysis.all_needs]
     return capture_line(trace, dict.fromkeys(needs)) if needs else None
@@ -119,22 +119,22 @@ def titles(found: Iterable[Diagnosis]) -> str:
     found = tuple(found)
     plain = [one.analysis.title for one in found if not one.analysis.is_verdict]
     verdicts = [one.analysis.title.lower() for one in found if one.analysis.is_verdict]
-    told = f"{'verdicts' if plain else 'Verdicts'} ({', '.join(verdicts)})"
-    return ", ".join([*plain, *([told] if verdicts else [])])
+    logged = f"{'verdicts' if plain else 'Verdicts'} ({', '.join(verdicts)})"
+    return ", ".join([*plain, *([logged] if verdicts else [])])
 
 
 def summary(trace: Trace) -> str:
-    """Return in one line what a trace cannot tell, by reason, without verdicts; empty if it tells everything.
+    """Return in one line what a trace cannot show, by reason, without verdicts; empty if it shows everything.
 
-    Most targets have no partitions: that nothing tells of them is worth a line only where it was not captured.
+    Most targets have no partitions: that nothing reports them is worth a line only where it was not captured.
     """
     has_none = has_class(trace, WireClass.SYSTEM)
     by_reason: dict[str, list[str]] = {}
-    for found in untold_analyses(trace):
+    for found in unanswered(trace):
         if not found.analysis.is_verdict and not (has_none and found.analysis.key == "partitions"):
             title = found.analysis.title
             by_reason.setdefault(found.trust.reason, []).append(title[0].lower() + title[1:])
-    return "; ".join(f"{', '.join(told)} ({reason})" for reason, told in by_reason.items())
+    return "; ".join(f"{', '.join(logged)} ({reason})" for reason, logged in by_reason.items())
 
 
 def may_be_more(trace: Trace) -> str:
@@ -156,7 +156,7 @@ def notes(trace: Trace) -> tuple[str, ...]:
 
 
 def _applies(trace: Trace, analysis: Analysis) -> bool:
-    """Locks are told by threads libraries only."""
+    """Locks are reported by threads libraries only."""
     return analysis.key != "locks" or trace.release is Release.UNIXWARE
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.verdicts.thresholds import Thresholds
-from satview.analysis.verdicts.verdict import Place, Severity, Verdict, VerdictKind
+from satview.analysis.verdicts.verdict import Occurrence, Severity, Verdict, VerdictKind
 from satview.base.time import format_duration
 from satview.events.states import NOT_A_STATE, RUNNING
 from satview.filters.derived_columns import TraceDerivedColumns
@@ -29,7 +29,7 @@ _MOST_EVENTS: Final = 24  # rows of evidence of one verdict
 
 @dataclass(frozen=True, slots=True)
 class StateSpans:
-    """What threads do, as far as the trace tells it whole: by thread, then in time order; every column has shape (n,).
+    """What threads do, as far as the trace shows it whole: by thread, then in time order; every column has shape (n,).
 
     Neighbours of one thread and state are one interval, on one CPU if it is RUNNING. Idle threads are left out.
 
@@ -52,13 +52,13 @@ class StateSpans:
         """Return the intervals of one state."""
         return self.at(np.flatnonzero(self.value == value))
 
-    def at(self, places: NDArray[np.intp]) -> StateSpans:
+    def at(self, positions: NDArray[np.intp]) -> StateSpans:
         """Return some of the intervals."""
-        return StateSpans(self.thread[places], self.value[places], self.row[places], self.end_row[places])
+        return StateSpans(self.thread[positions], self.value[positions], self.row[positions], self.end_row[positions])
 
 
 class Evidence:
-    """One trace, thresholds, and what several rules need; each part is made when first asked for.
+    """One trace, thresholds, and what several rules need; each part is made when first requested.
 
     Args:
         trace: The events.
@@ -68,7 +68,7 @@ class Evidence:
     def __init__(self, trace: Trace, thresholds: Thresholds) -> None:
         self.trace = trace
         self.thresholds = thresholds
-        self.facts = TraceDerivedColumns(trace)
+        self.derived = TraceDerivedColumns(trace)
 
     # Intervals
 
@@ -84,11 +84,11 @@ class Evidence:
 
     @cached_property
     def states(self) -> StateSpans:
-        """What threads do; nothing where the trace does not tell it (`tells_states`)."""
-        return self._states.at(np.arange(len(self._states) if self.tells_states else 0))
+        """What threads do; nothing where the trace does not show it (`has_states`)."""
+        return self._states.at(np.arange(len(self._states) if self.has_states else 0))
 
     @cached_property
-    def tells_states(self) -> bool:
+    def has_states(self) -> bool:
         """True if the trace has all events of threads between its losses.
 
         A capture may leave some out; then what a thread seems to be in may be long over. That shows where a thread
@@ -124,7 +124,11 @@ class Evidence:
 
     @cached_property
     def slices(self) -> tuple[NDArray[np.uint32], _Ints]:
-        """Rows of the events by which threads got a CPU, and when they lost it: `timeline.per_cpu.run_slices`."""
+        """Rows of the events by which threads got a CPU, and when they lost it: `timeline.per_cpu.run_slices`.
+
+        Returns:
+            uint32 (n,), rows of events; int64 (n,), cycles.
+        """
         return run_slices(self.trace)
 
     @cached_property
@@ -143,16 +147,16 @@ class Evidence:
         start, by_cpu = self._slices_by_cpu
         first, last = np.searchsorted(start, span)
         # The one that is under way when the span begins is the last before it on its CPU.
-        before = [mine[place - 1] for mine in by_cpu if (place := int(np.searchsorted(mine, first)))]
+        before = [mine[position - 1] for mine in by_cpu if (position := int(np.searchsorted(mine, first)))]
         found = np.concatenate((np.array(before, np.intp), np.arange(first, last)))
         return np.asarray(found[self.slices[1][found] > span[0]])
 
     def end_rows(self, rows: Rows) -> _Ints:
-        """Return rows with the number of events in place of `OPEN`, int64, same shape."""
+        """Return rows with the number of events instead of `OPEN`, int64, same shape."""
         return np.where(rows == OPEN, len(self.trace.events), rows.astype(np.int64))
 
     def lengths(self, first: Rows, last: Rows) -> _Ints:
-        """Return the cycles from events to others; the number of events stands for the end of the trace."""
+        """Return the cycles from events to others; the number of events represents the end of the trace."""
         return self.times[last] - self.times[first]
 
     # Thresholds
@@ -184,48 +188,48 @@ class Evidence:
         """Return a moment for people: time from the start of the trace."""
         return format_duration(self.trace.clock.ns(int(cycles)), 6)
 
-    def more(self, places: Sequence[tuple[int, int, int]]) -> str:
-        """Return in words how often something happened besides the first time, which is told, and when for longest.
+    def more(self, occurrences: Sequence[tuple[int, int, int]]) -> str:
+        """Return in words how often something happened besides the first time, which is reported, and when for longest.
 
         Args:
-            places: Start, end and first event of every time, in time order.
+            occurrences: Start, end and first event of every time, in time order.
         """
-        count = len(places) - 1
+        count = len(occurrences) - 1
         often = "once more" if count == 1 else f"{count} more times"
-        first, last, _ = max(places, key=lambda place: place[1] - place[0])
-        if first == places[0][0]:
+        first, last, _ = max(occurrences, key=lambda span: span[1] - span[0])
+        if first == occurrences[0][0]:
             return often
         return f"{often}, longest {self.length(last - first)} from {self.moment(first)}"
 
     def verdict(
-        self, kind: VerdictKind, severity: Severity, place: tuple[int, int], threads: Rows | list[int],
+        self, kind: VerdictKind, severity: Severity, span: tuple[int, int], threads: Rows | list[int],
         objects: list[str], evidence: Rows | list[int], words: tuple[str, str], certainty: int = Certainty.EXACT,
-        places: Sequence[tuple[int, int, int]] = (), roles: Mapping[int, str] | None = None,
+        occurrences: Sequence[tuple[int, int, int]] = (), roles: Mapping[int, str] | None = None,
     ) -> Verdict:  # fmt: skip
         """Return a verdict; of the evidence the first rows are kept.
 
         Args:
             kind: What it is.
             severity: How much it matters.
-            place: Start and end in cycles.
+            span: Start and end in cycles.
             threads: Rows of the thread table.
             objects: What it is about.
             evidence: Rows of events in any order; those behind the last event are left out.
             words: What it says, and the remedy.
             certainty: Of its weakest link.
-            places: Start, end and first event (or -1) of every time at which it happens; none = `place` alone.
+            occurrences: Start, end and first event (or -1) of every time at which it happens; none = `span` alone.
             roles: Row of the evidence to what that event is in it; others have none.
         """
         rows = np.unique(np.asarray(evidence, np.int64))
         rows = rows[(rows >= 0) & (rows < len(self.trace.events))][:_MOST_EVENTS]
-        start, end = int(place[0]), max(int(place[1]), int(place[0]) + 1)
+        start, end = int(span[0]), max(int(span[1]), int(span[0]) + 1)
         limits, happens = self.trace.window, []
-        for first, last, row in places:  # windows over the trace may reach beyond it
+        for first, last, row in occurrences:  # windows over the trace may reach beyond it
             begin = max(int(first), limits.start)
-            happens.append(Place(begin, max(min(int(last), limits.end), begin + 1), int(row)))
+            happens.append(Occurrence(begin, max(min(int(last), limits.end), begin + 1), int(row)))
         return Verdict(kind, severity, start, end, tuple(int(t) for t in threads), tuple(objects),
                        tuple(rows.tolist()), *words, Certainty(int(certainty)),
-                       tuple(sorted(happens)) or (Place(start, end),),
+                       tuple(sorted(happens)) or (Occurrence(start, end),),
                        tuple((roles or {}).get(row, "") for row in rows.tolist()))  # fmt: skip
 
 
@@ -267,7 +271,11 @@ def episodes(begin: _Ints, window: int) -> TimeRanges:
 
 
 def groups(key: NDArray[np.integer]) -> list[tuple[int, NDArray[np.intp]]]:
-    """Return every key with the places where it is, ascending; there must be few keys."""
+    """Return every key with the positions where it is, ascending; there must be few keys.
+
+    Returns:
+        Keys, each with intp (n,).
+    """
     if not len(key):
         return []
     order = np.argsort(key, kind="stable")

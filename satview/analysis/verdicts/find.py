@@ -44,7 +44,7 @@ def find_verdicts(
         trace: The events.
         thresholds: When something is a verdict; None = those that ship with satview.
         kinds: Only these; None = all. Those that the thresholds turn off are never looked for.
-        cancelled: Asked between kinds; `Cancelled` is raised when it says so.
+        cancelled: Called between kinds; `Cancelled` is raised when it says so.
 
     Raises:
         Cancelled: Somebody said so.

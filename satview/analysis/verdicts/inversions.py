@@ -48,7 +48,7 @@ def inversions(evidence: Evidence) -> list[Verdict]:
     found, kind = blockers(evidence.trace), VerdictKind.PRIORITY_INVERSION
     at = np.flatnonzero(found.thread > 0)
     waiting = found.waits
-    high = evidence.facts.priority(waiting.row)
+    high = evidence.derived.priority(waiting.row)
     at = at[high[at] > 0]
     least = evidence.cycles(kind, "least_us")
     end = evidence.end_rows(waiting.end_row)
@@ -66,7 +66,7 @@ def inversions(evidence: Evidence) -> list[Verdict]:
         if not len(chains.wait):
             break
     columns = [np.concatenate([part[i] for part in parts]) for i in range(7)]
-    return _told(evidence, found, columns, least)
+    return _verdicts(evidence, found, columns, least)
 
 
 def _kept_from_running(
@@ -75,7 +75,7 @@ def _kept_from_running(
     """Return wait, last thread, last link, steps, run of the thread in between, its begin and end, one row per run."""
     mine, spans = overlaps(chains.thread, chains.first, chains.last, ready.thread, ready.row, ready.end_row)
     first, last = np.maximum(chains.first[mine], ready.row[spans]), np.minimum(chains.last[mine], ready.end_row[spans])
-    low, top = evidence.facts.priority(ready.row[spans]), high[chains.wait[mine]]
+    low, top = evidence.derived.priority(ready.row[spans]), high[chains.wait[mine]]
     # The runs of threads in between may be short, as they are preempted too; together they must be long enough.
     keep = np.flatnonzero((evidence.lengths(first, last) >= least // 8) & (low > 0) & (low < top))
     mine, first, last, low, top = mine[keep], first[keep], last[keep], low[keep], top[keep]
@@ -84,7 +84,7 @@ def _kept_from_running(
         on_cpu = runs.at(np.flatnonzero(evidence.trace.events.cpu[runs.row] == cpu))
         zeros = np.zeros(len(mine), np.int64)
         pair, run = overlaps(zeros, first, last, np.zeros(len(on_cpu), np.int64), on_cpu.row, on_cpu.end_row)
-        middle = evidence.facts.priority(on_cpu.row[run])
+        middle = evidence.derived.priority(on_cpu.row[run])
         is_between = (middle > low[pair]) & (middle < top[pair])
         pair, run = pair[is_between], run[is_between]
         chain = mine[pair]
@@ -105,7 +105,7 @@ def _longer(chains: _Chains, found: Blockers, at: NDArray[np.intp], end: _Ints) 
     )  # fmt: skip
 
 
-def _told(evidence: Evidence, found: Blockers, columns: list[_Ints], least: int) -> list[Verdict]:
+def _verdicts(evidence: Evidence, found: Blockers, columns: list[_Ints], least: int) -> list[Verdict]:
     """Return one verdict for each pair of threads and object, about its longest wait."""
     wait, low, link, steps, run, first, last = columns
     begins, ends = evidence.times[first], evidence.times[last]
@@ -113,9 +113,9 @@ def _told(evidence: Evidence, found: Blockers, columns: list[_Ints], least: int)
     thread, what = waiting.thread, waiting.object
     verdicts = []
     keys, which = np.unique(np.stack((thread[wait], low, what[link]), axis=1), axis=0, return_inverse=True)
-    for number, places in groups(which.reshape(-1)):
+    for number, positions in groups(which.reshape(-1)):
         # Several CPUs may run threads in between at a time: their time counts once.
-        waits = [places[mine] for _, mine in groups(wait[places])]
+        waits = [positions[mine] for _, mine in groups(wait[positions])]
         kept = [TimeRanges.of(begins[mine], ends[mine]) for mine in waits]
         long = [(total, mine) for spans, mine in zip(kept, waits, strict=True)
                 if (total := int((spans.end - spans.start).sum())) >= least]  # fmt: skip
@@ -128,12 +128,12 @@ def _told(evidence: Evidence, found: Blockers, columns: list[_Ints], least: int)
         busiest = int(np.argmax(np.bincount(which_one, ends[mine] - begins[mine])))
         start, stop = int(waiting.row[begin]), int(evidence.end_rows(waiting.end_row[begin : begin + 1])[0])
         at_run = int(run[mine[which_one == busiest]][0])
-        priorities = evidence.facts.priority(np.array([start, at_run]))
+        priorities = evidence.derived.priority(np.array([start, at_run]))
         between, waited = int(middle[busiest]), evidence.length(evidence.times[stop] - evidence.times[start])
         name, object_text = evidence.name, waited_for(evidence, found, begin)
         more = int(steps[mine[0]]) - 1
         chain = f" and so, {more} step{'s' if more > 1 else ''} on, for {name(low_row)}" if more else ""
-        times = [_place(evidence, found, int(wait[each[0]])) for _, each in long]
+        times = [_position(evidence, found, int(wait[each[0]])) for _, each in long]
         again = f", and does so {evidence.more(times)}" if len(long) > 1 else ""
         held = _row_before(evidence, low_row, int(first[mine[0]]))
         low_priority = _priority(evidence, held)
@@ -158,7 +158,7 @@ def _told(evidence: Evidence, found: Blockers, columns: list[_Ints], least: int)
     return verdicts
 
 
-def _place(evidence: Evidence, found: Blockers, wait: int) -> tuple[int, int, int]:
+def _position(evidence: Evidence, found: Blockers, wait: int) -> tuple[int, int, int]:
     """Return start, end and first event of a wait."""
     row, end = int(found.waits.row[wait]), int(evidence.end_rows(found.waits.end_row[wait : wait + 1])[0])
     return int(evidence.times[row]), int(evidence.times[end]), row
@@ -173,4 +173,4 @@ def _row_before(evidence: Evidence, thread: int, row: int) -> int:
 
 def _priority(evidence: Evidence, row: int) -> int:
     """Return the priority that a thread was logged with in an event of its state, -1 if that is not known."""
-    return int(evidence.facts.priority(np.array([row]))[0]) if row >= 0 else -1
+    return int(evidence.derived.priority(np.array([row]))[0]) if row >= 0 else -1

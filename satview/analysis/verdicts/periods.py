@@ -46,16 +46,16 @@ def missed_periods(evidence: Evidence) -> list[Verdict]:
         first = int(bad[0])
         thread = int(trace.events.thread[received[mine[first]]])
         lateness = evidence.length(int(late[first]))
-        places = [(int(times[i]), int(times[i] + late[i]), int(sent[mine[i]])) for i in bad.tolist()]
-        again = f", and late {evidence.more(places)}" if len(bad) > 1 else ""
+        positions = [(int(times[i]), int(times[i] + late[i]), int(sent[mine[i]])) for i in bad.tolist()]
+        again = f", and late {evidence.more(positions)}" if len(bad) > 1 else ""
         jitter = evidence.length(int(late.max() - late.min()))
         verdicts.append(evidence.verdict(
-            kind, Severity.WARNING, places[0][:2], [thread], [],
+            kind, Severity.WARNING, positions[0][:2], [thread], [],
             [*sent[mine[bad]].tolist(), *received[mine[bad]].tolist()],
             (f"{evidence.name(thread)} has a period of {evidence.length(period)}, and receives the pulse of "
              f"{evidence.moment(int(times[first]))} only {lateness} later{again} (jitter {jitter}).",
              "Look what it did in the period before, and what ran instead: it had more work, or a lower priority."),
-            places=places,
+            occurrences=positions,
             roles={**dict.fromkeys(sent[mine[bad]].tolist(), "period begins"),
                    **dict.fromkeys(received[mine[bad]].tolist(), "received late")},
         ))  # fmt: skip

@@ -26,12 +26,12 @@ def starvations(evidence: Evidence) -> list[Verdict]:
         bad = np.flatnonzero(waited >= least)
         if not len(bad):
             continue
-        places = episodes(begins[bad], window)
+        positions = episodes(begins[bad], window)
         happens = []
-        for first, last in zip(places.start, places.end, strict=True):
+        for first, last in zip(positions.start, positions.end, strict=True):
             inside = mine[(end[mine] > first) & (begin[mine] < last)]
             happens.append((int(begin[inside].min()), int(end[inside].max()), int(ready.row[inside].min())))
-        inside = mine[(end[mine] > places.start[0]) & (begin[mine] < places.end[0])]
+        inside = mine[(end[mine] > positions.start[0]) & (begin[mine] < positions.end[0])]
         span = happens[0][:2]
         again = f", and so {evidence.more(happens)}" if len(happens) > 1 else ""
         total = int((end - begin)[inside].sum())
@@ -42,13 +42,13 @@ def starvations(evidence: Evidence) -> list[Verdict]:
             (f"{evidence.name(thread)} is ready for {evidence.length(total)} of {evidence.length(span[1] - span[0])} "
              f"from {evidence.moment(span[0])} and gets next to no CPU{_instead(evidence, who)}{again}.",
              "Give it a higher priority or a partition with a budget, or let the threads that ran wait at times."),
-            places=happens, roles=_ready_and_runs(evidence, ready.at(inside)),
+            occurrences=happens, roles=_ready_and_runs(evidence, ready.at(inside)),
         ))  # fmt: skip
     return verdicts
 
 
 def long_readies(evidence: Evidence) -> list[Verdict]:
-    """Return threads that were ready for long without a break; those that starve are told of as such."""
+    """Return threads that were ready for long without a break; those that starve are reported as such."""
     kind = VerdictKind.LONG_READY
     ready = _since_the_dump(evidence)
     cycles = evidence.lengths(ready.row, ready.end_row)
@@ -58,18 +58,18 @@ def long_readies(evidence: Evidence) -> list[Verdict]:
     verdicts = []
     for thread, mine in groups_at(ready.thread, at):
         first = int(mine[0])
-        places = [(int(evidence.times[ready.row[i]]), int(evidence.times[ready.end_row[i]]), int(ready.row[i]))
+        positions = [(int(evidence.times[ready.row[i]]), int(evidence.times[ready.end_row[i]]), int(ready.row[i]))
                   for i in mine.tolist()]  # fmt: skip
-        span = places[0][:2]
+        span = positions[0][:2]
         who = ran_instead(evidence, span, thread)
-        again = f", and so {evidence.more(places)}"
+        again = f", and so {evidence.more(positions)}"
         verdicts.append(evidence.verdict(
             kind, Severity.INFO, span, [thread, *(row for row, _ in who)], [],
             [int(ready.row[first]), int(ready.end_row[first])],
             (f"{evidence.name(thread)} is ready from {evidence.moment(span[0])} and runs "
              f"{evidence.length(span[1] - span[0])} later{_instead(evidence, who)}{again if len(mine) > 1 else ''}.",
              "Look at the priorities of the threads that ran, or at the budget of its partition."),
-            places=places, roles=_ready_and_runs(evidence, ready.at(mine)),
+            occurrences=positions, roles=_ready_and_runs(evidence, ready.at(mine)),
         ))  # fmt: skip
     return verdicts
 
@@ -153,7 +153,7 @@ def ping_pongs(evidence: Evidence) -> list[Verdict]:
         mine = rows[trace.events.cpu[rows] == cpu]
         end = ends[trace.events.cpu[rows] == cpu]
         start, thread = trace.events.time_cycles[mine], trace.events.thread[mine].astype(np.int64)
-        if len(mine) < 3 or not evidence.tells_states:
+        if len(mine) < 3 or not evidence.has_states:
             continue
         follows = is_whole_on(trace, cpu, mine[:-1], mine[1:])
         is_short = (end - start <= longest) & ~evidence.is_idle[thread] & (thread != 0)
@@ -161,8 +161,8 @@ def ping_pongs(evidence: Evidence) -> list[Verdict]:
         back &= thread[1:-1] != thread[:-2]
         at = np.flatnonzero(back) + 1
         low, high = np.minimum(thread[at], thread[at - 1]), np.maximum(thread[at], thread[at - 1])
-        for pair, places in groups(low << 32 | high):
-            moments = start[at[places]]
+        for pair, positions in groups(low << 32 | high):
+            moments = start[at[positions]]
             count = counts_within(moments, window)
             bad = np.flatnonzero(count >= evidence.number(kind, "least_count"))
             if not len(bad):
@@ -171,7 +171,7 @@ def ping_pongs(evidence: Evidence) -> list[Verdict]:
             span = episodes(moments[bad], window)
             which = int(np.searchsorted(span.start, moments[worst], side="right")) - 1
             threads = [pair >> 32, pair & 0xFFFFFFFF]
-            inside = at[places[worst : worst + int(count[worst])]]
+            inside = at[positions[worst : worst + int(count[worst])]]
             used = int((end - start)[inside].sum()) // len(inside)
             verdicts.append(evidence.verdict(
                 kind, Severity.INFO, (int(span.start[which]), min(int(span.end[which]), trace.window.end)), threads,
@@ -180,13 +180,13 @@ def ping_pongs(evidence: Evidence) -> list[Verdict]:
                  f"{int(count[worst])} times within {evidence.length(window)} from "
                  f"{evidence.moment(int(moments[worst]))}, {evidence.length(used)} at a time.",
                  "Do more work at a time: put messages together, or let one of them wait for an event."),
-                places=[(int(first), int(last), -1) for first, last in zip(span.start, span.end, strict=True)],
+                occurrences=[(int(first), int(last), -1) for first, last in zip(span.start, span.end, strict=True)],
             ))  # fmt: skip
     return verdicts
 
 
 def _of_threads(thread: _Ints, cycles: _Ints, least: int) -> list[tuple[int, NDArray[np.intp]]]:
-    """Return the places of those threads whose cycles add up to enough."""
+    """Return the positions of those threads whose cycles add up to enough."""
     if not len(thread):
         return []
     total = np.bincount(thread, cycles)
@@ -194,5 +194,9 @@ def _of_threads(thread: _Ints, cycles: _Ints, least: int) -> list[tuple[int, NDA
 
 
 def groups_at(key: _Ints, at: NDArray[np.intp]) -> list[tuple[int, NDArray[np.intp]]]:
-    """Return every key among some places with the places where it is."""
+    """Return every key among some positions with the positions where it is.
+
+    Returns:
+        Keys, each with intp (n,), a part of the given positions.
+    """
     return [(number, at[mine]) for number, mine in groups(key[at])]

@@ -12,7 +12,7 @@ from satview.analysis.verdicts.verdict import Severity, Verdict, VerdictKind
 from satview.events.states import STATE_BY_VALUE
 from satview.linkage.transactions import transactions
 
-_MOST_STATES: Final = 4  # of a server that a sentence tells of
+_MOST_STATES: Final = 4  # of a server that a sentence reports
 
 
 def saturations(evidence: Evidence) -> list[Verdict]:
@@ -40,9 +40,9 @@ def saturations(evidence: Evidence) -> list[Verdict]:
         if not len(bad):
             continue
         worst = int(bad[np.argmax(waited[bad])])
-        places = episodes(begins[bad], window)
-        which = int(np.searchsorted(places.start, begins[worst], side="right")) - 1
-        span = max(int(places.start[which]), trace.window.start), min(int(places.end[which]), trace.window.end)
+        positions = episodes(begins[bad], window)
+        which = int(np.searchsorted(positions.start, begins[worst], side="right")) - 1
+        span = max(int(positions.start[which]), trace.window.start), min(int(positions.end[which]), trace.window.end)
         inside = at[mine[(first < begins[worst] + window) & (last > begins[worst])]]
         servers, clients = np.unique(sent.server[inside]), np.unique(sent.client[inside])
         clients = clients[clients > 0]
@@ -65,7 +65,7 @@ def saturations(evidence: Evidence) -> list[Verdict]:
              "Give the server more threads, or let it keep messages and reply later instead of waiting itself."),
             int(sent.certainty[inside].min()),
             [(max(int(start), since if i == which else 0), int(end), -1)
-             for i, (start, end) in enumerate(zip(places.start, places.end, strict=True))],
+             for i, (start, end) in enumerate(zip(positions.start, positions.end, strict=True))],
             {**dict.fromkeys(waits, "queues"), **dict.fromkeys(receipts, "received")},
         ))  # fmt: skip
     return verdicts

@@ -46,9 +46,9 @@ def floods(evidence: Evidence) -> list[Verdict]:
         if not len(bad):
             continue
         worst = int(bad[np.argmax(count[bad])])
-        places = episodes(times[bad], window)
-        which = int(np.searchsorted(places.start, times[worst], side="right")) - 1
-        span = int(places.start[which]), min(int(places.end[which]), trace.window.end)
+        positions = episodes(times[bad], window)
+        which = int(np.searchsorted(positions.start, times[worst], side="right")) - 1
+        span = int(positions.start[which]), min(int(positions.end[which]), trace.window.end)
         inside = rows[mine[(times >= span[0]) & (times < span[1])]]
         handled = partners(trace)[inside]
         has_exit = handled != NO_EVENT

@@ -40,7 +40,7 @@ class Thresholds:
         return int(self.values[kind][name] * _NS_OF_UNIT[name.rpartition("_")[2]])
 
     def is_enabled(self, kind: VerdictKind) -> bool:
-        """Tell whether verdicts of a kind are wanted."""
+        """Return whether verdicts of a kind are requested."""
         return bool(self.values[kind]["enabled"])
 
 
@@ -72,8 +72,8 @@ def read_thresholds(path: Path) -> Thresholds:
     try:
         found = tomllib.loads(text)
     except ValueError as error:  # no TOML, or a number of more digits than Python reads
-        what, place = str(error), _LINE.search(str(error))
-        line = int(place[1]) if place else text.count("\n") + 1
+        what, position = str(error), _LINE.search(str(error))
+        line = int(position[1]) if position else text.count("\n") + 1
         raise UsageError(f"{path.name}, line {line}: {_LINE.sub('', what)}; write it as [deadlock] and then "
                          "least_ms = 20") from error  # fmt: skip
     except RecursionError as error:
@@ -94,8 +94,8 @@ def _over_defaults(name: str, text: str, found: dict[str, object]) -> Thresholds
                 raise _refused(name, text, kind, key, f"[{kind}] has no {key[:40]!r}; it has {', '.join(known)}")
             is_switch = key == "enabled"
             if is_switch != isinstance(value, bool):
-                wanted = "true or false" if is_switch else "a number"
-                raise _refused(name, text, kind, key, f"{key} is not {wanted}; write {key} = {_spelt(known, key)}")
+                requested = "true or false" if is_switch else "a number"
+                raise _refused(name, text, kind, key, f"{key} is not {requested}; write {key} = {_spelt(known, key)}")
             if not isinstance(value, (int, float)) or not 0 <= value <= _MOST:  # NaN is in no range
                 raise _refused(name, text, kind, key, f"{key} is no number from 0 to {_MOST:.0f}; write {key} = "
                                f"{_spelt(known, key)}")  # fmt: skip
@@ -112,11 +112,11 @@ def _refused(name: str, text: str, kind: str, key: str, what: str) -> UsageError
     quoted = rf"[\"']?{re.escape(key)}[\"']?"
     is_inside = not kind
     head = re.compile(rf"\s*\[\s*[\"']?{re.escape(kind)}[\"']?\s*\]") if kind else None
-    wanted = re.compile(rf"\s*{quoted}\s*=" if kind else rf"\s*(\[\s*{quoted}\s*[\].]|{quoted}\s*[=.])")
+    requested = re.compile(rf"\s*{quoted}\s*=" if kind else rf"\s*(\[\s*{quoted}\s*[\].]|{quoted}\s*[=.])")
     for number, line in enumerate(text.splitlines(), 1):
         if head is not None and line.lstrip().startswith("["):
             is_inside = head.match(line) is not None
-        if is_inside and wanted.match(line):
+        if is_inside and requested.match(line):
             return UsageError(f"{name}, line {number}: {what}")
     return UsageError(f"{name}: {what}")
 

@@ -53,7 +53,7 @@ class Severity(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Place:
+class Occurrence:
     """One time at which something is wrong.
 
     Attributes:
@@ -73,14 +73,14 @@ class Verdict:
     Attributes:
         kind: What it is.
         severity: How much it matters.
-        start_cycles, end_cycles: The place that the sentence tells of, the end not included: of several the first one,
+        start_cycles, end_cycles: The time that the sentence names, the end not included: of several the first one,
             or the worst one where it is about windows of a fixed length.
         threads: Rows of the thread table, those that suffer first.
         objects: What it is about, in words: mutexes, channels, interrupts, CPUs.
         evidence: Rows of the event table that show it, ascending; the first ones if there are many.
         says: One sentence: who, what, when, for how long. Names of the trace are in it as they are.
         remedy: One sentence: what would help.
-        places: All times at which it happens, in time order; that of the sentence is one of them.
+        occurrences: All times at which it happens, in time order; that of the sentence is one of them.
         roles: What each event of `evidence` is in it: waits, holder, preempts, ...; empty where that is not known.
         certainty: Of the weakest link that it rests on.
     """
@@ -95,5 +95,5 @@ class Verdict:
     says: str
     remedy: str
     certainty: Certainty = Certainty.EXACT
-    places: tuple[Place, ...] = ()
+    occurrences: tuple[Occurrence, ...] = ()
     roles: tuple[str, ...] = ()

@@ -33,31 +33,31 @@ def deadlocks(evidence: Evidence) -> list[Verdict]:
     A thread counts as stuck while the one that it waits for is, and one in SEND while all threads of the process are
     that could receive its message. Source: formula 5 of the reference.
     """
-    if not evidence.tells_states:
+    if not evidence.has_states:
         return []
     found = blockers(evidence.trace)
     waits_of = _waits_to_the_end(evidence, found)
     kind = VerdictKind.DEADLOCK
     verdicts = []
     for circle in _circles({thread: to for thread, (_, to) in waits_of.items()}):
-        places = [waits_of[thread][0] for thread in circle]
-        start = int(max(evidence.times[found.waits.row[i]] for i in places))
+        positions = [waits_of[thread][0] for thread in circle]
+        start = int(max(evidence.times[found.waits.row[i]] for i in positions))
         end = evidence.trace.window.end
         if end - start < evidence.cycles(kind, "least_ms"):
             continue
-        objects = [waited_for(evidence, found, i) for i in places]
+        objects = [waited_for(evidence, found, i) for i in positions]
         names = [evidence.name(thread) for thread in circle]
         parts = [f"{name} waits for {what}{of_whom(evidence, found, i)}"
-                 for name, what, i in zip(names, objects, places, strict=True)]  # fmt: skip
-        rows = [int(column[i]) for i in places for column in (found.waits.call_row, found.waits.row)]
+                 for name, what, i in zip(names, objects, positions, strict=True)]  # fmt: skip
+        rows = [int(column[i]) for i in positions for column in (found.waits.call_row, found.waits.row)]
         verdicts.append(evidence.verdict(
             kind, Severity.ERROR, (start, end), circle, objects, rows,
             (f"{', '.join(parts)}: none of them runs again from {evidence.moment(start)} to the end of the trace, "
              f"{evidence.length(end - start)}.",
              "Let all threads take these objects in the same order, or send messages in one direction only."),
-            min(int(found.certainty[i]) for i in places),
-            roles={int(found.waits.call_row[i]): "asks" for i in places}
-            | {int(found.waits.row[i]): "waits" for i in places},
+            min(int(found.certainty[i]) for i in positions),
+            roles={int(found.waits.call_row[i]): "asks" for i in positions}
+            | {int(found.waits.row[i]): "waits" for i in positions},
         ))  # fmt: skip
     return verdicts
 
@@ -67,7 +67,7 @@ def _waits_to_the_end(evidence: Evidence, found: Blockers) -> dict[int, tuple[in
     trace, waiting = evidence.trace, found.waits
     is_open = (waiting.end_row == OPEN) & (found.pid >= 0)
     is_open &= ~_was_passed_on(evidence, is_open)
-    # Threads that no event tells of can receive messages too: they are all known only if the trace begins with them.
+    # Threads that no event reports can receive messages too: they are all known only if the trace begins with them.
     are_all_known = not len(losses(trace)) and trace.dump_end_cycles >= trace.window.start
     out: dict[int, tuple[int, tuple[int, ...]]] = {}
     for i in np.flatnonzero(is_open).tolist():
@@ -81,13 +81,13 @@ def _waits_to_the_end(evidence: Evidence, found: Blockers) -> dict[int, tuple[in
     return out
 
 
-def _was_passed_on(evidence: Evidence, is_asked: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Tell of waits for mutexes whether the mutex was given up since they began: then another thread may hold it."""
+def _was_passed_on(evidence: Evidence, is_requested: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return for waits for mutexes whether the mutex was given up since they began: then another thread may hold it."""
     trace = evidence.trace
     found, known = waits(trace), mutexes(trace)
     out = np.zeros(len(found), np.bool_)
     process = trace.threads.process
-    for i in np.flatnonzero(is_asked & (found.value == MUTEX)).tolist():
+    for i in np.flatnonzero(is_requested & (found.value == MUTEX)).tolist():
         gives = known.gives
         later = gives.row > found.row[i]
         is_it = (gives.mutex == known.of_wait[i]) | (
@@ -97,7 +97,7 @@ def _was_passed_on(evidence: Evidence, is_asked: NDArray[np.bool_]) -> NDArray[n
 
 
 def _has_timeout(evidence: Evidence, wait: int) -> bool:
-    """Tell whether a thread limits its wait: its call before is TimerTimeout(), and not a sleep by that call."""
+    """Return whether a thread limits its wait: its call before is TimerTimeout(), and not a sleep by that call."""
     trace, found = evidence.trace, waits(evidence.trace)
     calls = rows_of_class(trace, wire.WireClass.KER_CALL)
     before = calls[: np.searchsorted(calls, min(int(found.call_row[wait]), len(trace.events)))]
@@ -130,8 +130,8 @@ def _circles(waits_for: dict[int, tuple[int, ...]]) -> list[list[int]]:
         for thread in free:
             del stuck[thread]
     while True:  # who only waits behind a circle is no part of it
-        wanted = {other for to in stuck.values() for other in to}
-        behind = [thread for thread in stuck if thread not in wanted]
+        requested = {other for to in stuck.values() for other in to}
+        behind = [thread for thread in stuck if thread not in requested]
         if not behind:
             break
         for thread in behind:
@@ -156,7 +156,7 @@ def lost_wakeups(evidence: Evidence) -> list[Verdict]:
     in a trace that begins with the opening dump and has no holes.
     """
     trace, kind = evidence.trace, VerdictKind.LOST_WAKEUP
-    if not evidence.tells_states or len(losses(trace)) or trace.dump_end_cycles < trace.window.start:
+    if not evidence.has_states or len(losses(trace)) or trace.dump_end_cycles < trace.window.start:
         return []
     found = waits(trace)
     at = np.flatnonzero((found.value == _CONDVAR) & found.has_object)
@@ -197,7 +197,7 @@ def lost_wakeups(evidence: Evidence) -> list[Verdict]:
 def contentions(evidence: Evidence) -> list[Verdict]:
     """Return mutexes that threads wait for much of the time."""
     trace, kind = evidence.trace, VerdictKind.LOCK_CONTENTION
-    if not evidence.tells_states:
+    if not evidence.has_states:
         return []
     found, mutex = waits(trace), mutexes(trace).of_wait
     window = evidence.cycles(kind, "window_ms")
@@ -216,9 +216,9 @@ def contentions(evidence: Evidence) -> list[Verdict]:
         if not len(bad):
             continue
         worst = bad[np.argmax(waited[bad])]
-        place = episodes(begins[bad], window)
-        which = int(np.searchsorted(place.start, begins[worst], side="right")) - 1
-        span = int(place.start[which]), min(int(place.end[which]), trace.window.end)
+        position = episodes(begins[bad], window)
+        which = int(np.searchsorted(position.start, begins[worst], side="right")) - 1
+        span = int(position.start[which]), min(int(position.end[which]), trace.window.end)
         inside = at[mine[(begin < begins[worst] + window) & (end > begins[worst])]]
         threads = _most_of(found.thread[inside], (last - first)[mine][(begin < begins[worst] + window)
                                                                       & (end > begins[worst])])  # fmt: skip
@@ -231,7 +231,7 @@ def contentions(evidence: Evidence) -> list[Verdict]:
              f"{evidence.moment(int(begins[worst]))}, {evidence.length(int(waited[worst]))} in all"
              f"{f', while {held} hold it' if held else ''}.",
              "Hold the mutex for less work, split what it guards, or use a reader/writer lock."),
-            places=[(int(first), int(last), -1) for first, last in zip(place.start, place.end, strict=True)],
+            occurrences=[(int(first), int(last), -1) for first, last in zip(position.start, position.end, strict=True)],
             roles=dict.fromkeys(found.row[inside].tolist(), "waits"),
         ))  # fmt: skip
     return verdicts

@@ -1,4 +1,4 @@
-"""Channels and connections: made, connected, asked about, closed."""
+"""Channels and connections: made, connected, queried about, closed."""
 
 from __future__ import annotations
 
@@ -84,7 +84,11 @@ class ChannelDestroy(Call):
         return {"chid": self.chid}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Remove a channel and everything that waits at it."""
+        """Remove a channel and everything that waits at it.
+
+        Raises:
+            QnxError: EINVAL (no channel).
+        """
         kernel.enter(cpu, thread, self)
         channel = thread.process.channels.pop(self.chid, None)
         if channel is None:
@@ -107,7 +111,11 @@ class ConnectAttach(Call):
         return {"pid": self.pid, "chid": self.chid, "index": SIDE_CHANNEL if self.side_channel else 0}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Connect the caller's process to a channel of another, or of its own (pid 0)."""
+        """Connect the caller's process to a channel of another, or of its own (pid 0).
+
+        Raises:
+            QnxError: ESRCH (no such channel in the process).
+        """
         kernel.enter(cpu, thread, self)
         server = kernel.processes.get(self.pid) if self.pid else thread.process
         channel = server.channels.get(self.chid) if server is not None else None
@@ -129,7 +137,11 @@ class ConnectDetach(Call):
         return {"coid": self.coid}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Close a connection."""
+        """Close a connection.
+
+        Raises:
+            QnxError: EINVAL (no connection).
+        """
         kernel.enter(cpu, thread, self)
         if thread.process.connections.pop(self.coid, None) is None:
             raise QnxError(Errno.EINVAL, f"no connection {self.coid}")
@@ -145,7 +157,11 @@ class ConnectServerInfo(Call):
     coid: int
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Return the connection found."""
+        """Return the connection found.
+
+        Raises:
+            QnxError: ESRCH (no process); EINVAL (no connection from that number on).
+        """
         kernel.enter(cpu, thread, self)
         process = kernel.processes.get(self.pid) if self.pid else thread.process
         if process is None:
@@ -172,7 +188,11 @@ class ConnectClientInfo(Call):
     ngroups: int = 0
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Look the client up by the number under which the server knows it."""
+        """Look the client up by the number under which the server knows it.
+
+        Raises:
+            QnxError: EINVAL (no client).
+        """
         kernel.enter(cpu, thread, self)
         for process in kernel.processes.values():
             for connection in process.connections.values():
@@ -194,7 +214,11 @@ class ConnectFlags(Call):
     pid: int = 0
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Set the bits under the mask."""
+        """Set the bits under the mask.
+
+        Raises:
+            QnxError: EBADF (no connection).
+        """
         kernel.enter(cpu, thread, self)
         connection: Connection | None = thread.process.connections.get(self.coid)
         if connection is None:

@@ -45,7 +45,11 @@ class ClockPeriod(Call):
         return {"new->nsec": self.new_ns}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Change the clock's gap from the tick after the next on."""
+        """Change the clock's gap from the tick after the next on.
+
+        Raises:
+            QnxError: EINVAL (a tick length that the clock does not have).
+        """
         kernel.enter(cpu, thread, self)
         clock = kernel.sources[CLOCK_VECTOR]
         old = clock.gap_ns() or 0

@@ -68,7 +68,7 @@ class Envelope:
         return (self.server,) if self.server is not None else ()
 
     def info(self) -> dict[str, int]:
-        """Return what the kernel tells the server about the message, under the names of the event table."""
+        """Return what the kernel shows the server about the message, under the names of the event table."""
         size = len(self.call.message)
         return {
             "info->pid": self.client.pid,
@@ -182,7 +182,7 @@ def adopt_priority(kernel: KernelServices, cpu: Cpu, server: Thread, channel: Ch
     kernel.scheduler.set_priority(cpu, server, max(priority, effective_priority(server)))
 
 
-def work_for(kernel: KernelServices, cpu: Cpu, server: Thread, envelope: Envelope) -> None:
+def task_for(kernel: KernelServices, cpu: Cpu, server: Thread, envelope: Envelope) -> None:
     """Let a server run at the priority and in the partition of the client whose message it received."""
     channel = envelope.connection.channel
     if not channel.fixed_priority:

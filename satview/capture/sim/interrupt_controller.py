@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from satview.base.errors import told
+from satview.base.errors import one_line
 from satview.capture.sim.call import code_address
 from satview.capture.sim.cpu import Cpu
 from satview.capture.sim.errors import location_of
@@ -33,7 +33,7 @@ class Interrupts:
         kernel.due = self._due
 
     def add(self, source: InterruptSource) -> None:
-        """Connect a source; one that a handler asked for earlier keeps its handlers."""
+        """Connect a source; one that a handler requested earlier keeps its handlers."""
         known = self.kernel.sources.get(source.vector)
         if known is not None:
             source.attachments = known.attachments
@@ -52,14 +52,14 @@ class Interrupts:
             self.kernel.at(after + max(1, self.kernel.target.cycles(gap_ns)), self._due, (source, after, gap_ns))
 
     def _gap_of(self, source: InterruptSource) -> int | None:
-        """Return the time to the next interrupt of a source; one that tells no time is silent from now on."""
+        """Return the time to the next interrupt of a source; one that shows no time is silent from now on."""
         what, location = "", ""
         try:
             gap_ns = source.gap_ns()
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001  -- the workload's fault, not the simulation's
-            what, location = f"raised {told(error)}", location_of(error)
+            what, location = f"raised {one_line(error)}", location_of(error)
         else:
             if gap_ns is None:
                 return None

@@ -49,7 +49,11 @@ class InterruptAttach(Call):
         }
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Attach a handler."""
+        """Attach a handler.
+
+        Raises:
+            QnxError: ENOTSUP (this release has no interrupt handlers).
+        """
         kernel.enter(cpu, thread, self)
         if not kernel.target.has_handlers:
             raise QnxError(Errno.ENOTSUP, "this release has no interrupt handlers")
@@ -96,7 +100,11 @@ class InterruptDetach(Call):
         return {"id": self.ident}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Detach."""
+        """Detach.
+
+        Raises:
+            QnxError: EINVAL (no attachment).
+        """
         kernel.enter(cpu, thread, self)
         if not kernel.interrupts.detach(self.ident, thread.process):
             raise QnxError(Errno.EINVAL, f"no attachment {self.ident}")
@@ -159,7 +167,11 @@ class InterruptMask(_MaskCall):
     ident: int = -1
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Mask what the process has attached there."""
+        """Mask what the process has attached there.
+
+        Raises:
+            QnxError: EINVAL (nothing attached to interrupt).
+        """
         kernel.enter(cpu, thread, self)
         source = kernel.sources.get(self.vector)
         mine = [a for a in source.attachments if a.process is thread.process] if source is not None else []

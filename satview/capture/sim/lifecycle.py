@@ -13,7 +13,7 @@ from satview.capture.sim.services import KernelServices
 from satview.capture.sim.threads import ANY_CPU, Connection, Policy, Process, Program, Thread
 
 MANAGER_PRIORITY = 10
-_DEATH = 2  # pulse code by which the kernel tells the manager of a process without threads
+_DEATH = 2  # pulse code by which the kernel shows the manager of a process without threads
 
 
 @dataclass(slots=True)

@@ -22,7 +22,7 @@ from satview.capture.sim.delivery import (
     spend_copying,
     take_message,
     take_receiver,
-    work_for,
+    task_for,
 )
 from satview.capture.sim.errors import Errno, QnxError
 from satview.capture.sim.inheritance import pass_on_priority
@@ -81,7 +81,7 @@ class MsgSend(Call):
             server = take_receiver(channel)
             envelope.server = server
             kernel.block(cpu, thread, "REPLY", envelope, (server,))
-            work_for(kernel, cpu, server, envelope)
+            task_for(kernel, cpu, server, envelope)
             server.finish = lambda: hand_over(kernel, server, envelope)
             kernel.wake(cpu, server, waker=thread, handoff=True)
             return
@@ -111,7 +111,11 @@ class MsgReceive(Call):
         return {"chid": self.chid, "rparts": self.parts}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Receive what waits, the most urgent first, or wait."""
+        """Receive what waits, the most urgent first, or wait.
+
+        Raises:
+            QnxError: ESRCH (no channel).
+        """
         kernel.enter(cpu, thread, self)
         channel = thread.process.channels.get(self.chid)
         if channel is None:
@@ -126,7 +130,7 @@ class MsgReceive(Call):
             thread.finish = lambda: receive_pulse(kernel, thread, channel, pulse)
         elif envelope is not None:
             channel.senders.remove(envelope)
-            work_for(kernel, cpu, thread, envelope)
+            task_for(kernel, cpu, thread, envelope)
             envelope.server = thread
             thread.finish = lambda: _take_queued(kernel, cpu, thread, envelope)
         else:

@@ -100,7 +100,11 @@ class MutexLock(Call):
         return self.mutex.values()
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Take a free mutex in user code; else enter the kernel and wait."""
+        """Take a free mutex in user code; else enter the kernel and wait.
+
+        Raises:
+            QnxError: EDEADLK (the caller holds it already).
+        """
         mutex = self.mutex
         check_exists(kernel, cpu, thread, self, mutex)
         if mutex.owner is None and not mutex.waiters:
@@ -127,7 +131,11 @@ class MutexUnlock(Call):
         return self.mutex.values()
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Give up a mutex; if somebody waits, the kernel hands it on."""
+        """Give up a mutex; if somebody waits, the kernel hands it on.
+
+        Raises:
+            QnxError: EPERM (the mutex belongs to another thread).
+        """
         mutex = self.mutex
         if mutex.owner is not thread:
             kernel.enter(cpu, thread, self)
@@ -160,7 +168,11 @@ class CondWait(Call):
         }
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Give up the mutex and wait."""
+        """Give up the mutex and wait.
+
+        Raises:
+            QnxError: EPERM (the mutex is not locked by the caller).
+        """
         check_exists(kernel, cpu, thread, self, self.condvar)
         kernel.enter(cpu, thread, self)
         if self.mutex.owner is not thread:
@@ -225,7 +237,11 @@ class SyncDestroy(Call):
         return self.sync.values()
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Refuse if it is in use."""
+        """Refuse if it is in use.
+
+        Raises:
+            QnxError: EINVAL (the mutex is destroyed already); EBUSY (threads wait for it, or hold it).
+        """
         kernel.enter(cpu, thread, self)
         if self.sync.is_destroyed:
             raise QnxError(Errno.EINVAL, f"{self.sync.label} is destroyed already")
@@ -247,7 +263,11 @@ class SyncMutexRevive(Call):
         return self.mutex.values()
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Give the mutex to the caller."""
+        """Give the mutex to the caller.
+
+        Raises:
+            QnxError: EINVAL (the owner of the mutex is alive).
+        """
         kernel.enter(cpu, thread, self)
         owner = self.mutex.owner
         if owner is None or owner.state != "DEAD":

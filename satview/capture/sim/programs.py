@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from satview.base.errors import told
+from satview.base.errors import one_line
 from satview.base.watchdog import Stuck
 from satview.capture.sim import signals
 from satview.capture.sim.call import Call, Compute
@@ -30,7 +30,7 @@ class ProgramRunner(EventLoop):
     def __init__(self, target: Target, seed: int, start_cycles: int) -> None:
         super().__init__(target, seed, start_cycles)
         self.faults: list[WorkloadError] = []
-        self._forgotten: set[str] = set()  # places of calls that were never yielded
+        self._forgotten: set[str] = set()  # positions of calls that were never yielded
         self._least = target.cycles(LEAST_NS)
 
     def next_item(self, thread: Thread) -> Any:
@@ -44,10 +44,10 @@ class ProgramRunner(EventLoop):
             self.report_forgotten(thread, len(self.faults) == faults)
         return item
 
-    def report_forgotten(self, culprit: Thread | str, is_told: bool = True) -> None:
+    def report_forgotten(self, culprit: Thread | str, is_reported: bool = True) -> None:
         """Note the calls that a program or a handler made and did not yield, each location once."""
         for location in WATCH.take():
-            if is_told and location not in self._forgotten:
+            if is_reported and location not in self._forgotten:
                 self._forgotten.add(location)
                 self.fault(culprit, ADVICE, location)
 
@@ -71,7 +71,7 @@ class ProgramRunner(EventLoop):
         except KeyboardInterrupt:
             raise
         except BaseException as fault:  # noqa: BLE001  -- ends that thread, not the simulation
-            self.fault(thread, f"raised {told(fault)}", location_of(fault))
+            self.fault(thread, f"raised {one_line(fault)}", location_of(fault))
             return None
         if isinstance(item, (Call, Compute)):
             return item
@@ -96,7 +96,7 @@ class ProgramRunner(EventLoop):
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001
-            self.fault(thread, f"{what} raised {told(error)}", location_of(error))
+            self.fault(thread, f"{what} raised {one_line(error)}", location_of(error))
             return None
 
     def fault(self, culprit: Thread | str, what: str, location: str) -> None:

@@ -34,7 +34,7 @@ def send_pulse(
     value: int,
     sender: Thread | None = None,
 ) -> None:
-    """Put a pulse into a channel, or straight into a waiting thread; `event` tells which kind is emitted."""
+    """Put a pulse into a channel, or straight into a waiting thread; `event` shows which kind is emitted."""
     channel = connection.channel
     scoid = SIDE_CHANNEL | connection.scoid
     time = kernel.stamp()
@@ -142,7 +142,11 @@ class MsgVerifyEvent(MsgDeliverEvent):
     name = "MSG_VERIFY_EVENT"
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Refuse a pulse to a connection that the client does not have."""
+        """Refuse a pulse to a connection that the client does not have.
+
+        Raises:
+            QnxError: EBADF (the client has no connection).
+        """
         kernel.enter(cpu, thread, self)
         client = received_message(thread, self.rcvid).client
         if self.event.kind == "pulse" and self.event.coid not in client.process.connections:

@@ -56,7 +56,11 @@ class SchedSet(Call):
         }
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Set priority and policy of the caller."""
+        """Set priority and policy of the caller.
+
+        Raises:
+            QnxError: EINVAL (no such priority; sporadic scheduling needs low priority < priority, budget <= period).
+        """
         kernel.enter(cpu, thread, self)
         if not 1 <= self.priority <= 255:
             raise QnxError(Errno.EINVAL, f"priority {self.priority}")
@@ -92,7 +96,11 @@ class SchedJoinPartition(Call):
         return {"cmd": 4, "data_p": 0x8047D00}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Move the caller to another partition."""
+        """Move the caller to another partition.
+
+        Raises:
+            QnxError: EINVAL (no partition).
+        """
         kernel.enter(cpu, thread, self)
         partition = next((p for p in kernel.partitions if p.ident == self.partition), None)
         if partition is None:
@@ -133,7 +141,11 @@ class SchedInfo(Call):
     policy: int = Policy.RR
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Return the bounds."""
+        """Return the bounds.
+
+        Raises:
+            QnxError: EINVAL (no such policy).
+        """
         kernel.enter(cpu, thread, self)
         if self.policy not in list(Policy):
             raise QnxError(Errno.EINVAL, f"policy {self.policy}")

@@ -185,7 +185,11 @@ class RwLockRelease(Call):
         return LibraryWake(self.lock)
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Give up the lock and let in the next in the queue."""
+        """Give up the lock and let in the next in the queue.
+
+        Raises:
+            QnxError: EPERM (the lock is not held by the caller).
+        """
         lock = self.lock
         if lock.writer is not thread and thread not in lock.readers:
             kernel.enter(cpu, thread, self)

@@ -123,7 +123,11 @@ class SignalKill(Call):
         return {"pid": self.pid, "tid": self.tid, "signo": self.signo, "code": self.code, "value": self.value}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Send a signal; 0 only asks whether the target exists."""
+        """Send a signal; 0 only asks whether the target exists.
+
+        Raises:
+            QnxError: ESRCH (no such process or thread).
+        """
         kernel.enter(cpu, thread, self)
         process = kernel.processes.get(self.pid) if self.pid else thread.process
         if process is None or process.is_dead or (self.tid and self.tid not in process.threads):
@@ -163,7 +167,11 @@ class SignalAction(Call):
         }
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Set or remove a handler of the caller's process."""
+        """Set or remove a handler of the caller's process.
+
+        Raises:
+            QnxError: EINVAL (no such signal).
+        """
         kernel.enter(cpu, thread, self)
         if not 1 <= self.signo <= 64:
             raise QnxError(Errno.EINVAL, f"signal {self.signo}")
@@ -218,7 +226,11 @@ class SignalProcmask(Call):
         return {"how": self.how, **_signal_bits(self.signals, "sig_blocked")}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Change the mask; signals that came while they were blocked come now."""
+        """Change the mask; signals that came while they were blocked come now.
+
+        Raises:
+            QnxError: EINVAL (no such operation).
+        """
         kernel.enter(cpu, thread, self)
         old, named = thread.blocked_signals, frozenset(self.signals) - {_SIGKILL, _SIGSTOP}
         changes = {SIG_BLOCK: old | named, SIG_UNBLOCK: old - named, SIG_SETMASK: named}

@@ -67,7 +67,7 @@ class Target:
 
     @property
     def is_old(self) -> bool:
-        """True before 6.4: no BUFFER and handler events, INTENTER tells the kernel state, insertions show as calls."""
+        """True before 6.4: no BUFFER and handler events, INTENTER shows the kernel state, insertions show as calls."""
         return self.release == Release.QNX_6 and self.sys_release < "6.4"
 
     @property

@@ -56,7 +56,11 @@ class ThreadCreate(Call):
         }
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Start a thread in the caller's process."""
+        """Start a thread in the caller's process.
+
+        Raises:
+            QnxError: EINVAL (the body is no generator function).
+        """
         kernel.enter(cpu, thread, self)
         program = self.body(*self.args)
         if not hasattr(program, "send"):
@@ -83,7 +87,12 @@ class ThreadJoin(Call):
         return {"tid": self.tid, "status_p": 0x8047E40}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Wait for another thread's end."""
+        """Wait for another thread's end.
+
+        Raises:
+            QnxError: ESRCH if other is None else EDEADLK (thread); EINVAL (thread the mutex is detached, or joined by
+                another thread).
+        """
         kernel.enter(cpu, thread, self)
         other = thread.process.threads.get(self.tid)
         if other is None or other is thread:
@@ -129,7 +138,11 @@ class ThreadRunmask(Call):
         return {"cmd": 4, "data_p": self.mask & 0xFFFFFFFF}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Restrict the caller to some CPUs."""
+        """Restrict the caller to some CPUs.
+
+        Raises:
+            QnxError: EINVAL (runmask names no CPU of this machine).
+        """
         kernel.enter(cpu, thread, self)
         mask = self.mask & (1 << len(kernel.cpus)) - 1
         if not mask:
@@ -149,7 +162,11 @@ class ThreadDetach(Call):
     tid: int = 0
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Mark the thread; a second time is an error."""
+        """Mark the thread; a second time is an error.
+
+        Raises:
+            QnxError: EINVAL (it is detached already).
+        """
         kernel.enter(cpu, thread, self)
         other = find_thread(kernel, thread, 0, self.tid)
         if other.is_detached:

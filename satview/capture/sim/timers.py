@@ -126,7 +126,11 @@ class TimerSettime(Call):
         }
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Start or stop a timer."""
+        """Start or stop a timer.
+
+        Raises:
+            QnxError: EINVAL (no timer).
+        """
         kernel.enter(cpu, thread, self)
         timer = thread.process.timers.get(self.timer)
         if timer is None:
@@ -150,7 +154,11 @@ class TimerDestroy(Call):
         return {"id": self.timer}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Remove a timer."""
+        """Remove a timer.
+
+        Raises:
+            QnxError: EINVAL (no timer).
+        """
         kernel.enter(cpu, thread, self)
         timer = thread.process.timers.pop(self.timer, None)
         if timer is None:
@@ -174,7 +182,11 @@ class TimerInfo(Call):
     info_p: int = _INFO_ADDRESS
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Return what is left."""
+        """Return what is left.
+
+        Raises:
+            QnxError: EINVAL (no timer from that number on).
+        """
         kernel.enter(cpu, thread, self)
         idents = [ident for ident in sorted(thread.process.timers) if ident >= self.id]
         if not idents:

@@ -93,7 +93,7 @@ class CallSpan:
         is_logged: False if no trace ever shows it: the kernel does not know it, or logs nothing of it.
         exit: -1 = it never came back.
         error: As the program sees it, 0 = fine.
-        is_interrupted: A signal ended it; in place of the exit is an event without an error number.
+        is_interrupted: A signal ended it; instead of the exit is an event without an error number.
     """
 
     thread: ThreadId

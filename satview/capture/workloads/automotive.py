@@ -185,21 +185,21 @@ def _fusion_request(car: Car, received: Received) -> Program:
     yield Compute(car.vary(40 * US, 260 * US))
     yield MutexUnlock(car.map_lock)
     if received.is_pulse:
-        yield MutexLock(car.work_lock)
+        yield MutexLock(car.task_lock)
         car.work.extend([1, 2, 3, 4])
         yield CondSignal(car.work_ready, everybody=True)
-        yield MutexUnlock(car.work_lock)
+        yield MutexUnlock(car.task_lock)
     else:
         yield MsgReply(received.rcvid, 64, b"objects\0")
 
 
 def _fusion_worker(car: Car) -> Program:
     while True:
-        yield MutexLock(car.work_lock)
+        yield MutexLock(car.task_lock)
         while not car.work:
-            yield CondWait(car.work_ready, car.work_lock)
+            yield CondWait(car.work_ready, car.task_lock)
         car.work.pop()
-        yield MutexUnlock(car.work_lock)
+        yield MutexUnlock(car.task_lock)
         yield Compute(car.vary(2 * MS, 6 * MS))
         yield MutexLock(car.map_lock)
         yield Compute(car.vary(60 * US, 400 * US))

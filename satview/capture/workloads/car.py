@@ -16,7 +16,7 @@ class Car:
         self.slog, self.disk, self.can, self.camera, self.fusion, self.screen, self.net = (Address() for _ in range(7))
         self.map_lock = Mutex("map")
         self.config_lock = Mutex("config", inherit=False)
-        self.work_lock, self.work_ready = Mutex("work"), Condvar("work")
+        self.task_lock, self.work_ready = Mutex("work"), Condvar("work")
         self.work: list[int] = []
         self.frame = Semaphore("frame")
         self.blocks = Semaphore("blocks")

@@ -107,7 +107,7 @@ class _Queue:
 
 
 def setup_producer_consumer(kernel: Kernel) -> None:
-    """Two producers and three consumers share a queue of five places; a semaphore counts what was consumed."""
+    """Two producers and three consumers share a queue of five positions; a semaphore counts what was consumed."""
     queue = _Queue()
 
     def main() -> Program:

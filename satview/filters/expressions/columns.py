@@ -16,7 +16,7 @@ from satview.filters.derived_columns import DerivedColumns
 from satview.filters.expressions.operators import KnownMask, Values
 from satview.filters.expressions.scalar import number_of
 from satview.filters.rows import Bools, Rows
-from satview.store.arguments import argument, argument_places, variants_of
+from satview.store.arguments import argument, argument_offsets, variants_of
 from satview.store.trace import Trace
 
 _TEXT_WORDS: Final = 1024  # of a text, at most
@@ -127,29 +127,29 @@ class RowColumns:
         Only different texts are tested: a trace repeats few of them many times.
         """
         passes = np.zeros(len(self.code), np.bool_)
-        for at, place in argument_places(self.trace, self.index, name):
-            if place is None or place.words:
+        for at, position in argument_offsets(self.trace, self.index, name):
+            if position is None or position.words:
                 continue
             is_user = np.isin(self.code[at] >> CLASS_SHIFT, USER_CLASSES)
             counts = self.trace.payloads.word_counts(self.index[at])
             for kind in np.unique(counts * 2 + is_user).tolist():
                 selected = at[counts * 2 + is_user == kind]
-                passes[selected] = self._text_test(self.index[selected], place, kind // 2, bool(kind & 1), test)
+                passes[selected] = self._text_test(self.index[selected], position, kind // 2, bool(kind & 1), test)
         return passes
 
     def _text_test(
-        self, rows: NDArray[np.integer], place: Part, count: int, is_user: bool, test: Callable[[str], bool]
+        self, rows: NDArray[np.integer], position: Part, count: int, is_user: bool, test: Callable[[str], bool]
     ) -> Bools:
-        width = min(count - place.word, _TEXT_WORDS)
+        width = min(count - position.word, _TEXT_WORDS)
         passes = np.zeros(len(rows), np.bool_)
         if width <= 0:
             return passes
-        start = replace(place, word=0)
+        start = replace(position, word=0)
         step = max(1, _TEXT_BLOCK // width)
         results: dict[bytes, bool] = {}
         for first in range(0, len(rows), step):
             part = rows[first : first + step]
-            words = np.stack([self.trace.payloads.column(part, place.word + i) for i in range(width)], axis=1)
+            words = np.stack([self.trace.payloads.column(part, position.word + i) for i in range(width)], axis=1)
             data = np.ascontiguousarray(words.astype("<u4" if self.trace.byte_order == "little" else ">u4"))
             unique, where = np.unique(data.view(f"V{4 * width}")[:, 0], return_inverse=True)
             said = np.zeros(len(unique), np.bool_)

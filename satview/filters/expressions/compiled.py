@@ -15,28 +15,10 @@ import numpy as np
 
 from satview.events.wire import CODE_COUNT
 from satview.filters.derived_columns import DerivedColumns
+from satview.filters.expressions import nodes
 from satview.filters.expressions.columns import RowColumns, codes_column, thread_texts, threads_column
 from satview.filters.expressions.operators import ARITHMETIC, COMPARISONS, FUNCTIONS, Values, of_columns, wrapped
 from satview.filters.expressions.semantics import CodeTest
-from satview.filters.expressions.syntax import (
-    And,
-    Argument,
-    Arithmetic,
-    Compare,
-    Field,
-    FunctionCall,
-    In,
-    Negative,
-    Node,
-    Not,
-    Number,
-    Or,
-    PatternMatch,
-    Text,
-    Word,
-    children,
-    patterns_in,
-)
 from satview.filters.expressions.vocabulary import FIELDS, Domain, FieldKind
 from satview.filters.rows import Bools, Rows, TableTest
 from satview.store.arguments import codes_with
@@ -140,7 +122,7 @@ class TimeRange(Condition):
 class RowTest(Condition):
     """A comparison that has to look at each event."""
 
-    def __init__(self, trace: Trace, derived: DerivedColumns, node: Node, cost: int) -> None:
+    def __init__(self, trace: Trace, derived: DerivedColumns, node: nodes.Node, cost: int) -> None:
         self._trace, self._derived, self._node, self.cost = trace, derived, node, cost
 
     def of(self, rows: Rows) -> Bools:
@@ -207,9 +189,9 @@ def count_of(rows: Rows) -> int:
     return rows.stop - rows.start if isinstance(rows, slice) else len(rows)
 
 
-def compile_expression(node: Node, trace: Trace, derived: DerivedColumns) -> Condition:
+def compile_expression(node: nodes.Node, trace: Trace, derived: DerivedColumns) -> Condition:
     """Return a resolved expression made ready for one trace."""
-    for pattern in patterns_in(node):
+    for pattern in nodes.patterns_in(node):
         pattern.refill()
     return _Compiler(trace, derived).condition(node)
 
@@ -218,21 +200,21 @@ class _Compiler:
     def __init__(self, trace: Trace, derived: DerivedColumns) -> None:
         self.trace, self.derived = trace, derived
 
-    def condition(self, node: Node) -> Condition:
+    def condition(self, node: nodes.Node) -> Condition:
         needed = domains(node)
         if needed <= {Domain.CODE}:
             return CodeTable(self.trace, table_of(node))
         if needed == {Domain.THREAD}:
             return ThreadTable(self.trace, np.asarray(_Test(None, self.trace).of(node, len(self.trace.threads))))
-        if isinstance(node, Not):
+        if isinstance(node, nodes.Not):
             return Inverse(self.condition(node.part))
-        if isinstance(node, And | Or):
+        if isinstance(node, nodes.And | nodes.Or):
             return self.joined(node)
         if (
-            isinstance(node, Compare)
-            and isinstance(node.left, Field)
+            isinstance(node, nodes.Compare)
+            and isinstance(node.left, nodes.Field)
             and node.left.name == "time"
-            and isinstance(node.right, Number)
+            and isinstance(node.right, nodes.Number)
         ):
             return self.time_range(node.sign, wrapped(node.right.value))
         test = RowTest(self.trace, self.derived, node, cost_of(node))
@@ -243,10 +225,10 @@ class _Compiler:
         tables = [codes_with(name, self.trace.release) for name in needed_by]
         return Joined([CodeTable(self.trace, np.logical_and.reduce(tables)), test], needs_all=True)
 
-    def joined(self, node: And | Or) -> Condition:
+    def joined(self, node: nodes.And | nodes.Or) -> Condition:
         """Join parts; all tables over codes become one table, and all over threads one."""
         parts: list[Condition] = []
-        merge = np.logical_and if isinstance(node, And) else np.logical_or
+        merge = np.logical_and if isinstance(node, nodes.And) else np.logical_or
         tables: dict[type, CodeTable | ThreadTable] = {}
         for part in self.flat(node):
             if isinstance(part, CodeTable | ThreadTable):
@@ -255,12 +237,12 @@ class _Compiler:
                 if known is not part:
                     continue
             parts.append(part)
-        return parts[0] if len(parts) == 1 else Joined(parts, isinstance(node, And))
+        return parts[0] if len(parts) == 1 else Joined(parts, isinstance(node, nodes.And))
 
-    def flat(self, node: And | Or) -> Iterator[Condition]:
+    def flat(self, node: nodes.And | nodes.Or) -> Iterator[Condition]:
         """Yield the compiled parts; parts joined in the same way are taken apart, so that their tables join too."""
         for part in map(self.condition, node.parts):
-            if isinstance(part, Joined) and part.needs_all is isinstance(node, And):
+            if isinstance(part, Joined) and part.needs_all is isinstance(node, nodes.And):
                 yield from part.parts
             else:
                 yield part
@@ -287,39 +269,39 @@ class _Compiler:
         return int(np.searchsorted(self.trace.events.time_cycles, max(cycles, limits.min)))
 
 
-def table_of(node: Node) -> Bools:
+def table_of(node: nodes.Node) -> Bools:
     """Return the results of a condition that asks for class and event alone (`domains`), bool (32768,)."""
     return np.asarray(_Test(None).of(node, CODE_COUNT))
 
 
-def domains(node: Node) -> set[Domain]:
+def domains(node: nodes.Node) -> set[Domain]:
     """Return what decides the value of a part of an expression."""
     if isinstance(node, CodeTest):
         return {Domain.CODE}
-    if isinstance(node, Field):
+    if isinstance(node, nodes.Field):
         return {FIELDS[node.name].domain}
-    if isinstance(node, Word | Argument):
+    if isinstance(node, nodes.Word | nodes.Argument):
         return {Domain.ROW}
-    return {domain for part in children(node) for domain in domains(part)}
+    return {domain for part in nodes.children(node) for domain in domains(part)}
 
 
-def arguments_of(node: Node) -> set[str]:
+def arguments_of(node: nodes.Node) -> set[str]:
     """Return the arguments without which a comparison is false; those of a list are alternatives and do not count."""
-    if isinstance(node, Argument):
+    if isinstance(node, nodes.Argument):
         return {node.name}
-    parts = (node.value,) if isinstance(node, In) else children(node)
+    parts = (node.value,) if isinstance(node, nodes.In) else nodes.children(node)
     return {name for part in parts for name in arguments_of(part)}
 
 
-def cost_of(node: Node) -> int:
+def cost_of(node: nodes.Node) -> int:
     """Return what looking at one event costs, in rough steps."""
-    if isinstance(node, Field):
+    if isinstance(node, nodes.Field):
         return FIELDS[node.name].cost
-    if isinstance(node, Word):
+    if isinstance(node, nodes.Word):
         return _WORD_COST
-    if isinstance(node, Argument):
+    if isinstance(node, nodes.Argument):
         return _ARGUMENT_COST
-    return max((cost_of(part) for part in children(node)), default=0)
+    return max((cost_of(part) for part in nodes.children(node)), default=0)
 
 
 class _Test:
@@ -328,34 +310,34 @@ class _Test:
     def __init__(self, columns: RowColumns | None, trace: Trace | None = None) -> None:
         self.columns, self.trace = columns, trace
 
-    def of(self, node: Node, count: int) -> Bools:
+    def of(self, node: nodes.Node, count: int) -> Bools:
         """Return the results, bool (count,)."""
-        if isinstance(node, And | Or):
+        if isinstance(node, nodes.And | nodes.Or):
             parts = [self.of(part, count) for part in node.parts]
-            return np.asarray((np.logical_and if isinstance(node, And) else np.logical_or).reduce(parts))
-        if isinstance(node, Not):
+            return np.asarray((np.logical_and if isinstance(node, nodes.And) else np.logical_or).reduce(parts))
+        if isinstance(node, nodes.Not):
             return ~self.of(node.part, count)
         if isinstance(node, CodeTest):
             return node.table
-        if isinstance(node, PatternMatch):
+        if isinstance(node, nodes.PatternMatch):
             return self.texts(node.value, node.pattern.matches)
-        if isinstance(node, In) and isinstance(node.items[0], Text):
-            requested = {item.value for item in node.items if isinstance(item, Text)}
+        if isinstance(node, nodes.In) and isinstance(node.items[0], nodes.Text):
+            requested = {item.value for item in node.items if isinstance(item, nodes.Text)}
             return self.texts(node.value, requested.__contains__)
-        if isinstance(node, Compare) and isinstance(node.right, Text):
+        if isinstance(node, nodes.Compare) and isinstance(node.right, nodes.Text):
             return self.texts(node.left, node.right.value.__eq__)
-        if isinstance(node, Field):
+        if isinstance(node, nodes.Field):
             assert FIELDS[node.name].kind is FieldKind.FLAG
             assert self.columns is not None
             return self.columns.failed()
         result = self.numbers(node)
         return result if isinstance(result, np.ndarray) and result.shape == (count,) else np.full(count, result)
 
-    def numbers(self, node: Node) -> Bools | bool:
+    def numbers(self, node: nodes.Node) -> Bools | bool:
         """Compare numbers; what is not known makes the comparison false."""
-        if isinstance(node, Compare):
+        if isinstance(node, nodes.Compare):
             return self.compared(node.sign, self.number(node.left), self.number(node.right))
-        assert isinstance(node, In)
+        assert isinstance(node, nodes.In)
         value = self.number(node.value)
         result: Bools | bool = False
         for item in node.items:
@@ -370,30 +352,30 @@ class _Test:
                 result = np.logical_and(result, known)
         return result
 
-    def texts(self, node: Node, test: Callable[[str], bool]) -> Bools:
-        if isinstance(node, Field) and FIELDS[node.name].domain is Domain.THREAD:
+    def texts(self, node: nodes.Node, test: Callable[[str], bool]) -> Bools:
+        if isinstance(node, nodes.Field) and FIELDS[node.name].domain is Domain.THREAD:
             trace = self.trace or (self.columns.trace if self.columns else None)
             assert trace is not None
             passes = thread_texts(node.name, trace, test)
             return passes if self.columns is None else passes[trace.events.thread[self.columns.rows]]
         assert self.columns is not None
-        return self.columns.texts(node.name if isinstance(node, Argument) else None, test)
+        return self.columns.texts(node.name if isinstance(node, nodes.Argument) else None, test)
 
-    def number(self, node: Node) -> Values:
-        if isinstance(node, Number):
+    def number(self, node: nodes.Node) -> Values:
+        if isinstance(node, nodes.Number):
             return wrapped(node.value), True
-        if isinstance(node, Field):
+        if isinstance(node, nodes.Field):
             if self.columns is not None:
                 return self.columns.number(node.name)
             return codes_column(node.name) if self.trace is None else threads_column(node.name, self.trace)
-        if isinstance(node, Arithmetic):
+        if isinstance(node, nodes.Arithmetic):
             return of_columns(ARITHMETIC[node.sign], self.number(node.left), self.number(node.right))
-        if isinstance(node, Negative):
+        if isinstance(node, nodes.Negative):
             return of_columns(ARITHMETIC["-"], (0, True), self.number(node.part))
-        if isinstance(node, FunctionCall):
+        if isinstance(node, nodes.FunctionCall):
             return of_columns(FUNCTIONS[node.name], *(self.number(part) for part in node.arguments))
         assert self.columns is not None
-        if isinstance(node, Word):
+        if isinstance(node, nodes.Word):
             return self.columns.word(node.index)
-        assert isinstance(node, Argument)
+        assert isinstance(node, nodes.Argument)
         return self.columns.argument(node.name)

@@ -112,7 +112,7 @@ def _signs(before: str) -> Iterator[tuple[str, str]]:
 
 
 def _values(before: str, release: Release, trace: Trace | None, in_quotes: bool = False) -> Iterator[tuple[str, str]]:
-    """Yield the values that fit the field the cursor stands behind."""
+    """Yield the values that fit the field the cursor is behind."""
     found = _AFTER_FIELD.search(before)
     name = found.group(1) if found else ""
     if found is None or name not in FIELDS:

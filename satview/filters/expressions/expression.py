@@ -18,11 +18,12 @@ from satview.events.spec import Release
 from satview.filters.derived_columns import DerivedColumns, TraceDerivedColumns
 from satview.filters.diagnostics import Diagnostic, ExpressionError
 from satview.filters.event_context import EventContext
+from satview.filters.expressions import nodes
 from satview.filters.expressions.compiled import Condition, compile_expression
 from satview.filters.expressions.pattern import share_budget
 from satview.filters.expressions.scalar import evaluate
 from satview.filters.expressions.semantics import resolve
-from satview.filters.expressions.syntax import Node, parse, patterns_in
+from satview.filters.expressions.syntax import parse
 from satview.filters.rows import Bools, chunks, rows_of
 from satview.store.trace import Trace
 
@@ -37,15 +38,15 @@ class Expression:
         patterns: Those in it.
 
     Raises:
-        ExpressionError: The text is no valid expression; with the place of the fault.
+        ExpressionError: The text is no valid expression; with the position of the fault.
     """
 
     def __init__(self, text: str, release: Release) -> None:
         self.text, self.release = text, release
         parsed = parse(text)
-        self.patterns = tuple(patterns_in(parsed))
+        self.patterns = tuple(nodes.patterns_in(parsed))
         share_budget(self.patterns)
-        self.tree: Node = resolve(parsed, release)
+        self.tree: nodes.Node = resolve(parsed, release)
 
     def __repr__(self) -> str:
         return f"Expression({self.text!r})"

@@ -1,7 +1,7 @@
 """Regular expressions and globs whose cost is bounded whatever the pattern and the text are.
 
 Python's `re` backtracks: a pattern from a stranger's file can keep it busy for years. RE2 reads each character of a
-text once. The pattern is parsed here, which gives faults with their place and one meaning for views and for exported
+text once. The pattern is parsed here, which gives faults with their position and one meaning for views and for exported
 programs, and handed to RE2 in its plainest form: sets of code points, and what repeats them. A budget stops a pattern
 that is costly even so.
 """

@@ -1,4 +1,4 @@
-"""What a condition can be asked about in a capture: which events it can hold for, and what of it a kernel cannot know.
+"""Which events a condition of a capture can hold for, and what of it a kernel cannot know.
 
 A view knows the whole trace; an event handler knows one event, in the form in which it is logged. `Known` in the
 vocabulary says when each field is known; which arguments an event has in its fast and in its wide form comes from the
@@ -21,10 +21,10 @@ from satview.events.spec import Field as Item
 from satview.events.spec import Release, Show
 from satview.events.variants import FAILED_ARGUMENTS
 from satview.events.wire import CODE_COUNT, WireClass, class_of
+from satview.filters.expressions import nodes
 from satview.filters.expressions.columns import EXITS
 from satview.filters.expressions.compiled import domains, table_of
 from satview.filters.expressions.semantics import CodeTest
-from satview.filters.expressions.syntax import And, Argument, Field, In, Node, Not, Or, Word, children
 from satview.filters.expressions.vocabulary import FIELDS, Domain, Known
 
 Bools = NDArray[np.bool_]
@@ -41,14 +41,14 @@ class Limit:
         remedy: What to do instead.
     """
 
-    node: Node
+    node: nodes.Node
     reason: str
     remedy: str
 
 
 @dataclass(frozen=True, slots=True)
 class Logged:
-    """Events that a handler is asked about, in the form in which they are logged.
+    """Events that a handler is evaluated for, in the form in which they are logged.
 
     Attributes:
         release: Whose catalogue describes them.
@@ -115,66 +115,66 @@ def _has_room(items: tuple[Item, ...], word: int) -> bool:
     return word < max(2, count + count % 2)
 
 
-def can_hold(node: Node, logged: Logged) -> Bools:
+def can_hold(node: nodes.Node, logged: Logged) -> Bools:
     """Return for which codes a checked condition may be true in a capture, bool (32768,)."""
     return _outcomes(node, logged)[0] & logged.codes
 
 
-def always_holds(node: Node, logged: Logged) -> Bools:
+def always_holds(node: nodes.Node, logged: Logged) -> Bools:
     """Return for which codes a checked condition is true whatever the event holds, bool (32768,)."""
     return ~_outcomes(node, logged)[1] & logged.codes
 
 
-def _outcomes(node: Node, logged: Logged) -> tuple[Bools, Bools]:
+def _outcomes(node: nodes.Node, logged: Logged) -> tuple[Bools, Bools]:
     """Return for which codes a condition may be true, and for which it may be false."""
-    if isinstance(node, Not):
+    if isinstance(node, nodes.Not):
         true, false = _outcomes(node.part, logged)
         return false, true
-    if isinstance(node, And | Or):
+    if isinstance(node, nodes.And | nodes.Or):
         pairs = [_outcomes(part, logged) for part in node.parts]
         both, either = np.logical_and.reduce, np.logical_or.reduce
         trues, falses = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-        return (both(trues), either(falses)) if isinstance(node, And) else (either(trues), both(falses))
+        return (both(trues), either(falses)) if isinstance(node, nodes.And) else (either(trues), both(falses))
     if isinstance(node, CodeTest) or domains(node) <= {Domain.CODE}:
         table = table_of(node)
         return table, ~table
     return _knowable(node, logged), np.ones(CODE_COUNT, np.bool_)
 
 
-def _knowable(node: Node, logged: Logged) -> Bools:
+def _knowable(node: nodes.Node, logged: Logged) -> Bools:
     """Return for which codes all parts of a comparison can be known; a comparison with something unknown is false."""
-    if isinstance(node, Field):
+    if isinstance(node, nodes.Field):
         known = FIELDS[node.name].known
         if known is Known.LATER:
             return np.zeros(CODE_COUNT, np.bool_)
         if known is Known.EXIT:
             return EXITS
         return logged.with_text() if node.name == _TEXT else np.ones(CODE_COUNT, np.bool_)
-    if isinstance(node, Argument):
+    if isinstance(node, nodes.Argument):
         return logged.having(node.name)
-    if isinstance(node, Word):
+    if isinstance(node, nodes.Word):
         return logged.longer_than(node.index)
-    if isinstance(node, In):
+    if isinstance(node, nodes.In):
         items = np.logical_or.reduce([_knowable(item, logged) for item in node.items])
         return np.asarray(_knowable(node.value, logged) & items)
     result = np.ones(CODE_COUNT, np.bool_)
-    for part in children(node):
+    for part in nodes.children(node):
         result = result & _knowable(part, logged)
     return result
 
 
-def limits(node: Node, logged: Logged) -> Iterator[Limit]:
+def limits(node: nodes.Node, logged: Logged) -> Iterator[Limit]:
     """Yield every part of a checked condition that no event handler can answer for these events."""
-    if isinstance(node, Field):
+    if isinstance(node, nodes.Field):
         yield from _field_limits(node, logged)
-    elif isinstance(node, Argument):
+    elif isinstance(node, nodes.Argument):
         yield from _argument_limits(node, logged)
     else:
-        for part in children(node):
+        for part in nodes.children(node):
             yield from limits(part, logged)
 
 
-def _field_limits(node: Field, logged: Logged) -> Iterator[Limit]:
+def _field_limits(node: nodes.Field, logged: Logged) -> Iterator[Limit]:
     known = FIELDS[node.name].known
     if known is Known.LATER:
         yield Limit(
@@ -190,7 +190,7 @@ def _field_limits(node: Field, logged: Logged) -> Iterator[Limit]:
         yield Limit(node, "none of these events has a text in the form that is logged", "log them wide")
 
 
-def _argument_limits(node: Argument, logged: Logged) -> Iterator[Limit]:
+def _argument_limits(node: nodes.Argument, logged: Logged) -> Iterator[Limit]:
     if logged.having(node.name).any():
         return
     wide = np.flatnonzero(logged.having(node.name, wide=True)).tolist()

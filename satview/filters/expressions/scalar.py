@@ -3,35 +3,19 @@
 from __future__ import annotations
 
 from satview.events.catalogue import catalogue
-from satview.events.layout import Part, place_of, text_at, text_place
+from satview.events.layout import Part, place_of, text_at, text_offset
 from satview.events.spec import Release
 from satview.events.variants import FAILURES, error_of, is_user, user_text, variant_of
 from satview.events.wire import WireClass, class_of, event_of
 from satview.events.words import join64
 from satview.filters.event_context import EventContext, signed_word
+from satview.filters.expressions import nodes
 from satview.filters.expressions.operators import ARITHMETIC, COMPARISONS, FUNCTIONS, of_numbers, wrapped
 from satview.filters.expressions.semantics import CodeTest
-from satview.filters.expressions.syntax import (
-    And,
-    Argument,
-    Arithmetic,
-    Compare,
-    Field,
-    FunctionCall,
-    In,
-    Negative,
-    Node,
-    Not,
-    Number,
-    Or,
-    PatternMatch,
-    Text,
-    Word,
-)
 from satview.filters.expressions.vocabulary import FieldKind, class_codes, state_value
 
 
-def evaluate(node: Node, context: EventContext, release: Release) -> bool:
+def evaluate(node: nodes.Node, context: EventContext, release: Release) -> bool:
     """Return what a resolved expression says of one event; a comparison with something unknown is false."""
     return _Event(context, release).is_true(node)
 
@@ -40,23 +24,23 @@ class _Event:
     def __init__(self, context: EventContext, release: Release) -> None:
         self.context, self.release = context, release
 
-    def is_true(self, node: Node) -> bool:
-        if isinstance(node, And):
+    def is_true(self, node: nodes.Node) -> bool:
+        if isinstance(node, nodes.And):
             return all(self.is_true(part) for part in node.parts)
-        if isinstance(node, Or):
+        if isinstance(node, nodes.Or):
             return any(self.is_true(part) for part in node.parts)
-        if isinstance(node, Not):
+        if isinstance(node, nodes.Not):
             return not self.is_true(node.part)
         if isinstance(node, CodeTest):
             return self.code_test(node)
-        if isinstance(node, Compare):
+        if isinstance(node, nodes.Compare):
             return self.compare(node)
-        if isinstance(node, In):
+        if isinstance(node, nodes.In):
             return self.membership(node)
-        if isinstance(node, PatternMatch):
+        if isinstance(node, nodes.PatternMatch):
             node.pattern.refill()
             return any(node.pattern.matches(text) for text in self.texts(node.value))
-        assert isinstance(node, Field)
+        assert isinstance(node, nodes.Field)
         # The only flag is `failed`.
         return variant_of(self.release, self.context.code, self.context.words) in FAILURES
 
@@ -77,36 +61,36 @@ class _Event:
         tables = [class_codes(name, self.release) for name in node.names if name.strip().upper() != printed]
         return len(tables) < len(node.names) or any(table is not None and bool(table[code]) for table in tables)
 
-    def compare(self, node: Compare) -> bool:
-        if isinstance(node.right, Text):
+    def compare(self, node: nodes.Compare) -> bool:
+        if isinstance(node.right, nodes.Text):
             return node.right.value in self.texts(node.left)
         left, right = self.number(node.left), self.number(node.right)
         return left is not None and right is not None and COMPARISONS[node.sign].scalar(left, right)
 
-    def membership(self, node: In) -> bool:
-        if isinstance(node.items[0], Text):
+    def membership(self, node: nodes.In) -> bool:
+        if isinstance(node.items[0], nodes.Text):
             own = self.texts(node.value)
-            return any(isinstance(item, Text) and item.value in own for item in node.items)
+            return any(isinstance(item, nodes.Text) and item.value in own for item in node.items)
         value = self.number(node.value)
         return value is not None and value in [self.number(item) for item in node.items]
 
-    def texts(self, node: Node) -> tuple[str, ...]:
+    def texts(self, node: nodes.Node) -> tuple[str, ...]:
         """The text of a field; a process is known by its path and by its name alone. Empty = not known."""
         context = self.context
-        if isinstance(node, Argument):
-            place = self.place(node.name)
-            found = text_at(context.payload, place) if place is not None and not place.words else None
+        if isinstance(node, nodes.Argument):
+            position = self.place(node.name)
+            found = text_at(context.payload, position) if position is not None and not position.words else None
             return () if found is None else (found,)
-        assert isinstance(node, Field)
+        assert isinstance(node, nodes.Field)
         if node.name == "name":
             full = context.process_name
             return (full, full.rsplit("/", 1)[-1]) if full else ()
         if node.name == "thread_name":
             return (context.thread_name,) if context.thread_name else ()
-        place = text_place(self.release, context.code, len(context.words))
-        if place is None:
+        position = text_offset(self.release, context.code, len(context.words))
+        if position is None:
             return ()
-        found = user_text(context.payload) if is_user(context.code) else text_at(context.payload, place)
+        found = user_text(context.payload) if is_user(context.code) else text_at(context.payload, position)
         return () if found is None else (found,)
 
     def place(self, name: str) -> Part | None:
@@ -114,20 +98,20 @@ class _Event:
         variant = variant_of(self.release, context.code, context.words)
         return place_of(self.release, context.code, len(context.words), name, variant)
 
-    def number(self, node: Node) -> int | None:
-        if isinstance(node, Number):
+    def number(self, node: nodes.Node) -> int | None:
+        if isinstance(node, nodes.Number):
             return wrapped(node.value)
-        if isinstance(node, Word):
+        if isinstance(node, nodes.Word):
             return self.context.word(node.index) if node.index < len(self.context.words) else None
-        if isinstance(node, Field):
+        if isinstance(node, nodes.Field):
             return self.field(node.name)
-        if isinstance(node, Argument):
+        if isinstance(node, nodes.Argument):
             return self.argument(node.name)
-        if isinstance(node, Negative):
+        if isinstance(node, nodes.Negative):
             return of_numbers(ARITHMETIC["-"], 0, self.number(node.part))
-        if isinstance(node, Arithmetic):
+        if isinstance(node, nodes.Arithmetic):
             return of_numbers(ARITHMETIC[node.sign], self.number(node.left), self.number(node.right))
-        assert isinstance(node, FunctionCall)
+        assert isinstance(node, nodes.FunctionCall)
         return of_numbers(FUNCTIONS[node.name], *(self.number(part) for part in node.arguments))
 
     def field(self, name: str) -> int | None:
@@ -149,14 +133,14 @@ class _Event:
         return {"priority": context.priority, "duration": context.duration_ns, "length": context.length_ns}[name]
 
     def argument(self, name: str) -> int | None:
-        context, place = self.context, self.place(name)
-        if place is None or not place.words:
+        context, position = self.context, self.place(name)
+        if position is None or not position.words:
             return None
-        word = context.word(place.word)
-        if place.words == 2:
+        word = context.word(position.word)
+        if position.words == 2:
             order = "little" if context.is_little_endian else "big"
-            return wrapped(join64(word, context.word(place.word + 1), order))
-        return signed_word(word) if place.is_signed else word
+            return wrapped(join64(word, context.word(position.word + 1), order))
+        return signed_word(word) if position.is_signed else word
 
 
 def number_of(code: int) -> int:

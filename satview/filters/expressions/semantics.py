@@ -16,26 +16,9 @@ from satview.events.layout import argument_names, arguments_of, is_same_name
 from satview.events.spec import Release, Show
 from satview.events.wire import CODE_COUNT
 from satview.filters.diagnostics import ExpressionError, did_you_mean, nearest
+from satview.filters.expressions import nodes
 from satview.filters.expressions.operators import COMPARISONS
 from satview.filters.expressions.pattern import Pattern
-from satview.filters.expressions.syntax import (
-    And,
-    Argument,
-    Arithmetic,
-    Compare,
-    Field,
-    FunctionCall,
-    In,
-    Name,
-    Negative,
-    Node,
-    Not,
-    Number,
-    Or,
-    PatternMatch,
-    Text,
-    Word,
-)
 from satview.filters.expressions.vocabulary import (
     FIELDS,
     FieldKind,
@@ -60,7 +43,7 @@ class Type(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class CodeTest(Node):
+class CodeTest(nodes.Node):
     """A test of class, event or state by name; the table says it for every code, bool (32768,)."""
 
     kind: FieldKind
@@ -69,7 +52,7 @@ class CodeTest(Node):
     table: NDArray[np.bool_]
 
 
-def resolve(node: Node, release: Release) -> Node:
+def resolve(node: nodes.Node, release: Release) -> nodes.Node:
     """Return the tree with every name looked up and every type checked; its result is a condition.
 
     Raises:
@@ -86,35 +69,35 @@ class _Checker:
         self.release = release
 
     @staticmethod
-    def require(node: Node, kind: Type, requested: Type, message: str) -> None:
+    def require(node: nodes.Node, kind: Type, requested: Type, message: str) -> None:
         if kind is not requested:
             raise ExpressionError(f"this is {kind.value}; {message}", node.start, node.end)
 
-    def visit(self, node: Node) -> tuple[Node, Type]:
-        if isinstance(node, Number):
+    def visit(self, node: nodes.Node) -> tuple[nodes.Node, Type]:
+        if isinstance(node, nodes.Number):
             return node, Type.NUMBER
-        if isinstance(node, Text):
+        if isinstance(node, nodes.Text):
             return node, Type.TEXT
-        if isinstance(node, Word):
+        if isinstance(node, nodes.Word):
             return node, Type.NUMBER
-        if isinstance(node, Field):
+        if isinstance(node, nodes.Field):
             return node, self.type_of_field(node)
-        if isinstance(node, Argument):
+        if isinstance(node, nodes.Argument):
             return self.argument(node), Type.NUMBER
-        if isinstance(node, Name):
+        if isinstance(node, nodes.Name):
             raise self.unknown_field(node)
-        if isinstance(node, And | Or | Not):
+        if isinstance(node, nodes.And | nodes.Or | nodes.Not):
             return self.condition(node), Type.BOOL
-        if isinstance(node, Compare):
+        if isinstance(node, nodes.Compare):
             return self.compare(node), Type.BOOL
-        if isinstance(node, In):
+        if isinstance(node, nodes.In):
             return self.membership(node), Type.BOOL
-        if isinstance(node, PatternMatch):
+        if isinstance(node, nodes.PatternMatch):
             return self.match(node), Type.BOOL
         return self.number(node), Type.NUMBER
 
     @staticmethod
-    def type_of_field(node: Field) -> Type:
+    def type_of_field(node: nodes.Field) -> Type:
         kind = FIELDS[node.name].kind
         if kind is FieldKind.FLAG:
             return Type.BOOL
@@ -122,29 +105,29 @@ class _Checker:
             return Type.NAMED
         return Type.TEXT if kind is FieldKind.TEXT else Type.NUMBER
 
-    def condition(self, node: And | Or | Not) -> Node:
-        parts = (node.part,) if isinstance(node, Not) else node.parts
+    def condition(self, node: nodes.And | nodes.Or | nodes.Not) -> nodes.Node:
+        parts = (node.part,) if isinstance(node, nodes.Not) else node.parts
         checked = []
         for part in parts:
             result, kind = self.visit(part)
             self.require(result, kind, Type.BOOL, "and, or and not join conditions")
             checked.append(result)
-        return replace(node, part=checked[0]) if isinstance(node, Not) else replace(node, parts=tuple(checked))
+        return replace(node, part=checked[0]) if isinstance(node, nodes.Not) else replace(node, parts=tuple(checked))
 
-    def number(self, node: Node) -> Node:
-        if isinstance(node, Arithmetic):
+    def number(self, node: nodes.Node) -> nodes.Node:
+        if isinstance(node, nodes.Arithmetic):
             return replace(node, left=self.operand(node.left), right=self.operand(node.right))
-        if isinstance(node, Negative):
+        if isinstance(node, nodes.Negative):
             return replace(node, part=self.operand(node.part))
-        assert isinstance(node, FunctionCall)
+        assert isinstance(node, nodes.FunctionCall)
         return replace(node, arguments=tuple(self.operand(part) for part in node.arguments))
 
-    def operand(self, node: Node) -> Node:
+    def operand(self, node: nodes.Node) -> nodes.Node:
         result, kind = self.visit(node)
         self.require(result, kind, Type.NUMBER, "a number is needed here")
         return result
 
-    def argument(self, node: Argument, is_text: bool = False) -> Argument:
+    def argument(self, node: nodes.Argument, is_text: bool = False) -> nodes.Argument:
         known = argument_names(self.release)
         if node.name not in known:
             hints = nearest(node.name, known)
@@ -168,48 +151,50 @@ class _Checker:
             )
         return node
 
-    def unknown_field(self, node: Name) -> ExpressionError:
+    def unknown_field(self, node: nodes.Name) -> ExpressionError:
         hints = nearest(node.value, FIELDS)
         return ExpressionError(
             f"there is no field {node.value[:40]!r}{did_you_mean(hints)}", node.start, node.end, hints
         )
 
-    def compare(self, node: Compare) -> Node:
+    def compare(self, node: nodes.Compare) -> nodes.Node:
         left, right, sign = node.left, node.right, node.sign
-        if not isinstance(left, Field | Argument) and isinstance(right, Field | Argument):
+        if not isinstance(left, nodes.Field | nodes.Argument) and isinstance(right, nodes.Field | nodes.Argument):
             left, right, sign = right, left, COMPARISONS[sign].swapped
-        if isinstance(left, Field) and FIELDS[left.name].kind in _NAMED:
+        if isinstance(left, nodes.Field) and FIELDS[left.name].kind in _NAMED:
             if sign not in ("==", "!="):
                 raise ExpressionError(f"{left.name} is a name: it is equal to another or not", node.start, node.end)
             test = self.named(node, left, (right,))
-            return Not(node.start, node.end, test) if sign == "!=" else test
-        if self.is_text(left) or isinstance(right, Text):
+            return nodes.Not(node.start, node.end, test) if sign == "!=" else test
+        if self.is_text(left) or isinstance(right, nodes.Text):
             return self.compare_texts(replace(node, left=left, right=right, sign=sign))
         return replace(node, left=self.operand(left), right=self.other(left, right), sign=sign)
 
-    def is_text(self, node: Node) -> bool:
-        return isinstance(node, Text) or (isinstance(node, Field) and FIELDS[node.name].kind is FieldKind.TEXT)
+    def is_text(self, node: nodes.Node) -> bool:
+        return isinstance(node, nodes.Text) or (
+            isinstance(node, nodes.Field) and FIELDS[node.name].kind is FieldKind.TEXT
+        )
 
-    def compare_texts(self, node: Compare) -> Node:
+    def compare_texts(self, node: nodes.Compare) -> nodes.Node:
         if node.sign not in ("==", "!="):
             raise ExpressionError("texts are equal or not; they have no order here", node.start, node.end)
         self.text_source(node.left)
-        if not isinstance(node.right, Text):
+        if not isinstance(node.right, nodes.Text):
             raise ExpressionError("a text in quotes is needed here", node.right.start, node.right.end)
         equal = replace(node, sign="==")
-        return Not(node.start, node.end, equal) if node.sign == "!=" else equal
+        return nodes.Not(node.start, node.end, equal) if node.sign == "!=" else equal
 
-    def text_source(self, node: Node) -> None:
-        if isinstance(node, Argument):
+    def text_source(self, node: nodes.Node) -> None:
+        if isinstance(node, nodes.Argument):
             self.argument(node, is_text=True)
-        elif not (isinstance(node, Field) and FIELDS[node.name].kind is FieldKind.TEXT):
+        elif not (isinstance(node, nodes.Field) and FIELDS[node.name].kind is FieldKind.TEXT):
             raise ExpressionError(
                 "a text is compared with name, thread_name, text or a text argument", node.start, node.end
             )
 
-    def other(self, left: Node, right: Node) -> Node:
+    def other(self, left: nodes.Node, right: nodes.Node) -> nodes.Node:
         """The other side of a number: an error's name may represent its number."""
-        if isinstance(right, Name) and isinstance(left, Field):
+        if isinstance(right, nodes.Name) and isinstance(left, nodes.Field):
             if FIELDS[left.name].kind is FieldKind.ERROR:
                 return self.error(right)
             if left.name == "pid":
@@ -221,30 +206,30 @@ class _Checker:
                 )
         return self.operand(right)
 
-    def error(self, node: Name) -> Number:
+    def error(self, node: nodes.Name) -> nodes.Number:
         number = error_number(node.value, self.release)
         if number is None:
             hints = nearest(node.value, error_names(self.release))
             raise ExpressionError(
                 f"there is no error {node.value[:40]!r}{did_you_mean(hints)}", node.start, node.end, hints
             )
-        return Number(node.start, node.end, number)
+        return nodes.Number(node.start, node.end, number)
 
-    def membership(self, node: In) -> Node:
+    def membership(self, node: nodes.In) -> nodes.Node:
         value = node.value
-        if isinstance(value, Field) and FIELDS[value.name].kind in _NAMED:
+        if isinstance(value, nodes.Field) and FIELDS[value.name].kind in _NAMED:
             return self.named(node, value, node.items)
-        if self.is_text(value) or any(isinstance(item, Text) for item in node.items):
+        if self.is_text(value) or any(isinstance(item, nodes.Text) for item in node.items):
             self.text_source(value)
             for item in node.items:
-                if not isinstance(item, Text):
+                if not isinstance(item, nodes.Text):
                     raise ExpressionError("a text in quotes is needed here", item.start, item.end)
             return node
         return replace(node, value=self.operand(value), items=tuple(self.other(value, item) for item in node.items))
 
-    def match(self, node: PatternMatch) -> Node:
+    def match(self, node: nodes.PatternMatch) -> nodes.Node:
         value = node.value
-        if isinstance(value, Field) and FIELDS[value.name].kind in _NAMED:
+        if isinstance(value, nodes.Field) and FIELDS[value.name].kind in _NAMED:
             kind = FIELDS[value.name].kind
             return CodeTest(
                 node.start, node.end, kind, (), node.pattern, pattern_table(kind, node.pattern, self.release)
@@ -252,18 +237,18 @@ class _Checker:
         self.text_source(value)
         return node
 
-    def named(self, node: Node, field: Field, items: Iterable[Node]) -> CodeTest:
+    def named(self, node: nodes.Node, field: nodes.Field, items: Iterable[nodes.Node]) -> CodeTest:
         kind = FIELDS[field.name].kind
         table, names = np.zeros(CODE_COUNT, np.bool_), []
         for item in items:
-            if not isinstance(item, Name | Text):
+            if not isinstance(item, nodes.Name | nodes.Text):
                 hint = "; number compares event numbers" if kind is FieldKind.EVENT else ""
                 raise ExpressionError(f"the name of {_an(kind)} is needed here{hint}", item.start, item.end)
             table |= self.lookup(kind, item)
             names.append(item.value)
         return CodeTest(node.start, node.end, kind, tuple(names), None, table)
 
-    def lookup(self, kind: FieldKind, node: Name | Text) -> NDArray[np.bool_]:
+    def lookup(self, kind: FieldKind, node: nodes.Name | nodes.Text) -> NDArray[np.bool_]:
         table = name_table(kind, node.value, self.release)
         if table is None:
             known = {

@@ -9,13 +9,12 @@ There is nothing else: no attributes, no assignments, no functions but those of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from satview.filters.diagnostics import ExpressionError, did_you_mean, nearest
+from satview.filters.expressions import nodes
 from satview.filters.expressions.operators import COMPARISONS, FUNCTIONS, LEVELS
-from satview.filters.expressions.pattern import Pattern, glob, regex
+from satview.filters.expressions.pattern import glob, regex
 from satview.filters.expressions.tokens import Kind, Token, tokens
 from satview.filters.expressions.vocabulary import FIELDS, WORD_LIMIT
 
@@ -24,131 +23,11 @@ PATTERN_COUNT_LIMIT: Final = 40
 DEPTH_LIMIT: Final = 60  # of the tree; chains of + count, chains of and/or do not
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
-    """Part of an expression; `start` and `end` are its place in the text."""
-
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True)
-class Number(Node):
-    """A whole number; a time counts nanoseconds."""
-
-    value: int
-
-
-@dataclass(frozen=True, slots=True)
-class Text(Node):
-    """A text in quotes."""
-
-    value: str
-
-
-@dataclass(frozen=True, slots=True)
-class Name(Node):
-    """A bare word that is no field: the name of an event, class, state or error."""
-
-    value: str
-
-
-@dataclass(frozen=True, slots=True)
-class Field(Node):
-    """A field of the event; `name` is a key of the vocabulary."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Word(Node):
-    """Payload word number `index`, unsigned."""
-
-    index: int
-
-
-@dataclass(frozen=True, slots=True)
-class Argument(Node):
-    """A named argument of the event."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class FunctionCall(Node):
-    """A function of the vocabulary."""
-
-    name: str
-    arguments: tuple[Node, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Arithmetic(Node):
-    """Two numbers and a sign; results wrap at 64 bits."""
-
-    sign: str
-    left: Node
-    right: Node
-
-
-@dataclass(frozen=True, slots=True)
-class Negative(Node):
-    """A number with its sign changed."""
-
-    part: Node
-
-
-@dataclass(frozen=True, slots=True)
-class Compare(Node):
-    """A comparison; false whenever one side is not known."""
-
-    sign: str
-    left: Node
-    right: Node
-
-
-@dataclass(frozen=True, slots=True)
-class In(Node):
-    """Whether a value is one of a list; false if it is not known."""
-
-    value: Node
-    items: tuple[Node, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class PatternMatch(Node):
-    """Whether a text fits a pattern; false if it is not known."""
-
-    value: Node
-    pattern: Pattern
-
-
-@dataclass(frozen=True, slots=True)
-class Not(Node):
-    """The opposite."""
-
-    part: Node
-
-
-@dataclass(frozen=True, slots=True)
-class And(Node):
-    """All of the parts."""
-
-    parts: tuple[Node, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Or(Node):
-    """At least one of the parts."""
-
-    parts: tuple[Node, ...]
-
-
-def parse(text: str) -> Node:
+def parse(text: str) -> nodes.Node:
     """Return the tree of an expression; names are not looked up yet.
 
     Raises:
-        ExpressionError: It does not follow the grammar or exceeds a limit; with the place.
+        ExpressionError: It does not follow the grammar or exceeds a limit; with the position.
     """
     return _Parser(text).whole()
 
@@ -179,7 +58,7 @@ class _Parser:
             max(self.token.end, self.token.start + 1),
         )
 
-    def whole(self) -> Node:
+    def whole(self) -> nodes.Node:
         if not self.is_more():
             raise ExpressionError("the expression is empty", 0, 0)
         node = self.any_of()
@@ -199,49 +78,49 @@ class _Parser:
             f"{token.text[:40]!r} does not fit; {message}{did_you_mean(hints)}", token.start, token.end, hints
         )
 
-    def any_of(self) -> Node:
+    def any_of(self) -> nodes.Node:
         parts = [self.all_of()]
         while self.is_next("or"):
             self.take()
             parts.append(self.all_of())
-        return parts[0] if len(parts) == 1 else Or(parts[0].start, parts[-1].end, tuple(parts))
+        return parts[0] if len(parts) == 1 else nodes.Or(parts[0].start, parts[-1].end, tuple(parts))
 
-    def all_of(self) -> Node:
+    def all_of(self) -> nodes.Node:
         parts = [self.inverse()]
         while self.is_next("and"):
             self.take()
             parts.append(self.inverse())
-        return parts[0] if len(parts) == 1 else And(parts[0].start, parts[-1].end, tuple(parts))
+        return parts[0] if len(parts) == 1 else nodes.And(parts[0].start, parts[-1].end, tuple(parts))
 
-    def inverse(self) -> Node:
+    def inverse(self) -> nodes.Node:
         start, count = self.token.start, 0
         while self.is_next("not"):
             self.take()
             count += 1
         node = self.comparison()
-        return Not(start, node.end, node) if count % 2 else node
+        return nodes.Not(start, node.end, node) if count % 2 else node
 
-    def comparison(self) -> Node:
+    def comparison(self) -> nodes.Node:
         left = self.value(0)
         negated = self.is_next("not") and self.tokens[self.at + 1].text == "in"
         if negated:
             self.take()
         if self.is_next("in"):
-            node: Node = self.membership(left)
+            node: nodes.Node = self.membership(left)
         elif self.is_next("~", "!~"):
             negated = self.take().text == "!~"
             node = self.match(left)
         elif self.is_next(*COMPARISONS):
             sign = self.take().text
             right = self.value(0)
-            node = Compare(left.start, right.end, sign, left, right)
+            node = nodes.Compare(left.start, right.end, sign, left, right)
         else:
             return left
         if self.is_next(*COMPARISONS, "~", "!~", "in"):
             raise self.unexpected("compare twice and join with and")
-        return Not(node.start, node.end, node) if negated else node
+        return nodes.Not(node.start, node.end, node) if negated else node
 
-    def membership(self, left: Node) -> Node:
+    def membership(self, left: nodes.Node) -> nodes.Node:
         self.take()
         opener = self.token
         if not self.is_next("("):
@@ -253,9 +132,9 @@ class _Parser:
             if self.is_next(")"):
                 break
             items.append(self.value(0))
-        return In(left.start, self.expect(")", opener).end, left, tuple(items))
+        return nodes.In(left.start, self.expect(")", opener).end, left, tuple(items))
 
-    def match(self, left: Node) -> Node:
+    def match(self, left: nodes.Node) -> nodes.Node:
         token = self.token
         if token.kind is Kind.TEXT:
             pattern = glob(token.text, token.start + 1)
@@ -271,43 +150,43 @@ class _Parser:
                 token.start,
                 token.end,
             )
-        return PatternMatch(left.start, token.end, left, pattern)
+        return nodes.PatternMatch(left.start, token.end, left, pattern)
 
-    def value(self, level: int) -> Node:
+    def value(self, level: int) -> nodes.Node:
         """Values by precedence: each level takes the next one for its operands."""
         left = self.value(level + 1) if level + 1 < len(LEVELS) else self.unary()
         count = 0
         while self.token.kind is Kind.SIGN and self.token.text in LEVELS[level]:
             sign = self.take().text
             right = self.value(level + 1) if level + 1 < len(LEVELS) else self.unary()
-            left = Arithmetic(left.start, right.end, sign, left, right)
+            left = nodes.Arithmetic(left.start, right.end, sign, left, right)
             count += 1
             if count > DEPTH_LIMIT:
                 raise ExpressionError(f"more than {DEPTH_LIMIT} values in one sum", left.start, left.end)
         return left
 
-    def unary(self) -> Node:
+    def unary(self) -> nodes.Node:
         start, count = self.token.start, 0
         while self.is_next("-", "+") and self.token.kind is Kind.SIGN:
             count += self.take().text == "-"
         node = self.primary()
-        return Negative(start, node.end, node) if count % 2 else node
+        return nodes.Negative(start, node.end, node) if count % 2 else node
 
-    def primary(self) -> Node:
+    def primary(self) -> nodes.Node:
         token = self.token
         if token.kind is Kind.NUMBER:
             self.take()
-            return Number(token.start, token.end, token.value)
+            return nodes.Number(token.start, token.end, token.value)
         if token.kind is Kind.TEXT:
             self.take()
-            return Text(token.start, token.end, token.text)
+            return nodes.Text(token.start, token.end, token.text)
         if token.kind is Kind.NAME and token.text not in ("and", "or", "not", "in"):
             return self.named()
         if self.is_next("("):
             return self.bracket()
         raise self.unexpected("a value is expected here")
 
-    def bracket(self) -> Node:
+    def bracket(self) -> nodes.Node:
         opener = self.take()
         self.depth += 1
         if self.depth > NESTING_LIMIT:
@@ -317,7 +196,7 @@ class _Parser:
         self.depth -= 1
         return node
 
-    def named(self) -> Node:
+    def named(self) -> nodes.Node:
         token = self.take()
         if token.text == "arg" and self.is_next("."):
             return self.argument(token)
@@ -330,10 +209,10 @@ class _Parser:
                 "a field has no parts; only arg. is followed by a name", self.token.start, self.token.end
             )
         if token.text in FIELDS:
-            return Field(token.start, token.end, token.text)
-        return Name(token.start, token.end, token.text)
+            return nodes.Field(token.start, token.end, token.text)
+        return nodes.Name(token.start, token.end, token.text)
 
-    def word(self, token: Token) -> Node:
+    def word(self, token: Token) -> nodes.Node:
         opener = self.token
         if not self.is_next("["):
             raise ExpressionError("write word[0], word[1], ...", token.start, token.end)
@@ -344,15 +223,15 @@ class _Parser:
                 f"the number of a payload word, 0 to {WORD_LIMIT - 1}, is expected here", index.start, index.end
             )
         self.take()
-        return Word(token.start, self.expect("]", opener).end, index.value)
+        return nodes.Word(token.start, self.expect("]", opener).end, index.value)
 
-    def argument(self, token: Token) -> Node:
+    def argument(self, token: Token) -> nodes.Node:
         """Read a name such as `rparts`, `msg[0]`, `new->sec`, or any other in quotes."""
         self.take()
         first = self.token
         if first.kind is Kind.TEXT:
             self.take()
-            return Argument(token.start, first.end, first.text)
+            return nodes.Argument(token.start, first.end, first.text)
         if first.kind is not Kind.NAME:
             raise self.unexpected("the name of an argument follows arg.")
         end = self.take().end
@@ -363,9 +242,9 @@ class _Parser:
                 raise self.unexpected("the name of the argument goes on here; put unusual names into quotes")
             self.take()
             end = self.expect("]", sign).end if sign.text == "[" else part.end
-        return Argument(token.start, end, self.text[first.start : end])
+        return nodes.Argument(token.start, end, self.text[first.start : end])
 
-    def call(self, token: Token) -> Node:
+    def call(self, token: Token) -> nodes.Node:
         if token.text not in FUNCTIONS:
             hints = nearest(token.text, FUNCTIONS)
             raise ExpressionError(
@@ -383,27 +262,4 @@ class _Parser:
         self.depth -= 1
         if len(arguments) != FUNCTIONS[token.text].count:
             raise ExpressionError(f"{token.text} takes {FUNCTIONS[token.text].count}", token.start, end)
-        return FunctionCall(token.start, end, token.text, tuple(arguments))
-
-
-def children(node: Node) -> tuple[Node, ...]:
-    """Return the direct parts of a node."""
-    if isinstance(node, And | Or):
-        return node.parts
-    if isinstance(node, Not | Negative):
-        return (node.part,)
-    if isinstance(node, Compare | Arithmetic):
-        return node.left, node.right
-    if isinstance(node, In):
-        return (node.value, *node.items)
-    if isinstance(node, PatternMatch):
-        return (node.value,)
-    return node.arguments if isinstance(node, FunctionCall) else ()
-
-
-def patterns_in(node: Node) -> Iterator[Pattern]:
-    """Yield the patterns of an expression."""
-    if isinstance(node, PatternMatch):
-        yield node.pattern
-    for part in children(node):
-        yield from patterns_in(part)
+        return nodes.FunctionCall(token.start, end, token.text, tuple(arguments))

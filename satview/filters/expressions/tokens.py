@@ -1,4 +1,4 @@
-"""Splits the text of an expression into words, numbers, texts, patterns and signs, each with its place."""
+"""Splits the text of an expression into words, numbers, texts, patterns and signs, each with its position."""
 
 from __future__ import annotations
 

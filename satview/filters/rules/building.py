@@ -38,7 +38,7 @@ class BuiltRules:
     Attributes:
         rules: The rules they were made from.
         state: What TraceEvent() would hold after them.
-        conditions: Conditions on every event, from `WHERE` lines; all must hold. Capture has no place for them.
+        conditions: Conditions on every event, from `WHERE` lines; all must hold. Capture has no position for them.
     """
 
     rules: tuple[Rule, ...]

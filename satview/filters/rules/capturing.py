@@ -5,7 +5,7 @@ tracelogger, "what would be captured", the C export and the hints in the window:
 
 * `WHERE` lines become class handlers. CONTROL is left alone, since without TIME events a trace has no clock.
 * Where class and event alone decide a `WHERE` line, it becomes a switch instead.
-* What takes no handler, or tells a handler no thread where the line asks for one, is captured whole, with a note.
+* What takes no handler, or shows a handler no thread where the line asks for one, is captured whole, with a note.
 * Fields that are known only later, or only in the other form, are faults with their offset.
 """
 
@@ -23,9 +23,9 @@ from satview.events.spec import Release
 from satview.events.wire import CODE_COUNT
 from satview.filters.diagnostics import Diagnostic, RuleError
 from satview.filters.event_context import EventContext
+from satview.filters.expressions import nodes
 from satview.filters.expressions.expression import Expression
 from satview.filters.expressions.reach import Limit, Logged, always_holds, can_hold, limits
-from satview.filters.expressions.syntax import Field, Node, children
 from satview.filters.expressions.vocabulary import FIELDS, Domain
 from satview.filters.external import ExternalClass, has_event_masks
 from satview.filters.rules.building import SWITCHING, BuiltRules, build, carry_out, opening_rules
@@ -35,7 +35,7 @@ from satview.filters.rules.switches import COMM_REPLY, C
 from satview.filters.rules.text import Rule
 
 THREAD_CLASSES: Final = frozenset({C.KERCALLENTER, C.KERCALLEXIT, C.THREAD, C.VTHREAD, C.COMM})
-"""Classes whose handlers are told a pid and a tid (capture side, section 3.4)."""
+"""Classes whose handlers are given a pid and a tid (capture side, section 3.4)."""
 
 
 class AllOf:
@@ -68,7 +68,7 @@ class CaptureRules:
         handlers: What the `WHERE` lines become: a dynamic rule per class, attached after the rules.
         state: What the kernel holds at the end.
         faults: What no kernel can carry out, with line and column. A capture with faults does not start.
-        notes: What is captured although a `WHERE` line would leave it out, and why; lines that are never asked. One
+        notes: What is captured although a `WHERE` line would leave it out, and why; lines that are never requested. One
             sentence each.
     """
 
@@ -90,7 +90,7 @@ def for_capture(built: BuiltRules, has_handlers: bool = True) -> CaptureRules:
     rules = [*opening_rules(built.rules, release), *(rule for rule in built.rules if rule.mode is not None)]
     has_handlers = has_handlers and release is not Release.QNX_8
     faults = [*_faults(built, has_handlers)]
-    unasked = [*never_asked(built.rules, built.state)]
+    unasked = [*never_called(built.rules, built.state)]
     if built.rules and not state.codes_at().any():
         faults += unasked
         unasked = []
@@ -105,7 +105,7 @@ def for_capture(built: BuiltRules, has_handlers: bool = True) -> CaptureRules:
         handlers, faults, notes = where.handlers, _unasked(built, where.undecided), where.notes()
         for external, handler in handlers.items():
             if state.add_class_ev_handler(external, handler):
-                faults.append(_fault(built, f"all {state.handler_limit} places for handlers are taken"))
+                faults.append(_fault(built, f"all {state.handler_limit} positions for handlers are taken"))
     notes += [f"line {note.line}: {note.message}" for note in unasked]
     return CaptureRules(tuple(rules), handlers, state, tuple(faults), tuple(notes))
 
@@ -144,7 +144,7 @@ def check_condition(condition: Expression) -> tuple[Diagnostic, ...]:
 
 @lru_cache(maxsize=256)
 def _any_answer(_facts: EventContext, /) -> int:
-    """Take the place of a function that is not run."""
+    """Replace a function that is not run."""
     return 1
 
 
@@ -166,21 +166,21 @@ def _faults(built: BuiltRules, has_handlers: bool) -> Iterator[Diagnostic]:
 def condition_faults(condition: Expression, logged: Logged, rule: Rule) -> Iterator[Diagnostic]:
     """Yield what keeps a condition from being answered in a capture, each with its column in the rule's line."""
     if not logged.codes.any():
-        return  # it is off at the end: see `never_asked`
+        return  # it is off at the end: see `never_called`
     found = [*limits(condition.tree, logged)]
     for limit in found:
         yield _limit_fault(limit, rule)
     if not found and not can_hold(condition.tree, logged).any():
         start = rule.condition_start
         yield Diagnostic(
-            "no event that this is asked about can fit, so nothing of them would be captured",
+            "no event that this is evaluated for can fit, so nothing of them would be captured",
             start,
             start + len(condition.text),
             rule.line,
         )
 
 
-def never_asked(rules: Sequence[Rule], state: RuleSet) -> Iterator[Diagnostic]:
+def never_called(rules: Sequence[Rule], state: RuleSet) -> Iterator[Diagnostic]:
     """Yield a hint for every pid and dynamic rule of something that is off at the end, or one if everything is off."""
     switching = [rule for rule in rules if rule.mode in SWITCHING]
     if switching and state.switches() == RuleSet(state.release).switches():
@@ -197,7 +197,7 @@ def never_asked(rules: Sequence[Rule], state: RuleSet) -> Iterator[Diagnostic]:
             without.del_event(rule.external, rule.event)
         if without.switches() == state.switches():
             what = rule.external.name if rule.event is None else f"this event of {rule.external.name}"
-            message = f"{what} is off at the end, so this is never asked"
+            message = f"{what} is off at the end, so this is never called"
             yield Diagnostic(message, 0, len(rule.text(state.release)), rule.line)
 
 
@@ -245,7 +245,7 @@ class _Where:
         self._can = np.logical_and.reduce([can_hold(condition.tree, logged) for condition in conditions])
         self._always = np.logical_and.reduce([always_holds(condition.tree, logged) for condition in conditions])
         self._off = self._never_fitting()
-        self._whole: dict[str, list[str]] = {"take no handler": [], "tell a handler no thread": []}
+        self._whole: dict[str, list[str]] = {"take no handler": [], "show a handler no thread": []}
         self.handlers: dict[ExternalClass, DynamicRule] = {}
         self.undecided: list[str] = []
         needs_thread = any(_asks_for_thread(condition.tree) for condition in conditions)
@@ -255,7 +255,7 @@ class _Where:
             elif external not in HANDLER_CLASSES:
                 self._whole["take no handler"].append(external.name)
             elif needs_thread and external not in THREAD_CLASSES:
-                self._whole["tell a handler no thread"].append(external.name)
+                self._whole["show a handler no thread"].append(external.name)
             else:
                 before = state.class_handlers.get(external)
                 parts = [*([before] if before is not None else []), *conditions]
@@ -295,8 +295,8 @@ class _Where:
             external, number = self._switch_of(code)
             if external is not None:
                 on_of_class.setdefault(external, set()).add(number)
-        for external in sorted({place for place, _number in self._off}):
-            mine = {number for place, number in self._off if place is external}
+        for external in sorted({position for position, _number in self._off}):
+            mine = {number for position, number in self._off if position is external}
             if -1 in mine or mine >= on_of_class[external]:
                 known = C.INT if external not in self._state.known else external  # 8.0 has INT alone
                 yield Rule(Mode.DELCLASS, known)
@@ -308,13 +308,13 @@ class _Where:
     def notes(self) -> list[str]:
         """Return what is captured whole, one sentence per reason."""
         return [
-            f"WHERE is not asked about {', '.join(names)}: these classes {reason}, so their events are captured whole"
+            f"WHERE does not apply to {', '.join(names)}: these classes {reason}, so their events are captured whole"
             for reason, names in self._whole.items()
             if names
         ]
 
 
-def _asks_for_thread(node: Node) -> bool:
-    if isinstance(node, Field):
+def _asks_for_thread(node: nodes.Node) -> bool:
+    if isinstance(node, nodes.Field):
         return FIELDS[node.name].domain is Domain.THREAD or node.name == "priority"
-    return any(_asks_for_thread(part) for part in children(node))
+    return any(_asks_for_thread(part) for part in nodes.children(node))

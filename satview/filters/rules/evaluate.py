@@ -58,7 +58,7 @@ def _ask_handlers(
     rules: HandlerTable, trace: Trace, rows: NDArray[np.integer] | None, passes: Bools, derived: DerivedColumns | None
 ) -> None:
     """Clear `passes` where a class's or an event's dynamic rule says no."""
-    has_handler = rules.codes_asked(np.flatnonzero(trace.code_counts))
+    has_handler = rules.codes_with_handler(np.flatnonzero(trace.code_counts))
     at = []
     for part in chunks(len(passes)):
         code = trace.events.code[part if rows is None else rows[part]]
@@ -66,10 +66,10 @@ def _ask_handlers(
     positions = np.concatenate(at) if at else np.empty(0, np.intp)
     if len(positions):
         selected = positions if rows is None else rows[positions]
-        passes[positions] = _Asked(rules, trace, selected, derived or TraceDerivedColumns(trace)).results()
+        passes[positions] = _Evaluation(rules, trace, selected, derived or TraceDerivedColumns(trace)).results()
 
 
-class _Asked:
+class _Evaluation:
     """The dynamic rules of some events: which rule each event has, and what the stateless ones say."""
 
     def __init__(self, rules: HandlerTable, trace: Trace, rows: NDArray[np.integer], derived: DerivedColumns) -> None:
@@ -111,8 +111,8 @@ class _Asked:
                 needs_order[number] = True
                 continue
             said[number] = np.ones(len(self._rows), np.bool_)
-            asked = np.flatnonzero((self._of_class == number) | (self._of_event == number))
-            said[number][asked] = vector.mask(self._trace, self._rows[asked], self._derived)
+            requested = np.flatnonzero((self._of_class == number) | (self._of_event == number))
+            said[number][requested] = vector.mask(self._trace, self._rows[requested], self._derived)
             verdict &= said[number]
         in_order = needs_order[self._of_class] | needs_order[self._of_event]
         if in_order.any():

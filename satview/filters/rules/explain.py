@@ -11,7 +11,7 @@ from satview.filters.diagnostics import Diagnostic
 from satview.filters.event_context import EventContext
 from satview.filters.external import KER_CLASSES
 from satview.filters.rules.building import SWITCHING, carry_out, opening_rules
-from satview.filters.rules.capturing import check_capture, never_asked
+from satview.filters.rules.capturing import check_capture, never_called
 from satview.filters.rules.rule_set import RuleSet
 from satview.filters.rules.switches import PID_CLASSES, C
 from satview.filters.rules.text import Rule
@@ -33,17 +33,17 @@ def explain(rules: Sequence[Rule], release: Release) -> tuple[Diagnostic, ...]:
             continue
         before = state.state()
         keeps_pids = rule.mode is Mode.CLRCLASSPID and _has_tids(state, rule)
-        stand_in = [_pass] if rule.condition or rule.function else []
-        if state.apply(rule.mode, *rule.arguments(), *stand_in):
+        substitute = [_pass] if rule.condition or rule.function else []
+        if state.apply(rule.mode, *rule.arguments(), *substitute):
             continue
         accepted.append(rule)
-        is_same = state.state() == before and not stand_in
+        is_same = state.state() == before and not substitute
         found = [*_oddities(rule, release, is_same, last_pid), *_replaced(rule, last_handler)]
         if keeps_pids:
             found.append("clears only the pids of events without a tid; CLRCLASSTID clears the others")
         notes += [_note(rule, message, release) for message in found]
     notes += _undone(rules, release)
-    notes += never_asked(accepted, state)
+    notes += never_called(accepted, state)
     faults, whole = check_capture([rule for rule in rules if rule.mode is None or rule in accepted], release)
     line = next((rule.line for rule in rules if rule.mode is None), 1)
     notes += [*faults, *(Diagnostic(note, 0, 1, line) for note in whole)]
@@ -51,7 +51,7 @@ def explain(rules: Sequence[Rule], release: Release) -> tuple[Diagnostic, ...]:
 
 
 def _pass(_facts: EventContext, /) -> int:
-    """Take the place of every dynamic rule: what they ask is not needed to see what rules do."""
+    """Replace every dynamic rule: what they ask is not needed to see what rules do."""
     return 1
 
 
@@ -65,14 +65,14 @@ def _has_tids(state: RuleSet, rule: Rule) -> bool:
 
 
 def _replaced(rule: Rule, last_handler: dict[object, Rule]) -> Iterator[str]:
-    """Say whether a dynamic rule takes the place of another one."""
+    """Say whether a dynamic rule replaces another one."""
     assert rule.mode is not None
     if "HANDLER" not in rule.mode.name:
         return
-    place = (rule.external, rule.event)
-    earlier = last_handler.pop(place, None)
+    position = (rule.external, rule.event)
+    earlier = last_handler.pop(position, None)
     if rule.condition or rule.function:
-        last_handler[place] = rule
+        last_handler[position] = rule
         if earlier is not None:
             yield (
                 f"this replaces the dynamic rule of line {earlier.line}: a class or event has one; "
@@ -99,14 +99,14 @@ def _oddities(rule: Rule, release: Release, is_same: bool, last_pid: dict[object
     if mode is Mode.CLRCLASSTID and external in (C.SYSTEM, C.COMM) and release is Release.QNX_6:
         yield "in 6.4 this clears the events without a tid instead of those with one"
     if mode in (Mode.SETCLASSPID, Mode.SETCLASSTID, Mode.SETEVENTPID, Mode.SETEVENTTID) and external in PID_CLASSES:
-        place = (PID_CLASSES[external], rule.event)
-        earlier = last_pid.get(place)
+        position = (PID_CLASSES[external], rule.event)
+        earlier = last_pid.get(position)
         if earlier is not None and (earlier.pid, earlier.tid) != (rule.pid, rule.tid):
             yield (
                 f"this replaces {_who(earlier)} of line {earlier.line}: an event has one pid, settings do not add up; "
                 "use a WHERE for several"
             )
-        last_pid[place] = rule
+        last_pid[position] = rule
     is_reset = mode.name.startswith(("DELALL", "CLR")) or mode is Mode.SETALLCLASSESFAST or rule.pid == 0
     if is_same and not is_reset:
         yield "changes nothing: it is so already"

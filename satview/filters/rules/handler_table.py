@@ -115,8 +115,8 @@ class HandlerTable(Switches):
 
     def remove_handlers(self, is_gone: Callable[[DynamicRule], bool]) -> None:
         """Detach every dynamic rule of which `is_gone` says so: those of a process that has died."""
-        self.class_handlers = {place: rule for place, rule in self.class_handlers.items() if not is_gone(rule)}
-        self.event_handlers = {place: rule for place, rule in self.event_handlers.items() if not is_gone(rule)}
+        self.class_handlers = {position: rule for position, rule in self.class_handlers.items() if not is_gone(rule)}
+        self.event_handlers = {position: rule for position, rule in self.event_handlers.items() if not is_gone(rule)}
         self._changed()
 
     def codes_at(self, external: int | None = None, event: int | None = None) -> NDArray[np.bool_]:
@@ -209,7 +209,7 @@ class HandlerTable(Switches):
         """Return whether `ask` has to see all events of a class: an entry's handler may let its call's exit pass."""
         return external in _CALL_PARTS and C.KERCALLENTER in self.class_handlers
 
-    def codes_asked(self, codes: NDArray[np.integer]) -> NDArray[np.bool_]:
+    def codes_with_handler(self, codes: NDArray[np.integer]) -> NDArray[np.bool_]:
         """Return which codes `ask` has to see, bool (32768,).
 
         Args:
@@ -245,7 +245,7 @@ class HandlerTable(Switches):
             return False
         if self._follows_calls(external) or (external is not C.KERCALLINT and external in self.class_handlers):
             return True
-        if any(place[0] is external for place in self.event_handlers):
+        if any(position[0] is external for position in self.event_handlers):
             return True
         return bool(self.thread_test(address)[0])
 

@@ -29,7 +29,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Any, Final
 
-from satview.base.errors import UsageError, told
+from satview.base.errors import UsageError, one_line
 from satview.base.small_file import read_small
 from satview.base.watchdog import Stuck, Watchdog
 from satview.events.catalogue import catalogue
@@ -114,7 +114,7 @@ class FunctionRule:
     """A handler function as a dynamic rule. Once it raises or does not come back, it is off and everything passes it.
 
     Attributes:
-        place: `file.py:function`, as rules write it.
+        position: `file.py:function`, as rules write it.
         file: The file it is from.
         problem: Why it was switched off, with its line; empty while it works.
         calls: How often it was called.
@@ -124,7 +124,7 @@ class FunctionRule:
         self, file: HandlerFile, name: str, release: Release, report: Callable[[str], None] | None = None
     ) -> None:
         self.file, self._name, self._release, self._report = file, name, release, report
-        self.place = f"{file.path.name}:{name}"
+        self.position = f"{file.path.name}:{name}"
         self.problem = ""
         self.calls = 0
 
@@ -140,7 +140,7 @@ class FunctionRule:
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001  -- as above
-            self.problem = f"{self.place} was switched off: {describe(error, self.file.path)}"
+            self.problem = f"{self.position} was switched off: {describe(error, self.file.path)}"
             if self._report is not None:
                 self._report(self.problem)
             return 1
@@ -149,10 +149,10 @@ class FunctionRule:
 def describe(error: BaseException, path: Path) -> str:
     """Return an exception of a handler file as one sentence with the line of that file where it came from."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
-    place = f"line {lines[-1]}: " if lines else ""
+    position = f"line {lines[-1]}: " if lines else ""
     if isinstance(error, Stuck):
-        return f"{place}it ran for more than {PATIENCE_S:g} seconds"
-    return f"{place}{told(error)}"
+        return f"{position}it ran for more than {PATIENCE_S:g} seconds"
+    return f"{position}{one_line(error)}"
 
 
 class Handlers:
@@ -176,19 +176,19 @@ class Handlers:
         self._files: dict[Path, HandlerFile] = {}
         self.rules: list[FunctionRule] = []
 
-    def __call__(self, place: str) -> FunctionRule:
+    def __call__(self, position: str) -> FunctionRule:
         """Return the handler that rules call `file.py:function`.
 
         Raises:
             UsageError: The user said no, or the file or the function cannot be had.
         """
-        name, _, function = place.rpartition(":")
+        name, _, function = position.rpartition(":")
         file = self.file(Path(name))
         if not callable(file.namespace.get(function)):
             known = sorted(key for key, value in file.namespace.items() if callable(value) and key != "__builtins__")
             raise UsageError(f"{file.path.name} has no function {function}; it has {', '.join(known) or 'none'}")
         rule = FunctionRule(file, function, self._release, self._report)
-        rule.place = place
+        rule.position = position
         self.rules.append(rule)
         return rule
 

@@ -25,7 +25,7 @@ from typing import Final
 from satview.base.errors import UsageError
 from satview.base.new_file import write_file
 from satview.base.small_file import read_small
-from satview.base.targets import Reading
+from satview.base.targets import Sources
 from satview.events.catalogue import catalogue
 from satview.events.modes import RULE_MODES, Mode
 from satview.events.spec import Release
@@ -65,7 +65,7 @@ class Rule:
         external: The class; None where the mode takes none.
         event: The event argument as TraceEvent() takes it, a mask for classes with masks; None where there is none.
         pid, tid: None where the mode takes none.
-        process: Name of the process where one was written in place of the pid; may be empty.
+        process: Name of the process where one was written instead of the pid; may be empty.
         condition: Expression of a dynamic rule; empty if it is none.
         function: `file.py:name` of a dynamic rule that is a Python function; empty if it is none.
         line: Line number from 1; 0 = made by the program.
@@ -454,7 +454,7 @@ def read_rule_text(path: Path | str) -> str:
         raise UsageError(f"{path.name}, byte 0x{error.start:x}: this is no text") from error
 
 
-def save_rules(path: Path | str, text: str, reading: Reading = ()) -> None:
+def save_rules(path: Path | str, text: str, reading: Sources = ()) -> None:
     """Write a rule file; an old one is replaced only once the new one is complete.
 
     Raises:

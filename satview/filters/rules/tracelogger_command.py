@@ -85,7 +85,7 @@ def _is_off(state: RuleSet, external: C) -> bool:
 
 
 def _anything_wide(state: RuleSet) -> bool:
-    """Return whether some event that is on is wanted in full."""
+    """Return whether some event that is on is requested in full."""
     enters, leaves = state.calls & 5 == 5, state.calls & 10 == 10
     is_thread = state.thread_is_wide and bool(state.thread & state.all_states)
     return bool(
@@ -101,7 +101,7 @@ def _differences(state: RuleSet, made: RuleSet) -> list[str]:
     if _widths_of_what_is_on(state, state) != _widths_of_what_is_on(made, state):
         reasons.append("some events are fast and some wide: tracelogger logs all in one form, here wide")
     if any(test.pid.any() for test in state.threads_of.values()):
-        reasons.append("events of chosen processes or threads only: tracelogger has no option for that")
+        reasons.append("events of selected processes or threads only: tracelogger has no option for that")
     if state.class_handlers or state.event_handlers:
         reasons.append("dynamic rules: they need a program that attaches handlers")
     return reasons
@@ -127,7 +127,7 @@ def from_tracelogger_args(arguments: str, release: Release) -> ImportedArguments
     """
     options, notes = _options(arguments)
     if any(option == "d" for option, _ in options) and not any(option == "E" for option, _ in options):
-        notes.append("the logger ran as a daemon: a program chose the events, the arguments do not tell which")
+        notes.append("the logger ran as a daemon: a program chose the events, the arguments do not show which")
         return ImportedArguments((), tuple(notes))
     rules = [
         Rule(mode, c)
@@ -193,12 +193,12 @@ def _options(arguments: str) -> tuple[list[tuple[str, str]], list[str]]:
         if not word.startswith("-") or word == "-":
             notes.append(f"{word[:40]!r} is no option")
             continue
-        place = 1
-        while place < len(word):
-            option = word[place]
-            place += 1
+        position = 1
+        while position < len(word):
+            option = word[position]
+            position += 1
             if option in _WITH_VALUE:
-                value = word[place:]
+                value = word[position:]
                 if not value and at < len(words):
                     value = words[at]
                     at += 1

@@ -206,5 +206,5 @@ def _handlers(state: RuleSet) -> Iterator[Rule]:
     for rule, handler in handler_rules(state):
         if isinstance(handler, Expression):
             yield replace(rule, condition=handler.text)
-        elif name := getattr(handler, "place", ""):
+        elif name := getattr(handler, "position", ""):
             yield replace(rule, function=name)

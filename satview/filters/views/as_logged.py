@@ -47,7 +47,11 @@ class LoggedPayloads:
         self._source.tolerate_loss()
 
     def words(self, event: int) -> NDArray[np.uint32]:
-        """See `PayloadSource.words`."""
+        """See `PayloadSource.words`.
+
+        Returns:
+            uint32 (words,).
+        """
         words = self._source.words(event)
         if not self._form[event]:
             return words
@@ -65,7 +69,11 @@ class LoggedPayloads:
         return self._source.decode(event, most)
 
     def column(self, events: NDArray[np.integer], word: int) -> NDArray[np.uint32]:
-        """See `PayloadSource.column`."""
+        """See `PayloadSource.column`.
+
+        Returns:
+            uint32 (len(events),).
+        """
         form = self._form[events]
         result = np.zeros(len(events), np.uint32)
         for number in np.unique(form).tolist():
@@ -77,11 +85,19 @@ class LoggedPayloads:
         return result
 
     def pair(self, events: NDArray[np.integer], word: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-        """See `PayloadSource.pair`."""
+        """See `PayloadSource.pair`.
+
+        Returns:
+            Two of uint32 (len(events),).
+        """
         return self.column(events, word), self.column(events, word + 1)
 
     def block(self, events: NDArray[np.integer], count: int) -> NDArray[np.uint32]:
-        """Return the first words of many events, as `PayloadSource.block`."""
+        """Return the first words of many events, as `PayloadSource.block`.
+
+        Returns:
+            uint32 (len(events), count).
+        """
         return np.stack([self.column(events, word) for word in range(count)], axis=1)
 
     def reading_ahead(self, events: NDArray[np.uint32]) -> AbstractContextManager[None]:
@@ -89,7 +105,11 @@ class LoggedPayloads:
         return self._source.reading_ahead(events)
 
     def word_counts(self, events: NDArray[np.integer]) -> NDArray[np.int64]:
-        """See `PayloadSource.word_counts`."""
+        """See `PayloadSource.word_counts`.
+
+        Returns:
+            int64 (len(events),).
+        """
         form = self._form[events]
         counts: NDArray[np.int64] = np.array([_padded(len(layout)) for layout in self._layouts], np.int64)[form]
         unchanged = np.flatnonzero(form == 0)
@@ -139,7 +159,7 @@ def as_logged_trace(trace: Trace, is_wide: Callable[[int], bool]) -> tuple[Trace
 
 
 def _has_failed(trace: Trace, rows: NDArray[np.intp], code: int) -> NDArray[np.bool_]:
-    """Return which exits tell an error: those look the same in both forms, bool (len(rows),)."""
+    """Return which exits show an error: those look the same in both forms, bool (len(rows),)."""
     if not EXITS[code]:
         return np.zeros(len(rows), np.bool_)
     return RowColumns(trace, TraceDerivedColumns(trace), rows).failed()

@@ -93,10 +93,10 @@ class PassStack:
         """Return the stack with a pass replaced by another."""
         return replace(self, passes=tuple(item if old.name == name else old for old in self.passes))
 
-    def moved(self, name: str, place: int) -> PassStack:
-        """Return the stack with a pass at another place."""
+    def moved(self, name: str, position: int) -> PassStack:
+        """Return the stack with a pass at another position."""
         rest = [item for item in self.passes if item.name != name]
-        rest[place:place] = [item for item in self.passes if item.name == name]
+        rest[position:position] = [item for item in self.passes if item.name == name]
         return replace(self, passes=tuple(rest))
 
     def combined(self, combination: str) -> PassStack:

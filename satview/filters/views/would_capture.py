@@ -59,7 +59,7 @@ class WouldCapture:
     Attributes:
         events, total_events: Events logged, and those of the trace or of the window.
         slots, total_slots: Slots they take in the form the rules ask for, and in the trace.
-        is_exact: False where a wide form is asked for whose words the trace does not have; slots are then too few.
+        is_exact: False where a wide form is called for whose words the trace does not have; slots are then too few.
         bytes_per_s, total_bytes_per_s: Data rate of the capture.
         by_class: Logged and total events by printed class.
         losses: What each view would miss.
@@ -155,7 +155,9 @@ def _left_out(trace: Trace, part: slice, logs_time: bool, has_handler: bool) -> 
     if part.start:
         found.append("A capture that starts later begins with a dump of processes and threads, which is not counted")
     if logs_time and has_handler:
-        found.append("The handler of CONTROL was not asked: the TIME events of the new buffers are not in the trace")
+        found.append(
+            "The handler of CONTROL was not requested: the TIME events of the new buffers are not in the trace"
+        )
     if len(losses(trace)):
         found.append("Events are lost in this trace, so a capture would have more")
     return found

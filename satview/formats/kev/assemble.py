@@ -96,9 +96,9 @@ def trace_from_slots(
         problems: Receives what is found wrong; becomes part of the trace.
         offset: Byte offset of the first slot in the file.
         progress: Called with 0 to 1 between chunks.
-        cancelled: Asked between chunks.
-        times: (n,) full time of every slot, where the source tells it; None = rebuild it from the stamps.
-        release: Whose tables apply, where the source tells it; None = as header and system page say.
+        cancelled: Called between chunks.
+        times: (n,) full time of every slot, where the source shows it; None = rebuild it from the stamps.
+        release: Whose tables apply, where the source shows it; None = as header and system page say.
         has_whole_buffers: False for listings with lines cut out, whose buffers cannot have their announced length.
         decoder_of: Gives the decoder; one that has decoded most of these slots before spares time.
 
@@ -125,12 +125,12 @@ def trace_from_slots(
             correct(verdicts.corrections, decoded.time, decoded.cpu, decoded.code)
     with timed("repair and sort"):
         _report_pass(decoded, verdicts, region, names, problems)
-        places = order.disordered_rows(decoded.time)
-        moves = order.time_order(decoded.time, places)
+        positions = order.disordered_rows(decoded.time)
+        moves = order.time_order(decoded.time, positions)
         _split_contested(decoded, slots, moves)
         fragments, unfinished = _repair(decoded, region, problems)
         # Tails are matched by the stamps as they are, so only now.
-        if times is None and _place_between(decoded, places, region, problems):
+        if times is None and _place_between(decoded, positions, region, problems):
             moves = order.time_order(decoded.time, order.disordered_rows(decoded.time))
         if moves is not None:
             _sort(decoded, moves)
@@ -331,22 +331,22 @@ def _fragments(decoded: Decoded, matched: combine.Matched, region: EventRegion, 
 
 
 def _sort(decoded: Decoded, moves: Moves) -> None:
-    places, rows = moves
+    positions, rows = moves
     for column in (decoded.time, decoded.code, decoded.cpu, decoded.thread, decoded.slot, decoded.slots):
-        column[places] = column[rows]
+        column[positions] = column[rows]
     decoded.state_rows = np.sort(_moved(decoded.state_rows, moves), kind="stable").astype(np.uint32)
     decoded.rare_rows = np.sort(_moved(decoded.rare_rows, moves), kind="stable").astype(np.int64)
 
 
 def _moved(rows: NDArray[np.integer], moves: Moves) -> NDArray[np.int64]:
     """Return where rows have gone."""
-    places, from_rows = moves
+    positions, from_rows = moves
     by_row = np.argsort(from_rows)
     out = rows.astype(np.int64)
     at = np.searchsorted(from_rows[by_row], out)
     at[at == len(by_row)] = 0
     hit = from_rows[by_row][at] == out
-    out[hit] = places[by_row][at[hit]]
+    out[hit] = positions[by_row][at[hit]]
     return out
 
 

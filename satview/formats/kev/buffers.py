@@ -36,7 +36,11 @@ def _sequences(cpu: NDArray[np.uint8], release: Release) -> list[NDArray[np.intp
 
 
 def predecessors(cpu: NDArray[np.uint8], time_cycles: NDArray[np.int64], release: Release) -> NDArray[np.intp]:
-    """Return for every buffer the one that the kernel filled before it, -1 for the first; they may be out of order."""
+    """Return for every buffer the one that the kernel filled before it, -1 for the first; they may be out of order.
+
+    Returns:
+        intp (buffers,).
+    """
     before = np.full(len(cpu), -1, np.intp)
     for group in _sequences(cpu, release):
         in_time = group[np.argsort(time_cycles[group], kind="stable")]
@@ -45,7 +49,11 @@ def predecessors(cpu: NDArray[np.uint8], time_cycles: NDArray[np.int64], release
 
 
 def missing_before(sequence: NDArray[np.uint32], before: NDArray[np.intp]) -> NDArray[np.uint32]:
-    """Return how many numbers are missing between every buffer and its predecessor."""
+    """Return how many numbers are missing between every buffer and its predecessor.
+
+    Returns:
+        uint32 (buffers,).
+    """
     known = np.flatnonzero(before >= 0)
     missing = np.zeros(len(sequence), np.int64)
     missing[known] = sequence[known].astype(np.int64) - sequence[before[known]] - 1
@@ -99,14 +107,18 @@ def _report_step(
     buffers: BufferTable, at: int, in_file: int, in_time: int, region: EventRegion, problems: Problems
 ) -> None:
     """Report one buffer after a gap, or out of order; the others are those before it in the file and in time."""
-    place, time, lost = region.byte(int(buffers.slot[at])), int(buffers.time_cycles[at]), int(buffers.lost_before[at])
+    position, time, lost = (
+        region.byte(int(buffers.slot[at])),
+        int(buffers.time_cycles[at]),
+        int(buffers.lost_before[at]),
+    )
     number = buffers.sequence[at]
     if not lost:
-        problems.add("buffer-order", f"buffer {number} follows buffer {buffers.sequence[in_file]}", place, 1, time)
+        problems.add("buffer-order", f"buffer {number} follows buffer {buffers.sequence[in_file]}", position, 1, time)
         return
     text = f"{lost} buffer{'s' * (lost > 1)} lost between number {buffers.sequence[in_time]} at byte "
     text += f"0x{region.byte(int(buffers.slot[in_time])):x} and number {number}"
-    problems.add("lost-buffers", text, place, lost, time)
+    problems.add("lost-buffers", text, position, lost, time)
 
 
 def _report_lengths(buffers: BufferTable, region: EventRegion, problems: Problems) -> None:

@@ -213,7 +213,7 @@ class ClockRebuilder:
                     self._note_crossing(cpu, chunk.first_row + int(rows[0]), passed)
 
     def _note_crossing(self, cpu: int, row: int, rollovers: int) -> None:
-        """Tell the review of events past a rollover, unless the TIME that belongs there may be lost."""
+        """Show the review of events past a rollover, unless the TIME that belongs there may be lost."""
         if not self.review.is_excused(cpu, self.timed[cpu], row):
             self.review.crossing(cpu, row, rollovers)
 
@@ -345,6 +345,10 @@ def _latest_stamp(
 
 
 def held_times(stamps: NDArray[np.uint32], value: int) -> NDArray[np.int64]:
-    """Return times of events that precede the first TIME of the file, placed backwards from its payload value."""
+    """Return times of events that precede the first TIME of the file, placed backwards from its payload value.
+
+    Returns:
+        int64 (n,), cycles.
+    """
     back = (value - stamps.astype(np.int64)) % ROLLOVER
     return value - np.where(back > ROLLOVER - SLACK, back - ROLLOVER, back)

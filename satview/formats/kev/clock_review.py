@@ -109,7 +109,7 @@ class ClockReview:
         self._start = (cpu, row)
 
     def starts_at(self, row: int) -> bool:
-        """Tell whether the first usable TIME of the file is the one of a row."""
+        """Return whether the first usable TIME of the file is the one of a row."""
         return self._start is not None and self._start[1] == row
 
     def seed(self, cpu: int, row: int) -> None:
@@ -123,14 +123,14 @@ class ClockReview:
             self.breaks.setdefault(cpu, []).append(row)
 
     def is_excused(self, cpu: int, after_row: int, row: int) -> bool:
-        """Tell whether buffers are missing or out of order between two TIME events of a CPU."""
+        """Return whether buffers are missing or out of order between two TIME events of a CPU."""
         return any(
             bisect_left(rows, row) > bisect_left(rows, after_row)
             for rows in (self.breaks.get(-1, ()), self.breaks.get(cpu, ()))
         )
 
     def waits(self, cpu: int) -> bool:
-        """Tell whether the next TIME of a CPU is of interest even if it agrees with what came before."""
+        """Return whether the next TIME of a CPU is of interest even if it agrees with what came before."""
         is_start = self._start is not None and self._start[0] == cpu
         return is_start or cpu in self._claims or cpu in self._crossings or cpu in self._seeded
 
@@ -197,7 +197,7 @@ class ClockReview:
 
         Args:
             references: Per CPU the latest time placed on it.
-            unset: In place of a reference: no event of that CPU.
+            unset: Instead of a reference: no event of that CPU.
             rows: Events of the file.
         """
         verdicts = self.verdicts.copy()
@@ -227,14 +227,14 @@ class ClockReview:
 
 
 def _is_contradicted(old: Claim, new: Claim) -> bool:
-    """Tell whether the TIME before `old` and `new` agree better with each other than with `old`."""
+    """Return whether the TIME before `old` and `new` agree better with each other than with `old`."""
     if new.row - old.row > LOOK_AHEAD_EVENTS or (old.is_excused and abs(old.rollovers) <= _BELIEVED_ROLLOVERS):
         return False
     return abs(new.rollovers + old.rollovers) < abs(new.rollovers)
 
 
 def _is_near(time: int, rollovers: int, others: list[int]) -> bool:
-    """Tell whether a time is nearer to those of other CPUs than without its rollovers."""
+    """Return whether a time is nearer to those of other CPUs than without its rollovers."""
     without = time - rollovers * ROLLOVER
     return bool(others) and min(abs(time - o) for o in others) < min(abs(without - o) for o in others)
 

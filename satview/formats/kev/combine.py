@@ -29,7 +29,7 @@ MAX_SLOTS: Final = 1 << 20  # of one event; more is damage, and is said
 
 
 def link(headers: NDArray[np.uint32], stamps: NDArray[np.uint32]) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
-    """Tell which slots begin an event, and where a run of tails begins that does not follow its event.
+    """Return which slots begin an event, and where a run of tails begins that does not follow its event.
 
     Returns:
         Shape (n,), bool; and positions, ascending. All other slots are tails right behind their event or run.
@@ -48,12 +48,16 @@ def link(headers: NDArray[np.uint32], stamps: NDArray[np.uint32]) -> tuple[NDArr
 
 
 def keys(headers: NDArray[np.uint32], stamps: NDArray[np.uint32]) -> NDArray[np.uint64]:
-    """Return what all slots of one combine event share, as one number per slot: CPU, class, event and stamp."""
+    """Return what all slots of one combine event share, as one number per slot: CPU, class, event and stamp.
+
+    Returns:
+        uint64 (slots,).
+    """
     return (headers & KEY_MASK).astype(np.uint64) << np.uint64(32) | stamps
 
 
 def contested(event_keys: NDArray[np.uint64], is_open: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Tell which events share their key with another one whose end is missing or does not follow it, (n,)."""
+    """Return which events share their key with another one whose end is missing or does not follow it, (n,)."""
     open_keys = np.unique(event_keys[is_open])
     if not len(open_keys):
         return np.zeros(len(event_keys), np.bool_)
@@ -65,7 +69,11 @@ def contested(event_keys: NDArray[np.uint64], is_open: NDArray[np.bool_]) -> NDA
 
 
 def is_given_up(now: NDArray[np.int64], begun: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Tell which open events are given up, by the clock of their CPU and the time at which they began, in cycles."""
+    """Return which open events are given up, by the clock of their CPU and the time at which they began, in cycles.
+
+    Returns:
+        bool (n,).
+    """
     return np.asarray(np.abs(now - begun) >= ROLLOVER)
 
 
@@ -191,7 +199,11 @@ def match(
 
 
 def contains(ascending: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Tell which values are in an ascending array; faster than a set look-up where the values ascend as well."""
+    """Return which values are in an ascending array; faster than a set look-up where the values ascend as well.
+
+    Returns:
+        bool (n,).
+    """
     if not len(ascending):
         return np.zeros(len(values), np.bool_)
     at = np.searchsorted(ascending, values)
@@ -239,7 +251,7 @@ def _expire(
 def _may_be_given_up(
     before: NDArray[np.int64], owner: NDArray[np.int64], event_times: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Tell where any clock was a rollover away from an event between its row and the row `before`, roughly.
+    """Return where any clock was a rollover away from an event between its row and the row `before`, roughly.
 
     By blocks of rows: two of them decide nearly always, and what cannot be excluded is looked at exactly.
     """

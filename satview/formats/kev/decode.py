@@ -1,6 +1,6 @@
 """Turns slots into columns: the bulk decoder behind every .kev-like source.
 
-One pass over the file in chunks that stay in the processor's cache; per chunk group slots into events, place times,
+One pass over the file in chunks that stay in the processor's cache; per chunk group slots into events, position times,
 number threads, find owners. What one pass cannot know (events whose slots stand far apart, blocks out of order) is
 repaired after it. No step looks at events one by one.
 """
@@ -26,7 +26,7 @@ from satview.formats.kev import combine
 from satview.formats.kev.clock import ClockRebuilder, held_times
 from satview.formats.kev.clock_chunk import ClockChunk, time_values
 from satview.formats.kev.growing_column import GrowingColumn
-from satview.formats.kev.owners import Jumps, RunningThreads, ThreadNumbers
+from satview.formats.kev.owners import Discontinuities, RunningThreads, ThreadNumbers
 from satview.formats.kev.slot_source import SlotSource, source_of
 
 CHUNK_SLOTS: Final = 1 << 17  # measured best between 2^16 and 2^17: scratch stays in the second-level cache
@@ -50,7 +50,7 @@ class Decoded:
         rare_rows: int64, rows of CONTROL and PROCESS events, ascending.
         keys: uint64 (pid, tid) per thread row, as two words in payload order.
         unmatched: Open events and runs of tails for the repair.
-        empty: (first slot, slots) of stretches of zero slots.
+        empty: (first slot, slots) of spans of zero slots.
         clock: Its state at the end.
         unknown: Per code that no table of the release names: row of the first such event, and how many.
     """
@@ -97,7 +97,7 @@ class _Mark:
     clock: ClockRebuilder
     numbers: ThreadNumbers
     running: RunningThreads
-    jumps: Jumps
+    discontinuities: Discontinuities
     parts: _Parts
 
 
@@ -132,7 +132,7 @@ class Decoder:
         self._clock = ClockRebuilder()
         self._numbers = ThreadNumbers()
         self._running = RunningThreads()
-        self._jumps = Jumps(catalogue.release == Release.QNX_8)
+        self._discontinuities = Discontinuities(catalogue.release == Release.QNX_8)
         self._parts = _Parts()
         self._mark = self._marked(0)
         self._trait_scratch = np.empty(CHUNK_SLOTS, np.uint8)
@@ -195,14 +195,14 @@ class Decoder:
         return self._finish()
 
     def _marked(self, start: int) -> _Mark:
-        now = (self._clock, self._numbers, self._running, self._jumps)
+        now = (self._clock, self._numbers, self._running, self._discontinuities)
         return _Mark(start, self.count, *deepcopy(now), self._parts.copy())
 
     def _return_to_mark(self) -> None:
         mark = self._mark
         self.count, self._parts = mark.count, mark.parts.copy()
-        now = (mark.clock, mark.numbers, mark.running, mark.jumps)
-        self._clock, self._numbers, self._running, self._jumps = deepcopy(now)
+        now = (mark.clock, mark.numbers, mark.running, mark.discontinuities)
+        self._clock, self._numbers, self._running, self._discontinuities = deepcopy(now)
 
     def _start_clock(self) -> None:
         """Find the first usable TIME of the file near its start: events before it are placed backwards from it."""
@@ -259,10 +259,10 @@ class Decoder:
         self.slots[rows] = found.size
         rare = found.rare.astype(np.intp)
         self._note_unknown(found.unknown.astype(np.intp), code)
-        jumps = self._jumps_at(part, found.at, code, cpu, rare)
-        self._clock.review.add_breaks([(row + first, ring) for row, ring in jumps])
-        self._place(rows, part, found.at, code, cpu, found.stamp, rare)
-        self._own_subjects(rows, code, cpu, found.subject, found.key, jumps)
+        discontinuities = self._discontinuities_at(part, found.at, code, cpu, rare)
+        self._clock.review.add_breaks([(row + first, ring) for row, ring in discontinuities])
+        self._position(rows, part, found.at, code, cpu, found.stamp, rare)
+        self._own_subjects(rows, code, cpu, found.subject, found.key, discontinuities)
         self._parts.state_rows.append(found.state_row.copy())
         self._parts.rare_rows.append(rare + first)
         self.count += n
@@ -376,12 +376,12 @@ class Decoder:
         traits = traits[special]
         rare = special[traits & 4 != 0]
         self._note_unknown(special[traits & 8 != 0], code)
-        jumps = self._jumps_at(part, at, code, cpu, rare)
-        self._clock.review.add_breaks([(row + first, ring) for row, ring in jumps])
-        self._place(rows, part, at, code, cpu, stamps, rare)
+        discontinuities = self._discontinuities_at(part, at, code, cpu, rare)
+        self._clock.review.add_breaks([(row + first, ring) for row, ring in discontinuities])
+        self._position(rows, part, at, code, cpu, stamps, rare)
         is_subject = traits & 1 != 0
         subjects, is_state = special[is_subject], traits[is_subject] & 2 != 0
-        self._own(rows, part, at, code, cpu, subjects, is_state, jumps)
+        self._own(rows, part, at, code, cpu, subjects, is_state, discontinuities)
         self._parts.rare_rows.append(rare + first)
         self.count += n
 
@@ -389,11 +389,11 @@ class Decoder:
         if not len(at):
             return
         codes, first, counts = np.unique(code[at], return_index=True, return_counts=True)
-        for number, place, count in zip(codes.tolist(), first.tolist(), counts.tolist(), strict=True):
-            row, before = self._parts.unknown.get(number, (self.count + int(at[place]), 0))
+        for number, position, count in zip(codes.tolist(), first.tolist(), counts.tolist(), strict=True):
+            row, before = self._parts.unknown.get(number, (self.count + int(at[position]), 0))
             self._parts.unknown[number] = row, before + count
 
-    def _place(
+    def _position(
         self,
         rows: slice,
         part: NDArray[np.uint32],
@@ -423,9 +423,9 @@ class Decoder:
         cpu: NDArray[np.uint8],
         subjects: NDArray[np.intp],
         is_state: NDArray[np.bool_],
-        jumps: list[tuple[int, int]],
+        discontinuities: list[tuple[int, int]],
     ) -> None:
-        self._own_subjects(rows, code, cpu, subjects, self._keys(part, at[subjects]), jumps)
+        self._own_subjects(rows, code, cpu, subjects, self._keys(part, at[subjects]), discontinuities)
         states = subjects[is_state]
         states += rows.start
         self._parts.state_rows.append(states.astype(np.uint32))
@@ -437,16 +437,16 @@ class Decoder:
         cpu: NDArray[np.uint8],
         subjects: NDArray[np.integer],
         keys: NDArray[np.uint64],
-        jumps: list[tuple[int, int]],
+        discontinuities: list[tuple[int, int]],
     ) -> None:
         """Write the thread of every event of a chunk, given the (pid, tid) of those that name theirs."""
         threads = self._numbers.numbers(keys)
         if len(self._numbers) > _MAX_NARROW_THREADS and self.thread.dtype == np.uint16:
             self._widen("thread")
         runs = code[subjects] == wire.THREAD_RUNNING
-        self._running.assign(cpu, subjects, threads, runs, jumps, self.thread[rows])
+        self._running.assign(cpu, subjects, threads, runs, discontinuities, self.thread[rows])
 
-    def _jumps_at(
+    def _discontinuities_at(
         self,
         part: NDArray[np.uint32],
         at: NDArray[np.integer],
@@ -455,7 +455,7 @@ class Decoder:
         rare: NDArray[np.intp],
     ) -> list[tuple[int, int]]:
         marks = rare[np.isin(code[rare], (wire.CONTROL_BUFFER, wire.CONTROL_DROPPED))]
-        return self._jumps.find(marks, cpu[marks], part[at[marks], 2], code[marks] == wire.CONTROL_DROPPED)
+        return self._discontinuities.find(marks, cpu[marks], part[at[marks], 2], code[marks] == wire.CONTROL_DROPPED)
 
     @staticmethod
     def _keys(part: NDArray[np.uint32], at: NDArray[np.integer]) -> NDArray[np.uint64]:

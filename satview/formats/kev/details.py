@@ -17,7 +17,7 @@ from satview.events.spec import Argument, EventSpec, Payload, Show
 from satview.formats.kev import notation
 from satview.formats.kev.structs import prepared
 
-MORE: Final = "\N{HORIZONTAL ELLIPSIS}"  # name of the argument that stands for what a preview leaves out
+MORE: Final = "\N{HORIZONTAL ELLIPSIS}"  # name of the argument that represents what a preview leaves out
 _DOUBT = "or data, if the call itself returned -1"
 
 

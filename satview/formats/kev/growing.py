@@ -1,7 +1,7 @@
 """Reads a .kev file again and again while somebody still writes it.
 
 Only what is new is read and decoded each time, and none of the file's bytes are kept; a few samples of the old bytes
-tell whether the file was begun again meanwhile.
+show whether the file was begun again meanwhile.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class GrowingFile:
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
         self.restart = ""
-        self._begun_anew = ""
+        self._restarted = ""
         self._seen = (-1, -1)
         self._file: SourceFile | None = None
         self._count: int = 0
@@ -50,7 +50,7 @@ class GrowingFile:
         """True if size or time of the file are not those of the last `read`.
 
         Raises:
-            OSError: The file is gone or cannot be asked.
+            OSError: The file is gone or cannot be queried.
         """
         status = self.path.stat()
         return (status.st_size, status.st_mtime_ns) != self._seen
@@ -64,7 +64,7 @@ class GrowingFile:
 
         Args:
             progress: Called with 0 to 1.
-            cancelled: Asked now and then; True stops the load.
+            cancelled: Called now and then; True stops the load.
 
         Raises:
             TraceFormatError: The file is no .kev, or its header is not complete (yet).
@@ -87,7 +87,7 @@ class GrowingFile:
         self._take_samples(file)
         trace = self._trace(progress, cancelled)
         # Only now: between a cut and the next header there may be reads that give no trace.
-        self.restart, self._begun_anew = self._begun_anew, ""
+        self.restart, self._restarted = self._restarted, ""
         return trace
 
     def _forget(self) -> None:
@@ -113,7 +113,7 @@ class GrowingFile:
             if at >= 0:
                 reason = f"{self.path.name} was written over from byte 0x{at:x} on"
         if reason:
-            self._begun_anew = reason + ": it was cut short, or a new capture began; shown from its start"
+            self._restarted = reason + ": it was cut short, or a new capture began; shown from its start"
             self._forget()
 
     def _first_difference(self, file: SourceFile) -> int:
@@ -156,7 +156,7 @@ class GrowingFile:
         assert self._file is not None
         sample = self._file.bytes_at(min(self._count, SAMPLE_SLOTS) * SLOT_BYTES, self._offset)
         order = byte_order_of(self._header, self._page, sample, problems)
-        if order != self._order:  # where only the slots tell it, the first few may have told nothing
+        if order != self._order:  # where only the slots show it, the first few may have reported nothing
             self._order, self._decoder = order, None
         slots = FileSlots(self._file, self._offset, self._count, order)
         report_header(self._header, problems)

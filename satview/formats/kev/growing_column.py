@@ -42,6 +42,9 @@ class GrowingColumn:
     def writable(self, rows: int) -> NDArray[np.generic]:
         """Return the column with room for `rows` rows, to write to; rows written before are there.
 
+        Returns:
+            Of the column's type, (rows,).
+
         Raises:
             OSError: The system has no room for it.
         """
@@ -54,6 +57,9 @@ class GrowingColumn:
         Args:
             written: All rows, as `writable` gave them.
             settled: Rows that will not be written again. The others are copied.
+
+        Returns:
+            Of the column's type, (rows,).
 
         Raises:
             OSError: The system has no room for it.

@@ -1,6 +1,6 @@
 """The text header of a .kev file: `TRACE_<KEY>::<value>` pairs with nothing between them.
 
-Source: kernel event trace format, section 1.1. A key is found by its pattern, never by its place: file names may
+Source: kernel event trace format, section 1.1. A key is found by its pattern, never by its position: file names may
 contain `TRACE_`, attributes of any name may follow, and the order of keys differs between releases.
 """
 
@@ -100,7 +100,7 @@ def holds_key(value: str) -> bool:
 
 
 def key_byte_order(header: Header) -> str | None:
-    """Return `little` or `big` as the keys say; None if neither, both or MIDDLE_ENDIAN stand there."""
+    """Return `little` or `big` as the keys say; None if neither, both or MIDDLE_ENDIAN are there."""
     keys = {key for key, _ in header.pairs}
     given = keys & {"LITTLE_ENDIAN", "BIG_ENDIAN", "MIDDLE_ENDIAN"}
     if given == {"LITTLE_ENDIAN"}:

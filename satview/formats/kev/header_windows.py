@@ -39,7 +39,7 @@ def windowed_pairs(pairs: Sequence[tuple[str, str]]) -> Pairs:
     for value in ("", "0"):
         if _end_is_whole([*sizes, _pair_bytes(PAD, value)]):
             return (*parts, (PAD, value))
-    raise AssertionError("a pad of 11 or 12 bytes always moves the end out of the bad places")
+    raise AssertionError("a pad of 11 or 12 bytes always moves the end out of the bad positions")
 
 
 def plain_pairs(pairs: Sequence[tuple[str, str]]) -> Pairs:

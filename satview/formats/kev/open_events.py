@@ -26,13 +26,13 @@ MAX_WORDS: Final = 1 << 22  # payload words of all of them
 
 @dataclass(slots=True)
 class OpenEvent:
-    """An event whose end has not come: what its first slot told, and its payload so far."""
+    """An event whose end has not come: what its first slot reported, and its payload so far."""
 
     header: int
     stamp: int
     time: int
     thread: int
-    place: int
+    position: int
     words: list[NDArray[np.uint32]]
     slots: int = 1
 
@@ -56,7 +56,11 @@ class OpenEvents:
         return self._count
 
     def keys(self) -> NDArray[np.uint64]:
-        """Return the keys that have an open event."""
+        """Return the keys that have an open event.
+
+        Returns:
+            uint64 (n,).
+        """
         return np.fromiter(self._queues, np.uint64, len(self._queues))
 
     def add(self, key: int, event: OpenEvent) -> None:
@@ -103,7 +107,7 @@ class OpenEvents:
     def finish(self) -> None:
         """Report everything still open, at the end of the file."""
         left = [event for queue in self._queues.values() for event in queue]
-        for event in sorted(left, key=lambda event: event.place):
+        for event in sorted(left, key=lambda event: event.position):
             self._report(event)
 
     def _give_up_oldest(self) -> None:
@@ -120,5 +124,5 @@ class OpenEvents:
 
     def _report(self, event: OpenEvent) -> None:
         self._problems.add(
-            "unfinished-events", "the end of this event is missing", self._offset + event.place * SLOT_BYTES
+            "unfinished-events", "the end of this event is missing", self._offset + event.position * SLOT_BYTES
         )

@@ -1,7 +1,7 @@
 """Time order: sorts only where time goes back, and groups state events by thread.
 
 Traces are almost in order already: CPUs write into one buffer a few microseconds apart, and only an overrun or a ring
-dump moves whole blocks. So rows between two places where all before is not later than all after are left alone.
+dump moves whole blocks. So rows between two positions where all before is not later than all after are left alone.
 """
 
 from __future__ import annotations
@@ -17,7 +17,11 @@ _FEW: Final = 128
 
 
 def disordered_rows(time: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the rows that a stable sort by time could move, ascending; none if time never decreases."""
+    """Return the rows that a stable sort by time could move, ascending; none if time never decreases.
+
+    Returns:
+        int64 (n,).
+    """
     n = len(time)
     edges = list(range(0, n, _CHUNK))
     latest_before = np.empty(len(edges), np.int64)
@@ -44,23 +48,23 @@ def disordered_rows(time: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def time_order(
-    time: NDArray[np.int64], places: NDArray[np.int64]
+    time: NDArray[np.int64], positions: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-    """Return (places, rows): row `rows[i]` belongs to place `places[i]` in time order; None if all is in order.
+    """Return (positions, rows): row `rows[i]` belongs to place `positions[i]` in time order; None if all is in order.
 
-    Rows of equal time keep their order. Only places that change are listed.
+    Rows of equal time keep their order. Only positions that change are listed.
 
     Args:
         time: int64 (n,), cycles.
-        places: `disordered_rows(time)`.
+        positions: `disordered_rows(time)`.
     """
-    if not len(places):
+    if not len(positions):
         return None
     # A row that is not later than anything after it, nor earlier than anything before it, stays where it is; so the
-    # others fill the places left among themselves.
-    rows = places[np.argsort(time[places], kind="stable")]
-    moved = rows != places
-    return places[moved], rows[moved]
+    # others fill the positions left among themselves.
+    rows = positions[np.argsort(time[positions], kind="stable")]
+    moved = rows != positions
+    return positions[moved], rows[moved]
 
 
 def rows_of_equal_time(
@@ -72,21 +76,21 @@ def rows_of_equal_time(
         time: int64, (n,), in any order.
         moves: As `time_order` gives them.
     """
-    places, from_rows = (np.empty(0, np.int64),) * 2 if moves is None else moves
+    positions, from_rows = (np.empty(0, np.int64),) * 2 if moves is None else moves
     is_shared = np.zeros(len(time), np.bool_)
     for start in range(0, len(time), _CHUNK):
         part = time[start : start + _CHUNK + 1]
-        moved = slice(*np.searchsorted(places, (start, start + len(part))).tolist())
+        moved = slice(*np.searchsorted(positions, (start, start + len(part))).tolist())
         if moved.start < moved.stop:
             part = part.copy()
-            part[places[moved] - start] = time[from_rows[moved]]
+            part[positions[moved] - start] = time[from_rows[moved]]
         same = np.flatnonzero(part[1:] == part[:-1]) + start
         is_shared[same] = True
         is_shared[same + 1] = True
     rows = np.flatnonzero(is_shared)
-    if len(places):
-        at = np.minimum(np.searchsorted(places, rows), len(places) - 1)
-        rows = np.sort(np.where(places[at] == rows, from_rows[at], rows))
+    if len(positions):
+        at = np.minimum(np.searchsorted(positions, rows), len(positions) - 1)
+        rows = np.sort(np.where(positions[at] == rows, from_rows[at], rows))
     return rows
 
 

@@ -14,7 +14,7 @@ from satview.formats.kev.clock import MAX_CPUS
 
 _MULTIPLIER: Final = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads neighbouring ids
 _MOST_PROBES: Final = 256
-_TOLD: Final = 0x7FF  # bits of a buffer's number that every source tells
+_COMMON_BITS: Final = 0x7FF  # bits of a buffer's number that every source shows
 _TABLE_CPUS: Final = 10  # above this, sorting by CPU is cheaper than a table per CPU
 
 
@@ -22,7 +22,7 @@ class ThreadNumbers:
     """Gives every (pid, tid) a row number, from 1; 0 is nobody.
 
     An open-addressed hash table in two arrays, probed for a whole chunk at a time: almost every key is found at the
-    first probe, and only the others are looked at again. A file may hold ids chosen to collide; where probes do not
+    first probe, and only the others are looked at again. A file may hold ids selected to collide; where probes do not
     end, the table is filled again with a multiplier that nobody can know.
     """
 
@@ -38,7 +38,11 @@ class ThreadNumbers:
         return self._count
 
     def keys(self) -> NDArray[np.uint64]:
-        """Return the keys by row; row 0 is meaningless."""
+        """Return the keys by row; row 0 is meaningless.
+
+        Returns:
+            uint64 (threads,).
+        """
         return self._known[: self._count]
 
     def numbers(self, keys: NDArray[np.uint64]) -> NDArray[np.uint32]:
@@ -91,29 +95,29 @@ class ThreadNumbers:
         self._count = end
 
     def _fill(self, end: int) -> bool:
-        """Make the table again for the rows before `end`; return whether all found a place."""
+        """Make the table again for the rows before `end`; return whether all found a position."""
         self._keys = np.zeros(1 << self._bits, np.uint64)
         self._rows = np.zeros(1 << self._bits, np.uint32)
         return self._insert(self._known[1:end], 1)
 
     def _fill_otherwise(self, end: int) -> None:
-        """Make the table again with other multipliers until no key is far from its place."""
+        """Make the table again with other multipliers until no key is far from its position."""
         self._multiplier = np.uint64(secrets.randbits(64) | 1)
         while not self._fill(end):
             self._multiplier = np.uint64(secrets.randbits(64) | 1)
 
     def _insert(self, keys: NDArray[np.uint64], first_row: int) -> bool:
-        """Insert distinct keys: all at once where they do not collide, the rest a place further on.
+        """Insert distinct keys: all at once where they do not collide, the rest a position further on.
 
         Returns:
-            False if some found no place near by; the table is of no use then.
+            False if some found no position near by; the table is of no use then.
         """
         rows = np.arange(first_row, first_row + len(keys), dtype=np.uint32)
         at = self._slots_of(keys)
         for _ in range(_MOST_PROBES):
             free = np.flatnonzero(self._rows[at] == 0)
             self._keys[at[free]], self._rows[at[free]] = keys[free], rows[free]
-            # Two keys may have claimed one place: the later one has it.
+            # Two keys may have claimed one position: the later one has it.
             left = self._rows[at] != rows
             keys, rows, at = keys[left], rows[left], (at[left] + 1) & ((1 << self._bits) - 1)
             if not len(rows):
@@ -121,7 +125,7 @@ class ThreadNumbers:
         return not len(rows)
 
 
-class Jumps:
+class Discontinuities:
     """Finds where the file jumps from one kernel buffer to another than the next: who runs is not known there.
 
     Args:
@@ -153,8 +157,8 @@ class Jumps:
                 continue
             last = self._last.get(ring)
             self._last[ring] = number
-            # The vendor's listings tell the lower bits of the number only; 8.0 begins its last buffer from 1 again.
-            is_next = last is None or number - last & _TOLD == 1 or (self._per_cpu and number == 1)
+            # The vendor's listings show the lower bits of the number only; 8.0 begins its last buffer from 1 again.
+            is_next = last is None or number - last & _COMMON_BITS == 1 or (self._per_cpu and number == 1)
             if not is_next:
                 found.append((row, ring))
         return found
@@ -172,7 +176,7 @@ class RunningThreads:
         subjects: NDArray[np.integer],
         threads: NDArray[np.uint32],
         runs: NDArray[np.bool_],
-        jumps: Sequence[tuple[int, int]],
+        discontinuities: Sequence[tuple[int, int]],
         out: NDArray[np.unsignedinteger],
     ) -> None:
         """Write the thread that each event of a chunk belongs to: its own, else the one that runs on its CPU.
@@ -182,17 +186,17 @@ class RunningThreads:
             subjects: (k,), events that belong to a thread by their payload, ascending.
             threads: uint32 (k,), that thread.
             runs: bool (k,), it begins to run there.
-            jumps: As of `owners`.
+            discontinuities: As of `owners`.
             out: uint16 or uint32 (n,).
         """
         if library.is_available():
-            where = np.array(jumps, np.int64).reshape(-1, 2).T
+            where = np.array(discontinuities, np.int64).reshape(-1, 2).T
             loading.owners(cpus, subjects.astype(np.uint32, copy=False), threads, runs, where, self.now, out)
         elif len(subjects) == len(out):
             self.move_on(cpus, subjects[runs], threads[runs])
             out[:] = threads
         else:
-            found = self.owners(cpus, subjects[runs], threads[runs], jumps)
+            found = self.owners(cpus, subjects[runs], threads[runs], discontinuities)
             found[subjects] = threads
             out[:] = found
 
@@ -207,7 +211,7 @@ class RunningThreads:
         cpus: NDArray[np.uint8],
         running_rows: NDArray[np.integer],
         running_threads: NDArray[np.uint32],
-        jumps: Sequence[tuple[int, int]] = (),
+        discontinuities: Sequence[tuple[int, int]] = (),
     ) -> NDArray[np.uint32]:
         """Return the thread running on each event's CPU when the event happened, shape (n,).
 
@@ -215,13 +219,13 @@ class RunningThreads:
             cpus: (n,), CPU of every event of the chunk.
             running_rows: Positions of the RUNNING events, ascending.
             running_threads: The threads that start to run there.
-            jumps: Positions of other events, ascending, and -1 or the CPU of the event: from there to the next
-                RUNNING event nobody is known to run, on any CPU or on that one.
+            discontinuities: Positions of other events, ascending, each with a CPU or -1 for any: from there to the next
+                RUNNING event no thread is known to run on it.
         """
         n = len(cpus)
         rows, threads, resets = running_rows, running_threads, np.empty(0, np.intp)
-        if jumps:
-            rows, threads, resets = _with_jumps(rows, threads, jumps)
+        if discontinuities:
+            rows, threads, resets = _with_discontinuities(rows, threads, discontinuities)
         if not len(rows):
             return self.now[cpus]
         highest = int(cpus.max()) + 1
@@ -234,7 +238,7 @@ class RunningThreads:
             table[cpus[rows], segments] = segments
             table[:, resets] = resets
             np.maximum.accumulate(table, axis=1, out=table)
-            # Column 0 of the threads stands for "as before this chunk", which differs by CPU.
+            # Column 0 of the threads represents "as before this chunk", which differs by CPU.
             by_segment = np.concatenate((np.zeros(1, np.uint32), threads))[table]
             by_segment = np.where(table == 0, self.now[:highest, None], by_segment)
             flags = np.zeros(n, np.int8)
@@ -274,11 +278,11 @@ class RunningThreads:
         return owners
 
 
-def _with_jumps(
-    rows: NDArray[np.integer], threads: NDArray[np.uint32], jumps: Sequence[tuple[int, int]]
+def _with_discontinuities(
+    rows: NDArray[np.integer], threads: NDArray[np.uint32], discontinuities: Sequence[tuple[int, int]]
 ) -> tuple[NDArray[np.integer], NDArray[np.uint32], NDArray[np.intp]]:
     """Return rows and threads of RUNNING events and jumps together, and which of them, from 1, concern every CPU."""
-    jump_rows, jump_cpus = np.array(jumps, np.intp).T
-    at = np.searchsorted(rows, jump_rows)
-    places = at + np.arange(1, len(at) + 1)
-    return np.insert(rows, at, jump_rows), np.insert(threads, at, 0), places[jump_cpus < 0]
+    discontinuity_rows, discontinuity_cpus = np.array(discontinuities, np.intp).T
+    at = np.searchsorted(rows, discontinuity_rows)
+    positions = at + np.arange(1, len(at) + 1)
+    return np.insert(rows, at, discontinuity_rows), np.insert(threads, at, 0), positions[discontinuity_cpus < 0]

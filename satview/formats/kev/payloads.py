@@ -49,7 +49,7 @@ class SlotPayloads:
         self._slots.check()
 
     def tolerate_loss(self) -> None:
-        """Let `decode` tell of a file that has changed in place of arguments, from now on; else it raises."""
+        """Let `decode` report a file that has changed instead of arguments, from now on; else it raises."""
         self._is_tolerant = True
 
     @property
@@ -59,7 +59,11 @@ class SlotPayloads:
         return self._slots.read(0, len(self._slots))
 
     def slots_of(self, event: int) -> NDArray[np.int64]:
-        """Return the slot indices of one event, ascending."""
+        """Return the slot indices of one event, ascending.
+
+        Returns:
+            int64 (slots of the event,).
+        """
         at = int(np.searchsorted(self._fragments.event, event))
         if at < len(self._fragments.event) and self._fragments.event[at] == event:
             return self._fragments.slot[self._fragments.start[at] : self._fragments.start[at + 1]].astype(np.int64)
@@ -82,7 +86,11 @@ class SlotPayloads:
         return slot
 
     def words(self, event: int) -> NDArray[np.uint32]:
-        """Return all payload words in host order, padding included."""
+        """Return all payload words in host order, padding included.
+
+        Returns:
+            uint32 (words,).
+        """
         self.check()
         at = self.slots_of(event)
         first, end = int(at[0]), int(at[-1]) + 1
@@ -115,7 +123,11 @@ class SlotPayloads:
         return np.ascontiguousarray(self.pair(events, word & ~1)[word & 1])
 
     def pair(self, events: NDArray[np.integer], word: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-        """Return the payload words `word` and `word` + 1 of many events, as `column`; one read if `word` is even."""
+        """Return the payload words `word` and `word` + 1 of many events, as `column`; one read if `word` is even.
+
+        Returns:
+            Two of uint32 (len(events),).
+        """
         if word % 2:
             return self.column(events, word), self.column(events, word + 1)
         out = self._halves(events, word // 2)
@@ -145,14 +157,14 @@ class SlotPayloads:
         found = ahead.halves(events, step) if ahead is not None else None
         if found is not None:
             return found
-        at, inside = self._places(events, step)
+        at, inside = self._positions(events, step)
         if inside is None:
             return self._slots.take_halves(at, 1)
         out = np.zeros((len(events), 2), np.uint32)
         out[inside] = self._slots.take_halves(at, 1)
         return out
 
-    def _places(self, events: NDArray[np.integer], step: int) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None]:
+    def _positions(self, events: NDArray[np.integer], step: int) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None]:
         """Return the slots that hold payload words, and which of the events have them; None: all of them."""
         at = self._events.slot[events].astype(np.int64)
         if step == 0:
@@ -190,9 +202,13 @@ class SlotPayloads:
         found[found == len(self._fragments.event)] = 0
         apart = np.flatnonzero(self._fragments.event[found] == events)
         entry = found[apart]
-        place = np.minimum(self._fragments.start[entry] + step, self._fragments.start[entry + 1] - 1)
-        at[apart] = self._fragments.slot[place]
+        position = np.minimum(self._fragments.start[entry] + step, self._fragments.start[entry + 1] - 1)
+        at[apart] = self._fragments.slot[position]
 
     def word_counts(self, events: NDArray[np.integer]) -> NDArray[np.int64]:
-        """Return the payload words of many events, padding included."""
+        """Return the payload words of many events, padding included.
+
+        Returns:
+            int64 (len(events),).
+        """
         return np.asarray(self._events.slot_count[events], np.int64) * 2

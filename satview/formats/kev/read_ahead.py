@@ -25,11 +25,11 @@ class _Words:
     """What was read.
 
     Attributes:
-        place: uint32 (events,), where the words of each event begin in `halves`, `_NOT_READ` for those not asked for.
+        position: uint32 (events,), where the words of each event begin in `halves`, `_NOT_READ` for the others.
         halves: uint64 (n,), the two words of each slot.
     """
 
-    place: NDArray[np.uint32]
+    position: NDArray[np.uint32]
     halves: NDArray[np.uint64]
 
 
@@ -66,29 +66,29 @@ class WordsAhead:
         found = None if words is None else self._found(words, rows.astype(np.uint32), step)
         return None if found is None else found.view(np.uint32).reshape(-1, 2)
 
-    def _found(self, words: _Words, asked: NDArray[np.uint32], step: int) -> NDArray[np.uint64] | None:
+    def _found(self, words: _Words, requested: NDArray[np.uint32], step: int) -> NDArray[np.uint64] | None:
         if library.is_available() and self._slot_count.dtype == np.uint16:
-            return links.words_ahead(words.place, self._slot_count, words.halves, asked, step)
-        place = words.place[asked]
-        if (place == _NOT_READ).any():
+            return links.words_ahead(words.position, self._slot_count, words.halves, requested, step)
+        position = words.position[requested]
+        if (position == _NOT_READ).any():
             return None
-        place = np.where(self._slot_count[asked] > step, place + np.int64(step), len(words.halves))
-        return np.append(words.halves, np.uint64(0))[place]
+        position = np.where(self._slot_count[requested] > step, position + np.int64(step), len(words.halves))
+        return np.append(words.halves, np.uint64(0))[position]
 
 
 def _read(slots: SlotSource, events: EventTable, fragments: Fragments, rows: NDArray[np.uint32]) -> _Words | None:
     """Return the words of some events; None if they are too many, or cannot be read: who asks for them finds out."""
     if len(rows) * _MOST_SLOTS_EACH > _MOST_SLOTS:
         return None
-    place, at = _slots_of(events, rows)
-    apart, places = _apart(events, fragments, place)
+    position, at = _slots_of(events, rows)
+    apart, positions = _apart(events, fragments, position)
     at[apart] = at[apart - 1]  # read in order, then on its own
     try:
         halves = slots.take_halves(at, 1).view(np.uint64).ravel()
-        halves[apart] = slots.take_halves(places, 1).view(np.uint64).ravel()
+        halves[apart] = slots.take_halves(positions, 1).view(np.uint64).ravel()
     except SatviewError:
         return None
-    return _Words(place, halves)
+    return _Words(position, halves)
 
 
 def _slots_of(events: EventTable, rows: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
@@ -97,20 +97,20 @@ def _slots_of(events: EventTable, rows: NDArray[np.uint32]) -> tuple[NDArray[np.
         return links.slots_of(events.slot, events.slot_count, rows, _MOST_SLOTS_EACH)
     counts = np.minimum(events.slot_count[rows], _MOST_SLOTS_EACH).astype(np.int64)
     first = np.cumsum(counts) - counts
-    place = np.full(len(events), _NOT_READ, np.uint32)
-    place[rows] = first
-    return place, np.arange(counts.sum()) + np.repeat(events.slot[rows] - first, counts)
+    position = np.full(len(events), _NOT_READ, np.uint32)
+    position[rows] = first
+    return position, np.arange(counts.sum()) + np.repeat(events.slot[rows] - first, counts)
 
 
 def _apart(
-    events: EventTable, fragments: Fragments, place: NDArray[np.uint32]
+    events: EventTable, fragments: Fragments, position: NDArray[np.uint32]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return which of the slots to read are not behind those before them, and where they are."""
-    found, places = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    entry = np.flatnonzero(place[fragments.event] != _NOT_READ)
+    found, positions = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    entry = np.flatnonzero(position[fragments.event] != _NOT_READ)
     for step in range(1, _MOST_SLOTS_EACH):
         mine = entry[events.slot_count[fragments.event[entry]] > step]
         last = fragments.start[mine + 1] - 1
-        found.append(place[fragments.event[mine]].astype(np.int64) + step)
-        places.append(fragments.slot[np.minimum(fragments.start[mine] + step, last)].astype(np.int64))
-    return np.concatenate(found), np.concatenate(places)
+        found.append(position[fragments.event[mine]].astype(np.int64) + step)
+        positions.append(fragments.slot[np.minimum(fragments.start[mine] + step, last)].astype(np.int64))
+    return np.concatenate(found), np.concatenate(positions)

@@ -1,4 +1,4 @@
-"""Opens .kev files. Slots are read when asked for: no copy of the event region is kept."""
+"""Opens .kev files. Slots are read when requested: no copy of the event region is kept."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def open_kev(
     Args:
         path: The file; it stays open as long as the trace lives.
         progress: Called with 0 to 1.
-        cancelled: Asked now and then; True stops the load.
+        cancelled: Called now and then; True stops the load.
 
     Raises:
         TraceFormatError: The file has no usable header, or ends before its events.

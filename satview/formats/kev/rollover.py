@@ -78,7 +78,7 @@ def _place_spans(reference: int, stamps: NDArray[np.uint32], rows: NDArray[np.in
         mine = stamps[rows].astype(np.int64)
         times = mine + (place(reference, int(mine[0])) - int(mine[0]))
         running = np.maximum.accumulate(np.maximum(times, reference))
-        # Each event is judged by the reference before it: the running maximum one place earlier.
+        # Each event is judged by the reference before it: the running maximum one position earlier.
         before = np.concatenate(([reference], running[:-1]))
         misplaced = (times < before - SLACK) | (times >= before + ROLLOVER - SLACK)
         fits = int(np.argmax(misplaced)) if misplaced.any() else len(rows)
@@ -91,7 +91,7 @@ def _place_spans(reference: int, stamps: NDArray[np.uint32], rows: NDArray[np.in
 def _place_rest(reference: int, stamps: NDArray[np.uint32], rows: NDArray[np.intp], out: NDArray[np.int64]) -> int:
     times, limit = [], ROLLOVER - SLACK
     for stamp in stamps[rows].tolist():
-        ahead = (stamp - reference) % ROLLOVER  # `place`, written out: this loop is what rubbish costs
+        ahead = (stamp - reference) % ROLLOVER  # `position`, written out: this loop is what rubbish costs
         if ahead < limit:
             reference += ahead
             times.append(reference)

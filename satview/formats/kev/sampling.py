@@ -1,7 +1,7 @@
-"""Reads a few places of a large .kev file, spread evenly, so that something true can show before all of it is decoded.
+"""Reads a few samples of a large .kev file, spread evenly, so that something true can show before all of it is decoded.
 
-The slots of all places, one behind the other, go through the decoder that reads whole files: the same rules group,
-place and own events. What a sample cannot tell, such as times where the clock may have gone around between two places,
+The slots of all samples, one behind the other, go through the decoder that reads whole files: the same rules group,
+sample and own events. What a sample cannot show, such as times where the clock may have wrapped between two samples,
 is left out; where times contradict each other nothing is said at all.
 """
 
@@ -31,10 +31,10 @@ from satview.store.problems import Problems
 from satview.store.trace import Trace
 
 LEAST_SLOTS: Final = 1 << 20  # files of fewer are decoded as soon as they would be sampled
-PLACE_SLOTS: Final = 1024  # as long as a kernel buffer, so that nearly every place has a TIME event
-PLACES: Final = 600  # one or two for every four pixels of a wide window
-_HEAD_PLACES: Final = 8  # at the start, where the state dump names processes and threads
-_LONGEST_S: Final = 0.3  # on a disk that is slow to seek, fewer places have to do
+SAMPLE_LENGTH: Final = 1024  # as long as a kernel buffer, so that nearly every sample has a TIME event
+SAMPLES: Final = 600  # one or two for every four pixels of a wide window
+_HEAD_SAMPLES: Final = 8  # at the start, where the state dump names processes and threads
+_LONGEST_S: Final = 0.3  # on a disk that is slow to seek, fewer samples have to do
 _SURE_CYCLES: Final = ROLLOVER // 4
 _PAUSE_CYCLES: Final = ROLLOVER // 16  # longer than the pace explains, and there may be whole rollovers in it
 _DISORDER_PER_S: Final = 100  # stamps of a CPU step back by less than 10 ms without a cause (6.1)
@@ -43,25 +43,25 @@ _DOUBTS: Final = ("clock-damaged", "clock-step", "clock-seed", "clock-unproven")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sampled:
-    """Events of some places of a file.
+    """Events of some samples of a file.
 
     Attributes:
-        trace: Events of those places; its slots count from 0 without gaps, `PLACE_SLOTS` for each place.
-        place: int64 (events,), the place of each event.
-        first_slot: int64 (places,), where each place begins in the file.
-        is_told: bool (places,), the times of a place are known.
-        lost_cycles: int64 (k,), ascending: when events came that follow lost ones, as far as these places tell.
+        trace: Events of those samples; its slots count from 0 without gaps, `SAMPLE_LENGTH` for each sample.
+        position: int64 (events,), the sample of each event.
+        first_slot: int64 (samples,), where each sample begins in the file.
+        is_timed: bool (samples,), the times of a sample are known.
+        lost_cycles: int64 (k,), ascending: when events came that follow lost ones, as far as these samples show.
     """
 
     trace: Trace
-    place: NDArray[np.int64]
+    position: NDArray[np.int64]
     first_slot: NDArray[np.int64]
-    is_told: NDArray[np.bool_]
+    is_timed: NDArray[np.bool_]
     lost_cycles: NDArray[np.int64]
 
 
 def sampled(path: Path, cancelled: Callable[[], bool] | None = None) -> Sampled | None:
-    """Return what some places of a large .kev file tell; None for small files, other formats and doubtful times.
+    """Return what some samples of a large .kev file show; None for small files, other formats and doubtful times.
 
     Raises:
         Cancelled: `cancelled()` returned True.
@@ -79,20 +79,20 @@ def sampled(path: Path, cancelled: Callable[[], bool] | None = None) -> Sampled 
 
 
 def sample_of(path: Path, start: Start, cancelled: Callable[[], bool] | None = None) -> Sampled | None:
-    """Return what some places of a file tell, None if the times are doubtful.
+    """Return what some samples of a file show, None if the times are doubtful.
 
     Args:
         path: The file.
         start: What is in front of its slots, and they.
-        cancelled: Asked now and then; True stops the decoder.
+        cancelled: Called now and then; True stops the decoder.
     """
     count = len(start.slots)
     with timed("sample"):
         first = _read_order(count)
-        slots = np.empty((len(first), PLACE_SLOTS, 4), np.uint32)
+        slots = np.empty((len(first), SAMPLE_LENGTH, 4), np.uint32)
         read, end_s = 0, time.monotonic() + _LONGEST_S
         for read, at in enumerate(first.tolist(), 1):
-            start.slots.read(at, at + PLACE_SLOTS, slots[read - 1])
+            start.slots.read(at, at + SAMPLE_LENGTH, slots[read - 1])
             if time.monotonic() > end_s:
                 break
         order = np.argsort(first[:read])
@@ -102,93 +102,93 @@ def sample_of(path: Path, start: Start, cancelled: Callable[[], bool] | None = N
                                  problems, cancelled=cancelled, has_whole_buffers=False)  # fmt: skip
         if not len(trace.events) or any(slug in problems.counts() for slug in _DOUBTS):
             return None
-        place = trace.events.slot.astype(np.int64) // PLACE_SLOTS
-        if not _ascends(trace, place, len(first)):
+        position = trace.events.slot.astype(np.int64) // SAMPLE_LENGTH
+        if not _ascends(trace, position, len(first)):
             return None
-        told = _told(trace, place, first)
-        return Sampled(trace, place, first, told, _lost(trace, start.slots, first, told))
+        logged = _are_timed(trace, position, first)
+        return Sampled(trace, position, first, logged, _lost(trace, start.slots, first, logged))
 
 
 def _read_order(count: int) -> NDArray[np.int64]:
-    """Return where places begin, coarse ones first, so that any number of the first ones is spread over the file."""
-    most = max(2, min(PLACES, count // (4 * PLACE_SLOTS)))
-    spread = np.linspace(0, count - PLACE_SLOTS, most).astype(np.int64)
-    head = np.arange(_HEAD_PLACES) * PLACE_SLOTS
-    spread = spread[(spread == 0) | (spread >= head[-1] + PLACE_SLOTS)]
+    """Return where samples begin, coarse ones first, so that any number of the first ones is spread over the file."""
+    most = max(2, min(SAMPLES, count // (4 * SAMPLE_LENGTH)))
+    spread = np.linspace(0, count - SAMPLE_LENGTH, most).astype(np.int64)
+    head = np.arange(_HEAD_SAMPLES) * SAMPLE_LENGTH
+    spread = spread[(spread == 0) | (spread >= head[-1] + SAMPLE_LENGTH)]
     number = np.arange(len(spread))
     bits = max(1, int(len(spread) - 1).bit_length())
     reversed_ = sum(((number >> bit) & 1) << (bits - 1 - bit) for bit in range(bits))
     order = spread[np.argsort(reversed_, kind="stable")]
     order = np.concatenate((head, order[order != spread[-1]][1:], spread[-1:]))
-    return np.concatenate((order[:_HEAD_PLACES], order[-1:], order[_HEAD_PLACES:-1]))
+    return np.concatenate((order[:_HEAD_SAMPLES], order[-1:], order[_HEAD_SAMPLES:-1]))
 
 
-def _extents(trace: Trace, place: NDArray[np.int64], places: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return first and last time of every place, (places,); of one without events the bounds of int64."""
+def _extents(trace: Trace, position: NDArray[np.int64], positions: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return first and last time of every sample, (samples,); of one without events the bounds of int64."""
     bounds = np.iinfo(np.int64)
-    first, last = np.full(places, bounds.max), np.full(places, bounds.min)
-    np.minimum.at(first, place, trace.events.time_cycles)
-    np.maximum.at(last, place, trace.events.time_cycles)
+    first, last = np.full(positions, bounds.max), np.full(positions, bounds.min)
+    np.minimum.at(first, position, trace.events.time_cycles)
+    np.maximum.at(last, position, trace.events.time_cycles)
     return first, last
 
 
-def _ascends(trace: Trace, place: NDArray[np.int64], places: int) -> bool:
-    """Return whether the times of each CPU ascend from place to place, but for what buffers may be out of order."""
+def _ascends(trace: Trace, position: NDArray[np.int64], positions: int) -> bool:
+    """Return whether the times of each CPU ascend from sample to sample, but for what buffers may be out of order."""
     cpus = int(trace.events.cpu.max()) + 1
-    first, last = _extents(trace, place * cpus + trace.events.cpu, places * cpus)
-    before = np.maximum.accumulate(last.reshape(places, cpus), axis=0)[:-1]
-    after = first.reshape(places, cpus)[1:]
+    first, last = _extents(trace, position * cpus + trace.events.cpu, positions * cpus)
+    before = np.maximum.accumulate(last.reshape(positions, cpus), axis=0)[:-1]
+    after = first.reshape(positions, cpus)[1:]
     seen = (after != np.iinfo(np.int64).max) & (before != np.iinfo(np.int64).min)
     slack = min(_SURE_CYCLES, trace.clock.cycles_per_s // _DISORDER_PER_S)
     return bool(np.all(after[seen] >= before[seen] - slack))
 
 
-def _told(trace: Trace, place: NDArray[np.int64], first_slot: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return of which places the times are sure.
+def _are_timed(trace: Trace, position: NDArray[np.int64], first_slot: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return of which samples the times are sure.
 
     Those with a TIME event are, and those after them as long as the clock cannot have gone around in between, as far as
-    the pace on both sides tells. Where the target was silent for longer than that, the clock may have gone around
-    unseen, and where it did, the places since the TIME event before may be on either side.
+    the pace on both sides shows. Where the target was silent for longer than that, the clock may have gone around
+    unseen, and where it did, the samples since the TIME event before may be on either side.
     """
-    places = len(first_slot)
-    first, last = _extents(trace, place, places)
+    positions = len(first_slot)
+    first, last = _extents(trace, position, positions)
     is_empty = last < first
-    has_time = np.zeros(places, np.bool_)
-    has_time[place[trace.events.code == wire.CONTROL_TIME]] = True
+    has_time = np.zeros(positions, np.bool_)
+    has_time[position[trace.events.code == wire.CONTROL_TIME]] = True
     length = np.where(is_empty, 0, last - np.where(is_empty, 0, first))
-    gap_slots = np.diff(first_slot) - PLACE_SLOTS
-    pace = np.maximum(length[1:], length[:-1]) / PLACE_SLOTS
+    gap_slots = np.diff(first_slot) - SAMPLE_LENGTH
+    pace = np.maximum(length[1:], length[:-1]) / SAMPLE_LENGTH
     expected = pace * np.maximum(gap_slots, 0)
-    told = ~is_empty & (length < _SURE_CYCLES)
+    logged = ~is_empty & (length < _SURE_CYCLES)
     sure = not trace.clock.is_absolute or bool(has_time[0])
-    since: list[int] = []  # places since the last TIME event
+    since: list[int] = []  # samples since the last TIME event
     latest: int | None = None
-    for at in range(places):
+    for at in range(positions):
         if is_empty[at]:
             continue
         step = int(first[at]) - latest if latest is not None else 0
         is_near = not at or (expected[at - 1] < _SURE_CYCLES and step < 4 * expected[at - 1] + _PAUSE_CYCLES)
         sure = bool(has_time[at]) or (sure and is_near)
         if step >= _SURE_CYCLES:
-            told[since] = False
+            logged[since] = False
         latest = int(last[at]) if latest is None else max(latest, int(last[at]))
         since = [] if has_time[at] else [*since, at]
-        told[at] &= sure
-    return told
+        logged[at] &= sure
+    return logged
 
 
 def _lost(
-    trace: Trace, slots: FileSlots, first_slot: NDArray[np.int64], is_told: NDArray[np.bool_]
+    trace: Trace, slots: FileSlots, first_slot: NDArray[np.int64], is_timed: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
     """Return when events came that follow lost ones, ascending.
 
     A BUFFER event says how many slots its buffer has, so that the next one can be looked at wherever it is; between the
-    two numbers are missing if buffers were lost. 8.0 tells with DROPPED events too.
+    two numbers are missing if buffers were lost. 8.0 shows with DROPPED events too.
     """
     buffers, events = trace.buffers, trace.events
-    place = buffers.slot // PLACE_SLOTS
-    after = first_slot[place] + buffers.slot % PLACE_SLOTS + buffers.slots
-    at = np.flatnonzero((buffers.slots > 0) & is_told[place] & (after < len(slots)))
+    position = buffers.slot // SAMPLE_LENGTH
+    after = first_slot[position] + buffers.slot % SAMPLE_LENGTH + buffers.slots
+    at = np.flatnonzero((buffers.slots > 0) & is_timed[position] & (after < len(slots)))
     at = at[np.argsort(after[at])]
     header, stamp, number = (slots.take(after[at], word) for word in (0, 1, 2))
     is_next = header & np.uint32(wire.CODE_MASK) == wire.CONTROL_BUFFER

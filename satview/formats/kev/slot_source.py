@@ -3,7 +3,7 @@
 A file is never mapped. A page of a map that its file has lost ends the program with a bus error at the next look,
 whatever Python does about it: a check before each look leaves a gap (of commands whose file was cut while they ran, 5
 of 16 died), and a signal handler in Python never runs, for the look that faulted is repeated first. A positioned read
-of a lost page gives fewer bytes or an error, both of which can be told. Its price, on 46 M slots (743 MB, warm, two
+of a lost page gives fewer bytes or an error, both of which can be reported. Its price, on 46 M slots (743 MB, warm, two
 busy cores): all headers in chunks of 2^17 slots 0.30 s against 0.11 s through a map; a payload word of every third
 slot 0.22 s against 0.08 s; a single slot 2.0 us against 0.1 us, where decoding that event takes 20 us or more.
 """
@@ -25,7 +25,7 @@ from satview.events.wire import SLOT_BYTES
 
 _START_BYTES: Final = 4096
 _BLOCK_SHIFT: Final = 16  # slots of one read: a megabyte, which stays in the second-level cache
-_GAP: Final = 8192  # slots nobody asked for that cost no more to read than another call
+_GAP: Final = 8192  # slots nobody requested that cost no more to read than another call
 _CORE_GAP: Final = 512  # the same, where the call comes from the core
 
 
@@ -71,11 +71,19 @@ class MemorySlots:
         """Do nothing: memory stays."""
 
     def read(self, start: int, end: int, scratch: NDArray[np.uint32] | None = None) -> NDArray[np.uint32]:  # noqa: ARG002
-        """Return slots, as `SlotSource.read`."""
+        """Return slots, as `SlotSource.read`.
+
+        Returns:
+            uint32 (n, 4).
+        """
         return self._slots[start:end]
 
     def take(self, at: NDArray[np.int64], word: int) -> NDArray[np.uint32]:
-        """Return one word of some slots."""
+        """Return one word of some slots.
+
+        Returns:
+            uint32 (n,).
+        """
         words: NDArray[np.uint32] = self._slots[at, word]
         return words
 
@@ -120,7 +128,7 @@ class SourceFile:
         """Ask whether the file still has the bytes that were opened. Costs a microsecond.
 
         Raises:
-            SourceChangedError: It is shorter, or another one by its first bytes, or cannot be asked.
+            SourceChangedError: It is shorter, or another one by its first bytes, or cannot be queried.
         """
         try:
             status = os.fstat(self._file)
@@ -199,7 +207,7 @@ class SourceFile:
 
 
 class FileSlots:
-    """Slots in a file, read when asked for; nothing is kept.
+    """Slots in a file, read when requested; nothing is kept.
 
     Args:
         file: The file.
@@ -222,6 +230,9 @@ class FileSlots:
     def read(self, start: int, end: int, scratch: NDArray[np.uint32] | None = None) -> NDArray[np.uint32]:
         """Return slots, as `SlotSource.read`.
 
+        Returns:
+            uint32 (n, 4).
+
         Raises:
             IndexError: There are no such slots.
             SourceChangedError: The file has lost them.
@@ -237,6 +248,9 @@ class FileSlots:
 
     def take(self, at: NDArray[np.int64], word: int) -> NDArray[np.uint32]:
         """Return one word of some slots; those near each other are read in one go.
+
+        Returns:
+            uint32 (n,).
 
         Raises:
             IndexError, SourceChangedError: As `read`.

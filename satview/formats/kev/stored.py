@@ -1,7 +1,7 @@
 """A decoded .kev file as arrays and plain values, and back: what a cache keeps of it. Payloads stay in the file itself.
 
 What comes back is checked before it is believed: types, lengths, and that every row and slot number has something
-that it can mean. What was decoded from other bytes cannot be told here; that is the cache's business.
+that it can mean. What was decoded from other bytes cannot be decided here; that is the cache's business.
 """
 
 from __future__ import annotations
@@ -48,7 +48,11 @@ _CPUS: Final = 64
 
 
 def arrays_of(trace: Trace) -> dict[str, NDArray[Any]]:
-    """Return the columns of a trace by name, not copied."""
+    """Return the columns of a trace by name, not copied.
+
+    Returns:
+        Arrays of the types in `satview.store.tables`.
+    """
     found = {
         f"{name}.{column.name}": getattr(getattr(trace, name), column.name)
         for name, table in _TABLES.items()

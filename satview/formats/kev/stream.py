@@ -1,4 +1,4 @@
-"""Events of a trace as they come, chunk by chunk, in the order in which their last slots stand in the file.
+"""Events of a trace as they come, chunk by chunk, in the order in which their last slots are in the file.
 
 For what prints or counts and never looks back: listings, the traceparser library. Nothing is kept but the events whose
 end has not come yet, so a pipe of any length can be read. `reader.open_kev` is the door for everything that needs time
@@ -26,7 +26,7 @@ from satview.formats.kev.clock_chunk import ClockChunk
 from satview.formats.kev.clock_review import ClockReview, Verdicts, correct
 from satview.formats.kev.combine import MAX_SLOTS, last_times
 from satview.formats.kev.open_events import OpenEvent, OpenEvents
-from satview.formats.kev.owners import Jumps, RunningThreads, ThreadNumbers
+from satview.formats.kev.owners import Discontinuities, RunningThreads, ThreadNumbers
 from satview.store.problems import Problems
 
 CHUNK_SLOTS: Final = 1 << 16
@@ -39,7 +39,7 @@ _SPELLED_OUT: Final = 100  # problems of one kind in one chunk; the others are c
 
 
 def group_starts(headers: NDArray[np.uint32], stamps: NDArray[np.uint32]) -> NDArray[np.bool_]:
-    """Tell for every slot whether it begins an event, or a run of tails whose event is not the one right before.
+    """Return for every slot whether it begins an event, or a run of tails whose event is not the one right before.
 
     Shape (n,), bool; the first slot always begins something.
     """
@@ -71,7 +71,7 @@ class _Placed:
         heads: (k,), their first words.
         begins: (k,), which of them begin an event.
         code, cpu, time: Of these events.
-        jumps: Position among these events and CPU of missing buffers.
+        discontinuities: Position among these events and CPU of missing buffers.
         first_row: Number of the first of these events in the file.
     """
 
@@ -82,7 +82,7 @@ class _Placed:
     code: NDArray[np.uint32]
     cpu: NDArray[np.uint8]
     time: NDArray[np.int64]
-    jumps: list[tuple[int, int]]
+    discontinuities: list[tuple[int, int]]
     first_row: int
 
 
@@ -113,7 +113,7 @@ class EventStream:
         self._clock = ClockRebuilder()
         self._numbers = ThreadNumbers()
         self._running = RunningThreads()
-        self._jumps = Jumps(release == Release.QNX_8)
+        self._discontinuities = Discontinuities(release == Release.QNX_8)
         self._open = OpenEvents(problems, offset)
         self._awaits_time = True
         self._position = 0
@@ -122,7 +122,11 @@ class EventStream:
         self._last_times = np.zeros(wire.CPU_MASK + 1, np.int64)
 
     def thread_ids(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Return pid and tid of every thread number met so far; -1 for number 0."""
+        """Return pid and tid of every thread number met so far; -1 for number 0.
+
+        Returns:
+            Two of int32 (threads,).
+        """
         keys = np.ascontiguousarray(self._numbers.keys()).view(np.uint32).reshape(-1, 2).astype(np.int32)
         keys[0] = -1
         return keys[:, 0], keys[:, 1]
@@ -169,13 +173,15 @@ class EventStream:
         cpu = _cpus(heads[begins])
         first = at[begins]
         marks = np.flatnonzero((code == wire.CONTROL_BUFFER) | (code == wire.CONTROL_DROPPED))
-        jumps = self._jumps.find(marks, cpu[marks], slots[first[marks], 2], code[marks] == wire.CONTROL_DROPPED)
+        discontinuities = self._discontinuities.find(
+            marks, cpu[marks], slots[first[marks], 2], code[marks] == wire.CONTROL_DROPPED
+        )
         if self._times is not None:
             time = self._times[self._placed_slots + first]
         else:
-            self._clock.review.add_breaks([(self._count + row, ring) for row, ring in jumps])
+            self._clock.review.add_breaks([(self._count + row, ring) for row, ring in discontinuities])
             time = self._rebuild(slots, first, code, cpu, stamps)
-        placed = _Placed(slots, at, heads, begins, code, cpu, time, jumps, self._count)
+        placed = _Placed(slots, at, heads, begins, code, cpu, time, discontinuities, self._count)
         self._count += len(first)
         self._placed_slots += len(slots)
         return placed
@@ -224,7 +230,7 @@ class EventStream:
     def _is_contested(
         self, slots: NDArray[np.uint32], at: NDArray[np.intp], kinds: NDArray[np.uint32], is_open: NDArray[np.bool_]
     ) -> NDArray[np.bool_]:
-        """Tell which combine groups share CPU, stamp, class and number with an open event.
+        """Return which combine groups share CPU, stamp, class and number with an open event.
 
         Their tails belong to the oldest of those that are open, which may not be the one right before.
         """
@@ -246,7 +252,7 @@ class EventStream:
         keys = np.ascontiguousarray(chunk.slots[at, 2:4]).view(np.uint64)[:, 0]
         numbers = self._numbers.numbers(keys)
         running = chunk.code[subjects] == wire.THREAD_RUNNING
-        threads = self._running.owners(chunk.cpu, subjects[running], numbers[running], chunk.jumps)
+        threads = self._running.owners(chunk.cpu, subjects[running], numbers[running], chunk.discontinuities)
         threads[subjects] = numbers
         return threads
 
@@ -334,8 +340,8 @@ class EventStream:
             start = first
             if is_head:
                 words = payload[2 * first : 2 * first + 2].copy()
-                place = self._position + first
-                self._open.add(key, OpenEvent(header, stamp, int(time[row]), int(thread[row]), place, [words]))
+                position = self._position + first
+                self._open.add(key, OpenEvent(header, stamp, int(time[row]), int(thread[row]), position, [words]))
                 start += 1
             if start == end:
                 continue
@@ -415,7 +421,11 @@ def _merged(batch: Batch, done: _Done) -> Batch:
 
 
 def blocks_of_array(slots: NDArray[np.uint32]) -> Iterator[NDArray[np.uint32]]:
-    """Yield the slots of an array, or of a memory map in either byte order, in chunks of host order."""
+    """Yield the slots of an array, or of a memory map in either byte order, in chunks of host order.
+
+    Yields:
+        uint32 (n, 4).
+    """
     for at in range(0, len(slots), CHUNK_SLOTS):
         yield np.asarray(slots[at : at + CHUNK_SLOTS], dtype=np.uint32)
 
@@ -431,6 +441,9 @@ def blocks_of_file(
         byte_order: Of the file.
         problems: Receives `partial-slot`.
         offset: Byte offset of the event region.
+
+    Yields:
+        uint32 (n, 4).
     """
     dtype = np.dtype("<u4" if byte_order == "little" else ">u4")
     read = getattr(file, "read1", file.read)  # what a pipe has now, not a whole chunk

@@ -146,7 +146,7 @@ def cpu_struct(byte_order: str, is_8: bool) -> Any:
 
 
 def fits(image: bytes, byte_order: str) -> bool:
-    """Tell whether an image makes sense in a byte order: size <= total_size == its length."""
+    """Return whether an image makes sense in a byte order: size <= total_size == its length."""
     if len(image) < 8:
         return False
     entry = entry_struct(byte_order).parse(image)
@@ -232,7 +232,7 @@ def parse_syspage(image: bytes, byte_order: str) -> tuple[SystemInfo | None, lis
     """Read a system page.
 
     Returns:
-        What it tells (None if there is none, or nothing of it can be read), and sentences about what did not fit.
+        What it shows (None if there is none, or nothing of it can be read), and sentences about what did not fit.
     """
     if not image:
         return None, []
@@ -321,16 +321,16 @@ def syspage_bytes(
     qtime = qtime.ljust(96 if kind >= 0x100 else 80, b"\0")
     typed = b"".join(number.to_bytes(4, byte_order) + _padded(text) for number, text in strings) + bytes(4)  # type: ignore[arg-type]
     sections = {"cpuinfo": cpuinfo, "qtime": qtime, "typed_strings": typed, "strings": bytes(names)}
-    image, places = bytearray(header_size), {}
+    image, positions = bytearray(header_size), {}
     for name, content in sections.items():
-        places[name] = (len(image), len(content))
+        positions[name] = (len(image), len(content))
         image += content.ljust((len(content) + 7) // 8 * 8, b"\0")
     image[0:8] = entry_struct(byte_order).build(
         {"size": header_size, "total_size": len(image), "type": kind, "num_cpu": len(cpu_names)}
     )
     pairs = dict(_PAIRS_8) if is_8 else {name: 8 + 4 * i for i, name in enumerate(_PAIRS_OLD)}
     triples = dict(_TRIPLES_8) if is_8 else dict(_TRIPLES_7) if kind >= 0x100 else {}
-    for name, (offset, size) in places.items():
+    for name, (offset, size) in positions.items():
         if name in pairs:
             image[pairs[name] : pairs[name] + 4] = offset.to_bytes(2, byte_order) + size.to_bytes(2, byte_order)  # type: ignore[arg-type]
         if name in triples:

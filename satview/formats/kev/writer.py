@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.new_file import NewFile
-from satview.base.targets import Reading
+from satview.base.targets import Sources
 from satview.events.wire import CPU_MASK, CPU_SHIFT, STRUCT_SHIFT, Struct
 from satview.events.words import text_words
 from satview.formats.kev.header import header_bytes
@@ -89,7 +89,7 @@ def slot_array(words: Sequence[int]) -> NDArray[np.uint32]:
 
 
 def slots_as_bytes(slots: NDArray[np.uint32], byte_order: str) -> bytes:
-    """Return slots as they stand in a file of that byte order."""
+    """Return slots as they are in a file of that byte order."""
     return slots.astype("<u4" if byte_order == "little" else ">u4", copy=False).tobytes()
 
 
@@ -105,7 +105,7 @@ def write_kev(
     system_page: bytes,
     slots: NDArray[np.uint32],
     byte_order: str,
-    reading: Reading = (),
+    reading: Sources = (),
 ) -> None:
     """Write a whole file.
 

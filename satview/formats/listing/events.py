@@ -57,9 +57,9 @@ class EventParser:
     """Takes printed events apart for one release and byte order; remembers the patterns it made.
 
     Attributes:
-        notations: (class, event, argument) -> `%` template, of arguments that stand in the listing in another notation
+        notations: (class, event, argument) -> `%` template, of arguments that are in the listing in another notation
             than the printer of the release would use.
-        proven: The same of arguments that stand in the listing as the printer writes them.
+        proven: The same of arguments that are in the listing as the printer writes them.
     """
 
     def __init__(self, release: Release, byte_order: str) -> None:
@@ -167,7 +167,7 @@ class EventParser:
             return self._event(wire.code(WireClass.SYSTEM, 20 | wire.KER_64BIT), values)
         if (class_name, name) == ("SYSTEM", "TIMER"):
             rest = _FLAGS.sub(r"\1", rest)
-        # As the printer writes it, so that widths tell lists apart; only then with numbers and blanks of any kind.
+        # As the printer writes it, so that widths distinguish lists; only then with numbers and blanks of any kind.
         return (
             self._by_pattern(class_name, label, rest, is_lenient=False)
             or self._raw_words(class_name, label, rest)

@@ -1,4 +1,4 @@
-"""Tells the release of a listing from its events, where the header does not: columns, names, numbers of calls."""
+"""Finds the release of a listing from its events, where the header does not: columns, names, numbers of calls."""
 
 from __future__ import annotations
 

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events import wire
-from satview.formats.source import Source
 from satview.store.trace import Header, SystemInfo
 
 _SECTIONS: tuple[tuple[str, ...], ...] = (
@@ -28,14 +27,24 @@ SYSPAGE_TITLE = " -- SYSPAGE INFORMATION -- \n"
 EVENTS_TITLE = " -- KERNEL EVENTS -- \n"
 
 
-def head_lines(source: Source, *, is_vendor: bool, is_verbose: bool) -> Iterator[str]:
-    """Yield the text before the first event, line ends included."""
+def head_lines(
+    header: Header, system: SystemInfo | None, byte_order: str, *, is_vendor: bool, is_verbose: bool
+) -> Iterator[str]:
+    """Yield the text before the first event, line ends included.
+
+    Args:
+        header: The keys of the file.
+        system: The system page; None if there is none.
+        byte_order: Of the target.
+        is_vendor: As traceprinter prints values, without characters that are not printable; else these are escaped.
+        is_verbose: With lengths of values and the system page (`-v`).
+    """
     yield BANNER + LIBRARY_BANNER + HEADER_TITLE
-    yield from header_lines(source.header, is_vendor=is_vendor, is_verbose=is_verbose)
+    yield from header_lines(header, is_vendor=is_vendor, is_verbose=is_verbose)
     if is_verbose:
         yield SYSPAGE_TITLE
-        if source.system is not None:
-            yield from syspage_lines(source.system, source.byte_order)
+        if system is not None:
+            yield from syspage_lines(system, byte_order)
         yield "TRACEPRINTER: header file and syspage have been processed\n"
     yield EVENTS_TITLE
 

@@ -29,7 +29,7 @@ _KIND_OF_LINE = {
 
 
 @dataclass(slots=True)
-class Census:
+class LineCounts:
     """How many lines of each kind a listing has; their sum is its number of lines."""
 
     title: int = 0
@@ -61,19 +61,19 @@ class Listing:
     Attributes:
         pairs: Header keys and values.
         slots: Everything printed as slots, in file order.
-        census: Lines per kind.
+        line_counts: Lines per kind.
         events: Printed events, glued ones included.
         release: Whose lists were used: that of the header, else the one that the events look like.
         notations: How arguments are printed that the release's printer prints otherwise; see `EventParser`.
         proven: Arguments that are printed as the release's printer prints them.
-        is_release_known: The header tells the release.
+        is_release_known: The header shows the release.
         byte_order: As the header says; little if it says nothing.
     """
 
     problems: Problems
     pairs: list[tuple[str, str]] = field(default_factory=list)
     slots: SlotList = field(default_factory=SlotList)
-    census: Census = field(default_factory=Census)
+    line_counts: LineCounts = field(default_factory=LineCounts)
     is_release_known: bool = False
     notations: dict[tuple[str, str, str], str] = field(default_factory=dict)
     proven: dict[tuple[str, str, str], str] = field(default_factory=dict)
@@ -92,4 +92,4 @@ class Listing:
 
     def full_times(self) -> NDArray[np.int64] | None:
         """Return the time of every slot where the listing gives all 64 bits, shape (n,); else None."""
-        return self.slots.times() if self.slots.has_full_times and not self.census.raw_slot else None
+        return self.slots.times() if self.slots.has_full_times and not self.line_counts.raw_slot else None

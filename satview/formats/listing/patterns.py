@@ -169,7 +169,7 @@ def hex64(text: str, byte_order: str) -> Words:
 
 
 def message_words(text: str, byte_order: str) -> Words | None:  # noqa: ARG001  -- one signature for all
-    """Return the numbers that stand behind the characters of a message; None if one has more than 32 bits."""
+    """Return the numbers that are behind the characters of a message; None if one has more than 32 bits."""
     words = [value_of(word) for word in text.replace(",", " ").split()]
     return [word & WORD_MASK for word in words] if all(-1 << 31 <= word <= WORD_MASK for word in words) else None
 

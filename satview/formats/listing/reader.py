@@ -25,7 +25,7 @@ from satview.store.problems import Problems
 MAX_LINE_BYTES = 1 << 16  # no printer writes longer ones; the rest of such a line is counted as a line of its own
 MAX_BODY_LINES = 4096  # continuation lines of one event
 _REPORT_LINES = 1 << 14
-_LOOK_AHEAD = 4096  # events that are looked at for the release where the header does not tell it
+_LOOK_AHEAD = 4096  # events that are looked at for the release where the header does not show it
 _LAST_CPU = 63
 _MAX_NOISE = 200  # characters of a line in which an event may begin behind a prompt
 
@@ -96,7 +96,7 @@ class _Reader:
         self._parser: EventParser | None = None
         self._open: _Printed | None = None
         self._blanks = 0  # blank lines since, part of its text if more of it follows
-        self._waiting: list[_Printed] = []  # until enough of them tell the release
+        self._waiting: list[_Printed] = []  # until enough of them show the release
         self._is_verbose = False
         self._is_cut = False
         self._stamps = Stamps(listing.problems)
@@ -110,30 +110,30 @@ class _Reader:
         elif text.startswith("event => ") and (slot := _RAW_SLOT.match(text)):
             self._raw_slot(number, slot, text[slot.end() :])
         elif not text.strip():
-            self.listing.census.blank += 1
+            self.listing.line_counts.blank += 1
             self._blanks += 1
         else:
             self._other_line(number, text)
 
     def _other_line(self, number: int, text: str) -> None:
-        census = self.listing.census
+        counts = self.listing.line_counts
         if text.strip() == ".":
             self._flush()
-            census.cut += 1
+            counts.cut += 1
             if not self._is_cut:
                 self.listing.problems.add("cut-listing", f"lines were left out at line {number}", line=number)
             self._is_cut = True
         elif title := _TITLE.fullmatch(text):
             self._flush()
-            census.title += 1
+            counts.title += 1
             self._section = title[1]
         elif self._section != "KERNEL" and (pair := _header_pair(text)):
-            census.header += 1
+            counts.header += 1
             self.listing.pairs.append(pair)
         elif _NOTICE.fullmatch(text):
-            census.notice += 1
+            counts.notice += 1
         elif self._section == "SYSPAGE":
-            census.syspage += 1
+            counts.syspage += 1
         elif self._open and len(self._open.body) < MAX_BODY_LINES:
             self._continuation(text)
         else:
@@ -151,11 +151,11 @@ class _Reader:
         self._open.body += [""] * min(self._blanks, MAX_BODY_LINES)
         self._blanks = 0
         self._open.body.append(text)
-        self.listing.census.continuation += 1
+        self.listing.line_counts.continuation += 1
 
     def _event_line(self, number: int, text: str, head: re.Match[str]) -> None:
         self._flush()
-        self.listing.census.event += 1
+        self.listing.line_counts.event += 1
         self._section, self._is_cut = "KERNEL", False
         while True:
             rest = text[head.end() :]
@@ -181,7 +181,7 @@ class _Reader:
 
     def _raw_slot(self, number: int, slot: re.Match[str], rest: str) -> None:
         self._flush()
-        self.listing.census.raw_slot += 1
+        self.listing.line_counts.raw_slot += 1
         self._section = "KERNEL"
         self._append_raw(slot)
         if rest and (head := _EVENT.match(rest)):
@@ -228,18 +228,18 @@ class _Reader:
     def _read(self, printed: _Printed) -> None:
         assert self._parser is not None
         found = self._parser.parse(printed.text, printed.body)
-        census = self.listing.census
+        counts = self.listing.line_counts
         if found is None or printed.cpu > _LAST_CPU:
             self.listing.events -= 1
-            census.event -= 1
-            census.bad += 1
+            counts.event -= 1
+            counts.bad += 1
             self.listing.problems.add(
                 "bad-line", f"line {printed.line} fits no known event: {_excerpt(printed.text)}", line=printed.line
             )
             return
         event, foreign = found
-        census.continuation -= foreign
-        census.foreign += foreign
+        counts.continuation -= foreign
+        counts.foreign += foreign
         if foreign:
             self.listing.problems.add(
                 "foreign-line", f"{foreign} in the event of line {printed.line}", count=foreign, line=printed.line
@@ -248,7 +248,7 @@ class _Reader:
         self.listing.slots.has_full_times |= self._stamps.is_wall
 
     def _foreign(self, number: int, text: str) -> None:
-        self.listing.census.foreign += 1
+        self.listing.line_counts.foreign += 1
         self.listing.problems.add("foreign-line", f"line {number}: {_excerpt(text)}", line=number)
 
     def _set_release(self) -> None:
@@ -261,7 +261,7 @@ class _Reader:
 
 
 def _event_head(text: str) -> re.Match[str] | None:
-    """Return the head of an event line; a prompt, a pager's mark or quoting may stand before it."""
+    """Return the head of an event line; a prompt, a pager's mark or quoting may are before it."""
     head = _EVENT.match(text)
     if head is None and (head := _EVENT.search(text, 0, _MAX_NOISE)) is not None:
         before = text[: head.start()]

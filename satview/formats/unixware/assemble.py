@@ -16,7 +16,16 @@ from satview.events import wire
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release
 from satview.events.unixware import FIRST_CLASS, OTHER, OWN_CATEGORY, WHICH_SHIFT, record_code
-from satview.formats.unixware.calls import NOBODY, Calls, effects, last_of_thread, pair_records, turned, waits, which_of
+from satview.formats.unixware.calls import (
+    NOBODY,
+    Calls,
+    effects,
+    last_of_thread,
+    pair_records,
+    waits,
+    which_of,
+    with_outcomes,
+)
 from satview.formats.unixware.changes import needed_for_own_state, state_index
 from satview.formats.unixware.columns import Columns, joined
 from satview.formats.unixware.names import Names
@@ -31,7 +40,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class _Census:
+class _Numbering:
     """Threads and processes, and the thread of every record."""
 
     threads: ThreadTable
@@ -47,7 +56,7 @@ def trace_from_columns(path: Path, files: Sequence[Path], columns: Columns, name
         path: What was opened, for titles.
         files: The files that were read.
         columns: Their records; emptied, so that they need not be held twice.
-        names: Names told beside the traces.
+        names: Names reported beside the traces.
         problems: Receives what is found wrong; becomes part of the trace.
     """
     time_ns = np.concatenate(columns.time_ns) if columns.time_ns else np.empty(0, np.int64)
@@ -58,19 +67,19 @@ def trace_from_columns(path: Path, files: Sequence[Path], columns: Columns, name
     is_own = joined(columns.is_own)[order].astype(np.bool_)
     code, odd = _codes([joined(part)[order].astype(np.int64) for part in columns.kind], is_own, time_ns, problems)
     arguments = tuple(joined(part)[order] for part in columns.arguments)
-    census = _census(pid, tid, code, arguments, names)
+    line_counts = _numbering(pid, tid, code, arguments, names)
     lane, titles = _lanes(pid, lwp_id, problems)
     del pid, tid, lwp_id, order, is_own  # a third of what is held by now
-    calls = pair_records(time_ns, code, census.thread, arguments)
+    calls = pair_records(time_ns, code, line_counts.thread, arguments)
     _report_unfinished(calls, problems)
-    process = census.threads.process
-    waiting = waits(calls, census.row_of, process)
-    other = effects(calls, census.row_of, process, needed_for_own_state(calls, waiting, lane))
-    code = turned(calls, waiting, other)
-    states = state_index(calls, code, lane, other, len(census.threads))
+    process = line_counts.threads.process
+    waiting = waits(calls, line_counts.row_of, process)
+    other = effects(calls, line_counts.row_of, process, needed_for_own_state(calls, waiting, lane))
+    code = with_outcomes(calls, waiting, other)
+    states = state_index(calls, code, lane, other, len(line_counts.threads))
     n = len(time_ns)
-    events = EventTable(time_ns, code, lane, census.thread, np.arange(n, dtype=np.uint32), np.ones(n, np.uint16))
-    payloads = RecordPayloads(copy(events), census.threads, arguments, calls.partner, odd, names.objects)
+    events = EventTable(time_ns, code, lane, line_counts.thread, np.arange(n, dtype=np.uint32), np.ones(n, np.uint16))
+    payloads = RecordPayloads(copy(events), line_counts.threads, arguments, calls.partner, odd, names.objects)
     start = int(time_ns[0]) if n else 0
     return Trace(
         path,
@@ -83,8 +92,8 @@ def trace_from_columns(path: Path, files: Sequence[Path], columns: Columns, name
         max(1, len(titles)),
         n,
         events,
-        census.threads,
-        census.processes,
+        line_counts.threads,
+        line_counts.processes,
         states,
         _no_buffers(),
         payloads,
@@ -133,9 +142,9 @@ def _codes(
     return code, OddRecords(odd, np.stack([column[odd] for column in kind], axis=1))
 
 
-def _census(
+def _numbering(
     pid: Ints, tid: Ints, code: NDArray[np.uint16], arguments: tuple[NDArray[np.signedinteger], ...], names: Names
-) -> _Census:
+) -> _Numbering:
     """Number the threads that wrote records or were created; row 0 means nobody."""
     key = pid << 32 | tid
     created = np.flatnonzero(
@@ -161,7 +170,7 @@ def _census(
     row_of = {pair: row for row, pair in enumerate(zip(process_row.tolist(), thread_tid.tolist(), strict=True)) if row}
     small = np.uint16 if len(keys) < 1 << 16 else np.uint32
     threads = ThreadTable(thread_pid, thread_tid, process_row, thread_names)
-    return _Census(threads, processes, thread.astype(small), row_of)
+    return _Numbering(threads, processes, thread.astype(small), row_of)
 
 
 def _lanes(pid: Ints, lwp_id: Ints, problems: Problems) -> tuple[NDArray[np.uint8], tuple[str, ...]]:

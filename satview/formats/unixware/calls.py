@@ -13,7 +13,7 @@ from satview.events import wire
 from satview.events.unixware import (
     OTHER,
     WHICH_SHIFT,
-    Turn,
+    Outcome,
     cpu_time_codes,
     plain,
     record_code,
@@ -21,7 +21,7 @@ from satview.events.unixware import (
 )
 
 NOBODY: Final = 2**32 - 1
-WAIT_NS: Final = 100_000  # a call that tells no better is taken to have waited when it lasts that long
+WAIT_NS: Final = 100_000  # a call that shows no better is taken to have waited when it lasts that long
 Rows = NDArray[np.intp]
 Bools = NDArray[np.bool_]
 
@@ -35,7 +35,7 @@ class Calls:
         code: uint16, (n,), without turns (`events.unixware.plain`).
         thread: (n,), row of the thread table.
         arguments: a1 to a5, (n,) each.
-        by_thread: Rows, thread after thread, each in time order; of those that tell processor time only the last one
+        by_thread: Rows, thread after thread, each in time order; of those that show processor time only the last one
             of a thread, where it shows that the thread lived on.
         partner: uint32, (n,), row of the other record of the call; `NOBODY` for single and unfinished ones.
     """
@@ -53,7 +53,11 @@ class Calls:
 
 
 def which_of(code: NDArray[np.uint16]) -> NDArray[np.uint16]:
-    """Return `which` of every code."""
+    """Return `which` of every code.
+
+    Returns:
+        uint16 (n,).
+    """
     return code >> np.uint16(WHICH_SHIFT) & np.uint16(3)
 
 
@@ -80,7 +84,7 @@ def pair_records(
 
 
 def _without_samples(code: NDArray[np.uint16], thread: NDArray[np.unsignedinteger]) -> Rows:
-    """Return the rows by thread without records of processor time, but those that tell that a thread lives on.
+    """Return the rows by thread without records of processor time, but those that show that a thread lives on.
 
     Such a one is the last of a thread that neither waited nor ended with the record before it.
     """
@@ -98,7 +102,7 @@ def _without_samples(code: NDArray[np.uint16], thread: NDArray[np.unsignedintege
 
 
 def last_of_thread(calls: Calls) -> Bools:
-    """Tell of every record whether it is the last of its thread."""
+    """Return for every record whether it is the last of its thread."""
     by_thread, is_last = calls.by_thread, np.zeros(len(calls.code), np.bool_)
     thread = calls.thread[by_thread]
     is_last[by_thread[np.append(thread[1:] != thread[:-1], True)[: len(by_thread)]]] = True
@@ -106,7 +110,7 @@ def last_of_thread(calls: Calls) -> Bools:
 
 
 def waits(calls: Calls, thread_of_id: dict[tuple[int, int], int], process: NDArray[np.int32]) -> Bools:
-    """Tell of every first record whether its thread had to wait in the call.
+    """Return for every first record whether its thread had to wait in the call.
 
     A call whose end was never recorded counts as waiting if nothing else is heard of its thread: it waits still.
 
@@ -135,7 +139,7 @@ def _lasted(calls: Calls, rows: Rows) -> Bools:
     return np.asarray(calls.time_ns[_seconds(calls, rows)] - calls.time_ns[rows] >= WAIT_NS)
 
 
-def _told(calls: Calls, rows: Rows, *_: object) -> Bools:
+def _as_logged(calls: Calls, rows: Rows, *_: object) -> Bools:
     """`block?` is in the second record."""
     return np.asarray(calls.arguments[1][_seconds(calls, rows)] != 0)
 
@@ -167,7 +171,7 @@ def _unless_last(calls: Calls, rows: Rows, *_: object) -> Bools:
 
 
 def _joined(calls: Calls, rows: Rows, thread_of_id: dict[tuple[int, int], int], process: NDArray[np.int32]) -> Bools:
-    """The thread waited for ended during the call; where its end is not known, the time tells."""
+    """The thread waited for ended during the call; where its end is not known, the time shows."""
     out = _lasted(calls, rows)
     ends = np.flatnonzero(calls.code == record_code("thr_exit"))
     end_of = dict(zip(calls.thread[ends].tolist(), ends.tolist(), strict=True))
@@ -188,10 +192,10 @@ def _itself(calls: Calls, rows: Rows, thread_of_id: dict[tuple[int, int], int], 
 
 
 _RULES: Final[dict[str, Callable[..., Bools]]] = {
-    "mutex_lock": _told,
-    "rmutex_lock": _told,
-    "rw_rdlock": _told,
-    "rw_wrlock": _told,
+    "mutex_lock": _as_logged,
+    "rmutex_lock": _as_logged,
+    "rw_rdlock": _as_logged,
+    "rw_wrlock": _as_logged,
     "cond_wait": _always,
     "cond_timedwait": _always,
     "sema_wait": _by_count,
@@ -242,14 +246,18 @@ def effects(
     return Effects(np.array(events, np.intp)[order], np.array(threads, np.intp)[order])
 
 
-def turned(calls: Calls, waiting: Bools, other: Effects) -> NDArray[np.uint16]:
-    """Return the codes with their turns, and the shared codes for creations and ends."""
+def with_outcomes(calls: Calls, waiting: Bools, other: Effects) -> NDArray[np.uint16]:
+    """Return the codes with their turns, and the shared codes for creations and ends.
+
+    Returns:
+        uint16 (n,).
+    """
     is_last = last_of_thread(calls)
-    turn = np.zeros(len(calls.code), np.uint16)
-    turn[is_last] = Turn.ENDS
-    turn[waiting] = Turn.BLOCKS
-    turn[other.event] = Turn.OTHER
-    code = calls.code | turn << np.uint16(7)
+    outcome = np.zeros(len(calls.code), np.uint16)
+    outcome[is_last] = Outcome.ENDS
+    outcome[waiting] = Outcome.BLOCKS
+    outcome[other.event] = Outcome.OTHER
+    code = calls.code | outcome << np.uint16(7)
     code[calls.code == record_code("thr_exit")] = wire.THREAD_DESTROY
     created = other.event[calls.code[other.event] == record_code("thr_create", 2)]
     code[created] = wire.THREAD_CREATE

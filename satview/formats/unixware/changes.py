@@ -12,7 +12,7 @@ from satview.store.tables import StateIndex
 
 
 def needed_for_own_state(calls: Calls, waiting: Bools, lwp: NDArray[np.uint8]) -> Bools:
-    """Tell of every record whether it is the one that shows a change of its own thread.
+    """Return for every record whether it is the one that shows a change of its own thread.
 
     That is the first record of a thread, the one after it waited, and the first one on another LWP.
     """
@@ -30,7 +30,7 @@ def state_index(
 ) -> StateIndex:
     """Return the records at which the state of a thread changes, grouped by thread.
 
-    Every record tells that its thread runs, so only those are kept that tell something new: another state, another
+    Every record shows that its thread runs, so only those are kept that show something new: another state, another
     LWP, or that the thread has its LWP back from another thread.
 
     Args:
@@ -62,7 +62,7 @@ def state_index(
 
 
 def _has_lwp_back(calls: Calls, lwp: NDArray[np.uint8]) -> Bools:
-    """Tell of every record whether the one before it on the LWP was another thread's."""
+    """Return for every record whether the one before it on the LWP was another thread's."""
     by_lwp = np.argsort(lwp, kind="stable")
     back = np.zeros(len(lwp), np.bool_)
     before, here = by_lwp[:-1], by_lwp[1:]
@@ -82,10 +82,10 @@ def _valid(other: Effects, own_rows: NDArray[np.intp], calls: Calls, value: NDAr
     at = np.searchsorted(key, other.thread.astype(np.int64) << 32 | other.event) - 1
     has_run = (at >= 0) & (own_thread[np.maximum(at, 0)] == other.thread)
     last_own = np.where(has_run, own_rows[np.maximum(at, 0)], -1)
-    stands_still = np.zeros(len(other.event), np.bool_)
+    is_still = np.zeros(len(other.event), np.bool_)
     order = np.lexsort((other.event, other.thread))
     here, before = order[1:], order[:-1]
-    stands_still[here] = (other.thread[here] == other.thread[before]) & (other.event[before] > last_own[here])
+    is_still[here] = (other.thread[here] == other.thread[before]) & (other.event[before] > last_own[here])
     suspends = value[other.event] == STATE_BY_NAME["SUSPENDED"].value
-    keep = suspends | ~has_run | stands_still
+    keep = suspends | ~has_run | is_still
     return Effects(other.event[keep], other.thread[keep])

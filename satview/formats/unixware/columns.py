@@ -92,7 +92,7 @@ class SetReader:
         self._cancelled = cancelled
 
     def read(self, path: Path, is_own: bool = False) -> bool:
-        """Read one file; tell whether that was possible.
+        """Read one file; return whether that was possible.
 
         Args:
             path: The file.
@@ -110,7 +110,11 @@ class SetReader:
         return True
 
     def advance(self, byte_count: int) -> None:
-        """Note that bytes were read; tell the caller, and stop if it wants so."""
+        """Note that bytes were read, and report it to the caller.
+
+        Raises:
+            Cancelled: The caller stops the load.
+        """
         self.bytes_read += byte_count
         if self._progress is not None:
             self._progress(self.bytes_read)
@@ -118,10 +122,10 @@ class SetReader:
             raise Cancelled("reading was stopped")
 
     def keep(self, time_ns: NDArray[np.int64], values: NDArray[np.int64], is_own: bool) -> None:
-        """Take over records whose category is wanted."""
+        """Take over records whose category is requested."""
         if self._categories is not None:
-            wanted = np.isin(values[:, 5], self._categories)
-            time_ns, values = time_ns[wanted], values[wanted]
+            requested = np.isin(values[:, 5], self._categories)
+            time_ns, values = time_ns[requested], values[requested]
         self.columns.add(time_ns, values, is_own)
 
 

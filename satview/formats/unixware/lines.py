@@ -113,7 +113,7 @@ def _are_plain(
     line_end: NDArray[np.int64],
     fields_of_line: NDArray[np.int64],
 ) -> NDArray[np.bool_]:
-    """Tell for every line whether all its fields are short decimal numbers without blanks or plus signs."""
+    """Return for every line whether all its fields are short decimal numbers without blanks or plus signs."""
     is_odd = text - np.uint8(ord("0")) > 9  # wraps around below the digit 0
     is_odd[ends] = False
     is_negative = text[starts] == ord("-")

@@ -33,7 +33,7 @@ def _members(directory: Path, process: str | None) -> list[Path]:
 
 
 def files_of(paths: Iterable[Path]) -> list[Path]:
-    """Return the files of a set, ordered by process and LWP as their names tell.
+    """Return the files of a set, ordered by process and LWP as their names show.
 
     A directory represents all thread traces in it. A single file represents all files of its process beside it; of
     several files exactly those are meant. Files that do not exist are returned too: the reader says so.
@@ -70,7 +70,7 @@ def _order(path: Path) -> tuple[str, int, int, str]:
 
 
 def names_files(files: Iterable[Path]) -> list[Path]:
-    """Return the files with names that lie beside the members of a set."""
+    """Return the files with names that are beside the members of a set."""
     found: dict[Path, None] = {}
     for path in files:
         match = _MEMBER.fullmatch(path.name)
@@ -82,6 +82,6 @@ def names_files(files: Iterable[Path]) -> list[Path]:
 
 
 def times_files(files: Iterable[Path]) -> list[Path]:
-    """Return the files of times that lie beside the members of a set: `tr.xxxxxxx.yyy.time`."""
+    """Return the files of times that are beside the members of a set: `tr.xxxxxxx.yyy.time`."""
     besides = [path.with_name(f"{path.name}.{TIMES_SUFFIX}") for path in files if is_member_name(path.name)]
     return [beside for beside in besides if beside.is_file()]

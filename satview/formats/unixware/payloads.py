@@ -72,7 +72,11 @@ class RecordPayloads:
         """Do nothing: memory stays."""
 
     def words(self, event: int) -> NDArray[np.uint32]:
-        """Return the arguments as ten payload words."""
+        """Return the arguments as ten payload words.
+
+        Returns:
+            uint32 (10,).
+        """
         return np.array(self.values(event), "<i8").view("<u4").astype(np.uint32)
 
     def raw(self, event: int) -> bytes:
@@ -80,18 +84,30 @@ class RecordPayloads:
         return np.array(self.values(event), "<i8").tobytes()
 
     def column(self, events: NDArray[np.integer], word: int) -> NDArray[np.uint32]:
-        """Return payload word number `word` of many events; argument `word // 2`, its low half first."""
+        """Return payload word number `word` of many events; argument `word // 2`, its low half first.
+
+        Returns:
+            uint32 (len(events),).
+        """
         if not 0 <= word < _WORDS:
             return np.zeros(len(events), np.uint32)
         values = self.arguments[word // 2][events].astype(np.int64)
         return np.asarray(values >> 32 * (word % 2) & 0xFFFFFFFF, np.uint32)
 
     def pair(self, events: NDArray[np.integer], word: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-        """Return the payload words `word` and `word` + 1 of many events."""
+        """Return the payload words `word` and `word` + 1 of many events.
+
+        Returns:
+            Two of uint32 (len(events),).
+        """
         return self.column(events, word), self.column(events, word + 1)
 
     def block(self, events: NDArray[np.integer], count: int) -> NDArray[np.uint32]:
-        """Return the first words of many events, as `PayloadSource.block`."""
+        """Return the first words of many events, as `PayloadSource.block`.
+
+        Returns:
+            uint32 (len(events), count).
+        """
         return np.stack([self.column(events, word) for word in range(count)], axis=1)
 
     def reading_ahead(self, events: NDArray[np.uint32]) -> AbstractContextManager[None]:  # noqa: ARG002
@@ -99,7 +115,11 @@ class RecordPayloads:
         return nullcontext()
 
     def word_counts(self, events: NDArray[np.integer]) -> NDArray[np.int64]:
-        """Return the payload words of many events: always ten."""
+        """Return the payload words of many events: always ten.
+
+        Returns:
+            int64 (len(events),).
+        """
         return np.full(len(events), _WORDS, np.int64)
 
     def decode(self, event: int, most: int | None = None) -> Payload:  # noqa: ARG002
@@ -122,7 +142,7 @@ class RecordPayloads:
         return Payload("same" if spec.is_known else "raw", tuple(shown), words, self.raw(event))
 
     def object_text(self, event: int, address: int) -> str:
-        """Return what is at an address in the process of an event; empty if nobody told."""
+        """Return what is at an address in the process of an event; empty if nobody reported."""
         pid = int(self.threads.pid[int(self.events.thread[event])])
         return self.object_names.get((pid, address), "")
 

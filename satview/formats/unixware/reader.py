@@ -31,7 +31,7 @@ def score(first_bytes: bytes, path: Path) -> int:
     return 65 if named and b"\0" not in first_bytes and first_bytes[:1].isdigit() else 0
 
 
-def chosen_categories(text: str | Iterable[str] | None) -> list[int] | None:
+def selected_categories(text: str | Iterable[str] | None) -> list[int] | None:
     """Return the numbers of categories given as THR_TRACE_EVENTS has them: `mutex:cond:sema`; None = all.
 
     Raises:
@@ -68,7 +68,7 @@ def open_thread_trace(
         categories: Categories to keep, as for THR_TRACE_EVENTS: `mutex:cond:sema`; None = all.
 
     Returns:
-        The trace. Its clock counts nanoseconds since 1970, as the files do. CPU lanes are LWPs. `Trace.pairs` tells
+        The trace. Its clock counts nanoseconds since 1970, as the files do. CPU lanes are LWPs. `Trace.pairs` shows
         the two records of a call.
 
     Raises:
@@ -79,20 +79,20 @@ def open_thread_trace(
     given = [Path(path)] if isinstance(path, (str, Path)) else [Path(one) for one in path]
     if not given:
         raise UsageError("no thread trace was named")
-    wanted = chosen_categories(categories)
+    requested = selected_categories(categories)
     files = files_of(given)
     times = times_files(files)
     total = max(1, sum(file.stat().st_size for file in (*files, *times) if file.is_file()))
-    tell = None if progress is None else lambda done: progress(min(0.9, 0.9 * done / total))
+    report_progress = None if progress is None else lambda done: progress(min(0.9, 0.9 * done / total))
     problems = Problems()
-    reader = SetReader(wanted, problems, tell, cancelled)
+    reader = SetReader(requested, problems, report_progress, cancelled)
     with timed("read thread traces"):
         readable = [file for file in files if reader.read(file)]
         for file in times:
             reader.read(file, is_own=True)
     if not readable:
         raise TraceFormatError(given[0], None, "cannot be read", "check the name and the permissions")
-    if not any(len(part) for part in reader.columns.time_ns) and wanted is None:
+    if not any(len(part) for part in reader.columns.time_ns) and requested is None:
         raise TraceFormatError(
             given[0],
             0,

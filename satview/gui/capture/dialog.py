@@ -29,7 +29,7 @@ from satview.capture.run import Capture
 from satview.capture.workloads.registry import Workload, find
 from satview.events.spec import Release
 from satview.gui import dialogs
-from satview.gui.capture.job import CaptureJob, CaptureOrder, failure
+from satview.gui.capture.job import CaptureJob, CaptureRequest, failure
 from satview.gui.capture.rule_box import RuleBox
 from satview.gui.capture.target_names import process_names
 from satview.gui.capture.workload_list import WorkloadList
@@ -76,10 +76,10 @@ class NewCaptureDialog(QDialog):
 
     @property
     def workload(self) -> Workload:
-        """The one that is chosen."""
-        return find(self.workloads.chosen or _FIRST)
+        """The one that is selected."""
+        return find(self.workloads.selected or _FIRST)
 
-    def order(self) -> CaptureOrder:
+    def order(self) -> CaptureRequest:
         """Return what the editors say."""
         is_live = self.live.isChecked()
         options = LoggerOptions(
@@ -99,7 +99,7 @@ class NewCaptureDialog(QDialog):
             pace=1.0 if is_live else 0.0,
             keeps_truth=False,
         )
-        return CaptureOrder(capture, Path(self.path.text().strip()).expanduser(), is_live)
+        return CaptureRequest(capture, Path(self.path.text().strip()).expanduser(), is_live)
 
     def _make_editors(self) -> None:
         self.workloads = WorkloadList(self)
@@ -332,7 +332,7 @@ class NewCaptureDialog(QDialog):
             self._is_mine = False
             self._show_running(False)
             assert isinstance(error, Exception)
-            order = self._job.last_order
+            order = self._job.last_request
             assert order is not None
             self.message.say(f"{failure(error, order.path)}.", "error")
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -11,17 +13,14 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from satview.base.errors import Cancelled, SatviewError, UsageError
 from satview.base.new_file import NewFile
-from satview.session.jobs import IsCancelled, LatestJob, Report
+from satview.session.tasks import IsCancelled, Report, Task
 
 if TYPE_CHECKING:
     from satview.capture.run import Capture, CaptureResult
 
 
-Say = Callable[[int, str], None]
-
-
 @dataclass(frozen=True, slots=True)
-class CaptureOrder:
+class CaptureRequest:
     """What is to be captured, and where it goes.
 
     Attributes:
@@ -40,12 +39,12 @@ class CaptureOutcome:
     """How a capture ended.
 
     Attributes:
-        order: What was asked for.
+        order: The request.
         result: What it gave.
         messages: What the logger said, most important first come.
     """
 
-    order: CaptureOrder
+    order: CaptureRequest
     result: CaptureResult
     messages: list[str] = field(default_factory=list)
 
@@ -54,7 +53,7 @@ class CaptureJob(QObject):
     """Runs one capture at a time for a window.
 
     Signals:
-        began: A capture runs: `CaptureOrder`. The file of a live one can be followed.
+        began: A capture runs: `CaptureRequest`. The file of a live one can be followed.
         done: A capture has ended: `CaptureOutcome`.
         failed: The exception that ended it.
         progress: Share done, 0 to 1.
@@ -69,11 +68,12 @@ class CaptureJob(QObject):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._job = LatestJob(self)
+        self._job = Task(self)
         self._job.done.connect(self._on_done)
         self._job.failed.connect(self._on_failed)
         self._job.progress.connect(self.progress)
-        self._work: _CaptureWork | None = None
+        self._order: CaptureRequest | None = None
+        self._is_stopped = threading.Event()
 
     @property
     def is_busy(self) -> bool:
@@ -81,20 +81,19 @@ class CaptureJob(QObject):
         return self._job.is_busy
 
     @property
-    def last_order(self) -> CaptureOrder | None:
+    def last_request(self) -> CaptureRequest | None:
         """What is being captured, or was last; None before the first capture."""
-        return self._work.order if self._work is not None else None
+        return self._order
 
-    def start(self, order: CaptureOrder) -> None:
+    def start(self, order: CaptureRequest) -> None:
         """Begin a capture; one that runs is thrown away."""
-        self._work = _CaptureWork(order)
-        self._job.start(self._work)
+        self._order, self._is_stopped = order, threading.Event()
+        self._job.start(partial(_carry_out, order, self._is_stopped))
         self.began.emit(order)
 
     def stop(self) -> None:
         """Let the logger write what it has and end: the file is complete and `done` follows."""
-        if self._work is not None:
-            self._work.is_stopped = True
+        self._is_stopped.set()
 
     def discard(self) -> None:
         """Stop and throw away what was captured."""
@@ -124,54 +123,52 @@ def failure(error: Exception, path: Path) -> str:
     return str(error) or "there is not enough memory"
 
 
-class _CaptureWork:
-    """The work itself, on a pool thread."""
+def _carry_out(order: CaptureRequest, is_stopped: threading.Event, is_cancelled: IsCancelled, report: Report) -> object:
+    """Capture on a pool thread.
 
-    def __init__(self, order: CaptureOrder) -> None:
-        self.order = order
-        self.is_stopped = False
+    Args:
+        order: What, and where to.
+        is_stopped: Set when the logger shall write what it has and end.
+        is_cancelled: Called now and then; True throws the capture away.
+        report: Is given the share that is done.
+    """
+    messages = list[str]()
 
-    def __call__(self, is_cancelled: IsCancelled, report: Report) -> object:
-        messages = list[str]()
+    def say(level: int, text: str) -> None:
+        if level == 0:
+            messages.append(text)
 
-        def say(level: int, text: str) -> None:
-            if level == 0:
-                messages.append(text)
+    def ends() -> bool:
+        return is_stopped.is_set() or is_cancelled()
 
-        if self.order.is_live:
-            result = self._run(is_cancelled, report, say, None)
-        else:
-            result = self._run_aside(is_cancelled, report, say)
-        return CaptureOutcome(self.order, result, messages)
-
-    def _run(self, is_cancelled: IsCancelled, report: Report, say: Say, stream: BinaryIO | None) -> CaptureResult:
+    def capture_into(stream: BinaryIO | None) -> CaptureResult:
         from satview.capture.run import run  # here: brings numpy
 
-        def ends() -> bool:
-            return self.is_stopped or is_cancelled()
+        return run(order.capture, order.path, report, ends, say, stream)
 
-        return run(self.order.capture, self.order.path, report, ends, say, stream)
+    result = capture_into(None) if order.is_live else _run_aside(order.path, capture_into, is_cancelled)
+    return CaptureOutcome(order, result, messages)
 
-    def _run_aside(self, is_cancelled: IsCancelled, report: Report, say: Say) -> CaptureResult:
-        """Capture into a file beside the one wanted, which takes its name when all is well.
 
-        Raises:
-            UsageError: It could not be written to its end, as the disk is full; what there is has got the name, unless
-                an older file has it.
-        """
-        path = self.order.path
-        file = NewFile(path, keeps_part=True, is_buffered=False)
-        try:
-            result = self._run(is_cancelled, report, say, file.stream)
-            if is_cancelled():
-                raise Cancelled
-            file.commit()
-        except (OSError, SatviewError) as error:
-            file.discard(None if isinstance(error, Cancelled) else error)
-            if not file.has_name:
-                raise
-            raise UsageError(f"{failure(error, path)}; what was captured up to there is in the file") from error
-        except BaseException:
-            file.discard()
+def _run_aside(path: Path, run: Callable[[BinaryIO | None], CaptureResult], is_cancelled: IsCancelled) -> CaptureResult:
+    """Capture into a file beside the requested one, which takes its name when all is well.
+
+    Raises:
+        UsageError: It could not be written to its end, as the disk is full; what there is has got the name, unless an
+            older file has it.
+    """
+    file = NewFile(path, keeps_part=True, is_buffered=False)
+    try:
+        result = run(file.stream)
+        if is_cancelled():
+            raise Cancelled
+        file.commit()
+    except (OSError, SatviewError) as error:
+        file.discard(None if isinstance(error, Cancelled) else error)
+        if not file.has_name:
             raise
-        return result
+        raise UsageError(f"{failure(error, path)}; what was captured up to there is in the file") from error
+    except BaseException:
+        file.discard()
+        raise
+    return result

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 from satview.base.safe_text import tool_tip
 from satview.capture.workloads.registry import names
 
-_OFF: Final = 0.45  # how strong names are while nothing can be chosen
+_OFF: Final = 0.45  # how strong names are while nothing can be selected
 
 
 class WorkloadList(QListWidget):
@@ -34,7 +34,7 @@ class WorkloadList(QListWidget):
             QListWidgetItem(name, self).setToolTip(tool_tip(summary))
 
     @property
-    def chosen(self) -> str:
+    def selected(self) -> str:
         """The name of the one that is selected; empty if none is."""
         item = self.currentItem()
         return item.text() if item is not None else ""

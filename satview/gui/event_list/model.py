@@ -65,21 +65,21 @@ class EventListModel(QAbstractTableModel):
 
     def event_at(self, row: int) -> int:
         """Return the event of a row of the model."""
-        place = self.first_row + row
-        return place if self._rows is None else int(self._rows[place])
+        position = self.first_row + row
+        return position if self._rows is None else int(self._rows[position])
 
     def bring_in(self, event: int) -> int:
         """Return the row of an event, or of the next one that shows; moves the part held if it must; -1 if empty."""
         if not self.total:
             return -1
-        place = event if self._rows is None else int(np.searchsorted(self._rows, event))
-        place = min(place, self.total - 1)
-        if not self.first_row <= place < self.first_row + self.rowCount():
+        position = event if self._rows is None else int(np.searchsorted(self._rows, event))
+        position = min(position, self.total - 1)
+        if not self.first_row <= position < self.first_row + self.rowCount():
             self.beginResetModel()
-            self.first_row = max(0, min(place - self._limit // 2, self.total - self._limit))
+            self.first_row = max(0, min(position - self._limit // 2, self.total - self._limit))
             self._texts.cache_clear()
             self.endResetModel()
-        return place - self.first_row
+        return position - self.first_row
 
     @Slot()
     def _on_rows(self) -> None:
@@ -130,16 +130,16 @@ class EventListModel(QAbstractTableModel):
         if role == _ALIGNMENT:
             return _ALIGN_RIGHT if index.column() in _RIGHT else None
         if role in (_FOREGROUND, _BACKGROUND) and index.isValid():
-            shade = self._shade(self.event_at(index.row()), role)
-            if shade is not None:
-                return shade
+            highlight = self._highlight(self.event_at(index.row()), role)
+            if highlight is not None:
+                return highlight
         if role == _FOREGROUND and index.column() == _CLASS_COLUMN and index.isValid():
             return colour(class_colour(self._texts(index.row())[_CLASS_COLUMN], self._theme.is_dark))
         if role == _TOOL_TIP and index.isValid():
             return tool_tip(self._texts(index.row())[index.column()])
         return None
 
-    def _shade(self, event: int, role: int) -> QColor | None:
+    def _highlight(self, event: int, role: int) -> QColor | None:
         """Return the colour a filter gives to a row: text of dimmed events, ground of marked ones."""
         view = self._opened.filters.view
         if role == _FOREGROUND and view.dimmed is not None and view.dimmed[event]:

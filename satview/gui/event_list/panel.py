@@ -43,7 +43,7 @@ class EventListPanel(TablePanel[EventListModel]):
     """The list of events, and how far apart the selected ones are.
 
     Signals:
-        menu_wanted: Right click on a row: global place.
+        menu_requested: Right click on a row: global position.
     """
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:

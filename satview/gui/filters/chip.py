@@ -32,12 +32,12 @@ class Chip(QFrame):
 
     Signals:
         clicked, dropped: The label was clicked, the cross was: name of the filter.
-        menu_wanted: Right click: name of the filter, global place.
+        menu_requested: Right click: name of the filter, global position.
     """
 
     clicked = Signal(str)
     dropped = Signal(str)
-    menu_wanted = Signal(str, QPoint)
+    menu_requested = Signal(str, QPoint)
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -91,8 +91,8 @@ class Chip(QFrame):
         self.dropped.emit(self.name)
 
     @Slot(QPoint)
-    def _on_menu(self, place: QPoint) -> None:
-        self.menu_wanted.emit(self.name, self.mapToGlobal(place))
+    def _on_menu(self, position: QPoint) -> None:
+        self.menu_requested.emit(self.name, self.mapToGlobal(position))
 
 
 def chip_height_px(widget: QWidget) -> int:

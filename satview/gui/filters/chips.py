@@ -38,12 +38,12 @@ class ChipBar(QFrame):
     """Hidden while there is no filter.
 
     Signals:
-        edit_wanted: The name of a pass that is to be edited.
-        rules_wanted: The filter is to become rules for a capture.
+        edit_requested: The name of a pass that is to be edited.
+        rules_requested: The filter is to become rules for a capture.
     """
 
-    edit_wanted = Signal(str)
-    rules_wanted = Signal()
+    edit_requested = Signal(str)
+    rules_requested = Signal()
 
     def __init__(self, opened: OpenTrace, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -54,7 +54,7 @@ class ChipBar(QFrame):
         self._combining = self._button("", "How the filters work together", self._ask_combination)
         self._buttons = (
             self._combining,
-            self._button("To rules", "Make rules of this filter, for the next capture", self.rules_wanted.emit),
+            self._button("To rules", "Make rules of this filter, for the next capture", self.rules_requested.emit),
             self._button("Clear", "Take all filters away (Shift+F)", opened.filters.show_all),
         )
         self._flow = FlowLayout(self)
@@ -68,11 +68,11 @@ class ChipBar(QFrame):
 
     def set_theme(self, theme: Theme) -> None:
         """Draw in other colours."""
-        chosen = css(0xE3EDFC if not theme.is_dark else 0x22324C)
+        selected = css(0xE3EDFC if not theme.is_dark else 0x22324C)
         marked = css(0xFBE4ED if not theme.is_dark else 0x40222F)
         self.setStyleSheet(f"""
             #chipBar {{ background: {css(theme.panel)}; border: none; border-bottom: 1px solid {css(theme.line)}; }}
-            QFrame[chip] {{ background: {chosen}; border: 1px solid {css(theme.accent)}; border-radius: 10px; }}
+            QFrame[chip] {{ background: {selected}; border: 1px solid {css(theme.accent)}; border-radius: 10px; }}
             QFrame[chip="mark"] {{ background: {marked}; border-color: {css(theme.hit)}; }}
             QFrame[chip="off"] {{ background: transparent; border: 1px dashed {css(theme.faint)}; }}
             QFrame[chip] QPushButton {{ background: transparent; border: none; padding: 1px 0; color: {css(theme.text)};
@@ -127,7 +127,7 @@ class ChipBar(QFrame):
         chip.hide()
         chip.clicked.connect(self._on_click)
         chip.dropped.connect(self._on_drop)
-        chip.menu_wanted.connect(self._on_menu)
+        chip.menu_requested.connect(self._on_menu)
         return chip
 
     def _button(self, text: str, tip: str, run: Callable[[], object]) -> QPushButton:
@@ -142,7 +142,7 @@ class ChipBar(QFrame):
         filters, trace = self._opened.filters, self._opened.trace
         state = filters.state
         occurring = trace.code_counts > 0
-        count = _MORE if filters.is_pending else f"{filters.view.chosen:,}"
+        count = _MORE if filters.is_pending else f"{filters.view.selected:,}"
         texts = {}
         for key, mask, shown, total in (
             ("codes", state.codes, int((state.codes & occurring).sum()), int(occurring.sum())),
@@ -181,7 +181,7 @@ class ChipBar(QFrame):
         for text, run in (
             ("Turn round (not)", partial(self._change, name, is_inverted=not item.is_inverted)),
             ("Switch off" if item.is_on else "Switch on", partial(self._toggle, name)),
-            ("Edit", partial(self.edit_wanted.emit, name)),
+            ("Edit", partial(self.edit_requested.emit, name)),
             ("Find these events", partial(self._find, item)),
             ("Remove", partial(self._remove, name)),
         ):
@@ -195,9 +195,9 @@ class ChipBar(QFrame):
         return menu
 
     @Slot(str, QPoint)
-    def _on_menu(self, name: str, place: QPoint) -> None:
+    def _on_menu(self, name: str, position: QPoint) -> None:
         if name not in _TREES:
-            self.menu(name).popup(place)
+            self.menu(name).popup(position)
 
     @Slot(str)
     def _on_click(self, name: str) -> None:

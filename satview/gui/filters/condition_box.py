@@ -14,9 +14,9 @@ from satview.gui.filters.chips import EFFECTS
 from satview.gui.filters.expression_line import ExpressionLine, fault_text
 from satview.gui.message_line import MessageLine
 from satview.gui.theme import Theme
-from satview.session.filter_work import count_hits, make_columns_ready
-from satview.session.jobs import LatestJob
+from satview.session.filter_task import count_hits, make_columns_ready
 from satview.session.open_trace import OpenTrace
+from satview.session.tasks import Task
 
 _TYPING_MS: Final = 150
 
@@ -31,10 +31,10 @@ class ConditionBox(QWidget):
         editing: Name of the pass that is being edited; empty for a new one.
 
     Signals:
-        search_wanted: The condition is to be searched for instead: its text.
+        search_requested: The condition is to be searched for instead: its text.
     """
 
-    search_wanted = Signal(str)
+    search_requested = Signal(str)
 
     def __init__(self, opened: OpenTrace, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -54,7 +54,7 @@ class ConditionBox(QWidget):
         self._find = QPushButton("Find", self)
         self.message = MessageLine(self)
         self.message.setWordWrap(True)
-        self._job = LatestJob(self)
+        self._job = Task(self)
         self._job.done.connect(self._on_count)
         self._job.failed.connect(self._on_failed)
         self._typing = QTimer(self)
@@ -127,7 +127,7 @@ class ConditionBox(QWidget):
     @Slot()
     def _on_find(self) -> None:
         if self.line.text().strip() and self.line.fault is None:
-            self.search_wanted.emit(self.line.text().strip())
+            self.search_requested.emit(self.line.text().strip())
 
     @Slot()
     def _on_checked(self) -> None:

@@ -27,7 +27,7 @@ def add_filter_menus(menu: QMenu, opened: OpenTrace, argument: str = "") -> None
     Args:
         menu: Where to.
         opened: The trace.
-        argument: Name of the argument that was clicked: its entries stand in the menu itself.
+        argument: Name of the argument that was clicked: its entries are in the menu itself.
     """
     found = proposals(opened)
     clicked = [proposal for proposal in found if proposal.what == argument]

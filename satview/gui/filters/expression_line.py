@@ -129,7 +129,7 @@ class ExpressionLine(QLineEdit):
             super().keyPressEvent(event)
 
     def focusInEvent(self, event: QFocusEvent) -> None:
-        """Tell that a condition is about to be typed."""
+        """Note that a condition is about to be typed."""
         super().focusInEvent(event)
         self.focused.emit()
 
@@ -152,10 +152,10 @@ class ExpressionLine(QLineEdit):
             painter.setPen(QPen(colour(rgb), 1.2))
             painter.drawPolyline(wave(left, min(right, self.width() - 4.0), self.height() - 5.0))
 
-    def _x(self, place: int) -> float:
+    def _x(self, position: int) -> float:
         text, metrics, cursor = self.text(), self.fontMetrics(), self.cursorPosition()
         here = self.cursorRect().center().x() - metrics.horizontalAdvance(text[:cursor])
-        return float(here + metrics.horizontalAdvance(text[:place]) + (6 if place > len(text) else 0))
+        return float(here + metrics.horizontalAdvance(text[:position]) + (6 if position > len(text) else 0))
 
 
 def wave(left: float, right: float, y: float) -> QPolygonF:
@@ -166,5 +166,5 @@ def wave(left: float, right: float, y: float) -> QPolygonF:
 
 
 def fault_text(fault: Diagnostic) -> str:
-    """Return a fault with its place, first letter large."""
+    """Return a fault with its position, first letter large."""
     return f"Column {fault.column}: {fault.message}"

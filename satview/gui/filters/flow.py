@@ -31,7 +31,7 @@ class FlowLayout(QLayout):
         return self._items.pop(index) if 0 <= index < len(self._items) else None
 
     def expandingDirections(self) -> Qt.Orientation:
-        """Say that no more room is wanted than needed."""
+        """Say that no more room is requested than needed."""
         return Qt.Orientation(0)
 
     def hasHeightForWidth(self) -> bool:

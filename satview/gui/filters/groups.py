@@ -18,7 +18,7 @@ def event_groups(trace: Trace) -> list[Group]:
         name = f"{spec.name} (64 bit)" if spec.is_64bit else spec.name
         by_class.setdefault(spec.class_name, []).append(Leaf(int(code), name, int(counts[code])))
     titles = {spec.name: spec.title for spec in trace.catalogue.classes}
-    order = {spec.name: place for place, spec in enumerate(trace.catalogue.classes)}
+    order = {spec.name: position for position, spec in enumerate(trace.catalogue.classes)}
     return [
         Group(name, tuple(sorted(by_class[name], key=lambda leaf: -leaf.count)), titles.get(name, ""))
         for name in sorted(by_class, key=lambda name: order.get(name, len(order)))

@@ -22,7 +22,7 @@ class Proposals(QListWidget):
     """Belongs to an editor, which keeps the keyboard.
 
     Signals:
-        taken: The proposal that was chosen, a Completion.
+        taken: The proposal that was selected, a Completion.
     """
 
     taken = Signal(object)
@@ -44,8 +44,8 @@ class Proposals(QListWidget):
         self.itemClicked.connect(self._on_clicked)
         self.hide()
 
-    def propose(self, choices: Sequence[Completion], place: QRect) -> None:
-        """Show proposals next to a place of the editor; none closes the list."""
+    def propose(self, choices: Sequence[Completion], position: QRect) -> None:
+        """Show proposals next to a position of the editor; none closes the list."""
         if not choices:
             self.hide()
             return
@@ -54,7 +54,7 @@ class Proposals(QListWidget):
             item = QListWidgetItem(f"{choice.text}    {choice.help}" if choice.help else choice.text, self)
             item.setData(_DATA, choice)
         self.setCurrentRow(-1)
-        self._lay_out(place)
+        self._lay_out(position)
         self.show()
         self.raise_()
 
@@ -91,7 +91,7 @@ class Proposals(QListWidget):
         if item is not None:
             self.taken.emit(item.data(_DATA))
 
-    def _lay_out(self, place: QRect) -> None:
+    def _lay_out(self, position: QRect) -> None:
         home = self._editor.window()
         if self.parentWidget() is not home:
             self.setParent(home)
@@ -99,9 +99,9 @@ class Proposals(QListWidget):
         row_px = max(18, self.sizeHintForRow(0))
         height = row_px * min(_ROWS, self.count()) + 2 * self.frameWidth() + 8
         width = min(max(_LEAST_PX, min(_WIDTH_PX, self._editor.width())), home.width() - 8)
-        below = self._editor.mapTo(home, place.bottomLeft()) + QPoint(0, 2)
+        below = self._editor.mapTo(home, position.bottomLeft()) + QPoint(0, 2)
         if below.y() + height > home.height() - 4:
-            below.setY(max(4, self._editor.mapTo(home, place.topLeft()).y() - height - 2))
+            below.setY(max(4, self._editor.mapTo(home, position.topLeft()).y() - height - 2))
         right = self._editor.mapTo(home, self._editor.rect().topRight()).x()
         below.setX(max(4, min(below.x(), right - width)))
         self.setGeometry(below.x(), below.y(), width, height)

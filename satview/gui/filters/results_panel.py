@@ -19,8 +19,8 @@ from satview.gui.row_table import add_copy_and_export, set_up_rows
 from satview.gui.table_panel import TablePanel
 from satview.gui.theme import Theme
 from satview.session.hits_table import hits_text
-from satview.session.jobs import LatestJob
 from satview.session.open_trace import OpenTrace
+from satview.session.tasks import Task
 
 _COPY_LIMIT: Final = 200_000
 _PATIENCE_S: Final = 0.1  # so long a click on "Copy" may take: most copies are there at once
@@ -34,7 +34,7 @@ class HitModel(EventListModel):
         self._rows = opened.search.hits
         opened.search.changed.connect(self._on_hits)
 
-    def _shade(self, _event: int, _role: int) -> QColor | None:
+    def _highlight(self, _event: int, _role: int) -> QColor | None:
         """Return no colour of a filter: hits are read, not looked for."""
         return None
 
@@ -59,7 +59,7 @@ class ResultsPanel(TablePanel[HitModel]):
         model, table: What shows.
 
     Signals:
-        menu_wanted: Right click on a row: global place.
+        menu_requested: Right click on a row: global position.
     """
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
@@ -83,7 +83,7 @@ class ResultsPanel(TablePanel[HitModel]):
         layout.addLayout(head)
         layout.addWidget(self.table)
         self._doing = self._did = ""  # what the job does, and what is said when it is done
-        self._job = LatestJob(self)
+        self._job = Task(self)
         self._job.done.connect(self._on_done)
         self._job.failed.connect(self._on_failed)
         self._job.progress.connect(self._on_progress)
@@ -99,9 +99,9 @@ class ResultsPanel(TablePanel[HitModel]):
     @Slot()
     def copy(self) -> None:
         """Copy the selected hits, or all of them if one or none is selected; many take a while, in the background."""
-        chosen = sorted(index.row() for index in self.table.selectionModel().selectedRows())
+        selected = sorted(index.row() for index in self.table.selectionModel().selectedRows())
         hits = self._opened.search.hits
-        rows = hits[[row + self.model.first_row for row in chosen]] if len(chosen) > 1 else hits
+        rows = hits[[row + self.model.first_row for row in selected]] if len(selected) > 1 else hits
         more = f"; the other {len(rows) - _COPY_LIMIT:,} only fit into a file" if len(rows) > _COPY_LIMIT else ""
         self._doing, self._did = "Copying", f"Copied {min(len(rows), _COPY_LIMIT):,} events{more}"
         self._job.start(partial(hits_text, self._opened.trace, rows[:_COPY_LIMIT]), _PATIENCE_S)

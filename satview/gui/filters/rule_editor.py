@@ -145,8 +145,8 @@ class RuleEditor(QPlainTextEdit):
         cursor = self.textCursor()
         line = cursor.block().text()
         found = list(rule_completions(line, cursor.positionInBlock(), self._trace))[:_LIMIT]
-        place = self.cursorRect()
-        self.proposals.propose(found, QRect(place.left() + self._gutter.width(), place.top(), 1, place.height() + 2))
+        index = self.cursorRect()
+        self.proposals.propose(found, QRect(index.left() + self._gutter.width(), index.top(), 1, index.height() + 2))
 
     @Slot(object)
     def _on_taken(self, choice: object) -> None:
@@ -186,8 +186,8 @@ class RuleEditor(QPlainTextEdit):
                 break
             number = block.blockNumber() + 1
             painter.setPen(colour(self._theme.error if number in wrong else self._theme.faint))
-            place = QRect(0, round(top), self._gutter.width() - _GUTTER_PX // 2, self.fontMetrics().height())
-            painter.drawText(place, int(Qt.AlignmentFlag.AlignRight), str(number))
+            index = QRect(0, round(top), self._gutter.width() - _GUTTER_PX // 2, self.fontMetrics().height())
+            painter.drawText(index, int(Qt.AlignmentFlag.AlignRight), str(number))
             block = block.next()
 
 
@@ -209,7 +209,7 @@ class _Gutter(QWidget):
 
 
 def rule_completions(line: str, position: int, trace: Trace) -> Iterator[Completion]:
-    """Yield what could stand at a place of a rule line: a mode, a class, an event, a process, a condition."""
+    """Yield what could are at a position of a rule line: a mode, a class, an event, a process, a condition."""
     before = line[:position]
     condition = _WHERE.search(before)
     if condition:
@@ -233,15 +233,15 @@ def _words(known: list[str], trace: Trace) -> Iterator[tuple[str, str]]:
     arguments = mode.rule_arguments if isinstance(mode, Mode) else ()
     if len(known) > len(arguments):
         return
-    wanted = arguments[len(known) - 1]
+    requested = arguments[len(known) - 1]
     external = next((c for c in classes_of(trace.release) if len(known) > 1 and c.name == known[1]), None)
-    if wanted == "class":
+    if requested == "class":
         yield from ((c.name, "") for c in classes_of(trace.release) if c.name != "EMPTY")
-    elif wanted == "event" and external is not None:
+    elif requested == "event" and external is not None:
         yield from ((name, "") for name in sorted(names_of_class(external, trace.release)))
-    elif wanted == "pid":
+    elif requested == "pid":
         for name, pids in process_names(trace).items():
             if "/" not in name and " " not in name:
                 yield name, f"pid {', '.join(map(str, pids[:5]))}"
-    elif wanted == "handler":
+    elif requested == "handler":
         yield from (("WHERE", "a condition"), ("CALL", "a Python function: file.py:name"))

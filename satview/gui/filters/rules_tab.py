@@ -111,7 +111,7 @@ class RulesTab(QWidget):
     def apply(self) -> None:
         """Make the rules a filter of the view, or change the one they were applied as before."""
         filters = self._opened.filters
-        self.built()  # what the kernel would refuse is told here, not later from the background
+        self.built()  # what the kernel would refuse is reported here, not later from the background
         filters.evaluator.forget()
         text, before = self.editor.toPlainText(), filters.state
         if self.editing in {item.name for item in filters.state.stack.passes}:
@@ -119,7 +119,7 @@ class RulesTab(QWidget):
         else:
             self.editing = filters.add_pass(rules=text, effect=Effect.HIDE)
         if filters.state is before:  # the same rules, but the handlers that they call may be others now
-            filters.work_out_anew()
+            filters.recompute()
         self.message.say(f"Applied as filter {self.editing}.", "dim")
 
     def open(self) -> None:
@@ -150,11 +150,15 @@ class RulesTab(QWidget):
             self.message.say(f"Saved {path.name}", "dim")
 
     def import_arguments(self) -> None:
-        """Show the rules behind the trace's own TRACELOGGER_ARGS."""
+        """Show the rules behind the trace's own TRACELOGGER_ARGS.
+
+        Raises:
+            UsageError: The header has none, or they cannot be parsed.
+        """
         trace = self._opened.trace
         arguments = trace.header.get("TRACELOGGER_ARGS")
         if not arguments:
-            raise UsageError("the header has no TRACELOGGER_ARGS (written from 6.4 on), so it does not tell the filter")
+            raise UsageError("the header has no TRACELOGGER_ARGS (written from 6.4 on), so it does not show the filter")
         imported = from_tracelogger_args(arguments, trace.release)
         notes = "".join(f"# {line}\n" for line in (arguments, *imported.notes))
         self.editing = ""
@@ -164,7 +168,7 @@ class RulesTab(QWidget):
         """Show the rules that capture what the filter of now lets show: check boxes, forms, conditions.
 
         Raises:
-            UsageError: Too many threads are chosen one by one.
+            UsageError: Too many threads are selected one by one.
         """
         state, trace = self._opened.filters.state, self._opened.trace
         text = rules_of_selection(trace, state.codes, state.threads, state.stack, state.is_wide)
@@ -198,10 +202,10 @@ class RulesTab(QWidget):
     def use_in_capture(self) -> None:
         """Hand the rules to the dialog for a new capture."""
         self.built()
-        self._opened.capture_wanted.emit(self.editor.toPlainText())
+        self._opened.capture_requested.emit(self.editor.toPlainText())
 
     def show_would_capture(self) -> None:
-        """Tell what a capture with these rules would have kept."""
+        """Return what a capture with these rules would have kept."""
         WouldCaptureDialog(self._opened, self.built(), self.window()).show()
 
     def built(self) -> BuiltRules:
@@ -221,8 +225,8 @@ class RulesTab(QWidget):
         if faults:
             self.editor.go_to(faults[0])
             raise UsageError(str(faults[0]))
-        places = {rule.function.rpartition(":")[0] for rule in rules if rule.function}
-        for file in sorted((evaluator.folder / place).resolve() for place in places):
+        positions = {rule.function.rpartition(":")[0] for rule in rules if rule.function}
+        for file in sorted((evaluator.folder / position).resolve() for position in positions):
             if file not in evaluator.allowed:
                 if not questions.allow_code(self, file):
                     raise UsageError(f"{file.name} is code and was not allowed to run")

@@ -14,8 +14,8 @@ from PySide6.QtWidgets import QMenu, QPushButton, QWidget
 from satview.analysis.statistics import Statistics
 from satview.base.errors import UsageError
 from satview.filters.views import presets
-from satview.session.jobs import IsCancelled, LatestJob, Report
 from satview.session.open_trace import OpenTrace
+from satview.session.tasks import IsCancelled, Report, Task
 from satview.store.trace import Trace
 
 _TOP: Final = (3, 5, 10, 20)
@@ -26,17 +26,17 @@ class ThreadPresets(QPushButton):
 
     Args:
         opened: The trace.
-        chosen: Rows of the threads that are selected in the panel.
+        picked: Rows of the threads that are selected in the panel.
         parent: Parent widget.
     """
 
-    def __init__(self, opened: OpenTrace, chosen: Callable[[], list[int]], parent: QWidget | None = None) -> None:
+    def __init__(self, opened: OpenTrace, picked: Callable[[], list[int]], parent: QWidget | None = None) -> None:
         super().__init__("Presets", parent)
         self.setProperty("flat", "true")
         self._opened = opened
-        self._chosen = chosen
+        self._selected = picked
         self._title = ""
-        self._job = LatestJob(self)
+        self._job = Task(self)
         self._job.done.connect(self._on_done)
         self._job.failed.connect(self._on_failed)
         menu = QMenu(self)
@@ -69,7 +69,7 @@ class ThreadPresets(QPushButton):
     def _start_family(self) -> None:
         """Choose the selected threads and everyone they send to."""
         selected = np.zeros(len(self._opened.trace.threads), np.bool_)
-        selected[self._chosen() or self._selected_in_timeline()] = True
+        selected[self._selected() or self._selected_in_timeline()] = True
         if not selected.any():
             self._opened.filters.failed.emit("select a thread first, here or in the timeline")
             return

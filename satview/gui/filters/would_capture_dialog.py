@@ -9,8 +9,8 @@ from satview.base.safe_text import html_text
 from satview.filters.rules.building import BuiltRules
 from satview.filters.views.would_capture import WouldCapture, would_capture
 from satview.gui.screen_fit import resize_on_screen
-from satview.session.jobs import IsCancelled, LatestJob, Report
 from satview.session.open_trace import OpenTrace
+from satview.session.tasks import IsCancelled, Report, Task
 
 
 class WouldCaptureDialog(QDialog):
@@ -32,13 +32,13 @@ class WouldCaptureDialog(QDialog):
         layout = QVBoxLayout(self)
         layout.addWidget(self.browser)
         layout.addWidget(buttons)
-        self._job = LatestJob(self)
+        self._job = Task(self)
         self._job.done.connect(self._on_answer)
         self._job.failed.connect(self._on_failed)
         evaluator, trace = opened.filters.evaluator, opened.trace
 
         def work(is_cancelled: IsCancelled, _report: Report) -> object:
-            return evaluator.alone(is_cancelled, lambda: would_capture(rules, trace, evaluator.facts))
+            return evaluator.alone(is_cancelled, lambda: would_capture(rules, trace, evaluator.derived))
 
         self._job.start(work)
 

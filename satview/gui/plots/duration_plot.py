@@ -17,13 +17,13 @@ from satview.gui.plain_label import PlainLabel
 from satview.gui.plots.axes import CountAxis, DurationAxis, height, new_plot, paint_with
 from satview.gui.theme import Theme, colour
 from satview.session.open_trace import OpenTrace
-from satview.session.plots_work import DurationsPlotted
+from satview.session.plots_task import DurationsPlotted
 
 WORST: Final = 20
 _WORST_PX: Final = 400
 _RIGHT_PX: Final = 20  # half of the text at the last tick
 _EVENT: Final = int(Qt.ItemDataRole.UserRole)
-_MARK_PLACES: Final = (0.95, 0.875, 0.8, 0.725, 0.65)  # heights of the texts, so that close marks do not overprint
+_MARK_HEIGHTS: Final = (0.95, 0.875, 0.8, 0.725, 0.65)  # heights of the texts, so that close marks do not overprint
 _ROOM: Final = 1.7  # height of the plot in that of the tallest bar
 
 
@@ -36,10 +36,10 @@ class DurationPlot(QWidget):
         bar: Number of the clicked bar; None = all count.
 
     Signals:
-        event_wanted: A line was clicked: row of the event that began it.
+        event_requested: A line was clicked: row of the event that began it.
     """
 
-    event_wanted = Signal(int)
+    event_requested = Signal(int)
 
     def __init__(self, opened: OpenTrace, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -95,7 +95,7 @@ class DurationPlot(QWidget):
             self.plot.setXRange(float(edges[0]), float(edges[-1]), padding=0.03)
             self.plot.setYRange(0, top * _ROOM, padding=0)  # room for the texts of the marks
 
-    def forget_places(self) -> None:
+    def forget_positions(self) -> None:
         """List nothing until the next histogram: events have other rows in another reading of the file."""
         self.worst.clear()
         self._plotted = None
@@ -121,8 +121,8 @@ class DurationPlot(QWidget):
             x0=edges[:-1], x1=edges[1:], y0=0, height=tall, brushes=brushes, pen=pg.mkPen(colour(theme.base))
         )
         self.plot.addItem(bars)
-        marked = list(zip(plotted.marks, _MARK_PLACES, (theme.dim,) * 4 + (theme.error,), strict=True))
-        for (name, duration_ns), place, rgb in marked:
+        marked = list(zip(plotted.marks, _MARK_HEIGHTS, (theme.dim,) * 4 + (theme.error,), strict=True))
+        for (name, duration_ns), position, rgb in marked:
             at = math.log10(max(1, duration_ns))
             side = 0.0 if at < edges[0] + 0.25 * (edges[-1] - edges[0]) else 1.0  # where the text has room
             line = pg.InfiniteLine(
@@ -131,7 +131,7 @@ class DurationPlot(QWidget):
                 pen=pg.mkPen(colour(rgb), style=Qt.PenStyle.DashLine),
                 label=f"{name} {format_duration(duration_ns)}",
                 labelOpts={
-                    "position": place,
+                    "position": position,
                     "color": colour(theme.text if rgb == theme.dim else rgb),
                     "fill": colour(theme.base, 215),
                     "anchors": [(side, 0.5), (side, 0.5)],
@@ -180,4 +180,4 @@ class DurationPlot(QWidget):
     def _on_item(self, item: QTreeWidgetItem, _column: int = 0) -> None:
         event = item.data(0, _EVENT)
         if isinstance(event, int):
-            self.event_wanted.emit(event)
+            self.event_requested.emit(event)

@@ -19,7 +19,7 @@ from satview.gui.colours import mixed, process_colour, value_colour
 from satview.gui.plots.axes import LEFT_PX, TimeAxis, new_plot, paint_with
 from satview.gui.theme import Theme, colour
 from satview.session.open_trace import OpenTrace
-from satview.session.plots_work import LoadPlotted
+from satview.session.plots_task import LoadPlotted
 from satview.session.viewport import SHORTEST_CYCLES
 
 _LEGEND_LEAST_PX: Final = 120
@@ -36,10 +36,10 @@ class LoadPlot(QWidget):
         legend: One line per band, topmost band first.
 
     Signals:
-        time_wanted: A bin was clicked: the cycles of its middle.
+        time_requested: A bin was clicked: the cycles of its middle.
     """
 
-    time_wanted = Signal(object)  # an int; Qt's own int has 32 bits
+    time_requested = Signal(object)  # an int; Qt's own int has 32 bits
 
     def __init__(self, opened: OpenTrace, left_px: int, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -152,7 +152,7 @@ class LoadPlot(QWidget):
             cycles = self._axis.origin + math.floor(box.mapSceneToView(click.scenePos()).x())
             at = int(np.searchsorted(plotted.load.edges, cycles, side="right")) - 1
             if 0 <= at < len(plotted.load.lengths):
-                self.time_wanted.emit(int(plotted.load.edges[at]) + int(plotted.load.lengths[at]) // 2)
+                self.time_requested.emit(int(plotted.load.edges[at]) + int(plotted.load.lengths[at]) // 2)
 
     def _brushes(self, plotted: LoadPlotted) -> list[QBrush]:
         """Return the colour of each band: processes as on the lanes of CPUs, priorities by rank."""
@@ -169,7 +169,8 @@ class LoadPlot(QWidget):
         steps = max(1, len(rows) - 1)
         ends = (theme.accent, mixed(theme.base, theme.accent, 0.18))
         return [
-            QBrush(colour(mixed(*ends, place / steps) if row >= 0 else theme.faint)) for place, row in enumerate(rows)
+            QBrush(colour(mixed(*ends, position / steps) if row >= 0 else theme.faint))
+            for position, row in enumerate(rows)
         ]
 
     def _swatch(self, brush: QBrush) -> QIcon:

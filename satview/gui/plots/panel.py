@@ -21,9 +21,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from satview.analysis.doctor.marks import EXACT, Trust, sign
 from satview.analysis.load import LoadBy
 from satview.analysis.occurrences import measures
+from satview.analysis.trust import EXACT, Trust, sign
 from satview.base.errors import WriteError
 from satview.base.safe_text import tool_tip, visible_line
 from satview.formats.registry import source_files
@@ -33,9 +33,9 @@ from satview.gui.pictures import save_drawing, save_png
 from satview.gui.plain_label import PlainLabel
 from satview.gui.theme import Theme
 from satview.session.extent import NO_RANGE, Extent
-from satview.session.jobs import LatestJob
+from satview.session.plots_task import DurationsPlotted, LoadPlotted, write_csv
 from satview.session.plots_view import PlotKind, PlotsView
-from satview.session.plots_work import DurationsPlotted, LoadPlotted, write_csv
+from satview.session.tasks import Task
 
 if TYPE_CHECKING:
     from satview.gui.plots.duration_plot import DurationPlot
@@ -56,8 +56,8 @@ class PlotsPanel(Panel):
         message: Why nothing is.
 
     Signals:
-        time_wanted: A bin of the load plot was clicked: cycles.
-        event_wanted: One of the longest was clicked: row of its event.
+        time_requested: A bin of the load plot was clicked: cycles.
+        event_requested: One of the longest was clicked: row of its event.
     """
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
@@ -66,11 +66,11 @@ class PlotsPanel(Panel):
         opened, labels = self._opened, context.area.labels
         self.view = PlotsView(opened, self)
         self._left_px = labels.width()  # the load plot is below the lanes and has their time axis
-        labels.width_wanted.connect(self.set_left)
+        labels.width_requested.connect(self.set_left)
         self.load: LoadPlot | None = None
         self.durations: DurationPlot | None = None
         self._drawn: object = None
-        self._job = LatestJob(self)
+        self._job = Task(self)
         self._job.done.connect(self._on_exported)
         self._job.failed.connect(self._on_exported)
         layout = QVBoxLayout(self)
@@ -200,10 +200,10 @@ class PlotsPanel(Panel):
     def _on_reloaded(self) -> None:
         self._fill_measures()
         if self.durations is not None:
-            self.durations.forget_places()
+            self.durations.forget_positions()
 
     def _fill_measures(self) -> None:
-        """List what the trace has durations of; what is wanted stays."""
+        """List what the trace has durations of; what is requested stays."""
         found = measures(self._opened.trace)
         self.measure.blockSignals(True)
         self.measure.clear()
@@ -223,8 +223,8 @@ class PlotsPanel(Panel):
 
         self.load = LoadPlot(self._opened, self._left_px, self._theme, self)
         self.durations = DurationPlot(self._opened, self._theme, self)
-        self.load.time_wanted.connect(self._navigation.show_time)
-        self.durations.event_wanted.connect(self._navigation.show_event)
+        self.load.time_requested.connect(self._navigation.show_time)
+        self.durations.event_requested.connect(self._navigation.show_event)
         self._stack.addWidget(self.load)
         self._stack.addWidget(self.durations)
         self.view.watch(True)

@@ -28,20 +28,20 @@ class FrozenColumn(QTableView):
         self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         table.verticalScrollBar().valueChanged.connect(self.verticalScrollBar().setValue)
         self.verticalScrollBar().valueChanged.connect(table.verticalScrollBar().setValue)
-        table.horizontalScrollBar().valueChanged.connect(self._place)
-        table.horizontalHeader().sectionResized.connect(self._place)
-        self.model().modelReset.connect(self._place)
+        table.horizontalScrollBar().valueChanged.connect(self._position)
+        table.horizontalHeader().sectionResized.connect(self._position)
+        self.model().modelReset.connect(self._position)
         table.installEventFilter(self)
         self.hide()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Follow the size of the table."""
         if event.type() == QEvent.Type.Resize:
-            self._place()
+            self._position()
         return super().eventFilter(watched, event)
 
     @Slot()
-    def _place(self) -> None:
+    def _position(self) -> None:
         """Lie over the left edge, or be gone while the table is not scrolled."""
         table = self._table
         if table.horizontalScrollBar().value() == 0 or not self.model().columnCount():

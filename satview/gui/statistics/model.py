@@ -7,8 +7,8 @@ from typing import Any, Final
 import numpy as np
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
-from satview.analysis.doctor.marks import TITLES
 from satview.analysis.sheets import Column, Kind, Sheet
+from satview.analysis.trust import TITLES
 from satview.base.safe_text import tool_tip, visible_line
 from satview.gui.icons import icon
 from satview.gui.theme import Theme, colour
@@ -78,10 +78,10 @@ class SheetModel(QAbstractTableModel):
         self.sort_key, self.is_descending = key, descending
         self._sorting[self.sheet.key] = (key, descending)
         self.order = self._ordered()
-        place = np.argsort(self.order)
+        position = np.argsort(self.order)
         self.headerDataChanged.emit(Qt.Orientation.Horizontal, 0, len(self.columns) - 1)
         self.changePersistentIndexList(
-            old, [self.index(int(place[row]), index.column()) for row, index in zip(rows, old, strict=True)]
+            old, [self.index(int(position[row]), index.column()) for row, index in zip(rows, old, strict=True)]
         )
         self.layoutChanged.emit()
 
@@ -112,7 +112,7 @@ class SheetModel(QAbstractTableModel):
             return visible_line(column.marked(row))
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _LEFT if column.kind is Kind.TEXT else _RIGHT
-        if role == Qt.ItemDataRole.ForegroundRole and has_place(column, row):
+        if role == Qt.ItemDataRole.ForegroundRole and has_position(column, row):
             return colour(self._theme.accent)
         if role == Qt.ItemDataRole.ToolTipRole:
             return tool_tip(_tip(column, row))
@@ -150,16 +150,16 @@ class SheetModel(QAbstractTableModel):
         return "Follows the filter." if column.follows else "Comes from all events, whatever the filter hides."
 
 
-def has_place(column: Column, row: int) -> bool:
+def has_position(column: Column, row: int) -> bool:
     """Return whether one can go to where a value happened."""
-    return any(places is not None and places[row] >= 0 for places in (column.cycles, column.events))
+    return any(positions is not None and positions[row] >= 0 for positions in (column.cycles, column.events))
 
 
 def _tip(column: Column, row: int) -> str:
     trust = column.trust_in(row)
     doubt = f"{TITLES[trust.mark]}: {trust.reason}." if trust.reason and column.text(row) else ""
-    place = "A click goes there." if has_place(column, row) else ""
-    return "\n".join(filter(None, (column.marked(row), doubt, place)))
+    position = "A click goes there." if has_position(column, row) else ""
+    return "\n".join(filter(None, (column.marked(row), doubt, position)))
 
 
 def _says_something(column: Column) -> bool:

@@ -31,13 +31,13 @@ from satview.gui.plain_label import PlainLabel
 from satview.gui.row_table import add_copy_and_export, set_up_rows
 from satview.gui.sheet_export import SheetExport
 from satview.gui.statistics.frozen_column import FrozenColumn
-from satview.gui.statistics.model import SheetModel, has_place
-from satview.gui.statistics.places import Places
+from satview.gui.statistics.model import SheetModel, has_position
+from satview.gui.statistics.positions import Positions
 from satview.gui.statistics.share_bar import ShareBar
 from satview.gui.theme import Theme
 from satview.session.extent import NO_RANGE, Extent
+from satview.session.statistics_task import sheet_text
 from satview.session.statistics_view import StatisticsView
-from satview.session.statistics_work import sheet_text
 
 _MEASURED_ROWS: Final = 60
 _WIDEST_PX: Final = 320
@@ -57,7 +57,7 @@ class StatisticsPanel(Panel):
         model, table: What shows.
 
     Signals:
-        menu_wanted: Right click on a row: global place.
+        menu_requested: Right click on a row: global position.
     """
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
@@ -67,7 +67,7 @@ class StatisticsPanel(Panel):
         self.view = StatisticsView(opened, self)
         self.model = SheetModel(theme, self)
         self._bars = ShareBar(theme, self)
-        self._places = Places(opened, context.navigation)
+        self._positions = Positions(opened, context.navigation)
         self._is_marking = False
         self._widths: dict[str, dict[str, int]] = {}
         self.table = QTableView(self)
@@ -103,8 +103,8 @@ class StatisticsPanel(Panel):
 
     def selected_text(self) -> str:
         """Return the selected rows, or all if none or one is selected, as tab-separated text with column names."""
-        chosen = sorted(index.row() for index in self.table.selectionModel().selectedRows())
-        rows = chosen if len(chosen) > 1 else range(self.model.rowCount())
+        selected = sorted(index.row() for index in self.table.selectionModel().selectedRows())
+        rows = selected if len(selected) > 1 else range(self.model.rowCount())
         if self.model.sheet is None:
             return ""
         shown = replace(self.model.sheet, columns=self.model.columns)
@@ -232,7 +232,7 @@ class StatisticsPanel(Panel):
         )
         for button in (self._copy, self._export):
             button.setEnabled(not reason)
-        self._tell()
+        self._report()
 
     def _reason(self, is_there: bool) -> str:
         """Return why no table shows; empty if one does."""
@@ -246,7 +246,7 @@ class StatisticsPanel(Panel):
         assert view.counted is not None
         return view.counted.sheet.empty if not len(view.counted.sheet) else ""
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         """Say what is counted."""
         view, parts = self.view, []
         if view.is_pending:
@@ -265,15 +265,15 @@ class StatisticsPanel(Panel):
         assert counted is not None
         same = self.model.sheet is not None and self.model.sheet.key == counted.sheet.key
         bars = (self.table.verticalScrollBar(), self.table.horizontalScrollBar())
-        places = [bar.value() if same else 0 for bar in bars]
+        positions = [bar.value() if same else 0 for bar in bars]
         header.blockSignals(True)  # what the arrow shows is what the model already has
         self.model.set_sheet(counted.sheet, counted.follows)
         order = Qt.SortOrder.DescendingOrder if self.model.is_descending else Qt.SortOrder.AscendingOrder
         header.setSortIndicator(self.model.section_of(self.model.sort_key), order)
         header.blockSignals(False)
         self._fit_columns()
-        for bar, place in zip(bars, places, strict=True):
-            bar.setValue(place)
+        for bar, position in zip(bars, positions, strict=True):
+            bar.setValue(position)
         self._mark_selected()
 
     @Slot()
@@ -283,19 +283,19 @@ class StatisticsPanel(Panel):
         current = self.table.currentIndex()
         if sheet is None or lane is None or sheet.subject in (Subject.EVENT, Subject.NONE):
             return
-        if current.isValid() and self._places.lane_of(sheet, int(self.model.order[current.row()])) == lane:
+        if current.isValid() and self._positions.lane_of(sheet, int(self.model.order[current.row()])) == lane:
             return
-        row = self._places.row_of(sheet, lane)
-        place = np.flatnonzero(self.model.order == row)
-        if len(place):
+        row = self._positions.row_of(sheet, lane)
+        position = np.flatnonzero(self.model.order == row)
+        if len(position):
             self._is_marking = True
-            self.table.selectRow(int(place[0]))
+            self.table.selectRow(int(position[0]))
             self._is_marking = False
 
     @Slot(QModelIndex)
     def _on_clicked(self, index: QModelIndex) -> None:
         """Go where a blue value happened; of any other value select what its row is about."""
-        if self.model.sheet is not None and has_place(
+        if self.model.sheet is not None and has_position(
             self.model.columns[index.column()], int(self.model.order[index.row()])
         ):
             self._on_activated(index)
@@ -305,18 +305,20 @@ class StatisticsPanel(Panel):
     @Slot(QModelIndex)
     def _on_activated(self, index: QModelIndex) -> None:
         if self.model.sheet is not None and index.isValid():
-            self._places.go_to(self.model.sheet, self.model.columns[index.column()], int(self.model.order[index.row()]))
+            self._positions.go_to(
+                self.model.sheet, self.model.columns[index.column()], int(self.model.order[index.row()])
+            )
 
     @Slot(QModelIndex)
     def _select(self, index: QModelIndex, _before: QModelIndex | None = None) -> None:
         if self.model.sheet is not None and index.isValid() and not self._is_marking:
-            self._places.select(self.model.sheet, int(self.model.order[index.row()]))
+            self._positions.select(self.model.sheet, int(self.model.order[index.row()]))
 
     @Slot(QPoint)
-    def _on_menu(self, place: QPoint) -> None:
+    def _on_menu(self, position: QPoint) -> None:
         """Ask for the menu of what the row is about; it acts on the selection."""
-        self._select(self.table.indexAt(place))
-        self.menu_wanted.emit(self.table.viewport().mapToGlobal(place), "")
+        self._select(self.table.indexAt(position))
+        self.menu_requested.emit(self.table.viewport().mapToGlobal(position), "")
 
     def showEvent(self, event: QShowEvent) -> None:
         """Begin to work."""

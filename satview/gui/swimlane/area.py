@@ -1,4 +1,4 @@
-"""The swimlane area: overview, ruler, names, lanes, scroll bar and legend, put together."""
+"""The swimlane area: overview, ruler, names, lanes, scroll bar and legend, combined."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class SwimlaneArea(QWidget):
         no_states: Covers them where there are none.
 
     Signals:
-        menu_wanted: Right click on a lane: global place.
-        fit_wanted: Double click on a lane.
+        menu_requested: Right click on a lane: global position.
+        fit_requested: Double click on a lane.
     """
 
-    menu_wanted = Signal(QPoint)
-    fit_wanted = Signal()
+    menu_requested = Signal(QPoint)
+    fit_requested = Signal()
 
     def __init__(self, opened: OpenTrace, settings: Settings, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -85,7 +85,9 @@ class SwimlaneArea(QWidget):
         Raises:
             WriteError: The file cannot be written.
         """
-        picture = LanePicture(self, self._opened, self._theme)
+        self.hover.hide()
+        lanes = self.view.geometry().united(self.overview.geometry()).united(self.labels.geometry())
+        picture = LanePicture(self, lanes, self._opened, self._theme)
         ratio = self.devicePixelRatioF()
         save_drawing(picture.draw, picture.size, picture.title, path, reading, ratio, streams=streams)
 
@@ -120,13 +122,13 @@ class SwimlaneArea(QWidget):
         self.view.scrolled.connect(self._on_scrolled)
         self.view.source.refined.connect(self.overview.follow_lanes)
         self._bar.valueChanged.connect(self.view.scroll_to)
-        self.labels.width_wanted.connect(self._set_label_width)
-        self.labels.width_chosen.connect(self._on_width_chosen)
-        self.labels.menu_wanted.connect(self.menu_wanted)
-        self._mouse.menu_wanted.connect(self.menu_wanted)
-        self._mouse.fit_wanted.connect(self.fit_wanted)
-        self.no_states.lanes_wanted.connect(self.view.setFocus)
-        self._mouse.lane_height_wanted.connect(self.change_lane_height)
+        self.labels.width_requested.connect(self._set_label_width)
+        self.labels.width_selected.connect(self._on_width_selected)
+        self.labels.menu_requested.connect(self.menu_requested)
+        self._mouse.menu_requested.connect(self.menu_requested)
+        self._mouse.fit_requested.connect(self.fit_requested)
+        self.no_states.lanes_requested.connect(self.view.setFocus)
+        self._mouse.lane_height_requested.connect(self.change_lane_height)
         self.ruler.mark_clicked.connect(self._on_mark)
         self._settings.changed.connect(self._on_setting)
         self._opened.selection.changed.connect(self._on_selection)
@@ -154,7 +156,7 @@ class SwimlaneArea(QWidget):
         self._bar.blockSignals(False)
 
     @Slot()
-    def _on_width_chosen(self) -> None:
+    def _on_width_selected(self) -> None:
         self._settings.set("swimlane/label_width_px", self.labels.width())
 
     @Slot(object)

@@ -45,7 +45,7 @@ class ArrowLayer(QObject):
     Attributes:
         mode: Which arrows show.
         source: Where they come from.
-        hovered: The group under the mouse, a place among those drawn; -1 = none.
+        hovered: The group under the mouse, a position among those drawn; -1 = none.
 
     Signals:
         changed: Draw again.
@@ -99,15 +99,17 @@ class ArrowLayer(QObject):
         if int(groups.count.sum()) != len(groups) or groups.is_sample:
             self._say(painter, _said(groups), theme)
 
-    def at(self, place: QPointF) -> int:
-        """Return which of the groups drawn is nearest to a place of the widget, -1 if none is near."""
+    def at(self, position: QPointF) -> int:
+        """Return which of the groups drawn is nearest to a position of the widget, -1 if none is near."""
         if self.mode is not ArrowMode.ALL or not len(self._ends):
             return -1
         x1, y1, x2, y2 = self._ends.T
         along, down = x2 - x1, y2 - y1
-        share = ((place.x() - x1) * along + (place.y() - y1) * down) / np.maximum(along * along + down * down, 1e-9)
+        share = ((position.x() - x1) * along + (position.y() - y1) * down) / np.maximum(
+            along * along + down * down, 1e-9
+        )
         share = np.clip(share, 0, 1)
-        distance = np.hypot(x1 + share * along - place.x(), y1 + share * down - place.y())
+        distance = np.hypot(x1 + share * along - position.x(), y1 + share * down - position.y())
         nearest = int(np.argmin(distance))
         return nearest if distance[nearest] <= _PICK_PX else -1
 
@@ -149,7 +151,7 @@ class ArrowLayer(QObject):
             x = (moments - scale.window.start) * scale.px_per_cycle
             ends[:, column] = np.clip(x, -_BEYOND_PX, scale.width_px + _BEYOND_PX)
         if len(groups):
-            ends[:, 1], ends[:, 3] = middles[groups.from_place], middles[groups.to_place]
+            ends[:, 1], ends[:, 3] = middles[groups.from_position], middles[groups.to_position]
         return ends
 
     def _draw_kind(self, painter: QPainter, groups: ArrowGroups, kind: ArrowKind, theme: Theme) -> None:
@@ -160,13 +162,13 @@ class ArrowLayer(QObject):
                ArrowKind.WAKE_UP: theme.dim}[kind]  # fmt: skip
         many = groups.count[mine] >= _COUNT_FROM
         rgb = mixed(rgb, theme.base, 1 - (_STRENGTH if len(groups) <= _FEW else _STRENGTH_DENSE))
-        for places, width in ((mine[~many], 1.0), (mine[many], 2.0)):
-            if len(places):
-                self._draw_lines(painter, places, QPen(colour(rgb), width), is_open=kind is ArrowKind.REPLY)
+        for positions, width in ((mine[~many], 1.0), (mine[many], 2.0)):
+            if len(positions):
+                self._draw_lines(painter, positions, QPen(colour(rgb), width), is_open=kind is ArrowKind.REPLY)
 
-    def _draw_lines(self, painter: QPainter, places: NDArray[np.intp], pen: QPen, *, is_open: bool = False) -> None:
-        """Draw lines with heads; an open head tells replies from messages without their colour."""
-        ends = self._ends[places]
+    def _draw_lines(self, painter: QPainter, positions: NDArray[np.intp], pen: QPen, *, is_open: bool = False) -> None:
+        """Draw lines with heads; an open head distinguishes replies from messages without their colour."""
+        ends = self._ends[positions]
         x1, y1, x2, y2 = ends.T
         length = np.maximum(np.hypot(x2 - x1, y2 - y1), 1e-6)
         along, down = (x2 - x1) / length, (y2 - y1) / length
@@ -187,9 +189,9 @@ class ArrowLayer(QObject):
         many = many[np.argsort(-groups.count[many], kind="stable")][:_COUNTS]
         painter.setFont(_small(painter.font()))
         metrics, taken = QFontMetricsF(painter.font()), list[QRectF]()
-        for place in many.tolist():
-            x1, y1, x2, y2 = self._ends[place]
-            text = f"{int(groups.count[place]):,}"
+        for position in many.tolist():
+            x1, y1, x2, y2 = self._ends[position]
+            text = f"{int(groups.count[position]):,}"
             width = metrics.horizontalAdvance(text) + 4
             box = QRectF((x1 + x2) / 2 - width / 2, (y1 + y2) / 2 - metrics.height() / 2, width, metrics.height())
             if any(box.intersects(other) for other in taken):

@@ -34,7 +34,7 @@ def draw_arrows(
 
     Args:
         painter: Of the swimlanes.
-        opened: Tells them.
+        opened: Shows them.
         rows: The lanes in the picture.
         scroll_px: How far they are scrolled.
         scale: Of the picture.
@@ -120,8 +120,8 @@ def _lane_in(opened: OpenTrace, lane: int | None, middles: dict[int, float]) -> 
 def _draw_arrow(painter: QPainter, start: QPointF, end: QPointF, theme: Theme, *, is_exact: bool) -> None:
     angle = atan2(end.y() - start.y(), end.x() - start.x())
     corners = [end] + [
-        end - QPointF(cos(angle + turn) * _HEAD_PX, sin(angle + turn) * _HEAD_PX)
-        for turn in (-_HEAD_ANGLE, _HEAD_ANGLE)
+        end - QPointF(cos(angle + side) * _HEAD_PX, sin(angle + side) * _HEAD_PX)
+        for side in (-_HEAD_ANGLE, _HEAD_ANGLE)
     ]
     neck = (corners[1] + corners[2]) / 2
     halo = QPen(colour(theme.base, 210), _HALO_PX)

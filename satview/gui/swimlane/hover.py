@@ -35,19 +35,19 @@ class HoverCard(QLabel):
         self.setObjectName("hoverCard")
         self.hide()
 
-    def show_at(self, place: QPoint, text: str) -> None:
-        """Show a text beside a place of the parent, wherever there is room."""
+    def show_at(self, position: QPoint, text: str) -> None:
+        """Show a text beside a position of the parent, wherever there is room."""
         if not text:
             self.hide()
             return
         self.setText(text)
         self.adjustSize()
         room = self.home.rect()
-        x, y = place.x() + 16, place.y() + 18
+        x, y = position.x() + 16, position.y() + 18
         if x + self.width() > room.width() - 4:
-            x = max(4, place.x() - self.width() - 12)
+            x = max(4, position.x() - self.width() - 12)
         if y + self.height() > room.height() - 4:
-            y = max(4, place.y() - self.height() - 12)
+            y = max(4, position.y() - self.height() - 12)
         self.move(x, y)
         self.raise_()
         self.show()

@@ -33,7 +33,7 @@ from satview.timeline.lane_tree import LaneKind
 _INDENT_PX: Final = 16
 _TRIANGLE_PX: Final = 20
 _GRIP_PX: Final = 5
-_FIGURE_PX: Final = 40  # how busy a lane is; the same for all, so that what is left of it stands in a column
+_FIGURE_PX: Final = 40  # how busy a lane is; the same for all, so that what is left of it is in a column
 _SMALL_BELOW_PX: Final = 16  # lower lanes have smaller names
 
 
@@ -41,14 +41,14 @@ class LaneLabels(QWidget):
     """Names of the lanes, beside them.
 
     Signals:
-        menu_wanted: Right click on a lane: global place.
-        width_wanted: The right edge is dragged: wanted width in pixels.
-        width_chosen: It was let go.
+        menu_requested: Right click on a lane: global position.
+        width_requested: The right edge is dragged: requested width in pixels.
+        width_selected: It was let go.
     """
 
-    menu_wanted = Signal(QPoint)
-    width_wanted = Signal(int)
-    width_chosen = Signal()
+    menu_requested = Signal(QPoint)
+    width_requested = Signal(int)
+    width_selected = Signal()
 
     def __init__(self, opened: OpenTrace, view: SwimlaneView, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -99,7 +99,7 @@ class LaneLabels(QWidget):
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         """Follow the mouse."""
         if self._resizing:
-            self.width_wanted.emit(round(event.position().x()))
+            self.width_requested.emit(round(event.position().x()))
             return
         self.setCursor(Qt.CursorShape.SplitHCursor if self._is_grip(event.position()) else Qt.CursorShape.ArrowCursor)
         row = self._view.row_at(event.position().y())
@@ -112,7 +112,7 @@ class LaneLabels(QWidget):
         """End a click or a drag."""
         if self._resizing:
             self._resizing = False
-            self.width_chosen.emit()
+            self.width_selected.emit()
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         """Answer a double click."""
@@ -122,7 +122,7 @@ class LaneLabels(QWidget):
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         """Ask for the menu."""
-        self.menu_wanted.emit(event.globalPos())
+        self.menu_requested.emit(event.globalPos())
 
     def leaveEvent(self, _event: object) -> None:
         """Forget the mouse."""

@@ -78,12 +78,12 @@ class Ticks:
     """Marks of events in colours of their own.
 
     Attributes:
-        place: int64, (n,), place of the lane among those drawn.
+        position: int64, (n,), position of the lane among those drawn.
         column: (n,), pixel.
         colour: uint32, (n,), opaque colours.
     """
 
-    place: NDArray[np.int64]
+    position: NDArray[np.int64]
     column: NDArray[np.intp]
     colour: NDArray[np.uint32]
 
@@ -167,18 +167,18 @@ def compose(
     if faded is not None:
         bars[:, faded] = palette.faded[Kind.OUTER : Kind.BLANK, values[faded]]
     strips[-3], strips[-2], strips[-1] = palette.background, palette.gap, palette.line
-    for place, columns in (edges or {}).items():
-        _draw_edges(strips, count, place, columns, int(palette.background))
+    for position, columns in (edges or {}).items():
+        _draw_edges(strips, count, position, columns, int(palette.background))
     if lit is not None:
         bars[Kind.FOOT - Kind.OUTER :, lit] = palette.hit
     for tick in ticks:
         for step in range(max(1, round(2 * ratio))):
             columns = np.minimum(tick.column + step, width - 1)
-            strips[Kind.TICKS * count + tick.place, columns] = tick.colour
+            strips[Kind.TICKS * count + tick.position, columns] = tick.colour
     source = _row_sources(rows, scroll_px, height_px, ratio)
     pixels = strips.take(source, axis=0)
-    for place, stack in (stacks or {}).items():
-        top, bottom = bar_of(rows[place], scroll_px, ratio)
+    for position, stack in (stacks or {}).items():
+        top, bottom = bar_of(rows[position], scroll_px, ratio)
         draw_stack(pixels, stack, top, bottom, int(palette.background))
     image = QImage(pixels.data, width, len(source), width * 4, QImage.Format.Format_RGB32)
     image.setDevicePixelRatio(ratio)
@@ -202,9 +202,9 @@ def _faded(table: Pixels, base: int) -> Pixels:
     return np.array(list(known.values()), np.uint32)[order][np.searchsorted(keys[order], table)]
 
 
-def _draw_edges(strips: Pixels, count: int, place: int, columns: NDArray[np.int64], background: int) -> None:
+def _draw_edges(strips: Pixels, count: int, position: int, columns: NDArray[np.int64], background: int) -> None:
     for kind in (Kind.OUTER, Kind.INNER, Kind.FOOT, Kind.LOWER):
-        strip = strips[kind * count + place]
+        strip = strips[kind * count + position]
         colours = strip[columns]
         darker = (colours - (colours >> 2 & 0x3F3F3F)) | OPAQUE
         strip[columns] = np.where(colours == background, colours, darker)
@@ -218,9 +218,9 @@ def _row_sources(rows: tuple[LaneRow, ...], scroll_px: int, height_px: int, rati
     height = max(1, round(height_px * ratio))
     source = np.full(height, blank, np.intp)
     bottom = 0
-    for place, row in enumerate(rows):
+    for position, row in enumerate(rows):
         top = round((row.y_px - scroll_px) * ratio)
-        if place and top > bottom:
+        if position and top > bottom:
             source[max(0, bottom) : max(0, top)] = gap
         bottom = round((row.y_px + row.height_px - scroll_px) * ratio)
         parts = bands(bottom - top, ratio)
@@ -231,7 +231,7 @@ def _row_sources(rows: tuple[LaneRow, ...], scroll_px: int, height_px: int, rati
             (Kind.INNER, parts.inner_top, min(parts.inner_end, parts.lower_top)),
             (Kind.FOOT, parts.lower_top, parts.inner_end),
         ):
-            source[max(0, top + start) : max(0, top + end)] = kind * count + place
+            source[max(0, top + start) : max(0, top + end)] = kind * count + position
         if 0 < bottom <= height:
             source[bottom - 1] = line
     return source

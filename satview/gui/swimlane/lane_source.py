@@ -14,9 +14,9 @@ from satview.base.debug import timed
 from satview.base.memory import give_back
 from satview.base.time import TimeWindow
 from satview.events.states import SEEN_EVENT
-from satview.session.jobs import IsCancelled, LatestJob, Report
 from satview.session.lane_overlay import LaneOverlay
 from satview.session.open_trace import OpenTrace
+from satview.session.tasks import IsCancelled, Report, Task
 from satview.timeline.event_marks import mark_codes, marks
 from satview.timeline.lane_tree import Timeline
 from satview.timeline.spans import pixel_edges
@@ -44,7 +44,7 @@ class LaneSource(QObject):
         overlay: Which pixels the filter hides, fades or marks.
 
     Signals:
-        refined: Better values are ready for what was asked last, or for some of its lanes; draw again.
+        refined: Better values are ready for what was requested last, or for some of its lanes; draw again.
     """
 
     refined = Signal()
@@ -53,12 +53,12 @@ class LaneSource(QObject):
         super().__init__(parent)
         self._timeline = opened.timeline
         self._filters = opened.filters
-        self._asked: Request | None = None
+        self._requested: Request | None = None
         self._exact: tuple[Request, Values] | None = None
-        self._quick: tuple[Request, Values] | None = None  # what a frame can have at once; kept while it is asked for
+        self._quick: tuple[Request, Values] | None = None  # what a frame can have at once; kept while it is called for
         self._marks = mark_codes()
         self.overlay = LaneOverlay(self._timeline, self._filters.view)
-        self._job = LatestJob(self)
+        self._job = Task(self)
         self._job.done.connect(self._on_done)
         self._job.failed.connect(self._on_failed)
         self._job.progress.connect(self.refined)  # some lanes are built: draw them
@@ -71,12 +71,12 @@ class LaneSource(QObject):
     @property
     def is_refined(self) -> bool:
         """True if the last values given were exact."""
-        return self._exact is not None and self._exact[0] == self._asked
+        return self._exact is not None and self._exact[0] == self._requested
 
     def values(self, request: Request) -> Values:
         """Return uint8, shape (lanes, width): value and flags of every pixel."""
-        if self._asked != request:
-            self._asked = request
+        if self._requested != request:
+            self._requested = request
             if any(not self._timeline.is_ready(lane) for lane in request.lanes):
                 self._refine()  # nothing to see yet: do not wait for the view to rest
             else:
@@ -105,8 +105,8 @@ class LaneSource(QObject):
 
     @Slot()
     def _refine(self) -> None:
-        if self._asked is not None:
-            self._job.start(partial(refined, self._timeline, self._asked, self._filter_of_now(), self.overlay))
+        if self._requested is not None:
+            self._job.start(partial(refined, self._timeline, self._requested, self._filter_of_now(), self.overlay))
 
     @Slot(object)
     def _on_done(self, result: object) -> None:
@@ -120,7 +120,7 @@ class LaneSource(QObject):
 
     @Slot()
     def _on_filter(self) -> None:
-        self._exact = self._quick = self._asked = None
+        self._exact = self._quick = self._requested = None
         self._job.cancel()
         self.overlay = LaneOverlay(self._timeline, self._filters.view)
 
@@ -202,7 +202,7 @@ def refined(
         is_cancelled: Called now and then; True stops it.
         report: Called when lanes are ready.
     """
-    # Lanes of CPUs show as soon as they are there; all of them are wanted, for the load over the whole trace.
+    # Lanes of CPUs show as soon as they are there; all of them are requested, for the load over the whole trace.
     first = [info.index for info in timeline.infos if info.cpu >= 0]
     for lanes in (first, [lane for lane in request.lanes if lane not in first]):
         if any(not timeline.is_ready(lane) for lane in lanes):
@@ -227,5 +227,7 @@ def column_blocks(request: Request, event_count: int) -> list[tuple[slice, TimeW
     """
     count = max(1, min(event_count // _EVENTS_PER_BLOCK, request.width_px // 8))
     edges = pixel_edges(request.window, request.width_px)
-    places = [i * request.width_px // count for i in range(count + 1)]
-    return [(slice(first, last), TimeWindow(int(edges[first]), int(edges[last]))) for first, last in pairwise(places)]
+    positions = [i * request.width_px // count for i in range(count + 1)]
+    return [
+        (slice(first, last), TimeWindow(int(edges[first]), int(edges[last]))) for first, last in pairwise(positions)
+    ]

@@ -54,16 +54,16 @@ def interval_texts(
 ) -> list[IntervalText]:
     """Return the names that fit, at most one per `NARROWEST_PX` of each lane.
 
-    Where few intervals show, each is asked; otherwise runs of equal pixels say where a wide one may lie, so that the
+    Where few intervals show, each is looked up; otherwise runs of equal pixels say where a wide one may be, so that the
     cost follows the pixels and not the events. `shown` and `dimmed`
     say by event row which intervals conditions let show, and which fade: those have no name.
     """
     found = []
     runs = _wide_runs(values & np.uint8(states.VALUE_MASK), scale.width_px)
-    for place, row in enumerate(rows):
+    for position, row in enumerate(rows):
         if row.height_px < 14 or not timeline.is_ready(row.index):
             continue
-        for left, right, span in _wide_spans(timeline.lane(row.index).spans, runs.get(place, ()), scale):
+        for left, right, span in _wide_spans(timeline.lane(row.index).spans, runs.get(position, ()), scale):
             if _is_left_out(span, shown, dimmed):
                 continue
             if span.value not in _SILENT and span.value not in hidden_values:
@@ -78,7 +78,11 @@ def _is_left_out(span: Span, shown: NDArray[np.bool_] | None, dimmed: NDArray[np
 
 
 def interval_starts(timeline: Timeline, lane: int, scale: TimeScale, width_px: int) -> NDArray[np.int64] | None:
-    """Return the pixel columns where intervals of a lane begin; None if they are too many to be told apart."""
+    """Return the pixel columns where intervals of a lane begin; None if they are too many to be distinguished.
+
+    Returns:
+        int64 (n,), columns, ascending.
+    """
     if not timeline.is_ready(lane):
         return None
     starts = timeline.lane(lane).spans.start_cycles
@@ -93,28 +97,28 @@ def _wide_spans(spans: LaneSpans, middles: Sequence[float], scale: TimeScale) ->
     window = scale.window
     seen = spans.visible(window)
     if seen.stop - seen.start <= scale.width_px // NARROWEST_PX * 2:
-        places = np.arange(seen.start, seen.stop)
+        positions = np.arange(seen.start, seen.stop)
     elif middles:
         moments = [window.start + int(share * window.length) for share in middles]
-        places = np.unique(np.searchsorted(spans.start_cycles, moments, side="right") - 1)
-        places = places[places >= 0]
+        positions = np.unique(np.searchsorted(spans.start_cycles, moments, side="right") - 1)
+        positions = positions[positions >= 0]
     else:
         return
-    starts, ends = spans.start_cycles[places], _ends(spans, places)
+    starts, ends = spans.start_cycles[positions], _ends(spans, positions)
     px_per_cycle = scale.width_px / window.length
     left = (np.maximum(starts, window.start) - window.start) * px_per_cycle
     right = (np.minimum(ends, window.end) - window.start) * px_per_cycle
     for i in np.flatnonzero(right - left >= NARROWEST_PX).tolist():
-        place = places[i]
-        thread = int(spans.thread[place]) if spans.thread is not None else 0
-        span = Span(int(starts[i]), int(ends[i]), int(spans.value[place]), int(spans.event[place]), thread)
+        position = positions[i]
+        thread = int(spans.thread[position]) if spans.thread is not None else 0
+        span = Span(int(starts[i]), int(ends[i]), int(spans.value[position]), int(spans.event[position]), thread)
         yield float(left[i]), float(right[i]), span
 
 
-def _ends(spans: LaneSpans, places: NDArray[np.integer]) -> NDArray[np.int64]:
+def _ends(spans: LaneSpans, positions: NDArray[np.integer]) -> NDArray[np.int64]:
     """Return where intervals end: where the next one begins."""
     last = len(spans) - 1
-    return np.where(places < last, spans.start_cycles[np.minimum(places + 1, last)], spans.end_cycles)
+    return np.where(positions < last, spans.start_cycles[np.minimum(positions + 1, last)], spans.end_cycles)
 
 
 def _wide_runs(values: NDArray[np.uint8], width_px: int) -> dict[int, list[float]]:

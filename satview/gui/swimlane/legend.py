@@ -1,4 +1,4 @@
-"""The legend: which colour stands for what, only what occurs in this trace."""
+"""The legend: which colour represents what, only what occurs in this trace."""
 
 from __future__ import annotations
 
@@ -73,42 +73,42 @@ class Legend(QWidget):
         painter.fillRect(self.rect(), colour(theme.panel))
         painter.fillRect(QRectF(0, 0, self.width(), 1), colour(theme.line))
         painter.setFont(self._font)
-        for (value, name), place in zip(self._entries, self._places(self.width()), strict=True):
+        for (value, name), position in zip(self._entries, self._positions(self.width()), strict=True):
             if value == _SHARES:
-                self._draw_shares(painter, place)
+                self._draw_shares(painter, position)
             rgb = value_colour(value, theme.is_dark, theme.palette) if value != _SHARES else None
             height = 10 if value in THICK else 7
-            swatch = QRectF(place.left(), place.center().y() - height / 2, 14, height)
+            swatch = QRectF(position.left(), position.center().y() - height / 2, 14, height)
             if value != _SHARES:
                 painter.fillRect(swatch, colour(theme.base if rgb is None else rgb))
             painter.setPen(colour(theme.dim))
             painter.drawText(
-                place.adjusted(19, 0, 0, 0), Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine, name
+                position.adjusted(19, 0, 0, 0), Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine, name
             )
 
-    def _draw_shares(self, painter: QPainter, place: QRectF) -> None:
+    def _draw_shares(self, painter: QPainter, position: QRectF) -> None:
         """Draw three bars of different height."""
         running = value_colour(states.RUNNING, self._theme.is_dark, self._theme.palette) or 0
-        painter.fillRect(QRectF(place.left(), place.center().y() - 5, 14, 10), colour(self._theme.line))
+        painter.fillRect(QRectF(position.left(), position.center().y() - 5, 14, 10), colour(self._theme.line))
         for step, height in enumerate((4, 9, 6)):
-            bar = QRectF(place.left() + step * 5, place.center().y() + 5 - height, 4, height)
+            bar = QRectF(position.left() + step * 5, position.center().y() + 5 - height, 4, height)
             painter.fillRect(bar, colour(running))
 
-    def _places(self, width: int) -> list[QRectF]:
+    def _positions(self, width: int) -> list[QRectF]:
         metrics = QFontMetricsF(self._font)
         x, y = float(_PAD_PX), 4.0
-        places = []
+        positions = []
         for _, name in self._entries:
             needed = 19 + metrics.horizontalAdvance(name) + 2
             if x + needed > width - _PAD_PX and x > _PAD_PX:
                 x, y = float(_PAD_PX), y + _ROW_PX
-            places.append(QRectF(x, y, needed, _ROW_PX))
+            positions.append(QRectF(x, y, needed, _ROW_PX))
             x += needed + 12
-        return places
+        return positions
 
     def _height_for(self, width: int) -> int:
-        places = self._places(width)
-        return round(places[-1].bottom()) + 4 if places else 0
+        positions = self._positions(width)
+        return round(positions[-1].bottom()) + 4 if positions else 0
 
 
 def _entries(opened: OpenTrace) -> Iterable[tuple[int, str]]:

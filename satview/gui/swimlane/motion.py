@@ -43,7 +43,7 @@ class Motion(QObject):
         self._begin(0, direction)
 
     def anchor(self) -> int:
-        """Return what keeps its place: the time at the mouse, else the selection if it shows, else the middle."""
+        """Return what keeps its position: the time at the mouse, else the selection if it shows, else the middle."""
         selection, window = self._opened.selection, self._opened.viewport.window
         if selection.mouse_cycles is not None and window.contains(selection.mouse_cycles):
             return selection.mouse_cycles

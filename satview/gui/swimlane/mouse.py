@@ -37,14 +37,14 @@ class SwimlaneMouse(QObject):
     """Turns mouse events of the view into changes of the session.
 
     Signals:
-        menu_wanted: Right click without a drag: global place.
-        fit_wanted: Double click on something selected.
-        lane_height_wanted: Change of the height of lanes in pixels.
+        menu_requested: Right click without a drag: global position.
+        fit_requested: Double click on something selected.
+        lane_height_requested: Change of the height of lanes in pixels.
     """
 
-    menu_wanted = Signal(QPoint)
-    fit_wanted = Signal()
-    lane_height_wanted = Signal(int)
+    menu_requested = Signal(QPoint)
+    fit_requested = Signal()
+    lane_height_requested = Signal(int)
 
     def __init__(self, view: SwimlaneView, opened: OpenTrace, settings: Settings, hover: HoverCard) -> None:
         super().__init__(view)
@@ -86,7 +86,7 @@ class SwimlaneMouse(QObject):
         elif kind == QEvent.Type.MouseButtonDblClick and isinstance(event, QMouseEvent):
             if event.button() == Qt.MouseButton.LeftButton:
                 self._click(event.position())
-                self.fit_wanted.emit()
+                self.fit_requested.emit()
         elif kind == QEvent.Type.Wheel and isinstance(event, QWheelEvent):
             self._wheel(event)
         elif kind == QEvent.Type.Leave:
@@ -143,7 +143,7 @@ class SwimlaneMouse(QObject):
             self._click(event.position())
         elif drag is _Drag.NONE and event.button() == Qt.MouseButton.RightButton:
             self._click(event.position())
-            self.menu_wanted.emit(event.globalPosition().toPoint())
+            self.menu_requested.emit(event.globalPosition().toPoint())
 
     def _kind_of_drag(self) -> _Drag:
         if self._button == Qt.MouseButton.MiddleButton or self._is_space_down:
@@ -172,7 +172,7 @@ class SwimlaneMouse(QObject):
             return
         share = self._view.share_at(row, place.x(), place.y())
         if share is not None:
-            # Of hundreds of intervals that one place shows: the longest of the kind that one points at.
+            # Of hundreds of intervals that one position shows: the longest of the kind that one points at.
             window, value = share
             spans = self._opened.timeline.lane(row.index).spans
             moment = longest_of(spans, window, value)
@@ -182,7 +182,7 @@ class SwimlaneMouse(QObject):
         if event is not None:
             self._opened.select_event(event, row.index, reveal=False)
         else:
-            self._opened.select_at(row.index, self._view.scale.cycles(place.x()))
+            self._opened.select_at(row.index, self._view.scale.cycles(place.x()), is_point=True)
 
     def _event_near(self, row: LaneRow, x: float) -> int | None:
         opened, scale = self._opened, self._view.scale
@@ -190,7 +190,7 @@ class SwimlaneMouse(QObject):
         return event_near(opened.timeline, row.index, scale.cycles(x), near, filters.codes, filters.view.passing)
 
     def _snapped(self, place: QPointF, modifiers: Qt.KeyboardModifier) -> int:
-        """Return the moment at a place: an edge or event of the lane there if one is near, unless Alt is held."""
+        """Return the moment at a position: an edge or event of the lane there if one is near, unless Alt is held."""
         scale = self._view.scale
         cycles = scale.cycles(place.x())
         row = self._view.row_at(place.y())
@@ -210,16 +210,16 @@ class SwimlaneMouse(QObject):
         return selection.span.start_cycles if selection.span is not None else cycles
 
     def _wheel(self, event: QWheelEvent) -> None:
-        turn, modifiers = event.angleDelta(), event.modifiers()
+        delta, modifiers = event.angleDelta(), event.modifiers()
         is_zoom = bool(modifiers & Qt.KeyboardModifier.ControlModifier) != self._settings.flag("window/wheel_zooms")
-        notches = (turn.y() or turn.x()) / _NOTCH
+        notches = (delta.y() or delta.x()) / _NOTCH
         control_shift = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
         if modifiers & control_shift == control_shift:
-            self.lane_height_wanted.emit(1 if notches > 0 else -1)
+            self.lane_height_requested.emit(1 if notches > 0 else -1)
         elif modifiers & Qt.KeyboardModifier.ShiftModifier:
             self._opened.viewport.pan(-0.1 * notches)
-        elif abs(turn.x()) > abs(turn.y()):
-            self._opened.viewport.pan(-0.1 * turn.x() / _NOTCH)
+        elif abs(delta.x()) > abs(delta.y()):
+            self._opened.viewport.pan(-0.1 * delta.x() / _NOTCH)
         elif is_zoom:
             self._opened.viewport.zoom(_ZOOM_PER_NOTCH**-notches, self._view.scale.cycles(event.position().x()))
         else:

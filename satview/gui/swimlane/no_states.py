@@ -1,4 +1,4 @@
-"""What is in place of the lanes of a trace that has none: why, and what to capture to have them."""
+"""What is instead of the lanes of a trace that has none: why, and what to capture to have them."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class NoStates(QWidget):
     """Covers the lanes while the trace has no states of threads, unless the user wants to see them.
 
     Signals:
-        lanes_wanted: The user wants to see the lanes nevertheless.
+        lanes_requested: The user wants to see the lanes nevertheless.
     """
 
-    lanes_wanted = Signal()
+    lanes_requested = Signal()
 
     def __init__(self, opened: OpenTrace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -107,13 +107,13 @@ class NoStates(QWidget):
     def _on_capture(self) -> None:
         line = diagnosis(self._opened.trace, _ANALYSIS, is_quick=True).capture
         if line is not None:
-            self._opened.capture_wanted.emit(line.rules)
+            self._opened.capture_requested.emit(line.rules)
 
     @Slot()
     def _on_show(self) -> None:
         self._is_dismissed = True
         self.hide()
-        self.lanes_wanted.emit()
+        self.lanes_requested.emit()
 
 
 def _classes(trace: Trace) -> str:

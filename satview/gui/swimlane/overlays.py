@@ -1,4 +1,4 @@
-"""What is over the lanes: lost stretches, range, cursors, marks, selection. Shared by lanes and ruler."""
+"""What is over the lanes: lost spans, range, cursors, marks, selection. Shared by lanes and ruler."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:  # a preview draws losses before a trace is there
 LOST_LEAST_PX: Final = 4.0
 
 
-def lost_stretches(lost: NDArray[np.int64], scale: TimeScale) -> list[tuple[float, float]]:
-    """Return the visible lost stretches as (left, right) pixels, each at least `LOST_LEAST_PX` wide, merged."""
+def lost_spans(lost: NDArray[np.int64], scale: TimeScale) -> list[tuple[float, float]]:
+    """Return the visible lost spans as (left, right) pixels, each at least `LOST_LEAST_PX` wide, merged."""
     window = scale.window
     seen = lost[(lost[:, 1] >= window.start) & (lost[:, 0] < window.end)] if len(lost) else lost
     merged: list[tuple[float, float]] = []
@@ -42,7 +42,7 @@ def lost_stretches(lost: NDArray[np.int64], scale: TimeScale) -> list[tuple[floa
 
 
 def draw_lost(painter: QPainter, lost: Iterable[tuple[float, float]], height: float, theme: Theme) -> None:
-    """Hatch the stretches in which events are missing."""
+    """Hatch the spans in which events are missing."""
     pen = QPen(colour(theme.error, 150))
     pen.setWidthF(1)
     for left, right in lost:
@@ -65,7 +65,7 @@ def draw_range(painter: QPainter, opened: OpenTrace, scale: TimeScale, height: f
 
 
 def draw_cursors(painter: QPainter, opened: OpenTrace, scale: TimeScale, height: float, theme: Theme) -> None:
-    """Draw cursor A and B, and the place of the selected event."""
+    """Draw cursor A and B, and the position of the selected event."""
     selection = opened.selection
     if selection.event is not None:
         pen = QPen(colour(theme.accent), 1, Qt.PenStyle.DashLine)

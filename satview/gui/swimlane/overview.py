@@ -17,7 +17,7 @@ from satview.base.time import TimeWindow
 from satview.events.states import IS_BUSY
 from satview.gui.colours import mixed
 from satview.gui.swimlane.lane_image import OPAQUE
-from satview.gui.swimlane.overlays import draw_lost, lost_stretches
+from satview.gui.swimlane.overlays import draw_lost, lost_spans
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.theme import Theme, colour
 from satview.session.open_trace import OpenTrace
@@ -29,7 +29,7 @@ from satview.timeline.spans import pixel_edges
 HEIGHT_PX: Final = 44
 _GRIP_PX: Final = 5
 _WEDGE_PX: Final = 4
-_TOLD_AT_MOST: Final = 4
+_LISTED_AT_MOST: Final = 4
 _HANDLE_LEAST_PX: Final = 6.0
 
 
@@ -43,7 +43,7 @@ class _Part(Enum):
 class OverviewStrip(QWidget):
     """Load of the CPUs over the whole trace, with the visible window as a handle that can be dragged.
 
-    While a filter chooses events, or where no lane tells who ran, it shows how many events there are instead.
+    While a filter chooses events, or where no lane shows who ran, it shows how many events there are instead.
     """
 
     def __init__(self, opened: OpenTrace, theme: Theme, parent: QWidget | None = None) -> None:
@@ -139,14 +139,14 @@ class OverviewStrip(QWidget):
         painter.drawPixmap(0, 0, self._picture)
         theme, height = self._theme, float(HEIGHT_PX)
         left, right = self._handle()
-        shade = colour(theme.window, 150)
-        painter.fillRect(QRectF(0, 0, left, height - 1), shade)
-        painter.fillRect(QRectF(right, 0, self.width() - right, height - 1), shade)
+        highlight = colour(theme.window, 150)
+        painter.fillRect(QRectF(0, 0, left, height - 1), highlight)
+        painter.fillRect(QRectF(right, 0, self.width() - right, height - 1), highlight)
         painter.setPen(QPen(colour(theme.accent), 1))
         painter.drawRect(QRectF(round(left) + 0.5, 0.5, max(1.0, round(right - left) - 1), height - 2))
         for x in (left, right - 3):
             painter.fillRect(QRectF(round(x), height / 2 - 8, 3, 16), colour(theme.accent))
-        self._draw_places(painter)
+        self._draw_positions(painter)
 
     def _handle(self) -> tuple[float, float]:
         window, scale = self._opened.viewport.window, self._scale
@@ -168,13 +168,13 @@ class OverviewStrip(QWidget):
                 return _Part.RIGHT
         return _Part.BODY if left - _GRIP_PX <= x <= right + _GRIP_PX else _Part.NONE
 
-    def _draw_places(self, painter: QPainter) -> None:
+    def _draw_positions(self, painter: QPainter) -> None:
         opened, scale, theme = self._opened, self._scale, self._theme
-        places = [(mark.start_cycles, theme.mark) for mark in opened.marks]
+        positions = [(mark.start_cycles, theme.mark) for mark in opened.marks]
         for cycles, rgb in ((opened.selection.cursor_a, theme.cursor_a), (opened.selection.cursor_b, theme.cursor_b)):
             if cycles is not None:
-                places.append((cycles, rgb))
-        for cycles, rgb in places:
+                positions.append((cycles, rgb))
+        for cycles, rgb in positions:
             painter.fillRect(QRectF(round(scale.x(cycles)) - 1, 0, 2, HEIGHT_PX - 1), colour(rgb))
         time_range = opened.selection.time_range
         if time_range is not None:
@@ -193,20 +193,20 @@ class OverviewStrip(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
 
     def _draw_verdicts(self, painter: QPainter) -> None:
-        """Mark every place of verdicts: a bar along the lower edge, at least as wide as a wedge."""
+        """Mark every position of verdicts: a bar along the lower edge, at least as wide as a wedge."""
         found, theme, scale = self._opened.verdicts.found, self._theme, self._scale
         for verdict in found.verdicts[::-1] if found is not None else ():  # the most severe last, over the others
             rgb = {Severity.ERROR: theme.error, Severity.WARNING: theme.warning}.get(verdict.severity, theme.dim)
-            for place in verdict.places:
+            for place in verdict.occurrences:
                 left, right = scale.x(place.start_cycles), scale.x(place.end_cycles)
                 painter.fillRect(QRectF(left, HEIGHT_PX - 4, max(2.0 * _WEDGE_PX, right - left), 3), colour(rgb))
 
     def _damage_text(self, x: float) -> str:
         """Return what is damaged near a pixel."""
         near = [problem for cycles, problem in damage(self._opened.trace) if abs(self._scale.x(cycles) - x) <= _GRIP_PX]
-        lines = [f"{problem.kind.title}: {problem.detail}" for problem in near[:_TOLD_AT_MOST]]
-        if len(near) > _TOLD_AT_MOST:
-            lines.append(f"and {len(near) - _TOLD_AT_MOST} more, listed under Problems")
+        lines = [f"{problem.kind.title}: {problem.detail}" for problem in near[:_LISTED_AT_MOST]]
+        if len(near) > _LISTED_AT_MOST:
+            lines.append(f"and {len(near) - _LISTED_AT_MOST} more, listed under Problems")
         return "\n".join(lines)
 
     def _tops(self, width_px: int) -> list[NDArray[np.float64]]:
@@ -217,7 +217,7 @@ class OverviewStrip(QWidget):
             self.shown_load = cpu_load(opened.timeline, pixel_edges(limits, width_px))
             return list(HEIGHT_PX - 4 - np.cumsum(self.shown_load, axis=0) * (HEIGHT_PX - 12.0))
         counts = density(opened.trace.events.time_cycles, opened.filters.rows, limits, width_px)
-        # The square root keeps quiet stretches visible beside a burst.
+        # The square root keeps quiet spans visible beside a burst.
         heights = np.sqrt(counts / max(1, counts.max(initial=1))) * (HEIGHT_PX - 12.0)
         return [np.where(counts, HEIGHT_PX - 4 - np.maximum(1.0, heights), HEIGHT_PX)]
 
@@ -226,7 +226,7 @@ class OverviewStrip(QWidget):
 
     @Slot()
     def follow_lanes(self) -> None:
-        """Show the load as soon as the lanes of the CPUs tell it."""
+        """Show the load as soon as the lanes of the CPUs show it."""
         if self.shown_load is None and self._knows_load():
             self._forget()
 
@@ -252,7 +252,7 @@ class OverviewStrip(QWidget):
         painter.drawImage(0, 0, image)
         self._draw_damage(painter)
         self._draw_verdicts(painter)
-        draw_lost(painter, lost_stretches(self._opened.timeline.lost_marks, self._scale), HEIGHT_PX, theme)
+        draw_lost(painter, lost_spans(self._opened.timeline.lost_marks, self._scale), HEIGHT_PX, theme)
         painter.setPen(colour(theme.line))
         painter.drawLine(QLineF(0, HEIGHT_PX - 0.5, self.width(), HEIGHT_PX - 0.5))
         painter.end()
@@ -260,7 +260,7 @@ class OverviewStrip(QWidget):
 
 
 def knows_load(timeline: Timeline) -> bool:
-    """Return whether the lanes of all CPUs are ready and one of them tells who ran."""
+    """Return whether the lanes of all CPUs are ready and one of them shows who ran."""
     lanes = [info.index for info in timeline.infos if info.kind is LaneKind.CPU]
     if not lanes or not all(timeline.is_ready(lane) for lane in lanes):
         return False
@@ -290,7 +290,7 @@ def density(
         window: What the pixels cover.
         width_px: How many pixels.
     """
-    places = np.searchsorted(times, pixel_edges(window, width_px))
+    positions = np.searchsorted(times, pixel_edges(window, width_px))
     if rows is not None:
-        places = np.searchsorted(rows, places)
-    return np.diff(places).astype(np.int64)
+        positions = np.searchsorted(rows, positions)
+    return np.diff(positions).astype(np.int64)

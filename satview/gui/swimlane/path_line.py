@@ -70,7 +70,7 @@ def visible_pieces(path: CriticalPath, scale: TimeScale) -> list[int]:
     pixel = ((start - scale.window.start) * (scale.width_px / scale.window.length)).astype(np.int64)
     order = np.lexsort((-length, pixel))
     keep = np.append(True, pixel[order][1:] != pixel[order][:-1])
-    return [first + int(place) for place in np.sort(order[keep])]
+    return [first + int(position) for position in np.sort(order[keep])]
 
 
 def _height(opened: OpenTrace, thread: int, heights: dict[int, float]) -> float | None:

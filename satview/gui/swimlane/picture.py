@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from PySide6.QtCore import QPoint, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QRegion
@@ -15,9 +15,6 @@ from satview.gui.theme import Theme, colour
 from satview.session.measures import length_text
 from satview.session.open_trace import OpenTrace
 
-if TYPE_CHECKING:
-    from satview.gui.swimlane.area import SwimlaneArea
-
 _MARGIN_PX: Final = 12
 _HEAD_PX: Final = 50
 
@@ -27,13 +24,13 @@ class LanePicture:
 
     Args:
         area: The swimlanes.
+        lanes: Which part of them is drawn: all but scroll bar and legend.
         opened: Their trace.
         theme: Colours.
     """
 
-    def __init__(self, area: SwimlaneArea, opened: OpenTrace, theme: Theme) -> None:
-        self._area, self._opened, self._theme = area, opened, theme
-        self._lanes = area.view.geometry().united(area.overview.geometry()).united(area.labels.geometry())
+    def __init__(self, area: QWidget, lanes: QRect, opened: OpenTrace, theme: Theme) -> None:
+        self._area, self._lanes, self._opened, self._theme = area, lanes, opened, theme
         self._legend = Legend(opened, theme)
         self._legend.resize(self._lanes.width(), 1)
         self._legend.resize(self._lanes.width(), self._legend.sizeHint().height())
@@ -66,7 +63,6 @@ class LanePicture:
 
     def draw(self, painter: QPainter) -> None:
         """Draw with a painter whose unit is a logical pixel."""
-        self._area.hover.hide()
         painter.fillRect(QRect(QPoint(), self.size), colour(self._theme.panel))
         self._draw_head(painter)
         lanes = self._lanes

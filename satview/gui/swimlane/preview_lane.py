@@ -17,7 +17,7 @@ from satview.gui.theme import Theme, colour
 from satview.timeline.preview import Preview
 
 _OPAQUE: Final = 0xFF000000
-_BIN_PX: Final = 4  # of the whole trace, so that each bin has a place or two of its own
+_BIN_PX: Final = 4  # of the whole trace, so that each bin has a position or two of its own
 _PADDING_PX: Final = 3
 
 
@@ -30,7 +30,7 @@ def draw_preview_lane(
         painter: Where.
         preview: What is known.
         cpu: Whose lane it is.
-        window: What the width of the area stands for.
+        window: What the width of the area represents.
         area: The lane, logical pixels.
         ratio: Device pixels per logical one.
         theme: Colours.
@@ -62,10 +62,10 @@ def lane_pixels(cover: NDArray[np.float64], height: int, theme: Theme) -> NDArra
         return out
     upper = np.cumsum(cover[np.ix_(values, known)], axis=0)
     levels = (np.arange(height)[::-1, None] + 0.5) / height * upper[-1]
-    place = np.zeros(levels.shape, np.intp)
+    position = np.zeros(levels.shape, np.intp)
     for edge in upper[:-1]:
-        place += levels > edge
-    out[:, known] = _colours(theme)[values][place]
+        position += levels > edge
+    out[:, known] = _colours(theme)[values][position]
     return out
 
 

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QToolTip, QWidget
 
 from satview.base.safe_text import tool_tip, visible_line
 from satview.base.time import TimeWindow, format_time
-from satview.gui.swimlane.overlays import draw_lost, lost_stretches
+from satview.gui.swimlane.overlays import draw_lost, lost_spans
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.swimlane.text_row import TextRow
 from satview.gui.swimlane.tick_marks import TICK_ROW_PX, draw_ticks
@@ -129,7 +129,7 @@ class Ruler(QWidget):
         painter = QPainter(self)
         theme, scale = self._theme, self._scale
         painter.fillRect(self.rect(), colour(theme.panel))
-        draw_lost(painter, lost_stretches(self._opened.timeline.lost_marks, scale), 4, theme)
+        draw_lost(painter, lost_spans(self._opened.timeline.lost_marks, scale), 4, theme)
         draw_ticks(painter, ticks(scale, self._opened.trace.clock), self.width(), self._small, theme)
         row = TextRow(painter, QRectF(0, TICK_ROW_PX + 1, self.width(), HEIGHT_PX - TICK_ROW_PX - 2))
         self._draw_flags(painter, scale, row)
@@ -222,15 +222,15 @@ class Ruler(QWidget):
                 return moved
         return None
 
-    def _mark_at(self, place: QPointF) -> Mark | None:
-        if place.y() < TICK_ROW_PX:
+    def _mark_at(self, index: QPointF) -> Mark | None:
+        if index.y() < TICK_ROW_PX:
             return None
-        near = [mark for mark in self._opened.marks if -3 <= place.x() - self._scale.x(mark.start_cycles) <= 12]
+        near = [mark for mark in self._opened.marks if -3 <= index.x() - self._scale.x(mark.start_cycles) <= 12]
         return near[-1] if near else None
 
-    def _tip_at(self, place: QPointF) -> str:
+    def _tip_at(self, index: QPointF) -> str:
         """Return what a mark under the mouse says."""
-        mark = self._mark_at(place)
+        mark = self._mark_at(index)
         if mark is None:
             return ""
         time = format_time(self._opened.trace.clock.ns(mark.start_cycles))

@@ -15,16 +15,16 @@ class TimeScale:
     width_px: int
 
     def x(self, cycles: int) -> float:
-        """Return the place of a moment; far outside moments stay within what Qt can draw."""
+        """Return the position of a moment; far outside moments stay within what Qt can draw."""
         x = (cycles - self.window.start) * self.width_px / self.window.length
         return min(max(x, -1e6), 1e6)
 
     def cycles(self, x: float) -> int:
-        """Return the moment at a place: the cycle that the pixel's left edge falls into."""
+        """Return the moment at a position: the cycle that the pixel's left edge falls into."""
         return self.window.start + int(x * self.window.length // max(1, self.width_px))
 
     def length(self, px: float) -> int:
-        """Return how many cycles a number of pixels stands for, at least 1."""
+        """Return how many cycles a number of pixels represents, at least 1."""
         return max(1, round(px * self.window.length / max(1, self.width_px)))
 
     @property

@@ -2,7 +2,7 @@
 
 CPU lanes stack the processes that ran, in bins wide enough to read; thread lanes their states; lanes of processes show
 how many CPUs they have, interrupt lanes the share of time in interrupts. What there was too little of for a pixel of
-height shows as a dot. Bins lie on a grid of the trace, so that they stay in place while the view moves.
+height shows as a dot. Bins are on a grid of the trace, so that they stay in place while the view moves.
 """
 
 from __future__ import annotations
@@ -54,16 +54,16 @@ class Stack:
 
     def bin_at(self, cycles: int) -> int:
         """Return the bin of a moment, -1 for none."""
-        place = int(np.searchsorted(self.edges, cycles, side="right")) - 1
-        return place if place < len(self.edges) - 1 else -1
+        position = int(np.searchsorted(self.edges, cycles, side="right")) - 1
+        return position if position < len(self.edges) - 1 else -1
 
-    def window_of(self, place: int) -> TimeWindow:
+    def window_of(self, position: int) -> TimeWindow:
         """Return what a bin shows."""
-        return TimeWindow(int(self.edges[place]), int(self.edges[place + 1]))
+        return TimeWindow(int(self.edges[position]), int(self.edges[position + 1]))
 
-    def value_at(self, place: int, height: float) -> int | None:
+    def value_at(self, position: int, height: float) -> int | None:
         """Return the value that a bin shows at a height, 0 = bottom, 1 = top; None where it shows none."""
-        at = int(np.searchsorted(self.tops[:, place], height))
+        at = int(np.searchsorted(self.tops[:, position], height))
         return self.values[at] if at < len(self.values) else None
 
 
@@ -92,7 +92,7 @@ def stack_of(
     wide_px = interval_px(lane, scale)
     if info.kind is LaneKind.DAMAGED or wide_px >= _DENSE_PX:
         return None
-    # On a CPU many processes share a bin: the more, the wider, so that they can be told apart.
+    # On a CPU many processes share a bin: the more, the wider, so that they can be distinguished.
     bin_px = min(_CPU_BIN_PX, round(_BIN_PX * max(1.0, 2 / wide_px))) if _is_cpu(info) else _BIN_PX
     edges, columns = _bins(timeline.trace.window, scale, width_px, bin_px)
     length = np.maximum(np.diff(edges), 1)
@@ -154,7 +154,7 @@ def draw_stack(pixels: NDArray[np.uint32], stack: Stack, top: int, bottom: int, 
     Args:
         pixels: uint32 (height, width).
         stack: What.
-        top: First row; may lie outside.
+        top: First row; may be outside.
         bottom: Row behind the last.
         background: Opaque colour of what no value covers.
     """

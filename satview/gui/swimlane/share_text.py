@@ -18,7 +18,7 @@ _MOST_LINES: Final = 7
 
 
 def share_text(opened: OpenTrace, lane: int, window: TimeWindow) -> str:
-    """Return how a lane divides a stretch of time, the longest first, as rich text."""
+    """Return how a lane divides a span of time, the longest first, as rich text."""
     timeline, trace = opened.timeline, opened.trace
     info, made = timeline.infos[lane], timeline.lane(lane)
     start, end, part = inside(made.spans, window)
@@ -34,10 +34,10 @@ def share_text(opened: OpenTrace, lane: int, window: TimeWindow) -> str:
         key = np.where(key >= states.FIRST_PROCESS, process + states.VALUE_COUNT, key)
     kinds, which = np.unique(key, return_inverse=True)
     cycles = np.bincount(which, end - start, len(kinds))
-    for place in np.argsort(-cycles, kind="stable")[:_MOST_LINES].tolist():
-        name = _name(opened, lane, int(kinds[place]))
-        if name and cycles[place]:
-            lines.append(f"{100 * cycles[place] / window.length:.1f} %&nbsp;&nbsp;{html_text(name)}")
+    for position in np.argsort(-cycles, kind="stable")[:_MOST_LINES].tolist():
+        name = _name(opened, lane, int(kinds[position]))
+        if name and cycles[position]:
+            lines.append(f"{100 * cycles[position] / window.length:.1f} %&nbsp;&nbsp;{html_text(name)}")
     if len(kinds) > _MOST_LINES:
         lines.append(f"and {len(kinds) - _MOST_LINES} more")
     longest = int(np.argmax(end - start))
@@ -49,7 +49,7 @@ def share_text(opened: OpenTrace, lane: int, window: TimeWindow) -> str:
 
 
 def longest_of(spans: LaneSpans, window: TimeWindow, value: int | None) -> int | None:
-    """Return a moment within the longest interval of a value in a stretch of time, of any value for None.
+    """Return a moment within the longest interval of a value in a span of time, of any value for None.
 
     None if there is none.
     """
@@ -61,7 +61,11 @@ def longest_of(spans: LaneSpans, window: TimeWindow, value: int | None) -> int |
 
 
 def inside(spans: LaneSpans, window: TimeWindow) -> tuple[NDArray[np.int64], NDArray[np.int64], slice]:
-    """Return the parts of intervals that lie in a stretch of time: when they start and end, and which they are."""
+    """Return the parts of intervals that are in a span of time: when they start and end, and which they are.
+
+    Returns:
+        Two of int64 (n,), cycles; the slice of the intervals.
+    """
     part = spans.visible(window)
     start = spans.start_cycles[part]
     if not len(start):

@@ -14,7 +14,7 @@ TICK_ROW_PX: Final = 22
 
 
 def draw_ticks(painter: QPainter, found: list[Tick], width_px: int, font: QFont, theme: Theme) -> None:
-    """Draw ticks that stand on a line `TICK_ROW_PX` below the top, texts beside the long ones.
+    """Draw ticks that are on a line `TICK_ROW_PX` below the top, texts beside the long ones.
 
     Args:
         painter: Of a ruler.

@@ -1,4 +1,4 @@
-"""Marks of events in the colour of their class, where the events are few enough to be told apart."""
+"""Marks of events in the colour of their class, where the events are few enough to be distinguished."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from satview.gui.colours import class_colour, mixed
 from satview.gui.swimlane.lane_image import OPAQUE, Ticks
 from satview.gui.swimlane.lane_source import Request
 from satview.gui.theme import Theme
-from satview.session.filter_work import FilterView
+from satview.session.filter_task import FilterView
 from satview.session.open_trace import OpenTrace
 from satview.timeline.event_marks import mark_codes, place_marks
 from satview.timeline.spans import pixel_edges
@@ -54,10 +54,10 @@ class TickSource:
         edges = pixel_edges(request.window, request.width_px)
         infos = [self.opened.timeline.infos[lane] for lane in request.lanes]
         ticks = []
-        for colours, chosen in self._groups(view, part, shown):
-            rows = (np.flatnonzero(chosen) + part.start).astype(np.uint32)
+        for colours, selected in self._groups(view, part, shown):
+            rows = (np.flatnonzero(selected) + part.start).astype(np.uint32)
             found = place_marks(trace, infos, rows, edges)
-            ticks += [Ticks(place, column, colours[trace.events.code[events]]) for place, column, events in found]
+            ticks += [Ticks(position, column, colours[trace.events.code[events]]) for position, column, events in found]
         return ticks
 
     def marked(self, request: Request) -> list[Ticks]:
@@ -71,12 +71,14 @@ class TickSource:
         edges = pixel_edges(request.window, request.width_px)
         infos = [self.opened.timeline.infos[lane] for lane in request.lanes]
         found = place_marks(trace, infos, rows, edges)
-        return [Ticks(place, column, np.full(len(events), self._hit, np.uint32)) for place, column, events in found]
+        return [
+            Ticks(position, column, np.full(len(events), self._hit, np.uint32)) for position, column, events in found
+        ]
 
     def _groups(
         self, view: FilterView, part: slice, shown: NDArray[np.bool_]
     ) -> tuple[tuple[NDArray[np.uint32], NDArray[np.bool_]], ...]:
-        """Return colours by code with the events that have them; faded ones first, so that they lie below."""
+        """Return colours by code with the events that have them; faded ones first, so that they are below."""
         if view.dimmed is None:
             return ((self._colours, shown),)
         dimmed = view.dimmed[part]

@@ -19,7 +19,7 @@ from satview.gui.swimlane.fitted_text import FittedTexts
 from satview.gui.swimlane.lane_image import SEEN_INTERRUPT, LanePalette, bar_of, compose
 from satview.gui.swimlane.lane_source import LaneSource, Request, Values
 from satview.gui.swimlane.lane_text import DARK_INK, LIGHT_INK, IntervalText, interval_starts, interval_texts
-from satview.gui.swimlane.overlays import draw_cursors, draw_lost, draw_marks, draw_range, lost_stretches
+from satview.gui.swimlane.overlays import draw_cursors, draw_lost, draw_marks, draw_range, lost_spans
 from satview.gui.swimlane.path_line import draw_path
 from satview.gui.swimlane.preview_lane import draw_preview_lane
 from satview.gui.swimlane.scale import TimeScale
@@ -28,8 +28,8 @@ from satview.gui.swimlane.tick_source import TickSource
 from satview.gui.theme import Theme, colour
 from satview.session.arrow_source import ArrowMode
 from satview.session.lane_row import LaneRow
+from satview.session.loaded_trace import Reload
 from satview.session.open_trace import OpenTrace
-from satview.session.reading import Reload
 from satview.timeline.lane_tree import LaneKind, Timeline
 from satview.timeline.spans import pixel_edges
 
@@ -117,7 +117,7 @@ class SwimlaneView(QWidget):
         self.update()
 
     def scroll_to(self, scroll_px: int) -> None:
-        """Scroll the lanes; places beyond the ends are brought back."""
+        """Scroll the lanes; positions beyond the ends are brought back."""
         scroll_px = min(max(0, scroll_px), max(0, self._opened.lanes.height_px - self.height()))
         if scroll_px != self.scroll_px:
             self.scroll_px = scroll_px
@@ -143,17 +143,17 @@ class SwimlaneView(QWidget):
         return self._opened.lanes.row_at(int(y) + self.scroll_px)
 
     def share_at(self, row: LaneRow, x: float, y: float) -> tuple[TimeWindow, int | None] | None:
-        """Return what a place of a lane that shows shares stands for, None in other lanes.
+        """Return what a position of a lane that shows shares represents, None in other lanes.
 
         Returns:
             The part of the trace that its bin shows, and the value there; None above all values.
         """
         stack = self.stacks.get(row.index)
-        place = stack.bin_at(self.scale.cycles(x)) if stack is not None else -1
-        if stack is None or place < 0:
+        position = stack.bin_at(self.scale.cycles(x)) if stack is not None else -1
+        if stack is None or position < 0:
             return None
         top, bottom = bar_of(row, self.scroll_px, 1.0)
-        return stack.window_of(place), stack.value_at(place, (bottom - y) / max(1, bottom - top))
+        return stack.window_of(position), stack.value_at(position, (bottom - y) / max(1, bottom - top))
 
     @Slot()
     def _on_lanes(self) -> None:
@@ -167,8 +167,8 @@ class SwimlaneView(QWidget):
 
     @Slot(object)
     def _on_reloaded(self, reload: Reload) -> None:
-        """Draw the longer reading; what came in between above must not push what one looks at out of its place."""
-        self.source.reload(reload.reading.timeline, reload.overlay)
+        """Draw the longer reading; what came in between above must not push what one looks at out of its position."""
+        self.source.reload(reload.loaded.timeline, reload.overlay)
         self.hovered = None
         top, self._top = self._top, None
         row = self._opened.lanes.row_of(reload.moved.get(top.index, -1)) if top is not None else None
@@ -218,7 +218,7 @@ class SwimlaneView(QWidget):
         draw_marks(painter, self._opened, scale, height, theme)
         self._draw_selected(painter, rows, scale)
         draw_range(painter, self._opened, scale, height, theme)
-        draw_lost(painter, lost_stretches(self._opened.timeline.lost_marks, scale), height, theme)
+        draw_lost(painter, lost_spans(self._opened.timeline.lost_marks, scale), height, theme)
         draw_cursors(painter, self._opened, scale, height, theme)
         if self._opened.path.found is not None:
             draw_path(painter, self._opened, rows, self.scroll_px, scale, theme)
@@ -229,7 +229,7 @@ class SwimlaneView(QWidget):
 
     def _draw_arrows(self, painter: QPainter, rows: tuple[LaneRow, ...], scale: TimeScale) -> None:
         lanes, top = self._opened.lanes, self.scroll_px
-        first, last = (lanes.place_at(height) for height in (top, top + self.height() - 1))
+        first, last = (lanes.position_at(height) for height in (top, top + self.height() - 1))
         self.arrows.draw(painter, scale, (first, last), top, self._theme)
         if self.arrows.mode is not ArrowMode.OFF or self._opened.highlight.shown is not None:
             draw_arrows(painter, self._opened, rows, top, scale, self._theme)
@@ -238,10 +238,10 @@ class SwimlaneView(QWidget):
         values, ratio = self.source.values(request), self.devicePixelRatioF()
         timeline = self._opened.timeline
         edges = {}
-        for place, row in enumerate(rows):
+        for position, row in enumerate(rows):
             columns = interval_starts(timeline, row.index, scale, values.shape[1])
             if columns is not None:
-                edges[place] = columns
+                edges[position] = columns
         show_short_interrupts(timeline, rows, values)
         self.stacks = self._stacks_of(rows, request, scale)
         image = compose(
@@ -254,7 +254,7 @@ class SwimlaneView(QWidget):
             edges,
             [*self._ticks.ticks(request), *self._ticks.marked(request)],
             *self._overlay(request),
-            stacks={place: self.stacks[row.index] for place, row in enumerate(rows) if row.index in self.stacks},
+            stacks={position: self.stacks[row.index] for position, row in enumerate(rows) if row.index in self.stacks},
         )
         painter.drawImage(0, 0, image)
         self._draw_previews(painter, rows, scale)
@@ -268,8 +268,8 @@ class SwimlaneView(QWidget):
         """Return the lanes that show shares of time; none while a filter hides or fades single intervals."""
         if not self.shows_shares or not self.source.overlay.does_nothing:
             return {}
-        asked = request, self._theme, self._hidden, self.source.overlay
-        if self._stacked is not None and self._stacked[0] == asked and len(self._stacked[1]) == len(rows):
+        requested = request, self._theme, self._hidden, self.source.overlay
+        if self._stacked is not None and self._stacked[0] == requested and len(self._stacked[1]) == len(rows):
             return self._stacked[2]
         timeline, found = self._opened.timeline, {}
         with timed("lane shares"):
@@ -278,11 +278,11 @@ class SwimlaneView(QWidget):
                 if stack is not None:
                     found[row.index] = stack
         if all(timeline.is_ready(row.index) for row in rows):
-            self._stacked = asked, rows, found
+            self._stacked = requested, rows, found
         return found
 
     def _draw_previews(self, painter: QPainter, rows: tuple[LaneRow, ...], scale: TimeScale) -> None:
-        """Draw lanes of CPUs that are not built yet as far as a sample of the file told before it was read."""
+        """Draw lanes of CPUs that are not built yet as far as a sample of the file reported before it was read."""
         preview, timeline = self._opened.preview, self._opened.timeline
         if preview is None:
             return
@@ -357,9 +357,9 @@ class SwimlaneView(QWidget):
 
 def show_short_interrupts(timeline: Timeline, rows: tuple[LaneRow, ...], values: Values) -> None:
     """Mark pixels of interrupt lanes with an interrupt that is too short to dominate them; in place."""
-    for place, row in enumerate(rows):
+    for position, row in enumerate(rows):
         if timeline.infos[row.index].kind is LaneKind.INTERRUPTS:
-            values[place, values[place] == SEEN_EVENT] = SEEN_INTERRUPT
+            values[position, values[position] == SEEN_EVENT] = SEEN_INTERRUPT
 
 
 def _inks(theme: Theme) -> dict[int | None, QColor]:

@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QSizePolicy, QWidget
 from satview.base.safe_text import tool_tip
 from satview.gui.plain_label import PlainLabel
 
-Wanted = tuple[str, str, int | None]  # client, server or thread, number
-NO_FILTER: Final[Wanted] = ("", "", None)
+LineFilter = tuple[str, str, int | None]  # client, server or thread, number
+NO_FILTER: Final[LineFilter] = ("", "", None)
 _TYPING_MS: Final = 200  # after the last letter
 _FIELD_PX: Final = 190
 _NAME_TIP: Final = "Part of a name, a pid, or PID:TID"
@@ -24,17 +24,17 @@ class FilterLine(QWidget):
     Attributes:
         client, server, number: The fields; the first one is for messages only, the second is that of threads else.
         statement: What is shown, in words.
-        wanted: The filter, as it was last complete.
+        requested: The filter, as it was last complete.
 
     Signals:
-        changed: `wanted` changed.
+        changed: `requested` changed.
     """
 
     changed = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.wanted = NO_FILTER
+        self.requested = NO_FILTER
         self._said = ""
         self._typing = QTimer(self)
         self._typing.setSingleShot(True)
@@ -63,7 +63,7 @@ class FilterLine(QWidget):
         for field in (self.client, self.server, self.number):
             field.clear()
         self._typing.stop()
-        self.wanted = NO_FILTER
+        self.requested = NO_FILTER
         self.client.setVisible(is_of_messages)
         names = ("Client: name or pid", "Server: name or pid", "Type: 0x100") if is_of_messages else (
             "", "Thread: name or pid", "Interrupt: 0x1b")  # fmt: skip
@@ -90,7 +90,7 @@ class FilterLine(QWidget):
             self.statement.setText("The number is to be decimal, or hexadecimal with 0x in front")
             return
         self.statement.setText(self._said)
-        wanted = (self.client.text(), self.server.text(), number)
-        if wanted != self.wanted:
-            self.wanted = wanted
+        requested = (self.client.text(), self.server.text(), number)
+        if requested != self.requested:
+            self.requested = requested
             self.changed.emit()

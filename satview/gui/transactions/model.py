@@ -39,7 +39,7 @@ class TransactionModel(QAbstractTableModel):
         self._theme = theme
         self.found: FoundRows | None = None
         self.sort_key, self.is_descending = "", True
-        self._places = np.empty(0, np.int64)
+        self._positions = np.empty(0, np.int64)
         self._depth = np.empty(0, np.uint8)
         self._open: set[int] = set()  # rows that are unfolded
         self._texts = lru_cache(maxsize=_CACHED_ROWS)(borrowed(self._format))
@@ -52,8 +52,8 @@ class TransactionModel(QAbstractTableModel):
         """Show other rows."""
         self.beginResetModel()
         self.found, self.sort_key, self.is_descending = found, sort_key, is_descending
-        self._places = found.places if found is not None else np.empty(0, np.int64)
-        self._depth = np.zeros(len(self._places), np.uint8)
+        self._positions = found.positions if found is not None else np.empty(0, np.int64)
+        self._depth = np.zeros(len(self._positions), np.uint8)
         self._open.clear()
         self._texts.cache_clear()
         self.endResetModel()
@@ -63,9 +63,9 @@ class TransactionModel(QAbstractTableModel):
         """The columns that show."""
         return self.found.source.columns if self.found is not None and self.found.source is not None else ()
 
-    def place_at(self, row: int) -> int:
-        """Return what a row shows: a place among the rows of the source."""
-        return int(self._places[row])
+    def position_at(self, row: int) -> int:
+        """Return what a row shows: a position among the rows of the source."""
+        return int(self._positions[row])
 
     def depth_at(self, row: int) -> int:
         """Return how deep a row is nested."""
@@ -74,7 +74,7 @@ class TransactionModel(QAbstractTableModel):
     def can_unfold(self, row: int) -> bool:
         """Return whether rows are nested in a row."""
         source = self.found.source if self.found is not None else None
-        return source is not None and source.has_children(self.place_at(row))
+        return source is not None and source.has_children(self.position_at(row))
 
     def is_open(self, row: int) -> bool:
         """Return whether a row is unfolded."""
@@ -86,11 +86,11 @@ class TransactionModel(QAbstractTableModel):
             return
         assert self.found is not None
         assert self.found.source is not None
-        children = self.found.source.children(self.place_at(row))
+        children = self.found.source.children(self.position_at(row))
         self._open.add(row)
         self._say_changed(row)
         self.beginInsertRows(QModelIndex(), row + 1, row + len(children))
-        self._places = np.insert(self._places, row + 1, children)
+        self._positions = np.insert(self._positions, row + 1, children)
         self._depth = np.insert(self._depth, row + 1, np.full(len(children), self._depth[row] + 1, np.uint8))
         self._open = {other + len(children) if other > row else other for other in self._open}
         self._texts.cache_clear()
@@ -103,7 +103,7 @@ class TransactionModel(QAbstractTableModel):
         count = self._below(row)
         self.beginRemoveRows(QModelIndex(), row + 1, row + count)
         gone = slice(row + 1, row + 1 + count)
-        self._places, self._depth = np.delete(self._places, gone), np.delete(self._depth, gone)
+        self._positions, self._depth = np.delete(self._positions, gone), np.delete(self._depth, gone)
         self._open = {other - count if other > row else other for other in self._open
                       if other <= row or other > row + count}  # fmt: skip
         self._texts.cache_clear()
@@ -123,17 +123,17 @@ class TransactionModel(QAbstractTableModel):
     def _format(self, row: int) -> tuple[str, ...]:
         assert self.found is not None
         assert self.found.source is not None
-        place = self.place_at(row)
-        texts = [self.found.source.text(place, column.key) for column in self.columns]
+        position = self.position_at(row)
+        texts = [self.found.source.text(position, column.key) for column in self.columns]
         if self.found.source.is_tree:
             sign = _DOWN if self.is_open(row) else _CLOSED
-            is_parent = self.found.source.has_children(place)
+            is_parent = self.found.source.has_children(position)
             texts[0] = f"{_STEP * self.depth_at(row)}{sign if is_parent else _STEP} {texts[0]}"
         return tuple(texts)
 
     def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008  -- Qt's own default
         """Return the rows, unfolded ones included."""
-        return 0 if parent.isValid() else len(self._places)
+        return 0 if parent.isValid() else len(self._positions)
 
     def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
         """Return the columns."""

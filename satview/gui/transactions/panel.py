@@ -167,7 +167,7 @@ class TransactionsPanel(TablePanel[TransactionModel]):
             if self.model.found is not found:
                 self.model.show(found, key or found.source.first_sort, is_descending=descending)
                 self._fit_columns()
-        self._say(len(found.sheet) if found.sheet is not None else len(found.places))
+        self._say(len(found.sheet) if found.sheet is not None else len(found.positions))
 
     def _say(self, count: int) -> None:
         found = self.view.found
@@ -183,7 +183,7 @@ class TransactionsPanel(TablePanel[TransactionModel]):
         if count:
             self._stack.setCurrentWidget(self.figure_table if found.mode is RowMode.FIGURES else self.table)
             return
-        fits = " fit the filter" if self.line.wanted != NO_FILTER else ""
+        fits = " fit the filter" if self.line.requested != NO_FILTER else ""
         takes = "\nIt was captured without the class Communication." if not self._has_communication() else ""
         self.message.setText(f"There are no {kind} in {where}" + (f" that{fits}" if fits else "") + f".{takes}")
         self._stack.setCurrentWidget(self.message)
@@ -204,13 +204,13 @@ class TransactionsPanel(TablePanel[TransactionModel]):
 
     @Slot()
     def _on_filter(self) -> None:
-        self.view.set_filter(*self.line.wanted)
+        self.view.set_filter(*self.line.requested)
 
     @Slot(int)
     def _on_tab(self, number: int) -> None:
         mode = RowMode(self.tabs.tabData(number))  # Qt keeps the text of it
         self.line.begin(is_of_messages=mode is RowMode.MESSAGES)
-        self.view.set_mode(mode, *self.line.wanted)
+        self.view.set_mode(mode, *self.line.requested)
 
     @Slot(int)
     def _on_head(self, section: int) -> None:
@@ -262,7 +262,7 @@ class TransactionsPanel(TablePanel[TransactionModel]):
         source = self.model.found.source if self.model.found is not None else None
         if source is None or not 0 <= row < self.model.rowCount():
             return
-        shown, opened = source.shown(self.model.place_at(row)), self._opened
+        shown, opened = source.shown(self.model.position_at(row)), self._opened
         lanes = [opened.lane_of_thread(leg.thread) for leg in reversed(shown.legs)]  # the first one is in view at last
         for lane in lanes:
             if lane is not None:

@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 
 from satview.analysis.basis import Basis
 from satview.analysis.doctor.figures import trust_in_durations, trust_in_load
-from satview.analysis.doctor.marks import EXACT, Trust
 from satview.analysis.load import OTHERS, Load, LoadBy, load_over_time
 from satview.analysis.occurrences import SHARES, Histogram, Measure, Occurrences, histogram, occurrences
 from satview.analysis.scope import scope_of
 from satview.analysis.statistics import Statistics
+from satview.analysis.trust import EXACT, Trust
 from satview.base.memory import borrowed
 from satview.base.new_file import new_text_file
 from satview.base.safe_text import csv_text
 from satview.base.time import TimeWindow
-from satview.session.jobs import IsCancelled, Report
+from satview.session.tasks import IsCancelled, Report
 from satview.store.trace import Trace
 
 BINS: Final = 300
@@ -177,7 +177,7 @@ def _missing(load: Load) -> str:
     if not load.busy_cycles.any():
         if load.unknown_cycles.sum() >= load.lengths.sum() * load.cpus:
             return (
-                "The trace does not tell who had the CPUs here: it has no thread events in this window.\n"
+                "The trace does not show who had the CPUs here: it has no thread events in this window.\n"
                 "Capture the class THREAD: ADDCLASS THREAD in rules."
             )
         return ""

@@ -5,27 +5,27 @@ import threading
 import pytest
 
 from satview.base.errors import Cancelled
-from satview.session.jobs import LatestJob
+from satview.session.tasks import Task
 
 
 @pytest.fixture
 def job(qapp):
-    job = LatestJob()
+    job = Task()
     yield job
     job.close()
 
 
 def test_result_arrives(job, qtbot):
-    with qtbot.waitSignal(job.done) as told:
+    with qtbot.waitSignal(job.done) as reported:
         job.start(lambda is_cancelled, report: 42)
-    assert told.args == [42]
+    assert reported.args == [42]
     assert not job.is_busy
 
 
-def test_no_progress_is_told_once_patience_has_seen_the_end(job, qapp):
-    told = []
-    job.progress.connect(told.append)
-    job.done.connect(told.append)
+def test_no_progress_is_reported_once_patience_has_seen_the_end(job, qapp):
+    reported = []
+    job.progress.connect(reported.append)
+    job.done.connect(reported.append)
 
     def work(is_cancelled, report):
         report(0.0)
@@ -33,7 +33,7 @@ def test_no_progress_is_told_once_patience_has_seen_the_end(job, qapp):
 
     job.start(work, 5.0)
     qapp.processEvents()
-    assert told == ["end"]
+    assert reported == ["end"]
 
 
 def test_newest_wins(job, qtbot):
@@ -50,20 +50,20 @@ def test_newest_wins(job, qtbot):
     release.set()
     qtbot.waitUntil(lambda: bool(results))
     assert results == ["new"]
-    assert was_stopped in ([], [True])  # told to stop, or never begun
+    assert was_stopped in ([], [True])  # reported to stop, or never begun
 
 
 def test_failure_arrives_as_the_exception(job, qtbot):
     def bad(is_cancelled, report):
         raise ValueError("broken")
 
-    with qtbot.waitSignal(job.failed) as told:
+    with qtbot.waitSignal(job.failed) as reported:
         job.start(bad)
-    assert isinstance(told.args[0], ValueError)
+    assert isinstance(reported.args[0], ValueError)
 
 
 def test_cancelled_work_says_nothing(job, qtbot):
-    began, told = threading.Event(), []
+    began, reported = threading.Event(), []
 
     def work(is_cancelled, report):
         began.set()
@@ -71,16 +71,16 @@ def test_cancelled_work_says_nothing(job, qtbot):
             pass
         raise Cancelled
 
-    job.done.connect(told.append)
-    job.failed.connect(told.append)
+    job.done.connect(reported.append)
+    job.failed.connect(reported.append)
     job.start(work)
     assert began.wait(5)
     job.close()
     qtbot.wait(20)
-    assert told == []
+    assert reported == []
 
 
-def test_progress_is_told_but_not_too_often(job, qtbot):
+def test_progress_is_reported_but_not_too_often(job, qtbot):
     shares = []
     job.progress.connect(shares.append)
 

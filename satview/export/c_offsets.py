@@ -1,4 +1,4 @@
-"""Where arguments are in payloads, as tables for C: what `satview.events` decides, asked for every size and variant."""
+"""Where arguments are in payloads, as tables for C: what `satview.events` decides, requested every size and variant."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ def place_rows(release: Release, codes: Iterable[int], find: Find) -> list[str]:
 
 
 def _rows_of(release: Release, code: int, find: Find) -> Iterator[str]:
-    """Yield variant, least and most words of payloads that have something at one place, and the place."""
+    """Yield variant, least and most words of payloads that have something at one position, and the position."""
     for variant in _variants_of(release, code):
-        least, before = 2, _place(find(code, 2, variant))
+        least, before = 2, _position(find(code, 2, variant))
         for count in (*range(4, _MOST_WORDS + 2, 2), 0):
-            place = _place(find(code, count, variant)) if count else ""
-            if place == before and count:
+            position = _position(find(code, count, variant)) if count else ""
+            if position == before and count:
                 continue
             if before:
                 yield f"{variant}, {least}, {count - 2 if count else _ENDLESS}, {before}"
-            least, before = count, place
+            least, before = count, position
 
 
 def _variants_of(release: Release, code: int) -> tuple[int, ...]:
@@ -57,7 +57,7 @@ def _variants_of(release: Release, code: int) -> tuple[int, ...]:
     return tuple(range(most + 1)) if code == counted else (variants.BY_COUNT,)
 
 
-def _place(part: Part | None) -> str:
+def _position(part: Part | None) -> str:
     return "" if part is None else f"{part.word}, {part.words}, {int(part.is_signed)}"
 
 

@@ -16,26 +16,26 @@ from satview.base.memory import use_one_arena
 
 IsCancelled = Callable[[], bool]
 Report = Callable[[float], None]
-Work = Callable[[IsCancelled, Report], object]
+TaskFunction = Callable[[IsCancelled, Report], object]
 _REPORT_EVERY_S: Final = 0.03
 
 
 class _Run(QRunnable):
     """One run of one function on a pool thread. Holds the relay only, never a widget."""
 
-    def __init__(self, number: int, work: Work, stop: threading.Event, relay: _Relay) -> None:
+    def __init__(self, number: int, function: TaskFunction, stop: threading.Event, relay: _Relay) -> None:
         super().__init__()
         self._number = number
-        self._work: Work | None = work
+        self._function: TaskFunction | None = function
         self._stop = stop
         self._relay = relay
         self._reported_s = 0.0
 
     def run(self) -> None:
-        work, self._work = self._work, None
-        assert work is not None
+        function, self._function = self._function, None
+        assert function is not None
         try:
-            end: _End = (self._number, work(self._stop.is_set, self._report), None)
+            end: _End = (self._number, function(self._stop.is_set, self._report), None)
         except Cancelled:
             end = (self._number, None, None)
         except Exception as error:  # noqa: BLE001  -- whatever a job raises is shown, not lost on a pool thread
@@ -64,7 +64,7 @@ class _Relay(QObject):
         self.ends: queue.SimpleQueue[_End] = queue.SimpleQueue()
 
 
-class LatestJob(QObject):
+class Task(QObject):
     """Runs one function at a time in the background; starting another makes the older one stop and be forgotten.
 
     Signals:
@@ -95,18 +95,18 @@ class LatestJob(QObject):
         """True from `start` until the newest work has ended or was cancelled."""
         return self._is_busy
 
-    def start(self, work: Work, patience_s: float = 0.0) -> None:
-        """Run `work(is_cancelled, report)` on a pool thread; whatever ran before is told to stop.
+    def start(self, function: TaskFunction, patience_s: float = 0.0) -> None:
+        """Run `function(is_cancelled, report)` on a pool thread; what ran before is stopped.
 
         Args:
-            work: The function.
+            function: The task.
             patience_s: Wait that long for its end, and send `done` or `failed` before returning if it comes in time.
         """
         self._stop.set()
         self._stop = threading.Event()
         self._number += 1
         self._is_busy = True
-        self._pool.start(_Run(self._number, work, self._stop, self._relay))
+        self._pool.start(_Run(self._number, function, self._stop, self._relay))
         end_s = time.monotonic() + patience_s
         while self._is_busy and (left_s := end_s - time.monotonic()) > 0:
             try:
@@ -115,7 +115,7 @@ class LatestJob(QObject):
                 return
 
     def cancel(self) -> None:
-        """Tell the work to stop; neither `done` nor `failed` will be sent for it."""
+        """Stop the task; neither `done` nor `failed` will be sent for it."""
         self._stop.set()
         self._number += 1
         self._is_busy = False

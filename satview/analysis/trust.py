@@ -17,14 +17,14 @@ class Mark(StrEnum):
     ESTIMATE = "estimate"
     """Of the part that the trace has: the whole may be more or less."""
     NEEDS_WIDE = "needs-wide"
-    """Not told: the arguments that it rests on are in wide events only."""
+    """Not reported: the arguments that it rests on are in wide events only."""
     NEEDS_CLASS = "needs-class"
-    """Not told: the events that it rests on were not captured."""
+    """Not reported: the events that it rests on were not captured."""
     NOT_LOGGED = "not-logged"
-    """Not told: the kernel of this release logs nothing of it, or the trace is not that of a kernel."""
+    """Not reported: the kernel of this release logs nothing of it, or the trace is not that of a kernel."""
 
     @property
-    def is_told(self) -> bool:
+    def is_answer(self) -> bool:
         """True if there is an answer at all."""
         return self in (Mark.EXACT, Mark.LOWER_BOUND, Mark.ESTIMATE)
 

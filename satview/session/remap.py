@@ -1,4 +1,4 @@
-"""What is the same in two readings of a file that grows: lanes by whose they are, events by their slots."""
+"""Finds lanes and events of a file that grows again after it was reloaded: lanes by thread and CPU, events by slots."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LaneKey = tuple[str, int, int, int]
 
 
 def lane_keys(timeline: Timeline) -> tuple[LaneKey, ...]:
-    """Return what tells each lane from all others, in any reading of the same file: kind, CPU, pid, tid."""
+    """Return what distinguishes each lane from all others, in any reading of the same file: kind, CPU, pid, tid."""
     trace = timeline.trace
     process_pids = trace.processes.pid.tolist()
     pids, tids = trace.threads.pid.tolist(), trace.threads.tid.tolist()
@@ -24,8 +24,8 @@ def lane_keys(timeline: Timeline) -> tuple[LaneKey, ...]:
 
 def moved_lanes(old: Timeline, new: Timeline) -> dict[int, int]:
     """Return where lanes have gone, index to index, of all lanes that are in both."""
-    places = {key: index for index, key in enumerate(lane_keys(new))}
-    return {index: places[key] for index, key in enumerate(lane_keys(old)) if key in places}
+    positions = {key: index for index, key in enumerate(lane_keys(new))}
+    return {index: positions[key] for index, key in enumerate(lane_keys(old)) if key in positions}
 
 
 def event_of_slot(new: Trace, old: Trace, event: int) -> int | None:

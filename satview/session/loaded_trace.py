@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from satview.base.errors import SatviewError, UsageError
 from satview.formats import registry
 from satview.formats.kev.growing import GrowingFile
-from satview.session.carry_over import moved_lanes
 from satview.session.filter_state import FilterState
-from satview.session.filter_work import FilterEvaluator, FilterView
-from satview.session.jobs import IsCancelled, Report
+from satview.session.filter_task import FilterEvaluator, FilterView
 from satview.session.lane_events import silent_cpus
 from satview.session.lane_overlay import LaneOverlay
-from satview.session.search import work_for
+from satview.session.remap import moved_lanes
+from satview.session.search import task_for
+from satview.session.tasks import IsCancelled, Report
 from satview.store.trace import Trace
 from satview.timeline.lane_tree import Timeline
 from satview.timeline.spans import pixel_edges
@@ -27,7 +27,7 @@ _CHUNK: Final = 1 << 17
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Reading:
+class LoadedTrace:
     """A trace with its lanes.
 
     Attributes:
@@ -48,7 +48,7 @@ class Reading:
     is_cached: bool = False
 
     @classmethod
-    def of(cls, trace: Trace, restart: str = "", key: str = "") -> Reading:
+    def of(cls, trace: Trace, restart: str = "", key: str = "") -> LoadedTrace:
         """Count and sort out what is in a trace."""
         timeline = Timeline(trace)
         return cls(trace, timeline, events_per_thread(trace), silent_cpus(timeline), restart, key)
@@ -78,7 +78,7 @@ class Reload:
     """A longer reading of the file that shows, with everything that the window needs to change over in one step.
 
     Attributes:
-        reading: The trace.
+        loaded: The trace.
         shown: What this was made for.
         moved: Index of a lane that shows to its index in the reading.
         state, evaluator, view: The filter, for the reading.
@@ -86,7 +86,7 @@ class Reload:
         hits: Rows that the search finds.
     """
 
-    reading: Reading
+    loaded: LoadedTrace
     shown: Shown
     moved: dict[int, int]
     state: FilterState
@@ -95,47 +95,47 @@ class Reload:
     overlay: LaneOverlay
     hits: NDArray[np.uint32]
 
-    def suits(self, shown: Shown) -> bool:
-        """Tell whether all is ready for what shows by now; else `prepared` has to be asked again."""
+    def fits(self, shown: Shown) -> bool:
+        """Return whether all is ready for what shows by now; else `prepared` has to be queried again."""
         mine = self.shown
         is_same = (mine.timeline, mine.state, mine.text) == (shown.timeline, shown.state, shown.text)
         return is_same and all(
-            self.reading.timeline.is_ready(self.moved[lane]) for lane in shown.lanes if lane in self.moved
+            self.loaded.timeline.is_ready(self.moved[lane]) for lane in shown.lanes if lane in self.moved
         )
 
 
-def read(path: Path, is_cancelled: IsCancelled, report: Report, key: str = "") -> Reading:
+def read(path: Path, is_cancelled: IsCancelled, report: Report, key: str = "") -> LoadedTrace:
     """Read a file.
 
     Args:
         path: The file.
-        is_cancelled: Asked now and then; True stops the load.
+        is_cancelled: Called now and then; True stops the load.
         report: Called with 0 to 1.
         key: Of the cache.
 
     Raises:
         TraceFormatError, OSError, Cancelled: As `registry.open_trace`.
     """
-    return Reading.of(registry.open_trace(path, report, is_cancelled), key=key)
+    return LoadedTrace.of(registry.open_trace(path, report, is_cancelled), key=key)
 
 
-def read_on(file: GrowingFile, is_cancelled: IsCancelled, report: Report) -> Reading:
+def read_on(file: GrowingFile, is_cancelled: IsCancelled, report: Report) -> LoadedTrace:
     """Read what a followed file has got since.
 
     Raises:
         TraceFormatError, OSError, Cancelled: As `GrowingFile.read`.
     """
     trace = file.read(report, is_cancelled)
-    return Reading.of(trace, file.restart)
+    return LoadedTrace.of(trace, file.restart)
 
 
-def prepared(reading: Reading, shown: Shown, is_cancelled: IsCancelled) -> Reload:
+def prepared(loaded: LoadedTrace, shown: Shown, is_cancelled: IsCancelled) -> Reload:
     """Make everything ready that a window needs to show a longer reading.
 
     Raises:
         Cancelled: `is_cancelled()` said so.
     """
-    trace, timeline = reading.trace, reading.timeline
+    trace, timeline = loaded.trace, loaded.timeline
     moved = moved_lanes(shown.timeline, timeline)
     lanes = tuple(moved[lane] for lane in shown.lanes if lane in moved)
     timeline.build(lanes, is_cancelled)
@@ -146,7 +146,7 @@ def prepared(reading: Reading, shown: Shown, is_cancelled: IsCancelled) -> Reloa
     overlay = LaneOverlay(timeline, view)
     _make_ready(overlay, lanes, pixel_edges(trace.window, 1))
     hits = _hits(trace, evaluator, shown.text, is_cancelled)
-    return Reload(reading, shown, moved, state, evaluator, view, overlay, hits)
+    return Reload(loaded, shown, moved, state, evaluator, view, overlay, hits)
 
 
 def events_per_thread(trace: Trace) -> NDArray[np.int64]:
@@ -159,11 +159,11 @@ def events_per_thread(trace: Trace) -> NDArray[np.int64]:
 
 def _view(trace: Trace, evaluator: FilterEvaluator, state: FilterState, is_cancelled: IsCancelled) -> FilterView:
     if not (state.chooses or state.stack.passes):
-        return FilterView(chosen=len(trace.events))
+        return FilterView(selected=len(trace.events))
     try:
         view = evaluator.alone(is_cancelled, lambda: evaluator.view(state))
     except SatviewError as error:  # a handler of a rule failed on what is new
-        return FilterView(chosen=len(trace.events), notices=(str(error),))
+        return FilterView(selected=len(trace.events), notices=(str(error),))
     assert isinstance(view, FilterView)
     return view
 
@@ -181,7 +181,7 @@ def _hits(trace: Trace, evaluator: FilterEvaluator, text: str, is_cancelled: IsC
     if not text:
         return nothing
     try:
-        hits = work_for(text, trace, evaluator)(is_cancelled, _ignore)
+        hits = task_for(text, trace, evaluator)(is_cancelled, _ignore)
     except UsageError:  # the find bar says why since the text was typed
         return nothing
     assert isinstance(hits, np.ndarray)

@@ -21,7 +21,7 @@ from satview.filters.rows import EventMask
 from satview.filters.rules.handlers import FunctionRule, HandlerFile, Handlers
 from satview.filters.views.passes import Effect, Pass, PassEvaluator, PassStack
 from satview.session.filter_state import FilterState, Mask
-from satview.session.jobs import IsCancelled, Report
+from satview.session.tasks import IsCancelled, Report
 from satview.store.trace import Trace
 
 _KEPT_BYTES: Final = 1 << 27
@@ -42,7 +42,7 @@ class FilterView:
         marked: bool (events,), events that stand out.
         threads: bool (threads,), threads of which something shows.
         counts: Hits by name of the pass.
-        chosen: Events that are checked in the trees.
+        selected: Events that are checked in the trees.
         notices: What the user should know: handlers that were switched off.
     """
 
@@ -53,7 +53,7 @@ class FilterView:
     marked: Mask | None = None
     threads: Mask | None = None
     counts: dict[str, int] = field(default_factory=dict)
-    chosen: int = 0
+    selected: int = 0
     notices: tuple[str, ...] = ()
 
 
@@ -66,8 +66,8 @@ class FilterEvaluator(PassEvaluator):
     """
 
     def __init__(self, trace: Trace) -> None:
-        self.facts = TraceDerivedColumns(trace)
-        super().__init__(trace, self.facts, borrowed(self._load_function))
+        self.derived = TraceDerivedColumns(trace)
+        super().__init__(trace, self.derived, borrowed(self._load_function))
         self.allowed: set[Path] = set()
         self.folder = Path()
         self.notices: list[str] = []
@@ -81,7 +81,7 @@ class FilterEvaluator(PassEvaluator):
 
         Raises:
             RuleError: Its rules or its expression are faulty.
-            Cancelled: The work was told to stop.
+            Cancelled: The work was stopped.
         """
         key, kept = (item.rules, item.expression), self._masks
         if key not in kept:
@@ -89,7 +89,7 @@ class FilterEvaluator(PassEvaluator):
             if item.expression.strip():
                 condition = Expression(item.expression, self._trace.release)
                 rows = None if result is None else np.flatnonzero(result)
-                found = condition.mask(self._trace, rows, self.facts, self._is_cancelled)
+                found = condition.mask(self._trace, rows, self.derived, self._is_cancelled)
                 if result is None or rows is None:
                     result = found
                 else:
@@ -134,10 +134,10 @@ class FilterEvaluator(PassEvaluator):
         elif hides:
             by_passes = ~found.hidden
         dimmed, marked, passing = found.dimmed, found.marked, by_passes
-        chosen = len(trace.events)
+        selected = len(trace.events)
         if state.chooses:
             checked = event_rows.event_mask(trace.events, EventMask(state.codes, state.threads), is_cancelled)
-            chosen = int(np.count_nonzero(checked))
+            selected = int(np.count_nonzero(checked))
             if state.effect is Effect.HIDE:
                 passing = checked if passing is None else passing & checked
             elif state.effect is Effect.DIM:
@@ -159,13 +159,13 @@ class FilterEvaluator(PassEvaluator):
             marked if marked.any() else None,
             threads if by_passes is not None else None,
             found.counts,
-            chosen,
+            selected,
             tuple(self.notices),
         )
 
-    def _load_function(self, place: str) -> _StoppableRule:
+    def _load_function(self, position: str) -> _StoppableRule:
         handlers = Handlers(self.allowed.__contains__, self._trace.release, self.folder, self.notices.append)
-        return _StoppableRule(handlers(place), self._is_cancelled)
+        return _StoppableRule(handlers(position), self._is_cancelled)
 
 
 class _StoppableRule:
@@ -174,13 +174,13 @@ class _StoppableRule:
     def __init__(self, rule: FunctionRule, is_cancelled: IsCancelled) -> None:
         self._rule, self._is_cancelled = rule, is_cancelled
         self.file: HandlerFile = rule.file
-        self.place = rule.place
+        self.position = rule.position
 
-    def __call__(self, facts: EventContext, /) -> int:
+    def __call__(self, derived: EventContext, /) -> int:
         """Return the handler's result."""
         if self._is_cancelled():
             raise Cancelled("the filter was stopped")
-        return self._rule(facts)
+        return self._rule(derived)
 
 
 def evaluate(evaluator: FilterEvaluator, state: FilterState, is_cancelled: IsCancelled, _report: Report) -> FilterView:
@@ -194,13 +194,17 @@ def count_hits(evaluator: FilterEvaluator, item: Pass, is_cancelled: IsCancelled
 
 
 def find_hits(evaluator: FilterEvaluator, item: Pass, is_cancelled: IsCancelled, _report: Report) -> NDArray[np.uint32]:
-    """Return the rows of the events that a pass fits, ascending."""
+    """Return the rows of the events that a pass fits, ascending.
+
+    Returns:
+        uint32 (n,).
+    """
     return evaluator.alone(is_cancelled, lambda: event_rows.rows_of(evaluator.mask(item)))
 
 
 def make_columns_ready(evaluator: FilterEvaluator, is_cancelled: IsCancelled, _report: Report) -> None:
     """Work out the derived columns while a condition is being typed, so that the first duration is no slower."""
-    evaluator.alone(is_cancelled, evaluator.facts.make_ready)
+    evaluator.alone(is_cancelled, evaluator.derived.make_ready)
 
 
 def _never() -> bool:

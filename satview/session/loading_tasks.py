@@ -10,21 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from satview.base.memory import give_back
+from satview.session.cache_policy import cache_folder, is_large
 from satview.session.follow import Follow
-from satview.session.jobs import IsCancelled, Report
+from satview.session.tasks import IsCancelled, Report
 
 if TYPE_CHECKING:
-    from satview.session.reading import Reading, Shown
-
-CACHED_BYTES = 32 << 20  # smaller files are decoded as fast as a cache is looked for
-
-
-def is_large(path: Path) -> bool:
-    """Return whether a file is so large that it is kept in the cache."""
-    try:
-        return path.is_file() and path.stat().st_size >= CACHED_BYTES
-    except OSError:
-        return False
+    from satview.session.loaded_trace import LoadedTrace, Shown
 
 
 def read_file(
@@ -40,7 +31,7 @@ def read_file(
     Args:
         path: The file.
         prepare: Imports what the views will need.
-        show: Is given what a sample tells.
+        show: Is given what a sample shows.
         cache_bytes: How much the cache may hold; 0 = do not look into it.
         is_cancelled: Called now and then; True stops it.
         report: Is given the share that is done.
@@ -49,15 +40,15 @@ def read_file(
         SatviewError: The file cannot be read.
         Cancelled: `is_cancelled()` returned True.
     """
-    reading, key = _cached(path, cache_bytes)
-    if reading is None:
+    loaded, key = _cached(path, cache_bytes)
+    if loaded is None:
         _show_sample(path, show, is_cancelled)
-        from satview.session.reading import read
+        from satview.session.loaded_trace import read
 
-        reading = read(path, is_cancelled, report, key)
+        loaded = read(path, is_cancelled, report, key)
     if prepare is not None:
         prepare()
-    return reading
+    return loaded
 
 
 def read_more(
@@ -80,39 +71,39 @@ def read_more(
         SatviewError, Cancelled: As `read_file`.
     """
     from satview.formats.kev.growing import GrowingFile
-    from satview.session.reading import prepared, read_on
+    from satview.session.loaded_trace import prepared, read_on
 
     if follow.file is None:
         follow.file = GrowingFile(follow.path)
-    reading = read_on(follow.file, is_cancelled, report)
+    loaded = read_on(follow.file, is_cancelled, report)
     if prepare is not None:
         prepare()
-    ready = reading if shown is None or reading.restart else prepared(reading, shown, is_cancelled)
+    ready = loaded if shown is None or loaded.restart else prepared(loaded, shown, is_cancelled)
     give_back()  # what the reading before the last one held
     return ready
 
 
-def prepare_reading(reading: Reading, shown: Shown, is_cancelled: IsCancelled, _report: Report) -> object:
+def prepare_loaded(loaded: LoadedTrace, shown: Shown, is_cancelled: IsCancelled, _report: Report) -> object:
     """Return a reading made ready for what shows by now."""
-    from satview.session.reading import prepared
+    from satview.session.loaded_trace import prepared
 
-    return prepared(reading, shown, is_cancelled)
+    return prepared(loaded, shown, is_cancelled)
 
 
-def keep_reading(
-    reading: Reading, lanes: list[int], cache_bytes: int, is_cancelled: IsCancelled, _report: Report
+def cache_loaded(
+    loaded: LoadedTrace, lanes: list[int], cache_bytes: int, is_cancelled: IsCancelled, _report: Report
 ) -> object:
     """Write a decoded file into the cache; return whether it is kept."""
-    from satview.session.trace_cache import TraceCache, cache_folder
+    from satview.session.trace_cache import TraceCache
 
-    return TraceCache(cache_folder(), cache_bytes).keep(reading, lanes, is_cancelled)
+    return TraceCache(cache_folder(), cache_bytes).keep(loaded, lanes, is_cancelled)
 
 
-def _cached(path: Path, cache_bytes: int) -> tuple[Reading | None, str]:
+def _cached(path: Path, cache_bytes: int) -> tuple[LoadedTrace | None, str]:
     """Return the file as it was decoded before, or None and what it would be called in the cache."""
     if not cache_bytes or not is_large(path):
         return None, ""
-    from satview.session.trace_cache import TraceCache, cache_folder
+    from satview.session.trace_cache import TraceCache
 
     cache = TraceCache(cache_folder(), cache_bytes)
     found = cache.find(path)

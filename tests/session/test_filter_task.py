@@ -8,7 +8,7 @@ from satview.events import wire
 from satview.filters.expressions.expression import Expression
 from satview.filters.views.passes import Effect, Pass
 from satview.session.event_conditions import of_event, proposals
-from satview.session.filter_work import count_hits
+from satview.session.filter_task import count_hits
 from satview.session.lane_overlay import LaneOverlay
 from satview.timeline.spans import pixel_edges
 from tests.filters.made import START_CYCLES, Maker, make_trace
@@ -89,10 +89,10 @@ def test_rules_filter_too(opened, qtbot):
     assert settled(opened, qtbot).rows.tolist() == rows_that_fit(opened, "class == USREVENT")
 
 
-def test_failure_is_told(opened, qtbot):
-    with qtbot.waitSignal(opened.filters.failed) as told:
+def test_failure_is_reported(opened, qtbot):
+    with qtbot.waitSignal(opened.filters.failed) as reported:
         opened.filters.add_pass(rules="ADDCLASS NONSENSE")
-    assert "NONSENSE" in told.args[0]
+    assert "NONSENSE" in reported.args[0]
 
 
 def test_newest_filter_wins(opened, qtbot):
@@ -128,7 +128,7 @@ def test_proposals_for_texts_with_signs():
     assert [Expression(text, trace.release).mask(trace).tolist() for text in found] == [[True, False]], found
 
 
-def test_shades_follow_the_event_that_began_an_interval(opened, qtbot):
+def test_highlights_follow_the_event_that_began_an_interval(opened, qtbot):
     opened.filters.add_pass("state == RUNNING")
     view = settled(opened, qtbot).view
     lane = opened.lane_of_thread(opened.trace.threads.row(2, 1))

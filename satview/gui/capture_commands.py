@@ -13,7 +13,7 @@ from satview.gui import dialogs
 from satview.session.commands import CommandRegistry
 
 if TYPE_CHECKING:
-    from satview.gui.main_window import MainWindow
+    from satview.gui.command_window import CommandWindow
 
 _DEMO_WORKLOAD = "periodic"
 _DEMO_S = 120
@@ -23,7 +23,7 @@ _NS_PER_S = 1_000_000_000
 class CaptureCommands(QObject):
     """Binds the commands of one window and shows how its captures end."""
 
-    def __init__(self, window: MainWindow) -> None:
+    def __init__(self, window: CommandWindow) -> None:
         super().__init__(window)
         self._window = window
         self._folder: tempfile.TemporaryDirectory[str] | None = None
@@ -31,7 +31,7 @@ class CaptureCommands(QObject):
         job.began.connect(self._on_began)
         job.done.connect(self._on_done)
         job.failed.connect(self._on_failed)
-        session.told.connect(self._tell)
+        session.reported.connect(self._report)
 
     def bind(self, registry: CommandRegistry) -> None:
         """Bind all of them."""
@@ -69,14 +69,14 @@ class CaptureCommands(QObject):
         """Capture a simulated target in real time into a passing file, and follow it."""
         from satview.capture.logger_options import LoggerOptions  # on first use: brings numpy
         from satview.capture.run import Capture
-        from satview.gui.capture.job import CaptureOrder
+        from satview.gui.capture.job import CaptureRequest
 
         self.close_down()
         self._folder = tempfile.TemporaryDirectory(prefix="satview-", ignore_cleanup_errors=True)
         options = LoggerOptions(iterations=0, flush_every_s=0.25)
         capture = Capture(_DEMO_WORKLOAD, duration_ns=_DEMO_S * _NS_PER_S, options=options, pace=1.0, keeps_truth=False)
         path = Path(self._folder.name) / "live-demo.kev"
-        self._window.capture_job.start(CaptureOrder(capture, path, is_live=True))
+        self._window.capture_job.start(CaptureRequest(capture, path, is_live=True))
 
     def close_down(self) -> None:
         """Stop a capture that runs, and remove the file of the demo."""
@@ -88,7 +88,7 @@ class CaptureCommands(QObject):
     def _toggle_live(self) -> None:
         session = self._window.session
         if session.opened is not None and session.follow is None and session.opened.trace.format != "kev":
-            self._tell("Only .kev files can be followed; this is a listing or a trace of another kind")
+            self._report("Only .kev files can be followed; this is a listing or a trace of another kind")
         else:
             session.set_following(session.follow is None)
 
@@ -97,14 +97,14 @@ class CaptureCommands(QObject):
         return follow is not None and follow.is_sticking
 
     @Slot(str)
-    def _tell(self, text: str) -> None:
+    def _report(self, text: str) -> None:
         self._window.statusBar().showMessage(text, 15_000)
 
     @Slot(object)
     def _on_began(self, order: object) -> None:
-        from satview.gui.capture.job import CaptureOrder
+        from satview.gui.capture.job import CaptureRequest
 
-        assert isinstance(order, CaptureOrder)
+        assert isinstance(order, CaptureRequest)
         if order.is_live:
             self._window.session.open(order.path, is_followed=True)
 
@@ -118,7 +118,7 @@ class CaptureCommands(QObject):
             self._window.session.file_is_complete(outcome.order.path)
         else:
             self._window.session.open(outcome.order.path)
-        self._tell(summary(outcome))
+        self._report(summary(outcome))
         if outcome.result.findings:
             OutcomeDialog(outcome, self._window).show()
 
@@ -129,7 +129,7 @@ class CaptureCommands(QObject):
             raise error  # the last-resort dialog shows it
         from satview.gui.capture.job import failure
 
-        order = self._window.capture_job.last_order
-        if order is not None and order.is_live:  # of others, the dialog tells
+        order = self._window.capture_job.last_request
+        if order is not None and order.is_live:  # of others, the dialog shows
             self._window.session.file_is_complete(order.path)
-            dialogs.tell(self._window, "Capture", f"The capture failed: {failure(error, order.path)}.")
+            dialogs.report(self._window, "Capture", f"The capture failed: {failure(error, order.path)}.")

@@ -14,7 +14,7 @@ from satview.timeline.lane_tree import LaneKind
 _AROUND = 0.5  # of a range that is gone to, what shows on either side
 
 
-class Places:
+class Positions:
     """Selects and shows what rows are about."""
 
     def __init__(self, opened: OpenTrace, navigation: Navigation) -> None:
@@ -29,7 +29,7 @@ class Places:
             self._opened.select_event(int(sheet.subjects[row]), reveal=False)
 
     def go_to(self, sheet: Sheet, column: Column, row: int) -> None:
-        """Go to where a value happened; without such a place to the lane or the event that the row is about."""
+        """Go to where a value happened; without such a position to the lane or the event that the row is about."""
         cycles = int(column.cycles[row]) if column.cycles is not None else -1
         event = int(column.events[row]) if column.events is not None else -1
         lane = self.lane_of(sheet, row)

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 from satview.base.time import TimeWindow
-from satview.session.carry_over import event_of_slot
+from satview.session.loaded_trace import LoadedTrace, prepared
 from satview.session.open_trace import OpenTrace
-from satview.session.reading import Reading, prepared
+from satview.session.remap import event_of_slot
 from satview.session.settings import Settings
 from satview.session.viewport import Viewport
 from tests.helpers.kev import TraceBuilder
@@ -28,13 +28,13 @@ def test_event_is_found_again_when_older_ones_come_late(tmp_path):
 
 
 def opened_trace(trace):
-    first = Reading.of(trace)
+    first = LoadedTrace.of(trace)
     return OpenTrace(trace, first.timeline, Settings(None), None, first.events_of_thread, first.silent)
 
 
 def grow(opened, trace):
     """Change over to a longer trace as a window does."""
-    reload = prepared(Reading.of(trace), opened.shown([row.index for row in opened.lanes.rows]), lambda: False)
+    reload = prepared(LoadedTrace.of(trace), opened.shown([row.index for row in opened.lanes.rows]), lambda: False)
     opened.reload(reload, is_at_end=True)
     return reload
 
@@ -44,7 +44,7 @@ def titles(opened):
 
 
 def three_processes(builder):
-    """Add two processes whose lanes stand before that of pid 5, and one behind."""
+    """Add two processes whose lanes are before that of pid 5, and one behind."""
     for at, pid in enumerate((3, 4, 9)):
         builder.state("READY", 1_000 + 10 * at, pid, 1)
     return builder
@@ -85,7 +85,7 @@ def folded(pid):
     return [f"pid {pid}", "thread 1"]
 
 
-def test_new_threads_show_but_not_where_only_some_were_chosen(qapp, tmp_path):
+def test_new_threads_show_but_not_where_only_some_were_selected(qapp, tmp_path):
     opened = opened_trace(early().open(tmp_path))
     row = opened.trace.threads.row(5, 1)
     opened.filters.only_threads([row], "only 5")
@@ -108,19 +108,19 @@ def test_filter_is_worked_out_before_the_longer_trace_shows(qapp, tmp_path):
     opened.shut_down()
 
 
-def test_renewal_that_was_made_for_another_filter_does_not_suit(qapp, tmp_path):
+def test_refresh_that_was_made_for_another_filter_does_not_suit(qapp, tmp_path):
     opened = opened_trace(early().open(tmp_path))
     shown = opened.shown([])
-    reload = prepared(Reading.of(early().open(tmp_path)), shown, lambda: False)
-    assert reload.suits(opened.shown([]))
-    assert not reload.suits(opened.shown([0]))  # a lane that nobody has built
+    reload = prepared(LoadedTrace.of(early().open(tmp_path)), shown, lambda: False)
+    assert reload.fits(opened.shown([]))
+    assert not reload.fits(opened.shown([0]))  # a lane that nobody has built
     opened.filters.show_threads([1], False)
-    assert not reload.suits(opened.shown([]))
+    assert not reload.fits(opened.shown([]))
     opened.filters.show_all()
-    again = prepared(reload.reading, opened.shown([0]), lambda: False)
-    assert again.suits(opened.shown([0]))
+    again = prepared(reload.loaded, opened.shown([0]), lambda: False)
+    assert again.fits(opened.shown([0]))
     opened.search.find("RUNNING")
-    assert not again.suits(opened.shown([0]))
+    assert not again.fits(opened.shown([0]))
     opened.shut_down()
 
 

@@ -8,7 +8,7 @@ from satview.analysis.verdicts.verdict import VerdictKind
 from satview.store.trace import Trace
 
 
-def untold(trace: Trace) -> dict[VerdictKind, str]:
+def undecided(trace: Trace) -> dict[VerdictKind, str]:
     """Return the kinds that cannot be found in a trace, or not all of them, each with the reason and what to capture.
 
     These are the verdicts whose needs in the doctor's table are not met.
