@@ -31,6 +31,7 @@ from satview.base.process_end import (
     signals_raise,
 )
 from satview.base.resources import sample_trace
+from satview.base.safe_text import visible_line
 from satview.cli._ranges import add_range, with_times_joined
 
 
@@ -125,7 +126,17 @@ def _run_command(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="satview")
     module.add_parser(parser.add_subparsers(dest="command", required=True))
     parsed = parser.parse_args(with_times_joined(arguments))
-    return int(module.run(parsed))
+    code = int(module.run(parsed))
+    if arguments[0] != "plugins":  # which lists them
+        _tell_of_plugins()
+    return code
+
+
+def _tell_of_plugins() -> None:
+    """Name the plug-ins that failed, if any was asked."""
+    module = sys.modules.get("satview.base.plugins")  # not imported for this
+    for text in module.newly_switched_off() if module is not None else ():
+        say(visible_line(text))
 
 
 def _version_lines() -> list[str]:

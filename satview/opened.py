@@ -99,7 +99,7 @@ class OpenedTrace(Trace):
         return Timeline(self)
 
     def verdicts(
-        self, thresholds: Thresholds | None = None, kinds: Collection[VerdictKind] | None = None
+        self, thresholds: Thresholds | None = None, kinds: Collection[VerdictKind | str] | None = None
     ) -> tuple[Verdict, ...]:
         """Return what is wrong in the trace, the most severe first (`satview.check`).
 

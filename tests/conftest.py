@@ -9,6 +9,8 @@ from hypothesis import settings
 
 from tests.helpers import extent
 
+pytest_plugins = ["pytester", "tests.helpers.plugin_fixtures"]
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--complete", action="store_true", help="every point of every matrix, and many more random inputs")

@@ -22,6 +22,10 @@ LAYERS = (
     "capture",
     "threadtrace",
     "export",
+    "report",
+    "fleet",
+    "look",
+    "testing",
     "cli",
 )
 
@@ -29,7 +33,14 @@ LAYERS = (
 def run(*command):
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.run(
-        [sys.executable, *command], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600, check=False
+        [sys.executable, *command],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+        stdin=subprocess.DEVNULL,
     )
 
 
@@ -89,6 +100,13 @@ COMMANDS = {
     "records": ("sample_traces/threads",),
     "query": (TRACE, "select count(*) from event"),
     "export": (TRACE, "-o", "TABLE"),
+    "trends": ("--list",),
+    "look": (TRACE,),
+    "guide": (),
+    "plugins": (),
+    "mcp": ("sample_traces",),  # ends with its input
+    "compare": (TRACE, TRACE),
+    "report": (TRACE, "-o", os.devnull, "--pictures", "0"),
 }
 
 

@@ -39,6 +39,9 @@ TESTS = (
     "tests/tables/test_tables.py",              # pyarrow, pandas, polars
     "tests/tables/test_sql.py",                 # duckdb
     "tests/tables/test_perfetto.py",            # perfetto
+    "tests/fleet/test_fleet.py",                # dask, distributed
+    "tests/look/test_server.py",                # mcp
+    "tests/testing/test_plugin.py",             # pytest
     "tests/test_main.py",
     "tests/gui/test_main_window.py",
     "tests/gui/test_panels.py",
@@ -54,7 +57,10 @@ def requirements(python: str) -> dict[str, SpecifierSet]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
     tools = [Requirement(line) for line in extras["dev"]]
-    requested = [Requirement(line) for line in (*project["dependencies"], *extras["tables"])]
+    requested = [
+        Requirement(line) for line in (*project["dependencies"], *extras["tables"], *extras["dask"], *extras["mcp"])
+    ]
+    requested = [need for need in requested if need.name != "satview"]  # an extra that is part of another
     requested += [tool for tool in tools if tool.name in TOOLS]
     there = {"python_version": python, "python_full_version": f"{python}.0"}
     found: dict[str, SpecifierSet] = {}

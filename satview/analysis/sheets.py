@@ -93,7 +93,7 @@ class Column:
         value = self.values[row]
         if isinstance(value, str):
             return value
-        return "" if value < 0 else _WRITTEN[self.kind](value)
+        return "" if value < 0 else written(self.kind, value)
 
     def plain(self, row: int) -> str | int | float | None:
         """Return a value for programs; None where it is not known."""
@@ -175,6 +175,11 @@ _WRITTEN: Final[dict[Kind, Callable[[Any], str]]] = {
     Kind.SHARE: _share,
     Kind.RATE: _rate,
 }
+
+
+def written(kind: Kind, value: float) -> str:
+    """Return a value of a kind for people."""
+    return _WRITTEN[kind](value)
 
 
 @dataclass

@@ -17,6 +17,7 @@ from satview.analysis.sheet_rows import Shown, columns_of, sheet_of, thread_colu
 from satview.analysis.sheets import Column, Columns, Kind, Sheet, Subject
 from satview.analysis.state_sheets import state_sheet, state_total_sheet
 from satview.analysis.statistics import Statistics
+from satview.base.plugins import PluginKind, plugin, plugins
 from satview.events.states import ABSENT, IDLE, READY, RUNNING, STATE_BY_VALUE, UNKNOWN, WAITING
 
 
@@ -318,6 +319,38 @@ TITLES: Final = {
     "cpu-matrix": "Between CPUs",
     "partition": "Partitions",
 }
+
+
+def sheet_keys() -> tuple[str, ...]:
+    """Return the keys of all sheets, those of plug-ins last."""
+    return (*SHEETS, *(each.name for each in plugins(PluginKind.ANALYSIS) if each.name not in SHEETS))
+
+
+def sheet_titles() -> dict[str, str]:
+    """Return key to title of all sheets; a plug-in's is the attribute `title` of what it names, else its name."""
+    plugged = {each.name: each for each in plugins(PluginKind.ANALYSIS) if each.name not in TITLES}
+    return TITLES | {key: str(getattr(each.value(), "title", key)) for key, each in plugged.items()}
+
+
+def make_sheet(key: str, found: Statistics, shown: Shown = None) -> Sheet:
+    """Return a sheet by its key; that of a plug-in that fails is empty and says so.
+
+    Args:
+        key: One of `sheet_keys()`.
+        found: The statistics.
+        shown: bool (threads,), which threads; None = all.
+    """
+    if key in SHEETS:
+        return SHEETS[key](found, shown)
+    by = plugin(PluginKind.ANALYSIS, key)
+    assert by is not None
+    made = by.run(lambda analysis: analysis(found, shown), None)
+    if isinstance(made, Sheet):
+        return made
+    if not by.fault:
+        by.switch_off(TypeError(f"it returned {type(made).__name__}, no Sheet"))
+    why = f"The plug-in {by.name} of {by.package} is switched off: {by.fault}"
+    return sheet_of(key, key, Subject.NONE, columns_of(found, np.zeros(0, np.intp)), "", why)
 
 
 def _cpu_columns(columns: Columns, found: Statistics, cycles: NDArray[np.int64]) -> None:

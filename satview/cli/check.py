@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 
 from satview.analysis.doctor.report import may_be_more
 from satview.analysis.doctor.undecided import undecided
-from satview.analysis.verdicts.find import RULES, find_verdicts
+from satview.analysis.verdicts.find import all_kinds, find_verdicts
 from satview.analysis.verdicts.thresholds import default_thresholds, read_thresholds
 from satview.analysis.verdicts.verdict import Severity, Verdict, VerdictKind
 from satview.base.process_end import COST_DATA, FINE
@@ -48,9 +48,9 @@ def add_parser(subparsers: Any) -> None:
     add(
         "--kind",
         action="append",
-        choices=[str(kind) for kind in RULES],
+        choices=[str(kind) for kind in all_kinds()],
         metavar="KIND",
-        help=f"look for this only; repeatable: {', '.join(RULES)}",
+        help=f"look for this only; repeatable: {', '.join(all_kinds())}",
     )
     add_range(add, "only what happens in this part of the trace")
     add("--format", choices=("table", "json", "junit"), default="table", help="(default %(default)s)")
@@ -64,8 +64,8 @@ def run(args: argparse.Namespace) -> int:
         UsageError: The thresholds cannot be read, or the range does not fit.
     """
     thresholds = read_thresholds(args.rules) if args.rules is not None else default_thresholds()
-    kinds = [kind for kind in RULES
-             if (not args.kind or str(kind) in args.kind) and thresholds.is_enabled(kind)]  # fmt: skip
+    kinds = [kind for kind in all_kinds() if (not args.kind or str(kind) in args.kind)
+             and (not isinstance(kind, VerdictKind) or thresholds.is_enabled(kind))]  # fmt: skip
     trace = open_trace(args.file)
     window = range_of(args.range, trace)
     found = tuple(verdict for verdict in find_verdicts(trace, thresholds, kinds) if _is_in(verdict, window))
@@ -103,15 +103,17 @@ def as_record(trace: Trace, verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _junit(trace: Trace, found: tuple[Verdict, ...], kinds: list[VerdictKind]) -> str:
+def _junit(trace: Trace, found: tuple[Verdict, ...], kinds: list[VerdictKind | str]) -> str:
     """Return one test case for each kind, failed if there are verdicts of it, skipped if the trace cannot show."""
     failed = {verdict.kind for verdict in found}
-    skipped = {kind: why for kind, why in undecided(trace).items() if kind in kinds and kind not in failed}
+    skipped: dict[VerdictKind | str, str] = {
+        kind: why for kind, why in undecided(trace).items() if kind in kinds and kind not in failed
+    }
     suite = ET.Element("testsuite", name=f"satview check {_xml_text(trace.path.name)}", tests=str(len(kinds)),
                        failures=str(len(failed)), errors="0", skipped=str(len(skipped)))  # fmt: skip
     for kind in kinds:
         case = ET.SubElement(suite, "testcase", classname="satview.check", name=str(kind))
-        mine = [verdict for verdict in found if verdict.kind is kind]
+        mine = [verdict for verdict in found if verdict.kind == kind]
         if mine:  # readers of JUnit show one failure of a case
             text = "\n".join(f"{verdict.severity}: {_xml_text(verdict.says)} {_xml_text(verdict.remedy)}"
                              for verdict in mine)  # fmt: skip

@@ -1,4 +1,7 @@
-"""`satview export FILE -o OUT`: tables as Parquet, Arrow, CSV or JSON lines, or all of it for Perfetto and Chrome."""
+"""`satview export FILE -o OUT`: tables as Parquet, Arrow, CSV or JSON lines, or all of it for Perfetto and Chrome.
+
+Of a folder of traces all become one data set of Parquet.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,9 @@ from satview.base.errors import UsageError
 from satview.base.process_end import COST_DATA, FINE, say
 from satview.base.targets import is_standard_output
 from satview.cli._ranges import add_range, range_of
+from satview.export.plugged import plugged_endings, write_plugged
 from satview.formats.registry import open_trace
+from satview.formats.unixware import members
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,7 +42,9 @@ docs/tables.md says what the tables and their columns are.
   satview export boot.kev -o states.csv --table state
   satview export boot.kev -o boot --table all                 # a folder of Parquet, one file per table
   satview export boot.kev -o calls.parquet -e 'class == KER_CALL' --range 1s..2s
+  satview export nightly/ -o fleet --jobs 8    # all traces below a folder: one data set
 
+A folder is gone through again at any time: only what is new or has changed is read. docs/fleet.md tells more.
 Needs the extra packages of `pip install 'satview[tables]'`, but for .pftrace, .json, .kev, .txt and --format list.
 Exit status: 0 fine, 1 the trace has problems that cost data, 2 not a trace or bad use.
 """
@@ -53,7 +60,7 @@ def add_parser(subparsers: Any) -> None:
         epilog=_EPILOG,
     )
     add = parser.add_argument
-    add("file", metavar="FILE", help="a .kev file, a traceprinter listing or a thread trace")
+    add("file", metavar="FILE", help="a .kev file, a listing or a thread trace; or a folder of traces")
     add("-o", "--output", required=True, metavar="OUT", help="the new file, or a new folder; - is standard output")
     add("--table", action="append", default=[], metavar="NAME", help="which table (default: event); several, or all")
     add("--by-class", action="store_true", help="events in a folder, one file per class: class=THREAD/event.parquet")
@@ -65,6 +72,11 @@ def add_parser(subparsers: Any) -> None:
     add_range(add, "only events of this part of the trace")
     add("-e", "--filter", dest="expression", metavar="EXPR", action="append", default=[],
         help="only events for which this condition holds; several must all hold")  # fmt: skip
+    fleet = parser.add_argument_group("of a folder of traces")
+    fleet.add_argument("--jobs", type=int, metavar="N", help="processes at once (default: one a processor)")
+    fleet.add_argument("--pattern", action="append", default=[], metavar="GLOB",
+                       help="names of files, such as '*.txt'; repeatable (default: .kev, compressed too)")  # fmt: skip
+    fleet.add_argument("--dask", metavar="ADDRESS", help="scheduler of a Dask cluster that sees the same folders")
     parser.set_defaults(run=run)
 
 
@@ -74,6 +86,12 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         UsageError: The arguments do not fit, a package is missing, or the file cannot be written.
     """
+    if is_folder_of_traces(args.file):
+        from satview.cli import _fleet
+
+        return _fleet.export(args)
+    if args.jobs is not None or args.pattern or args.dask:
+        raise UsageError("--jobs, --pattern and --dask are for a folder of traces")
     trace = open_trace(args.file)
     from satview.tables.schema import SCHEMAS
 
@@ -88,6 +106,9 @@ def run(args: argparse.Namespace) -> int:
         _write_kev(trace, args.output, rows, range_of(args.range, trace))
     elif kind in _OF_EVENTS:
         _write_listing(trace, args.output, kind, rows)
+    elif kind.startswith("."):
+        count = write_plugged(trace, args.output, plugged_endings()[kind])
+        (say if is_standard_output(args.output) else print)(f"{args.output}: {count:,} written by a plug-in")
     elif kind in _WHOLE:
         _write_whole(trace, args.output, kind)
     else:
@@ -97,6 +118,12 @@ def run(args: argparse.Namespace) -> int:
         else:
             say(f"{count:,} rows of {', '.join(names)}")
     return COST_DATA if trace.problems.cost_data else FINE
+
+
+def is_folder_of_traces(name: str) -> bool:
+    """Tell whether a name is that of a folder, and not of a thread trace, which is one too."""
+    path = Path(name)
+    return path.is_dir() and not members.is_set(path)
 
 
 def _kind(args: argparse.Namespace, *, is_folder: bool) -> str:
@@ -111,9 +138,17 @@ def _kind(args: argparse.Namespace, *, is_folder: bool) -> str:
         if kind in _WHOLE and (is_part or (kind not in _OF_EVENTS and (args.range or args.expression))):
             raise UsageError(f"{_WHOLE[kind]}; the options choose a part of it")
         return kind
+    if ending in (plugged := plugged_endings()):
+        if is_folder or args.table or args.range or args.expression:
+            raise UsageError(
+                f"the plug-in {plugged[ending].name} writes the whole trace; the options choose a part of it"
+            )
+        return ending
     if is_folder and not ending:
         return "parquet"
-    raise UsageError(f"{args.output}: the ending says what is written; there are {', '.join(_ENDINGS)}, and --format")
+    raise UsageError(
+        f"{args.output}: the ending says what is written; there are {', '.join((*_ENDINGS, *plugged))}, and --format"
+    )
 
 
 def _rows(args: argparse.Namespace, trace: Trace) -> NDArray[np.bool_] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from satview.base.errors import UsageError
@@ -23,6 +24,7 @@ their columns mean. A query reads: it reaches neither files nor the network, and
 
   satview query boot.kev "select * from ready_wait limit 10"
   satview query boot.kev "select * from load_per(100000000)" --format csv
+  satview query fleet "select trace, count(*) from verdict group by trace"     # of a data set of many traces
   satview query boot.kev "from state where state = 'MUTEX' and length_ns > 1000000"
 
 Needs the extra packages of `pip install 'satview[tables]'`.
@@ -40,7 +42,13 @@ def add_parser(subparsers: Any) -> None:
         epilog=_EPILOG,
     )
     add = parser.add_argument
-    add("file", nargs="?", default="", metavar="FILE", help="a .kev file, a traceprinter listing or a thread trace")
+    add(
+        "file",
+        nargs="?",
+        default="",
+        metavar="FILE",
+        help="a .kev file, a traceprinter listing or a thread trace; or a data set of many",
+    )
     add("query", nargs="?", default="", metavar="QUERY", help="one SELECT; - reads it from standard input")
     add("--list", action="store_true", help="print the tables, views and macros instead of a query")
     add("--format", choices=("table", "csv", "json", "parquet"), default="table", help="(default %(default)s)")
@@ -77,16 +85,26 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("-o goes with --format csv, json or parquet")
     if args.format == "parquet" and is_standard_output(args.output) and sys.stdout.isatty():
         raise UsageError("Parquet is nothing for a terminal; give a file with -o")
-    trace = open_trace(args.file)
+    from satview.fleet.layout import is_dataset
     from satview.tables.sql import Limits, sql  # brings numpy; --help needs none
 
-    found = sql(trace, text, Limits(args.time_limit, args.memory_limit * _MIB, args.threads))
+    limits = Limits(args.time_limit, args.memory_limit * _MIB, args.threads)
+    if is_dataset(args.file):
+        from satview.fleet.query import query_dataset
+
+        _print(query_dataset(args.file, text, limits), args, [])
+        return FINE
+    trace = open_trace(args.file)
+    _print(sql(trace, text, limits), args, source_files(trace.path))
+    return COST_DATA if trace.problems.cost_data else FINE
+
+
+def _print(found: Result, args: argparse.Namespace, reading: list[Path]) -> None:
     if args.format == "table":
         _print_table(found)
     else:
-        with NewFile(args.output, reading=source_files(trace.path), streams=True) as file:
+        with NewFile(args.output, reading=reading, streams=True) as file:
             _write(found, args.format, file)
-    return COST_DATA if trace.problems.cost_data else FINE
 
 
 def _write(found: Result, kind: str, file: NewFile) -> None:

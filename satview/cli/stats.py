@@ -15,7 +15,7 @@ from satview.analysis.doctor.needs import lost_words
 from satview.analysis.served_sheets import client_server_sheet
 from satview.analysis.sheets import Kind, Sheet
 from satview.analysis.statistics import Statistics
-from satview.analysis.statistics_sheets import SHEETS
+from satview.analysis.statistics_sheets import make_sheet, sheet_keys
 from satview.base.errors import UsageError
 from satview.base.time import format_duration
 from satview.cli._ranges import add_range, range_of
@@ -45,7 +45,7 @@ def add_parser(subparsers: Any) -> None:
     )
     add = parser.add_argument
     add("file", metavar="FILE", help="a .kev file, a traceprinter listing or a thread trace")
-    add("--by", action="append", choices=(*SHEETS, "all"), help="what the rows are (default: thread); repeatable")
+    add("--by", action="append", choices=(*sheet_keys(), "all"), help="what the rows are (default: thread); repeatable")
     add(
         "--per-server",
         action="store_true",
@@ -91,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
     sheets = [
         client_server_sheet(found, shown, per_server=True)
         if args.per_server and name == _PER_SERVER
-        else SHEETS[name](found, shown)
+        else make_sheet(name, found, shown)
         for name in _wanted(args.by)
     ]
     orders = [_order(sheet, args.sort)[: args.top or None] for sheet in sheets]
@@ -107,7 +107,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _wanted(names: list[str] | None) -> list[str]:
-    return list(SHEETS) if "all" in (names or ()) else list(dict.fromkeys(names or ["thread"]))
+    return list(sheet_keys()) if "all" in (names or ()) else list(dict.fromkeys(names or ["thread"]))
 
 
 def _threads_of(trace: Trace, passes: NDArray[np.bool_] | None) -> NDArray[np.bool_] | None:

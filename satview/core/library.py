@@ -8,7 +8,10 @@ import os
 import sys
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:  # start-up has no need of numpy
+    from numpy.typing import NDArray
 
 SWITCH: Final = "SATVIEW_CORE"  # environment; "off" = the numpy code, for comparison
 SOURCE: Final = Path(__file__).with_name("passes.c")
@@ -43,6 +46,14 @@ def function(name: str) -> Any:
     call = getattr(found, name)
     call.restype = I64
     return call
+
+
+def address(array: NDArray[Any] | None) -> ctypes.c_void_p:
+    """Return where the elements of an array are, for a call: the caller keeps the array. None = a null pointer.
+
+    `array.ctypes` imports a module at every use, which costs microseconds while Qt watches imports.
+    """
+    return POINTER(None if array is None else array.__array_interface__["data"][0])
 
 
 def describe() -> str:

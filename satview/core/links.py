@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.core.library import CODES, I64, POINTER, function
+from satview.core.library import CODES, I64, POINTER, address, function
 
 IS_CALL: Final = 1  # traits of a code for `calls`
 IS_ENTRY: Final = 2
@@ -66,9 +66,9 @@ def calls(
     entry, last_of = np.empty(len(code), np.uint32), np.empty(thread_count, np.uint32)
     first, last, counts = np.empty(room, np.uint32), np.empty(room, np.uint32), np.zeros(2, np.int64)
     failed = function("satview_calls")(
-        POINTER(code.ctypes.data), POINTER(cpu.ctypes.data), narrow, wide, I64(len(code)), POINTER(traits.ctypes.data),
-        POINTER(stays.ctypes.data), POINTER(last_of.ctypes.data), I64(thread_count), POINTER(entry.ctypes.data),
-        POINTER(first.ctypes.data), POINTER(last.ctypes.data), I64(room), POINTER(counts.ctypes.data),
+        address(code), address(cpu), narrow, wide, I64(len(code)), address(traits),
+        address(stays), address(last_of), I64(thread_count), address(entry),
+        address(first), address(last), I64(room), address(counts),
     )  # fmt: skip
     assert not failed
     known, unknown = counts.tolist()
@@ -91,8 +91,8 @@ def grouped_rows(
     step = np.append(np.ones(len(counts), np.int64), 0)
     out = np.empty(ends[-1], np.uint32)
     failed = function("satview_grouped_rows")(
-        POINTER(code.ctypes.data), I64(len(code)), POINTER(group.ctypes.data), I64(len(step)),
-        POINTER(fill.ctypes.data), POINTER(ends.ctypes.data), POINTER(step.ctypes.data), POINTER(out.ctypes.data),
+        address(code), I64(len(code)), address(group), I64(len(step)),
+        address(fill), address(ends), address(step), address(out),
     )  # fmt: skip
     assert not failed
     assert np.array_equal(fill[:-1], ends[:-1])
@@ -118,8 +118,8 @@ def last_before(
     rows = np.ascontiguousarray(rows)
     out = np.empty(len(rows), np.uint32)
     failed = function("satview_last_before")(
-        POINTER(code.ctypes.data), POINTER(cpu.ctypes.data), I64(len(code)), POINTER(table.ctypes.data),
-        POINTER(rows.ctypes.data), I64(len(rows)), POINTER(out.ctypes.data),
+        address(code), address(cpu), I64(len(code)), address(table),
+        address(rows), I64(len(rows)), address(out),
     )  # fmt: skip
     assert not failed
     return out
@@ -141,8 +141,8 @@ def last_of(
     candidates, rows = np.ascontiguousarray(candidates), np.ascontiguousarray(rows)
     out = np.empty(len(rows), np.uint32)
     failed = function("satview_last_of")(
-        POINTER(cpu.ctypes.data), I64(len(cpu)), POINTER(candidates.ctypes.data), I64(len(candidates)),
-        POINTER(rows.ctypes.data), I64(len(rows)), POINTER(out.ctypes.data),
+        address(cpu), I64(len(cpu)), address(candidates), I64(len(candidates)),
+        address(rows), I64(len(rows)), address(out),
     )  # fmt: skip
     assert not failed
     return out
@@ -198,9 +198,9 @@ def _of_number(
     candidates, number, rows, requested = map(np.ascontiguousarray, (candidates, number, rows, requested))
     out, newest = np.empty(len(rows), np.uint32), np.empty(numbers, np.uint32)
     failed = function(name)(
-        POINTER(candidates.ctypes.data), POINTER(number.ctypes.data), I64(len(candidates)), POINTER(rows.ctypes.data),
-        POINTER(requested.ctypes.data), I64(len(rows)), POINTER(newest.ctypes.data), I64(numbers),
-        POINTER(out.ctypes.data),
+        address(candidates), address(number), I64(len(candidates)), address(rows),
+        address(requested), I64(len(rows)), address(newest), I64(numbers),
+        address(out),
     )  # fmt: skip
     assert not failed
     return out
@@ -235,9 +235,9 @@ def states(
     narrow, wide, _thread = _threads(thread)
     value, ends, fill = np.empty(len(index), np.uint8), np.empty(len(code), np.uint32), np.empty(len(start), np.int64)
     failed = function("satview_states")(
-        POINTER(code.ctypes.data), narrow, wide, I64(len(code)), POINTER(index.ctypes.data),
-        POINTER(start.ctypes.data), I64(len(start) - 1), POINTER(value_of_code.ctypes.data), ctypes.c_uint8(nothing),
-        POINTER(fill.ctypes.data), POINTER(value.ctypes.data), POINTER(ends.ctypes.data),
+        address(code), narrow, wide, I64(len(code)), address(index),
+        address(start), I64(len(start) - 1), address(value_of_code), ctypes.c_uint8(nothing),
+        address(fill), address(value), address(ends),
     )  # fmt: skip
     return None if failed else (value, ends)
 
@@ -261,8 +261,8 @@ def state_positions(
     rows, thread = np.ascontiguousarray(rows), np.ascontiguousarray(thread)
     out, fill = np.empty(len(rows), np.int64), np.empty(len(start), np.int64)
     failed = function("satview_state_places")(
-        POINTER(index.ctypes.data), POINTER(start.ctypes.data), I64(len(start) - 1), POINTER(rows.ctypes.data),
-        POINTER(thread.ctypes.data), I64(len(rows)), POINTER(fill.ctypes.data), POINTER(out.ctypes.data),
+        address(index), address(start), I64(len(start) - 1), address(rows),
+        address(thread), I64(len(rows)), address(fill), address(out),
     )  # fmt: skip
     assert not failed
     return out
@@ -280,9 +280,7 @@ def next_where(value: NDArray[np.uint8], table: NDArray[np.bool_]) -> NDArray[np
     """
     assert len(table) == _BYTES
     out = np.empty(len(value), np.uint32)
-    function("satview_next_where")(
-        POINTER(value.ctypes.data), I64(len(value)), POINTER(table.ctypes.data), POINTER(out.ctypes.data)
-    )
+    function("satview_next_where")(address(value), I64(len(value)), address(table), address(out))
     return out
 
 
@@ -290,9 +288,7 @@ def sorted_rows(rows: NDArray[np.uint32], count: int) -> NDArray[np.uint32]:
     """Return rows of events, all different and below `count`, in ascending order, uint32 (n,)."""
     rows, out = np.ascontiguousarray(rows), np.empty(len(rows), np.uint32)
     bits = np.zeros((count + 63) // 64, np.uint64)
-    found = function("satview_sorted")(
-        POINTER(rows.ctypes.data), I64(len(rows)), POINTER(bits.ctypes.data), I64(len(bits)), POINTER(out.ctypes.data)
-    )
+    found = function("satview_sorted")(address(rows), I64(len(rows)), address(bits), I64(len(bits)), address(out))
     assert found == len(rows)
     return out
 
@@ -307,8 +303,8 @@ def numbered(number: NDArray[np.int64]) -> tuple[int, NDArray[np.int64]]:
     number, out = np.ascontiguousarray(number), np.empty(len(number), np.int64)
     positions, first = np.full(1 << bits, 0xFFFFFFFF, np.uint32), np.empty(len(number), np.uint32)
     kinds = function("satview_numbered")(
-        POINTER(number.ctypes.data), I64(len(number)), POINTER(positions.ctypes.data), I64(bits),
-        POINTER(first.ctypes.data), POINTER(out.ctypes.data),
+        address(number), I64(len(number)), address(positions), I64(bits),
+        address(first), address(out),
     )  # fmt: skip
     assert kinds >= 0
     return kinds, out
@@ -324,11 +320,11 @@ def previous_same(number: NDArray[np.int64]) -> NDArray[np.int64]:
     number, out = np.ascontiguousarray(number), np.empty(len(number), np.int64)
     positions = np.full(1 << bits, 0xFFFFFFFF, np.uint32)
     failed = function("satview_previous_same")(
-        POINTER(number.ctypes.data),
+        address(number),
         I64(len(number)),
-        POINTER(positions.ctypes.data),
+        address(positions),
         I64(bits),
-        POINTER(out.ctypes.data),
+        address(out),
     )
     assert not failed
     return out
@@ -345,8 +341,8 @@ def positions(number: NDArray[np.integer], requested: NDArray[np.integer]) -> ND
     number, requested = np.ascontiguousarray(number), np.ascontiguousarray(requested)
     out = np.empty(len(requested), np.int64)
     function("satview_places" if number.dtype == np.uint32 else "satview_key_places")(
-        POINTER(number.ctypes.data), I64(len(number)), POINTER(requested.ctypes.data), I64(len(requested)),
-        POINTER(out.ctypes.data),
+        address(number), I64(len(number)), address(requested), I64(len(requested)),
+        address(out),
     )  # fmt: skip
     return out
 
@@ -366,9 +362,9 @@ def nested(
     assert len(step) == CODES
     below, first, last = (np.empty(len(rows), np.uint32) for _ in range(3))
     found = function("satview_nested")(
-        POINTER(code.ctypes.data), POINTER(cpu.ctypes.data), I64(len(code)), POINTER(step.ctypes.data),
-        POINTER(rows.ctypes.data), I64(len(rows)), POINTER(below.ctypes.data), POINTER(first.ctypes.data),
-        POINTER(last.ctypes.data),
+        address(code), address(cpu), I64(len(code)), address(step),
+        address(rows), I64(len(rows)), address(below), address(first),
+        address(last),
     )  # fmt: skip
     assert found >= 0
     return first[:found], last[:found]
@@ -392,8 +388,8 @@ def slots_of(
     position, at = np.empty(len(slot), np.uint32), np.empty(len(rows) * most, np.int64)
     narrow, wide, _slot = _words(slot, np.dtype(np.uint32), np.dtype(np.uint64))
     found = function("satview_slots_of")(
-        narrow, wide, POINTER(slot_count.ctypes.data), I64(len(slot)), POINTER(rows.ctypes.data), I64(len(rows)),
-        I64(most), POINTER(position.ctypes.data), POINTER(at.ctypes.data),
+        narrow, wide, address(slot_count), I64(len(slot)), address(rows), I64(len(rows)),
+        I64(most), address(position), address(at),
     )  # fmt: skip
     assert found >= 0
     return position, at[:found]
@@ -419,8 +415,8 @@ def words_ahead(
     requested = np.ascontiguousarray(requested)
     out = np.empty(len(requested), np.uint64)
     failed = function("satview_words_ahead")(
-        POINTER(position.ctypes.data), POINTER(slot_count.ctypes.data), I64(len(position)), POINTER(halves.ctypes.data),
-        I64(len(halves)), POINTER(requested.ctypes.data), I64(len(requested)), I64(step), POINTER(out.ctypes.data),
+        address(position), address(slot_count), I64(len(position)), address(halves),
+        I64(len(halves)), address(requested), I64(len(requested)), I64(step), address(out),
     )  # fmt: skip
     return None if failed else out
 
@@ -445,8 +441,8 @@ def calls_of(
     narrow, wide, _thread = _threads(thread)
     out = np.empty(len(rows), np.uint32)
     failed = function("satview_calls_of")(
-        POINTER(entry.ctypes.data), narrow, wide, I64(len(entry)), POINTER(rows.ctypes.data), POINTER(own.ctypes.data),
-        I64(len(rows)), POINTER(out.ctypes.data),
+        address(entry), narrow, wide, I64(len(entry)), address(rows), address(own),
+        I64(len(rows)), address(out),
     )  # fmt: skip
     assert not failed
     return out
@@ -460,6 +456,6 @@ def _words(column: NDArray[np.unsignedinteger], narrow: np.dtype[Any], wide: np.
     """Return a column in one of two types, the other one None, and what must live as long as they are used."""
     if column.dtype == narrow:
         column = np.ascontiguousarray(column)
-        return POINTER(column.ctypes.data), POINTER(None), column
+        return address(column), POINTER(None), column
     column = np.ascontiguousarray(column, wide)
-    return POINTER(None), POINTER(column.ctypes.data), column
+    return POINTER(None), address(column), column

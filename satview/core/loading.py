@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.core.library import CPUS, I64, POINTER, function
+from satview.core.library import CPUS, I64, POINTER, address, function
 
 LOG_SEED: Final = 0
 LOG_TIME: Final = 1
@@ -146,9 +146,9 @@ def numbers(
     call = function("satview_numbers")
     assert len(keys) == len(rows) == 1 << bits
     out = np.empty(len(requested), np.uint32)
-    missing = call(POINTER(requested.ctypes.data), I64(len(requested)), POINTER(keys.ctypes.data),
-                   POINTER(rows.ctypes.data), I64(bits), ctypes.c_uint64(multiplier),
-                   POINTER(out.ctypes.data))  # fmt: skip
+    missing = call(address(requested), I64(len(requested)), address(keys),
+                   address(rows), I64(bits), ctypes.c_uint64(multiplier),
+                   address(out))  # fmt: skip
     return None if missing else out
 
 
@@ -162,7 +162,7 @@ def word_sum(words: NDArray[np.uint64], first: int) -> int:
     assert words.flags.c_contiguous
     call = function("satview_word_sum")
     call.restype = ctypes.c_uint64
-    return int(call(POINTER(words.ctypes.data), I64(len(words)), ctypes.c_uint64(first)))
+    return int(call(address(words), I64(len(words)), ctypes.c_uint64(first)))
 
 
 def owners(
@@ -186,10 +186,10 @@ def owners(
     narrow = out.dtype == np.uint16
     discontinuities = np.ascontiguousarray(discontinuities, np.int64)
     function("satview_owners")(
-        POINTER(cpu.ctypes.data), I64(len(cpu)), POINTER(subject.ctypes.data), POINTER(thread.ctypes.data),
-        POINTER(runs.ctypes.data), I64(len(subject)), POINTER(discontinuities[0].ctypes.data),
-        POINTER(discontinuities[1].ctypes.data), I64(discontinuities.shape[1]), POINTER(now.ctypes.data),
-        POINTER(out.ctypes.data if narrow else None), POINTER(None if narrow else out.ctypes.data),
+        address(cpu), I64(len(cpu)), address(subject), address(thread),
+        address(runs), I64(len(subject)), POINTER(discontinuities[0].ctypes.data),
+        POINTER(discontinuities[1].ctypes.data), I64(discontinuities.shape[1]), address(now),
+        address(out if narrow else None), address(None if narrow else out),
     )  # fmt: skip
 
 
@@ -219,10 +219,10 @@ def clock(
     log, carried = np.empty((room, _LOG_WIDTH), np.int64), np.array([last], np.int64)
     time_row, shared = np.ascontiguousarray(time_row, np.int64), np.ascontiguousarray(shared, np.int64)
     entries = function("satview_clock")(
-        POINTER(stamp.ctypes.data), POINTER(cpu.ctypes.data), I64(len(stamp)), POINTER(time_row.ctypes.data),
-        POINTER(time_value.ctypes.data), I64(len(time_row)), POINTER(shared.ctypes.data), I64(len(shared)),
-        POINTER(reference.ctypes.data), POINTER(carried.ctypes.data), POINTER(out.ctypes.data),
-        POINTER(log.ctypes.data), I64(room),
+        address(stamp), address(cpu), I64(len(stamp)), address(time_row),
+        address(time_value), I64(len(time_row)), address(shared), I64(len(shared)),
+        address(reference), address(carried), address(out),
+        address(log), I64(room),
     )  # fmt: skip
     assert entries >= 0
     return int(carried[0]), log[:entries]
@@ -245,7 +245,7 @@ def take_halves(
     out, scratch = np.empty(len(at), np.uint64), np.empty((most_slots, 2), np.uint64)
     at = np.ascontiguousarray(at, np.int64)
     done = function("satview_take_halves")(
-        I64(file), I64(offset), POINTER(at.ctypes.data), I64(len(at)), I64(slots), I64(half),
-        I64(gap), POINTER(scratch.ctypes.data), I64(most_slots), POINTER(out.ctypes.data),
+        I64(file), I64(offset), address(at), I64(len(at)), I64(slots), I64(half),
+        I64(gap), address(scratch), I64(most_slots), address(out),
     )  # fmt: skip
     return out if done == len(at) else None

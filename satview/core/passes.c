@@ -1306,42 +1306,55 @@ EXPORT int64_t satview_draw_stack(const double *tops, int64_t kinds, int64_t bin
                                   const int64_t *columns, const uint32_t *colours, uint32_t background, int64_t top,
                                   int64_t bottom, uint32_t *pixels, int64_t width, int64_t height)
 {
-    double level[VALUES];
+    enum { BLOCK = 128 }; /* bins whose levels are kept; rows of them are written one after the other */
+    int32_t level[VALUES][BLOCK];
+    uint32_t colour[BLOCK];
     int64_t first = top > 0 ? top : 0, last = bottom < height ? bottom : height, size = bottom - top;
-    if (kinds < 1 || kinds > VALUES)
+    if (kinds < 1 || kinds > VALUES || size > INT32_MAX / 2)
         return -1;
-    for (int64_t b = 0; b < bins; b++) {
-        int64_t left = columns[b], right = columns[b + 1], raised = -1, busy = -1;
-        double most = 0, ran = 0;
-        if (left < 0 || right < left || right > width)
+    for (int64_t b = 0; b < bins; b++)
+        if (columns[b] < 0 || columns[b + 1] < columns[b] || columns[b + 1] > width)
             return -1;
-        if (left == right)
-            continue;
+    for (int64_t begin = 0; begin < bins; begin += BLOCK) {
+        int64_t count = bins - begin < BLOCK ? bins - begin : BLOCK, most = 0;
+        int64_t raised[BLOCK];
+        double largest[BLOCK] = {0}, ran[BLOCK] = {0};
         for (int64_t k = 0; k < kinds; k++) {
-            double share = tops[k * bins + b] - (k ? tops[(k - 1) * bins + b] : 0);
-            level[k] = (double)(int64_t)(tops[k * bins + b] * (double)size + 0.5);
-            if (is_busy[k]) {
-                if (busy < 0 || share > most) {
-                    most = share;
-                    raised = k;
+            const double *mine = tops + k * bins + begin, *below = k ? mine - bins : NULL;
+            for (int64_t b = 0; b < count; b++) {
+                double high = mine[b] < 2 ? mine[b] : 2;
+                level[k][b] = high > 0 ? (int32_t)(high * (double)size + 0.5) : 0;
+            }
+            if (!is_busy[k])
+                continue;
+            most = k;
+            for (int64_t b = 0; b < count; b++) {
+                double share = mine[b] - (below ? below[b] : 0);
+                if (ran[b] == 0 || share > largest[b]) {
+                    largest[b] = share;
+                    raised[b] = k;
                 }
-                busy = k;
-                ran += share;
+                ran[b] += share;
             }
         }
-        if (busy >= 0 && ran > 0 && level[busy] < 1)
-            for (int64_t k = raised; k < kinds; k++)
-                if (level[k] < 1)
-                    level[k] = 1;
+        for (int64_t b = 0; b < count; b++)
+            if (ran[b] > 0 && level[most][b] < 1)
+                for (int64_t k = raised[b]; k < kinds; k++)
+                    if (level[k][b] < 1)
+                        level[k][b] = 1;
         for (int64_t row = first; row < last; row++) {
-            double here = (double)(bottom - row) - 0.5;
-            int64_t k = 0;
-            uint32_t colour;
-            while (k < kinds && level[k] < here)
-                k++;
-            colour = k < kinds ? colours[k] : background;
-            for (int64_t x = left; x < right; x++)
-                pixels[row * width + x] = colour;
+            uint32_t *line = pixels + row * width;
+            int32_t here = (int32_t)(bottom - row);
+            for (int64_t b = 0; b < count; b++)
+                colour[b] = background;
+            for (int64_t k = kinds - 1; k >= 0; k--) {
+                uint32_t mine = colours[k];
+                for (int64_t b = 0; b < count; b++)
+                    colour[b] = level[k][b] >= here ? mine : colour[b];
+            }
+            for (int64_t b = 0; b < count; b++)
+                for (int64_t x = columns[begin + b]; x < columns[begin + b + 1]; x++)
+                    line[x] = colour[b];
         }
     }
     return 0;

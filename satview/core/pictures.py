@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.core.library import CODES, CPUS, I64, POINTER, function
+from satview.core.library import CODES, CPUS, I64, POINTER, address, function
 
 _BYTES: Final = 256
 
@@ -75,13 +75,10 @@ def event_cells(
     columns = [np.ascontiguousarray(column) for column in (time, code, cpu, thread, marks, offset, shift)]
     time_at, code_at, cpu_at, thread_at, marks_at, offset_at, shift_at = (column.ctypes.data for column in columns)
 
-    def at(table: NDArray[np.int32] | None) -> int | None:
-        return None if table is None else table.ctypes.data
-
     cells = _Cells(
         time_at, code_at, cpu_at, thread_at if narrow else None, None if narrow else thread_at, len(time), origin,
-        marks_at, int_class, class_shift, threads, (POINTER * 3)(*map(at, tables.threads)),
-        (POINTER * 2)(*map(at, tables.cpus)), at(tables.interrupts), len(shift), offset_at, shift_at,
+        marks_at, int_class, class_shift, threads, (POINTER * 3)(*map(address, tables.threads)),
+        (POINTER * 2)(*map(address, tables.cpus)), address(tables.interrupts), len(shift), offset_at, shift_at,
         seen.ctypes.data,
     )  # fmt: skip
     function("satview_event_cells")(ctypes.byref(cells))
@@ -108,8 +105,8 @@ def raster(
     assert start.flags.c_contiguous
     assert out.flags.c_contiguous
     function("satview_raster")(
-        POINTER(start.ctypes.data), POINTER(value.ctypes.data), I64(len(start)), I64(end),
-        POINTER(edges.ctypes.data), I64(len(out)), POINTER(busy.ctypes.data), POINTER(out.ctypes.data),
+        address(start), address(value), I64(len(start)), I64(end),
+        address(edges), I64(len(out)), address(busy), address(out),
     )  # fmt: skip
 
 
@@ -154,10 +151,10 @@ def levels(
     cover, flags = np.empty((cells, len(kinds.value_of)), np.int64), seen.astype(np.uint8)
     out = np.empty(sum(sizes[:depth]), np.uint8)
     written = function("satview_levels")(
-        POINTER(start.ctypes.data), POINTER(value.ctypes.data), I64(len(start)), I64(end), I64(origin),
-        I64(shift), I64(cells), POINTER(kinds.kind_of.ctypes.data), POINTER(kinds.value_of.ctypes.data),
-        POINTER(kinds.busy.ctypes.data), I64(len(kinds.value_of)), POINTER(cover.ctypes.data),
-        POINTER(flags.ctypes.data), I64(depth), I64(halves_last), POINTER(out.ctypes.data), I64(len(out)),
+        address(start), address(value), I64(len(start)), I64(end), I64(origin),
+        I64(shift), I64(cells), address(kinds.kind_of), address(kinds.value_of),
+        address(kinds.busy), I64(len(kinds.value_of)), address(cover),
+        address(flags), I64(depth), I64(halves_last), address(out), I64(len(out)),
     )  # fmt: skip
     assert written == len(out)
     last = sizes[-1]
@@ -188,8 +185,8 @@ def share_index(
     marks = -(-len(start) // every)
     out = np.empty((marks, kinds), np.int64)
     written = function("satview_share_index")(
-        POINTER(start.ctypes.data), POINTER(value.ctypes.data), I64(len(start)), I64(every),
-        POINTER(kind_of.ctypes.data), POINTER(weight.ctypes.data), I64(kinds), POINTER(out.ctypes.data),
+        address(start), address(value), I64(len(start)), I64(every),
+        address(kind_of), address(weight), I64(kinds), address(out),
         I64(out.size),
     )  # fmt: skip
     assert written == out.size
@@ -226,10 +223,10 @@ def shares(
     bins, kinds = max(0, len(edges) - 1), index.shape[1]
     out = np.empty((bins, kinds), np.int64)
     failed = function("satview_shares")(
-        POINTER(start.ctypes.data), POINTER(value.ctypes.data), I64(len(start)), I64(end), I64(every),
-        POINTER(kind_of.ctypes.data), POINTER(weight.ctypes.data), I64(kinds), POINTER(index.ctypes.data),
-        POINTER(begins.ctypes.data), I64(len(index)), POINTER(edges.ctypes.data), I64(bins),
-        POINTER(out.ctypes.data),
+        address(start), address(value), I64(len(start)), I64(end), I64(every),
+        address(kind_of), address(weight), I64(kinds), address(index),
+        address(begins), I64(len(index)), address(edges), I64(bins),
+        address(out),
     )  # fmt: skip
     assert not failed
     return out
@@ -261,8 +258,8 @@ def draw_stack(
     assert pixels.flags.c_contiguous
     tops, columns = np.ascontiguousarray(tops), np.ascontiguousarray(columns, np.int64)
     failed = function("satview_draw_stack")(
-        POINTER(tops.ctypes.data), I64(kinds), I64(bins), POINTER(is_busy.ctypes.data),
-        POINTER(columns.ctypes.data), POINTER(colours.ctypes.data), ctypes.c_uint32(background), I64(rows[0]),
-        I64(rows[1]), POINTER(pixels.ctypes.data), I64(pixels.shape[1]), I64(pixels.shape[0]),
+        address(tops), I64(kinds), I64(bins), address(is_busy),
+        address(columns), address(colours), ctypes.c_uint32(background), I64(rows[0]),
+        I64(rows[1]), address(pixels), I64(pixels.shape[1]), I64(pixels.shape[0]),
     )  # fmt: skip
     assert not failed

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Final, cast
 
 from satview.base.errors import TraceFormatError
+from satview.base.plugins import Plugin, PluginKind, plugins
 from satview.formats.unixware import members
 from satview.formats.unpacked import opened_plain
 from satview.store.trace import Trace
@@ -104,6 +106,8 @@ def _best(path: Path) -> _Opener:
             best, entry = sure, candidate
         if best >= _CERTAIN:
             break  # the readers left are not even imported
+    if best < _CERTAIN and (other := _plugged(first, path, best)) is not None:
+        return other
     if best <= 0:
         raise TraceFormatError(
             path,
@@ -112,3 +116,25 @@ def _best(path: Path) -> _Opener:
             "open a .kev file written by tracelogger, or a listing printed by traceprinter",
         )
     return cast(_Opener, getattr(import_module(entry.module), entry.opener))
+
+
+def _plugged(first: bytes, path: Path, best: int) -> _Opener | None:
+    """Return the opener of the plug-in that is surer of a file than the readers here, None if none is."""
+    found: Plugin | None = None
+    for each in plugins(PluginKind.READER):
+        sure = each.run(lambda reader: int(reader.score(first, path)), 0)
+        if sure > best:
+            best, found = sure, each
+    return None if found is None else partial(_open_plugged, found)
+
+
+def _open_plugged(plugin: Plugin, path: Path, progress: Progress | None, cancelled: CancelCheck | None) -> Trace:
+    trace = plugin.run(lambda reader: reader.open(path, progress, cancelled), None)
+    if isinstance(trace, Trace):
+        return trace
+    if not plugin.fault:
+        plugin.switch_off(TypeError(f"open() returned {type(trace).__name__}, no Trace"))
+    raise TraceFormatError(
+        path, None, f"the plug-in {plugin.name} of {plugin.package} failed to read it ({plugin.fault})",
+        "report it to those who wrote the plug-in",
+    )  # fmt: skip

@@ -8,7 +8,7 @@ import sys
 import threading
 from pathlib import Path
 from types import TracebackType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import QMessageLogContext, QObject, Qt, QtMsgType, Signal, Slot, qInstallMessageHandler
 from PySide6.QtGui import QGuiApplication
@@ -17,6 +17,7 @@ from PySide6.QtWidgets import QApplication
 from satview import __version__
 from satview.base.errors import SourceChangedError
 from satview.base.process_end import Ended, internal_report, say
+from satview.fleet.layout import is_dataset
 from satview.gui import theme as themes
 from satview.gui.end_signals import EndSignals
 from satview.gui.first_look import FirstLook, FirstLooks
@@ -26,6 +27,10 @@ from satview.gui.main_window import MainWindow
 from satview.session.recent_files import RecentFiles, recent_files_file
 from satview.session.session import Stage
 from satview.session.settings import Settings, settings_file
+
+if TYPE_CHECKING:
+    from satview.fleet.trends import Point
+    from satview.gui.trends.window import TrendsWindow
 
 _log = logging.getLogger(__name__)
 _END_WITHIN_S: Final = 0.7
@@ -38,6 +43,7 @@ class Application(QObject):
         settings: Those of the user.
         recent: Files opened last.
         windows: Open windows.
+        trends: Windows of data sets of traces.
 
     Signals:
         window_shown: Another window is on the screen.
@@ -51,6 +57,7 @@ class Application(QObject):
         self.settings = settings
         self.recent = recent
         self.windows: list[MainWindow] = []
+        self.trends: list[TrendsWindow] = []
         self.theme = themes.theme_for(settings.text("window/theme"), settings.text("swimlane/palette"))
         self._apply_theme()
         settings.changed.connect(self._on_setting)
@@ -77,14 +84,26 @@ class Application(QObject):
             is_followed: Keep in step with them while they grow.
         """
         for path in paths:
+            if is_dataset(path):
+                self.show_trends(path)
+                continue
             if window is None or window.session.stage in (Stage.READY, Stage.LOADING):
                 window = self.new_window()
             window.session.open(path, is_followed)
 
+    def show_trends(self, folder: Path) -> None:
+        """Show the window of trends of a data set of traces."""
+        from satview.gui.trends.window import TrendsWindow  # on first use: brings pyqtgraph
+
+        window = TrendsWindow(folder, self.theme)
+        window.trace_wanted.connect(self._on_trace)
+        self.trends.append(window)
+        window.show()
+
     @Slot()
     def close_all(self) -> None:
         """Close all windows."""
-        for window in list(self.windows):
+        for window in [*self.windows, *self._open_trends()]:
             window.close()
 
     def close_unasked(self) -> None:
@@ -94,6 +113,12 @@ class Application(QObject):
             say(failure)
         for window in windows:  # only now: closing waits for work in the background
             window.close_unasked()
+        for trends in self._open_trends():
+            trends.close()
+
+    def _open_trends(self) -> list[TrendsWindow]:
+        self.trends = [window for window in self.trends if _is_alive(window)]
+        return self.trends
 
     def _apply_theme(self) -> None:
         app = QApplication.instance()
@@ -101,6 +126,16 @@ class Application(QObject):
         themes.apply(app, self.theme)
         for window in self.windows:
             window.set_theme(self.theme)
+        for trends in self._open_trends():
+            trends.set_theme(self.theme)
+
+    @Slot(object)
+    def _on_trace(self, point: Point) -> None:
+        window = self.new_window()
+        place = point.place
+        look = FirstLook(place.range_text if place.options else "", place.event or None)
+        FirstLooks(look, window).watch(window)
+        window.session.open(point.path)
 
     @Slot(list)
     def _on_files(self, paths: list[Path]) -> None:
@@ -177,6 +212,10 @@ def _run_windows(
     looks: FirstLooks,
 ) -> int:
     outcome = Outcome()
+    if paths and all(map(is_dataset, paths)):
+        application.open_files(paths)
+        app.setWindowIcon(app_icon())
+        return outcome.code if ending.code else _until_closed(app, outcome)
     window = application.new_window()
     # The window is on the screen before anything heavy is imported.
     app.processEvents()
@@ -187,8 +226,12 @@ def _run_windows(
     application.window_shown.connect(looks.watch)
     application.open_files(paths, window, is_followed)
     application.window_shown.disconnect(looks.watch)  # what is opened later, by hand, shows all of its trace
-    if not ending.code:  # no signal has come so far; those that come from here on end the loop
-        app.exec()
+    return outcome.code if ending.code else _until_closed(app, outcome)
+
+
+def _until_closed(app: QApplication, outcome: Outcome) -> int:
+    # No signal has come so far; those that come from here on end the loop.
+    app.exec()
     return outcome.code
 
 
@@ -267,7 +310,7 @@ def silence_offscreen() -> None:
     qInstallMessageHandler(_drop_offscreen_chatter)
 
 
-def _is_alive(window: MainWindow) -> bool:
+def _is_alive(window: QObject) -> bool:
     from shiboken6 import isValid  # on first use
 
     return bool(isValid(window))

@@ -143,10 +143,7 @@ class DetailsPanel(Panel):
             f"&nbsp;&nbsp;<span style='color:{chip}; font-size:11px'>{html_text(details.kind)}</span><br>"
             f"<span style='color:{css(theme.dim)}'>{html_text(details.subtitle)}</span></td></tr></table>"
         )
-        return head + "".join(
-            self._table_html(section) if isinstance(section, Table) else self._section_html(section)
-            for section in details.sections
-        )
+        return head + "".join((*map(self._section_html, details.sections), *map(self._table_html, details.tables)))
 
     def _title_html(self, title: str) -> str:
         return (

@@ -24,6 +24,12 @@ def ask_open(parent: QWidget, folder: Path | None) -> list[Path]:
     return [Path(name) for name in names]
 
 
+def ask_folder(parent: QWidget, title: str) -> Path | None:
+    """Return a folder, None if the user changed his mind."""
+    name = QFileDialog.getExistingDirectory(parent, title)
+    return Path(name) if name else None
+
+
 def ask_save(parent: QWidget, suggestion: Path, pattern: str) -> Path | None:
     """Return where to save, None if the user changed his mind; a name without an ending gets that of its kind."""
     name, kind = QFileDialog.getSaveFileName(parent, "Save", str(suggestion), pattern)

@@ -232,6 +232,7 @@ class MainWindow(CommandWindow):
         if self._is_lasting(opened.trace.path):
             self.recent.add(opened.trace.path)
         self.workspace.area.view.setFocus()
+        self.workspace.report_plugins()
 
     def _connect_workspace(self, opened: OpenTrace) -> None:
         assert self.workspace is not None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtGui import QKeySequence
 
 from satview.base.resources import sample_trace
+from satview.fleet.layout import is_dataset
 from satview.gui import dialogs
 from satview.gui.quick_pick import Choice, QuickPick
 from satview.session.commands import CommandRegistry
@@ -29,6 +30,7 @@ class WindowCommands:
         window = self._window
         registry.bind("file.open", self._open)
         registry.bind("file.sample", self._open_sample)
+        registry.bind("file.trends", self._open_trends)
         registry.bind("file.new_window", window.window_requested.emit)
         registry.bind("file.reload", self._reload)
         registry.bind("file.info", self._info)
@@ -43,6 +45,7 @@ class WindowCommands:
             )
         registry.bind("help.palette", self._palette)
         registry.bind("help.keys", self._keys)
+        registry.bind("help.plugins", self._plugins)
         registry.bind("help.about", lambda: dialogs.about(window))
 
     def _close(self) -> None:
@@ -56,6 +59,17 @@ class WindowCommands:
 
     def _open_sample(self) -> None:
         self._window.files_requested.emit([sample_trace()])
+
+    def _open_trends(self) -> None:
+        folder = dialogs.ask_folder(self._window, "Data set of traces")
+        if folder is None:
+            return
+        if not is_dataset(folder):
+            dialogs.report(self._window, "No data set of traces",
+                         f"{folder.name} is no data set of traces. Make one on the command line:\n\n"
+                         f"satview export {folder} -o fleet")  # fmt: skip
+            return
+        self._window.files_requested.emit([folder])
 
     def _reload(self) -> None:
         session = self._window.session
@@ -89,6 +103,11 @@ class WindowCommands:
                 title = binding.command.plain_title.rstrip("\N{HORIZONTAL ELLIPSIS}")
                 choices.append(Choice(f"{area}: {title}", keys, action.trigger))
         QuickPick(choices, "Command", "No command matches", self._window)
+
+    def _plugins(self) -> None:
+        from satview.gui.plugins_dialog import PluginsDialog  # on first use
+
+        PluginsDialog(self._window).show()
 
     def _keys(self) -> None:
         from satview.gui.key_overlay import KeyOverlay  # on first use

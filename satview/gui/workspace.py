@@ -9,6 +9,7 @@ from PySide6.QtCore import QPoint, Qt, QTimer, Signal, Slot
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QVBoxLayout, QWidget
 
 from satview.base.memory import borrowed
+from satview.base.plugins import newly_switched_off
 from satview.base.safe_text import visible_line
 from satview.gui.event_list.panel import EventListPanel
 from satview.gui.filter_panel import FilterPanel
@@ -260,6 +261,12 @@ class Workspace(QWidget):
         """Say something in the status bar for a few seconds."""
         self._window.statusBar().showMessage(visible_line(text), 6000)
 
+    @Slot()
+    def report_plugins(self) -> None:
+        """Name the plug-ins that failed since this was asked last."""
+        if texts := newly_switched_off():
+            self.report("; ".join(texts))
+
     def _dock(self, name: str, title: str) -> QDockWidget:
         dock = QDockWidget(title, self._window)
         dock.setObjectName(f"dock.{name}")
@@ -286,6 +293,7 @@ class Workspace(QWidget):
         self.status.problems_requested.connect(self._show_problems)
         self.status.verdicts_requested.connect(self._show_verdicts)
         self.opened.verdicts.changed.connect(self._title_verdicts)
+        self.opened.verdicts.changed.connect(self.report_plugins)
         self._settings.changed.connect(self._on_setting)
 
     @Slot()

@@ -13,6 +13,8 @@ COMMANDS: Final = (
     Command("file.open", "&Open\N{HORIZONTAL ELLIPSIS}", Menu.FILE, ("Ctrl+O",), "Open a trace.", icon="open"),
     Command("file.sample", "Open a s&ample", Menu.FILE, (),
             "Open the trace that comes with satview: an assistance system of a car on 4 CPUs, 7 s."),
+    Command("file.trends", "&Trends of many traces\N{HORIZONTAL ELLIPSIS}", Menu.FILE, (),
+            "A figure for each trace of a data set that `satview export FOLDER -o DIR` has made; a click opens one."),
     Command("file.new_capture", "New ca&pture\N{HORIZONTAL ELLIPSIS}", Menu.FILE, ("Ctrl+Shift+N",),
             "Simulate a target, capture what it does, and open the trace."),
     Command("file.new_window", "&New window", Menu.FILE, ("Ctrl+N",), "Open another window."),
@@ -184,6 +186,8 @@ COMMANDS: Final = (
     Command("help.palette", "&Commands\N{HORIZONTAL ELLIPSIS}", Menu.HELP, ("Ctrl+Shift+P", "F1"),
             "Find a command by name and run it."),
     Command("help.keys", "&Keys and mouse", Menu.HELP, ("?",), "Show all keys."),
+    Command("help.plugins", "&Plug-ins\N{HORIZONTAL ELLIPSIS}", Menu.HELP, (),
+            "What other packages add to satview here, and what of it is switched off."),
     Command("help.about", "&About satview", Menu.HELP, (), "Version and licence.", starts_group=True),
 )
 

@@ -97,25 +97,26 @@ class Details:
         subtitle: Where it belongs.
         kind: Printed class of an event, or the state of an interval.
         sections: The lines.
+        tables: What is below them.
     """
 
     title: str
     subtitle: str
     kind: str
-    sections: tuple[Section | Table, ...] = field(default=())
+    sections: tuple[Section, ...] = field(default=())
+    tables: tuple[Table, ...] = ()
 
     def as_text(self) -> str:
         """Return it as plain text for the clipboard."""
         lines = [f"{self.title}  [{self.kind}]", self.subtitle]
         for section in self.sections:
             lines += ["", section.title]
-            if isinstance(section, Table):
-                lines += section.as_lines()
-                continue
             width = max((len(line.name) for line in section.lines), default=0)
             lines += [
                 f"  {line.name:<{width}}  {line.text}{f'  {line.means}' if line.means else ''}"
                 f"{f'  ({line.note})' if line.note else ''}"
                 for line in section.lines
             ]
+        for table in self.tables:
+            lines += ["", table.title, *table.as_lines()]
         return "\n".join(lines)

@@ -205,6 +205,7 @@ def lane_kind(info: LaneInfo) -> str:
         LaneKind.PROCESS: "process",
         LaneKind.THREAD: "thread",
         LaneKind.DAMAGED: "events of damaged slots",
+        LaneKind.PLUGGED: "of a plug-in",
     }
     return names[info.kind]
 

@@ -77,9 +77,10 @@ def busy_lanes(timeline: Timeline, window: TimeWindow) -> frozenset[int]:
     }
     doubtful = doubts(trace)
     tables[LaneKind.DAMAGED] = np.array([(doubtful.threads & threads).any() or (doubtful.cpus & cpus).any()])
+    tables[LaneKind.PLUGGED] = np.ones(1, np.bool_)  # it has no events: it is never empty
     return frozenset(info.index for info in timeline.infos if tables[info.kind][_number(info)])
 
 
 def _number(info: LaneInfo) -> int:
-    numbers = {LaneKind.THREAD: info.thread, LaneKind.PROCESS: info.process, LaneKind.DAMAGED: 0}
+    numbers = {LaneKind.THREAD: info.thread, LaneKind.PROCESS: info.process, LaneKind.DAMAGED: 0, LaneKind.PLUGGED: 0}
     return numbers.get(info.kind, info.cpu)

@@ -222,7 +222,7 @@ class OpenTrace(QObject):
         self._lane_of_process = {info.process: info.index for info in timeline.infos if info.kind is LaneKind.PROCESS}
         self._lane_of_cpu = {info.cpu: info.index for info in timeline.infos if info.kind is LaneKind.CPU}
         self._lane_of_interrupts = {info.cpu: info.index for info in timeline.infos if info.kind is LaneKind.INTERRUPTS}
-        for info in timeline.infos[-1:]:
+        for info in timeline.infos:
             if info.kind is LaneKind.DAMAGED:
                 doubtful = doubts(trace)
                 self._lane_of_thread |= dict.fromkeys(np.flatnonzero(doubtful.threads).tolist(), info.index)

@@ -123,18 +123,17 @@ def range_details(trace: Trace, window: TimeWindow, found: RangeSummary | None, 
         Line("To", format_time(clock.ns(window.end)), f"{window.end:,} cycles"),
         Line("Events", f"{rows.stop - rows.start:,}"),
     )
-    sections: list[Section | Table] = [Section("Measured", lines)]
+    measured = Section("Measured", lines)
     if found is None:
         text = error or "Counting\N{HORIZONTAL ELLIPSIS}"
-        sections.append(Section("Totals", (Line("", text),), is_prose=True))
-    else:
-        sections += [
-            _table("States of all threads", found.states, _STATE),
-            _table("How long states last", found.states, _LENGTHS),
-            _table("Threads", found.threads, _THREAD, _ROWS),
-            _table("Events", found.events, _EVENT, _ROWS),
-        ]
-    return Details("Range", "", "selected", tuple(sections))
+        return Details("Range", "", "selected", (measured, Section("Totals", (Line("", text),), is_prose=True)))
+    tables = (
+        _table("States of all threads", found.states, _STATE),
+        _table("How long states last", found.states, _LENGTHS),
+        _table("Threads", found.threads, _THREAD, _ROWS),
+        _table("Events", found.events, _EVENT, _ROWS),
+    )
+    return Details("Range", "", "selected", (measured,), tables)
 
 
 def _table(title: str, sheet: Sheet, wanted: tuple[tuple[str, str], ...], most: int | None = None) -> Table:

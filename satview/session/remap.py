@@ -11,14 +11,17 @@ LaneKey = tuple[str, int, int, int]
 
 
 def lane_keys(timeline: Timeline) -> tuple[LaneKey, ...]:
-    """Return what distinguishes each lane from all others, in any reading of the same file: kind, CPU, pid, tid."""
+    """Return what distinguishes each lane from all others, in any reading of the same file.
+
+    That is kind, CPU, pid, tid, or the number of a lane of a plug-in.
+    """
     trace = timeline.trace
     process_pids = trace.processes.pid.tolist()
     pids, tids = trace.threads.pid.tolist(), trace.threads.tid.tolist()
     keys = []
     for info in timeline.infos:
         pid = pids[info.thread] if info.thread else process_pids[info.process]
-        keys.append((info.kind.value, info.cpu, pid, tids[info.thread]))
+        keys.append((info.kind.value, info.cpu, pid, tids[info.thread] if info.plugged < 0 else info.plugged))
     return tuple(keys)
 
 

@@ -14,7 +14,7 @@ from satview.analysis.basis import Basis
 from satview.analysis.doctor.needs import lost_words
 from satview.analysis.sheets import Sheet
 from satview.analysis.statistics import Statistics
-from satview.analysis.statistics_sheets import SHEETS
+from satview.analysis.statistics_sheets import make_sheet
 from satview.base.memory import borrowed
 from satview.base.new_file import new_text_file
 from satview.base.safe_text import csv_text
@@ -115,7 +115,7 @@ class Found:
             self._kinds = int(np.count_nonzero(self._counts_by_code()))
             self._statistics = Statistics(trace, self._window, passes, self._basis, borrowed(self._should_stop))
         found = self._statistics
-        sheet = SHEETS[key](found, self._threads)
+        sheet = make_sheet(key, found, self._threads)
         part = trace.rows_between(self._window)
         total = part.stop - part.start
         threads = len(trace.threads) - 1

@@ -7,7 +7,15 @@ from typing import Any, Final
 
 from satview.base.errors import UsageError
 
-_INSTALL: Final = {"pyarrow": "satview[tables]", "duckdb": "satview[tables]", "pandas": "pandas", "polars": "polars"}
+_INSTALL: Final = {
+    "pyarrow": "satview[tables]",
+    "duckdb": "satview[tables]",
+    "pandas": "pandas",
+    "polars": "polars",
+    "dask": "satview[dask]",
+    "distributed": "satview[dask]",
+    "mcp": "satview[mcp]",
+}
 
 
 def required(name: str) -> Any:

@@ -106,17 +106,41 @@ def sql(trace: Trace, query: str, limits: Limits | None = None, cancelled: Calla
         UsageError: The query is faulty, is none of these, or went over a limit; or a package is not installed.
         Cancelled: `cancelled()` returned True.
     """
-    limits, cancelled = limits or Limits(), cancelled or _never
-    duckdb = required("duckdb")
+    limits = limits or Limits()
+    required("duckdb")
     required("pyarrow")
     connection = _database(limits.memory_bytes, limits.threads).cursor()
+    return answered(connection, query, lambda: _prepare(connection, trace, query), limits, cancelled)
+
+
+def answered(
+    connection: Any,
+    query: str,
+    prepare: Callable[[], None],
+    limits: Limits,
+    cancelled: Callable[[], bool] | None = None,
+) -> Result:
+    """Return the rows of a query over what a connection has, and close it.
+
+    Args:
+        connection: Of DuckDB.
+        query: What somebody typed.
+        prepare: Makes what the query needs, once it is known to be one that reads.
+        limits: How much it may take.
+        cancelled: Asked now and then while it runs.
+
+    Raises:
+        UsageError: As of `sql`.
+        Cancelled: `cancelled()` returned True.
+    """
+    duckdb, is_cancelled = required("duckdb"), cancelled or _never
     try:
         _refuse_other(duckdb, connection, query)
-        _prepare(connection, trace, query)
-        with _interrupted(connection, limits.time_s, cancelled):
+        prepare()
+        with _interrupted(connection, limits.time_s, is_cancelled):
             return _fetched(connection, query, limits)
     except duckdb.InterruptException as error:
-        if cancelled():
+        if is_cancelled():
             raise Cancelled("the query was stopped") from error
         raise UsageError(f"the query took longer than {limits.time_s:g} s and was stopped") from error
     except duckdb.Error as error:

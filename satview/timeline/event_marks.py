@@ -45,7 +45,7 @@ def belongs(trace: Trace, info: LaneInfo, rows: NDArray[np.integer] | slice) -> 
         return np.asarray(doubtful.cpus[events.cpu[rows]] | doubtful.threads[events.thread[rows]])
     if info.kind is LaneKind.PROCESS:
         return np.asarray(trace.threads.process[events.thread[rows]] == info.process)
-    mine = events.cpu[rows] == info.cpu
+    mine = events.cpu[rows] == info.cpu  # of none on the lane of a plug-in, which has no CPU
     if info.kind is LaneKind.INTERRUPTS:
         mine &= events.code[rows] >> wire.CLASS_SHIFT == wire.WireClass.INT
     return np.asarray(mine)
@@ -65,6 +65,8 @@ class LanePositions:
         self._tables: dict[LaneKind, NDArray[np.intp]] = {}
         self._damaged: tuple[int, Doubts] | None = None
         for position, info in enumerate(infos):
+            if info.kind is LaneKind.PLUGGED:
+                continue
             if info.kind is LaneKind.DAMAGED:
                 self._damaged = position, doubts(trace)
                 continue
@@ -179,6 +181,8 @@ def _cell_tables(trace: Trace, infos: Sequence[LaneInfo]) -> pictures.CellTables
     tables: dict[LaneKind, NDArray[np.int32]] = {}
     damaged: tuple[NDArray[np.int32], NDArray[np.int32]] | None = None
     for position, info in enumerate(infos):
+        if info.kind is LaneKind.PLUGGED:
+            continue
         if info.kind is LaneKind.DAMAGED:
             doubtful = doubts(trace)
             cpus = np.full(_CPUS, -1, np.int32)

@@ -48,4 +48,5 @@ class Lane:
         spans = self.spans
         end = int(spans.start_cycles[index + 1]) if index + 1 < len(spans) else spans.end_cycles
         thread = int(spans.thread[index]) if spans.thread is not None else 0
-        return Span(int(spans.start_cycles[index]), end, int(spans.value[index]), int(spans.event[index]), thread)
+        text = spans.texts[index] if spans.texts is not None else ""
+        return Span(int(spans.start_cycles[index]), end, int(spans.value[index]), int(spans.event[index]), thread, text)

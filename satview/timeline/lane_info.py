@@ -15,6 +15,8 @@ class LaneKind(StrEnum):
     THREAD = "thread"
     DAMAGED = "damaged"
     """Events of CPUs, processes and threads that only damaged slots name."""
+    PLUGGED = "plugged"
+    """What a plug-in adds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,7 @@ class LaneInfo:
         cpu: Number of the CPU; -1 = not of one.
         process: Row of the process; 0 = none.
         thread: Row of the thread; 0 = none.
+        plugged: Which of the lanes of plug-ins; -1 = none.
     """
 
     index: int
@@ -40,3 +43,4 @@ class LaneInfo:
     cpu: int = -1
     process: int = 0
     thread: int = 0
+    plugged: int = -1

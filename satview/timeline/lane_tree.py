@@ -32,6 +32,7 @@ from satview.timeline.lane_info import LaneInfo, LaneKind
 from satview.timeline.levels import PixelCells, build_levels, finest_shift
 from satview.timeline.per_cpu import cpu_spans, interrupt_spans, run_slices
 from satview.timeline.per_thread import idle_values, process_spans, thread_spans, value_of_code
+from satview.timeline.plugged import plugged_lanes
 from satview.timeline.shares import Shares, use_spans
 from satview.timeline.spans import LaneSpans, Span, constant_lane, exact_raster, pixel_edges
 
@@ -156,6 +157,8 @@ class Timeline:
 
     def label(self, span: Span) -> str:
         """Return a few words for an interval: `RUNNING`, `idle`, `devb-eide 2`, `interrupt`."""
+        if span.text:
+            return span.text
         if span.value in STATE_BY_VALUE:
             return STATE_BY_VALUE[span.value].name
         if span.value >= FIRST_PROCESS or (span.value == IDLE and span.thread):
@@ -209,6 +212,8 @@ class Timeline:
                 )
         if doubtful:
             infos.append(LaneInfo(len(infos), LaneKind.DAMAGED, "damaged", _doubts_text(trace, doubtful), -1))
+        for number, lane in enumerate(plugged_lanes(trace)):
+            infos.append(LaneInfo(len(infos), LaneKind.PLUGGED, lane.title, lane.subtitle, -1, plugged=number))
         return infos
 
     def _cpu_subtitle(self, cpu: int) -> str:
@@ -232,6 +237,8 @@ class Timeline:
 
     def _spans(self, info: LaneInfo) -> LaneSpans:
         trace = self.trace
+        if info.kind == LaneKind.PLUGGED:
+            return plugged_lanes(trace)[info.plugged].within(trace)
         if info.kind == LaneKind.DAMAGED:
             return constant_lane(trace.window, UNKNOWN)
         if info.kind == LaneKind.THREAD:

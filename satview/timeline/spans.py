@@ -26,6 +26,7 @@ class Span:
         value: Lane value (`events.states`).
         event: Row of the event that began it; `NO_EVENT` if none did.
         thread: Row of the thread that it is about; 0 = none.
+        text: What it is called on the lane of a plug-in; empty elsewhere.
     """
 
     start_cycles: int
@@ -33,6 +34,7 @@ class Span:
     value: int
     event: int
     thread: int
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,7 @@ class LaneSpans:
         event: uint32, (n,), row of the event that began it, or `NO_EVENT`.
         thread: (n,), row of the thread that ran, on CPU lanes; None elsewhere.
         end_cycles: Where the last one ends.
+        texts: What each is called, on lanes of plug-ins; None elsewhere.
     """
 
     start_cycles: NDArray[np.int64]
@@ -52,6 +55,7 @@ class LaneSpans:
     event: NDArray[np.uint32]
     thread: NDArray[np.unsignedinteger] | None
     end_cycles: int
+    texts: tuple[str, ...] | None = None
 
     def __len__(self) -> int:
         return len(self.start_cycles)

@@ -26,7 +26,8 @@ def lanes_of(timeline: Timeline, indices: Iterable[int]) -> tuple[list[dict[str,
         Values of each lane; arrays of the types in which lanes have them.
     """
     values, arrays = [], dict[str, NDArray[Any]]()
-    for index in sorted({index for index in indices if timeline.is_ready(index)}):
+    mine = (index for index in indices if timeline.infos[index].kind is not LaneKind.PLUGGED)  # it may change
+    for index in sorted({index for index in mine if timeline.is_ready(index)}):
         lane, name = timeline.lane(index), f"lane.{index}"
         arrays[f"{name}.start"], arrays[f"{name}.value"] = lane.spans.start_cycles, lane.spans.value
         arrays[f"{name}.event"] = lane.spans.event

@@ -1,5 +1,7 @@
 """Every program under examples/ runs on a small trace and prints what a reader can check by hand."""
 
+import ast
+import json
 import runpy
 import sys
 from pathlib import Path
@@ -91,6 +93,26 @@ def test_live_monitor(path, capsys, monkeypatch):
         monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=file))
         assert run("live_monitor", "-", "0.0005") == 0
     assert capsys.readouterr().out.splitlines()[0] == "CPU 0: 100% 20/1"
+
+
+def test_the_notebook():
+    """Its cells run one after the other, as in a notebook; what it asserts holds, and the last lines have values."""
+    cells = json.loads((FOLDER / "waits.ipynb").read_text(encoding="utf-8"))["cells"]
+    names, shown = {}, []
+    for cell in cells:
+        if cell["cell_type"] != "code":
+            continue
+        tree = ast.parse("".join(cell["source"]))
+        last = ast.Expression(tree.body.pop().value)
+        exec(compile(tree, "waits.ipynb", "exec"), names)
+        shown.append(eval(compile(last, "waits.ipynb", "eval"), names))
+    assert "197,137" in shown[0]._repr_html_()
+    assert [kind for kind, _ in shown[1]] == ["priority-inversion"]
+    assert len(shown[2]) == 10
+    assert 1 < shown[3] < 100
+    assert "ready" in shown[4][0]
+    assert shown[5].between(0.4, 0.6).all()
+    assert shown[5].index.tolist() == [0, 1, 2, 3]
 
 
 def test_every_program_has_a_test():

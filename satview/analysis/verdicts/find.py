@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from satview.analysis.verdicts import inversions, periods, scheduling, servers, system, waiting
 from satview.analysis.verdicts.evidence import Evidence
 from satview.analysis.verdicts.thresholds import Thresholds, default_thresholds
-from satview.analysis.verdicts.verdict import Severity, Verdict, VerdictKind
+from satview.analysis.verdicts.verdict import Occurrence, Severity, Verdict, VerdictKind
 from satview.base.errors import Cancelled
+from satview.base.plugins import PluginKind, plugins
 from satview.linkage.ahead import reading_ahead
 from satview.store.trace import Trace
 
@@ -35,7 +38,7 @@ _ORDER: Final = tuple(Severity)
 def find_verdicts(
     trace: Trace,
     thresholds: Thresholds | None = None,
-    kinds: Collection[VerdictKind] | None = None,
+    kinds: Collection[VerdictKind | str] | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> tuple[Verdict, ...]:
     """Return what is wrong in a trace, the most severe first, then in time order.
@@ -59,4 +62,37 @@ def find_verdicts(
                 raise Cancelled
             if (kinds is None or kind in kinds) and evidence.thresholds.is_enabled(kind):
                 found += rule(evidence)
+        for each in plugins(PluginKind.VERDICT):
+            if cancelled is not None and cancelled():
+                raise Cancelled
+            if kinds is None or each.name in kinds:
+                found += each.run(partial(_plugged, evidence, each.name), [])
     return tuple(sorted(found, key=lambda verdict: (_ORDER.index(verdict.severity), verdict.start_cycles)))
+
+
+def all_kinds() -> tuple[VerdictKind | str, ...]:
+    """Return all kinds that are looked for, those of plug-ins last."""
+    return (*RULES, *(each.name for each in plugins(PluginKind.VERDICT)))
+
+
+def _plugged(evidence: Evidence, name: str, rule: Callable[[Trace], list[Verdict]]) -> list[Verdict]:
+    """Return what the rule of a plug-in finds, as windows and commands expect it.
+
+    Raises:
+        TypeError: It returns something else than verdicts.
+        ValueError: A verdict speaks of events or threads that the trace does not have.
+    """
+    trace = evidence.trace
+    found = list(rule(trace))
+    for verdict in found:
+        if not isinstance(verdict, Verdict):
+            raise TypeError(f"it returned {type(verdict).__name__}, no Verdict")
+        if not all(0 <= row < len(trace.events) for row in verdict.evidence):
+            raise ValueError("its evidence is no event of the trace")
+        if not all(0 < row < len(trace.threads) for row in verdict.threads):
+            raise ValueError("its threads are none of the trace")
+    return [replace(verdict, kind=name, occurrences=verdict.occurrences or (_only(verdict),)) for verdict in found]
+
+
+def _only(verdict: Verdict) -> Occurrence:
+    return Occurrence(verdict.start_cycles, verdict.end_cycles, *verdict.evidence[:1])

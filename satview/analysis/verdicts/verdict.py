@@ -71,7 +71,7 @@ class Verdict:
     """Something wrong that was found in a trace.
 
     Attributes:
-        kind: What it is.
+        kind: What it is; the name of the plug-in for one that a plug-in found.
         severity: How much it matters.
         start_cycles, end_cycles: The time that the sentence names, the end not included: of several the first one,
             or the worst one where it is about windows of a fixed length.
@@ -85,7 +85,7 @@ class Verdict:
         certainty: Of the weakest link that it rests on.
     """
 
-    kind: VerdictKind
+    kind: VerdictKind | str
     severity: Severity
     start_cycles: int
     end_cycles: int

@@ -24,7 +24,7 @@ from PySide6.QtWidgets import (
 )
 
 from satview.analysis.sheets import Kind, Subject
-from satview.analysis.statistics_sheets import TITLES
+from satview.analysis.statistics_sheets import sheet_titles
 from satview.base.safe_text import tool_tip
 from satview.gui.panel import Panel, PanelContext
 from satview.gui.plain_label import PlainLabel
@@ -126,7 +126,7 @@ class StatisticsPanel(Panel):
         self.tabs.setDrawBase(False)
         self.tabs.setUsesScrollButtons(True)
         self.tabs.setAccessibleName("Kind of statistics")
-        for key, title in TITLES.items():
+        for key, title in sheet_titles().items():
             self.tabs.setTabData(self.tabs.addTab(title), key)
         self.tabs.currentChanged.connect(self._on_tab)
         head = QHBoxLayout()

@@ -111,7 +111,8 @@ def _wide_spans(spans: LaneSpans, middles: Sequence[float], scale: TimeScale) ->
     for i in np.flatnonzero(right - left >= NARROWEST_PX).tolist():
         position = positions[i]
         thread = int(spans.thread[position]) if spans.thread is not None else 0
-        span = Span(int(starts[i]), int(ends[i]), int(spans.value[position]), int(spans.event[position]), thread)
+        text = spans.texts[int(position)] if spans.texts is not None else ""
+        span = Span(int(starts[i]), int(ends[i]), int(spans.value[position]), int(spans.event[position]), thread, text)
         yield float(left[i]), float(right[i]), span
 
 

@@ -90,20 +90,21 @@ def stack_of(
         return None
     lane, info = timeline.lane(row.index), timeline.infos[row.index]
     wide_px = interval_px(lane, scale)
-    if info.kind is LaneKind.DAMAGED or wide_px >= _DENSE_PX:
+    if info.kind in (LaneKind.DAMAGED, LaneKind.PLUGGED) or wide_px >= _DENSE_PX:
         return None
     # On a CPU many processes share a bin: the more, the wider, so that they can be distinguished.
     bin_px = min(_CPU_BIN_PX, round(_BIN_PX * max(1.0, 2 / wide_px))) if _is_cpu(info) else _BIN_PX
     edges, columns = _bins(timeline.trace.window, scale, width_px, bin_px)
     length = np.maximum(np.diff(edges), 1)
-    found = lane.shares.cycles(edges).T / length
-    share_of = dict(zip(lane.shares.values.tolist(), found, strict=True))
+    cycles, kinds = lane.shares.cycles(edges), lane.shares.values.tolist()
     if lane.use is not None:
+        share_of = dict(zip(kinds, cycles.T / length, strict=True))
         return _use_stack(lane, edges, columns, length, share_of, theme)
     values = [value for value in _order(lane, info, timeline.trace.window) if value not in _LEFT_OUT]
     if not values:
         return None
-    tops = np.cumsum([share_of[value] for value in values], axis=0)
+    up_to = np.cumsum(cycles[:, [kinds.index(value) for value in values]], axis=1)
+    tops = np.divide(up_to.T, length, out=np.empty((len(values), len(length))))
     colours = [theme.base if value in hidden else _colour(value, theme) for value in values]
     return Stack(edges, columns, tuple(values), tops, np.array(colours, np.uint32) | np.uint32(_OPAQUE))
 
@@ -140,7 +141,7 @@ def figure(timeline: Timeline, row: LaneRow, window: TimeWindow) -> str:
     if lane.use is not None:
         used = int(lane.use.totals(window)[0]) / window.length
         return f"{used:.2f} CPU" if used >= _LEAST_FIGURE or not used else f"< {_LEAST_FIGURE} CPU"
-    if info.kind is LaneKind.DAMAGED:
+    if info.kind in (LaneKind.DAMAGED, LaneKind.PLUGGED):
         return ""
     cycles = lane.shares.totals(window)
     busy = int(cycles[states.IS_BUSY[lane.shares.values]].sum())

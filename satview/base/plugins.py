@@ -1,0 +1,143 @@
+"""Plug-ins: what other installed packages add by entry points, each switched off and named when it fails.
+
+A package names a function or an object under one of the groups `satview.readers`, `satview.analyses`, `satview.lanes`,
+`satview.verdicts` and `satview.exports` (docs/plugins.md). It is code that somebody has installed; nothing in a trace,
+a session or a rule file can name one. `SATVIEW_PLUGINS=off` does without all of them.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib import metadata
+from typing import Any, Final, TypeVar
+
+from satview.base.errors import Cancelled, SatviewError, one_line
+
+_log = logging.getLogger(__name__)
+_T = TypeVar("_T")
+
+
+class PluginKind(StrEnum):
+    """What a plug-in adds; the value is the group of its entry point."""
+
+    READER = "satview.readers"
+    ANALYSIS = "satview.analyses"
+    LANE = "satview.lanes"
+    VERDICT = "satview.verdicts"
+    EXPORT = "satview.exports"
+
+    @property
+    def word(self) -> str:
+        """For people: `reader`."""
+        return self.name.lower()
+
+
+@dataclass(slots=True, eq=False)
+class Plugin:
+    """One of them.
+
+    Attributes:
+        kind: What it adds.
+        name: Of the entry point.
+        package: The package that brings it, with its version.
+        fault: Why it is switched off; empty = it is not.
+    """
+
+    kind: PluginKind
+    name: str
+    package: str
+    fault: str
+    _entry: metadata.EntryPoint
+    _value: Any = None
+
+    def value(self) -> Any:
+        """Return what it names, None if it is switched off; imported when this is first asked."""
+        if self._value is None and not self.fault:
+            try:
+                self._value = self._entry.load()
+            except Exception as error:  # noqa: BLE001  -- whatever somebody else's module does when it is imported
+                self.switch_off(error)
+        return None if self.fault else self._value
+
+    def switch_off(self, error: BaseException) -> None:
+        """Do without it from now on."""
+        self.fault = one_line(error)
+        _log.info("the %s plug-in %s of %s is switched off: %s", self.kind.word, self.name, self.package, self.fault)
+
+    def run(self, work: Callable[[Any], _T], instead: _T) -> _T:
+        """Return what comes of some work with it; if it raises it is switched off, and something else is returned.
+
+        Args:
+            work: Gets what the plug-in names.
+            instead: Returned if it is switched off.
+
+        Raises:
+            SatviewError: It refuses on purpose, in a sentence.
+        """
+        value = self.value()
+        if value is None:
+            return instead
+        try:
+            return work(value)
+        except (SatviewError, Cancelled):
+            raise
+        except Exception as error:  # noqa: BLE001  -- its faults are not ours
+            self.switch_off(error)
+            return instead
+
+
+_lock: Final = threading.Lock()
+_found: Final[dict[PluginKind, tuple[Plugin, ...]]] = {}
+_told: Final[list[Plugin]] = []
+
+
+def plugins(kind: PluginKind) -> tuple[Plugin, ...]:
+    """Return the plug-ins of a kind by name, those that are switched off too; looked for once, imported later."""
+    with _lock:
+        if kind not in _found:
+            _found[kind] = () if os.environ.get("SATVIEW_PLUGINS") == "off" else _look(kind)
+        return _found[kind]
+
+
+def plugin(kind: PluginKind, name: str) -> Plugin | None:
+    """Return a plug-in by name, None if there is none."""
+    return next((each for each in plugins(kind) if each.name == name), None)
+
+
+def all_plugins() -> tuple[Plugin, ...]:
+    """Return all plug-ins, by kind."""
+    return tuple(each for kind in PluginKind for each in plugins(kind))
+
+
+def newly_switched_off() -> list[str]:
+    """Return a sentence for each plug-in that was switched off since this was asked last; looks for none."""
+    with _lock:
+        failed = [each for found in _found.values() for each in found if each.fault and each not in _told]
+        _told.extend(failed)
+    return [
+        f"the {each.kind.word} plug-in {each.name} of {each.package} is switched off: {each.fault}" for each in failed
+    ]
+
+
+def forget() -> None:
+    """Look for plug-ins again; for tests."""
+    with _lock:
+        _found.clear()
+
+
+def _look(kind: PluginKind) -> tuple[Plugin, ...]:
+    try:
+        entries = metadata.entry_points(group=kind.value)
+    except Exception as error:  # noqa: BLE001  -- damaged metadata of any installed package
+        _log.warning("plug-ins were not looked for: %s", one_line(error))
+        return ()
+    found: dict[str, Plugin] = {}
+    for entry in entries:
+        package = f"{entry.dist.name} {entry.dist.version}" if entry.dist is not None else "a package"
+        found.setdefault(entry.name, Plugin(kind, entry.name, package, "", entry))
+    return tuple(found[name] for name in sorted(found))

@@ -1,0 +1,148 @@
+"""`satview compare A B`: what is different in two traces: verdicts, load, waits, calls, messages, interrupts."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from typing import TYPE_CHECKING, Any, Final
+
+from satview.base.errors import UsageError
+from satview.base.process_end import COST_DATA, FINE
+from satview.formats.registry import open_trace
+
+if TYPE_CHECKING:
+    from satview.analysis.comparison import Change
+    from satview.store.trace import Trace
+
+FOUND: Final = 3
+_KINDS: Final = ("process", "thread", "call", "message", "interrupt", "cpu")
+_EPILOG: Final = """\
+Rows are matched by name: a thread by its process, number and name, a call by its name. Counts are per second, so that
+traces of different lengths compare. A thread that only one of them has is new or gone.
+
+  satview compare yesterday.kev today.kev
+  satview compare yesterday.kev today.kev --by call --worse-than 20 --format json
+
+Exit status: 0 fine, 3 a time is worse by more than --worse-than, 1 a trace has problems that cost data, 2 not a trace
+or bad use.
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the command to the command line."""
+    parser = subparsers.add_parser(
+        "compare",
+        help="what is different in two traces",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Compare a trace with an earlier one.",
+        epilog=_EPILOG,
+    )
+    add = parser.add_argument
+    add("before", metavar="FILE", help="the trace to compare with")
+    add("after", metavar="FILE", help="the trace that is compared")
+    add("--by", action="append", choices=_KINDS, help="only this; repeatable")
+    add("--top", type=int, default=10, metavar="N", help="rows of each figure, the largest difference first (10)")
+    add("--worse-than", type=float, metavar="PERCENT", help="exit with 3 if a length of time grew by more than that")
+    add("--format", choices=("table", "json"), default="table", help="(default %(default)s)")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the differences.
+
+    Raises:
+        UsageError: A number does not fit.
+    """
+    if args.top < 1:
+        raise UsageError(f"--top {args.top} is no number of rows")
+    if args.worse_than is not None and not args.worse_than >= 0:
+        raise UsageError(f"--worse-than {args.worse_than} is no percentage")
+    before, after = open_trace(args.before), open_trace(args.after)
+    from satview.analysis.comparison import compare, verdict_changes  # brings numpy; --help needs none
+
+    found = compare(before, after, args.by or ())
+    limit = math.inf if args.worse_than is None else 1 + args.worse_than / 100
+    worse = [change for change in found if change.is_longer and change.ratio > limit]
+    verdicts = verdict_changes(before, after)
+    if args.format == "json":
+        print(json.dumps({"verdicts": {kind: list(counts) for kind, counts in verdicts.items()},
+                          "figures": [_record(change, change in worse) for change in found]}, indent=1))  # fmt: skip
+    else:
+        _print_tables(before, after, found, verdicts, args.top)
+        for change in worse:
+            _print_worse(change)
+    if worse:
+        return FOUND
+    return COST_DATA if before.problems.cost_data or after.problems.cost_data else FINE
+
+
+def _record(change: Change, is_worse: bool) -> dict[str, Any]:
+    def plain(value: float) -> float | None:
+        return round(value, 6) if math.isfinite(value) else None
+
+    return {
+        "by": change.sheet,
+        "name": change.name,
+        "figure": change.column.key + ("_per_s" if change.is_per_s else ""),
+        "before": plain(change.before),
+        "after": plain(change.after),
+        "ratio": plain(change.ratio),
+        "worse": is_worse,
+    }
+
+
+def _print_tables(
+    before: Trace, after: Trace, found: list[Change], verdicts: dict[str, tuple[int, int]], top: int
+) -> None:
+    from rich.table import Table
+
+    from satview.analysis.comparison import value_text
+    from satview.base.time import format_duration
+    from satview.cli._console import cell, make_console
+
+    console = make_console(400)
+    for title, trace in (("Before", before), ("After", after)):
+        length = format_duration(trace.duration_ns)
+        console.print(cell(f"{title + ':':<8} {trace.path.name}, {len(trace.events):,} events in {length}"))
+    console.print("\n[bold]Verdicts[/bold]")
+    for kind, (old, new) in verdicts.items():
+        console.print(f"  {kind}: {old} before, {new} after")
+    if not verdicts:
+        console.print("  none in either")
+    for title, changes in _by_figure(found).items():
+        shown = [change for change in changes if change.before or change.after][:top]
+        if not shown:
+            continue
+        console.print(f"\n[bold]{cell(title)}[/bold]")
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for head in ("", "Before", "After", "Change"):
+            table.add_column(head, no_wrap=True, justify="right" if head else "left")
+        for change in shown:
+            texts = (change.name, value_text(change, change.before), value_text(change, change.after), _said(change))
+            table.add_row(*map(cell, texts))
+        console.print(table)
+
+
+def _by_figure(found: list[Change]) -> dict[str, list[Change]]:
+    out: dict[str, list[Change]] = {}
+    for change in found:
+        out.setdefault(f"{change.sheet}: {change.column.title}", []).append(change)
+    return out
+
+
+def _said(change: Change) -> str:
+    if math.isnan(change.before):
+        return "new"
+    if math.isnan(change.after):
+        return "gone"
+    return "from none" if math.isinf(change.ratio) else f"{change.ratio - 1:+.1%}"
+
+
+def _print_worse(change: Change) -> None:
+    from satview.analysis.comparison import value_text
+    from satview.base.process_end import say
+    from satview.base.safe_text import visible_line
+
+    say(visible_line(f"worse: {change.column.title} of {change.name}: {value_text(change, change.before)} before, "
+                     f"{value_text(change, change.after)} after ({_said(change)})"))  # fmt: skip

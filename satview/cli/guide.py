@@ -1,0 +1,30 @@
+"""`satview guide`: how to get from a question about a trace to its answer in a terminal; for people and assistants."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from satview.base.process_end import FINE
+from satview.base.resources import resource_path
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the command to the command line."""
+    parser = subparsers.add_parser(
+        "guide",
+        help="how to get from a question to its answer in a terminal",
+        description="Print a page about finding out what happened in a trace with text alone.",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(_args: argparse.Namespace) -> int:
+    """Print the guide."""
+    print(guide())
+    return FINE
+
+
+def guide() -> str:
+    """Return the guide."""
+    return resource_path("look/guide.md").read_text(encoding="utf-8").rstrip()

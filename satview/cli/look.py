@@ -1,0 +1,55 @@
+"""`satview look FILE [--handle H]`: what the window shows as text, with handles that lead on."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from satview.base.process_end import COST_DATA, FINE
+from satview.formats.registry import open_trace
+
+_EPILOG = """\
+Handles: t-N thread, p-N process, c-N CPU, e-N event, v-N verdict, m-N message. The same file has the same ones each
+time. `satview guide` tells how to get from a question to its answer.
+
+  satview look boot.kev
+  satview look boot.kev --handle v-1
+  satview look boot.kev --handle t-9 --handle e-197
+
+Exit status: 0 fine, 1 the trace has problems that cost data, 2 not a trace or bad use.
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the command to the command line."""
+    parser = subparsers.add_parser(
+        "look",
+        help="what the window shows as text, with handles that lead on",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Look at a trace, or at one thing in it.",
+        epilog=_EPILOG,
+    )
+    add = parser.add_argument
+    add("file", metavar="FILE", help="a .kev file, a traceprinter listing or a thread trace")
+    add("--handle", action="append", default=[], metavar="H", help="what to look at, such as t-7; repeatable")
+    add("--format", choices=("text", "json"), default="text", help="(default %(default)s)")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the answers; return 0, or 1 if problems of the trace cost data.
+
+    Raises:
+        UsageError: One is no handle, or the trace has nothing of that number.
+    """
+    trace = open_trace(args.file)
+    from satview.look.answers import look  # brings numpy; --help needs none
+    from satview.look.text import as_record, as_text
+
+    found = [look(trace, handle) for handle in args.handle or [""]]
+    if args.format == "json":
+        print(json.dumps([as_record(details) for details in found], indent=1))
+    else:
+        print("\n\n".join(map(as_text, found)))
+    return COST_DATA if trace.problems.cost_data else FINE

@@ -1,0 +1,45 @@
+"""`satview mcp [DIR]`: the answers for assistants, by the Model Context Protocol over standard input and output."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from satview.base.errors import UsageError
+from satview.base.process_end import FINE
+
+_EPILOG = """\
+An assistant's settings name it as a server with the command `satview mcp DIR`. It opens traces below these folders
+only, writes nothing, and uses no network. Tools: traces, look, verdicts, why, tables, sql, picture.
+Needs `pip install 'satview[mcp]'`.
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the command to the command line."""
+    parser = subparsers.add_parser(
+        "mcp",
+        help="a read-only server for assistants, by the Model Context Protocol",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Serve answers about traces over standard input and output until the input ends.",
+        epilog=_EPILOG,
+    )
+    parser.add_argument("folders", nargs="*", metavar="DIR", type=Path, default=[Path()],
+                        help="folders with traces (default: the current one)")  # fmt: skip
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serve until the input ends.
+
+    Raises:
+        UsageError: A folder is none, or the package mcp is not installed.
+    """
+    for folder in args.folders:
+        if not folder.is_dir():
+            raise UsageError(f"{folder}: there is no such folder")
+    from satview.look.server import make_server  # brings numpy; --help needs none
+
+    make_server([folder.resolve() for folder in args.folders]).run("stdio")
+    return FINE

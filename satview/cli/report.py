@@ -1,0 +1,62 @@
+"""`satview report FILE -o OUT.html`: one HTML file about a trace: verdicts with pictures, load, latencies, losses."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from satview.base.errors import UsageError
+from satview.base.process_end import COST_DATA, FINE, say
+from satview.base.targets import is_standard_output
+from satview.formats.registry import open_trace
+
+_EPILOG = """\
+The file needs no other: pictures and plots are in it, and it has no script. Exit status: 0 fine, 1 the trace has
+problems that cost data, 2 not a trace or bad use. `satview check` has an exit code for what is wrong in the trace.
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the command to the command line."""
+    parser = subparsers.add_parser(
+        "report",
+        help="one HTML file about a trace: verdicts with pictures, load, latencies, losses",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Write a report about a trace as one HTML file.",
+        epilog=_EPILOG,
+    )
+    add = parser.add_argument
+    add("file", metavar="FILE", help="a .kev file or a traceprinter listing")
+    add("-o", "--output", required=True, metavar="OUT", help="the new HTML file; - is standard output")
+    add(
+        "-r",
+        "--rules",
+        type=Path,
+        metavar="FILE",
+        help="TOML file whose thresholds of verdicts replace those of satview",
+    )
+    add("--pictures", type=int, default=4, metavar="N", help="of N verdicts at most; 0 = none (default %(default)s)")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the file; return 0, or 1 if problems of the trace cost data.
+
+    Raises:
+        UsageError: The arguments do not fit, or the thresholds cannot be read.
+        WriteError: The file cannot be written.
+    """
+    if args.pictures < 0:
+        raise UsageError(f"--pictures {args.pictures} is no number of pictures")
+    if args.file == "-" and args.pictures:
+        raise UsageError("pictures need a FILE that can be opened again; give one, or --pictures 0")
+    trace = open_trace(args.file)
+    from satview.analysis.verdicts.thresholds import read_thresholds  # brings numpy; --help needs none
+    from satview.report.page import write_report
+
+    count = write_report(trace, args.output, None if args.rules is None else read_thresholds(args.rules), args.pictures)
+    (say if is_standard_output(args.output) else print)(
+        f"{args.output}: {count or 'no'} verdict{'s' if count != 1 else ''}"
+    )
+    return COST_DATA if trace.problems.cost_data else FINE

@@ -1,0 +1,61 @@
+"""The same export as a bag of Dask, for clusters; the workers see the same folders, and have satview[dask]."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from satview.base.errors import UsageError
+from satview.fleet.export import Exported, Plan, plan, write_skipped
+from satview.fleet.layout import Source
+from satview.fleet.one import Done, export_one
+from satview.tables.extras import required
+
+
+def fleet_bag(work: Plan) -> Any:
+    """Return a bag whose items, once computed, are what became of each trace (`Done`).
+
+    Args:
+        work: What is to be done, of `plan`.
+
+    Raises:
+        UsageError: Dask is not installed.
+    """
+    bag = required("dask.bag")
+    return bag.from_sequence(work.sources, partition_size=1).map(partial(_one, work=work))
+
+
+def export_on_cluster(
+    folder: Path | str, out: Path | str, address: Any, tables: Sequence[str] = (), patterns: Sequence[str] = ()
+) -> Exported:
+    """Write the traces below a folder as one data set, on a cluster of Dask; otherwise as `export_folder`.
+
+    Args:
+        folder: Where the traces are, on every worker.
+        out: Folder of the data set, on every worker.
+        address: Of the scheduler, such as `tcp://10.0.0.1:8786`, or a cluster object.
+        tables: As of `export_folder`.
+        patterns: The same.
+
+    Raises:
+        UsageError: As of `export_folder`; or no scheduler answers.
+    """
+    distributed = required("distributed")
+    work = plan(Path(folder).resolve(), Path(out).resolve(), tables, patterns)
+    found = Exported(work.dataset, kept=work.kept)
+    if work.sources:
+        try:
+            client = distributed.Client(address, timeout=10, set_as_default=False)
+        except (OSError, ValueError, TimeoutError) as error:
+            raise UsageError(f"no scheduler of Dask answers at {address}: {error}") from error
+        with client:
+            for each in client.compute(fleet_bag(work)).result():
+                found.add(each)
+    write_skipped(found)
+    return found
+
+
+def _one(source: Source, work: Plan) -> Done:
+    return export_one(source, work.dataset, work.tables)

@@ -1,0 +1,174 @@
+"""Hundreds of traces into one data set, by several processes; what is there already is left alone."""
+
+from __future__ import annotations
+
+import csv
+import io
+import multiprocessing
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from satview.base.errors import UsageError
+from satview.base.new_file import NewFile
+from satview.base.safe_text import csv_text
+from satview.fleet.layout import DEFAULT_TABLES, RECORD, SKIPPED, Dataset, Source, begin_dataset, find_sources
+from satview.fleet.one import Done, export_one
+from satview.tables.extras import required
+from satview.tables.schema import SCHEMAS
+
+Report = Callable[[Done, int, int], None]
+
+
+@dataclass(slots=True)
+class Exported:
+    """What an export did.
+
+    Attributes:
+        dataset: Where it is.
+        done: Traces that were written now.
+        kept: How many were there already, unchanged.
+        skipped: Traces that are not in it, each with its fault.
+    """
+
+    dataset: Dataset
+    done: list[Done] = field(default_factory=list)
+    kept: int = 0
+    skipped: list[Done] = field(default_factory=list)
+
+    def add(self, found: Done) -> None:
+        """Take what became of one trace."""
+        (self.skipped if found.fault else self.done).append(found)
+
+
+def export_folder(
+    folder: Path | str,
+    out: Path | str,
+    tables: Sequence[str] = (),
+    jobs: int = 1,
+    patterns: Sequence[str] = (),
+    report: Report | None = None,
+) -> Exported:
+    """Write the tables of all traces below a folder as one data set of Parquet; go on where an earlier run stopped.
+
+    A trace whose file is as it was is left alone. Damaged files are skipped, and listed in `skipped.csv`.
+
+    Args:
+        folder: Where the traces are.
+        out: Folder of the data set: a new one, or that of an earlier run.
+        tables: Which tables; none = all but marks.
+        jobs: How many processes work at once.
+        patterns: Names of files to take, such as `*.txt`; none = `.kev`, compressed too.
+        report: Called after each trace with what became of it, how many are done, and of how many.
+
+    Raises:
+        UsageError: There is no trace, no such table, the target is something else, or a package is missing.
+    """
+    work = plan(folder, out, tables, patterns)
+    found = Exported(work.dataset, kept=work.kept)
+    steps = _here(work) if jobs <= 1 or len(work.sources) <= 1 else _by_processes(work, jobs)
+    for number, each in enumerate(steps, 1):
+        found.add(each)
+        if report is not None:
+            report(each, number, len(work.sources))
+    write_skipped(found)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to be done.
+
+    Attributes:
+        dataset: Where.
+        sources: The files that are not in it as they are now.
+        kept: How many are.
+        tables: Which tables.
+    """
+
+    dataset: Dataset
+    sources: list[Source]
+    kept: int
+    tables: tuple[str, ...]
+
+
+def plan(folder: Path | str, out: Path | str, tables: Sequence[str] = (), patterns: Sequence[str] = ()) -> Plan:
+    """Return what an export has to do, and make the folder of the data set.
+
+    Raises:
+        UsageError: As of `export_folder`.
+    """
+    required("pyarrow.parquet")
+    chosen = tuple(name for name in (tables or DEFAULT_TABLES) if name != RECORD)
+    for name in chosen:
+        if name not in SCHEMAS:
+            raise UsageError(f"there is no table {name[:40]!r}; there are {', '.join(SCHEMAS)}")
+    sources = find_sources(folder, patterns, Path(out))
+    dataset = begin_dataset(out)
+    left = [source for source in sources if not dataset.has(source, chosen)]
+    return Plan(dataset, left, len(sources) - len(left), chosen)
+
+
+def write_skipped(found: Exported) -> None:
+    """Write the list of files that are not in the data set; take it away if there are none.
+
+    Raises:
+        WriteError: It cannot be written.
+    """
+    path = found.dataset.folder / SKIPPED
+    if not found.skipped:
+        path.unlink(missing_ok=True)
+        return
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("trace", "fault"))
+    writer.writerows((csv_text(each.name), csv_text(each.fault)) for each in found.skipped)
+    with NewFile(path) as file:
+        file.stream.write(text.getvalue().encode("utf-8", "replace"))
+
+
+def _here(work: Plan) -> Iterator[Done]:
+    for source in work.sources:
+        yield export_one(source, work.dataset, work.tables)
+
+
+def _by_processes(work: Plan, jobs: int) -> Iterator[Done]:
+    """Yield what became of each trace; a file that ends the process which reads it costs only itself."""
+    left = list(work.sources)
+    while left:
+        running: dict[Future[Done], Source] = {}
+        try:
+            with _pool(min(jobs, len(left))) as pool:
+                yield from _in_pool(pool, work, left, running, jobs)
+        except BrokenProcessPool:
+            # One of those that ran; which one is not told.
+            for source in running.values():
+                yield _alone(source, work)
+
+
+def _in_pool(
+    pool: ProcessPoolExecutor, work: Plan, left: list[Source], running: dict[Future[Done], Source], jobs: int
+) -> Iterator[Done]:
+    while left or running:
+        while left and len(running) < 2 * jobs:  # as many again wait, so that no process does
+            source = left.pop()
+            running[pool.submit(export_one, source, work.dataset, work.tables)] = source
+        for future in wait(running, return_when=FIRST_COMPLETED).done:
+            found = future.result()
+            del running[future]
+            yield found
+
+
+def _alone(source: Source, work: Plan) -> Done:
+    with _pool(1) as pool:
+        try:
+            return pool.submit(export_one, source, work.dataset, work.tables).result()
+        except BrokenProcessPool:
+            return Done(source.name, fault="the process that read it was ended, perhaps as memory ran out")
+
+
+def _pool(jobs: int) -> ProcessPoolExecutor:
+    # Not by fork: Arrow and Qt have threads.
+    return ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"))

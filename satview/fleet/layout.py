@@ -1,0 +1,157 @@
+"""Where a data set has what: `TABLE/trace=NAME/part.parquet`, as DuckDB, Polars, Spark and Arrow take it.
+
+The part of the table `trace` is written last: a trace that has it is complete. Its metadata say of which file, as it
+was then, and of which tables the trace was made.
+"""
+
+from __future__ import annotations
+
+import glob
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote, unquote
+
+from satview.base.errors import UsageError
+from satview.base.new_file import NewFile
+from satview.tables.extras import required
+from satview.tables.schema import SCHEMAS
+
+MARK: Final = "satview-fleet.json"  # in the folder of a data set
+PART: Final = "part.parquet"
+SKIPPED: Final = "skipped.csv"
+RECORD: Final = "trace"  # the table of which every trace has one row
+PATTERNS: Final = ("*.kev", "*.kev.gz", "*.kev.zst")
+DEFAULT_TABLES: Final = tuple(name for name in SCHEMAS if name not in ("mark", RECORD))
+_VERSION: Final = 1
+_SAFE: Final = " @,+()[]'!$&;~"  # in names of folders as they are; all of these are read back alike
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file that is to be in a data set.
+
+    Attributes:
+        name: What the trace is called there: its path below the folder, with `/`.
+        path: The file.
+        size_bytes: Of it.
+        modified_ns: When it was last written.
+    """
+
+    name: str
+    path: Path
+    size_bytes: int
+    modified_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """A data set on the disk.
+
+    Attributes:
+        folder: Its folder.
+    """
+
+    folder: Path
+
+    def part(self, table: str, name: str) -> Path:
+        """Return the file with the rows of one trace."""
+        return self.folder / table / f"trace={quote(name, safe=_SAFE)}" / PART
+
+    def pattern(self, table: str) -> str:
+        """Return the pattern of the files of a table."""
+        return f"{glob.escape(self.folder.as_posix())}/{table}/*/{PART}"
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The tables that it has, in the order of docs/tables.md."""
+        return tuple(name for name in SCHEMAS if (self.folder / name).is_dir())
+
+    def names(self) -> Iterator[str]:
+        """Yield the names of the traces that are complete."""
+        for home in sorted((self.folder / RECORD).glob("trace=*")):
+            if (home / PART).is_file():
+                yield unquote(home.name.removeprefix("trace="))
+
+    def has(self, source: Source, tables: Iterable[str]) -> bool:
+        """Tell whether a file is in the data set as it is now, with these tables at least."""
+        path = self.part(RECORD, source.name)
+        if not path.is_file():
+            return False
+        try:
+            told = required("pyarrow.parquet").read_schema(path).metadata or {}
+            found = json.loads(told.get(b"satview.fleet", b"{}"))
+        except (OSError, ValueError):  # pyarrow's errors of damaged files are ValueErrors
+            return False
+        state = (found.get("version"), found.get("size_bytes"), found.get("modified_ns"))
+        is_same = state == (_VERSION, source.size_bytes, source.modified_ns)
+        return is_same and set(tables) <= set(found.get("tables", ()))
+
+
+def record_metadata(source: Source, tables: Iterable[str]) -> dict[str, str]:
+    """Return what the part of the table `trace` says of where it comes from."""
+    told: dict[str, Any] = {"version": _VERSION, "size_bytes": source.size_bytes, "modified_ns": source.modified_ns,
+                            "tables": sorted(tables)}  # fmt: skip
+    return {"satview.fleet": json.dumps(told)}
+
+
+def is_dataset(path: Path | str) -> bool:
+    """Tell whether a path is the folder of a data set."""
+    return (Path(path) / MARK).is_file()
+
+
+def open_dataset(path: Path | str) -> Dataset:
+    """Return the data set of a folder.
+
+    Raises:
+        UsageError: There is none.
+    """
+    folder = Path(path)
+    if not is_dataset(folder):
+        raise UsageError(f"{folder.name or folder}: no data set of traces; `satview export DIR -o OUT` makes one")
+    return Dataset(folder.resolve())
+
+
+def begin_dataset(path: Path | str) -> Dataset:
+    """Return the data set of a folder, which is made if there is none; an empty folder becomes one.
+
+    Raises:
+        UsageError: There is something else.
+        WriteError: It cannot be made.
+    """
+    folder = Path(path)
+    is_other = folder.exists() and not is_dataset(folder)
+    if is_other and (not folder.is_dir() or any(folder.iterdir())):
+        raise UsageError(f"{folder.name or folder}: it exists and is no data set of traces; name a new folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    if not is_dataset(folder):
+        with NewFile(folder / MARK) as file:
+            file.stream.write(json.dumps({"satview": "fleet", "version": _VERSION}).encode() + b"\n")
+    return Dataset(folder.resolve())
+
+
+def find_sources(folder: Path | str, patterns: Iterable[str] = (), out: Path | None = None) -> list[Source]:
+    """Return the traces below a folder, by name; hidden files and folders are left out.
+
+    Args:
+        folder: Where to look.
+        patterns: Of names of files; none = `PATTERNS`.
+        out: A folder below which nothing is taken.
+
+    Raises:
+        UsageError: There is none.
+    """
+    root, given = Path(folder), tuple(patterns) or PATTERNS
+    found: dict[str, Source] = {}
+    for path in sorted({path for pattern in given for path in root.rglob(pattern)}):
+        below = path.relative_to(root)
+        is_hidden = any(part.startswith(".") for part in below.parts)
+        if is_hidden or (out is not None and out.resolve() in path.resolve().parents) or not path.is_file():
+            continue
+        status = path.stat()
+        found[below.as_posix()] = Source(below.as_posix(), path, status.st_size, status.st_mtime_ns)
+    if not found:
+        raise UsageError(f"{root.name or root}: no file in it is called {' or '.join(given)}; see --pattern")
+    return list(found.values())

@@ -1,0 +1,75 @@
+"""One query over all traces of a data set, by DuckDB: read-only, and without other files or the network."""
+
+from __future__ import annotations
+
+import glob
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from satview.base.time import NS_PER_S
+from satview.fleet.layout import RECORD, Dataset, open_dataset
+from satview.tables.extras import required
+from satview.tables.sql import Limits, Result, answered, mentioned
+
+# Whoever looks at it pays for it: a comparison with the clock of its trace for each event.
+_TIME_NS: Final = re.compile(r"\btime_ns\b|(?:^|[\s,.])\*|\bdescribe\b", re.IGNORECASE)
+
+
+def query_dataset(
+    path: Path | str, query: str, limits: Limits | None = None, cancelled: Callable[[], bool] | None = None
+) -> Result:
+    """Return the rows of a query over a data set; each of its tables has the column `trace`, the name of the trace.
+
+    Args:
+        path: Folder of the data set.
+        query: One query that reads, in the SQL of DuckDB.
+        limits: How much it may take; None = 60 s and 2 GiB.
+        cancelled: Asked now and then while it runs.
+
+    Raises:
+        UsageError: There is no data set, the query is faulty or went over a limit, or a package is missing.
+        Cancelled: `cancelled()` returned True.
+    """
+    dataset, limits = open_dataset(path), limits or Limits()
+    connection = _connected(dataset, limits)
+    return answered(connection, query, lambda: _add_tables(connection, dataset, query), limits, cancelled)
+
+
+def _connected(dataset: Dataset, limits: Limits) -> Any:
+    connection = required("duckdb").connect(
+        config={
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+            "max_temp_directory_size": "0B",
+            "memory_limit": f"{limits.memory_bytes}B",
+            **({"threads": str(limits.threads)} if limits.threads else {}),
+        }
+    )
+    folder = dataset.folder.as_posix()
+    # As DuckDB compares them with patterns too, in which brackets and stars of the folder's name are escaped.
+    connection.execute(f"SET allowed_directories = [{_quoted(folder)}, {_quoted(glob.escape(folder))}]")
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+    return connection
+
+
+def _add_tables(connection: Any, dataset: Dataset, query: str) -> None:
+    there = dataset.tables
+    wants_ns = _TIME_NS.search(query) is not None
+    for name in (RECORD, *(table for table in mentioned(query)[0] if table in there and table != RECORD)):
+        rows = (f"read_parquet({_quoted(dataset.pattern(name))}, hive_partitioning = true, "
+                "hive_types = {'trace': VARCHAR})")  # fmt: skip
+        shown = f"SELECT * FROM {rows}"  # noqa: S608  -- names of the schema, and a path in quotes
+        if name == "event" and wants_ns:
+            since = "(e.time_cycles - t.start_cycles)::HUGEINT"
+            shown = (
+                f"SELECT e.*, ({since} * {NS_PER_S} // t.cycles_per_s)::BIGINT AS time_ns FROM {rows} e "  # noqa: S608
+                f"JOIN {RECORD} t USING (trace)"
+            )
+        connection.execute(f"CREATE VIEW {name} AS {shown}")
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,296 @@
+"""What there is to say about a trace, or about one thing in it that a handle names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from satview.analysis.doctor.report import may_be_more
+from satview.analysis.doctor.undecided import undecided
+from satview.analysis.statistics import Statistics
+from satview.analysis.verdicts.find import find_verdicts
+from satview.analysis.verdicts.verdict import Verdict
+from satview.analysis.why import why
+from satview.base.errors import UsageError
+from satview.base.time import format_duration, format_time
+from satview.linkage.chain import connections
+from satview.linkage.trace_links import link_of
+from satview.linkage.transactions import transactions
+from satview.look.handles import Handle, Subject, handle_of, process_handle, thread_handle
+from satview.session.argument_names import argument_names
+from satview.session.connection_text import event_name
+from satview.session.details import Details, Line, Section
+from satview.session.event_text import event_details
+from satview.store.idle import idle_threads
+from satview.store.losses import lost_marks
+from satview.store.place import place_of
+from satview.store.trace import Trace
+from satview.tables.table import table
+
+_MOST: Final = 10
+_MOST_EVIDENCE: Final = 24
+
+
+def look(trace: Trace, handle: str = "") -> Details:
+    """Return what there is to say, each line with the handles that lead on.
+
+    Args:
+        trace: The trace.
+        handle: What to look at, such as `t-7`; empty = the trace as a whole.
+
+    Raises:
+        UsageError: It is no handle, or the trace has nothing of that number.
+    """
+    if not handle.strip():
+        return overview(trace)
+    found = handle_of(handle)
+    return _LOOKS[found.subject](trace, found)
+
+
+def verdicts_of(trace: Trace) -> tuple[Verdict, ...]:
+    """Return the verdicts in the order of their handles; they are found once for each trace."""
+    return trace.kept("look.verdicts", find_verdicts)
+
+
+def overview(trace: Trace) -> Details:
+    """Return what the trace is, what is wrong, who used the CPUs, and what it cannot tell."""
+    events = f"{len(trace.events):,} events in {format_duration(trace.duration_ns)}"
+    cpus = f"{trace.cpu_count} CPU{'s' * (trace.cpu_count != 1)}"
+    subtitle = f"{events}, {cpus}, release {trace.release}, {len(trace.threads) - 1} threads"
+    if not len(trace.events):
+        return Details(trace.path.name, subtitle, "trace")
+    found = Statistics(trace)
+    sections = [
+        Section("Verdicts: what is wrong", _verdict_lines(trace)),
+        Section("CPUs", _cpu_lines(found)),
+        Section("Busiest threads", _thread_lines(found)),
+        Section("Processes", _process_lines(found)),
+        Section("Trust", _trust_lines(trace)),
+    ]
+    return Details(trace.path.name, subtitle, "trace", tuple(section for section in sections if section.lines))
+
+
+def _verdict_lines(trace: Trace) -> tuple[Line, ...]:
+    found = verdicts_of(trace)
+    lines = [Line(f"v-{number}", f"{verdict.severity}: {verdict.kind}: {verdict.says}")
+             for number, verdict in enumerate(found[:_MOST], 1)]  # fmt: skip
+    if len(found) > _MOST:
+        lines.append(Line("", f"and {len(found) - _MOST:,} more, v-{_MOST + 1} to v-{len(found)}"))
+    return tuple(lines) or (Line("", "nothing found"),)
+
+
+def _cpu_lines(found: Statistics) -> tuple[Line, ...]:
+    cpus, length = found.cpus, found.window.length
+    return tuple(
+        Line(f"c-{cpu}", f"{int(cpus.busy_cycles[cpu]) / length:.1%} busy, "
+             f"{int(cpus.interrupt_cycles[cpu]) / length:.1%} interrupts, "
+             f"{int(cpus.unknown_cycles[cpu]) / length:.1%} not known")
+        for cpu in range(len(cpus))
+    )  # fmt: skip
+
+
+def _thread_lines(found: Statistics, mine: Sequence[int] | None = None) -> tuple[Line, ...]:
+    trace, threads = found.trace, found.threads
+    order = np.argsort(-threads.cpu_cycles, kind="stable").tolist()
+    idle = idle_threads(trace)
+    if mine is None:
+        rows = [row for row in order if row and not idle[row] and threads.cpu_cycles[row] > 0]
+    else:
+        rows = [row for row in order if row in mine]
+    lines = [
+        Line(thread_handle(row), trace.thread_name(row), f"{int(threads.cpu_cycles[row]) / found.window.length:.1%} of "
+             f"a CPU, {int(threads.runs[row]):,} runs, READY at most "
+             f"{format_duration(trace.clock.duration_ns(max(int(threads.longest_ready_cycles[row]), 0)))}")
+        for row in rows[: _MOST]
+    ]  # fmt: skip
+    if len(rows) > _MOST:
+        lines.append(Line("", f"and {len(rows) - _MOST:,} more"))
+    return tuple(lines)
+
+
+def _process_lines(found: Statistics) -> tuple[Line, ...]:
+    trace, cycles = found.trace, found.processes.cpu_cycles
+    order = [row for row in np.argsort(-cycles, kind="stable").tolist() if row]
+    length = found.window.length
+    lines = [Line(process_handle(row), trace.process_name(row), f"{int(cycles[row]) / length:.1%} of a CPU")
+             for row in order[:_MOST]]  # fmt: skip
+    return (*lines, Line("", f"and {len(order) - _MOST:,} more")) if len(order) > _MOST else tuple(lines)
+
+
+def _trust_lines(trace: Trace) -> tuple[Line, ...]:
+    lost, missing = lost_marks(trace), may_be_more(trace)
+    lines = []
+    if len(lost):
+        total = trace.clock.duration_ns(int((lost[:, 1] - lost[:, 0]).sum()))
+        first = format_time(trace.clock.ns(int(lost[0, 0])))
+        lines.append(
+            Line("Lost", f"events are missing in {len(lost):,} places, {format_duration(total)}, first {first}")
+        )
+    if missing:
+        lines.append(Line("Verdicts", f"there may be more than is listed: {missing}"))
+    lines += [Line("Cannot tell", f"{kind}: {reason}") for kind, reason in undecided(trace).items()]
+    lines += [Line("Problem", f"{slug}: {count:,}") for slug, count in trace.problems.counts().items()]
+    return tuple(lines) or (Line("", "no events are missing, and nothing is wrong with the file"),)
+
+
+def _thread(trace: Trace, handle: Handle) -> Details:
+    row = _within(handle, len(trace.threads), 1)
+    found, threads = Statistics(trace), trace.threads
+    pid, tid, process = int(threads.pid[row]), int(threads.tid[row]), int(threads.process[row])
+    lines = [Line("pid:tid", f"{pid}:{tid}"), Line("Process", trace.process_name(process), process=process)]
+    lines += [replace(line, name="CPU") for line in _thread_lines(found, [row])]
+    named = [Line(f"v-{number}", f"{verdict.kind}: {verdict.says}")
+             for number, verdict in enumerate(verdicts_of(trace), 1) if row in verdict.threads]  # fmt: skip
+    sections = [
+        Section("Thread", tuple(lines)),
+        Section("States: total, times, longest", _state_lines(trace, found, row)),
+        Section("Waits: for whom, longest first", _wait_lines(trace, row)),
+        Section("Verdicts", tuple(named[:_MOST])),
+    ]
+    return Details(f"{handle} {trace.thread_name(row)}", "", "thread", tuple(part for part in sections if part.lines))
+
+
+def _state_lines(trace: Trace, found: Statistics, row: int) -> tuple[Line, ...]:
+    states = found.states
+    mine = np.flatnonzero(states.thread == row)
+    mine = mine[np.argsort(-states.total_cycles[mine], kind="stable")]
+    spans = table(trace, "state")
+    whose = np.flatnonzero(spans["thread"] == row)
+    names, lengths, events = spans["state"][whose], spans["length_cycles"][whose], spans["event"][whose]
+    lines = []
+    for name in dict.fromkeys(names[np.argsort(-lengths)].tolist()):
+        of = np.flatnonzero(names == name)
+        longest = int(of[np.argmax(lengths[of])])
+        event = int(events[longest])
+        total, most = (trace.clock.duration_ns(int(value)) for value in (lengths[of].sum(), lengths[longest]))
+        text = f"{format_duration(total)}, {len(of):,} times, longest {format_duration(most)}"
+        lines.append((total, Line(name, text, event=event if event >= 0 else None)))
+    return tuple(line for _, line in sorted(lines, key=lambda each: -each[0]))
+
+
+def _wait_lines(trace: Trace, row: int) -> tuple[Line, ...]:
+    waits = table(trace, "wait")
+    mine = np.flatnonzero(waits["thread"] == row)
+    mine = mine[np.argsort(-waits["length_cycles"][mine], kind="stable")][:_MOST]
+    lines = []
+    for each in mine.tolist():
+        length = format_duration(trace.clock.duration_ns(int(waits["length_cycles"][each])))
+        blocker, start = int(waits["blocker"][each]), trace.clock.ns(int(waits["start_cycles"][each]))
+        for_whom = f" for {trace.thread_name(blocker)}" if blocker > 0 else ""
+        lines.append(Line(str(waits["state"][each]), f"{length} from {format_time(start)}{for_whom}",
+                          event=int(waits["event"][each]), thread=max(blocker, 0)))  # fmt: skip
+    return tuple(lines)
+
+
+def _process(trace: Trace, handle: Handle) -> Details:
+    row = _within(handle, len(trace.processes), 1)
+    found = Statistics(trace)
+    mine = np.flatnonzero(trace.threads.process == row).tolist()
+    share = int(found.processes.cpu_cycles[row]) / found.window.length
+    lines = (Line("pid", str(int(trace.processes.pid[row]))), Line("Name", trace.processes.names[row]),
+             Line("CPU", f"{share:.1%} of a CPU"))  # fmt: skip
+    sections = (Section("Process", lines), Section("Threads", _thread_lines(found, mine)))
+    return Details(f"{handle} {trace.process_name(row)}", "", "process", sections)
+
+
+def _cpu(trace: Trace, handle: Handle) -> Details:
+    cpu = _within(handle, trace.cpu_count, 0)
+    runs = table(trace, "run")
+    mine = (runs["cpu"] == cpu) & ~runs["is_idle"]
+    used = np.bincount(runs["thread"][mine], weights=runs["cpu_cycles"][mine], minlength=len(trace.threads))
+    order = [row for row in np.argsort(-used, kind="stable").tolist() if used[row] > 0][:_MOST]
+    lines = tuple(Line(thread_handle(row), trace.thread_name(row), f"{used[row] / trace.window.length:.1%}")
+                  for row in order)  # fmt: skip
+    sections = (Section("CPU", (_cpu_lines(Statistics(trace))[cpu],)), Section("Threads that ran on it", lines))
+    return Details(f"{handle} {trace.cpu_title(cpu)}", "", "CPU", tuple(part for part in sections if part.lines))
+
+
+def _event(trace: Trace, handle: Handle) -> Details:
+    row = _within(handle, len(trace.events) + 1, 1) - 1
+    told = event_details(trace, row, link_of(trace, row), None, connected=connections(trace, row),
+                         names=argument_names(trace, row))  # fmt: skip
+    sections = [*told.sections, Section("Why its thread is in its state then", _why_lines(trace, row))]
+    return Details(f"{handle} {told.title}", told.subtitle, told.kind, tuple(part for part in sections if part.lines))
+
+
+def _why_lines(trace: Trace, event: int) -> tuple[Line, ...]:
+    thread = int(trace.events.thread[event])
+    if not thread:
+        return ()
+    try:
+        steps = why(trace, thread, int(trace.events.time_cycles[event]))
+    except UsageError as error:
+        return (Line("", str(error)),)
+    rows = (step.cause_row if step.cause_row >= 0 else step.row for step in steps)
+    return tuple(Line(f"{number}.", step.says, event=row if row >= 0 else None, thread=step.thread)
+                 for number, (step, row) in enumerate(zip(steps, rows, strict=True), 1))  # fmt: skip
+
+
+def _verdict(trace: Trace, handle: Handle) -> Details:
+    found = verdicts_of(trace)
+    verdict = found[_within(handle, len(found) + 1, 1) - 1]
+    row = verdict.evidence[0] if verdict.evidence else -1
+    place = place_of(trace, verdict.start_cycles, verdict.end_cycles, row)
+    clock = trace.clock
+    when = " to ".join(format_time(clock.ns(cycles)) for cycles in (verdict.start_cycles, verdict.end_cycles))
+    lines = [Line("Severity", str(verdict.severity)), Line("When", when), Line("What", verdict.says),
+             Line("Remedy", verdict.remedy), Line("Open", place.command)]  # fmt: skip
+    lines += [Line("Thread", trace.thread_name(thread), thread=thread) for thread in verdict.threads]
+    lines += [Line("Object", each) for each in verdict.objects]
+    roles = verdict.roles or ("",) * len(verdict.evidence)
+    evidence = tuple(Line(role or "event", _logged(trace, event), event=event)
+                     for role, event in zip(roles, verdict.evidence[:_MOST_EVIDENCE], strict=False))  # fmt: skip
+    more = len(verdict.evidence) - _MOST_EVIDENCE
+    evidence += (Line("", f"and {more:,} more"),) if more > 0 else ()
+    places = tuple(
+        Line(str(number), format_time(clock.ns(each.start_cycles)), event=each.row if each.row >= 0 else None)
+        for number, each in enumerate(verdict.occurrences[:_MOST], 1)
+    )
+    sections = (Section("Verdict", tuple(lines)), Section("Evidence", evidence), Section("Times", places))
+    return Details(f"{handle} {verdict.kind}", "", "verdict", tuple(part for part in sections if part.lines))
+
+
+def _message(trace: Trace, handle: Handle) -> Details:
+    made = transactions(trace)
+    row = _within(handle, len(made.send_row), 0)
+    client, server = int(made.client[row]), int(made.server[row])
+    lines = [Line("Sent", event_name(trace, int(made.send_row[row])), event=int(made.send_row[row])),
+             Line("Client", trace.thread_name(max(client, 0)), thread=max(client, 0))]  # fmt: skip
+    if server > 0:
+        lines.append(Line("Server", trace.thread_name(server), thread=server))
+    for name, event in (("Received", made.receive_row), ("Replied", made.reply_row), ("Client runs", made.done_row)):
+        if event[row] >= 0:
+            lines.append(Line(name, _logged(trace, int(event[row])), event=int(event[row])))
+    legs = table(trace, "message")
+    for name in ("queued", "service", "reply", "round_trip"):
+        ns = int(legs[f"{name}_ns"][row])
+        lines.append(Line(name.replace("_", " "), format_duration(ns) if ns >= 0 else "not known"))
+    if made.parent[row] >= 0:
+        lines.append(Line("Within", f"m-{int(made.parent[row])}"))
+    return Details(f"{handle} message", "", "message", (Section("Message", tuple(lines)),))
+
+
+def _logged(trace: Trace, event: int) -> str:
+    thread = int(trace.events.thread[event])
+    by = f" of {trace.thread_name(thread)}" if thread else ""
+    return f"{trace.spec(event).name}{by} at {format_time(trace.clock.ns(int(trace.events.time_cycles[event])))}"
+
+
+def _within(handle: Handle, end: int, first: int) -> int:
+    if not first <= handle.number < end:
+        last = f"{handle.subject.value}-{first} to {handle.subject.value}-{end - 1}" if end > first else "none"
+        raise UsageError(f"there is no {handle.subject.name.lower()} {handle}; there are {last}")
+    return handle.number
+
+
+_LOOKS: Final[dict[Subject, Callable[[Trace, Handle], Details]]] = {
+    Subject.THREAD: _thread,
+    Subject.PROCESS: _process,
+    Subject.CPU: _cpu,
+    Subject.EVENT: _event,
+    Subject.VERDICT: _verdict,
+    Subject.MESSAGE: _message,
+}

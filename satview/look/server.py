@@ -1,0 +1,214 @@
+"""The answers as a server of the Model Context Protocol over standard input and output: it reads, and does no more.
+
+It opens traces below the folders that it was started with, has no network, and writes nothing but pictures into
+temporary files, which it removes.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import wraps
+from inspect import cleandoc
+from pathlib import Path
+from threading import Lock
+from typing import Any, Final
+
+from satview.analysis.why import why
+from satview.base.errors import SatviewError, UsageError
+from satview.base.picture import screenshot
+from satview.base.resources import resource_path
+from satview.base.safe_text import visible_line
+from satview.formats.registry import open_trace
+from satview.look.answers import look, verdicts_of
+from satview.look.handles import Subject, handle_of
+from satview.look.text import as_text
+from satview.session.event_text import why_details
+from satview.session.time_text import axis_of, parse_position
+from satview.store.trace import Trace
+from satview.tables.extras import required
+from satview.tables.schema import SCHEMAS
+from satview.tables.sql import Limits, sql, views
+
+_MOST_OPEN: Final = 2
+_MOST_ROWS: Final = 200
+_LIMITS: Final = Limits(time_s=30.0, memory_bytes=1 << 30)
+_SIZE: Final = "1400x860"
+_MOST_TRACES: Final = 500
+_PATTERNS: Final = ("*.kev", "*.kev.gz", "*.kev.zst")
+_Tool = Callable[..., str | bytes]
+
+
+@dataclass(slots=True)
+class Answers:
+    """What the tools of the server do; each returns text.
+
+    Attributes:
+        roots: Folders below which traces are opened.
+        opened: The traces used last.
+    """
+
+    roots: Sequence[Path]
+    opened: OrderedDict[tuple[Path, int, int], Trace] = field(default_factory=OrderedDict)
+
+    def path(self, name: str) -> Path:
+        """Return the file that a name stands for.
+
+        Raises:
+            UsageError: It is not below one of the folders.
+        """
+        for root in self.roots:
+            found = (root / name).resolve()
+            if found.is_relative_to(root.resolve()) and found.exists():
+                return found
+        raise UsageError(f"{name[:200]!r} is no file below {', '.join(map(str, self.roots))}; `traces` lists them")
+
+    def trace(self, name: str) -> Trace:
+        """Return an opened trace; one that was written to since is read again."""
+        path = self.path(name)
+        status = path.stat()
+        key = (path, status.st_size, status.st_mtime_ns)
+        if key not in self.opened:
+            self.opened[key] = open_trace(path)
+            while len(self.opened) > _MOST_OPEN:
+                self.opened.popitem(last=False)
+        self.opened.move_to_end(key)
+        return self.opened[key]
+
+    def traces(self) -> str:
+        """List the traces that can be opened, below the folders that the server was started with."""
+        found = sorted(str(path.relative_to(root)) for root in self.roots for pattern in _PATTERNS
+                       for path in root.rglob(pattern) if path.is_file())  # fmt: skip
+        more = f"\nand {len(found) - _MOST_TRACES:,} more" if len(found) > _MOST_TRACES else ""
+        return "\n".join(found[:_MOST_TRACES]) + more if found else "there are none"
+
+    def look(self, trace: str, handle: str = "") -> str:
+        """Look at a trace, or at one thing in it. Begin here: without a handle it says what it is and what is wrong.
+
+        Args:
+            trace: Name of the file, as `traces` lists it.
+            handle: t-N thread, p-N process, c-N CPU, e-N event, v-N verdict, m-N message; empty for the whole trace.
+        """
+        return as_text(look(self.trace(trace), handle))
+
+    def verdicts(self, trace: str) -> str:
+        """Say what is wrong in a trace: deadlocks, priority inversions, starvation, slow servers, lost data.
+
+        Args:
+            trace: Name of the file.
+        """
+        found = self.trace(trace)
+        answers = [as_text(look(found, f"v-{number}")) for number in range(1, len(verdicts_of(found)) + 1)]
+        return "\n\n".join(answers) or "nothing found; look says what the trace cannot tell"
+
+    def why(self, trace: str, thread: str, at: str) -> str:
+        """Say why a thread runs, is ready or waits at a moment, step by step down to what it goes back to.
+
+        Args:
+            trace: Name of the file.
+            thread: A handle t-N, a label, a name or PID:TID.
+            at: The moment: 1.25s, 350us, or #4711 for an event.
+        """
+        found = self.trace(trace)
+        place = parse_position(at, axis_of(found))
+        cycles = place.cycles if place.event is None else int(found.events.time_cycles[place.event])
+        assert cycles is not None
+        return as_text(why_details(found, why(found, _thread(thread), cycles)))
+
+    def tables(self) -> str:
+        """List the tables that SQL knows, with their columns, and the views and macros."""
+        lines = [f"{schema.name}({', '.join(schema.names)}): {schema.meaning}" for schema in SCHEMAS.values()]
+        return "\n".join([*lines, "", *(f"{view.usage}: {view.says}" for view in views().values())])
+
+    def sql(self, trace: str, query: str) -> str:
+        """Ask one question in the SQL of DuckDB over the tables of a trace; the first 200 rows come back as CSV.
+
+        Args:
+            trace: Name of the file.
+            query: One SELECT. `tables` lists what there is. It reads only, for 30 s at most.
+        """
+        found = sql(self.trace(trace), query, _LIMITS)
+        rows = found.rows(_MOST_ROWS)
+        lines = [",".join(found.columns), *(",".join(map(_cell, row)) for row in rows)]
+        if len(found) > _MOST_ROWS:
+            lines.append(f"... {len(found):,} rows; add a LIMIT or add them up")
+        return "\n".join(lines)
+
+    def picture(self, trace: str, range: str = "", event: int = 0) -> bytes:  # noqa: A002  -- the name that callers see
+        """Take a picture of the window.
+
+        Args:
+            trace: Name of the file.
+            range: The part of the trace to show, such as 1.2s..1.5s; empty for all of it.
+            event: Number of the event to select; 0 for none.
+
+        Raises:
+            UsageError: It cannot be taken; says why.
+        """
+        options = [*([f"--range={range}"] if range else []), *([f"--select={event}"] if event else [])]
+        with tempfile.TemporaryDirectory(prefix="satview-mcp-") as folder:
+            path = Path(folder) / "picture.png"
+            if why_not := screenshot(self.path(trace), path, [*options, "--no-cache"], _SIZE):
+                raise UsageError(why_not)
+            return path.read_bytes()
+
+
+def make_server(roots: Sequence[Path]) -> Any:
+    """Return the server, not yet running.
+
+    Args:
+        roots: Folders below which traces are opened.
+
+    Raises:
+        UsageError: The package mcp is not installed.
+    """
+    server_module, types = required("mcp.server"), required("mcp.types")
+    answers = Answers(roots)
+    server = server_module.MCPServer(
+        "satview", instructions=resource_path("look/guide.md").read_text(encoding="utf-8"), log_level="ERROR"
+    )
+    reads = types.ToolAnnotations(
+        read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+    )
+    one_at_a_time = Lock()
+    tools = (answers.traces, answers.look, answers.verdicts, answers.why, answers.tables, answers.sql, answers.picture)
+    for tool in tools:
+        server.add_tool(
+            _guarded(tool, one_at_a_time), description=cleandoc(tool.__doc__ or ""), annotations=reads,
+            structured_output=False,
+        )  # fmt: skip
+    return server
+
+
+def _guarded(tool: _Tool, one_at_a_time: Lock) -> Callable[..., Any]:
+    """Return a tool whose mistakes are answers, and whose bytes are a picture."""
+    mcpserver = required("mcp.server.mcpserver")
+    tool_error = required("mcp.server.mcpserver.exceptions").ToolError
+
+    @wraps(tool)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        try:
+            with one_at_a_time:
+                found = tool(*args, **kwargs)
+        except (SatviewError, OSError) as error:
+            raise tool_error(str(error)) from error
+        return found if isinstance(found, str) else mcpserver.Image(data=found, format="png")
+
+    run.__annotations__ = {**run.__annotations__, "return": Any}
+    return run
+
+
+def _thread(text: str) -> int | str:
+    """Return the row of a thread that is given as a handle, else the text as it is."""
+    try:
+        handle = handle_of(text)
+    except UsageError:
+        return text
+    return handle.number if handle.subject is Subject.THREAD else text
+
+
+def _cell(value: Any) -> str:
+    text = "" if value is None else visible_line(f"{value:.6g}" if isinstance(value, float) else str(value))
+    return f'"{text.replace(chr(34), chr(34) * 2)}"' if "," in text or '"' in text else text

@@ -1,0 +1,1 @@
+"""One HTML file about a trace, for people who have neither the trace nor satview."""

@@ -1,0 +1,177 @@
+"""Many lengths of time of one kind, as tests ask about them: the longest, percentiles, how many."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.base.time import Cycles
+from satview.store.place import Place, place_of
+from satview.store.trace import Trace
+from satview.testing.figure import Claims, Figure, KevFailure, Unit
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Durations:
+    """Lengths of time of one kind; each property is a `Figure`, in nanoseconds, that knows its place in the trace.
+
+    Attributes:
+        trace: The trace.
+        claims: Of the test.
+        says: What they are: `tick to done`.
+        start_cycles, end_cycles: int64 (n,), of each.
+        row: int64 (n,), the event by which each begins, -1 for none.
+        why_none: What to say when there are none.
+        unanswered: How many began and have no end in the trace.
+        unsure: How many were left out because events are missing in between.
+    """
+
+    trace: Trace
+    claims: Claims
+    says: str
+    start_cycles: Cycles
+    end_cycles: Cycles
+    row: NDArray[np.int64]
+    why_none: str = "there are none"
+    unanswered: int = 0
+    unsure: int = 0
+
+    def __len__(self) -> int:
+        return len(self.start_cycles)
+
+    def __repr__(self) -> str:
+        return f"<Durations: {self._says_all()}>"
+
+    @property
+    def ns(self) -> NDArray[np.int64]:
+        """All of them, int64 (n,), in the order of the trace."""
+        return self.trace.clock.durations_ns(self.end_cycles - self.start_cycles)
+
+    @property
+    def place_of_first(self) -> Place:
+        """Where the first one is."""
+        __tracebackhide__ = True
+        self._refuse_none()
+        return self._place(int(np.argmin(self.start_cycles)))
+
+    @property
+    def count(self) -> Figure:
+        """How many there are; none is a number too."""
+        return self._figure(float(len(self)), "number", 0 if len(self) else None, Unit.COUNT)
+
+    @property
+    def longest(self) -> Figure:
+        """The longest."""
+        __tracebackhide__ = True
+        at = self._longest()
+        return self._figure(float(self.ns[at]), "longest", at)
+
+    @property
+    def shortest(self) -> Figure:
+        """The shortest."""
+        __tracebackhide__ = True
+        self._refuse_none()
+        at = int(np.argmin(self.end_cycles - self.start_cycles))
+        return self._figure(float(self.ns[at]), "shortest", at)
+
+    @property
+    def mean(self) -> Figure:
+        """The mean; its place is that of the longest."""
+        __tracebackhide__ = True
+        return self._figure(float(self.ns.mean()) if len(self) else 0.0, "mean", self._longest())
+
+    @property
+    def total(self) -> Figure:
+        """All of them together, 0 for none; its place is that of the longest."""
+        __tracebackhide__ = True
+        return self._figure(float(self.ns.sum()), "total", self._longest() if len(self) else None)
+
+    @property
+    def jitter(self) -> Figure:
+        """The longest less the shortest; its place is that of the longest."""
+        __tracebackhide__ = True
+        at = self._longest()
+        return self._figure(float(self.ns.max() - self.ns.min()), "jitter", at)
+
+    @property
+    def p50(self) -> Figure:
+        """The median."""
+        __tracebackhide__ = True
+        return self.percentile(50)
+
+    @property
+    def p90(self) -> Figure:
+        """What nine of ten do not exceed."""
+        __tracebackhide__ = True
+        return self.percentile(90)
+
+    @property
+    def p99(self) -> Figure:
+        """What 99 of 100 do not exceed."""
+        __tracebackhide__ = True
+        return self.percentile(99)
+
+    def percentile(self, percent: float) -> Figure:
+        """Return the value that this part of them does not exceed: one of them, by its rank.
+
+        Its place is that of the longest.
+
+        Args:
+            percent: From 0 to 100.
+
+        Raises:
+            KevFailure: There are none.
+        """
+        __tracebackhide__ = True
+        at = self._longest()
+        value = np.percentile(self.ns, percent, method="inverted_cdf")
+        return self._figure(float(value), f"p{percent:g}", at)
+
+    def within(self, least_ns: float, most_ns: float) -> bool:
+        """Return True if all of them are from one length to another, both included.
+
+        Raises:
+            KevFailure: One is not, the worst is named; or there are none.
+        """
+        __tracebackhide__ = True
+        self._refuse_none()
+        for figure, holds in ((self.longest, self.longest <= most_ns), (self.shortest, self.shortest >= least_ns)):
+            if not holds:
+                raise KevFailure("\n".join(figure.claims.failed))
+        return True
+
+    def all_answered(self) -> bool:
+        """Return True if every one that begins has its end in the trace.
+
+        Raises:
+            KevFailure: Some have none.
+        """
+        __tracebackhide__ = True
+        self._refuse_none()
+        if self.unanswered:
+            raise KevFailure(f"{self.says}: {self.unanswered:,} of {len(self) + self.unanswered:,} have no end")
+        return True
+
+    def _says_all(self) -> str:
+        unsure = f", {self.unsure:,} left out where events are missing" if self.unsure else ""
+        return f"{self.says}, {len(self):,} of them{unsure}"
+
+    def _longest(self) -> int:
+        __tracebackhide__ = True
+        self._refuse_none()
+        return int(np.argmax(self.end_cycles - self.start_cycles))
+
+    def _refuse_none(self) -> None:
+        __tracebackhide__ = True
+        if not len(self):
+            unsure = f"; {self.unsure:,} were left out where events are missing" if self.unsure else ""
+            raise KevFailure(f"{self.says}: {self.why_none}{unsure}")
+
+    def _figure(self, value: float, what: str, at: int | None, unit: Unit = Unit.NS) -> Figure:
+        place = None if at is None else self._place(at)
+        return Figure(value, f"{what} of {self.says}", unit, place, self.claims)
+
+    def _place(self, at: int) -> Place:
+        return place_of(self.trace, int(self.start_cycles[at]), int(self.end_cycles[at]), int(self.row[at]))

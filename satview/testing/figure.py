@@ -1,0 +1,154 @@
+"""A measured value that knows what it is and where it comes from, for assertions that fail with a place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final, Self
+
+from satview.base.time import format_duration
+from satview.store.place import Place
+from satview.testing.baseline import Baseline
+
+
+class Unit(StrEnum):
+    """What a value counts."""
+
+    NS = "ns"
+    COUNT = ""
+    SHARE = "share"
+
+
+@dataclass(slots=True)
+class Claims:
+    """What a test has claimed so far.
+
+    Attributes:
+        test: Its name in the baseline.
+        baseline: Values of earlier runs; None = none was given.
+        failed: The value of the last claim that did not hold, and the claim in words.
+        places: Places of claims that did not hold, the last one last.
+    """
+
+    test: str = ""
+    baseline: Baseline | None = None
+    failed: tuple[str, ...] = ()
+    places: list[Place] = field(default_factory=list)
+    skipped: int = 0
+
+
+class KevFailure(AssertionError):  # noqa: N818  -- pytest shows the name, and it is a failure of an assertion
+    """A claim about a trace does not hold; its text says where."""
+
+
+class Figure(float):
+    """A value in a claim of a test: nanoseconds, a count, or a share of time.
+
+    It is a number like any other; a comparison that does not hold remembers the place for the report of the failure.
+
+    Attributes:
+        says: What it is, such as `p99 of tick to done`.
+        unit: What it counts.
+        place: Where to look when a claim about it fails; None = nowhere in particular.
+        claims: Of the test.
+    """
+
+    says: str
+    unit: Unit
+    place: Place | None
+    claims: Claims
+
+    __slots__ = ("claims", "place", "says", "unit")
+
+    def __new__(cls, value: float, says: str, unit: Unit, place: Place | None, claims: Claims) -> Self:
+        """Return the value with what it is."""
+        found = super().__new__(cls, value)
+        found.says, found.unit, found.place, found.claims = says, unit, place, claims
+        return found
+
+    def __lt__(self, other: float) -> bool:
+        return self._judged(float.__lt__, "<", other)
+
+    def __le__(self, other: float) -> bool:
+        return self._judged(float.__le__, "<=", other)
+
+    def __gt__(self, other: float) -> bool:
+        return self._judged(float.__gt__, ">", other)
+
+    def __ge__(self, other: float) -> bool:
+        return self._judged(float.__ge__, ">=", other)
+
+    def __eq__(self, other: object) -> bool:
+        return self._judged(float.__eq__, "==", other)
+
+    def __ne__(self, other: object) -> bool:
+        return self._judged(float.__ne__, "!=", other)
+
+    __hash__ = float.__hash__
+
+    def __repr__(self) -> str:
+        """Return value and meaning: `210.3 µs (p99 of tick to done)`."""
+        return f"{value_text(float(self), self.unit)} ({self.says})"
+
+    def no_worse_than_baseline(self, by: float = 0.1, *, more_is_better: bool = False) -> bool:
+        """Return True if the value is not worse than the one in the file of `--baseline`.
+
+        Without `--baseline`, and for a value that the file does not have yet, there is nothing to compare; the summary
+        of the run says of how many values that was so.
+
+        Args:
+            by: It may be worse by this part: 0.1 = a tenth.
+            more_is_better: A smaller value is the worse one.
+
+        Raises:
+            KevFailure: It is worse.
+        """
+        __tracebackhide__ = True
+        before = None if self.claims.baseline is None else self.claims.baseline.compared(
+            self.claims.test, self.says, float(self)
+        )  # fmt: skip
+        if before is None:
+            self.claims.skipped += self.claims.baseline is None
+            return True
+        limit = before * (1 - by if more_is_better else 1 + by)
+        if float(self) >= limit if more_is_better else float(self) <= limit:
+            return True
+        if self.place is not None:
+            self.claims.places.append(self.place)
+        raise KevFailure(
+            f"{self.says} is {value_text(float(self), self.unit)}, in the baseline "
+            f"{value_text(before, self.unit)}: {'less' if more_is_better else 'more'} than {by:.0%} worse"
+            f"{_where(self.place)}"
+        )
+
+    def _judged(self, compare: Callable[[float, float], bool], sign: str, other: object) -> bool:
+        found = compare(self, other)  # type: ignore[arg-type]  # NotImplemented goes back to Python
+        if found is False:
+            self.claims.failed = claim_lines(self, sign, other)
+            if self.place is not None:
+                self.claims.places.append(self.place)
+        return found
+
+
+def claim_lines(figure: Figure, sign: str, other: object) -> tuple[str, ...]:
+    """Return what a claim was and how it came out, and where to look."""
+    claimed = value_text(float(other), figure.unit) if isinstance(other, int | float) else repr(other)
+    lines = [f"{figure.says} is {value_text(float(figure), figure.unit)}, not {sign} {claimed}"]
+    if figure.place is not None:
+        lines += [f"  {figure.place}", f"  {figure.place.command}"]
+    return tuple(lines)
+
+
+def value_text(value: float, unit: Unit) -> str:
+    """Return a value with its unit."""
+    if unit is Unit.NS:
+        return format_duration(round(value))
+    return f"{value:.2%}" if unit is Unit.SHARE else f"{value:,g}"
+
+
+_WHERE: Final = "\n  "
+
+
+def _where(place: Place | None) -> str:
+    return "" if place is None else f"{_WHERE}{place}{_WHERE}{place.command}"

@@ -1,0 +1,289 @@
+"""What the pytest fixture `kev` is: a trace about which tests make claims in sentences."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.analysis.doctor.undecided import undecided
+from satview.analysis.verdicts.find import all_kinds, find_verdicts
+from satview.analysis.verdicts.thresholds import Thresholds
+from satview.analysis.verdicts.verdict import Verdict, VerdictKind
+from satview.analysis.why import thread_of
+from satview.base.errors import UsageError
+from satview.base.safe_text import visible_line
+from satview.events.words import text_words
+from satview.filters.expressions.pattern import glob
+from satview.filters.expressions.vocabulary import event_names
+from satview.linkage.whole import is_whole
+from satview.opened import OpenedTrace
+from satview.store.losses import lost_marks
+from satview.store.place import Place, place_of
+from satview.tables.table import Table
+from satview.testing.durations import Durations
+from satview.testing.figure import Claims, Figure, KevFailure, Unit
+from satview.testing.threads import Threads
+
+_EXPRESSION: Final = re.compile(r"[=<>~()!]|\b(?:and|or|not|in)\b")
+_MOST_NAMED: Final = 4
+_SHORT_BYTES: Final = 8  # two words, the NUL included
+
+
+@dataclass(frozen=True, slots=True)
+class Kev:
+    """One trace, and the claims of one test about it.
+
+    Claims that are methods (`never`, `no_verdict`, ...) raise `KevFailure`, an `AssertionError`, and return True; those
+    that are numbers (`p99`, `count`, ...) are compared in an `assert`.
+
+    Attributes:
+        trace: The trace, with all that satview knows of it.
+        names: What a project calls events: name to expression.
+        claims: Of the test.
+    """
+
+    trace: OpenedTrace
+    names: Mapping[str, str]
+    claims: Claims
+
+    def thread(self, name: str) -> Threads:
+        """Return one thread to make claims about.
+
+        Args:
+            name: Its label, name or `PID:TID`, or the name of a process with one thread.
+
+        Raises:
+            KevFailure: The trace has no such thread, or several.
+        """
+        __tracebackhide__ = True
+        try:
+            row = thread_of(self.trace, name)
+        except UsageError as error:
+            raise KevFailure(f"{error}{self._nearest(name)}") from None
+        return Threads(self.trace, self.claims, self.trace.thread_name(row), (row,))
+
+    def threads(self, pattern: str) -> Threads:
+        """Return all threads whose label, name or process fits a pattern such as `io-*`, to make claims about.
+
+        Raises:
+            KevFailure: None does.
+        """
+        __tracebackhide__ = True
+        fits = glob(pattern).matches
+        named, threads = self.trace.threads.names, self.trace.threads
+        rows = tuple(
+            row for row in range(1, len(named)) if int(threads.tid[row]) > 0 and any(
+                fits(text) for text in (self.trace.thread_name(row), named[row],
+                                        self.trace.process_name(int(threads.process[row])))))  # fmt: skip
+        if not rows:
+            raise KevFailure(f"no thread of the trace fits {pattern!r}{self._nearest(pattern)}")
+        return Threads(self.trace, self.claims, f"threads {pattern}", rows)
+
+    def rows(self, event: str) -> NDArray[np.uint32]:
+        """Return the rows of the events that a name stands for, ascending.
+
+        Args:
+            event: A name of the fixture `kev_names`, the name of an event (`MSG_SENDV`), an expression
+                (`class == USREVENT and number == 3`), or the text of user events.
+
+        Raises:
+            UsageError: The expression is faulty.
+        """
+        if event in self.names:
+            return self.trace.select(self.names[event])
+        if event in event_names(self.trace.release):
+            return self.trace.select(f"event == {event}")
+        if _EXPRESSION.search(event):
+            return self.trace.select(event)
+        return _user_rows(self.trace, event)
+
+    def events(self, event: str) -> Figure:
+        """Return how many events there are, of a name as `rows` takes it; its place is the first one."""
+        rows = self.rows(event)
+        place = self._place_of_row(int(rows[0])) if len(rows) else None
+        return Figure(float(len(rows)), f"number of events {event}", Unit.COUNT, place, self.claims)
+
+    def latency(self, begin: str, end: str, *, same_thread: bool = False) -> Durations:
+        """Return how long it takes from each event of one name to the first of another after it.
+
+        A begin that is followed by another one has the same end as that. What spans lost events is left out.
+
+        Args:
+            begin: The name of what it begins with, as `rows` takes it.
+            end: The same of what it ends with.
+            same_thread: The end is the first that the same thread logs.
+        """
+        begins, ends = self.rows(begin), self.rows(end)
+        first, last = _paired(begins, ends) if not same_thread else self._paired_by_thread(begins, ends)
+        whole = is_whole(self.trace, first, last)
+        times = self.trace.events.time_cycles
+        return Durations(
+            self.trace,
+            self.claims,
+            f"{begin} to {end}",
+            times[first[whole]],
+            times[last[whole]],
+            first[whole].astype(np.int64),
+            f"{begin!r} happens {len(begins):,} times, {end!r} {len(ends):,} times, and none follows the other",
+            len(begins) - len(first),
+            int(np.count_nonzero(~whole)),
+        )
+
+    def round_trips(self, client: str = "", server: str = "") -> Durations:
+        """Return how long messages take, from the send until the client runs again.
+
+        Args:
+            client: Only of this thread, as `thread` takes it.
+            server: Only to this process, by name.
+        """
+        __tracebackhide__ = True
+        found = self.trace.table("message")
+        chosen = np.ones(len(found), np.bool_)
+        if client:
+            chosen &= found["client"] == self.thread(client).rows[0]
+        if server:
+            pids = [int(self.trace.processes.pid[row]) for row in range(1, len(self.trace.processes))
+                    if self.trace.process_name(row) == server]  # fmt: skip
+            chosen &= np.isin(found["server_pid"], pids)
+        says = f"messages{f' of {client}' if client else ''}{f' to {server}' if server else ''}"
+        return self._lengths(found, chosen, "time_cycles", "round_trip_cycles", says)
+
+    def calls(self, name: str) -> Durations:
+        """Return how long a kernel call takes from entry to exit.
+
+        Args:
+            name: As QNX spells it: `MSG_SENDV`.
+        """
+        found = self.trace.table("call")
+        return self._lengths(found, found["name"] == name, "start_cycles", "length_cycles", f"kernel calls {name}")
+
+    def interrupts(self, vector: int) -> Durations:
+        """Return how long an interrupt takes from entry to exit."""
+        found = self.trace.table("interrupt")
+        chosen = found["vector"] == vector
+        return self._lengths(found, chosen, "start_cycles", "length_cycles", f"interrupt 0x{vector:x}")
+
+    def no_verdict(self, kind: str = "", thresholds: Thresholds | None = None) -> bool:
+        """Return True if satview finds nothing wrong of a kind, or of any kind that the trace can tell of.
+
+        Args:
+            kind: Such as `deadlock`, or a part that only one has: `inversion`.
+            thresholds: When something is a verdict (`satview.read_thresholds`); None = the ones that come with satview.
+
+        Raises:
+            KevFailure: There is one; or the trace does not have what it takes to tell, where a kind is given.
+            UsageError: There is no such kind.
+        """
+        __tracebackhide__ = True
+        kinds = [_kind(kind)] if kind else list(all_kinds())
+        found = find_verdicts(self.trace, thresholds, kinds)
+        if found:
+            raise self._verdict_failure(found)
+        if isinstance(kinds[0], VerdictKind) and kind and (why := undecided(self.trace).get(kinds[0])):
+            raise KevFailure(f"the trace cannot tell of {kinds[0]}: {why}")
+        return True
+
+    def no_losses(self) -> bool:
+        """Return True if no events are missing from the trace.
+
+        Raises:
+            KevFailure: Some are.
+        """
+        __tracebackhide__ = True
+        lost = lost_marks(self.trace)
+        if not len(lost):
+            return True
+        place = place_of(self.trace, int(lost[0, 0]), int(lost[0, 1]))
+        raise self._failure(f"events are missing in {len(lost):,} places, the first one", place)
+
+    def value(self, query: str) -> Figure:
+        """Return the first value of the first row of an SQL query (docs/tables.md) as a number.
+
+        Raises:
+            KevFailure: There is no row, or no number in it.
+            UsageError: The query is faulty, or a package is missing.
+        """
+        __tracebackhide__ = True
+        found = self.trace.sql(query)
+        value = found.value(0, found.columns[0]) if len(found) else None
+        if not isinstance(value, int | float):
+            raise KevFailure(f"{query}: {'no number but ' + repr(value) if len(found) else 'no row'}")
+        unit = Unit.NS if found.columns[0].endswith("_ns") else Unit.COUNT
+        return Figure(float(value), query, unit, None, self.claims)
+
+    def _paired_by_thread(
+        self, begins: NDArray[np.uint32], ends: NDArray[np.uint32]
+    ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+        owner = self.trace.events.thread
+        parts = [_paired(begins[owner[begins] == thread], ends[owner[ends] == thread])
+                 for thread in np.unique(owner[begins]).tolist()]  # fmt: skip
+        if not parts:
+            return begins[:0], ends[:0]
+        first = np.concatenate([part[0] for part in parts])
+        order = np.argsort(first)
+        return first[order], np.concatenate([part[1] for part in parts])[order]
+
+    def _lengths(self, found: Table, chosen: NDArray[np.bool_], start: str, length: str, says: str) -> Durations:
+        known = chosen & (found[length] >= 0)
+        starts = found[start][known]
+        return Durations(
+            self.trace, self.claims, says, starts, starts + found[length][known],
+            found["event"][known].astype(np.int64), "the trace has none with both ends",
+            int(np.count_nonzero(chosen & ~known)),
+        )  # fmt: skip
+
+    def _place_of_row(self, row: int) -> Place:
+        at = int(self.trace.events.time_cycles[row])
+        return place_of(self.trace, at, at, row)
+
+    def _verdict_failure(self, found: tuple[Verdict, ...]) -> KevFailure:
+        first = found[0]
+        row = first.evidence[0] if first.evidence else -1
+        lines = [f"{verdict.severity}: {verdict.kind}: {visible_line(verdict.says)}" for verdict in found[:_MOST_NAMED]]
+        if len(found) > _MOST_NAMED:
+            lines.append(f"and {len(found) - _MOST_NAMED} more verdicts")
+        lines.append(f"  {visible_line(first.remedy)}")
+        return self._failure("\n".join(lines), place_of(self.trace, first.start_cycles, first.end_cycles, row), "\n  ")
+
+    def _failure(self, says: str, place: Place, between: str = " ") -> KevFailure:
+        self.claims.places.append(place)
+        return KevFailure(f"{says}{between}{place}\n  {place.command}")
+
+    def _nearest(self, name: str) -> str:
+        labels = {self.trace.thread_name(row) for row in range(1, len(self.trace.threads))}
+        near = difflib.get_close_matches(name, sorted(labels | set(filter(None, self.trace.threads.names))), 3, 0.4)
+        return f"; is it {' or '.join(map(repr, near))}?" if near else ""
+
+
+def _user_rows(trace: OpenedTrace, text: str) -> NDArray[np.uint32]:
+    """Return the user events with a text, ascending; one of up to 7 bytes looks like two numbers in the file."""
+    quoted = text.replace("\\", "\\\\").replace('"', '\\"')
+    raw = text.encode("utf-8", "replace")
+    if len(raw) >= _SHORT_BYTES:
+        return trace.select(f'class == USREVENT and text == "{quoted}"')
+    rows = trace.select("class == USREVENT and words == 2")
+    first, second = (*text_words(raw, trace.byte_order), 0)[:2]
+    is_text = (trace.payloads.column(rows, 0) == first) & (trace.payloads.column(rows, 1) == second)
+    return np.asarray(rows[is_text], np.uint32)
+
+
+def _kind(name: str) -> VerdictKind | str:
+    kinds = all_kinds()
+    found = [kind for kind in kinds if name == kind] or [kind for kind in kinds if name in kind]
+    if len(found) != 1:
+        raise UsageError(f"{name[:40]!r} is {'no' if not found else 'more than one'} kind of verdict; there are "
+                         f"{', '.join(kinds)}")  # fmt: skip
+    return found[0]
+
+
+def _paired(begins: NDArray[np.uint32], ends: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    """Return begins that are followed by an end, and the first end after each."""
+    at = np.searchsorted(ends, begins, side="right")
+    has_end = at < len(ends)
+    return begins[has_end], ends[at[has_end]]

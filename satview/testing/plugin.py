@@ -1,0 +1,232 @@
+"""The pytest plug-in: fixtures `kev`, `kev_file` and `kev_names`, baselines, and pictures of what fails.
+
+pytest imports this file in every project that has satview installed. So it imports nothing of satview before a test
+asks for `kev`, and takes no option that somebody else has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from satview.opened import OpenedTrace
+    from satview.testing.baseline import Baseline
+    from satview.testing.figure import Claims
+    from satview.testing.kev import Kev
+    from satview.testing.pictures import Pictures
+
+_MOST_OPEN = 2  # traces kept between tests: tests of one file mostly ask about one
+_FOLDER = "kev-pictures"
+_baseline: pytest.StashKey[Baseline] = pytest.StashKey()
+_pictures: pytest.StashKey[Pictures] = pytest.StashKey()
+_opened: pytest.StashKey[dict[Path, OpenedTrace]] = pytest.StashKey()
+_claims: pytest.StashKey[Claims] = pytest.StashKey()
+_skipped: pytest.StashKey[int] = pytest.StashKey()
+_fault: pytest.StashKey[str] = pytest.StashKey()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add options and settings; `--baseline` comes later, if nobody else has it."""
+    group = parser.getgroup("satview", "kernel traces of QNX (satview)")
+    group.addoption("--kev", metavar="FILE", help="the trace that the fixture `kev` opens")
+    group.addoption("--kev-baseline", dest="kev_baseline", metavar="FILE", help=_HELP_BASELINE)
+    group.addoption("--update-kev-baseline", action="store_true", help="write the values of this run into that file")
+    group.addoption(
+        "--kev-pictures", metavar="DIR", help=f"where pictures of failures go (default: {_FOLDER}); `none` takes none"
+    )
+    parser.addini("kev_file", "the trace that the fixture `kev` opens, seen from the folder of this file")
+    parser.addini("kev_pictures", f"where pictures of failures go (default: {_FOLDER}); `none` takes none", default="")
+
+
+_HELP_BASELINE = "compare values with those of an earlier run in this file; it is made if it is not there"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_load_initial_conftests(parser: pytest.Parser) -> Generator[None, None, None]:
+    """Add `--baseline` as the short form, after all others had their turn; whoever has it already keeps it."""
+    result = yield
+    try:
+        _, unknown = parser.parse_known_and_unknown_args(["--baseline=x"])
+        if "--baseline=x" in unknown:
+            group = parser.getgroup("satview")
+            group.addoption("--baseline", dest="kev_baseline", metavar="FILE", help=_HELP_BASELINE)
+    except Exception:  # noqa: BLE001, S110  -- the long form is there; nothing of others may break
+        pass
+    return result
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the marker, and read the baseline if there is one."""
+    config.addinivalue_line("markers", "kev(path): the trace that the fixture `kev` opens, seen from the test's file")
+    option = config.getoption("kev_baseline", None)
+    if option is None:
+        if config.getoption("update_kev_baseline", False):
+            raise pytest.UsageError("--update-kev-baseline goes with --baseline FILE")
+        return
+    from satview.base.errors import SatviewError
+    from satview.testing.baseline import read_baseline
+
+    try:
+        config.stash[_baseline] = read_baseline(_seen_from(config.invocation_params.dir, option))
+    except SatviewError as error:
+        raise pytest.UsageError(str(error)) from error
+
+
+@pytest.fixture(scope="session")
+def kev_names() -> Mapping[str, str]:
+    """Return what the project calls events, name to expression; for projects to override."""
+    return {}
+
+
+@pytest.fixture
+def kev_file(request: pytest.FixtureRequest) -> Path:
+    """Return the trace of a test: of the marker `kev`, `--kev`, or the setting `kev_file`; for projects to override."""
+    config = request.config
+    marker = request.node.get_closest_marker("kev")
+    if marker is not None and marker.args:
+        return _seen_from(request.path.parent, marker.args[0])
+    if option := config.getoption("kev"):
+        return _seen_from(config.invocation_params.dir, option)
+    if setting := config.getini("kev_file"):
+        return _seen_from(config.inipath.parent if config.inipath else config.rootpath, setting)
+    pytest.fail(
+        "no trace: give --kev FILE, the setting kev_file, @pytest.mark.kev(FILE), or a fixture kev_file", pytrace=False
+    )
+
+
+@pytest.fixture
+def kev(request: pytest.FixtureRequest, kev_file: Path, kev_names: Mapping[str, str]) -> Kev:
+    """Return a trace to make claims about (docs/ci.md)."""
+    from satview.testing.figure import Claims
+    from satview.testing.kev import Kev
+
+    config = request.config
+    claims = request.node.stash[_claims] = Claims(request.node.nodeid, config.stash.get(_baseline, None))
+    return Kev(_trace(config, Path(kev_file)), kev_names, claims)
+
+
+def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:
+    """Say what a value is and where it comes from, in place of two numbers."""
+    if type(left).__module__ != "satview.testing.figure" and type(right).__module__ != "satview.testing.figure":
+        return None
+    from satview.testing.figure import Figure, claim_lines
+
+    if isinstance(left, Figure):
+        return list(claim_lines(left, op, right))
+    mirrored = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}.get(op, op)
+    return list(claim_lines(right, mirrored, left)) if isinstance(right, Figure) else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Add place, command and picture to the report of a claim that failed."""
+    report = yield
+    claims = item.stash.get(_claims, None)
+    if claims is None or report.when != "call":
+        return report
+    item.config.stash[_skipped] = item.config.stash.get(_skipped, 0) + claims.skipped
+    is_claim = call.excinfo is not None and call.excinfo.errisinstance(AssertionError)
+    if report.failed and is_claim and claims.places:
+        place = claims.places[-1]
+        picture = _pictures_of(item.config).take(place, item.nodeid)
+        told = [f"{place}", place.command, f"picture: {picture}"]
+        add_section = getattr(report.longrepr, "addsection", None)  # a failure without a traceback has none
+        if add_section is not None:
+            add_section("satview", "\n".join(told))
+        item.user_properties += [("satview.place", str(place)), ("satview.command", place.command),
+                                 ("satview.picture", picture)]  # fmt: skip
+        report.user_properties = list(item.user_properties)
+    return report
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Hand values to the process that started this one, or write them."""
+    config = session.config
+    found = config.stash.get(_baseline, None)
+    if hasattr(config, "workeroutput"):
+        config.workeroutput["satview"] = [found.now if found else {}, config.stash.get(_skipped, 0)]
+        return
+    if found is None or not found.now or not (found.before is None or config.getoption("update_kev_baseline")):
+        return
+    from satview.base.errors import SatviewError
+    from satview.testing.baseline import write_baseline
+
+    try:
+        write_baseline(_seen_from(config.invocation_params.dir, config.getoption("kev_baseline")), found.merged())
+    except SatviewError as error:
+        config.stash[_fault] = f"no baseline was written: {error}"
+        session.exitstatus = pytest.ExitCode.USAGE_ERROR
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take what a process of pytest-xdist has measured."""
+    measured, skipped = getattr(node, "workeroutput", {}).get("satview", ({}, 0))
+    config: pytest.Config = node.config
+    if _baseline in config.stash:
+        config.stash[_baseline].add(measured)
+    config.stash[_skipped] = config.stash.get(_skipped, 0) + skipped
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Say what was compared with the baseline, and what was not."""
+    for line in _summary(config):
+        terminalreporter.write_line(f"satview: {line}")
+
+
+def _summary(config: pytest.Config) -> list[str]:
+    found, skipped = config.stash.get(_baseline, None), config.stash.get(_skipped, 0)
+    if fault := config.stash.get(_fault, ""):
+        return [fault]
+    if found is None:
+        return [f"{_values(skipped)} with a baseline, not compared: no --baseline FILE"] if skipped else []
+    if not found.now:
+        return []
+    name = config.getoption("kev_baseline")
+    if found.before is None:
+        return [f"{name}: made, with {_values(found.count)} of this run"]
+    if config.getoption("update_kev_baseline"):
+        return [f"{name}: written, with {_values(found.count)} of this run"]
+    fresh = f", {found.fresh} new not: add with --update-kev-baseline" if found.fresh else ""
+    return [f"{name}: {_values(found.count - found.fresh)} compared{fresh}"]
+
+
+def _values(count: int) -> str:
+    return f"{count} value{'s' if count != 1 else ''}"
+
+
+def _trace(config: pytest.Config, path: Path) -> OpenedTrace:
+    """Return an opened trace; the last ones stay open for the next tests."""
+    from satview.base.errors import SatviewError
+    from satview.opened import open_trace
+
+    kept = config.stash.setdefault(_opened, {})
+    if path not in kept:
+        try:
+            kept[path] = open_trace(path)
+        except (SatviewError, OSError) as error:
+            pytest.fail(f"{path}: {error}", pytrace=False)
+        for old in list(kept)[:-_MOST_OPEN]:
+            del kept[old]
+    return kept[path]
+
+
+def _pictures_of(config: pytest.Config) -> Pictures:
+    from satview.testing.pictures import Pictures
+
+    if _pictures not in config.stash:
+        option = config.getoption("kev_pictures")
+        name = str(option or config.getini("kev_pictures") or _FOLDER)
+        home = config.invocation_params.dir if option else config.rootpath
+        config.stash[_pictures] = Pictures(None if name == "none" else _seen_from(home, name))
+    return config.stash[_pictures]
+
+
+def _seen_from(folder: Path, name: str | Path) -> Path:
+    return folder / Path(name).expanduser()

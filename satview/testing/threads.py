@@ -1,0 +1,148 @@
+"""Claims of tests about one thread or several."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.base.errors import UsageError
+from satview.base.time import format_duration
+from satview.events.states import STATES
+from satview.filters.expressions.vocabulary import state_value
+from satview.opened import OpenedTrace
+from satview.store.place import place_of
+from satview.tables.columns import Texts
+from satview.testing.durations import Durations
+from satview.testing.figure import Claims, Figure, KevFailure, Unit
+
+
+@dataclass(frozen=True, slots=True)
+class Threads:
+    """One thread, or several of which each claim must hold.
+
+    Attributes:
+        trace: The trace.
+        claims: Of the test.
+        says: Their name.
+        rows: Of the thread table.
+    """
+
+    trace: OpenedTrace
+    claims: Claims
+    says: str
+    rows: tuple[int, ...]
+
+    def never(self, *states: str) -> bool:
+        """Return True if none of them is ever in one of these states.
+
+        Args:
+            states: Such as `MUTEX`, `STATE_SEND`, `THREADY`.
+
+        Raises:
+            KevFailure: One is; says how often, how long, and where first.
+            UsageError: There is no such state.
+        """
+        __tracebackhide__ = True
+        found = self.in_state(*states)
+        if not len(found):
+            return True
+        what = " or ".join(states)
+        place = found.place_of_first
+        self.claims.places.append(place)
+        total = format_duration(int(found.ns.sum()))
+        times = "once" if len(found) == 1 else f"{len(found):,} times"
+        raise KevFailure(f"{self.says}: {what} {times}, {total} in all, first {place}\n  {place.command}")
+
+    def in_state(self, *states: str) -> Durations:
+        """Return how long they are in states, each time: `in_state("READY").longest`.
+
+        Times that lost events or the ends of the trace cut are as long as the trace shows.
+
+        Raises:
+            UsageError: There is no such state.
+        """
+        names = [_state(name) for name in states]
+        found = self.trace.table("state")
+        column = found.values(found.schema.column("state"))
+        assert isinstance(column, Texts)
+        codes = [code for code, text in enumerate(column.texts) if text in names]
+        chosen = np.isin(column.code, codes) & np.isin(found["thread"], self.rows)
+        return self._durations(f"{' or '.join(names)} of {self.says}", found["start_cycles"][chosen],
+                               found["end_cycles"][chosen], found["event"][chosen])  # fmt: skip
+
+    @property
+    def runs(self) -> Durations:
+        """Their runs on CPUs without a break, interrupts included."""
+        found = self.trace.table("run")
+        chosen = np.isin(found["thread"], self.rows)
+        return self._durations(f"runs of {self.says}", found["start_cycles"][chosen], found["end_cycles"][chosen],
+                               found["event"][chosen])  # fmt: skip
+
+    @property
+    def responses(self) -> Durations:
+        """From each time when one is woken until it waits again, as far as the trace holds both ends."""
+        found = self.trace.table("activation")
+        chosen = np.isin(found["thread"], self.rows) & ~found["is_cut"]
+        return self._durations(f"responses of {self.says}", found["start_cycles"][chosen], found["end_cycles"][chosen],
+                               found["event"][chosen])  # fmt: skip
+
+    @property
+    def periods(self) -> Durations:
+        """From each time when one is woken to the next, where the trace tells it."""
+        found = self.trace.table("activation")
+        chosen = np.flatnonzero(np.isin(found["thread"], self.rows) & (found["period_cycles"] >= 0))
+        ends, before = found["start_cycles"][chosen], chosen - 1  # the table is by thread, then in time order
+        return self._durations(
+            f"periods of {self.says}", ends - found["period_cycles"][chosen], ends, found["event"][before]
+        )
+
+    @property
+    def cpu_share(self) -> Figure:
+        """Their part of the time of one CPU, without interrupts: 1.0 is a whole one; its place is the longest run."""
+        __tracebackhide__ = True
+        found = self.trace.table("run")
+        chosen = np.isin(found["thread"], self.rows)
+        used = int(found["cpu_cycles"][chosen].sum())
+        place = None if not chosen.any() else self.runs.longest.place
+        return Figure(used / self.trace.window.length, f"CPU share of {self.says}", Unit.SHARE, place, self.claims)
+
+    def stays_on(self, *cpus: int) -> bool:
+        """Return True if they run on these CPUs only.
+
+        Raises:
+            KevFailure: One runs elsewhere; says where first.
+        """
+        __tracebackhide__ = True
+        found = self.trace.table("run")
+        wrong = np.flatnonzero(np.isin(found["thread"], self.rows) & ~np.isin(found["cpu"], cpus))
+        if not len(wrong):
+            return True
+        first = int(wrong[np.argmin(found["start_cycles"][wrong])])
+        place = place_of(self.trace, int(found["start_cycles"][first]), int(found["end_cycles"][first]),
+                         int(found["event"][first]))  # fmt: skip
+        self.claims.places.append(place)
+        raise KevFailure(
+            f"{self.says}: {len(wrong):,} runs on other CPUs than {', '.join(map(str, cpus))}, first on CPU "
+            f"{int(found['cpu'][first])} {place}\n  {place.command}"
+        )
+
+    def _durations(
+        self, says: str, starts: NDArray[np.int64], ends: NDArray[np.int64], rows: NDArray[np.int64]
+    ) -> Durations:
+        order = np.argsort(starts, kind="stable")
+        return Durations(self.trace, self.claims, says, starts[order], ends[order], rows[order])
+
+
+def _state(name: str) -> str:
+    """Return the name of a state as the table `state` has it.
+
+    Raises:
+        UsageError: There is none.
+    """
+    value = state_value(name)
+    found = next((state.name for state in STATES if state.value == value), None)
+    if found is None:
+        raise UsageError(f"{name[:40]!r} is no state; there are {', '.join(state.name for state in STATES)}")
+    return found

@@ -1,0 +1,117 @@
+"""`satview compare`: figures of both traces side by side, those of the statistics."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+from satview.__main__ import main
+from satview.analysis.comparison import FIGURES, compare, verdict_changes
+from satview.analysis.statistics import Statistics
+from satview.analysis.statistics_sheets import SHEETS
+from satview.capture.logger_options import LoggerOptions
+from satview.capture.run import Capture, run
+from satview.opened import open_trace
+from tests.helpers.kev import TraceBuilder
+
+
+def called(folder, name, lengths, gap=100_000):
+    """`app` calls MSG_SENDV, for so many ns each."""
+    builder = TraceBuilder().time_event(0).process_name(1, 7, "app").state("RUNNING", 10, 7, 1)
+    for i, length in enumerate(lengths):
+        builder.call(11, 1_000 + i * gap).exit(11, 1_000 + i * gap + length)
+    builder.state("RECEIVE", len(lengths) * gap, 7, 1).event(6 << 10, len(lengths) * gap + 10)
+    return builder.write(folder / name)
+
+
+@pytest.fixture
+def pair(tmp_path):
+    return called(tmp_path, "a.kev", [100, 200]), called(tmp_path, "b.kev", [100, 200, 900])
+
+
+def test_figures_of_both(pair):
+    found = {(each.column.key, each.name): each for each in compare(*map(open_trace, pair), ["call"])}
+    assert {key: (each.before, each.after) for key, each in found.items()} == {
+        ("mean_ns", "MSG_SENDV"): (150, 400), ("p99_ns", "MSG_SENDV"): (200, 900),
+        ("longest_ns", "MSG_SENDV"): (200, 900)}  # fmt: skip
+    assert found["longest_ns", "MSG_SENDV"].ratio == 4.5
+    assert found["longest_ns", "MSG_SENDV"].is_longer
+
+
+def test_counts_are_per_second(tmp_path):
+    """Twice the events in twice the time are no change."""
+
+    def preempted(name, times):
+        builder = TraceBuilder().time_event(0).state("RUNNING", 0, 7, 1)
+        for i in range(times):
+            builder.state("READY", 1_000 * i + 500, 7, 1).state("RUNNING", 1_000 * i + 600, 7, 1)
+        return open_trace(builder.event(6 << 10, 1_000 * times).write(tmp_path / name))
+
+    found = compare(preempted("a.kev", 10), preempted("b.kev", 20), ["thread"])
+    [change] = [each for each in found if each.column.key == "preemptions" and each.before > 0]
+    assert change.is_per_s
+    assert change.before == pytest.approx(1e6, rel=0.01)
+    assert change.ratio == pytest.approx(1, rel=0.01)
+    assert not change.is_longer
+
+
+def test_what_only_one_has_is_new_or_gone(tmp_path, capsys):
+    one = TraceBuilder().time_event(0).process_name(1, 7, "app").state("RUNNING", 10, 7, 1).event(6 << 10, 9_000)
+    two = TraceBuilder().time_event(0).process_name(1, 8, "other").state("RUNNING", 10, 8, 1).event(6 << 10, 9_000)
+    paths = str(one.write(tmp_path / "a.kev")), str(two.write(tmp_path / "b.kev"))
+    assert main(["compare", *paths, "--by", "process"]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert [line[0] for line in lines if line and line[-1] == "new"] == ["other"]
+    assert [line[0] for line in lines if line and line[-1] == "gone"] == ["app"]
+
+
+def test_exit_code_and_json(pair, capsys):
+    paths = list(map(str, pair))
+    assert main(["compare", *paths, "--worse-than", "400"]) == 0
+    capsys.readouterr()
+    assert main(["compare", *paths, "--by", "call", "--worse-than", "200", "--format", "json"]) == 3
+    told = json.loads(capsys.readouterr().out)
+    assert told["verdicts"] == {}
+    assert [(each["figure"], each["before"], each["after"], each["worse"]) for each in told["figures"]] == [
+        ("mean_ns", 150, 400, False), ("p99_ns", 200, 900, True), ("longest_ns", 200, 900, True)]  # fmt: skip
+    assert main(["compare", *paths, "--worse-than", "200"]) == 3
+    assert "satview: worse: Longest of MSG_SENDV: 200 ns before, 900 ns after (+350.0%)" in capsys.readouterr().err
+    assert main(["compare", *reversed(paths), "--worse-than", "0"]) == 0, "shorter is no worse"
+
+
+def test_a_lesson(tmp_path, capsys):
+    """With priority inheritance the lock is had soon; without it the wait is eight times as long."""
+    paths = []
+    for name in ("inheritance", "inversion"):
+        paths.append(tmp_path / f"{name}.kev")
+        run(Capture(name, options=LoggerOptions(iterations=0, is_wide=True)), paths[-1])
+    before, after = map(open_trace, paths)
+    assert verdict_changes(before, after) == {"priority-inversion": (0, 1)}
+    found = compare(before, after, ["call"])
+    assert (found[0].name, found[0].column.key) == ("SYNC_MUTEX_LOCK", "mean_ns")
+    assert found[0].ratio > 8
+    for change in compare(before, after):
+        assert change.sheet in FIGURES
+        sheet = SHEETS[change.sheet](Statistics(after), None)
+        if not change.is_per_s and not math.isnan(change.after):
+            assert change.after in [float(value) for value in sheet.column(change.column.key).values]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--top", "0"], "no number of rows"),
+        (["--worse-than", "-1"], "no percentage"),
+        (["--worse-than", "nan"], "no percentage"),
+    ],
+)
+def test_bad_use(pair, options, says, capsys):
+    assert main(["compare", *map(str, pair), *options]) == 2
+    assert says in capsys.readouterr().err
+
+
+def test_an_empty_trace(tmp_path, pair):
+    TraceBuilder().write(tmp_path / "empty.kev")
+    assert main(["compare", str(tmp_path / "empty.kev"), str(pair[0])]) == 0

@@ -1,0 +1,123 @@
+"""The window of trends: figures, points and rows that open traces at their places."""
+
+from types import SimpleNamespace
+
+import pytest
+from PySide6.QtCore import QPointF, Qt
+
+from satview.fleet.export import export_folder
+from satview.gui import dialogs
+from satview.session.session import Stage
+from tests.fleet.test_fleet import ready
+
+ROLE = int(Qt.ItemDataRole.UserRole)
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory):
+    place = tmp_path_factory.mktemp("fleet")
+    for number in range(7):
+        ready(place / "nightly", f"{number}.kev", 9_000 if number == 4 else 100 + number)
+    export_folder(place / "nightly", place / "fleet", ["state"])
+    return place / "fleet"
+
+
+@pytest.fixture
+def trends(application, fleet, qtbot):
+    application.open_files([fleet])
+    [window] = application.trends
+    qtbot.waitExposed(window)
+    qtbot.waitUntil(lambda: not window.is_busy, timeout=20_000)
+    return window
+
+
+def rows(window):
+    tree = window.traces
+    return [[tree.topLevelItem(i).text(column) for column in range(4)] for i in range(tree.topLevelItemCount())]
+
+
+def opened_by(application, qtbot):
+    [window] = application.windows
+    qtbot.waitUntil(lambda: window.session.stage is Stage.READY and window.workspace is not None, timeout=20_000)
+    return window
+
+
+def test_points_and_rows(trends):
+    assert trends.windowTitle().startswith("fleet")
+    assert rows(trends)[0] == ["4.kev", "2021-10-21 07:57:59", "9.000 \N{MICRO SIGN}s", "far from the others"]
+    assert [row[0] for row in rows(trends)[1:]] == [f"{number}.kev" for number in (0, 1, 2, 3, 5, 6)]
+    assert "7 traces, median 103 ns, 1 far from the others" in trends.message.text()
+    _, y = trends.plot.points.getData()
+    assert y.tolist() == [100, 101, 102, 103, 9000, 105, 106]
+
+
+def test_a_click_on_a_point_opens_the_trace_at_the_place(trends, application, qtbot):
+    plot = trends.plot.plot
+    spot = next(spot for spot in trends.plot.points.points() if spot.data().trace == "4.kev")
+    at = plot.mapFromScene(trends.plot.points.mapToScene(QPointF(spot.pos())))
+    qtbot.mouseClick(plot.viewport(), Qt.MouseButton.LeftButton, pos=at)
+    window = opened_by(application, qtbot)
+    assert window.session.path.name == "4.kev"
+    opened = window.session.opened
+    qtbot.waitUntil(lambda: opened.selection.event is not None, timeout=5_000)
+    assert opened.trace.spec(opened.selection.event).name == "THREADY"
+    shown = opened.viewport.window
+    assert opened.trace.clock.ns(shown.start) <= 1_000
+    assert 10_000 <= opened.trace.clock.ns(shown.end) < 100_000
+
+
+def test_a_row_opens_its_trace(trends, application, qtbot):
+    item = trends.traces.topLevelItem(2)
+    qtbot.mouseClick(
+        trends.traces.viewport(), Qt.MouseButton.LeftButton, pos=trends.traces.visualItemRect(item).center()
+    )
+    assert opened_by(application, qtbot).session.path.name == item.data(0, ROLE).trace == "1.kev"
+
+
+def test_another_figure(trends, qtbot):
+    trends.choice.setCurrentIndex(trends.choice.findData("event-rate"))
+    qtbot.waitUntil(lambda: not trends.is_busy, timeout=20_000)
+    assert rows(trends)[0][2].endswith("/s")
+
+
+def test_a_figure_that_cannot_be_made_is_told(trends, qtbot):
+    trends.choice.setCurrentIndex(trends.choice.findData("message-p99"))
+    qtbot.waitUntil(lambda: not trends.is_busy, timeout=20_000)
+    assert "message" in trends.message.text()
+    assert "not" in trends.message.text()
+
+
+def test_both_themes(trends):
+    from satview.gui import theme
+
+    for each in (theme.theme_for("dark", ""), theme.theme_for("light", "")):
+        trends.set_theme(each)
+        assert not trends.grab().isNull()
+
+
+def test_the_command_asks_for_a_folder(empty_window, application, fleet, tmp_path, monkeypatch, qtbot):
+    told = []
+    monkeypatch.setattr(dialogs, "report", lambda _parent, title, text, **_: told.append((title, text)))
+    monkeypatch.setattr(dialogs, "ask_folder", lambda *_: tmp_path)
+    empty_window.actions_by_id.by_id["file.trends"].trigger()
+    assert application.trends == []
+    assert told[0][0] == "No data set of traces"
+    assert "satview export" in told[0][1]
+    monkeypatch.setattr(dialogs, "ask_folder", lambda *_: fleet)
+    empty_window.actions_by_id.by_id["file.trends"].trigger()
+    [window] = application.trends
+    qtbot.waitUntil(lambda: not window.is_busy, timeout=20_000)
+    assert len(rows(window)) == 7
+
+
+def test_the_command_line_shows_nothing_else(application, fleet, monkeypatch, qapp, qtbot):
+    from satview.gui import application as module
+    from satview.gui.first_look import FirstLook, FirstLooks
+
+    monkeypatch.setattr(module, "_until_closed", lambda _app, outcome: outcome.code)
+    ending = SimpleNamespace(code=0)
+    assert module._run_windows(qapp, application, [fleet], False, ending, FirstLooks(FirstLook(), application)) == 0
+    assert application.windows == []
+    [window] = application.trends
+    qtbot.waitUntil(lambda: not window.is_busy, timeout=20_000)
+    assert len(rows(window)) == 7

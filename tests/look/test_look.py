@@ -1,0 +1,177 @@
+"""Answers as text: every handle that is named can be followed, and the numbers are those of tables and commands."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from satview.__main__ import command_names, main
+from satview.base.errors import UsageError
+from satview.capture.logger_options import LoggerOptions
+from satview.capture.run import Capture, run
+from satview.look.answers import look
+from satview.look.handles import Handle, Subject, handle_of
+from satview.look.text import as_text
+from satview.opened import open_trace
+from tests.helpers.kev import TraceBuilder
+from tests.helpers.scene import scene
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    path = tmp_path_factory.mktemp("look") / "inversion.kev"
+    run(Capture("inversion", options=LoggerOptions(iterations=0, is_wide=True)), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def trace(path):
+    return open_trace(path)
+
+
+def handles_in(text):
+    return set(re.findall(r"(?:\[|^  )([tpcevm]-\d+)", text, re.MULTILINE))
+
+
+def test_handles():
+    assert handle_of("t-7") == handle_of(" T7 ") == Handle(Subject.THREAD, 7)
+    assert str(Handle(Subject.EVENT, 28700)) == "e-28700"
+    for text in ("x-1", "t", "t-", "7", "t--7", "t-7x", ""):
+        with pytest.raises(UsageError, match="is no handle; there are t-N"):
+            handle_of(text)
+
+
+def test_the_whole_trace(trace):
+    text = as_text(look(trace))
+    lines = text.splitlines()
+    assert lines[0] == "inversion.kev"
+    assert lines[1] == f"{len(trace.events):,} events in 199.0 ms, 1 CPU, release 7.x, 13 threads"
+    assert re.search(r"^  v-1 +error: priority-inversion: high 1 \(high\)", text, re.MULTILINE)
+    assert re.search(r"^  t-\d+ +middle 1 \(middle\) \(30\.2% of a CPU, 4 runs", text, re.MULTILINE)
+    assert "idle" not in text.partition("Busiest threads")[2].partition("Processes")[0]
+    assert "no events are missing" in text
+
+
+def test_every_handle_can_be_followed(trace):
+    """From the trace on, whatever is named has an answer of its own, whose title begins with its handle."""
+    waiting, seen = [""], set()
+    while waiting and len(seen) < 80:
+        handle = waiting.pop(0)
+        text = as_text(look(trace, handle))
+        if handle:
+            assert text.startswith(f"{handle} ")
+            assert text == as_text(look(trace, handle)), "the same each time"
+        fresh = handles_in(text) - seen - {handle}
+        seen |= fresh
+        waiting += sorted(fresh)
+    assert {handle[0] for handle in seen} >= {"t", "p", "c", "e", "v"}
+
+
+def test_a_verdict_leads_to_its_events(trace):
+    [verdict] = trace.verdicts()
+    text = as_text(look(trace, "v-1"))
+    for row in verdict.evidence:
+        assert f"[e-{row + 1}]" in text
+    for thread in verdict.threads:
+        assert f"[t-{thread}]" in text
+    assert verdict.remedy in text
+    assert f"--select {verdict.evidence[0] + 1}" in text
+
+
+def test_a_thread_has_the_numbers_of_the_tables(trace):
+    row = next(row for row in range(len(trace.threads)) if trace.thread_name(row).startswith("high"))
+    text = as_text(look(trace, f"t-{row}"))
+    states = trace.table("state")
+    mutex = (states["thread"] == row) & (states["state"] == "MUTEX")
+    longest = mutex.nonzero()[0][states["length_cycles"][mutex].argmax()]
+    assert re.search(
+        rf"MUTEX +68\.\d\d ms, {int(mutex.sum())} times, longest 34\.06 ms \[e-{states['event'][longest] + 1}\]", text
+    )
+    assert re.search(r"MUTEX +34\.06 ms from .* for low 1 \(low\)", text)
+    assert "v-1" in text
+
+
+def test_an_event_says_why(trace):
+    [verdict] = trace.verdicts()
+    text = as_text(look(trace, f"e-{verdict.evidence[0] + 1}"))
+    assert text.splitlines()[0] == f"e-{verdict.evidence[0] + 1} THMUTEX"
+    assert re.search(r"priority +30$", text, re.MULTILINE)
+    assert re.search(r"  1\.  high 1 \(high\).* waits in MUTEX .* held by low 1 \(low\)", text)
+
+
+def test_a_message():
+    trace = open_trace("sample_traces/dense-4cpu.kev")
+    text = as_text(look(trace, "m-7"))
+    sent = trace.table("message")
+    assert f"[e-{sent['event'][7] + 1}]" in text
+    assert f"Client       {trace.thread_name(int(sent['client'][7]))} [t-{sent['client'][7]}]" in text
+    assert re.search(r"round trip +20\.68 ", text)
+
+
+@pytest.mark.parametrize(
+    ("handle", "says"),
+    [
+        ("t-0", "there is no thread t-0; there are t-1 to t-13"),
+        ("t-99", "there are t-1 to t-13"),
+        ("v-2", "there is no verdict v-2; there are v-1 to v-1"),
+        ("m-999999", "there is no message"),
+        ("e-0", "there are e-1 to e-"),
+        ("c-1", "there are c-0 to c-0"),
+    ],
+)
+def test_what_is_not_there(trace, handle, says):
+    with pytest.raises(UsageError, match=says):
+        look(trace, handle)
+
+
+def test_losses_are_told(tmp_path):
+    assert "events are missing in 1 places, 4.000 \N{MICRO SIGN}s, first 0.000 012 000 s" in as_text(
+        look(open_trace(scene(tmp_path)))
+    )
+
+
+def test_names_are_text(tmp_path):
+    builder = TraceBuilder().time_event(0).process_name(1, 7, "a\x1b]0;x\x07\n[e-1]").state("RUNNING", 10, 7, 1)
+    trace = open_trace(builder.state("READY", 90, 7, 1).write(tmp_path / "a.kev"))
+    for handle in ("", "t-1", "p-1", "e-3"):
+        text = as_text(look(trace, handle))
+        assert "\x1b" not in text
+        assert not any(line.startswith("[e-1]") for line in text.splitlines())
+
+
+def test_a_trace_without_events(tmp_path):
+    assert as_text(look(open_trace(TraceBuilder().write(tmp_path / "a.kev")))).startswith("a.kev\n0 events")
+
+
+def test_the_commands(path, capsys):
+    assert main(["look", str(path), "--handle", "v-1", "--handle", "c-0"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("v-1 priority-inversion\n")
+    assert "\n\nc-0 CPU 0\n" in text
+    assert main(["look", str(path), "--format", "json"]) == 0
+    [found] = json.loads(capsys.readouterr().out)
+    assert (found["kind"], found["title"]) == ("trace", "inversion.kev")
+    assert found["sections"][0]["lines"][0]["name"] == "v-1"
+    assert main(["look", str(path), "--handle", "x"]) == 2
+    assert "'x' is no handle" in capsys.readouterr().err
+    assert main(["guide"]) == 0
+
+
+def test_every_command_of_the_guide_works(path, capfd, tmp_path, monkeypatch):
+    """As it is printed, with a trace, a thread and a moment filled in."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["guide"]) == 0
+    lines = re.findall(r"satview ([a-zA-Z]+ [^`\n]*?)(?:  .*|`.*)?$", capfd.readouterr().out, re.MULTILINE)
+    run_them = [line.split("  ")[0] for line in lines if line.split()[0] in command_names() and "[" not in line]
+    assert {line.split()[0] for line in run_them} >= {"look", "check", "why", "snapshot", "query", "doctor"}
+    for line in run_them:
+        query = '"select ..."'
+        words = line.split("; ")[0].replace(query, "QUERY").split()
+        given = {"FILE": str(path), "T": "high", "QUERY": "select 1"}
+        words = [given.get(word, word) for word in words]
+        words = ["100ms" if word == "1.25s" else "0s..0.1s" if word == "1.2s..1.5s" else word for word in words]
+        words = ["0.1s" if word == "1.2s" else "0.101s" if word == "1.201s" else word for word in words]
+        assert main(words) in (0, 3), words
+        capfd.readouterr()

@@ -1,0 +1,156 @@
+"""The server for assistants, by a client of the same package: within this process, and once over pipes."""
+
+from __future__ import annotations
+
+import base64
+import os
+import sys
+from pathlib import Path
+
+import anyio
+import pytest
+
+from satview.__main__ import main
+from satview.look import server
+from tests.helpers.kev import TraceBuilder
+
+mcp = pytest.importorskip("mcp")
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    builder = TraceBuilder().time_event(0).process_name(1, 7, "app").state("RUNNING", 10, 7, 1)
+    builder.state("READY", 1_000, 7, 1).state("RUNNING", 1_500, 7, 1).state("MUTEX", 4_000, 7, 1)
+    (tmp_path / "traces" / "sub").mkdir(parents=True)
+    builder.state("RUNNING", 9_000, 7, 1).write(tmp_path / "traces" / "sub" / "a.kev")
+    (tmp_path / "secret.kev").write_bytes((tmp_path / "traces" / "sub" / "a.kev").read_bytes())
+    return tmp_path / "traces"
+
+
+@pytest.fixture
+def ask(folder):
+    """Return a function that calls tools one after the other and returns (is_error, content) of each."""
+
+    def run(*calls, source=None):
+        async def asked():
+            async with mcp.Client(source or server.make_server([folder])) as client:
+                tools = (await client.list_tools()).tools
+                answers = [await client.call_tool(name, arguments) for name, arguments in calls]
+                return tools, [(bool(answer.is_error), answer.content[0]) for answer in answers]
+
+        return anyio.run(asked)
+
+    return run
+
+
+def test_the_tools_only_read(ask):
+    tools, _ = ask()
+    assert {tool.name for tool in tools} == {"traces", "look", "verdicts", "why", "tables", "sql", "picture"}
+    for tool in tools:
+        assert tool.annotations.read_only_hint is True
+        assert tool.annotations.open_world_hint is False
+        assert tool.description
+    why = next(tool for tool in tools if tool.name == "why")
+    assert set(why.input_schema["properties"]) == {"trace", "thread", "at"}
+
+
+def test_answers(ask):
+    a = {"trace": "sub/a.kev"}
+    _, answers = ask(
+        ("traces", {}),
+        ("look", a),
+        ("look", {**a, "handle": "t-1"}),
+        ("verdicts", a),
+        ("why", {**a, "thread": "t-1", "at": "6us"}),
+        ("sql", {**a, "query": "select state, length_ns from state where state in ('MUTEX', 'READY') order by 2"}),
+        ("tables", {}),
+    )
+    assert [is_error for is_error, _ in answers] == [False] * 7
+    traces, trace, thread, verdicts, why, rows, tables = (content.text for _, content in answers)
+    assert traces == "sub/a.kev"
+    assert trace.startswith("a.kev\n")
+    assert "MUTEX" in thread
+    assert verdicts.startswith("nothing found")
+    assert why.startswith("Why MUTEX?\napp 1 at 0.000 006 000 s")
+    assert rows == "state,length_ns\nREADY,500\nMUTEX,5000"
+    assert "ready_wait: How long each thread could run" in tables
+    assert tables.startswith("event(event, time_cycles, time_ns")
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "says"),
+    [
+        ("look", {"trace": "../secret.kev"}, "is no file below"),
+        ("look", {"trace": "/etc/passwd"}, "is no file below"),
+        ("look", {"trace": "none.kev"}, "is no file below"),
+        ("look", {"trace": "sub"}, "directory"),
+        ("look", {"trace": "sub/a.kev", "handle": "t-9"}, "there is no thread t-9"),
+        ("why", {"trace": "sub/a.kev", "thread": "nobody", "at": "1us"}, "the trace has no thread 'nobody'"),
+        ("why", {"trace": "sub/a.kev", "thread": "t-1", "at": "soon"}, "soon"),
+        ("sql", {"trace": "sub/a.kev", "query": "select * from read_csv('/etc/passwd')"}, "Permission Error"),
+        ("sql", {"trace": "sub/a.kev", "query": "create table x (y int)"}, "is no query"),
+    ],
+)
+def test_mistakes_are_answers(ask, tool, arguments, says):
+    _, [(is_error, content)] = ask((tool, arguments))
+    assert is_error
+    assert says in content.text
+
+
+def test_links_lead_nowhere_else(ask, folder):
+    (folder / "link.kev").symlink_to(folder.parent / "secret.kev")
+    _, [(is_error, content)] = ask(("look", {"trace": "link.kev"}))
+    assert is_error
+    assert "is no file below" in content.text
+
+
+def test_many_rows_are_cut(ask):
+    _, [(_, content)] = ask(("sql", {"trace": "sub/a.kev", "query": "select * from range(1000)"}))
+    assert content.text.splitlines()[-1] == "... 1,000 rows; add a LIMIT or add them up"
+    assert len(content.text.splitlines()) == 202
+
+
+def test_a_picture(ask, monkeypatch):
+    asked = []
+
+    def take(trace, path, options, size):
+        asked.append((trace.name, options))
+        path.write_bytes(b"\x89PNG")
+        return "" if "--select=3" in options else "no Qt"
+
+    monkeypatch.setattr(server, "screenshot", take)
+    a = {"trace": "sub/a.kev"}
+    _, answers = ask(("picture", {**a, "range": "1us..2us", "event": 3}), ("picture", a))
+    assert (answers[0][1].mime_type, base64.b64decode(answers[0][1].data)) == ("image/png", b"\x89PNG")
+    assert asked[0] == ("a.kev", ["--range=1us..2us", "--select=3", "--no-cache"])
+    assert answers[1][0]
+    assert "no Qt" in answers[1][1].text
+
+
+def test_a_trace_that_is_written_again_is_read_again(ask, folder):
+    answers = server.Answers([folder])
+    first = answers.trace("sub/a.kev")
+    assert answers.trace("sub/a.kev") is first
+    TraceBuilder().time_event(0).write(folder / "sub" / "a.kev")
+    assert len(answers.trace("sub/a.kev").events) == 1
+
+
+@pytest.mark.complete  # 2 s of starting a process
+def test_over_standard_input_and_output(ask, folder):
+    source = mcp.StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "satview", "mcp", str(folder)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    _, [(is_error, content)] = ask(("traces", {}), source=source)
+    assert (is_error, content.text) == (False, "sub/a.kev")
+
+
+def test_bad_use(tmp_path, monkeypatch, capsys):
+    assert main(["mcp", str(tmp_path / "none")]) == 2
+    assert "there is no such folder" in capsys.readouterr().err
+    for name in ("mcp", "mcp.server"):
+        monkeypatch.setitem(sys.modules, name, None)
+    assert main(["mcp", str(tmp_path)]) == 2
+    assert "pip install 'satview[mcp]'" in capsys.readouterr().err

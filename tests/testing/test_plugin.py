@@ -1,0 +1,185 @@
+"""The pytest plug-in as projects meet it: in runs of pytest within the tests, and from the sample project."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from tests.testing.test_sentences import ticking
+
+ROOT = Path(__file__).resolve().parents[2]
+PLUGIN = "satview.testing.plugin"
+
+
+@pytest.fixture
+def project(pytester, monkeypatch):
+    """A project with a trace `tick.kev`; returns how to run its tests."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))  # for pictures and captures, which are processes of their own
+    ticking().write(pytester.path / "tick.kev")
+
+    def run(text="", *options):
+        if text:
+            pytester.makepyfile(test_it=text)
+        return pytester.runpytest_inprocess("-p", "no:cacheprovider", "-p", PLUGIN, *options)
+
+    run.path = pytester.path
+    run.pytester = pytester
+    return run
+
+
+SLOW = """
+def test_latency(kev):
+    assert kev.latency("tick", "done").p99 < 200
+"""
+
+
+def test_it_is_an_entry_point():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["entry-points"]["pytest11"] == {PLUGIN: PLUGIN}
+
+
+def test_pytest_of_others_pays_nothing_for_it():
+    code = (
+        "import sys, pytest; before = set(sys.modules); import satview.testing.plugin;"
+        "print(sorted(set(sys.modules) - before))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True,
+                          env={**os.environ, "PYTHONPATH": str(ROOT)})  # fmt: skip
+    assert eval(done.stdout) == ["satview", "satview.testing", "satview.testing.plugin"]
+
+
+def test_a_failure_names_the_place(project):
+    project.pytester.makeini("[pytest]\nkev_file = tick.kev\nkev_pictures = none")
+    result = project(SLOW)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines([
+        "E*p99 of tick to done is 250 ns, not < 200 ns",
+        "E*at 0.000 011 000 s (event 6)",
+        "E*satview *tick.kev --range 0.000000000s..* --select 6",
+        "*- satview -*",
+        "picture: none is wanted",
+    ])  # fmt: skip
+
+
+def test_a_failure_leaves_a_picture_and_junit_has_it(project):
+    result = project(SLOW, "--kev", "tick.kev", "--junitxml", "out.xml")
+    result.assert_outcomes(failed=1)
+    picture = project.path / "kev-pictures" / "test_it.py-test_latency.png"
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert (picture.parent / ".gitignore").exists()
+    [case] = ET.parse(project.path / "out.xml").getroot().iter("testcase")
+    told = {each.get("name"): each.get("value") for each in case.iter("property")}
+    assert told["satview.place"] == "at 0.000 011 000 s (event 6)"
+    assert told["satview.picture"] == str(picture)
+    assert "p99 of tick to done is 250 ns" in case.find("failure").get("message")
+    assert str(picture) in case.find("failure").text
+
+
+def test_ways_to_name_the_trace(project):
+    (project.path / "sub").mkdir()
+    (project.path / "sub" / "test_sub.py").write_text(
+        "import pytest\n@pytest.mark.kev('../tick.kev')\ndef test_a(kev):\n    assert kev.events('tick') == 3\n"
+    )
+    project.pytester.makeconftest(
+        "import pytest\n@pytest.fixture\ndef kev_names():\n    return {'start': 'event == THMUTEX'}\n"
+    )
+    text = "def test_b(kev):\n    assert kev.events('start') == 1\n"
+    project(text, "--kev", "tick.kev", "--strict-markers").assert_outcomes(passed=2)
+    result = project()
+    result.assert_outcomes(passed=1, errors=1)
+    result.stdout.fnmatch_lines(["*no trace: give --kev FILE*"])
+    result = project("", "--kev", "test_it.py")
+    result.stdout.fnmatch_lines(["*test_it.py: *"])
+    result.assert_outcomes(passed=1, errors=1)
+
+
+def test_other_failures_have_no_place(project):
+    text = """
+def test_a(kev):
+    if kev.latency("tick", "done").p99 < 200:
+        pass
+    raise ValueError("other")
+
+def test_b():
+    assert 1 == 2
+"""
+    result = project(text, "--kev", "tick.kev")
+    result.assert_outcomes(failed=2)
+    result.stdout.no_fnmatch_line("*picture*")
+
+
+BASE = """
+def test_latency(kev):
+    assert kev.latency("tick", "done").p99.no_worse_than_baseline(by=0.1)
+"""
+
+
+def test_baselines(project):
+    result = project(BASE, "--kev", "tick.kev")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["satview: 1 value with a baseline, not compared: no --baseline FILE"])
+    again = ("--kev", "tick.kev", "--baseline", "b.json", "--kev-pictures", "none")
+    project("", *again).stdout.fnmatch_lines(["satview: b.json: made, with 1 value of this run"])
+    path = project.path / "b.json"
+    stored = json.loads(path.read_text())
+    assert stored == {"version": 1, "figures": {"test_it.py::test_latency": {"p99 of tick to done": 250.0}}}
+    result = project("", *again)
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["satview: b.json: 1 value compared"])
+
+    ticking(lengths=(100, 400)).write(project.path / "tick.kev")
+    result = project("", *again)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*p99 of tick to done is 400 ns, in the baseline 250 ns: more than 10% worse"])
+    assert json.loads(path.read_text()) == stored, "a comparison changes nothing"
+    project("", *again, "--update-kev-baseline").assert_outcomes(failed=1)
+    assert json.loads(path.read_text())["figures"]["test_it.py::test_latency"] == {"p99 of tick to done": 400.0}
+    project("", *again).assert_outcomes(passed=1)
+
+
+def test_new_values_are_told(project):
+    (project.path / "b.json").write_text('{"version": 1, "figures": {}}')
+    result = project(BASE, "--kev", "tick.kev", "--baseline", "b.json")
+    result.stdout.fnmatch_lines(["satview: b.json: 0 values compared, 1 new not: *--update-kev-baseline"])
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"version": 2}', '{"version": 1, "figures": {"a": {"b": "c"}}}'])
+def test_a_file_that_is_no_baseline(project, content):
+    (project.path / "b.json").write_text(content)
+    result = project(BASE, "--kev", "tick.kev", "--baseline", "b.json")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*b.json: no baseline*"])
+    assert (project.path / "b.json").read_text() == content
+
+
+@pytest.mark.complete  # 4 s of starting a process
+def test_several_processes(project):
+    result = project(BASE, "--kev", "tick.kev", "--baseline", "b.json", "-n", "1")
+    result.assert_outcomes(passed=1)
+    assert "250.0" in (project.path / "b.json").read_text()
+
+
+def test_an_option_of_somebody_else_stays_theirs(project):
+    project.pytester.makeconftest(
+        "def pytest_addoption(parser):\n    parser.addoption('--baseline', default='theirs')\n"
+    )
+    text = "def test_a(request):\n    assert request.config.getoption('--baseline') == 'mine'\n"
+    project(text, "--baseline", "mine").assert_outcomes(passed=1)
+    project(BASE, "--kev", "tick.kev", "--kev-baseline", "b.json").assert_outcomes(passed=1)
+    assert (project.path / "b.json").exists()
+
+
+def test_the_sample_project(project):
+    """Its tests pass as they are, with a baseline made and then met."""
+    sample = ROOT / "examples" / "pytest_project"
+    for told in ("made, with 1 value", "1 value compared"):
+        result = project("", str(sample), "-c", str(sample / "pytest.ini"), "--baseline", str(project.path / "b.json"))
+        result.assert_outcomes(passed=7)
+        result.stdout.fnmatch_lines([f"satview: *b.json: {told}*"])

@@ -1,0 +1,234 @@
+"""Claims about small traces whose times are written out: 1 GHz, so a cycle is a nanosecond."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from satview.base.errors import UsageError
+from satview.events import wire
+from satview.opened import with_answers
+from satview.testing.baseline import Baseline
+from satview.testing.figure import Claims, KevFailure
+from satview.testing.kev import Kev
+from satview.testing.units import ms, ns, s, us
+from tests.helpers.kev import TraceBuilder
+
+USER_TEXT = wire.code(6, 1)
+
+
+def kev_of(builder, folder, **more):
+    return Kev(with_answers(builder.open(folder)), more.get("names", {}), Claims("t", more.get("baseline")))
+
+
+def ticking(lengths=(100, 250, 120), gap=10_000):
+    """`logger` logs tick, and done so many ns later; a MUTEX of 3 us in between the second time."""
+    builder = TraceBuilder().time_event(0).process_name(1, 7, "logger").state("RUNNING", 10, 7, 1)
+    for i, length in enumerate(lengths):
+        at = 1_000 + i * gap
+        builder.writer.text_event(USER_TEXT, 0, builder.at(at), (), b"tick")
+        builder.writer.text_event(USER_TEXT, 0, builder.at(at + length), (), b"done")
+        if i == 1:
+            builder.state("MUTEX", at + 4_000, 7, 1).state("RUNNING", at + 7_000, 7, 1)
+    return builder
+
+
+@pytest.fixture
+def kev(tmp_path):
+    return kev_of(ticking(), tmp_path)
+
+
+def test_units_are_nanoseconds():
+    assert (ns, us, ms, s) == (1, 10**3, 10**6, 10**9)
+
+
+def test_latencies_between_user_events(kev):
+    found = kev.latency("tick", "done")
+    assert found.ns.tolist() == [100, 250, 120]
+    assert (found.longest, found.shortest, found.p50, found.p99, found.total, found.jitter, found.count) == (
+        250, 100, 120, 250, 470, 150, 3)  # fmt: skip
+    assert found.mean == pytest.approx(470 / 3)
+    assert found.longest < 0.5 * us
+    assert found.longest.place.start_ns == 11_000
+    assert found.all_answered()
+
+
+@pytest.mark.parametrize("text", ["a", "abc", "abcd", "abcdefg", "abcdefgh", "a longer one"])
+@pytest.mark.parametrize("byte_order", ["little", "big"])
+def test_user_texts_of_any_length(tmp_path, text, byte_order):
+    builder = TraceBuilder(byte_order=byte_order).time_event(0)
+    for i, each in enumerate((text, "another", text)):
+        builder.writer.text_event(USER_TEXT, 0, builder.at(10 * i + 10), (), each.encode())
+    assert kev_of(builder, tmp_path).rows(text).tolist() == [1, 3]
+
+
+def test_a_comparison_that_fails_knows_its_place(kev):
+    assert not kev.latency("tick", "done").p99 < 200
+    place = kev.claims.places[-1]
+    assert (place.start_ns, place.end_ns) == (11_000, 11_250)
+    assert kev.trace.iter_events is not None
+    assert kev.rows("tick").tolist()[1] + 1 == place.event
+    assert kev.claims.failed[0] == "p99 of tick to done is 250 ns, not < 200 ns"
+    assert str(place) == f"at 0.000 011 000 s (event {place.event})"
+    assert f"--select {place.event}" in place.command
+
+
+@pytest.mark.parametrize(
+    ("holds", "fails"),
+    [("< 251", "< 250"), ("<= 250", "<= 249"), ("> 249", "> 250"), (">= 250", ">= 251"), ("== 250", "== 251"),
+     ("!= 251", "!= 250"), ("< 250.5", "< 249.5")],
+)  # fmt: skip
+def test_every_comparison(kev, holds, fails):
+    longest = kev.latency("tick", "done").longest
+    assert eval(f"longest {holds}", {"longest": longest})
+    assert kev.claims.places == []
+    assert not eval(f"longest {fails}", {"longest": longest})
+    assert len(kev.claims.places) == 1
+
+
+def test_an_end_that_is_missing_is_told(tmp_path):
+    builder = ticking()
+    builder.writer.text_event(USER_TEXT, 0, builder.at(90_000), (), b"tick")
+    found = kev_of(builder, tmp_path).latency("tick", "done")
+    assert (len(found), found.unanswered) == (3, 1)
+    with pytest.raises(KevFailure, match="1 of 4 have no end"):
+        found.all_answered()
+
+
+def test_nothing_measured_is_a_failure_and_no_zero(kev):
+    with pytest.raises(KevFailure, match="'tack' happens 0 times, 'done' 3 times"):
+        assert kev.latency("tack", "done").p99 < 1 * s
+    assert kev.latency("tack", "done").count == 0
+    assert kev.latency("tack", "done").total == 0
+
+
+def test_names_of_a_project_and_expressions(tmp_path):
+    kev = kev_of(ticking(), tmp_path, names={"blocked": "event == THMUTEX"})
+    assert kev.latency("blocked", "class == THREAD and state == RUNNING").ns.tolist() == [3000]
+    assert kev.events("THMUTEX") == kev.events("blocked") == 1
+
+
+def test_pairs_of_one_thread(tmp_path):
+    """Two threads call at once; the first exit after an entry is the other thread's."""
+    builder = TraceBuilder(cpus=2).time_event(0).state("RUNNING", 10, 7, 1).state("RUNNING", 20, 8, 1, cpu=1)
+    builder.call(11, 1000).call(11, 1100, cpu=1).exit(11, 1500, cpu=1).exit(11, 3000)
+    kev = kev_of(builder, tmp_path)
+    begin, end = "class == KER_CALL", "class == KER_EXIT"
+    assert kev.latency(begin, end).ns.tolist() == [500, 400]
+    assert kev.latency(begin, end, same_thread=True).ns.tolist() == [2000, 400]
+    assert sorted(kev.calls("MSG_SENDV").ns.tolist()) == [400, 2000]
+
+
+def test_a_pair_across_lost_events_is_left_out(tmp_path):
+    from satview.opened import open_trace
+    from tests.helpers.scene import scene
+
+    kev = Kev(open_trace(scene(tmp_path)), {}, Claims())
+    found = kev.latency("class == KER_CALL", "class == THREAD")
+    whole = kev.trace.clock.durations_ns(found.end_cycles - found.start_cycles)
+    assert len(whole) == len(found)
+    with pytest.raises(KevFailure, match="events are missing in"):
+        kev.no_losses()
+
+
+def test_never(kev):
+    thread = kev.thread("logger")
+    assert thread.never("SEM", "STATE_REPLY")
+    with pytest.raises(KevFailure) as failure:
+        thread.never("MUTEX", "SEM")
+    assert (
+        str(failure.value)
+        .splitlines()[0]
+        .startswith("logger 1: MUTEX or SEM once, 3.000 \N{MICRO SIGN}s in all, first at 0.000 015 000 s (event ")
+    )
+    with pytest.raises(UsageError, match="'MUTEXX' is no state"):
+        thread.never("MUTEXX")
+
+
+def test_times_of_threads(kev):
+    thread = kev.thread("7:1")
+    assert thread.in_state("MUTEX").ns.tolist() == [3000]
+    length = kev.trace.window.length
+    assert thread.cpu_share == pytest.approx((length - 10 - 3000) / length, abs=0.01)
+    assert thread.stays_on(0)
+    with pytest.raises(KevFailure, match="2 runs on other CPUs than 1, first on CPU 0 at"):
+        thread.stays_on(1)
+    assert thread.runs.count == 2
+
+
+def test_threads_that_are_not_there_are_named(kev):
+    with pytest.raises(KevFailure, match="is it 'logger 1'"):
+        kev.thread("loger")
+    with pytest.raises(KevFailure, match="no thread of the trace fits"):
+        kev.threads("io-*")
+    assert kev.threads("log*").rows == kev.thread("logger").rows
+
+
+def test_within(kev):
+    assert kev.latency("tick", "done").within(100, 250)
+    with pytest.raises(KevFailure, match="longest of tick to done is 250 ns, not <= 249 ns"):
+        kev.latency("tick", "done").within(100, 249)
+    with pytest.raises(KevFailure, match="shortest of tick to done is 100 ns, not >= 101 ns"):
+        kev.latency("tick", "done").within(101, 250)
+
+
+def test_a_value_of_sql(kev):
+    assert kev.value("select count(*) from event where class = 'USREVENT'") == 6
+    assert "3.000" in repr(kev.value("select max(length_ns) as most_ns from state where state = 'MUTEX'"))
+    with pytest.raises(KevFailure, match="no row"):
+        kev.value("select 1 from event where false")
+
+
+@pytest.fixture(scope="module")
+def deadlock(tmp_path_factory):
+    from satview.capture.logger_options import LoggerOptions
+    from satview.capture.run import Capture, run
+    from satview.opened import open_trace
+
+    path = tmp_path_factory.mktemp("kev") / "deadlock.kev"
+    run(Capture("deadlock", options=LoggerOptions(iterations=0, is_wide=True)), path)
+    return Kev(open_trace(path), {}, Claims())
+
+
+def test_verdicts(deadlock):
+    with pytest.raises(KevFailure) as failure:
+        deadlock.no_verdict("deadlock")
+    lines = str(failure.value).splitlines()
+    assert lines[0].startswith("error: deadlock: deadlock 2 (forwards) waits for mutex")
+    assert "--range" in lines[-1]
+    assert deadlock.no_verdict("inversion")
+    with pytest.raises(KevFailure):
+        deadlock.no_verdict()
+    with pytest.raises(UsageError, match="more than one kind"):
+        deadlock.no_verdict("lo")
+    with pytest.raises(UsageError, match="no kind of verdict"):
+        deadlock.no_verdict("slow")
+
+
+def test_a_trace_that_cannot_tell_is_no_success(kev):
+    with pytest.raises(KevFailure, match="the trace cannot tell of priority-inversion: "):
+        kev.no_verdict("inversion")
+
+
+def test_a_baseline(tmp_path):
+    name = "p99 of tick to done"
+    kev = kev_of(ticking(), tmp_path, baseline=Baseline({"t": {name: 240.0}}))
+    assert kev.latency("tick", "done").p99.no_worse_than_baseline(by=0.05)
+    with pytest.raises(KevFailure, match="is 250 ns, in the baseline 240 ns: more than 1% worse"):
+        kev.latency("tick", "done").p99.no_worse_than_baseline(by=0.01)
+    assert kev.claims.baseline.now == {"t": {name: 250.0}}
+    more = kev.latency("tick", "done").p99
+    assert more.no_worse_than_baseline(by=0.0, more_is_better=True)
+    kev.claims.baseline.before["t"][name] = 300.0
+    with pytest.raises(KevFailure, match="less than 10% worse"):
+        more.no_worse_than_baseline(more_is_better=True)
+
+
+def test_a_figure_is_a_number(kev):
+    longest = kev.latency("tick", "done").longest
+    assert longest + 1 == 251
+    assert {longest: 1}[250.0] == 1
+    assert np.asarray([longest]).tolist() == [250.0]
+    assert repr(longest) == "250 ns (longest of tick to done)"
+    with pytest.raises(TypeError):
+        longest < "x"  # noqa: B015
