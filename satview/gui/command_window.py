@@ -34,11 +34,13 @@ class CommandWindow(QMainWindow):
     Signals:
         files_requested: Files were selected or dropped: paths.
         window_requested: Another empty window is requested.
+        live_requested: A live capture is to run in a window of its own: `CaptureRequest`, or None for the demo.
         quit_requested: All windows are to close.
     """
 
     files_requested = Signal(list)
     window_requested = Signal()
+    live_requested = Signal(object)
     quit_requested = Signal()
 
     settings: Settings

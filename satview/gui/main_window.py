@@ -166,6 +166,7 @@ class MainWindow(CommandWindow):
         run = self.registry["file.open"].run
         self.welcome.open_requested.connect(run)
         self.welcome.sample_requested.connect(self.registry["file.sample"].run)
+        self.welcome.capture_requested.connect(self.registry["file.new_capture"].run)
         self.welcome.file_requested.connect(self.session.open)
         self.loading.cancel_requested.connect(self.session.cancel)
         self.session.progress.connect(self.loading.set_progress)
