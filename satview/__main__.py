@@ -8,6 +8,7 @@ import importlib
 import pkgutil
 import platform
 import sys
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
@@ -33,6 +34,7 @@ from satview.base.process_end import (
 from satview.base.resources import sample_trace
 from satview.base.safe_text import visible_line
 from satview.cli._ranges import add_range, with_times_joined
+from satview.session.trace_link import TraceLink, parse_link
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -160,7 +162,11 @@ def _viewer_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "files", nargs="*", metavar="FILE", type=Path, help="trace to open, each in a window of its own"
+        "files",
+        nargs="*",
+        metavar="FILE",
+        type=Path,
+        help="trace to open, each in a window of its own; 'FILE#t=1.2s..1.5s&sel=1200' opens it there",
     )
     parser.add_argument("--sample", action="store_true", help="open the trace that comes with satview")
     parser.add_argument("--version", action="store_true", help="print the version; with --verbose what it runs on")
@@ -171,6 +177,10 @@ def _viewer_parser() -> argparse.ArgumentParser:
     )
     add_range(parser.add_argument, "part of the trace to show first")
     parser.add_argument("--select", type=int, metavar="N", help="number of the event to select")
+    parser.add_argument("--session", default="", metavar="NAME", help="open it with a saved session, by name or file")
+    parser.add_argument(
+        "--new-instance", action="store_true", help="open FILE in a program of its own, not in the one that runs"
+    )
     parser.add_argument(
         "--follow", action="store_true", help="keep in step with .kev files that grow; they need not be there yet"
     )
@@ -234,7 +244,7 @@ def _show(options: argparse.Namespace) -> int:
     if options.screenshot is not None:
         with signals_raise():
             return _screenshot(options)
-    for name in ("range", "select"):
+    for name in ("range", "select", "session"):
         if getattr(options, name) and not options.files:
             raise UsageError(f"--{name} needs a FILE")
     from satview.gui.display import has_display
@@ -245,14 +255,29 @@ def _show(options: argparse.Namespace) -> int:
         )
     from satview.gui import application  # Qt: only when windows are requested
 
+    is_plain = not (options.theme or options.palette or options.no_cache or options.debug or options.new_instance)
     return application.run(
-        options.files,
+        [_link(options, str(file)) for file in options.files],
         options.theme or "",
         options.follow,
         is_cached=not options.no_cache,
         palette=options.palette,
-        range_text=options.range,
-        event=options.select,
+        is_shared=is_plain,
+    )
+
+
+def _link(options: argparse.Namespace, file: str) -> TraceLink:
+    """Return a file with the place where it is to open: that of its link, else that of the options.
+
+    Raises:
+        UsageError: The place is none.
+    """
+    link = parse_link(file)
+    return replace(
+        link,
+        range_text=link.range_text or options.range,
+        event=options.select if link.event is None else link.event,
+        session=options.session,
     )
 
 
@@ -292,17 +317,18 @@ def _screenshot(options: argparse.Namespace) -> int:
         raise UsageError(f"--size {options.size} is no size between 200x200 and 16000x16000")
     from satview.gui import screenshot  # Qt: only when a picture is requested
 
+    link = _link(options, str(options.files[0]))
     theme = options.theme if options.theme in ("light", "dark") else "light"
     return screenshot.take(
         screenshot.ScreenshotRequest(
-            options.files[0],
+            link.path,
             options.screenshot,
             int(width),
             int(height),
             options.scale,
             theme,
-            options.range,
-            options.select,
+            link.range_text,
+            link.event,
             not options.no_cache,
             options.palette or STANDARD,
         )

@@ -11,7 +11,8 @@ from PySide6.QtWidgets import QMainWindow, QMenu, QToolBar, QWidget
 from satview.base.safe_text import tool_tip
 from satview.gui.icons import icon
 from satview.gui.theme import Theme
-from satview.session.commands import Binding, CommandRegistry, Menu, Needs, Scope
+from satview.session.commands import Binding, Command, CommandRegistry, Menu, Needs, Scope
+from satview.session.key_bindings import KeyBindings
 
 
 class CommandActions(QObject):
@@ -22,15 +23,29 @@ class CommandActions(QObject):
         menus: The menus of the menu bar, once `fill_menus` has made them.
     """
 
-    def __init__(self, registry: CommandRegistry, is_met: Callable[[Needs], bool], window: QMainWindow) -> None:
+    def __init__(
+        self, registry: CommandRegistry, is_met: Callable[[Needs], bool], keys: KeyBindings, window: QMainWindow
+    ) -> None:
+        """Make the actions.
+
+        Args:
+            registry: The commands with what they do.
+            is_met: Tells whether what a command needs is there.
+            keys: Which keys run them.
+            window: Where the keys work.
+        """
         super().__init__(window)
+        self._keys = keys
+        keys.changed.connect(self._set_keys)
         self._is_met = is_met
         self._registry = registry
         self.by_id: dict[str, QAction] = {}
         self.menus: dict[Menu, QMenu] = {}
+        self._submenus: dict[str, QMenu] = {}
         self._lane_scope: list[QAction] = []
         for binding in registry:
             self._add(binding, window)
+        self._set_keys()
 
     def fill_menus(self, window: QMainWindow) -> None:
         """Make the menu bar."""
@@ -42,8 +57,16 @@ class CommandActions(QObject):
                 if binding.command.menu is entry:
                     if binding.command.starts_group and menu.actions():
                         menu.addSeparator()
-                    menu.addAction(self.by_id[binding.command.id])
+                    self._menu_of(binding.command, menu).addAction(self.by_id[binding.command.id])
             menu.aboutToShow.connect(self.refresh)
+
+    def _menu_of(self, command: Command, menu: QMenu) -> QMenu:
+        """Return the menu that a command stands in: one within its menu, which is made for its first command."""
+        if not command.submenu:
+            return menu
+        if command.submenu not in self._submenus:
+            self._submenus[command.submenu] = menu.addMenu(command.submenu)
+        return self._submenus[command.submenu]
 
     def fill_toolbar(self, bar: QToolBar) -> None:
         """Put the commands with an icon into a toolbar, a gap between menus."""
@@ -75,18 +98,21 @@ class CommandActions(QObject):
             if binding.is_checked is not None:
                 action.setChecked(action.isEnabled() and binding.is_checked())
 
+    @Slot()
+    def _set_keys(self) -> None:
+        """Let the keys of now run the commands, and show them."""
+        for binding in self._registry:
+            command, action = binding.command, self.by_id[binding.command.id]
+            keys = self._keys.keys_of(command)
+            action.setShortcuts([sequence for key in keys for sequence in _sequences(key)])
+            shown = f"  ({QKeySequence(keys[0]).toString(QKeySequence.SequenceFormat.NativeText)})" if keys else ""
+            action.setToolTip(tool_tip(f"{command.plain_title.rstrip(chr(0x2026))}{shown}\n{command.help}"))
+
     def _add(self, binding: Binding, window: QMainWindow) -> None:
         command = binding.command
         action = QAction(command.title, self)
         action.setObjectName(command.id)
-        action.setShortcuts([sequence for key in command.keys for sequence in _sequences(key)])
         action.setStatusTip("")
-        keys = (
-            f"  ({QKeySequence(command.keys[0]).toString(QKeySequence.SequenceFormat.NativeText)})"
-            if command.keys
-            else ""
-        )
-        action.setToolTip(tool_tip(f"{command.plain_title.rstrip(chr(0x2026))}{keys}\n{command.help}"))
         action.setCheckable(command.is_checkable)
         action.setAutoRepeat(not command.is_held)
         if command.scope is Scope.LANES:

@@ -15,18 +15,22 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
 from satview import __version__
-from satview.base.errors import SourceChangedError
+from satview.base.errors import SatviewError, SourceChangedError
 from satview.base.process_end import Ended, internal_report, say
 from satview.fleet.layout import is_dataset
 from satview.gui import theme as themes
 from satview.gui.end_signals import EndSignals
-from satview.gui.first_look import FirstLook, FirstLooks
+from satview.gui.first_look import FirstLooks, look_at
 from satview.gui.garbage import GuiThreadCollector
 from satview.gui.icons import app_icon
 from satview.gui.main_window import MainWindow
+from satview.gui.shared import Shared
+from satview.session.key_bindings import KeyBindings, keys_file
 from satview.session.recent_files import RecentFiles, recent_files_file
 from satview.session.session import Stage
 from satview.session.settings import Settings, settings_file
+from satview.session.state_files import users_files
+from satview.session.trace_link import TraceLink
 
 if TYPE_CHECKING:
     from satview.fleet.trends import Point
@@ -40,8 +44,8 @@ class Application(QObject):
     """Owns settings, recent files and windows.
 
     Attributes:
+        shared: What all windows have in common.
         settings: Those of the user.
-        recent: Files opened last.
         windows: Open windows.
         trends: Windows of data sets of traces.
 
@@ -51,22 +55,30 @@ class Application(QObject):
 
     window_shown = Signal(QObject)
 
-    def __init__(self, settings: Settings, recent: RecentFiles, parent: QObject | None = None) -> None:
+    def __init__(self, shared: Shared, parent: QObject | None = None) -> None:
+        """Begin without a window.
+
+        Args:
+            shared: What all windows have in common.
+            parent: Owner.
+        """
         super().__init__(parent)
         GuiThreadCollector(self)
-        self.settings = settings
-        self.recent = recent
+        self.shared, self.settings = shared, shared.settings
+        self._looks = FirstLooks(self)
         self.windows: list[MainWindow] = []
         self.trends: list[TrendsWindow] = []
-        self.theme = themes.theme_for(settings.text("window/theme"), settings.text("swimlane/palette"))
+        self.theme = themes.theme_for(self.settings.text("window/theme"), self.settings.text("swimlane/palette"))
         self._apply_theme()
-        settings.changed.connect(self._on_setting)
+        self.settings.changed.connect(self._on_setting)
         QGuiApplication.styleHints().colorSchemeChanged.connect(self._on_system_theme)
 
     def new_window(self) -> MainWindow:
         """Show an empty window."""
-        window = MainWindow(self.settings, self.recent, self.theme)
+        window = MainWindow(self.shared, self.theme)
         window.files_requested.connect(self._on_files)
+        window.link_requested.connect(self._on_link)
+        window.another_requested.connect(self._on_another)
         window.window_requested.connect(self.new_window)
         window.live_requested.connect(self._on_live)
         window.quit_requested.connect(self.close_all)
@@ -84,13 +96,42 @@ class Application(QObject):
             window: For the first one; None = another one.
             is_followed: Keep in step with them while they grow.
         """
-        for path in paths:
-            if is_dataset(path):
-                self.show_trends(path)
+        self.open_links([TraceLink(path) for path in paths], window, is_followed)
+
+    def open_links(self, links: list[TraceLink], window: MainWindow | None = None, is_followed: bool = False) -> None:
+        """Open files and go to places in them; arguments as of `open_files`."""
+        for link in links:
+            if is_dataset(link.path):
+                self.show_trends(link.path)
                 continue
             if window is None or window.session.stage in (Stage.READY, Stage.LOADING):
                 window = self.new_window()
-            window.session.open(path, is_followed)
+            window.session.open(link.path, is_followed)
+            self._looks.watch(window, link)
+
+    def open_link(self, link: TraceLink, window: MainWindow) -> None:
+        """Go to a place that a link names: in a window that shows the file, else in this or another one.
+
+        Raises:
+            UsageError: There is no such place in the file that shows.
+        """
+        path = link.path.absolute()
+        for shown in (window, *self.windows):
+            work, its_path = shown.workspace, shown.session.path
+            if work is not None and its_path is not None and its_path.absolute() == path and link.has_place:
+                look_at(work, link)
+                shown.raise_()
+                shown.activateWindow()
+                return
+        self.open_links([link], window)
+
+    def open_for_others(self, links: list[TraceLink], is_followed: bool) -> None:
+        """Open what another invocation was asked for, in windows of their own, in front of the others."""
+        for link in links:
+            window = self.new_window()
+            self.open_links([link], window, is_followed)
+            window.raise_()
+            window.activateWindow()
 
     def show_trends(self, folder: Path) -> None:
         """Show the window of trends of a data set of traces."""
@@ -134,9 +175,32 @@ class Application(QObject):
     def _on_trace(self, point: Point) -> None:
         window = self.new_window()
         place = point.place
-        look = FirstLook(place.range_text if place.options else "", place.event or None)
-        FirstLooks(look, window).watch(window)
-        window.session.open(point.path)
+        link = TraceLink(point.path, place.range_text if place.options else "", place.event or None)
+        self.open_links([link], window)
+
+    @Slot()
+    def _on_another(self) -> None:
+        """Show a trace in one more window, linked with the first."""
+        window = self.sender()
+        if not isinstance(window, MainWindow) or window.workspace is None:
+            return
+        if window.keeper is not None:
+            window.keeper.keep()  # the other one begins with what shows
+        other = self.new_window()
+        other.session.open_shared(window.session)
+        if other.workspace is not None:
+            for view in (*window.workspace.views(), *other.workspace.views()):
+                self.shared.view_links.add(view)
+
+    @Slot(object)
+    def _on_link(self, link: TraceLink) -> None:
+        window = self.sender()
+        assert isinstance(window, MainWindow)
+        try:
+            self.open_link(link, window)
+        except SatviewError as error:
+            if window.workspace is not None:
+                window.workspace.report_failure(str(error))
 
     @Slot(list)
     def _on_files(self, paths: list[Path]) -> None:
@@ -173,29 +237,32 @@ class Application(QObject):
 
 
 def run(
-    paths: list[Path],
+    links: list[TraceLink],
     theme: str = "",
     is_followed: bool = False,
     *,
     is_cached: bool = True,
     palette: str = "",
-    range_text: str = "",
-    event: int | None = None,
+    is_shared: bool = False,
 ) -> int:
     """Show windows until the user closes them.
 
     Args:
-        paths: Files to open.
+        links: Files to open, and places in them.
         theme: `light`, `dark` or `system`; empty = as it is set.
         is_followed: Keep in step with the files while they grow.
         is_cached: Use what is kept of large files that were decoded before.
         palette: Colours of states; empty = as they are set.
-        range_text: `A..B`, the part of each trace that shows first; empty = all of it.
-        event: Number of the event that is selected first, from 1; None for none.
+        is_shared: Let an instance that runs already open them, if there is one.
 
     Returns:
         0; 1 if one of the files lost data, 2 if one could not be opened; 128 and the number of a signal that ended it.
     """
+    if is_shared and links and all(link.path.is_file() for link in links):
+        from satview.gui.running_instance import hand_over
+
+        if hand_over(links, is_followed):
+            return 0
     app = make_qt_application()
     settings = Settings(settings_file())
     if theme:
@@ -204,24 +271,24 @@ def run(
         settings.set("swimlane/palette", palette, is_kept=False)
     if not is_cached:
         settings.set("files/cache_mb", 0, is_kept=False)
-    application = Application(settings, RecentFiles(recent_files_file(), settings.number("files/recent_count")))
+    recent = RecentFiles(recent_files_file(), settings.number("files/recent_count"))
+    application = Application(Shared(settings, recent, users_files(), KeyBindings(keys_file())))
     sys.excepthook = _last_resort
     ending = _Ending(application)
     with ending.signals.watched():
-        looks = FirstLooks(FirstLook(range_text, event), application)
-        code = _run_windows(app, application, paths, is_followed, ending, looks)
+        code = _run_windows(app, application, links, is_followed, ending)
     return ending.code or code
 
 
 def _run_windows(
     app: QApplication,
     application: Application,
-    paths: list[Path],
+    links: list[TraceLink],
     is_followed: bool,
     ending: _Ending,
-    looks: FirstLooks,
 ) -> int:
     outcome = Outcome()
+    paths = [link.path for link in links]
     if paths and all(map(is_dataset, paths)):
         application.open_files(paths)
         app.setWindowIcon(app_icon())
@@ -232,11 +299,13 @@ def _run_windows(
     app.setWindowIcon(app_icon())
     outcome.watch(window)
     application.window_shown.connect(outcome.watch)
-    looks.watch(window)
-    application.window_shown.connect(looks.watch)
-    application.open_files(paths, window, is_followed)
-    application.window_shown.disconnect(looks.watch)  # what is opened later, by hand, shows all of its trace
-    return outcome.code if ending.code else _until_closed(app, outcome)
+    application.open_links(links, window, is_followed)
+    from satview.gui.running_instance import InstanceServer  # the first window does not wait for it
+
+    server = InstanceServer(application.open_for_others, application)
+    code = outcome.code if ending.code else _until_closed(app, outcome)
+    server.close()
+    return code
 
 
 def _until_closed(app: QApplication, outcome: Outcome) -> int:

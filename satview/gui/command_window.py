@@ -10,8 +10,10 @@ from PySide6.QtWidgets import QMainWindow
 if TYPE_CHECKING:
     from satview.gui.actions import CommandActions
     from satview.gui.capture.job import CaptureJob
+    from satview.gui.shared import Shared
     from satview.gui.theme import Theme
     from satview.gui.workspace import Workspace
+    from satview.gui.workspace_keeper import WorkspaceKeeper
     from satview.session.commands import CommandRegistry
     from satview.session.recent_files import RecentFiles
     from satview.session.session import Session
@@ -29,16 +31,22 @@ class CommandWindow(QMainWindow):
         registry: Its commands.
         actions_by_id: The menu entries of the commands.
         capture_job: The capture that it began, if any.
+        shared: What it has in common with the other windows; `settings` and `recent` are of it.
         workspace: The views of the open trace, or None.
+        keeper: Keeps what shows of the open trace, or None.
 
     Signals:
         files_requested: Files were selected or dropped: paths.
+        link_requested: A link was selected: a `TraceLink`.
+        another_requested: Another window on the same trace is requested.
         window_requested: Another empty window is requested.
         live_requested: A live capture is to run in a window of its own: `CaptureRequest`, or None for the demo.
         quit_requested: All windows are to close.
     """
 
     files_requested = Signal(list)
+    link_requested = Signal(object)
+    another_requested = Signal()
     window_requested = Signal()
     live_requested = Signal(object)
     quit_requested = Signal()
@@ -50,4 +58,6 @@ class CommandWindow(QMainWindow):
     registry: CommandRegistry
     actions_by_id: CommandActions
     capture_job: CaptureJob
+    shared: Shared
     workspace: Workspace | None
+    keeper: WorkspaceKeeper | None

@@ -55,6 +55,8 @@ class FilterPanel(Panel):
         search_requested: A condition is to be searched for: its text.
     """
 
+    kept = ("tabs",)
+
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
         opened, theme = context.opened, context.theme

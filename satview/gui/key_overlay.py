@@ -75,7 +75,7 @@ class KeyOverlay(QFrame):
             if binding.command.menu is menu and keys:
                 texts = [key.toString(QKeySequence.SequenceFormat.NativeText) for key in keys]
                 names = ", ".join(text for text in texts if text not in ("Shift+?", "Shift++"))
-                rows.append((names, binding.command.plain_title.rstrip("\N{HORIZONTAL ELLIPSIS}")))
+                rows.append((names, binding.command.whole_title))
         return rows
 
     def _html(self, groups: list[tuple[str, list[tuple[str, str]]]]) -> str:

@@ -21,6 +21,8 @@ from satview.gui.command_window import CommandWindow
 from satview.gui.live_field import LiveField
 from satview.gui.pages import FailedPage, LoadingPage, WelcomePage
 from satview.gui.screen_fit import resize_on_screen
+from satview.gui.session_commands import SessionCommands
+from satview.gui.shared import Shared
 from satview.gui.store_field import StoreField
 from satview.gui.theme import Theme
 from satview.gui.trace_commands import TraceCommands
@@ -29,9 +31,7 @@ from satview.session.command_table import COMMANDS
 from satview.session.commands import CommandRegistry, Menu
 from satview.session.dismantle import dismantle
 from satview.session.panel_table import PANELS
-from satview.session.recent_files import RecentFiles
 from satview.session.session import Session, Stage
-from satview.session.settings import Settings
 
 if TYPE_CHECKING:
     from satview.gui.preview_page import PreviewPage
@@ -70,10 +70,10 @@ class MainWindow(CommandWindow):
     """One window with at most one trace; the rest is in `CommandWindow`.
 
     Attributes:
-        preview_page: Shows what some positions of a large file show while it is read; None before the first one.
+        preview_page: Shows what some places of a large file tell while it is read; None before the first one.
     """
 
-    def __init__(self, settings: Settings, recent: RecentFiles, theme: Theme) -> None:
+    def __init__(self, shared: Shared, theme: Theme) -> None:
         super().__init__()
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setAcceptDrops(True)
@@ -85,9 +85,11 @@ class MainWindow(CommandWindow):
             | QMainWindow.DockOption.AllowNestedDocks
         )
         resize_on_screen(self, 1440, 900)
-        self.settings = settings
-        self.recent = recent
+        self.shared = shared
+        self.settings = settings = shared.settings
+        self.recent = shared.recent
         self.theme = theme
+        self.keeper = None
         self.workspace = None
         self.preview_page: PreviewPage | None = None
         self._asks = True
@@ -102,10 +104,11 @@ class MainWindow(CommandWindow):
         self.registry = CommandRegistry(COMMANDS)
         trace_commands = TraceCommands(self, settings)
         WindowCommands(self, settings).bind(self.registry)
+        SessionCommands(self).bind(self.registry)
         self.captures = CaptureCommands(self)
         self.captures.bind(self.registry)
         trace_commands.bind(self.registry)
-        self.actions_by_id = CommandActions(self.registry, trace_commands.is_met, self)
+        self.actions_by_id = CommandActions(self.registry, trace_commands.is_met, shared.keys, self)
         self.actions_by_id.fill_menus(self)
         self._recent_menu = QMenu("Open &recent", self)
         self._recent_menu.aboutToShow.connect(self._fill_recent)
@@ -152,6 +155,7 @@ class MainWindow(CommandWindow):
         self.actions_by_id.menus[Menu.FILE].insertMenu(self.actions_by_id.by_id["file.reload"], self._recent_menu)
         self.statusBar().setSizeGripEnabled(False)
         self.unsaved_settings = StoreField(self.settings.file, "Settings", self.statusBar())
+        self.unsaved_keys = StoreField(self.shared.keys.file, "Keys", self.statusBar())
         self.live = LiveField(self.session, self.statusBar())
         self.live.stick_requested.connect(self.captures.toggle_stick)
 
@@ -219,18 +223,23 @@ class MainWindow(CommandWindow):
 
     def _enter_workspace(self) -> None:
         from satview.gui.workspace import Workspace  # brings numpy: not before the first window shows
+        from satview.gui.workspace_keeper import WorkspaceKeeper
 
         opened = self.session.opened
         assert opened is not None
         self.workspace = Workspace(opened, self.settings, self.theme, self)
+        is_lasting = self._is_lasting(opened.trace.path)
+        self.keeper = WorkspaceKeeper(self.workspace, self.shared.files, opened.trace.path, is_lasting)
+        self.workspace.watch_file(self.keeper.file, "Views")
         self._pages.addWidget(self.workspace)
         self._pages.setCurrentWidget(self.workspace)
+        self.keeper.begin(is_followed=self.session.follow is not None)
         self._connect_workspace(opened)
         for dock in self.workspace.docks.values():
             dock.visibilityChanged.connect(self.actions_by_id.refresh)
         if self.session.follow is not None:
             self.workspace.show_end()
-        if self._is_lasting(opened.trace.path):
+        if is_lasting:
             self.recent.add(opened.trace.path)
         self.workspace.area.view.setFocus()
         self.workspace.report_plugins()
@@ -242,9 +251,18 @@ class MainWindow(CommandWindow):
         for signal in (opened.selection.changed, opened.selection.range_changed, opened.search.changed):
             signal.connect(refresh)
         self.workspace.area.menu_requested.connect(self._show_context_menu)
+        self.workspace.panes.added.connect(self._on_pane)
         self.workspace.menu_requested.connect(self._show_context_menu)
         self.workspace.area.view.source.refined.connect(self._on_refined)
         opened.capture_requested.connect(self._capture_with)
+
+    @Slot()
+    def _on_pane(self) -> None:
+        """Let keys and the menu work in a second set of lanes."""
+        second = self.workspace.panes.second if self.workspace is not None else None
+        if second is not None:
+            self.actions_by_id.attach_lane_keys(second.area)
+            second.area.menu_requested.connect(self._show_context_menu)
 
     @Slot()
     def _on_refined(self) -> None:
@@ -290,6 +308,9 @@ class MainWindow(CommandWindow):
         if self.workspace is None:
             return
         self._keep_timer.stop()
+        if self.keeper is not None:
+            self.keeper.close()
+            self.keeper = None
         views, self.workspace = self.workspace, None
         views.close_down()
         self._pages.removeWidget(views)

@@ -1,4 +1,4 @@
-"""File > Save events as: a range, or what the filter shows, as a smaller trace, a listing or a table."""
+"""File > Save events to a file: a range, or what the filter shows, as a smaller trace, a listing or a table."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from satview.base.errors import SatviewError
 from satview.base.palettes import STANDARD
 from satview.base.targets import find_target
+from satview.session.trace_link import TraceLink
 
 if TYPE_CHECKING:
     from satview.gui.main_window import MainWindow
@@ -71,7 +72,8 @@ def take(request: ScreenshotRequest) -> int:
     from PySide6.QtCore import QDeadlineTimer, QEventLoop, QTimer
 
     from satview.gui.application import Application, make_qt_application, silence_offscreen
-    from satview.gui.first_look import FirstLook, look_at
+    from satview.gui.first_look import look_at
+    from satview.gui.shared import Shared
     from satview.session.recent_files import RecentFiles
     from satview.session.session import Stage
     from satview.session.settings import Settings
@@ -79,11 +81,9 @@ def take(request: ScreenshotRequest) -> int:
     silence_offscreen()
     app = make_qt_application()
     settings = Settings(None)
-    settings.set("window/theme", request.theme)
-    settings.set("swimlane/palette", request.palette)
-    if not request.is_cached:
-        settings.set("files/cache_mb", 0)
-    application = Application(settings, RecentFiles(None, 0))
+    for key, value in _settings(request).items():
+        settings.set(key, value)
+    application = Application(Shared(settings, RecentFiles(None, 0)))
     window: MainWindow = application.new_window()
     window.resize(request.width_px, request.height_px)
     window.session.adds_to_cache = False  # nobody requested more files than the picture
@@ -103,7 +103,7 @@ def take(request: ScreenshotRequest) -> int:
                 raise window.session.error
             raise RuntimeError("the trace could not be read") from window.session.error
         assert window.workspace is not None
-        look_at(window.workspace, FirstLook(request.range_text, request.event))
+        look_at(window.workspace, TraceLink(request.trace, request.range_text, request.event))
         wait_while(lambda: not _is_settled(window))
         app.processEvents()  # what has another text by now is laid out again
         _save(window, request.output, reading)
@@ -120,9 +120,15 @@ def _save(window: MainWindow, path: Path, reading: Sequence[Path]) -> None:
     from satview.gui.pictures import save_png
 
     if path.suffix.lower() in (".svg", ".pdf") and window.workspace is not None:
-        window.workspace.area.save_picture(path, reading, streams=True)
+        window.workspace.active.area.save_picture(path, reading, streams=True)
     else:
         save_png(window.grab(), path, reading, streams=True)
+
+
+def _settings(request: ScreenshotRequest) -> dict[str, str | int]:
+    """Return the settings that a picture needs; all others are as they come."""
+    found: dict[str, str | int] = {"window/theme": request.theme, "swimlane/palette": request.palette}
+    return found if request.is_cached else found | {"files/cache_mb": 0}
 
 
 def _is_settled(window: object) -> bool:

@@ -95,6 +95,8 @@ class SqlPanel(Panel):
 
     waits_to_be_seen: ClassVar[bool] = True
 
+    kept = ("editor",)
+
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
         self.editor = QueryEditor(self)

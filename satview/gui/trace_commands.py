@@ -10,11 +10,13 @@ from PySide6.QtGui import QGuiApplication
 
 from satview.base.errors import UsageError
 from satview.gui import dialogs
+from satview.gui.lane_commands import LaneCommands
 from satview.gui.quick_pick import Choice, LinePrompt, QuickPick
 from satview.session.commands import CommandRegistry, Needs
 from satview.session.panel_table import PANELS
 from satview.session.settings import Settings
 from satview.session.step import BACK, ON
+from satview.session.trace_link import link_to
 
 if TYPE_CHECKING:
     from satview.gui.command_window import CommandWindow
@@ -37,15 +39,16 @@ class TraceCommands:
         for command_id, run in (
             *self._view_commands(),
             *self._go_commands(),
-            *self._lane_commands(),
             *self._mark_commands(),
             *self._edit_commands(),
         ):
-            registry.bind(command_id, partial(self._run, run))
-        registry.bind("lanes.pin", partial(self._run, self._pin), self._is_pinned)
-        registry.bind("lanes.hide_empty", partial(self._run, self._hide_empty), self._hides_empty)
+            registry.bind(command_id, partial(self.run, run))
+        LaneCommands(self.run, lambda: self.workspace).bind(registry)
         for mode in ("off", "selection", "all"):
             registry.bind(f"view.arrows_{mode}", partial(self._set_arrows, mode), partial(self._has_arrows, mode))
+        registry.bind("view.split", partial(self.run, self._split), lambda: self.workspace.is_split)
+        registry.bind("view.another", self._window.another_requested.emit)
+        registry.bind("view.linked", partial(self.run, self._toggle_linked), self._is_linked)
         registry.bind("view.shares", self._toggle_shares, partial(self._settings.flag, "swimlane/shares"))
         registry.bind("view.legend", self._toggle_legend, partial(self._settings.flag, "swimlane/show_legend"))
         for row in PANELS:
@@ -75,71 +78,61 @@ class TraceCommands:
         }[needs]
 
     @property
-    def _workspace(self) -> Workspace:
+    def workspace(self) -> Workspace:
+        """The views of the open trace."""
         views = self._window.workspace
         assert views is not None, "the command is disabled while no trace is open"
         return views
 
     @property
     def _opened(self) -> OpenTrace:
-        return self._workspace.opened
+        return self.workspace.opened
 
-    def _run(self, run: Run) -> None:
+    def run(self, run: Run) -> None:
+        """Carry a command out; say why it cannot be."""
         try:
-            run(self._workspace)
+            run(self.workspace)
         except UsageError as error:
-            text = str(error)
-            self._workspace.report(text[:1].upper() + text[1:])
+            self.workspace.report_failure(str(error))
 
     def _view_commands(self) -> tuple[tuple[str, Run], ...]:
         return (
-            ("view.zoom_in", lambda views: views.motion.zoom(1)),
-            ("view.zoom_out", lambda views: views.motion.zoom(-1)),
-            ("view.pan_left", lambda views: views.motion.pan(BACK)),
-            ("view.pan_right", lambda views: views.motion.pan(ON)),
-            ("view.page_left", lambda views: views.opened.viewport.pan(BACK)),
-            ("view.page_right", lambda views: views.opened.viewport.pan(ON)),
-            ("view.focus", lambda views: views.navigation.focus()),
+            ("view.zoom_in", lambda views: views.active.motion.zoom(1)),
+            ("view.zoom_out", lambda views: views.active.motion.zoom(-1)),
+            ("view.pan_left", lambda views: views.active.motion.pan(BACK)),
+            ("view.pan_right", lambda views: views.active.motion.pan(ON)),
+            ("view.page_left", lambda views: views.active.opened.viewport.pan(BACK)),
+            ("view.page_right", lambda views: views.active.opened.viewport.pan(ON)),
+            ("view.focus", lambda views: views.active.navigation.focus()),
             ("view.zoom_range", self._zoom_range),
-            ("view.zoom_all", lambda views: views.opened.viewport.show_all()),
-            ("view.back", lambda views: views.opened.viewport.back()),
-            ("view.forward", lambda views: views.opened.viewport.forward()),
+            ("view.zoom_all", lambda views: views.active.opened.viewport.show_all()),
+            ("view.back", lambda views: views.active.opened.viewport.back()),
+            ("view.forward", lambda views: views.active.opened.viewport.forward()),
         )
 
     def _go_commands(self) -> tuple[tuple[str, Run], ...]:
         return (
-            ("go.previous_edge", lambda views: views.navigation.step_edge(BACK)),
-            ("go.next_edge", lambda views: views.navigation.step_edge(ON)),
-            ("go.extend_left", lambda views: views.navigation.step_edge(BACK, extend=True)),
-            ("go.extend_right", lambda views: views.navigation.step_edge(ON, extend=True)),
-            ("go.previous_event", lambda views: views.navigation.step_event(BACK)),
-            ("go.next_event", lambda views: views.navigation.step_event(ON)),
-            ("go.partner", lambda views: views.navigation.show_partner()),
-            ("go.cause", lambda views: views.navigation.show_cause()),
-            ("go.effect", lambda views: views.navigation.show_effect()),
+            ("go.previous_edge", lambda views: views.active.navigation.step_edge(BACK)),
+            ("go.next_edge", lambda views: views.active.navigation.step_edge(ON)),
+            ("go.extend_left", lambda views: views.active.navigation.step_edge(BACK, extend=True)),
+            ("go.extend_right", lambda views: views.active.navigation.step_edge(ON, extend=True)),
+            ("go.previous_event", lambda views: views.active.navigation.step_event(BACK)),
+            ("go.next_event", lambda views: views.active.navigation.step_event(ON)),
+            ("go.partner", lambda views: views.active.navigation.show_partner()),
+            ("go.cause", lambda views: views.active.navigation.show_cause()),
+            ("go.effect", lambda views: views.active.navigation.show_effect()),
             ("go.why", self._why),
             ("go.path", self._path),
-            ("go.lane_up", lambda views: views.navigation.step_lane(lambda position, _: position - 1)),
-            ("go.lane_down", lambda views: views.navigation.step_lane(lambda position, _: position + 1)),
-            ("go.page_up", lambda views: views.navigation.step_lane(lambda position, _: position - self._page())),
-            ("go.page_down", lambda views: views.navigation.step_lane(lambda position, _: position + self._page())),
-            ("go.first_lane", lambda views: views.navigation.step_lane(lambda _position, _count: 0)),
-            ("go.last_lane", lambda views: views.navigation.step_lane(lambda _, count: count - 1)),
-            ("go.start", lambda views: views.opened.viewport.pan(-1e6)),
-            ("go.end", lambda views: views.opened.viewport.pan(1e6)),
+            ("go.lane_up", lambda views: views.active.navigation.step_lane(lambda place, _: place - 1)),
+            ("go.lane_down", lambda views: views.active.navigation.step_lane(lambda place, _: place + 1)),
+            ("go.page_up", lambda views: views.active.navigation.step_lane(lambda place, _: place - self._page())),
+            ("go.page_down", lambda views: views.active.navigation.step_lane(lambda place, _: place + self._page())),
+            ("go.first_lane", lambda views: views.active.navigation.step_lane(lambda _place, _count: 0)),
+            ("go.last_lane", lambda views: views.active.navigation.step_lane(lambda _, count: count - 1)),
+            ("go.start", lambda views: views.active.opened.viewport.pan(-1e6)),
+            ("go.end", lambda views: views.active.opened.viewport.pan(1e6)),
             ("go.to_time", self._ask_time),
             ("go.to_lane", self._ask_lane),
-        )
-
-    def _lane_commands(self) -> tuple[tuple[str, Run], ...]:
-        return (
-            ("lanes.fold", lambda views: views.opened.lanes.fold(self._lane())),
-            ("lanes.unfold_all", lambda views: views.opened.lanes.unfold_all()),
-            ("lanes.fold_all", lambda views: views.opened.lanes.fold_all()),
-            ("lanes.hide", lambda views: views.opened.lanes.hide(self._lane())),
-            ("lanes.show_all", lambda views: views.opened.lanes.show_all()),
-            ("lanes.taller", lambda views: views.area.change_lane_height(1)),
-            ("lanes.shorter", lambda views: views.area.change_lane_height(-1)),
         )
 
     def _mark_commands(self) -> tuple[tuple[str, Run], ...]:
@@ -153,13 +146,13 @@ class TraceCommands:
                 lambda views: views.opened.selection.set_cursors(views.opened.selection.cursor_a, self._here()),
             ),
             ("marks.clear_cursors", lambda views: views.opened.selection.set_cursors(None, None)),
-            ("marks.range", lambda views: views.opened.selection.set_range(views.navigation.target())),
+            ("marks.range", lambda views: views.opened.selection.set_range(views.active.navigation.target())),
             ("marks.type_range", self._ask_range),
             ("marks.temporary", lambda _: self._add_mark("", is_temporary=True)),
             ("marks.bookmark", lambda _: self._add_mark("")),
             ("marks.note", self._ask_note),
-            ("marks.next", lambda views: views.navigation.step_mark(ON)),
-            ("marks.previous", lambda views: views.navigation.step_mark(BACK)),
+            ("marks.next", lambda views: views.active.navigation.step_mark(ON)),
+            ("marks.previous", lambda views: views.active.navigation.step_mark(BACK)),
             ("marks.remove", self._remove_mark),
         )
 
@@ -168,9 +161,10 @@ class TraceCommands:
             ("edit.undo", self._undo),
             ("edit.redo", self._redo),
             ("edit.copy", self._copy),
+            ("edit.copy_link", _copy_link),
             ("edit.find", lambda views: views.find_bar.start()),
-            ("edit.find_next", lambda views: views.navigation.step_hit(ON)),
-            ("edit.find_previous", lambda views: views.navigation.step_hit(BACK)),
+            ("edit.find_next", lambda views: views.active.navigation.step_hit(ON)),
+            ("edit.find_previous", lambda views: views.active.navigation.step_hit(BACK)),
             ("edit.clear", self._clear),
             (
                 "filter.only_thread",
@@ -194,12 +188,7 @@ class TraceCommands:
         )
 
     def _page(self) -> int:
-        return max(1, len(self._workspace.area.view.visible_rows()) - 1)
-
-    def _lane(self) -> int:
-        lane = self._opened.selection.lane
-        assert lane is not None, "the command needs a lane"
-        return lane
+        return max(1, len(self.workspace.active.area.view.visible_rows()) - 1)
 
     def _thread(self) -> int:
         """Return the thread of the selection: of its interval, else of its event.
@@ -226,23 +215,25 @@ class TraceCommands:
         """Return the moment that a key is about: an edge or event at the mouse, else the selection, else the middle."""
         from satview.session.snapping import SNAP_PX, snapped  # with the trace, not before: brings numpy
 
-        opened, cycles = self._opened, self._workspace.motion.anchor()
+        opened, cycles = self._opened, self.workspace.active.motion.anchor()
         if cycles != opened.selection.mouse_cycles:
             return cycles
-        return snapped(opened, cycles, self._workspace.area.view.scale.length(SNAP_PX), opened.selection.mouse_lane)
+        return snapped(
+            opened, cycles, self.workspace.active.area.view.scale.length(SNAP_PX), opened.selection.mouse_lane
+        )
 
     def _why(self, views: Workspace) -> None:
-        views.navigation.ask_why(self._thread())
+        views.active.navigation.ask_why(self._thread())
         views.show_panel("details")
 
     def _path(self, views: Workspace) -> None:
-        views.navigation.ask_path(self._thread())
+        views.active.navigation.ask_path(self._thread())
         views.show_panel("path")
 
     def _zoom_range(self, views: Workspace) -> None:
         time_range = views.opened.selection.time_range
         if time_range is not None:
-            views.opened.viewport.jump(time_range)
+            views.active.opened.viewport.jump(time_range)
 
     def _undo(self, views: Workspace) -> None:
         title = views.opened.edits.undo_title
@@ -271,19 +262,24 @@ class TraceCommands:
         else:
             views.opened.path.forget()
 
-    def _pin(self, views: Workspace) -> None:
-        views.opened.lanes.pin(self._lane())
+    def _split(self, views: Workspace) -> None:
+        views.toggle_split()
+        if views.is_split:
+            self._link(views, True)
+            views.report("Linked: both show the same part of time; Ctrl+Shift+L lets each go its own way")
 
-    def _is_pinned(self) -> bool:
-        lane = self._opened.selection.lane
-        return lane is not None and self._opened.lanes.is_pinned(lane)
+    def _link(self, views: Workspace, links: bool) -> None:
+        for view in views.views():
+            change = self._window.shared.view_links.add if links else self._window.shared.view_links.remove
+            change(view)
 
-    def _hide_empty(self, views: Workspace) -> None:
-        lanes = views.opened.lanes
-        lanes.hide_empty(not lanes.hides_empty, views.opened.viewport.window)
+    def _toggle_linked(self, views: Workspace) -> None:
+        links = not self._is_linked()
+        self._link(views, links)
+        views.report("Linked with the other views of this trace" if links else "This window's views go their own ways")
 
-    def _hides_empty(self) -> bool:
-        return self._opened.lanes.hides_empty
+    def _is_linked(self) -> bool:
+        return all(self._window.shared.view_links.has(view) for view in self.workspace.views())
 
     def _toggle_legend(self) -> None:
         self._settings.set("swimlane/show_legend", not self._settings.flag("swimlane/show_legend"))
@@ -300,22 +296,22 @@ class TraceCommands:
         return self._settings.text("swimlane/arrows") == mode
 
     def _toggle_panel(self, name: str) -> None:
-        self._workspace.toggle_panel(name)
+        self.workspace.toggle_panel(name)
 
     def _panel_shows(self, name: str) -> bool:
-        return self._workspace.panel_shows(name)
+        return self.workspace.panel_shows(name)
 
     def _toggle_bottom(self) -> None:
-        self._workspace.toggle_bottom()
+        self.workspace.toggle_bottom()
 
     def _arrange(self) -> None:
-        self._workspace.arrange()
+        self.workspace.arrange()
 
     def _ask_time(self, views: Workspace) -> None:
         LinePrompt(
             "Go to a time, a range, cycles or an event number",
             "1.25s   2s..3s   -5s..   25%   06:19:01   0x1f00c   #1200",
-            views.navigation.show_position,
+            views.active.navigation.show_position,
             self._window,
         )
 
@@ -338,7 +334,7 @@ class TraceCommands:
     def _ask_lane(self, views: Workspace) -> None:
         from satview.session.event_text import lane_path  # with the trace, not before: brings numpy
 
-        timeline, show = views.opened.timeline, views.navigation.show_lane
+        timeline, show = views.opened.timeline, views.active.navigation.show_lane
         choices = [
             Choice(lane_path(timeline, info.index), info.subtitle, partial(show, info.index)) for info in timeline.infos
         ]
@@ -389,5 +385,10 @@ class TraceCommands:
         if path is not None:
             from satview.formats.registry import source_files  # with the trace, not before: brings numpy
 
-            views.area.save_picture(path, source_files(views.opened.trace.path))
+            views.active.area.save_picture(path, source_files(views.opened.trace.path))
             views.report(f"Saved {path.name}")
+
+
+def _copy_link(views: Workspace) -> None:
+    QGuiApplication.clipboard().setText(link_to(views.opened))
+    views.report("Copied a link to this view; File > Open link or satview 'LINK' opens it")

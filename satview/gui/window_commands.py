@@ -5,14 +5,16 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtGui import QKeySequence
+from PySide6.QtGui import QGuiApplication, QKeySequence
 
+from satview.base.errors import UsageError
 from satview.base.resources import sample_trace
 from satview.fleet.layout import is_dataset
 from satview.gui import dialogs
-from satview.gui.quick_pick import Choice, QuickPick
+from satview.gui.quick_pick import Choice, LinePrompt, QuickPick
 from satview.session.commands import CommandRegistry
 from satview.session.settings import Settings
+from satview.session.trace_link import parse_link
 
 if TYPE_CHECKING:
     from satview.gui.command_window import CommandWindow
@@ -29,12 +31,14 @@ class WindowCommands:
         """Bind all of them."""
         window = self._window
         registry.bind("file.open", self._open)
+        registry.bind("file.open_link", self._open_link)
         registry.bind("file.sample", self._open_sample)
         registry.bind("file.trends", self._open_trends)
         registry.bind("file.new_window", window.window_requested.emit)
         registry.bind("file.reload", self._reload)
         registry.bind("file.info", self._info)
         registry.bind("file.settings", self._show_settings)
+        registry.bind("file.keys", self._change_keys)
         registry.bind("file.close", self._close)
         registry.bind("file.quit", window.quit_requested.emit)
         for choice in ("system", "light", "dark"):
@@ -56,6 +60,22 @@ class WindowCommands:
         files = dialogs.ask_open(self._window, recent[0].parent if recent else None)
         if files:
             self._window.files_requested.emit(files)
+
+    def _open_link(self) -> None:
+        copied = QGuiApplication.clipboard().text().strip()
+        LinePrompt(
+            "Open a link",
+            "/traces/boot.kev#t=1.2s..1.5s&sel=1200",
+            self._take_link,
+            self._window,
+            copied if "#" in copied and "\n" not in copied else "",
+        )
+
+    def _take_link(self, text: str) -> None:
+        link = parse_link(text)
+        if not link.path.is_file():
+            raise UsageError(f"there is no file {str(link.path)[:200]!r}")
+        self._window.link_requested.emit(link)
 
     def _open_sample(self) -> None:
         self._window.files_requested.emit([sample_trace()])
@@ -88,6 +108,11 @@ class WindowCommands:
 
         SettingsDialog(self._settings, self._window).show()
 
+    def _change_keys(self) -> None:
+        from satview.gui.keys_dialog import KeysDialog  # on first use
+
+        KeysDialog(self._window.shared.keys, self._window).show()
+
     def _is_theme(self, choice: str) -> bool:
         return self._settings.text("window/theme") == choice
 
@@ -100,8 +125,7 @@ class WindowCommands:
             if action.isEnabled() and binding.command.id != "help.palette":
                 area = binding.command.menu.value.replace("&", "")
                 keys = ", ".join(key.toString(QKeySequence.SequenceFormat.NativeText) for key in action.shortcuts())
-                title = binding.command.plain_title.rstrip("\N{HORIZONTAL ELLIPSIS}")
-                choices.append(Choice(f"{area}: {title}", keys, action.trigger))
+                choices.append(Choice(f"{area}: {binding.command.whole_title}", keys, action.trigger))
         QuickPick(choices, "Command", "No command matches", self._window)
 
     def _plugins(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from typing import Final, TypeVar
 
 from PySide6.QtCore import QPoint, Qt, QTimer, Signal, Slot
@@ -11,10 +10,13 @@ from PySide6.QtWidgets import QDockWidget, QMainWindow, QVBoxLayout, QWidget
 from satview.base.memory import borrowed
 from satview.base.plugins import newly_switched_off
 from satview.base.safe_text import visible_line
+from satview.gui.docks import put_layout, take_layout
 from satview.gui.event_list.panel import EventListPanel
 from satview.gui.filter_panel import FilterPanel
 from satview.gui.filters.chips import ChipBar
 from satview.gui.find_bar import FindBar
+from satview.gui.kept_values import Value
+from satview.gui.pane import Pane, Panes
 from satview.gui.panel import Panel, PanelContext, make_panel
 from satview.gui.panel_set import PanelSet
 from satview.gui.quiet_fields import keep_quiet
@@ -26,10 +28,11 @@ from satview.gui.theme import Theme
 from satview.session.dismantle import dismantle
 from satview.session.navigation import Navigation
 from satview.session.open_trace import OpenTrace
+from satview.session.panel_layout import PanelLayout, from_text, to_text
 from satview.session.panel_table import PANELS, Side
 from satview.session.settings import Settings
+from satview.session.stored_json import StoredJson
 
-_LAYOUT_VERSION: Final = 3
 _RIGHT_PX: Final = 340
 _CHECK_AFTER_MS: Final = 200  # between looks whether the lanes are exact
 _CHECK_AGAIN_AFTER_MS: Final = 2000  # since a trace grew last
@@ -49,8 +52,10 @@ class Workspace(QWidget):
 
     Attributes:
         area, chips, find_bar: The views that are always there.
-        panels: Name of the panel to its widget, made when it is first seen or requested.
+        panes: The lanes, and a second set of them, if wanted.
+        panels: Name of the panel to its widget, made when it is first seen or asked for.
         navigation, motion: The moves.
+        kept_values: What panels kept, by name of the panel, for those that are not made yet.
         docks: Name of the panel to its dock.
 
     Signals:
@@ -68,6 +73,8 @@ class Workspace(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         self._stale: set[str] = set()
+        self._is_arranging = False
+        self.kept_values: dict[str, dict[str, Value]] = {}
         self.docks = {row.name: self._dock(row.name, row.plain_title) for row in PANELS}
         self._make_views(opened)
         self.arrange()
@@ -86,18 +93,42 @@ class Workspace(QWidget):
         self.chips = ChipBar(opened, theme, self)
         self.find_bar = FindBar(opened, theme, self)
         self.motion = Motion(opened, self.area.view)
+        self.panes = Panes(Pane(opened, self.area, self.navigation, self.motion), self._settings, self)
         self.panels = PanelSet(borrowed(self._make_panel))
         self.status = StatusFields(opened, window.statusBar())
         self.unsaved = StoreField(opened.marks.file, "Notes", window.statusBar())
+        self._file_fields = [self.unsaved]
         layout = self.layout()
         assert isinstance(layout, QVBoxLayout)
         layout.addWidget(self.chips)
-        layout.addWidget(self.area, 1)
+        layout.addWidget(self.panes, 1)
         layout.addWidget(self.find_bar)
         self._check = QTimer(self)
         self._check.timeout.connect(self._look_for_verdicts)
         self._check.start(_CHECK_AFTER_MS)
         self._connect()
+
+    @property
+    def active(self) -> Pane:
+        """The lanes that commands act on: those that had the keyboard last."""
+        return self.panes.active
+
+    @property
+    def is_split(self) -> bool:
+        """True while there are two sets of lanes."""
+        return self.panes.second is not None
+
+    def toggle_split(self) -> None:
+        """Show a second set of lanes below the first, or take it away."""
+        if self.is_split:
+            self.panes.join()
+        else:
+            self.panes.split(self._theme)
+
+    def views(self) -> tuple[OpenTrace, ...]:
+        """Return what each set of lanes shows."""
+        second = self.panes.second
+        return (self.opened,) if second is None else (self.opened, second.opened)
 
     def panel(self, kind: type[_Found]) -> _Found:
         """Return the panel of a class."""
@@ -112,6 +143,7 @@ class Workspace(QWidget):
         panel = make_panel(next(row for row in PANELS if row.name == name), context, self.docks[name])
         panel.menu_requested.connect(self.menu_requested)
         keep_quiet(panel)
+        panel.take_values(self.kept_values.get(name, {}))
         if panel.waits_to_be_seen:
             self._stale.add(name)
         policy = panel.sizePolicy()
@@ -162,7 +194,7 @@ class Workspace(QWidget):
 
         A dock behind a tab is visible to Qt; what is in it would be so too.
         """
-        for name in self.panels:
+        for name in () if self._is_arranging else self.panels:
             shows = self.panel_shows(name)
             if shows or name in self.panels.made:
                 self.panels[name].setVisible(shows)
@@ -196,7 +228,7 @@ class Workspace(QWidget):
     def set_theme(self, theme: Theme) -> None:
         """Draw in other colours."""
         self._theme = theme
-        for view in (self.area, self.chips, self.find_bar):
+        for view in (self.panes, self.chips, self.find_bar):
             view.set_theme(theme)
         for panel in self.panels.made.values():
             panel.set_theme(theme)
@@ -238,9 +270,7 @@ class Workspace(QWidget):
 
     def close_down(self) -> None:
         """Store the arrangement, stop all work, leave the window."""
-        self._settings.set(
-            "window/docks", base64.b64encode(self._window.saveState(_LAYOUT_VERSION).data()).decode("ascii")
-        )
+        self._settings.set("window/panels", to_text(self.layout_of_panels()))
         self._stop()
         for dock in self.docks.values():
             self._window.removeDockWidget(dock)
@@ -249,13 +279,17 @@ class Workspace(QWidget):
 
     def _stop(self) -> None:
         self._check.stop()
-        self.motion.stop()
-        self.area.close_down()
+        self.panes.close_down()
         for panel in self.panels.made.values():
             panel.close_down()
         self.status.take_out()
-        self._window.statusBar().removeWidget(self.unsaved)
-        self.unsaved.deleteLater()
+        for field in self._file_fields:
+            self._window.statusBar().removeWidget(field)
+            field.deleteLater()
+
+    def watch_file(self, file: StoredJson, what: str) -> None:
+        """Say in the status bar what is wrong with a file of the user, for as long as that is so."""
+        self._file_fields.append(StoreField(file, what, self._window.statusBar()))
 
     def report(self, text: str) -> None:
         """Say something in the status bar for a few seconds."""
@@ -267,19 +301,31 @@ class Workspace(QWidget):
         if texts := newly_switched_off():
             self.report("; ".join(texts))
 
+    @Slot(str)
+    def report_failure(self, text: str) -> None:
+        """Say why something could not be done; `text` begins small, as errors do."""
+        self.report(text[:1].upper() + text[1:])
+
     def _dock(self, name: str, title: str) -> QDockWidget:
         dock = QDockWidget(title, self._window)
         dock.setObjectName(f"dock.{name}")
         return dock
 
+    def layout_of_panels(self) -> PanelLayout:
+        """Return where the panels are."""
+        return take_layout(self._window, self.docks)
+
+    def put_panels(self, layout: PanelLayout) -> None:
+        """Put the panels where they were; only those that can be seen then are made."""
+        self._is_arranging = True
+        put_layout(self._window, self.docks, layout)
+        self._is_arranging = False
+        QTimer.singleShot(0, self, self._freshen)
+
     def _restore_docks(self) -> None:
-        stored = self._settings.text("window/docks")
-        if stored:
-            try:
-                state = base64.b64decode(stored, validate=True)
-            except ValueError:
-                return
-            self._window.restoreState(state, _LAYOUT_VERSION)
+        layout = from_text(self._settings.text("window/panels"))
+        if layout is not None:
+            self.put_panels(layout)
 
     def _connect(self) -> None:
         self.find_bar.step_requested.connect(self.navigation.step_hit)
@@ -287,6 +333,7 @@ class Workspace(QWidget):
         self.chips.edit_requested.connect(self._edit_filter)
         self.chips.rules_requested.connect(self._show_rules)
         self.opened.filters.failed.connect(self.report)
+        self.opened.sorter.failed.connect(self.report_failure)
         self.find_bar.closed.connect(self._focus_lanes)
         self.area.fit_requested.connect(self.navigation.fit)
         self.opened.reloaded.connect(self._on_reloaded)

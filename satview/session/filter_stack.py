@@ -183,6 +183,11 @@ class FilterStack(QObject):
         self._apply(state)
         self._history.add(Edit(title, partial(self._apply, before), partial(self._apply, state)))
 
+    def begin_with(self, state: FilterState) -> None:
+        """Begin with a filter that was kept; there is nothing to undo."""
+        if not state.same(self.state):
+            self._apply(state)
+
     def reload(self, trace: Trace, evaluator: FilterEvaluator, state: FilterState, view: FilterView) -> None:
         """Take a longer reading of the same file, without a moment of another look; undo goes on.
 

@@ -1,10 +1,10 @@
-"""Which lanes show, in which order and how tall: folding, hiding, pinning. Pixels here are logical ones."""
+"""Which lanes show, in which order and how tall: folding, hiding, pinning, order, groups. Pixels are logical ones."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -15,31 +15,15 @@ from PySide6.QtCore import QObject, Signal
 from satview.base.time import TimeWindow
 from satview.session.edit_history import Edit, EditHistory
 from satview.session.filter_stack import FilterStack
+from satview.session.lane_arrangement import GroupBy, LaneArrangement, LaneGroup, SortBy
 from satview.session.lane_events import busy_lanes
-from satview.session.lane_row import LaneRow
-from satview.session.remap import LaneKey, lane_keys
-from satview.timeline.lane_tree import LaneInfo, LaneKind, Timeline
+from satview.session.lane_layout import OTHERS, LaneLayout, LanePlaces, height_of
+from satview.session.lane_row import GroupHead, LaneRow
+from satview.session.remap import LaneKey
+from satview.timeline.lane_tree import LaneKind, Timeline
 
-GROUP_GAP_PX: Final = 8  # between pinned lanes, CPUs and processes
-_MOST_GAPS: Final = 2  # between pinned lanes, CPUs and processes
 _GROWS_TO: Final = 2  # times the height that is set
 _TALLEST_PX: Final = 48  # that lanes grow to by themselves
-
-
-@dataclass(frozen=True, slots=True)
-class _Arrangement:
-    """What the user has done to the lanes; keys, not indices, so that it means the same in a longer reading.
-
-    Attributes:
-        turned: Lanes that are open though they were closed at first, or the other way round.
-        hidden, pinned: Lanes hidden, and pinned in this order.
-        hides_empty: Lanes without events in the window are left out.
-    """
-
-    turned: frozenset[LaneKey] = frozenset()
-    hidden: frozenset[LaneKey] = frozenset()
-    pinned: tuple[LaneKey, ...] = ()
-    hides_empty: bool = False
 
 
 class LaneList(QObject):
@@ -47,9 +31,10 @@ class LaneList(QObject):
 
     Attributes:
         rows: What is laid out, from top to bottom.
+        heads: Headings of groups among them.
 
     Signals:
-        changed: `rows` changed.
+        changed: `rows` or `heads` changed.
     """
 
     changed = Signal()
@@ -74,9 +59,10 @@ class LaneList(QObject):
         self._grows = True
         self._window: TimeWindow | None = None
         self._is_small = len(self._infos) - len(hidden) <= unfold_up_to
-        self._silent = self._keys_of(hidden)
-        self._now = _Arrangement(hidden=self._silent)
+        self._silent = self._places.keys_of(hidden)
+        self._now = LaneArrangement(hidden=self._silent)
         self.rows: tuple[LaneRow, ...] = ()
+        self.heads: tuple[GroupHead, ...] = ()
         self._tops: list[int] = []
         filters.view_changed.connect(self._lay_out)
         self._lay_out()
@@ -84,7 +70,18 @@ class LaneList(QObject):
     @property
     def height_px(self) -> int:
         """Height of all rows together."""
-        return self.rows[-1].y_px + self.rows[-1].height_px if self.rows else 0
+        rows = self.rows[-1].y_px + self.rows[-1].height_px if self.rows else 0
+        return max(rows, self.heads[-1].y_px + self.heads[-1].height_px if self.heads else 0)
+
+    @property
+    def timeline(self) -> Timeline:
+        """The lanes that there are."""
+        return self._timeline
+
+    @property
+    def arrangement(self) -> LaneArrangement:
+        """What the user has done to the lanes."""
+        return self._now
 
     @property
     def hidden_count(self) -> int:
@@ -113,43 +110,130 @@ class LaneList(QObject):
         last = bisect_right(self._tops, bottom_px)
         return tuple(row for row in self.rows[first:last] if row.y_px + row.height_px > top_px)
 
+    def head_at(self, y_px: int) -> GroupHead | None:
+        """Return the heading at a height, None elsewhere."""
+        return next((head for head in self.heads if head.y_px <= y_px < head.y_px + head.height_px), None)
+
     def row_of(self, index: int) -> LaneRow | None:
         """Return the row of a lane, None if it does not show."""
         return next((row for row in self.rows if row.index == index), None)
 
     def is_pinned(self, index: int) -> bool:
         """Return whether a lane is at the top because the user wants it there."""
-        return self._keys[index] in self._now.pinned
+        return self._places.keys[index] in self._now.pinned
+
+    def opens_at_first(self, key: LaneKey) -> bool:
+        """Return whether a lane is open unless the user has turned it."""
+        return any(self._opens_at_first(index) for index in self._places.indices_of([key]))
+
+    def is_open(self, key: LaneKey) -> bool:
+        """Return whether the lanes under a lane show."""
+        return any(self._is_open(index) for index in self._places.indices_of([key]))
 
     def fold(self, index: int, is_open: bool | None = None) -> None:
         """Open or close a lane; None turns it round."""
-        if index in self._children and is_open is not self._is_open(index):
-            self._change("folding", replace(self._now, turned=self._now.turned ^ {self._keys[index]}))
+        if index in self._places.parents and is_open is not self._is_open(index):
+            self._change("folding", replace(self._now, turned=self._now.turned ^ {self._places.keys[index]}))
 
     def unfold_all(self) -> None:
         """Open all lanes."""
-        closed = (i for i in self._children if i >= 0 and not self._opens_at_first(i))
-        self._change("unfold all", replace(self._now, turned=self._keys_of(closed)))
+        closed = (i for i in self._places.parents if not self._opens_at_first(i))
+        self._change("unfold all", replace(self._now, turned=self._places.keys_of(closed)))
 
     def fold_all(self) -> None:
         """Close all lanes but those of the CPUs."""
-        stays = {i for i in self._children if i >= 0 and self._is_cpu(i) and self._is_open(i)}
-        turned = (i for i in self._children if i >= 0 and self._opens_at_first(i) != (i in stays))
-        self._change("fold all", replace(self._now, turned=self._keys_of(turned)))
+        stays = {i for i in self._places.parents if self._places.is_cpu(i) and self._is_open(i)}
+        turned = (i for i in self._places.parents if self._opens_at_first(i) != (i in stays))
+        self._change("fold all", replace(self._now, turned=self._places.keys_of(turned)))
 
     def pin(self, index: int) -> None:
-        """Pin a lane at the top, or let it go back to its position."""
-        mine, pinned = self._keys[index], self._now.pinned
+        """Pin a lane at the top, or let it go back to its place."""
+        mine, pinned = self._places.keys[index], self._now.pinned
         others = tuple(key for key in pinned if key != mine)
         self._change("pinning", replace(self._now, pinned=others if mine in pinned else (*pinned, mine)))
 
     def hide(self, index: int) -> None:
         """Hide a lane and all under it."""
-        self._change("hide lane", replace(self._now, hidden=self._now.hidden | {self._keys[index]}))
+        self._change("hide lane", replace(self._now, hidden=self._now.hidden | {self._places.keys[index]}))
 
     def show_all(self) -> None:
         """Show what was hidden by hand, empty lanes too."""
         self._change("show all lanes", replace(self._now, hidden=frozenset(), hides_empty=False))
+
+    def arrange(self, arrangement: LaneArrangement, window: TimeWindow, title: str) -> None:
+        """Put another arrangement in force.
+
+        Args:
+            arrangement: How lanes are arranged.
+            window: What shows, for empty lanes.
+            title: Under which it can be undone.
+        """
+        self._window = window
+        self._change(title, arrangement)
+
+    def begin_with(self, arrangement: LaneArrangement, window: TimeWindow) -> None:
+        """Begin with an arrangement that was kept; there is nothing to undo.
+
+        Args:
+            arrangement: How lanes are arranged.
+            window: What shows, for empty lanes.
+        """
+        self._window = window
+        self._restore(arrangement)
+
+    def sort(self, sort: SortBy, order: Iterable[int]) -> None:
+        """Sort processes, and the threads in each.
+
+        Args:
+            sort: By what.
+            order: All lanes of processes and threads in that order; nothing = as the trace has them.
+        """
+        keys = tuple(self._places.keys[index] for index in order)
+        self._change(f"sorting by {sort.value}", replace(self._now, sort=sort, order=keys))
+
+    def group_by(self, group: GroupBy, groups: tuple[LaneGroup, ...], patterns: str = "") -> None:
+        """Let other lanes stand together.
+
+        Args:
+            group: What the groups are.
+            groups: The groups; none = by process.
+            patterns: As typed, for groups of a pattern.
+        """
+        after = replace(self._now, group=group, groups=groups, patterns=patterns, closed=frozenset())
+        self._change(f"groups by {group.value}", after)
+
+    def fold_group(self, title: str) -> None:
+        """Open or close a group."""
+        self._change("folding", replace(self._now, closed=self._now.closed ^ {title}))
+
+    def siblings(self, index: int) -> tuple[int, ...]:
+        """Return the lanes among which a lane can be moved, in their order; those that do not show are left out."""
+        shown = {row.index for row in self.rows}
+        return tuple(other for other in self._layout(None, self._lane_height_px).siblings(index) if other in shown)
+
+    def move(self, index: int, before: int | None) -> None:
+        """Move a lane among its siblings.
+
+        Args:
+            index: The lane.
+            before: The sibling above which it is to be; None = the end.
+        """
+        others = [other for other in self._layout(None, self._lane_height_px).siblings(index) if other != index]
+        others.insert(others.index(before) if before in others else len(others), index)
+        keys = tuple(self._places.keys[other] for other in others)
+        if self.is_pinned(index):
+            self._change("moving a lane", replace(self._now, pinned=keys))
+        else:
+            rest = tuple(key for key in self._now.order if key not in set(keys))
+            self._change("moving a lane", replace(self._now, order=rest + keys))
+
+    def step(self, index: int, direction: int) -> None:
+        """Move a lane past the next of its siblings that shows: 1 = down, -1 = up."""
+        shown = self.siblings(index)
+        place = shown.index(index) + direction if index in shown else -1
+        if 0 <= place < len(shown):
+            after = shown[place + 1 :] if direction > 0 else shown[place:]
+            self.move(index, after[0] if after else None)
 
     def hide_empty(self, hides: bool, window: TimeWindow) -> None:
         """Leave out the lanes without events in a window, or stop doing so."""
@@ -167,11 +251,13 @@ class LaneList(QObject):
         if self.row_of(index) is not None:
             return
         parent = self._infos[index].parent
-        hidden, turned = self._now.hidden - {self._keys[index]}, self._now.turned
+        group = next((group for group in self._now.groups if not group.members.isdisjoint(self._names_of(index))), None)
+        closed = self._now.closed - {group.title if group is not None else OTHERS}
+        hidden, turned = self._now.hidden - {self._places.keys[index]}, self._now.turned
         if parent >= 0:
-            hidden = hidden - {self._keys[parent]}
-            turned = turned if self._is_open(parent) else turned ^ {self._keys[parent]}
-        self._change("show lane", replace(self._now, hidden=hidden, turned=turned, hides_empty=False))
+            hidden = hidden - {self._places.keys[parent]}
+            turned = turned if self._is_open(parent) else turned ^ {self._places.keys[parent]}
+        self._change("show lane", replace(self._now, hidden=hidden, turned=turned, closed=closed, hides_empty=False))
 
     def set_lane_height(self, height_px: int) -> None:
         """Change the height of lanes."""
@@ -199,91 +285,56 @@ class LaneList(QObject):
             silent: CPUs that have logged nothing so far; those that begin to do so show.
         """
         self._take(timeline)
-        before, self._silent = self._silent, self._keys_of(silent)
+        before, self._silent = self._silent, self._places.keys_of(silent)
         self._now = replace(self._now, hidden=self._now.hidden - (before - self._silent))
 
-    def _change(self, title: str, after: _Arrangement) -> None:
+    def _change(self, title: str, after: LaneArrangement) -> None:
         before = self._now
         if after == before:
             return
         self._restore(after)
         self._history.add(Edit(title, partial(self._restore, before), partial(self._restore, after)))
 
-    def _restore(self, arrangement: _Arrangement) -> None:
+    def _restore(self, arrangement: LaneArrangement) -> None:
         self._now = arrangement
         self._lay_out()
 
     def _take(self, timeline: Timeline) -> None:
-        self._timeline, self._infos, self._keys = timeline, timeline.infos, lane_keys(timeline)
-        self._positions = {key: index for index, key in enumerate(self._keys)}
-        self._children: dict[int, list[int]] = {}
-        for info in self._infos:
-            self._children.setdefault(info.parent, []).append(info.index)
+        self._timeline, self._infos, self._places = timeline, timeline.infos, LanePlaces(timeline)
 
-    def _keys_of(self, indices: Iterable[int]) -> frozenset[LaneKey]:
-        return frozenset(self._keys[i] for i in indices)
-
-    def _indices_of(self, keys: Iterable[LaneKey]) -> tuple[int, ...]:
-        return tuple(self._positions[key] for key in keys if key in self._positions)
+    def _names_of(self, index: int) -> set[LaneKey]:
+        """Return the keys of a lane and of what it is under."""
+        return {self._places.keys[each] for each in (index, self._infos[index].parent) if each >= 0}
 
     def _opens_at_first(self, index: int) -> bool:
-        return self._is_small or self._is_cpu(index)
+        return self._is_small or self._places.is_cpu(index)
 
     def _is_open(self, index: int) -> bool:
-        return self._opens_at_first(index) != (self._keys[index] in self._now.turned)
+        return self._opens_at_first(index) != (self._places.keys[index] in self._now.turned)
 
-    def _is_cpu(self, index: int) -> bool:
-        return self._infos[index].kind is LaneKind.CPU
+    def _layout(self, busy: frozenset[int] | None, lane_px: int) -> LaneLayout:
+        shows = partial(self._shows, busy, self._filters.threads)
+        return LaneLayout(self._places, self._now, self._is_open, shows, lane_px)
 
     def _lay_out(self) -> None:
-        rows: list[LaneRow] = []
-        y_px = 0
-        group = ""
         busy = self._busy_lanes()
-        order = list(self._order(busy))
-        self._shown_px = lane_px = self._grown([self._infos[index] for index, _, _ in order])
-        for index, depth, is_pinned in order:
-            info = self._infos[index]
-            new_group = (
-                "pinned" if is_pinned else "cpu" if info.kind in (LaneKind.CPU, LaneKind.INTERRUPTS) else "process"
-            )
-            if group and group != new_group:
-                y_px += GROUP_GAP_PX
-            group = new_group
-            height_px = _height_of(info, lane_px)
-            foldable = not is_pinned and bool(self._children.get(index))
-            rows.append(LaneRow(index, depth, y_px, height_px, foldable, foldable and self._is_open(index), is_pinned))
-            y_px += height_px
-        if self.rows != tuple(rows):
-            self.rows = tuple(rows)
+        rows, heads = self._layout(busy, self._lane_height_px).lay_out()
+        self._shown_px = self._grown(rows)
+        if self._shown_px != self._lane_height_px:
+            rows, heads = self._layout(busy, self._shown_px).lay_out()
+        if (self.rows, self.heads) != (rows, heads):
+            self.rows, self.heads = rows, heads
             self._tops = [row.y_px for row in rows]
             self.changed.emit()
 
-    def _order(self, busy: frozenset[int] | None) -> Iterable[tuple[int, int, bool]]:
-        pinned, hidden = self._indices_of(self._now.pinned), frozenset(self._indices_of(self._now.hidden))
-        shown = self._filters.threads
-        for index in pinned:
-            yield index, 0, True
-        for top in self._children.get(-1, []):
-            if top in hidden or not self._shows(top, busy, shown):
-                continue
-            if top not in pinned:
-                yield top, 0, False
-            if self._is_open(top):
-                yield from (
-                    (child, 1, False)
-                    for child in self._children.get(top, [])
-                    if child not in pinned and child not in hidden and self._shows(child, busy, shown)
-                )
-
-    def _shows(self, index: int, busy: frozenset[int] | None, shown: NDArray[np.bool_]) -> bool:
+    def _shows(self, busy: frozenset[int] | None, shown: NDArray[np.bool_], index: int) -> bool:
         if busy is not None and index not in busy:
             return False
         info = self._infos[index]
         if info.kind is LaneKind.THREAD:
             return bool(shown[info.thread])
         if info.kind is LaneKind.PROCESS:
-            threads = [self._infos[child].thread for child in self._children.get(index, [])]
+            threads = [self._infos[child].thread for child in self._places.children(index)]
             return not threads or bool(shown[threads].any())
         return True
 
@@ -293,20 +344,18 @@ class LaneList(QObject):
             return None
         return busy_lanes(self._timeline, self._window)
 
-    def _grown(self, infos: list[LaneInfo]) -> int:
-        """Return the height of a lane at which all of them just fill the room, within bounds."""
-        least_px, gaps_px = self._lane_height_px, _MOST_GAPS * GROUP_GAP_PX
-        if not self._grows or not infos or len(infos) * least_px > self._room_px * 2:  # many lanes need not be added up
+    def _grown(self, rows: tuple[LaneRow, ...]) -> int:
+        """Return the height of a lane at which all of them just fill the room, within bounds.
+
+        Args:
+            rows: The lanes at the height that is set.
+        """
+        least_px, total_px = self._lane_height_px, rows[-1].y_px + rows[-1].height_px if rows else 0
+        if not self._grows or not rows or total_px >= self._room_px:
             return least_px
+        infos = [self._infos[row.index] for row in rows]
+        rest_px = self._room_px - (total_px - sum(row.height_px for row in rows))  # without gaps and headings
         for lane_px in range(min(_GROWS_TO * least_px, _TALLEST_PX), least_px, -1):
-            if sum(_height_of(info, lane_px) for info in infos) + gaps_px <= self._room_px:
+            if sum(height_of(info, lane_px) for info in infos) <= rest_px:
                 return lane_px
         return least_px
-
-
-def _height_of(info: LaneInfo, lane_px: int) -> int:
-    if info.kind is LaneKind.CPU:
-        return lane_px + 4
-    if info.kind is LaneKind.INTERRUPTS:
-        return max(8, lane_px * 3 // 4)
-    return lane_px

@@ -17,6 +17,7 @@ class LaneRow:
         is_foldable: It has lanes under it.
         is_open: They show.
         is_pinned: It is at the top because the user wants it there.
+        is_alone: It is not under its process, whose name it needs.
     """
 
     index: int
@@ -26,3 +27,23 @@ class LaneRow:
     is_foldable: bool
     is_open: bool
     is_pinned: bool
+    is_alone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GroupHead:
+    """The heading of a group of lanes.
+
+    Attributes:
+        title: As the user reads it.
+        count: Lanes of the group, processes not opened counting as one.
+        y_px: Top, from the top of the list.
+        height_px: Height.
+        is_open: Its lanes show.
+    """
+
+    title: str
+    count: int
+    y_px: int
+    height_px: int
+    is_open: bool

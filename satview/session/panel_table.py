@@ -65,6 +65,8 @@ PANELS: Final = (
              "satview.gui.details_panel:DetailsPanel"),
     PanelRow("filter", "&Filter", ("Ctrl+Shift+F",), "Show or hide the filter.", Side.RIGHT,
              "satview.gui.filter_panel:FilterPanel", "filter"),
+    PanelRow("marks", "Mar&ks and notes", ("Ctrl+M",), "Show or hide the list of marks and notes.", Side.BOTTOM,
+             "satview.gui.marks_panel:MarksPanel"),
     PanelRow("problems", "&Problems", ("Ctrl+Shift+M",),
              "Show or hide the list of problems of the file: what was lost, damaged or not understood.", Side.BOTTOM,
              "satview.gui.problems_panel:ProblemsPanel"),

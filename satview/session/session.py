@@ -130,6 +130,20 @@ class Session(QObject):
             show = partial(self._preview_ready.emit, self._opens)
             self._job.start(partial(read_file, path, self._prepare, show, self._cache_bytes))
 
+    def open_shared(self, other: Session) -> None:
+        """Show the trace that another window has read, without reading it again; whatever was open is closed."""
+        assert other.opened is not None
+        self._job.cancel()
+        self._end_follow()
+        self._drop()
+        from satview.session.open_trace import OpenTrace
+
+        found = other.opened
+        self.path = other.path
+        self.opened = OpenTrace(found.trace, found.timeline, self._settings, self, found.events_of_thread)
+        self.opened.viewport.window_changed.connect(self._on_window)
+        self._set_stage(Stage.READY)
+
     def set_following(self, follows: bool) -> None:
         """Begin or stop to follow the open file; the view stays as it is."""
         if follows == (self.follow is not None) or self.path is None:

@@ -94,7 +94,7 @@ SETTINGS: Final = (
     ),
     Setting("capture/last", "", "What was captured last.", is_shown=False),
     Setting("window/geometry", "", "Place and size of the last window.", is_shown=False),
-    Setting("window/docks", "", "Arrangement of the panels.", is_shown=False),
+    Setting("window/panels", "", "Arrangement of the panels.", is_shown=False),
 )
 
 

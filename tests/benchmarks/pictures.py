@@ -30,10 +30,11 @@ if sys.argv[1] == "-":
 from pathlib import Path
 from PySide6.QtCore import QEventLoop, QTimer
 from satview.gui.application import Application, make_qt_application
+from satview.gui.shared import Shared
 from satview.session.recent_files import RecentFiles
 from satview.session.settings import Settings
 app = make_qt_application()
-application = Application(Settings(None), RecentFiles(None, 0))
+application = Application(Shared(Settings(None), RecentFiles(None, 0)))
 window = application.new_window()
 window.resize(1600, 1000)
 app.processEvents()

@@ -31,12 +31,13 @@ _PROGRAM = """
 import sys, time
 from pathlib import Path
 from satview.gui.application import Application, make_qt_application
+from satview.gui.shared import Shared
 from satview.session.recent_files import RecentFiles
 from satview.session.session import Stage
 from satview.session.settings import Settings
 
 app = make_qt_application()
-window = Application(Settings(None), RecentFiles(None, 0)).new_window()
+window = Application(Shared(Settings(None), RecentFiles(None, 0))).new_window()
 window.session.open(Path(sys.argv[1]))
 def settle(until):
     end = time.monotonic() + 20

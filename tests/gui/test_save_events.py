@@ -1,4 +1,4 @@
-"""File > Save events as, by keys and clicks."""
+"""File > Save events to a file, by keys and clicks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def dialog(window, view, qtbot):
     """Return a function that opens the dialog."""
 
     def show():
-        QTest.keyClick(view, K.Key_S, Qt.KeyboardModifier.ControlModifier)
+        QTest.keyClick(view, K.Key_E, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier)
         return window.findChild(SaveEventsDialog)
 
     yield show

@@ -60,6 +60,8 @@ class PlotsPanel(Panel):
         event_requested: One of the longest was clicked: row of its event.
     """
 
+    kept = ("tabs", "by", "measure", "extent", "only_selected")
+
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
         self.setMinimumSize(120, 64)

@@ -52,6 +52,8 @@ class TransactionsPanel(TablePanel[TransactionModel]):
 
     waits_to_be_seen = True
 
+    kept = ("tabs", "line.client", "line.server", "line.number")
+
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
         self.setMinimumSize(120, 64)
