@@ -33,6 +33,7 @@ from satview.base.process_end import (
 )
 from satview.base.resources import sample_trace
 from satview.base.safe_text import visible_line
+from satview.cli._ranges import add_range, with_times_joined
 from satview.session.trace_link import TraceLink, parse_link
 
 
@@ -126,7 +127,7 @@ def _run_command(arguments: list[str]) -> int:
         raise UsageError(f"{arguments[0]!r} is no command; `satview --help` lists them")
     parser = argparse.ArgumentParser(prog="satview")
     module.add_parser(parser.add_subparsers(dest="command", required=True))
-    parsed = parser.parse_args(arguments)
+    parsed = parser.parse_args(with_times_joined(arguments))
     code = int(module.run(parsed))
     if arguments[0] != "plugins":  # which lists them
         _tell_of_plugins()
@@ -174,9 +175,7 @@ def _viewer_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--palette", choices=PALETTES, help="colours of states; the one for print has greys on white", default=""
     )
-    parser.add_argument(
-        "--range", default="", metavar="A..B", help="part of the trace to show first, such as 1.2s..1.5s or -5s.."
-    )
+    add_range(parser.add_argument, "part of the trace to show first")
     parser.add_argument("--select", type=int, metavar="N", help="number of the event to select")
     parser.add_argument("--session", default="", metavar="NAME", help="open it with a saved session, by name or file")
     parser.add_argument(
@@ -195,7 +194,12 @@ def _viewer_parser() -> argparse.ArgumentParser:
         help="log more; switches: " + ", ".join(f"{name} ({text})" for name, text in debug.SWITCHES.items()),
     )
     picture = parser.add_argument_group("picture of the window instead of a window, needs no display")
-    picture.add_argument("--screenshot", type=Path, metavar="OUT.png", help="where to save it")
+    picture.add_argument(
+        "--screenshot",
+        type=Path,
+        metavar="OUT.png",
+        help="where to save it; .svg and .pdf: the lanes alone, with title and legend",
+    )
     picture.add_argument("--size", default="1600x1000", metavar="WxH", help="size of the window (default %(default)s)")
     picture.add_argument("--scale", type=int, choices=(1, 2), default=1, help="pixels per pixel of --size")
     setup = parser.add_argument_group("setting up, opens nothing").add_mutually_exclusive_group()
@@ -214,7 +218,7 @@ def _run_viewer(arguments: list[str]) -> int:
     parser = _viewer_parser()
     if "-h" in arguments or "--help" in arguments:
         parser.epilog = _commands_help()
-    options = parser.parse_args(arguments)
+    options = parser.parse_args(with_times_joined(arguments))
     if options.version:
         print("\n".join(_version_lines() if options.verbose else [f"satview {__version__}"]))
         return FINE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -30,10 +31,15 @@ def largest_by(keys: Keys, values: Cycles, count: int) -> tuple[Cycles, Cycles]:
 
 def percentile_by(keys: Keys, values: Cycles, count: int, share: float) -> Cycles:
     """Return the value of each key that a share of its values do not exceed, int64 (count,); 0 for keys without one."""
+    return percentiles_by(keys, values, count, (share,))[0]
+
+
+def percentiles_by(keys: Keys, values: Cycles, count: int, shares: Sequence[float]) -> tuple[Cycles, ...]:
+    """Return what `percentile_by` does for several shares; the values are sorted once."""
     order = np.argsort(values)
     by_key = keys[order].astype(np.uint16) if count <= 1 << 16 else keys[order]  # short keys sort fast
     order = order[np.argsort(by_key, kind="stable")]
     size = np.bincount(keys, minlength=count)
-    rank = np.maximum(np.ceil(share * size).astype(np.int64) - 1, 0)
-    at = np.where(size > 0, np.cumsum(size) - size + rank, len(values))
-    return np.append(values[order], 0)[at]
+    start, ascending = np.cumsum(size) - size, np.append(values[order], 0)
+    ranks = (np.maximum(np.ceil(share * size).astype(np.int64) - 1, 0) for share in shares)
+    return tuple(ascending[np.where(size > 0, start + rank, len(values))] for rank in ranks)

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.by_key import percentile_by
+from satview.analysis.by_key import percentiles_by
 from satview.analysis.call_times import Durations
 from satview.analysis.sheets import Column, Columns, Kind, Sheet, Subject
 from satview.analysis.thread_names import threads_named
@@ -167,7 +167,7 @@ def latency_statistics_sheet(trace: Trace, positions: Positions) -> Sheet:
     rows, count = np.tile(made.first_row[sure], len(names)), groups.shape[1] * len(names)
     times = Durations.of(key, cycles, rows, count)
     known = cycles >= 0
-    shares = [percentile_by(key[known], cycles[known], count, share) for share in (0.5, 0.95, 0.99)]
+    shares = percentiles_by(key[known], cycles[known], count, (0.5, 0.95, 0.99))
     seen = np.flatnonzero(times.count)
     example = np.zeros(groups.shape[1], np.int64)
     example[group] = sure

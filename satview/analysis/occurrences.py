@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.by_key import percentile_by
+from satview.analysis.by_key import percentiles_by
 from satview.analysis.call_times import CALL_NUMBERS, IS_INTERRUPT
 from satview.analysis.event_counts import IS_CALL
 from satview.analysis.scope import Mask, Scope
@@ -78,7 +78,7 @@ class Occurrences:
     def percentiles(self, shares: tuple[float, ...] = SHARES) -> tuple[int, ...]:
         """Return for each share the shortest time that this share of the occurrences does not exceed, in cycles."""
         key = np.zeros(len(self), np.uint8)
-        return tuple(int(percentile_by(key, self.cycles, 1, share)[0]) for share in shares)
+        return tuple(int(cycles[0]) for cycles in percentiles_by(key, self.cycles, 1, shares))
 
     def longest(self, count: int, among: Mask | None = None) -> NDArray[np.int64]:
         """Return positions of the longest, longest first, int64; of equals the earlier first.

@@ -26,6 +26,7 @@ from satview.analysis.measured_cpu import measured_cpu
 from satview.analysis.message_times import MessageTable, message_times
 from satview.analysis.partitions import Bankruptcies, PartitionTable, bankruptcies, partition_times
 from satview.analysis.scope import Mask, scope_of
+from satview.analysis.state_lengths import StateLengths, state_lengths
 from satview.analysis.state_times import StateTimes, state_times
 from satview.base.time import TimeWindow
 from satview.events.states import READY
@@ -158,6 +159,11 @@ class Statistics:
     def states(self) -> StateTimes:
         """Times per thread and state."""
         return state_times(self._scope)
+
+    @cached_property
+    def state_lengths(self) -> StateLengths:
+        """Single intervals of states."""
+        return state_lengths(self._scope)
 
     @cached_property
     def cpus(self) -> CpuTable:

@@ -15,6 +15,7 @@ from satview.analysis.partition_sheet import partition_sheet
 from satview.analysis.served_sheets import client_server_sheet
 from satview.analysis.sheet_rows import Shown, columns_of, sheet_of, thread_columns, threads_shown
 from satview.analysis.sheets import Column, Columns, Kind, Sheet, Subject
+from satview.analysis.state_sheets import state_sheet, state_total_sheet
 from satview.analysis.statistics import Statistics
 from satview.base.plugins import PluginKind, plugin, plugins
 from satview.events.states import ABSENT, IDLE, READY, RUNNING, STATE_BY_VALUE, UNKNOWN, WAITING
@@ -71,36 +72,6 @@ def thread_sheet(found: Statistics, shown: Shown = None) -> Sheet:
         "cpu_ns",
         "No thread is known in this range.",
         "Idle threads are under CPUs.",
-    )
-
-
-def state_sheet(found: Statistics, shown: Shown = None) -> Sheet:
-    """Return one row per thread and state."""
-    trace, states = found.trace, found.states
-    rows = np.flatnonzero(~np.isin(states.value, (ABSENT, IDLE, WAITING)))
-    rows = rows[np.isin(states.thread[rows], threads_shown(found, shown))]
-    columns = columns_of(found, rows)
-    columns.text("thread", "Thread", lambda row: trace.thread_name(int(states.thread[row])))
-    columns.text("state", "State", lambda row: _state_name(int(states.value[row])))
-    columns.duration("total_ns", "Time", states.total_cycles, "Time in this state.")
-    columns.share("share", "Of the range", states.total_cycles, found.window.length, "Share of the range.")
-    columns.count("count", "Times", states.count, "Intervals in this state, those that the range cuts included.")
-    columns.mean("mean_ns", "Mean", states.total_cycles, states.count, "Mean length, cut at the range.")
-    columns.duration(
-        "longest_ns",
-        "Longest",
-        states.longest_cycles,
-        "The longest interval, cut at the range.",
-        start=states.longest_start_cycles,
-    )
-    return sheet_of(
-        "state",
-        "States",
-        Subject.THREAD,
-        columns,
-        "total_ns",
-        "No state is known in this range.",
-        subjects=states.thread,
     )
 
 
@@ -320,6 +291,7 @@ def _trusted(make: Callable[[Statistics, Shown], Sheet]) -> Callable[[Statistics
 _MAKERS: Final[dict[str, Callable[[Statistics, Shown], Sheet]]] = {
     "thread": thread_sheet,
     "state": state_sheet,
+    "state-total": state_total_sheet,
     "process": process_sheet,
     "cpu": cpu_sheet,
     "event": event_sheet,
@@ -335,6 +307,7 @@ SHEETS: Final = {key: _trusted(make) for key, make in _MAKERS.items()}
 TITLES: Final = {
     "thread": "Threads",
     "state": "States",
+    "state-total": "All states",
     "process": "Processes",
     "cpu": "CPUs",
     "event": "Events",
@@ -445,10 +418,6 @@ def _duration_columns(
         heading = f"{title}{head}" if title else head.capitalize()
         events = np.where(known, times.longest, -1)[columns.rows] if name == "longest" else None
         columns.duration(f"{key}{name}_ns", heading, cycles, f"{text} {what}.", known, follows=True, events=events)
-
-
-def _state_name(value: int) -> str:
-    return STATE_BY_VALUE[value].name if value in STATE_BY_VALUE else "unknown"
 
 
 def _errors(found: Statistics, errors: tuple[tuple[int, int], ...]) -> str:

@@ -119,11 +119,17 @@ class TimeWindow:
         start = min(max(self.start, limits.start), limits.end - self.length)
         return TimeWindow(start, start + self.length)
 
+    def within(self, whole: TimeWindow) -> TimeWindow:
+        """Return as much of the window as lies in another one; all of that one where they do not meet."""
+        start, end = max(self.start, whole.start), min(self.end, whole.end)
+        return TimeWindow(start, end) if start < end else whole
+
     def contains(self, cycles: int) -> bool:
         """Return whether a moment is in the window."""
         return self.start <= cycles < self.end
 
 
+_DIGITS_OF_NS = 9  # a rate of 2.6 GHz or 24 MHz gives endless ones, 2.5 GHz one: more are not found in clocks
 _UNITS = (("s", NS_PER_S), ("ms", 1_000_000), ("\N{MICRO SIGN}s", 1_000), ("ns", 1))
 
 
@@ -136,6 +142,29 @@ def format_duration(ns: int, digits: int = 4) -> str:
             decimals = max(0, digits - len(str(size // scale))) if scale > 1 else 0
             return f"{value:.{decimals}f} {unit}"
     raise AssertionError("unreachable")
+
+
+def format_exactly(cycles: int, clock: Clock) -> str:
+    """Return a length for people with nothing rounded away: `1.204 562 5 ms`, `-350 ns`.
+
+    Where the length is no finite number of decimals of a nanosecond, as at 19.2 MHz, three of them and an ellipsis say
+    so: `364.583... ns`; the exact length is the number of cycles then.
+    """
+    ns, rest = divmod(abs(cycles) * NS_PER_S, clock.cycles_per_s)
+    beyond, left = divmod(rest * 10**_DIGITS_OF_NS, clock.cycles_per_s)
+    unit, scale = next((unit, scale) for unit, scale in _UNITS if ns >= scale or scale == 1)
+    whole, decimals = divmod(ns, scale)
+    digits = f"{decimals:0{len(str(scale)) - 1}d}" if scale > 1 else ""
+    more = f"{beyond:0{_DIGITS_OF_NS}d}"
+    digits = digits + more[:3] if left else (digits + more).rstrip("0")
+    groups = " ".join(digits[i : i + 3] for i in range(0, len(digits), 3))
+    sign, end = "-" if cycles < 0 else "", "\N{HORIZONTAL ELLIPSIS}" if left else ""
+    return f"{sign}{whole}{'.' if groups else ''}{groups}{end} {unit}"
+
+
+def format_cycles(cycles: int) -> str:
+    """Return a number of cycles for people: `1 cycle`, `2,409,125 cycles`."""
+    return f"{cycles:,} cycle{'s' if abs(cycles) != 1 else ''}"
 
 
 def format_time(ns: int, resolution_ns: int = 1) -> str:

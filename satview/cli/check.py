@@ -15,11 +15,14 @@ from satview.analysis.verdicts.thresholds import default_thresholds, read_thresh
 from satview.analysis.verdicts.verdict import Severity, Verdict, VerdictKind
 from satview.base.process_end import COST_DATA, FINE
 from satview.base.safe_text import visible_line
+from satview.cli._ranges import add_range, range_of
 from satview.formats.registry import open_trace
 from satview.store.trace import Trace
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from satview.base.time import TimeWindow
 
 FOUND: Final = 3
 _EPILOG: Final = """\
@@ -49,6 +52,7 @@ def add_parser(subparsers: Any) -> None:
         metavar="KIND",
         help=f"look for this only; repeatable: {', '.join(all_kinds())}",
     )
+    add_range(add, "only what happens in this part of the trace")
     add("--format", choices=("table", "json", "junit"), default="table", help="(default %(default)s)")
     parser.set_defaults(run=run)
 
@@ -57,13 +61,14 @@ def run(args: argparse.Namespace) -> int:
     """Print the verdicts; return 3 if there are any, else 0, or 1 if problems of the trace cost data.
 
     Raises:
-        UsageError: The thresholds cannot be read.
+        UsageError: The thresholds cannot be read, or the range does not fit.
     """
     thresholds = read_thresholds(args.rules) if args.rules is not None else default_thresholds()
     kinds = [kind for kind in all_kinds() if (not args.kind or str(kind) in args.kind)
              and (not isinstance(kind, VerdictKind) or thresholds.is_enabled(kind))]  # fmt: skip
     trace = open_trace(args.file)
-    found = find_verdicts(trace, thresholds, kinds)
+    window = range_of(args.range, trace)
+    found = tuple(verdict for verdict in find_verdicts(trace, thresholds, kinds) if _is_in(verdict, window))
     if args.format == "json":
         print(json.dumps({"verdicts": [as_record(trace, verdict) for verdict in found]}, indent=2))
     elif args.format == "junit":
@@ -73,6 +78,14 @@ def run(args: argparse.Namespace) -> int:
     if found:
         return FOUND
     return COST_DATA if trace.problems.cost_data else FINE
+
+
+def _is_in(verdict: Verdict, window: TimeWindow | None) -> bool:
+    """Return whether any of the times at which it happens lies in a range."""
+    return window is None or any(
+        time.start_cycles < window.end and window.start < max(time.end_cycles, time.start_cycles + 1)
+        for time in verdict.occurrences
+    )
 
 
 def as_record(trace: Trace, verdict: Verdict) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from satview.base.errors import UsageError
 from satview.base.process_end import COST_DATA, FINE, say
 from satview.base.targets import is_standard_output
+from satview.cli._ranges import add_range, range_of
 from satview.export.plugged import plugged_endings, write_plugged
 from satview.formats.registry import open_trace
 from satview.formats.unixware import members
@@ -20,16 +21,20 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from satview.base.time import TimeWindow
     from satview.store.trace import Trace
 
 _ENDINGS: Final = {".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow", ".csv": "csv", ".jsonl": "jsonl",
-                   ".ndjson": "jsonl", ".kev": "kev", ".pftrace": "perfetto", ".perfetto-trace": "perfetto",
-                   ".json": "chrome"}  # fmt: skip
-_WHOLE: Final = {"kev": "a .kev file holds events alone", "perfetto": "a file for Perfetto holds the whole trace",
+                   ".ndjson": "jsonl", ".kev": "kev", ".txt": "listing", ".pftrace": "perfetto",
+                   ".perfetto-trace": "perfetto", ".json": "chrome"}  # fmt: skip
+_WHOLE: Final = {"kev": "a .kev file holds events alone", "listing": "a listing holds events alone",
+                 "list": "the list holds events alone", "perfetto": "a file for Perfetto holds the whole trace",
                  "chrome": "a file for Chrome holds the whole trace"}  # fmt: skip
+_OF_EVENTS: Final = ("kev", "listing", "list")  # of which rows can be chosen
 _EPILOG: Final = """\
 The ending of OUT says what is written: .parquet, .arrow, .csv, .jsonl for tables, .pftrace for Perfetto, .json for
-Chrome and what reads its traces, .kev for a smaller trace.
+Chrome and what reads its traces, .kev for a smaller trace, .txt for a listing as traceprinter prints it. --format list
+is the list of events of the window as CSV, names and arguments included.
 docs/tables.md says what the tables and their columns are.
 
   satview export boot.kev -o events.parquet
@@ -40,7 +45,7 @@ docs/tables.md says what the tables and their columns are.
   satview export nightly/ -o fleet --jobs 8    # all traces below a folder: one data set
 
 A folder is gone through again at any time: only what is new or has changed is read. docs/fleet.md tells more.
-Needs the extra packages of `pip install 'satview[tables]'`, but for .pftrace and .kev.
+Needs the extra packages of `pip install 'satview[tables]'`, but for .pftrace, .json, .kev, .txt and --format list.
 Exit status: 0 fine, 1 the trace has problems that cost data, 2 not a trace or bad use.
 """
 
@@ -59,8 +64,12 @@ def add_parser(subparsers: Any) -> None:
     add("-o", "--output", required=True, metavar="OUT", help="the new file, or a new folder; - is standard output")
     add("--table", action="append", default=[], metavar="NAME", help="which table (default: event); several, or all")
     add("--by-class", action="store_true", help="events in a folder, one file per class: class=THREAD/event.parquet")
-    add("--format", choices=("parquet", "arrow", "csv", "jsonl"), help="instead of the ending; of folders (parquet)")
-    add("--range", default="", metavar="A..B", help="only events of this part of the trace, such as 1.2s..1.5s")
+    add(
+        "--format",
+        choices=("parquet", "arrow", "csv", "jsonl", "list"),
+        help="instead of the ending; of folders (parquet)",
+    )
+    add_range(add, "only events of this part of the trace")
     add("-e", "--filter", dest="expression", metavar="EXPR", action="append", default=[],
         help="only events for which this condition holds; several must all hold")  # fmt: skip
     fleet = parser.add_argument_group("of a folder of traces")
@@ -94,7 +103,9 @@ def run(args: argparse.Namespace) -> int:
     if args.by_class and names != ["event"]:
         raise UsageError("--by-class is for the table event")
     if kind == "kev":
-        _write_kev(trace, args.output, rows)
+        _write_kev(trace, args.output, rows, range_of(args.range, trace))
+    elif kind in _OF_EVENTS:
+        _write_listing(trace, args.output, kind, rows)
     elif kind.startswith("."):
         count = write_plugged(trace, args.output, plugged_endings()[kind])
         (say if is_standard_output(args.output) else print)(f"{args.output}: {count:,} written by a plug-in")
@@ -117,12 +128,14 @@ def is_folder_of_traces(name: str) -> bool:
 
 def _kind(args: argparse.Namespace, *, is_folder: bool) -> str:
     ending = Path(args.output).suffix.lower()
-    if args.format:
+    if args.format and args.format != "list":
         return str(args.format)
-    if ending in _ENDINGS:
-        kind = _ENDINGS[ending]
+    if args.format:
+        ending = ""
+    if ending in _ENDINGS or args.format:
+        kind = args.format or _ENDINGS[ending]
         is_part = is_folder or args.table not in ([], ["event"])
-        if kind in _WHOLE and (is_part or (kind != "kev" and (args.range or args.expression))):
+        if kind in _WHOLE and (is_part or (kind not in _OF_EVENTS and (args.range or args.expression))):
             raise UsageError(f"{_WHOLE[kind]}; the options choose a part of it")
         return kind
     if ending in (plugged := plugged_endings()):
@@ -146,13 +159,13 @@ def _rows(args: argparse.Namespace, trace: Trace) -> NDArray[np.bool_] | None:
 
     from satview.cli.filter import built_rules, selected_events
     from satview.filters.derived_columns import TraceDerivedColumns
-    from satview.session.time_text import axis_of, parse_range
 
     _, built = built_rules([], False, trace)
     selected = selected_events(built, args.expression, trace, TraceDerivedColumns(trace))
-    if args.range:
+    window = range_of(args.range, trace)
+    if window is not None:
         inside = np.zeros(len(selected), np.bool_)
-        inside[trace.rows_between(parse_range(args.range, axis_of(trace)))] = True
+        inside[trace.rows_between(window)] = True
         selected &= inside
     return selected
 
@@ -167,6 +180,14 @@ def _write(args: argparse.Namespace, trace: Trace, names: list[str], kind: str, 
     return write_table(trace, args.output, names[0], kind, rows)
 
 
+def _write_listing(trace: Trace, path: str, kind: str, rows: NDArray[np.bool_] | None) -> None:
+    from satview.export.listing_part import write_event_list, write_listing
+
+    count = (write_event_list if kind == "list" else write_listing)(trace, path, rows)
+    say_or_print = say if is_standard_output(path) else print
+    say_or_print(f"{path}: {count:,} events")
+
+
 def _write_whole(trace: Trace, path: str, kind: str) -> None:
     from satview.export.chrome import write_chrome
     from satview.export.perfetto import write_perfetto
@@ -176,10 +197,10 @@ def _write_whole(trace: Trace, path: str, kind: str) -> None:
     say_or_print(f"{path}: {count:,} {'packets' if kind == 'perfetto' else 'events of Chrome'}")
 
 
-def _write_kev(trace: Trace, path: str, rows: NDArray[np.bool_] | None) -> None:
+def _write_kev(trace: Trace, path: str, rows: NDArray[np.bool_] | None, window: TimeWindow | None) -> None:
     import numpy as np
 
     from satview.cli.filter import print_report
     from satview.export.subset import write_subset
 
-    print_report(write_subset(trace, path, np.ones(len(trace.events), np.bool_) if rows is None else rows))
+    print_report(write_subset(trace, path, np.ones(len(trace.events), np.bool_) if rows is None else rows, window))

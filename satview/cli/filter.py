@@ -16,7 +16,7 @@ from satview.base.new_file import write_file
 from satview.base.process_end import say
 from satview.base.safe_text import visible, visible_line
 from satview.base.targets import is_standard_output
-from satview.base.time import TimeWindow, format_duration
+from satview.cli._ranges import add_range, window_of
 from satview.events.spec import Release
 from satview.export.c_program import c_program
 from satview.export.subset import SubsetReport, write_subset
@@ -31,7 +31,6 @@ from satview.filters.rules.text import Rule, check_rules, read_rule_text, rules_
 from satview.filters.rules.tracelogger_command import from_tracelogger_args, tracelogger_command
 from satview.filters.views.would_capture import WouldCapture, would_capture
 from satview.formats.registry import open_trace, source_files
-from satview.session.time_text import axis_of, parse_moment
 from satview.store.trace import Trace
 
 FINE, COST_DATA, BAD_USE = 0, 1, 2
@@ -64,8 +63,9 @@ def add_parser(subparsers: Any) -> None:
     add("-r", "--rules", metavar="RULES", action="append", default=[], help="rule file; several take effect in order")
     add("-e", "--expression", metavar="EXPR", action="append", default=[], help="condition; several must all hold")
     add("-o", "--output", metavar="OUT.kev", help="the new trace, - is standard output; not of thread traces")
-    add("--from", dest="begin", metavar="TIME", help="leave out what is earlier: 1.2s, 300ms, ... from the first event")
+    add("--from", dest="begin", metavar="TIME", help="leave out what is earlier: 1.2s, 300ms, -5s from the end, ...")
     add("--to", dest="end", metavar="TIME", help="leave out what is not earlier")
+    add_range(add, "the same in one: only this part of the trace")
     add("--exact", action="store_true", help="no names, switches and opening states besides the selected events")
     add("--allow-code", action="store_true", help="run the Python files that CALL rules name; they can do anything")
     add("--explain", action="store_true", help="show which rules do not do what one might think")
@@ -156,7 +156,9 @@ def _capture(args: argparse.Namespace, built: BuiltRules, trace: Trace) -> bool:
     if args.c_program:
         is_whole = _write_program(args, built, trace)
     if args.would_keep:
-        print_answer(would_capture(built, trace, TraceDerivedColumns(trace), window_of(trace, args.begin, args.end)))
+        print_answer(
+            would_capture(built, trace, TraceDerivedColumns(trace), window_of(trace, args.begin, args.end, args.range))
+        )
     return is_whole
 
 
@@ -175,7 +177,7 @@ def _write_program(args: argparse.Namespace, built: BuiltRules, trace: Trace) ->
 def _filter(args: argparse.Namespace, built: BuiltRules, trace: Trace) -> None:
     derived = TraceDerivedColumns(trace)
     selected = selected_events(built, args.expression, trace, derived)
-    window = window_of(trace, args.begin, args.end)
+    window = window_of(trace, args.begin, args.end, args.range)
     if args.output is None:
         rows = trace.rows_between(window) if window else slice(0, len(trace.events))
         count = int(np.count_nonzero(selected[rows]))
@@ -197,25 +199,6 @@ def _expression(text: str, release: Release) -> Expression:
         arrow = " " * fault.start + "^" * max(fault.end - fault.start, 1)
         shown = f"\n  {text}\n  {arrow}" if len(text) < 200 and "\n" not in text else ""
         raise UsageError(f"-e, column {fault.column}: {fault.message}{shown}") from None
-
-
-def window_of(trace: Trace, begin: str | None, end: str | None) -> TimeWindow | None:
-    """Return the window between two moments given as text (`session.time_text`); None if neither is given.
-
-    Raises:
-        UsageError: One of them is no time, or the window is empty.
-    """
-    if begin is None and end is None:
-        return None
-    axis = axis_of(trace)
-    start = parse_moment(begin, axis) if begin is not None else trace.window.start
-    stop = parse_moment(end, axis) if end is not None else trace.window.end
-    if stop <= start:
-        raise UsageError(
-            f"there is no time from {begin or 'the start'} to {end or 'the end'} of this trace, "
-            f"which takes {format_duration(trace.duration_ns)}"
-        )
-    return TimeWindow(start, stop)
 
 
 def _print_arguments(trace: Trace) -> None:

@@ -18,10 +18,10 @@ from satview.analysis.latency_list import (
 from satview.base.errors import UsageError
 from satview.base.process_end import COST_DATA, FINE
 from satview.cli._numbers import number
+from satview.cli._ranges import add_range, range_of
 from satview.cli._sheets import print_csv, print_tables
 from satview.formats.registry import open_trace
 from satview.linkage.latencies import latencies
-from satview.session.time_text import axis_of, parse_range
 from satview.store.losses import lost_marks
 
 _EPILOG: Final = """\
@@ -46,7 +46,7 @@ def add_parser(subparsers: Any) -> None:
     add("file", metavar="FILE", help="a .kev file or a traceprinter listing")
     add("--interrupt", type=number, default=None, metavar="N", help="of this interrupt only, such as 0x1b")
     add("--thread", default="", metavar="NAME", help="part of the name of the thread that answers, a pid or PID:TID")
-    add("--range", default="", metavar="A..B", help="that begin in this part of the trace, such as 1.2s..1.5s")
+    add_range(add, "that begin in this part of the trace")
     add("--list", action="store_true", help="one by one, the longest first")
     add("--sort", choices=SORTS, default=None, help="with --list: by this leg, or forward in time (default total)")
     add("--top", type=int, default=0, metavar="N", help="with --list: the first N only")
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     if not args.list and (args.top or args.sort):
         raise UsageError("--sort and --top go with --list")
     trace = open_trace(args.file)
-    window = parse_range(args.range, axis_of(trace)) if args.range else None
+    window = range_of(args.range, trace)
     found = latency_list(trace, LatencyFilter(args.interrupt, args.thread, window), args.sort or "total")
     sheet = latency_sheet(trace, found[: args.top or None]) if args.list else latency_statistics_sheet(trace, found)
     if args.format == "csv":

@@ -18,11 +18,11 @@ from satview.analysis.statistics import Statistics
 from satview.analysis.statistics_sheets import make_sheet, sheet_keys
 from satview.base.errors import UsageError
 from satview.base.time import format_duration
+from satview.cli._ranges import add_range, range_of
 from satview.cli._sheets import print_csv, print_tables
 from satview.cli.filter import built_rules, selected_events
 from satview.filters.derived_columns import TraceDerivedColumns
 from satview.formats.registry import open_trace
-from satview.session.time_text import axis_of, parse_range
 from satview.store.trace import Trace
 
 FINE, COST_DATA = 0, 1
@@ -51,7 +51,7 @@ def add_parser(subparsers: Any) -> None:
         action="store_true",
         help="with --by client-server: one more column per server, what each client imposed on it",
     )
-    add("--range", default="", metavar="A..B", help="part of the trace, such as 1.2s..1.5s")
+    add_range(add, "part of the trace")
     add(
         "-e",
         "--filter",
@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
     if args.per_server and _PER_SERVER not in _wanted(args.by):
         raise UsageError(f"--per-server adds columns to --by {_PER_SERVER}; ask for that too")
     trace = open_trace(args.file)
-    window = parse_range(args.range, axis_of(trace)) if args.range else None
+    window = range_of(args.range, trace)
     derived = TraceDerivedColumns(trace)
     passes = None
     if args.rules or args.expression:

@@ -16,18 +16,21 @@ from satview.base.process_end import drop_output
 from satview.base.safe_text import visible
 from satview.base.standard_input import standard_input
 from satview.base.targets import find_target
+from satview.base.time import TimeWindow
+from satview.cli._ranges import add_range, window_of
 from satview.export.listing import TIMES, Printer, TextRows, default_time, layout_of
 from satview.export.listing_format import EventFormat
 from satview.export.listing_forms import Style
 from satview.export.listing_records import FORMATS, RecordRows
 from satview.export.listing_select import Selection
 from satview.formats.source import Source, opened
+from satview.session.time_text import parse_time_ns
 from satview.store.problems import Problems
 
 OK, WITH_PROBLEMS, FAILED = 0, 1, 2
 LAYOUTS = ("6", "6.1", "7", "8")
 DEFAULT_INPUT = "/dev/shmem/tracebuffer.kev"  # noqa: S108  -- where the vendor's tools look
-_UNITS_NS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000, "": 1_000_000_000}
+_FROM_START = re.compile(r"[0-9.][0-9._]*[a-z\u00b5\u03bc]{0,2}")
 _SHOWN_PROBLEMS = 10
 
 
@@ -38,7 +41,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="print a trace as text, CSV or JSON",
         description="Prints a kernel event trace, or the listing of one, in the layout of the vendor's traceprinter.",
         epilog="Exit code 0: all is well; 1: printed, but the trace is damaged (see standard error); 2: no trace, or "
-        "bad use. Times of --from and --to count from the first event: 1.5s, 20ms, 300us, 7ns.",
+        "bad use. Times of --from and --to count from the first event: 1.5s, 20ms, 300us, 7ns; -5s from the end. Such "
+        "times, 25%%, #1200 (an event), 06:19:01 and 0x1f00c (cycles) need a file, which is read twice then.",
     )
     parser.add_argument(
         "-f",
@@ -85,6 +89,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         )
     selected.add_argument("--from", dest="from_", metavar="TIME", help="not before this time")
     selected.add_argument("--to", metavar="TIME", help="before this time")
+    add_range(selected.add_argument, "the same in one")
     parser.set_defaults(run=run)
     return parser
 
@@ -170,9 +175,32 @@ def _selection(args: argparse.Namespace) -> Selection:
         _numbers("--pid", args.pid_),
         _numbers("--tid", args.tid_),
         _numbers("--cpu", args.cpu_),
-        _time_ns("--from", args.from_),
-        _time_ns("--to", args.to),
+        _from_start_ns(args.from_),
+        _from_start_ns(args.to),
+        _window(args),
     )
+
+
+def _from_start_ns(text: str | None) -> int | None:
+    """Return a time since the first event, which can be told while the events pass by; None for all other moments."""
+    return parse_time_ns(text) if text is not None and _FROM_START.fullmatch(text.strip()) else None
+
+
+def _window(args: argparse.Namespace) -> TimeWindow | None:
+    """Return the part of the trace that is asked for in words that need all of it: its end, its events, its clock.
+
+    Raises:
+        UsageError: Standard input cannot be read twice, or the words say nothing.
+    """
+    others = [text for text in (args.from_, args.to) if text is not None and not _FROM_START.fullmatch(text.strip())]
+    if not others and not args.range:
+        return None
+    file = args.file_argument or args.file
+    if str(file) == "-":
+        raise UsageError("standard input is read once; of it --from and --to take times since the first event: 1.5s")
+    from satview.formats.registry import open_trace  # on first use: to print a whole trace needs no more than a stream
+
+    return window_of(open_trace(file), args.from_, args.to, args.range)
 
 
 def _items(texts: list[str]) -> list[str]:
@@ -184,15 +212,3 @@ def _numbers(option: str, texts: list[str]) -> frozenset[int]:
         return frozenset(int(item, 0) for item in _items(texts))
     except ValueError as error:
         raise UsageError(f"{option} takes numbers, not {', '.join(texts)}") from error
-
-
-def _time_ns(option: str, text: str | None) -> int | None:
-    if text is None:
-        return None
-    found = re.fullmatch(r"(-?)(\d{1,12})(?:\.(\d{1,9}))?(ns|us|ms|s|)", text.strip())
-    if not found:
-        raise UsageError(f"{option} takes a time such as 1.5s, 20ms, 300us or 7ns, not {text}")
-    unit = _UNITS_NS[found[4]]
-    decimals = found[3] or ""
-    value = int(found[2]) * unit + (int(decimals) * unit // 10 ** len(decimals) if decimals else 0)
-    return -value if found[1] else value

@@ -18,10 +18,10 @@ from satview.analysis.transaction_list import (
 from satview.base.errors import UsageError
 from satview.base.process_end import COST_DATA, FINE
 from satview.cli._numbers import number
+from satview.cli._ranges import add_range, range_of
 from satview.cli._sheets import print_csv, print_tables
 from satview.formats.registry import open_trace
 from satview.linkage.transactions import transactions
-from satview.session.time_text import axis_of, parse_range
 from satview.store.losses import lost_marks
 
 _EPILOG: Final = """\
@@ -45,7 +45,7 @@ def add_parser(subparsers: Any) -> None:
     add("--client", default="", metavar="NAME", help="part of the client's name, a pid or PID:TID")
     add("--server", default="", metavar="NAME", help="the same for the server")
     add("--type", type=number, default=None, metavar="N", help="first word of the message, such as 0x100")
-    add("--range", default="", metavar="A..B", help="sent in this part of the trace, such as 1.2s..1.5s")
+    add_range(add, "sent in this part of the trace")
     add("--sort", choices=SORTS, default="round-trip", help="largest first; time goes forward (default %(default)s)")
     add("--top", type=int, default=0, metavar="N", help="the first N only, those nested in them not counted")
     add("--nested", action="store_true", help="show the messages that servers sent on behalf of each below it")
@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
     if args.top < 0:
         raise UsageError(f"--top {args.top} is no number of rows")
     trace = open_trace(args.file)
-    window = parse_range(args.range, axis_of(trace)) if args.range else None
+    window = range_of(args.range, trace)
     requested = TransactionFilter(args.client, args.server, args.type, window)
     found = transaction_list(trace, requested, args.sort)
     positions = found[: args.top or None]

@@ -21,6 +21,7 @@ from satview.base.errors import UsageError
 from satview.base.process_end import COST_DATA, FINE
 from satview.base.safe_text import visible_line
 from satview.base.time import format_duration
+from satview.cli._ranges import RANGES
 from satview.formats.registry import open_trace
 from satview.linkage.table import Certainty
 from satview.session.time_text import axis_of, parse_position, parse_range
@@ -50,7 +51,7 @@ def add_parser(subparsers: Any) -> None:
     add("--thread", required=True, metavar="NAME|PID:TID", help="label, name, or name of a process with one thread")
     when = parser.add_mutually_exclusive_group(required=True)
     when.add_argument("--at", metavar="TIME", help="such as 1.25s, 350us, 0x1f00c (cycles) or #1200 (an event)")
-    when.add_argument("--range", metavar="A..B", help="the critical path from A to B, such as 1.2s..1.5s")
+    when.add_argument("--range", metavar="A..B", help=f"the critical path from A to B: {RANGES}")
     add("--steps", type=int, metavar="N", help=f"with --at: at most so many (default {MOST_STEPS})")
     add("--top", type=int, metavar="N", help="with --range: only the N longest pieces, in order of time")
     add("--format", choices=("text", "json"), default="text", help="(default %(default)s)")

@@ -6,7 +6,7 @@ go back into the order of the file. Only one chunk is held.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import chain
@@ -176,34 +176,61 @@ class Printer:
         rows: The output format.
         selection: Which events.
         is_verbose: `-v`: every slot before the event it completes.
+        chosen: Returns which events of a batch to print, ascending; None leaves it to the selection.
     """
 
     source: Source
     rows: Rows
     selection: Selection = field(default_factory=Selection)
     is_verbose: bool = False
+    chosen: Callable[[Batch], NDArray[np.int64]] | None = None
     printed: int = 0
     _forms: dict[int, Form | None] = field(default_factory=dict)
 
-    def text(self) -> Iterator[str]:
+    def text(self, after: Callable[[Batch], None] | None = None) -> Iterator[str]:
         """Yield the listing in pieces of at most a chunk of slots each.
+
+        Args:
+            after: Called with each chunk once it is printed.
 
         Raises:
             UsageError: The selection names a class or event that the release does not have.
         """
-        selector = Selector(self.selection, self.source.catalogue, self.source.cycles_per_s)
+        batches = self.batches(after)
         yield from self.rows.head(self.source)
+        for batch, rows, lines in batches:
+            yield self.rows.joined(self._with_slots(batch, rows, lines) if self.is_verbose else lines)
+        yield from self.rows.tail()
+
+    def batches(
+        self, after: Callable[[Batch], None] | None = None
+    ) -> Iterator[tuple[Batch, NDArray[np.int64], list[str]]]:
+        """Return chunk by chunk the events, which of them are printed, and the lines of these.
+
+        Args:
+            after: Called with each chunk once it is printed.
+
+        Raises:
+            UsageError: The selection names a class or event that the release does not have.
+        """
+        return self._batches(Selector(self.selection, self.source.catalogue, self.source.cycles_per_s), after)
+
+    def _batches(
+        self, selector: Selector, after: Callable[[Batch], None] | None
+    ) -> Iterator[tuple[Batch, NDArray[np.int64], list[str]]]:
         start_cycles: int | None = None
         for batch in self.source.events:
             if start_cycles is None and len(batch):
                 start_cycles = int(batch.time_cycles.min())
                 self.rows.start_cycles = start_cycles
             rows = np.arange(len(batch))
-            if not selector.is_everything:
+            if self.chosen is not None:
+                rows = self.chosen(batch)
+            elif not selector.is_everything:
                 rows = selector.rows(batch, start_cycles or 0, self.source.events.thread_ids())
-            lines = self._lines(batch, rows)
-            yield self.rows.joined(self._with_slots(batch, rows, lines) if self.is_verbose else lines)
-        yield from self.rows.tail()
+            yield batch, rows, self._lines(batch, rows)
+            if after is not None:
+                after(batch)
 
     def _lines(self, batch: Batch, rows: NDArray[np.int64]) -> list[str]:
         """Return the text of each selected event; empty for those that are not printed."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.errors import UsageError
+from satview.base.time import TimeWindow
 from satview.events import wire
 from satview.events.catalogue import Catalogue
 from satview.formats.kev.batch import Batch
@@ -26,6 +27,7 @@ class Selection:
         cpus: CPUs.
         from_ns: Earliest time, nanoseconds since the first event of the trace; None = no limit.
         to_ns: Latest time, not included.
+        window: The same in cycles of the trace's counter; None = no limit.
     """
 
     classes: frozenset[str] = frozenset()
@@ -35,6 +37,7 @@ class Selection:
     cpus: frozenset[int] = frozenset()
     from_ns: int | None = None
     to_ns: int | None = None
+    window: TimeWindow | None = None
 
 
 @dataclass(slots=True)
@@ -108,4 +111,6 @@ class Selector:
             shown &= batch.time_cycles >= start_cycles - (-selected.from_ns * self.cycles_per_s // 1_000_000_000)
         if selected.to_ns is not None:
             shown &= batch.time_cycles < start_cycles - (-selected.to_ns * self.cycles_per_s // 1_000_000_000)
+        if selected.window is not None:
+            shown &= (batch.time_cycles >= selected.window.start) & (batch.time_cycles < selected.window.end)
         return np.flatnonzero(shown)

@@ -37,9 +37,10 @@ def ask_file(parent: QWidget, title: str, pattern: str) -> Path | None:
 
 
 def ask_save(parent: QWidget, suggestion: Path, pattern: str) -> Path | None:
-    """Return where to save, None if the user changed his mind."""
-    name, _ = QFileDialog.getSaveFileName(parent, "Save", str(suggestion), pattern)
-    return Path(name) if name else None
+    """Return where to save, None if the user changed his mind; a name without an ending gets that of its kind."""
+    name, kind = QFileDialog.getSaveFileName(parent, "Save", str(suggestion), pattern)
+    ending = kind.partition("(*")[2].partition(")")[0]
+    return Path(name).with_suffix(Path(name).suffix or ending) if name else None
 
 
 class Unsaved(Enum):

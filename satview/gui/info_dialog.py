@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QHeaderView, QTreeWidget, QTreeWidgetItem, QVBoxLayout, QWidget
 
 from satview.base.safe_text import tool_tip, visible_line
 from satview.base.time import format_duration
+from satview.gui.screen_fit import resize_on_screen
 from satview.store.trace import Trace
 
 Rows = Iterable[tuple[str, str]]
@@ -37,7 +38,7 @@ class InfoDialog(QDialog):
         layout = QVBoxLayout(self)
         layout.addWidget(self.tree)
         layout.addWidget(buttons)
-        self.resize(QSize(640, 620))
+        resize_on_screen(self, 640, 620)
 
 
 def info_sections(trace: Trace) -> list[tuple[str, list[tuple[str, str]]]]:

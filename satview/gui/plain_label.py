@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QLabel, QWidget
 
-from satview.base.safe_text import visible
+from satview.base.safe_text import tool_tip, visible
 
 
 class PlainLabel(QLabel):
@@ -26,3 +27,23 @@ class PlainLabel(QLabel):
     def setText(self, text: str) -> None:
         """Show a text."""
         super().setText(visible(text))
+
+
+class CutLabel(PlainLabel):
+    """A label of one line that is cut where there is no room, instead of making its window wider; the tip has all."""
+
+    def minimumSizeHint(self) -> QSize:
+        """Return the room for the ellipsis, or none for no text."""
+        least = min(self.fontMetrics().averageCharWidth() * 4, self.sizeHint().width())
+        return QSize(least, super().minimumSizeHint().height())
+
+    def setText(self, text: str) -> None:
+        """Show a text."""
+        super().setText(text)
+        self.setToolTip(tool_tip(text))
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        """Draw what fits."""
+        painter = QPainter(self)
+        text = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, self.width())
+        painter.drawText(self.rect(), int(self.alignment()) | int(Qt.TextFlag.TextSingleLine), text)

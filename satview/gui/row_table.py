@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QAbstractItemModel, Qt
+from PySide6.QtCore import QAbstractItemModel, QItemSelectionModel, Qt
 from PySide6.QtWidgets import QAbstractItemView, QHBoxLayout, QHeaderView, QPushButton, QTableView, QWidget
 
 
@@ -44,3 +44,10 @@ def add_copy_and_export(
         button.clicked.connect(run)
         head.addWidget(button)
     return buttons
+
+
+def selected_ranges(selected: QItemSelectionModel) -> list[range]:
+    """Return the selected rows as ranges, ascending: Ctrl+A selects millions of rows, which nobody should list."""
+    chosen = selected.selection()
+    found = (chosen.at(place) for place in range(chosen.count()))
+    return sorted((range(rows.top(), rows.bottom() + 1) for rows in found), key=lambda rows: rows.start)

@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
 )
 
 from satview.gui.plain_label import PlainLabel
+from satview.gui.quiet_fields import keep_quiet
 from satview.session.settings import SETTINGS, Setting, Settings
 
 
@@ -42,6 +43,7 @@ class SettingsDialog(QDialog):
         layout.setSpacing(16)
         layout.addLayout(form)
         layout.addWidget(buttons)
+        keep_quiet(self)
 
     def _editor(self, row: Setting) -> QWidget:
         set_value = partial(self._settings.set, row.key)

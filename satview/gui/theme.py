@@ -225,7 +225,8 @@ def _style_sheet(theme: Theme) -> str:
     QPushButton:disabled {{ color: {faint}; }}
     QPushButton[primary="true"] {{ background: {accent}; color: {css(theme.on_accent)}; border: 1px solid {accent}; }}
     QPushButton[primary="true"]:disabled {{ background: {line}; color: {faint}; border-color: {line}; }}
-    QComboBox {{ background: {panel}; color: {text}; border: 1px solid {line}; border-radius: 4px; padding: 4px 8px; }}
+    QComboBox {{ background: {panel}; color: {text}; border: 1px solid {line}; border-radius: 4px; padding: 4px 8px;
+        min-height: 16px; }}
     QComboBox:hover {{ background: {hover}; }}
     QComboBox:focus {{ border-color: {accent}; }}
     QComboBox:disabled {{ color: {faint}; }}

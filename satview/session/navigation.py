@@ -15,7 +15,7 @@ from satview.linkage.columns import are_made, partner
 from satview.session.events.event_links import LINKS_AT_ONCE
 from satview.session.open_trace import OpenTrace
 from satview.session.step import ON
-from satview.session.time_text import axis_of, parse_position
+from satview.session.time_text import axis_of, parse_position, parse_range
 from satview.store.mark_file import Mark
 from satview.store.trace import Trace
 
@@ -126,17 +126,31 @@ class Navigation(QObject):
             self._opened.select_event(event, reveal=False)
 
     def show_position(self, text: str) -> None:
-        """Go where a text says.
+        """Go where a text says; of a range, select it and make it fill the window.
 
         Raises:
             UsageError: The text is no position of this trace.
         """
         trace = self._opened.trace
+        if ".." in text:
+            self._opened.viewport.jump(self.select_range(text))
+            return
         position = parse_position(text, axis_of(trace))
         if position.event is not None:
             self.show_event(position.event)
         elif position.cycles is not None:
             self.show_time(position.cycles)
+
+    def select_range(self, text: str) -> TimeWindow:
+        """Select and return the range that a text says, as much of it as is in the trace.
+
+        Raises:
+            UsageError: The text is no range of this trace.
+        """
+        trace = self._opened.trace
+        found = parse_range(text, axis_of(trace)).within(trace.window)
+        self._opened.selection.set_range(found)
+        return found
 
     def show_partner(self) -> None:
         """Go to the event that ends what the selected one began, or the other way round.
@@ -212,6 +226,19 @@ class Navigation(QObject):
         """Select a lane, unfolding what it is under."""
         self._opened.lanes.reveal(index)
         self._opened.select_at(index, self._cycles())
+
+    def show_interval(self, thread: int, cycles: int) -> None:
+        """Select the interval of a thread's lane at a moment, and bring it into view; the selected range stays.
+
+        Args:
+            thread: Row of the thread table.
+            cycles: The moment.
+        """
+        lane = self._opened.lane_of_thread(thread)
+        if lane is not None:
+            self._opened.lanes.reveal(lane)
+            self._opened.select_at(lane, cycles)
+            self._opened.viewport.reveal(cycles)
 
     def show_owner(self, is_thread: bool, row: int) -> None:
         """Select the lane of a thread or process, if it has one.

@@ -20,6 +20,7 @@ class Selection(QObject):
         time_range: The selected range, or None.
         cursor_a, cursor_b: Cycles, or None.
         mouse_cycles: Time under the mouse, None while it is elsewhere.
+        mouse_lane: Index of the lane under the mouse, None while it is over none, as on the ruler.
 
     Signals:
         changed: Event, lane or interval changed.
@@ -45,6 +46,7 @@ class Selection(QObject):
         self.cursor_a: int | None = None
         self.cursor_b: int | None = None
         self.mouse_cycles: int | None = None
+        self.mouse_lane: int | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -86,8 +88,9 @@ class Selection(QObject):
             self.cursor_a, self.cursor_b = cursor_a, cursor_b
             self.cursors_changed.emit()
 
-    def set_mouse(self, cycles: int | None) -> None:
-        """Return where the mouse is."""
+    def set_mouse(self, cycles: int | None, lane: int | None = None) -> None:
+        """Take where the mouse is."""
+        self.mouse_lane = lane
         if cycles != self.mouse_cycles:
             self.mouse_cycles = cycles
             self.mouse_changed.emit()

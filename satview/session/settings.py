@@ -92,6 +92,7 @@ SETTINGS: Final = (
         low=0,
         high=1_000_000,
     ),
+    Setting("capture/last", "", "What was captured last.", is_shown=False),
     Setting("window/geometry", "", "Place and size of the last window.", is_shown=False),
     Setting("window/panels", "", "Arrangement of the panels.", is_shown=False),
 )

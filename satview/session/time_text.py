@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from decimal import Decimal
+from fractions import Fraction
+from math import ceil
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.errors import UsageError
-from satview.base.time import Clock, TimeWindow
+from satview.base.time import NS_PER_S, Clock, TimeWindow
 from satview.store.trace import Trace
 
 _NS_OF_UNIT: Final = {
@@ -35,16 +36,21 @@ _WALL: Final = re.compile(
 
 
 def parse_time_ns(text: str) -> int:
-    """Return a time relative to the start of the trace; without a unit it means seconds.
+    """Return a time relative to the start of the trace in whole nanoseconds; without a unit it means seconds.
 
     Raises:
         UsageError: The text is no time.
     """
+    return int(_parse_time(text))
+
+
+def _parse_time(text: str) -> Fraction:
+    """Return a time in nanoseconds, with all the decimals that it was given."""
     found = _TIME.fullmatch(text.strip())
     if found is None or found[3] not in _NS_OF_UNIT:
         raise UsageError(f"{text.strip()[:40]!r} is no time; {_HELP}")
-    number = Decimal(found[2].replace(" ", "").replace("_", ""))
-    time_ns = min(int(number * _NS_OF_UNIT[found[3]]), _NS_MAX)
+    number = Fraction(found[2].replace(" ", "").replace("_", ""))
+    time_ns = min(number * _NS_OF_UNIT[found[3]], Fraction(_NS_MAX))
     return -time_ns if found[1] == "-" else time_ns
 
 
@@ -71,7 +77,8 @@ def axis_of(trace: Trace) -> Axis:
 def parse_range(text: str, axis: Axis) -> TimeWindow:
     """Return the window that `A..B` means; either end may be left out.
 
-    Each end is a moment as of `parse_moment`. An event at the end is included.
+    Each end is a moment as of `parse_moment`; an end `+5ms` is so long after the beginning. An event at the end is
+    included.
 
     Raises:
         UsageError: The text is no range, is empty, or is outside the trace.
@@ -81,12 +88,36 @@ def parse_range(text: str, axis: Axis) -> TimeWindow:
     if not dots:
         raise UsageError(f"{text[:40]!r} is no range; write it as 1.2s..1.5s, times from the start of the trace")
     start = parse_moment(first, axis) if first.strip() else limits.start
-    end = parse_moment(last, axis) + last.strip().startswith("#") if last.strip() else limits.end
+    end = _parse_end(last.strip(), start, axis) if last.strip() else limits.end
     if end <= start:
         raise UsageError(f"range {text[:40]!r} ends before it begins")
     if end <= limits.start or start >= limits.end:
         raise UsageError(f"range {text[:40]!r} is outside the trace")
     return TimeWindow(start, end)
+
+
+def _parse_end(text: str, start: int, axis: Axis) -> int:
+    if text.startswith("+"):
+        return start + _cycles_of(_parse_time(text), axis.clock)
+    return parse_moment(text, axis) + text.startswith("#")
+
+
+def range_text(window: TimeWindow, clock: Clock) -> str:
+    """Return a range as `parse_range` reads it, to the cycle: `1.2s..1.5s`."""
+    return f"{moment_text(window.start, clock)}..{moment_text(window.end, clock)}"
+
+
+def moment_text(cycles: int, clock: Clock) -> str:
+    """Return a moment as `parse_moment` reads it, to the cycle: `1.25s`, or `80000cy` where 1 ns is too coarse."""
+    ns = clock.ns(cycles)
+    if not 0 <= ns < _NS_MAX or clock.cycles(ns) != cycles:
+        return f"{cycles}cy"
+    return f"{ns // NS_PER_S}.{ns % NS_PER_S:09d}".rstrip("0").rstrip(".") + "s"
+
+
+def _cycles_of(ns: Fraction, clock: Clock) -> int:
+    """Return the first cycle that is not before a time since the start, exactly: a cycle may be less than 1 ns."""
+    return ceil(ns * clock.cycles_per_s / NS_PER_S)
 
 
 def parse_moment(text: str, axis: Axis) -> int:
@@ -105,13 +136,13 @@ def parse_moment(text: str, axis: Axis) -> int:
     if (cycles := _parse_cycles(text)) is not None:
         return cycles
     if found := re.fullmatch(r"([0-9]{1,3}(?:\.[0-9]{1,12})?)\s*%", text, re.ASCII):
-        return limits.start + int(Decimal(found[1]) * limits.length / 100)
+        return limits.start + int(Fraction(found[1]) * limits.length / 100)
     if found := _WALL.fullmatch(text):
         return _parse_wall(found, axis)
-    ns = parse_time_ns(text)
+    time_ns = _parse_time(text)
     if text.startswith("-"):
-        return limits.end - axis.clock.cycles_of(-ns)
-    return axis.clock.cycles(ns)
+        return limits.end - _cycles_of(-time_ns, axis.clock)
+    return axis.clock.start_cycles + _cycles_of(time_ns, axis.clock)
 
 
 def _parse_wall(found: re.Match[str], axis: Axis) -> int:
@@ -124,10 +155,9 @@ def _parse_wall(found: re.Match[str], axis: Axis) -> int:
         at = datetime.combine(day, time.fromisoformat(found[2]), UTC)
     except ValueError as error:
         raise UsageError(f"{found[0][:40]!r} is no time of day; write 2024-06-10 06:19:01.5") from error
-    rest_us = round(float(f"0{found[3]}") * 1e6) if found[3] else 0
     boot = datetime.fromtimestamp(axis.clock.boot_time_s or 0, tz=UTC)
-    passed_us = (at - boot) // timedelta(microseconds=1) + rest_us
-    return passed_us * axis.clock.cycles_per_s // 1_000_000
+    passed_ns = (at - boot) // timedelta(seconds=1) * NS_PER_S + (Fraction(found[3]) * NS_PER_S if found[3] else 0)
+    return _cycles_of(Fraction(passed_ns), axis.clock)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -294,12 +295,17 @@ class Trace:
         """Return what the lane of a CPU is called: `CPU 0`, `LWP 3`."""
         return self.cpu_titles[cpu] if cpu < len(self.cpu_titles) else f"CPU {cpu}"
 
-    def process_name(self, process: int) -> str:
-        """Return a label for a process row: its name without folders, or `pid N`."""
+    def process_name(self, process: int, *, with_pid: bool = True) -> str:
+        """Return a label for a process row: its name without folders, or `pid N`; `dumper[184337]` if several have it.
+
+        Args:
+            process: The row.
+            with_pid: False leaves the number out, for places that give it anyway.
+        """
         pid = int(self.processes.pid[process])
-        name = self.processes.names[process].rsplit("/", 1)[-1]
+        name = _short_name(self.processes.names[process])
         if name:
-            return name
+            return f"{name}[{pid}]" if with_pid and name in self.kept("trace.shared_names", _shared_names) else name
         return f"pid {pid}" if process else "unknown"
 
     def thread_name(self, thread: int) -> str:
@@ -418,3 +424,13 @@ class Event:
     def words(self) -> tuple[int, ...]:
         """All payload words, padding included."""
         return tuple(self.trace.payloads.words(self.row).tolist())
+
+
+def _short_name(path: str) -> str:
+    return path.rsplit("/", 1)[-1]
+
+
+def _shared_names(trace: Trace) -> frozenset[str]:
+    """Return the names that several processes have."""
+    counts = Counter(map(_short_name, trace.processes.names[1:]))
+    return frozenset(name for name, count in counts.items() if count > 1)

@@ -185,13 +185,13 @@ class Timeline:
         for process in np.flatnonzero(~doubtful.processes)[1:].tolist():
             mine = threads[starts[process] : starts[process + 1]]
             mine = mine[np.argsort(trace.threads.tid[mine], kind="stable")]
-            parent = len(infos)
+            parent, pid, title = len(infos), int(trace.processes.pid[process]), trace.process_name(process)
             infos.append(
                 LaneInfo(
                     parent,
                     LaneKind.PROCESS,
-                    trace.process_name(process),
-                    f"pid {trace.processes.pid[process]}",
+                    title,
+                    f"pid {pid}" if not title.endswith(f"[{pid}]") else "",
                     -1,
                     process=process,
                 )

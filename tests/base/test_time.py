@@ -1,5 +1,6 @@
 """Clock arithmetic is exact, windows keep their anchor, times read well."""
 
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satview.base.time import NS_PER_S, Clock, TimeWindow, format_duration, format_time
+from satview.base.time import NS_PER_S, Clock, TimeWindow, format_duration, format_exactly, format_time
 
 RATES = st.integers(1, 20_000_000_000)
 CYCLES = st.integers(-(2**61), 2**61)
@@ -91,3 +92,30 @@ def test_wall_time_is_boot_time_plus_the_counter():
     assert Clock(1000, 0).wall_time(0) is None
     assert Clock(1000, 0, 1, is_absolute=False).wall_time(0) is None
     assert Clock(1, 0, 1).wall_time(2**62) is None
+
+
+@pytest.mark.parametrize(
+    ("cycles", "rate", "expected"),
+    [
+        (2_409_125, 2_000_000_000, "1.204 562 5 ms"),
+        (7, 19_200_000, "364.583\u2026 ns"),  # 364.58333...
+        (-5_500, 1_000_000_000, "-5.5 \u00b5s"),
+        (1_000_000_000, 1_000_000_000, "1 s"),
+        (3_600_000_000_001, 1_000_000_000, "3600.000 000 001 s"),
+        (1, 2_600_000_000, "0.384\u2026 ns"),
+        (1, 2_500_000_000, "0.4 ns"),
+        (0, 3, "0 ns"),
+        (999_999_999, 1_000_000_000, "999.999 999 ms"),
+    ],
+)
+def test_lengths_with_nothing_rounded_away(cycles, rate, expected):
+    assert format_exactly(cycles, Clock(rate)) == expected
+
+
+@given(cycles=st.integers(0, 2**62), rate=st.sampled_from([1_000, 19_200_000, 1_000_000_000, 2_592_000_000]))
+def test_an_exact_length_can_be_read_back(cycles, rate):
+    text = format_exactly(cycles, Clock(rate)).replace(" ", "")
+    number, is_cut = re.match("[0-9.]+", text)[0], "\u2026" in text
+    unit = {"s": 10**9, "ms": 10**6, "\u00b5s": 10**3, "ns": 1}[text[len(number) + is_cut :]]
+    exact = Fraction(cycles * 10**9, rate)
+    assert 0 <= exact - Fraction(number) * unit < Fraction(1, 1000) if is_cut else exact == Fraction(number) * unit

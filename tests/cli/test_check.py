@@ -168,3 +168,12 @@ def test_not_a_trace(check, tmp_path):
     code, out, err = check(tmp_path / "x.kev")
     assert (code, out) == (2, "")
     assert err.startswith("satview: x.kev")
+
+
+def test_only_what_happens_in_a_range(check, deadlock):
+    _, whole, _ = check(deadlock, "--format", "json")
+    verdicts = json.loads(whole)["verdicts"]
+    start = min(verdict["start_ns"] for verdict in verdicts)
+    assert start > 1_000
+    assert check(deadlock, "--range", f"0..{start - 1_000}ns")[0] == 0
+    assert json.loads(check(deadlock, "--range", f"{start}ns..", "--format", "json")[1])["verdicts"] == verdicts

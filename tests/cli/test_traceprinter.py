@@ -120,3 +120,23 @@ def test_a_closed_pipe_ends_quietly(path):
         process.wait(timeout=30)
     assert errors == b""
     assert process.returncode == 0
+
+
+def test_every_notation_of_a_range(path, capsys):
+    """The trace has 1000 cycles per second and events at 0, 1 and 2."""
+    for words, times in (
+        (["--range", "#2.."], ["1", "2"]),
+        (["--range", "0x1..2cy"], ["1"]),
+        (["--range", "-1ms.."], ["2"]),
+        (["--from", "-2ms", "--to", "#3"], ["1"]),
+        (["--range", "0%..34%"], ["0"]),
+    ):
+        assert main(["traceprinter", str(path), "--format", "csv", *words]) == 0
+        assert [line.split(",")[1] for line in capsys.readouterr().out.splitlines()[1:]] == times, words
+
+
+def test_what_needs_the_whole_trace_needs_a_file(path, capsys):
+    assert main(["traceprinter", "-", "--range", "-1ms.."]) == 2
+    assert "standard input is read once" in capsys.readouterr().err
+    assert main(["traceprinter", str(path), "--range", "1ms..2ms", "--from", "1ms"]) == 2
+    assert "leave out --from and --to" in capsys.readouterr().err

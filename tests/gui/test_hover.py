@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import QPoint
+from PySide6.QtCore import QPoint, Qt
 
 from satview.__main__ import main
 from satview.linkage.chain import are_waits_known
@@ -63,3 +63,19 @@ def test_a_message_names_its_server(empty_window, load, captured, qtbot):
     opened.viewport.zoom(0.1, clock.cycles(180_000_000))
     assert "waits for slow_server 1 (only-one)" in point_at(window, "client4", 180, qtbot)
     assert "waits for any thread of slow_server" in point_at(window, "client2", 180, qtbot)
+
+
+def test_the_card_goes_when_the_view_moves_under_the_mouse(window, view, opened, qtbot):
+    card = window.workspace.area.hover
+    for key in (Qt.Key.Key_A, Qt.Key.Key_W, Qt.Key.Key_0):
+        row = opened.lanes.rows[2]
+        qtbot.mouseMove(view, QPoint(300, row.y_px + 8))
+        qtbot.mouseMove(view, QPoint(310, row.y_px + 8))
+        assert card.isVisible(), key
+        opened.viewport.zoom(0.5, opened.viewport.window.start + 100)
+        assert not card.isVisible()
+        qtbot.mouseMove(view, QPoint(300, row.y_px + 8))
+        assert card.isVisible()
+        qtbot.keyClick(view, key)
+        assert not card.isVisible(), key
+    assert view.hovered is None

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from xml.etree import ElementTree as ET
+
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
+from satview.base.time import TimeWindow
 from satview.gui import dialogs
 from satview.gui.quick_pick import LinePrompt, QuickPick
 from satview.gui.windows.key_overlay import KeyOverlay
@@ -166,7 +169,7 @@ def test_cursors_and_delta(press, window, opened):
     assert (
         ns_of(opened, opened.selection.cursor_b - opened.selection.cursor_a + opened.trace.clock.start_cycles) == 4_500
     )
-    assert "4.500 \u00b5s" in window.workspace.status.cursors.text()
+    assert window.workspace.status.cursors.text().startswith("\u0394 4.5 \u00b5s (4,500 cycles)   A 0.0")
     press(K.Key_3)
     assert opened.selection.cursor_a is None
 
@@ -194,6 +197,30 @@ def test_note_is_requested_and_kept(press, window, opened, client, qtbot):
     press(K.Key_Return, target=line)
     (mark,) = opened.marks
     assert (mark.text, ns_of(opened, mark.start_cycles), ns_of(opened, mark.end_cycles)) == ("slow reply", 4_000, 8_001)
+
+
+def test_a_second_note_starts_empty_and_the_first_can_be_changed(press, window, opened, qtbot):
+    at = opened.trace.clock.cycles
+
+    def write(moment, text):
+        """Write a note on a moment, behind what is there; return that."""
+        opened.selection.set_mouse(at(moment))
+        press(K.Key_M, SHIFT)
+        line = window.findChildren(LinePrompt)[-1].line
+        before = line.text()
+        opened.selection.set_mouse(at(15_000))  # while one types, the mouse may go anywhere
+        qtbot.keyClicks(line, text)
+        press(K.Key_Return, target=line)
+        window.workspace.area.view.setFocus()
+        return before
+
+    assert write(2_000, "first") == ""
+    assert write(9_000, "second") == ""
+    assert write(2_000, ", changed") == "first"
+    assert [(ns_of(opened, mark.start_cycles), mark.text) for mark in opened.marks] == [
+        (2_000, "first, changed"),
+        (9_000, "second"),
+    ]
 
 
 def test_lanes_pin_hide_show_fold(press, opened, client):
@@ -332,11 +359,26 @@ def test_copy_details_or_rows(press, window, opened, client, qtbot):
     assert lines[1].split("\t")[0] == "1"
 
 
-def test_export_picture(press, window, tmp_path, monkeypatch):
-    target = tmp_path / "out.png"
-    monkeypatch.setattr(dialogs, "ask_save", lambda *arguments: target)
+@pytest.mark.parametrize(("name", "begin"), [("a.png", b"\x89PNG"), ("a.svg", b"<?xml"), ("a.PDF", b"%PDF-")])
+def test_export_picture(press, window, tmp_path, monkeypatch, name, begin):
+    monkeypatch.setattr(dialogs, "ask_save", lambda *arguments: tmp_path / name)
     press(K.Key_E, CONTROL)
-    assert target.read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / name).read_bytes().startswith(begin)
+
+
+def test_a_picture_has_title_time_span_and_legend(press, window, opened, tmp_path, monkeypatch):
+    """In an SVG texts are texts. The legend is in the picture even if it is not on the screen."""
+    press(K.Key_L, SHIFT)
+    assert not window.workspace.area.legend.isVisible()
+    opened.viewport.jump(TimeWindow(opened.trace.clock.cycles(2_000), opened.trace.clock.cycles(6_000)))
+    monkeypatch.setattr(dialogs, "ask_save", lambda *arguments: tmp_path / "a.svg")
+    press(K.Key_E, CONTROL)
+    svg = ET.parse(tmp_path / "a.svg")
+    texts = [text.text.strip() for text in svg.iter("{http://www.w3.org/2000/svg}text")]
+    assert texts[0] == "scene.kev"
+    assert texts[1].startswith("0.000 002 000 s to 0.000 006 000 s \u00b7 4 \u00b5s (4,000 cycles)")
+    assert {"CPU 0", "client", "RUNNING", "NANOSLEEP", "idle"} <= set(texts)
+    assert window.statusBar().currentMessage() == "Saved a.svg"
 
 
 def test_only_this_thread(press, opened, client):

@@ -148,9 +148,10 @@ def test_shift_wheel_pans(opened, view):
 
 
 def test_control_shift_wheel_changes_the_height_of_lanes(application, opened, view):
+    before = opened.lanes.row_of(CLIENT_1).height_px  # grown into the free height
     turn(view, QPoint(100, 40), 1, CONTROL | SHIFT)
-    assert application.settings.number("swimlane/lane_height_px") == 22
-    assert opened.lanes.row_of(CLIENT_1).height_px == 22
+    assert application.settings.number("swimlane/lane_height_px") == before + 2
+    assert opened.lanes.row_of(CLIENT_1).height_px == before + 2
 
 
 def test_wheel_scrolls_lanes_within_bounds(window, view, opened, qtbot):

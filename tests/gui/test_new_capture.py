@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QTextCharFormat
-from PySide6.QtWidgets import QLabel
+from PySide6.QtWidgets import QLabel, QPushButton
 
 import satview
 from satview.base.errors import WriteError
@@ -20,6 +20,7 @@ from satview.gui import dialogs
 from satview.gui.capture import job
 from satview.gui.capture.dialog import NewCaptureDialog
 from satview.gui.capture.outcome import OutcomeDialog
+from satview.gui.filters import questions
 from satview.session.session import Stage
 
 LEFT = Qt.MouseButton.LeftButton
@@ -348,3 +349,62 @@ def test_both_themes_show_every_editor(dialog, application):
         corner, list_position = image.pixelColor(3, 3), dialog.workloads.geometry().center()
         assert (corner.lightness() < 128) == (theme == "dark")
         assert image.pixelColor(list_position).alpha() == 255
+
+
+def test_it_remembers_what_was_captured_last(dialog, empty_window, qtbot, tmp_path):
+    choose(dialog, "deadlock", 0.2)
+    dialog.seed.setValue(7)
+    dialog.form.setCurrentIndex(1)
+    dialog.rules.edit.setPlainText("ADDCLASS THREAD")
+    capture(dialog, empty_window, qtbot)
+    empty_window.registry["file.new_capture"].run()
+    qtbot.waitUntil(lambda: any(each.isVisible() for each in empty_window.findChildren(NewCaptureDialog)))
+    again = [each for each in empty_window.findChildren(NewCaptureDialog) if each.isVisible()][-1]
+    assert (again.workload.name, again.seed.value(), again.duration.value()) == ("deadlock", 7, 0.2)
+    assert (again.form.currentIndex(), again.rules.text) == (1, "ADDCLASS THREAD")
+    again.close()
+
+
+@pytest.mark.parametrize("stored", ["[]", "{", '{"seed": -1, "release": 99, "workload": "gone", "rules": 3}'])
+def test_what_it_remembers_may_be_anything(empty_window, stored):
+    empty_window.settings.set("capture/last", stored)
+    empty_window.registry["file.new_capture"].run()
+    dialog = empty_window.findChild(NewCaptureDialog)
+    assert (dialog.workload.name, dialog.seed.value(), dialog.rules.text) == ("small-system", 1, "")
+    dialog.close()
+
+
+def test_rules_come_from_a_file(dialog, tmp_path, qtbot, monkeypatch):
+    path = tmp_path / "mine.satrules"
+    path.write_text("DELALLCLASSES\nADDCLASS THREAD\n")
+    monkeypatch.setattr(questions, "ask_rule_file", lambda *_: path)
+    qtbot.mouseClick(dialog.rules_button, LEFT)
+    assert dialog.rules.text.split() == ["DELALLCLASSES", "ADDCLASS", "THREAD"]
+    path.write_bytes(b"\xff\xfe\x00")
+    qtbot.mouseClick(dialog.rules_button, LEFT)
+    assert "mine.satrules, byte 0x0: this is no text" in dialog.message.text()
+    dialog.close()
+
+
+def test_a_capture_leaves_the_trace_that_is_open(application, window, tmp_path, qtbot):
+    before = window.session.opened
+    window.registry["file.new_capture"].run()
+    dialog = window.findChild(NewCaptureDialog)
+    dialog.path.setText(str(tmp_path / "new.kev"))
+    choose(dialog, "deadlock", 0.2)
+    qtbot.mouseClick(dialog.start_button, LEFT)
+    qtbot.waitUntil(lambda: len(application.windows) == 2, timeout=10_000)
+    other = application.windows[-1]
+    qtbot.waitUntil(lambda: other.session.stage is Stage.READY, timeout=10_000)
+    assert other.session.path == tmp_path / "new.kev"
+    assert window.session.opened is before
+
+
+def test_the_empty_page_begins_one(empty_window, qtbot):
+    (button,) = [
+        each for each in empty_window.welcome.findChildren(QPushButton) if each.text().startswith("New capture")
+    ]
+    qtbot.mouseClick(button, LEFT)
+    dialog = empty_window.findChild(NewCaptureDialog)
+    assert dialog.isVisible()
+    dialog.close()

@@ -12,7 +12,7 @@ from satview.events import wire
 from satview.gui import dialogs
 from satview.gui.statistics.frozen_column import FrozenColumn
 from satview.gui.theme import DARK
-from satview.session.panels.statistics_view import Extent
+from satview.session.extent import Extent
 from tests.helpers.kev import START, TraceBuilder, from_lanes
 from tests.helpers.scene import CLIENT, SERVER
 
@@ -196,10 +196,9 @@ def test_a_click_on_a_lane_marks_its_row_and_moves_nothing(panel, opened, qtbot)
     assert opened.selection.span == span
 
 
-def test_double_click_goes_to_the_longest(panel, opened, qtbot):
+def test_a_click_on_a_blue_value_goes_to_the_longest(panel, opened, qtbot):
     position = cell(panel, 0, "longest_run_ns")
     qtbot.mouseClick(panel.table.viewport(), LEFT, pos=position)
-    qtbot.mouseDClick(panel.table.viewport(), LEFT, pos=position)
     clock, span = opened.trace.clock, opened.selection.span
     assert (clock.ns(span.start_cycles), clock.ns(span.end_cycles)) == (8_001, 12_000)
     window = opened.viewport.window
@@ -208,13 +207,14 @@ def test_double_click_goes_to_the_longest(panel, opened, qtbot):
     assert window.length < 3 * 3_999
 
 
-def test_double_click_on_a_call_shows_it_from_entry_to_exit(panel, opened, qtbot):
+def test_a_click_on_a_call_shows_it_from_entry_to_exit(panel, opened, qtbot):
     tab(panel, "call", qtbot)
-    position = cell(panel, 0, "longest_ns")
-    qtbot.mouseClick(panel.table.viewport(), LEFT, pos=position)
+    qtbot.mouseClick(panel.table.viewport(), LEFT, pos=cell(panel, 0, "call"))
     assert opened.trace.spec(opened.selection.event).class_name == "KER_CALL"
     assert opened.viewport.is_whole
-    qtbot.mouseDClick(panel.table.viewport(), LEFT, pos=position)
+    qtbot.mouseClick(panel.table.viewport(), LEFT, pos=cell(panel, 0, "longest_ns"))
+    assert opened.trace.spec(opened.selection.event).class_name == "KER_CALL"
+    assert opened.timeline.label(opened.selection.span) == "REPLY"  # what it waited for, not the run that entered it
     clock, window = opened.trace.clock, opened.viewport.window
     assert -200 <= clock.ns(window.start) < 2_000
     assert 9_000 < clock.ns(window.end) < 14_000

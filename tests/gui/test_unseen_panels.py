@@ -5,8 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 
 from satview.gui.windows.panel_set import PanelSet
+from satview.session.extent import Extent
 from satview.session.panel_table import PANELS
-from satview.session.panels.statistics_view import Extent
 
 
 def made(window):

@@ -29,7 +29,7 @@ def test_the_command_leaves_an_open_trace_alone(application, window, qtbot):
 def test_buttons_of_the_card_are_not_cut_off(empty_window):
     card = empty_window.welcome
     shown = [button for button in card.findChildren(QPushButton) if button.isVisible()]
-    assert len(shown) == 2
+    assert len(shown) == 3
     for button in shown:
         assert button.width() >= button.sizeHint().width()
         assert card.rect().contains(button.mapTo(card, button.rect().bottomRight()))

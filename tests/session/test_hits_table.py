@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-
 import numpy as np
 import pytest
 
 from satview.base.errors import Cancelled
 from satview.events.wire import PROC_CREATE_NAME
 from satview.session.events.event_text import COLUMNS
-from satview.session.events.hits_table import hits_text, write_hits
+from satview.session.events.hits_table import hits_text
 from tests.filters.made import RUNNING, START_CYCLES, Maker, make_trace
 
 
@@ -22,21 +20,15 @@ def trace():
     return make_trace(maker)
 
 
-def test_names_of_programs_are_no_formulas_and_break_no_line(trace, tmp_path):
+def test_names_of_programs_are_no_formulas_and_break_no_line(trace):
     rows = np.arange(len(trace.events), dtype=np.uint32)
     lines = hits_text(trace, rows, lambda: False, lambda _: None).split("\n")
     assert len(lines) == len(rows) + 1
     assert all(len(line.split("\t")) == len(COLUMNS) for line in lines)
     assert lines[-1].split("\t")[4].startswith("'=cmd|' ")
-    assert write_hits(trace, rows, tmp_path / "hits.csv", lambda: False, lambda _: None) == len(rows)
-    with (tmp_path / "hits.csv").open(encoding="utf-8", newline="") as file:
-        assert list(csv.reader(file)) == [line.split("\t") for line in lines]
 
 
-def test_a_copy_can_be_stopped(trace, tmp_path):
+def test_a_copy_can_be_stopped(trace):
     rows = np.zeros(5000, np.uint32)
     with pytest.raises(Cancelled):
         hits_text(trace, rows, lambda: True, lambda _: None)
-    with pytest.raises(Cancelled):
-        write_hits(trace, rows, tmp_path / "hits.csv", lambda: True, lambda _: None)
-    assert not list(tmp_path.iterdir())

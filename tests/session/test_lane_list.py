@@ -78,3 +78,19 @@ def test_rows_touch_and_can_be_found_by_height(opened):
 def test_height_of_lanes(opened, height_px):
     opened.lanes.set_lane_height(height_px)
     assert opened.lanes.row_of(CLIENT).height_px == height_px
+
+
+def test_a_few_lanes_grow_into_the_free_height(opened):
+    """2 CPUs, 2 processes with a thread each: at a height of 20 px they take 136 px with a gap of 8."""
+    lanes = opened.lanes
+    assert (len(lanes.rows), lanes.height_px) == (6, 136)
+    lanes.set_room(200)
+    assert 185 < lanes.height_px <= 200
+    lanes.set_room(2_000)
+    assert lanes.row_of(3).height_px == 40  # twice is enough
+    lanes.set_room(100)
+    assert lanes.height_px == 136  # too little is what the scroll bar is for
+    lanes.set_room(2_000)
+    assert lanes.keep_height() == 40
+    lanes.set_lane_height(30)
+    assert lanes.row_of(3).height_px == 30  # the user's own height is not grown

@@ -10,8 +10,9 @@ import pytest
 
 from satview.base.errors import UsageError
 from satview.base.time import TimeWindow
+from satview.session.extent import Extent
 from satview.session.panels.statistics_task import write_sheet
-from satview.session.panels.statistics_view import Extent, StatisticsView
+from satview.session.panels.statistics_view import StatisticsView
 from tests.helpers.scene import CLIENT
 
 
@@ -151,3 +152,24 @@ def test_csv_carries_no_formulas(view, tmp_path):
         rows = list(csv.DictReader(file))
     assert [row["thread"] for row in rows] == ["'=cmd|' /c calc'!A0", "'+1", "two lines"]
     assert [row["cpu_ns"] for row in rows] == ["", "6999", "3999"], "numbers stay numbers"
+
+
+def test_a_range_is_counted_as_soon_as_it_is_selected(view, opened, qtbot, ns):
+    view.set_extent(Extent.VIEW)
+    opened.selection.set_range(TimeWindow(ns(2_000), ns(2_500)))
+    assert view.extent is Extent.RANGE
+    assert cpu_of(settled(view, qtbot)) == 500
+    opened.selection.set_range(TimeWindow(ns(2_000), ns(2_600)))  # as a drag goes on
+    assert cpu_of(settled(view, qtbot)) == 600
+    opened.selection.set_range(None)
+    assert view.extent is Extent.VIEW
+
+
+def test_what_the_user_chose_stays_until_the_next_range(view, opened, ns):
+    opened.selection.set_range(TimeWindow(ns(2_000), ns(2_500)))
+    view.set_extent(Extent.TRACE)
+    opened.selection.set_range(TimeWindow(ns(2_000), ns(2_600)))
+    assert view.extent is Extent.TRACE
+    opened.selection.set_range(None)
+    opened.selection.set_range(TimeWindow(ns(2_000), ns(2_500)))
+    assert view.extent is Extent.RANGE

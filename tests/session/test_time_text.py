@@ -7,7 +7,15 @@ from hypothesis import strategies as st
 
 from satview.base.errors import UsageError
 from satview.base.time import Clock, TimeWindow
-from satview.session.time_text import Axis, TimePosition, parse_moment, parse_position, parse_range, parse_time_ns
+from satview.session.time_text import (
+    Axis,
+    TimePosition,
+    parse_moment,
+    parse_position,
+    parse_range,
+    parse_time_ns,
+    range_text,
+)
 
 CLOCK = Clock(cycles_per_s=2_000_000_000, start_cycles=1_000)
 LIMITS = TimeWindow(1_000, 4_000_001_000)  # two seconds
@@ -44,6 +52,25 @@ def test_ranges():
     assert parse_range("1us..2us", AXIS) == TimeWindow(3_000, 5_000)
     assert parse_range("..1us", AXIS) == TimeWindow(1_000, 3_000)
     assert parse_range("1s..", AXIS) == TimeWindow(2_000_001_000, LIMITS.end)
+    assert parse_range("1us..+1us", AXIS) == TimeWindow(3_000, 5_000)
+    assert parse_range("-1us..-0.5us", AXIS) == TimeWindow(LIMITS.end - 2_000, LIMITS.end - 1_000)
+    assert parse_range("#2..#3", AXIS) == TimeWindow(3_000, 7_001)
+
+
+def test_nothing_of_a_moment_is_rounded_away():
+    """At 2 GHz half a nanosecond is a cycle; at 3 Hz a third of a second is one."""
+    assert parse_moment("0.5ns", AXIS) == 1_001
+    assert parse_moment("1.0000000005s", AXIS) == 2_000_001_001
+    slow = Axis(Clock(3, boot_time_s=1_000), TimeWindow(0, 100), TIMES)
+    assert parse_moment("1970-01-01 00:16:41.333333333", slow) == 4
+    assert parse_moment("1970-01-01 00:16:41.333333334", slow) == 5
+
+
+@given(st.integers(0, 2**55), st.sampled_from([3, 19_200_000, 10**9, 2_592_000_000]))
+def test_a_range_is_read_back_to_the_cycle(start, rate):
+    clock, window = Clock(rate, start_cycles=1_000), TimeWindow(start, start + 12_345)
+    axis = Axis(clock, TimeWindow(0, 2**56), TIMES)
+    assert parse_range(range_text(window, clock), axis) == window
 
 
 @pytest.mark.parametrize(

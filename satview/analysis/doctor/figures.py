@@ -66,6 +66,7 @@ _USE: Final = frozenset(("cpu_ns", "cpu_share", "all_share"))  # of CPUs, by thr
 FIGURES: Final = {
     "thread": Figures("states", Rests.STATES, _LOGGED | _UNKNOWN),
     "state": Figures("states", Rests.STATES, {}),
+    "state-total": Figures("states", Rests.STATES, {}, ("share",)),
     "process": Figures("states", Rests.STATES, _LOGGED),
     "cpu": Figures("cpu", Rests.CPU, _UNKNOWN),
     "event": Figures("events", Rests.EVENTS, {}, ("share",)),
@@ -83,8 +84,8 @@ FIGURES: Final = {
                                                    "bankruptcies": Rests.EVENTS}, ("of_budget_share",)),
 }  # fmt: skip
 # May be more or less with the events that are missing: the others can only be more.
-_EITHER_WAY: Final = ("mean_ns", "mean_run_ns", "mean_running_ns", "least_ns", "p99_ns", "migrations", "open",
-                      "first_ns", "last_ns")  # fmt: skip
+_EITHER_WAY: Final = ("mean_ns", "mean_run_ns", "mean_running_ns", "least_ns", "p50_ns", "p90_ns", "p99_ns",
+                      "migrations", "open", "first_ns", "last_ns")  # fmt: skip
 _KERNEL_PID: Final = 1
 
 
@@ -198,12 +199,16 @@ class _Judge:
             unknown = unknown | (threads.pid == _KERNEL_PID)
         of_process = np.zeros(len(self._trace.processes), np.bool_)
         of_process[threads.process[unknown]] = True
+        trust = Trust(Mark.LOWER_BOUND, "the state is not known all the time (see Unknown)").at_worst(idle)
+        if self._key == "state-total":  # each row is about all threads
+            is_doubtful = bool((unknown & ~self._found.basis.is_idle)[1:].any())
+            return (trust, None) if is_doubtful else (EXACT, None)
         rows = (of_process if self._key == "process" else unknown)[self._subjects]
         if self._key == "state":
             rows &= self._subjects > 0
         if not rows.any():
             return EXACT, None
-        return Trust(Mark.LOWER_BOUND, "the state is not known all the time (see Unknown)").at_worst(idle), rows
+        return trust, rows
 
     def _of_cpus(self) -> Trust:
         runs, start = self._found.basis.runs, self._since_dump()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Final
 
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import (
     QCheckBox,
@@ -18,22 +19,29 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QProgressBar,
     QPushButton,
+    QSizePolicy,
     QSpinBox,
     QVBoxLayout,
     QWidget,
 )
 
+from satview.base.errors import SatviewError
 from satview.capture.logger_options import LoggerOptions
 from satview.capture.run import Capture
-from satview.capture.workloads.registry import Workload, find
+from satview.capture.workloads.registry import Workload, find, names
 from satview.events.spec import Release
+from satview.filters.rules.text import read_rule_text
 from satview.gui import dialogs
 from satview.gui.capture.job import CaptureJob, CaptureRequest, failure
 from satview.gui.capture.rule_box import RuleBox
 from satview.gui.capture.target_names import process_names
 from satview.gui.capture.workload_list import WorkloadList
+from satview.gui.filters import questions
 from satview.gui.message_line import MessageLine
 from satview.gui.plain_label import PlainLabel
+from satview.gui.quiet_fields import keep_quiet
+from satview.gui.screen_fit import resize_on_screen
+from satview.session.settings import Settings
 
 _NS_PER_S: Final = 1_000_000_000
 _RELEASES: Final = (
@@ -43,6 +51,7 @@ _RELEASES: Final = (
     (Release.QNX_6, "6.0 to 6.5"),
 )
 _FIRST: Final = "small-system"
+_FIELD_PX: Final = 26
 
 
 class NewCaptureDialog(QDialog):
@@ -50,15 +59,21 @@ class NewCaptureDialog(QDialog):
 
     Attributes:
         workloads, seed, cpus, release, duration, form, mode, live, rules, path: The editors.
-        start_button, stop_button, cancel_button: The buttons.
+        start_button, stop_button, cancel_button, rules_button: The buttons.
+
+    Signals:
+        live_requested: A capture that is to be watched while it runs: `CaptureRequest`.
     """
 
-    def __init__(self, job: CaptureJob, folder: Path, parent: QWidget | None = None) -> None:
+    live_requested = Signal(object)
+
+    def __init__(self, job: CaptureJob, folder: Path, settings: Settings, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle("New capture")
-        self.resize(920, 680)
+        resize_on_screen(self, 920, 680)
         self._job = job
+        self._settings = settings
         self._folder = folder
         self._suggested = ""
         self._is_mine = False
@@ -66,7 +81,9 @@ class NewCaptureDialog(QDialog):
         self._make_foot()
         self._lay_out()
         self._connect()
+        keep_quiet(self)
         self.workloads.choose(_FIRST)
+        self._recall()
         self.workloads.setFocus()
 
     @property
@@ -144,13 +161,14 @@ class NewCaptureDialog(QDialog):
     def _lay_out(self) -> None:
         form = QFormLayout()
         form.setHorizontalSpacing(18)
-        form.setVerticalSpacing(9)
+        form.setVerticalSpacing(6)
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         form.setLabelAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         for title, widget in (
             ("Release", self.release), ("CPUs", self.cpus), ("Duration", self.duration), ("Seed", self.seed),
             ("Events", self.form), ("Buffers", self.mode), ("", self.live),
         ):  # fmt: skip
+            widget.setMinimumHeight(_FIELD_PX)  # what the style sheet makes of it, of which the layout knows nothing
             form.addRow(title, widget)
         browse = QPushButton("Browse\N{HORIZONTAL ELLIPSIS}", self)
         browse.setAutoDefault(False)
@@ -159,11 +177,16 @@ class NewCaptureDialog(QDialog):
         save.addWidget(self.path, 1)
         save.addWidget(browse)
         right = QVBoxLayout()
-        right.setSpacing(9)
+        right.setSpacing(6)
         right.addWidget(self._head("Target and logger"))
-        right.addLayout(form)
+        target = QWidget(self)
+        target.setLayout(form)
+        form.setContentsMargins(0, 0, 0, 0)
+        # In a low dialog the rules have less room; squeezed fields could not be read.
+        target.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        right.addWidget(target)
         right.addSpacing(6)
-        right.addWidget(self._head("Rules: what is logged"))
+        right.addLayout(self._rules_head())
         right.addWidget(self.rules, 1)
         right.addWidget(self._head("Save as"))
         right.addLayout(save)
@@ -182,11 +205,22 @@ class NewCaptureDialog(QDialog):
         for button in (self.cancel_button, self.stop_button, self.start_button):
             foot.addWidget(button)
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(22, 18, 22, 18)
-        layout.setSpacing(14)
+        layout.setContentsMargins(20, 12, 20, 12)
+        layout.setSpacing(10)
         layout.addWidget(self._editors, 1)
         layout.addWidget(self.bar)
         layout.addLayout(foot)
+
+    def _rules_head(self) -> QHBoxLayout:
+        self.rules_button = QPushButton("Open\N{HORIZONTAL ELLIPSIS}", self)
+        self.rules_button.setToolTip("Take the rules of a .satrules file")
+        self.rules_button.setProperty("flat", "true")
+        self.rules_button.setAutoDefault(False)
+        self.rules_button.clicked.connect(self._open_rules)
+        head = QHBoxLayout()
+        head.addWidget(self._head("Rules: what is logged"), 1)
+        head.addWidget(self.rules_button)
+        return head
 
     def _head(self, text: str) -> QLabel:
         label = PlainLabel(text, self)
@@ -216,14 +250,53 @@ class NewCaptureDialog(QDialog):
             self._check()
             return
         order = self.order()
+        self._remember()
         if order.is_live:
-            self._job.start(order)
+            self.live_requested.emit(order)
             self.accept()
             return
         self._is_mine = True
         self._show_running(True)
         self.message.say(f"Capturing {self.workload.name} \N{HORIZONTAL ELLIPSIS}", "dim")
         self._job.start(order)
+
+    def _remember(self) -> None:
+        """Keep what the editors say for the next time."""
+        self._settings.set("capture/last", json.dumps({
+            "workload": self.workload.name, "seed": self.seed.value(), "cpus": self.cpus.value(),
+            "release": self.release.currentIndex(), "duration_ms": round(self.duration.value() * 1000),
+            "form": self.form.currentIndex(), "mode": self.mode.currentIndex(), "live": self.live.isChecked(),
+            "rules": self.rules.text,
+        }))  # fmt: skip
+
+    def _recall(self) -> None:
+        """Show what was captured last; whatever of it does not fit any more is left out."""
+        try:
+            last = json.loads(self._settings.text("capture/last") or "{}")
+        except ValueError:
+            return
+        if not isinstance(last, dict):
+            return
+        if str(last.get("workload")) in dict(names()):
+            self.workloads.choose(last["workload"])
+        for key, spin in (("seed", self.seed), ("cpus", self.cpus)):
+            spin.setValue(_number(last.get(key), spin.value(), spin.maximum()))
+        self.duration.setValue(_number(last.get("duration_ms"), 0, 86_400_000) / 1000)
+        for key, combo in (("release", self.release), ("form", self.form), ("mode", self.mode)):
+            combo.setCurrentIndex(_number(last.get(key), combo.currentIndex(), combo.count() - 1))
+        self.live.setChecked(last.get("live") is True)
+        if isinstance(last.get("rules"), str):
+            self.rules.edit.setPlainText(last["rules"])
+
+    @Slot()
+    def _open_rules(self) -> None:
+        path = questions.ask_rule_file(self, self._folder / "any")
+        if path is None:
+            return
+        try:
+            self.rules.edit.setPlainText(read_rule_text(path))
+        except SatviewError as error:
+            self.message.say(str(error), "error")
 
     @Slot()
     def reject(self) -> None:
@@ -333,3 +406,8 @@ def _free(folder: Path, name: str) -> Path:
         if not path.exists():
             return path
     return folder / f"{name}.kev"
+
+
+def _number(value: object, default: int, most: int) -> int:
+    """Return a number that was stored, or the default where it is none or does not fit."""
+    return value if isinstance(value, int) and 0 <= value <= most else default

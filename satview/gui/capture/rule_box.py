@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import QTimer, Signal, Slot
 from PySide6.QtGui import QFont, QFontDatabase, QTextCharFormat, QTextCursor
-from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPlainTextEdit, QSizePolicy, QTextEdit, QVBoxLayout, QWidget
 
 from satview.events.spec import Release
 from satview.filters.diagnostics import Diagnostic
@@ -44,7 +44,9 @@ class RuleBox(QWidget):
         self.edit.setPlaceholderText("DELALLCLASSES\nADDCLASS THREAD\nADDEVENT KERCALL MSG_SENDV")
         self.edit.setFont(_fixed_font(self.edit.font().pointSizeF()))
         self.edit.setTabChangesFocus(True)
-        self.edit.setMinimumHeight(84)
+        self.edit.setMinimumHeight(64)
+        # It takes what is left: with the height that it would like, it would squeeze the fields above in a low dialog.
+        self.edit.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
         self.message = MessageLine(self)
         self.message.setWordWrap(True)
         layout = QVBoxLayout(self)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from itertools import chain, islice
 from typing import Final
 
 from PySide6.QtCore import QItemSelection, QModelIndex, Qt, QTimer, Slot
@@ -18,10 +19,11 @@ from PySide6.QtWidgets import (
 )
 
 from satview.gui.event_list.model import EventListModel
+from satview.gui.event_list.row_delta import RowDelta
 from satview.gui.kept_values import Value
 from satview.gui.panel import PanelContext
 from satview.gui.plain_label import PlainLabel
-from satview.gui.row_table import set_up_rows
+from satview.gui.row_table import selected_ranges, set_up_rows
 from satview.gui.table_panel import TablePanel
 from satview.session.events.event_text import COLUMNS
 
@@ -42,7 +44,7 @@ _COPY_ROWS_MAX: Final = 100_000
 
 
 class EventListPanel(TablePanel[EventListModel]):
-    """The list of events.
+    """The list of events, and how far apart the selected ones are.
 
     Signals:
         menu_requested: Right click on a row: global position.
@@ -61,7 +63,10 @@ class EventListPanel(TablePanel[EventListModel]):
         self._stack.addWidget(self._empty_page())
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
         layout.addWidget(self._stack)
+        self.delta = RowDelta(opened, self.model, self.table.selectionModel(), self)
+        layout.addWidget(self.delta)
         self._is_at_end = False
         self.model.modelReset.connect(self._on_reset)
         opened.begins_reload.connect(self._note_end)
@@ -92,7 +97,7 @@ class EventListPanel(TablePanel[EventListModel]):
 
     def selected_text(self) -> str:
         """Return the selected rows as tab-separated text with a line of column names."""
-        rows = sorted(index.row() for index in self.table.selectionModel().selectedRows())[:_COPY_ROWS_MAX]
+        rows = islice(chain.from_iterable(selected_ranges(self.table.selectionModel())), _COPY_ROWS_MAX)
         lines = [
             "\t".join(str(self.model.index(row, column).data() or "") for column in range(len(COLUMNS))) for row in rows
         ]

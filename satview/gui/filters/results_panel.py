@@ -10,6 +10,7 @@ from PySide6.QtGui import QColor, QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QTableView, QVBoxLayout, QWidget
 
 from satview.gui import dialogs
+from satview.gui.event_files import write_list
 from satview.gui.event_list.model import EventListModel
 from satview.gui.event_list.panel import column_widths
 from satview.gui.panel import PanelContext
@@ -17,7 +18,7 @@ from satview.gui.plain_label import PlainLabel
 from satview.gui.row_table import add_copy_and_export, set_up_rows
 from satview.gui.table_panel import TablePanel
 from satview.gui.theme import Theme
-from satview.session.events.hits_table import hits_text, write_hits
+from satview.session.events.hits_table import hits_text
 from satview.session.open_trace import OpenTrace
 from satview.session.tasks import Task
 
@@ -112,7 +113,7 @@ class ResultsPanel(TablePanel[HitModel]):
         if path is not None:
             hits = self._opened.search.hits
             self._doing, self._did = "Writing", f"Wrote {len(hits):,} events"
-            self._job.start(partial(write_hits, self._opened.trace, hits, path))
+            self._job.start(partial(write_list, self._opened.trace, path, hits))
 
     def _set_up(self, height_px: int) -> None:
         table = self.table

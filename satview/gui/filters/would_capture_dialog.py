@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QDialog, QDialogButtonBox, QTextBrowser, QVBoxLayo
 from satview.base.safe_text import html_text
 from satview.filters.rules.building import BuiltRules
 from satview.filters.views.would_capture import WouldCapture, would_capture
+from satview.gui.screen_fit import resize_on_screen
 from satview.session.open_trace import OpenTrace
 from satview.session.tasks import IsCancelled, Report, Task
 
@@ -23,7 +24,7 @@ class WouldCaptureDialog(QDialog):
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle("What would these rules capture?")
-        self.resize(640, 680)
+        resize_on_screen(self, 640, 680)
         self.browser = QTextBrowser(self)
         self.browser.setHtml("<p>Working\N{HORIZONTAL ELLIPSIS}</p>")
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)

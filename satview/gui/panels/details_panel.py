@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from PySide6.QtCore import QPoint, Qt, QUrl, Slot
-from PySide6.QtGui import QFontDatabase, QTextTable
+from PySide6.QtGui import QFontDatabase, QShowEvent, QTextTable
 from PySide6.QtWidgets import QTextBrowser, QVBoxLayout, QWidget
 
 from satview.base.safe_text import html_text
@@ -13,7 +13,7 @@ from satview.gui.colours import class_colour
 from satview.gui.panel import Panel, PanelContext
 from satview.gui.theme import Theme, css
 from satview.linkage.table import LinkKind
-from satview.session.events.details import Details, Line, Section
+from satview.session.events.details import Cell, Details, Line, Section, Table
 from satview.session.events.event_text import (
     FIRST_WORDS,
     MOST_WORDS,
@@ -21,10 +21,13 @@ from satview.session.events.event_text import (
     span_details,
     why_details,
 )
+from satview.session.range_view import RangeView
+
+_NO_WRAP = "style='white-space:nowrap'"
 
 
 class DetailsPanel(Panel):
-    """Shows the selected event and the interval around it, first the one of them that was selected."""
+    """Shows the selected event, the interval around it and the selected range, first what was selected last."""
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
@@ -39,6 +42,10 @@ class DetailsPanel(Panel):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.browser)
         self._most = FIRST_WORDS
+        self.range = RangeView(opened, self)
+        self._range_is_first = True  # what was selected last is on top
+        self.range.changed.connect(self.refresh)
+        opened.selection.range_changed.connect(self._on_range)
         opened.selection.changed.connect(self._on_selection)
         opened.event_links.changed.connect(self.refresh)
         opened.why.changed.connect(self.refresh)
@@ -71,6 +78,9 @@ class DetailsPanel(Panel):
             found.insert(len(found) if selection.is_interval else 0, details)
         if requested.steps or requested.error or requested.is_busy:
             found.insert(0, why_details(opened.trace, requested.steps, requested.error))
+        of_range = self.range.details()
+        if of_range is not None:
+            found.insert(0 if self._range_is_first else len(found), of_range)
         return tuple(found)
 
     def as_text(self) -> str:
@@ -85,7 +95,12 @@ class DetailsPanel(Panel):
     @Slot()
     def _on_selection(self) -> None:
         self._most = FIRST_WORDS
+        self._range_is_first = False
         self.refresh()
+
+    @Slot()
+    def _on_range(self) -> None:
+        self._range_is_first = True
 
     @Slot()
     def _on_filter(self) -> None:
@@ -128,13 +143,44 @@ class DetailsPanel(Panel):
             f"&nbsp;&nbsp;<span style='color:{chip}; font-size:11px'>{html_text(details.kind)}</span><br>"
             f"<span style='color:{css(theme.dim)}'>{html_text(details.subtitle)}</span></td></tr></table>"
         )
-        return head + "".join(map(self._section_html, details.sections))
+        return head + "".join((*map(self._section_html, details.sections), *map(self._table_html, details.tables)))
+
+    def _title_html(self, title: str) -> str:
+        return (
+            f"<p style='margin:10px 10px 2px 10px; font-size:11px; color:{css(self._theme.faint)}'>"
+            f"{html_text(title.upper())}</p>"
+        )
+
+    def _table_html(self, table: Table) -> str:
+        """Return a table whose first column is left, and the numbers right."""
+        dim = css(self._theme.dim)
+        lines = [[f"<span style='color:{dim}; font-size:11px'>{html_text(text)}</span>" for text in table.head]]
+        lines += [[self._cell_html(cell) for cell in row] for row in table.rows]
+        names = "" if any(row[0].thread for row in table.rows) else _NO_WRAP  # names of threads may be long
+        rows = "".join(
+            f"<tr><td {names}>{name}</td>{''.join(f'<td align=right {_NO_WRAP}>{text}</td>' for text in values)}</tr>"
+            for name, *values in lines
+        )
+        more = f"<tr><td colspan='{len(table.head)}' style='color:{dim}'>{html_text(table.more)}</td></tr>"
+        return (
+            f"{self._title_html(table.title)}<table width='98%' cellpadding='2' cellspacing='0' "
+            "style='margin:0 8px 4px 8px; font-size:11px'>"
+            f"{rows if table.rows else ''}{more if table.more else ''}</table>"
+        )
+
+    def _cell_html(self, cell: Cell) -> str:
+        text = html_text(cell.text)
+        if cell.event is not None:
+            return self._link(f"event:{cell.event}", text)
+        if cell.thread:
+            where = f"thread:{cell.thread}" if cell.cycles is None else f"at:{cell.thread}/{cell.cycles}"
+            return self._link(where, text)
+        return text
 
     def _section_html(self, section: Section) -> str:
         rows = "".join(map(self._sentence_html if section.is_prose else self._line_html, section.lines))
         return (
-            f"<p style='margin:10px 10px 2px 10px; font-size:11px; color:{css(self._theme.faint)}'>"
-            f"{html_text(section.title.upper())}</p>"
+            f"{self._title_html(section.title)}"
             f"<table cellpadding='2' cellspacing='0' style='margin:0 8px 4px 8px'>{rows}</table>"
         )
 
@@ -174,12 +220,28 @@ class DetailsPanel(Panel):
             f"<td valign='top'>{value}{note}</td></tr>"
         )
 
+    def showEvent(self, event: QShowEvent) -> None:
+        """Sum ranges up again."""
+        super().showEvent(event)
+        self.range.watch(True)
+
+    def rest(self) -> None:
+        """Stop working: nobody looks."""
+        self.range.watch(False)
+
+    def close_down(self) -> None:
+        """Stop the work in the background."""
+        self.range.close()
+
     @Slot(QUrl)
     def _on_link(self, url: QUrl) -> None:
         if url.scheme() == "event" and url.path().isdigit():
             self._navigation.show_event(int(url.path()))
         elif url.scheme() in ("thread", "process") and url.path().isdigit():
             self._navigation.show_owner(url.scheme() == "thread", int(url.path()))
+        elif url.scheme() == "at":
+            thread, _, cycles = url.path().partition("/")
+            self._navigation.show_interval(int(thread), int(cycles))
         elif url.scheme() == "more":
             self._most = min(MOST_WORDS, self._most * 8)
             self.refresh()

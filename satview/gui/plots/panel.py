@@ -6,8 +6,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import QBuffer, QIODevice, QRect, QSize, Qt, QTimer, Slot
-from PySide6.QtGui import QPaintEvent, QShowEvent
+from PySide6.QtCore import QPoint, Qt, QTimer, Slot
+from PySide6.QtGui import QPainter, QPaintEvent, QShowEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -25,17 +25,16 @@ from satview.analysis.load import LoadBy
 from satview.analysis.occurrences import measures
 from satview.analysis.trust import EXACT, Trust, sign
 from satview.base.errors import WriteError
-from satview.base.new_file import write_file
 from satview.base.safe_text import tool_tip, visible_line
 from satview.formats.registry import source_files
 from satview.gui import dialogs
 from satview.gui.panel import Panel, PanelContext
-from satview.gui.pictures import save_png
+from satview.gui.pictures import save_drawing, save_png
 from satview.gui.plain_label import PlainLabel
 from satview.gui.theme import Theme
+from satview.session.extent import NO_RANGE, Extent
 from satview.session.panels.plots_task import DurationsPlotted, LoadPlotted, write_csv
 from satview.session.panels.plots_view import PlotKind, PlotsView
-from satview.session.panels.statistics_view import Extent
 from satview.session.tasks import Task
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
 
 _PATTERNS: Final = {"png": "PNG (*.png)", "svg": "SVG (*.svg)", "csv": "CSV (*.csv)"}
 
-_EXTENTS: Final = (Extent.VIEW, Extent.TRACE)  # in the order of the box
+_EXTENTS: Final = {Extent.VIEW: "In view", Extent.TRACE: "Whole trace", Extent.RANGE: "Selected range"}
 
 
 class PlotsPanel(Panel):
@@ -140,7 +139,8 @@ class PlotsPanel(Panel):
             if kind == "png":
                 save_png(plot.grab(), path, reading)
             else:
-                write_file(path, _svg(plot), reading=reading)
+                # Not by the ending, which may be any: what was chosen is SVG.
+                save_drawing(partial(_draw, plot), plot.size(), "satview", path, reading, kind=kind)
         except WriteError as error:
             self._on_exported(error)
         else:
@@ -190,7 +190,8 @@ class PlotsPanel(Panel):
         self.measure.currentIndexChanged.connect(self._on_measure)
         self.extent = QComboBox(self)
         self.extent.setAccessibleName("Part of the trace")
-        self.extent.addItems(["In view", "Whole trace"])
+        self.extent.addItems(list(_EXTENTS.values()))
+        self.extent.setCurrentIndex(list(_EXTENTS).index(self.view.extent))
         self.extent.currentIndexChanged.connect(self._on_extent)
         self.only_selected = QCheckBox("Only the selected lane", self)
         self.only_selected.setToolTip(tool_tip("Only of the selected thread, or of the threads of the process"))
@@ -246,7 +247,7 @@ class PlotsPanel(Panel):
 
     @Slot(int)
     def _on_extent(self, number: int) -> None:
-        self.view.set_extent(_EXTENTS[number])
+        self.view.set_extent(list(_EXTENTS)[number])
 
     @Slot()
     def _on_selection(self) -> None:
@@ -257,8 +258,11 @@ class PlotsPanel(Panel):
         """Draw what there is, or say why there is nothing."""
         if self.load is None or self.durations is None:
             return
+        self.extent.blockSignals(True)  # it follows the selected range
+        self.extent.setCurrentIndex(list(_EXTENTS).index(self.view.extent))
+        self.extent.blockSignals(False)
         plotted = self.view.plotted.get(self.view.kind)
-        reason = self.view.error or _reason(plotted)
+        reason = self.view.error or (NO_RANGE if self.view.needs_range else _reason(plotted))
         self.message.setText(reason)
         plot = self.load if self.view.kind is PlotKind.LOAD else self.durations
         self._stack.setCurrentWidget(self.message if reason else plot)
@@ -355,17 +359,5 @@ def _line(parent: QWidget, *widgets: QWidget) -> QWidget:
     return line
 
 
-def _svg(widget: QWidget) -> bytes:
-    """Return what a widget shows as SVG."""
-    from PySide6.QtSvg import QSvgGenerator  # on first use: windows show without it
-
-    buffer = QBuffer()
-    buffer.open(QIODevice.OpenModeFlag.WriteOnly)
-    generator = QSvgGenerator()
-    generator.setOutputDevice(buffer)
-    generator.setSize(QSize(widget.width(), widget.height()))
-    generator.setViewBox(QRect(0, 0, widget.width(), widget.height()))
-    generator.setTitle("satview")
-    widget.render(generator)
-    buffer.close()
-    return bytes(buffer.data().data())
+def _draw(widget: QWidget, painter: QPainter) -> None:
+    widget.render(painter, QPoint())

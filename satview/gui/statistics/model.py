@@ -159,7 +159,7 @@ def has_position(column: Column, row: int) -> bool:
 def _tip(column: Column, row: int) -> str:
     trust = column.trust_in(row)
     doubt = f"{TITLES[trust.mark]}: {trust.reason}." if trust.reason and column.text(row) else ""
-    position = "Double click goes there." if has_position(column, row) else ""
+    position = "A click goes there." if has_position(column, row) else ""
     return "\n".join(filter(None, (column.marked(row), doubt, position)))
 
 

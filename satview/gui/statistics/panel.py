@@ -33,12 +33,13 @@ from satview.gui.plain_label import PlainLabel
 from satview.gui.row_table import add_copy_and_export, set_up_rows
 from satview.gui.sheet_export import SheetExport
 from satview.gui.statistics.frozen_column import FrozenColumn
-from satview.gui.statistics.model import SheetModel
+from satview.gui.statistics.model import SheetModel, has_position
 from satview.gui.statistics.positions import Positions
 from satview.gui.statistics.share_bar import ShareBar
 from satview.gui.theme import Theme
+from satview.session.extent import NO_RANGE, Extent
 from satview.session.panels.statistics_task import sheet_text
-from satview.session.panels.statistics_view import Extent, StatisticsView
+from satview.session.panels.statistics_view import StatisticsView
 
 _MEASURED_ROWS: Final = 60
 _WIDEST_PX: Final = 320
@@ -192,7 +193,7 @@ class StatisticsPanel(Panel):
         self._names = FrozenColumn(table)
         for view in (table, self._names):
             view.customContextMenuRequested.connect(self._on_menu)
-            view.clicked.connect(self._select)
+            view.clicked.connect(self._on_clicked)
             view.activated.connect(self._on_activated)
 
     def _message_page(self) -> QWidget:
@@ -236,6 +237,7 @@ class StatisticsPanel(Panel):
     @Slot()
     def _on_view(self) -> None:
         """Show what there is: the table, or why there is none."""
+        self.extents.button(list(Extent).index(self.view.extent)).setChecked(True)  # it follows the selected range
         counted = self.view.counted
         if counted is not None and counted.sheet is not self.model.sheet and counted.sheet.key == self.view.key:
             self._show_sheet()
@@ -256,7 +258,7 @@ class StatisticsPanel(Panel):
         if view.error:
             return view.error
         if view.needs_range:
-            return "Select a range: drag over the lanes, or press R for the selected interval."
+            return NO_RANGE
         if not is_there:
             return "Counting\N{HORIZONTAL ELLIPSIS}"
         assert view.counted is not None
@@ -307,6 +309,16 @@ class StatisticsPanel(Panel):
             self._is_marking = True
             self.table.selectRow(int(position[0]))
             self._is_marking = False
+
+    @Slot(QModelIndex)
+    def _on_clicked(self, index: QModelIndex) -> None:
+        """Go where a blue value happened; of any other value select what its row is about."""
+        if self.model.sheet is not None and has_position(
+            self.model.columns[index.column()], int(self.model.order[index.row()])
+        ):
+            self._on_activated(index)
+        else:
+            self._select(index)
 
     @Slot(QModelIndex)
     def _on_activated(self, index: QModelIndex) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 
 from satview.analysis.sheets import Column, Kind, Sheet, Subject
 from satview.base.time import TimeWindow
+from satview.gui.swimlane.share_text import longest_of
 from satview.session.navigation import Navigation
 from satview.session.open_trace import OpenTrace
 from satview.timeline.lane_tree import LaneKind
@@ -44,12 +45,27 @@ class Positions:
             event = event if event >= 0 else int(sheet.subjects[row])
             self._navigation.show_event(event)
             if column.kind is Kind.DURATION and column.events is not None:
-                self._fit(column, row, int(self._opened.trace.events.time_cycles[event]))
+                start = int(self._opened.trace.events.time_cycles[event])
+                self._fit(column, row, start)
+                self._select_longest(event, TimeWindow(start, start + max(1, self._length(column, row))))
         elif lane is not None:
             self._navigation.show_lane(lane)
 
+    def _select_longest(self, event: int, window: TimeWindow) -> None:
+        """Select with an event what took most of the time that it begins: of a call the wait, not its entry's run."""
+        opened, lane = self._opened, self._opened.lane_of_cause(event)
+        if lane is None:
+            return
+        opened.lanes.reveal(lane)
+        moment = longest_of(opened.timeline.lane(lane).spans, window, None)
+        if moment is not None:
+            opened.selection.select(event, lane, opened.timeline.lane(lane).at(moment))
+
+    def _length(self, column: Column, row: int) -> int:
+        return self._opened.trace.clock.cycles_of(int(column.values[row]))
+
     def _fit(self, column: Column, row: int, start_cycles: int) -> None:
-        length = self._opened.trace.clock.cycles_of(int(column.values[row]))
+        length = self._length(column, row)
         self._opened.viewport.fit(TimeWindow(start_cycles, start_cycles + max(1, length)), _AROUND)
 
     def row_of(self, sheet: Sheet, lane: int) -> int:

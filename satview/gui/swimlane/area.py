@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
 from PySide6.QtCore import QPoint, Qt, Signal, Slot
-from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QGridLayout, QScrollBar, QWidget
 
+from satview.gui.pictures import save_drawing
 from satview.gui.plain_label import PlainLabel
 from satview.gui.swimlane.hover import HoverCard
 from satview.gui.swimlane.labels import LaneLabels
@@ -13,6 +16,7 @@ from satview.gui.swimlane.legend import Legend
 from satview.gui.swimlane.mouse import SwimlaneMouse
 from satview.gui.swimlane.no_states import NoStates
 from satview.gui.swimlane.overview import OverviewStrip
+from satview.gui.swimlane.picture import LanePicture
 from satview.gui.swimlane.ruler import Ruler
 from satview.gui.swimlane.view import SwimlaneView
 from satview.gui.theme import Theme
@@ -41,6 +45,7 @@ class SwimlaneArea(QWidget):
         super().__init__(parent)
         self._opened = opened
         self._settings = settings
+        self._theme = theme
         self.view = SwimlaneView(opened, theme, self)
         self.labels = LaneLabels(opened, self.view, theme, self)
         self.ruler = Ruler(opened, theme, self)
@@ -61,6 +66,7 @@ class SwimlaneArea(QWidget):
 
     def set_theme(self, theme: Theme) -> None:
         """Draw in other colours."""
+        self._theme = theme
         for part in (self.view, self.labels, self.ruler, self.overview, self.legend):
             part.set_theme(theme)
 
@@ -81,10 +87,22 @@ class SwimlaneArea(QWidget):
         """True if what shows is drawn exactly; lanes that nobody sees are not drawn."""
         return not self.no_states.isHidden() or not self._opened.lanes.rows or self.view.source.is_refined
 
-    def picture(self) -> QImage:
-        """Return what the area shows."""
+    def save_picture(self, path: Path, reading: Sequence[Path], *, streams: bool = False) -> None:
+        """Save what the area shows with title, time span and legend, as SVG or PDF if the name ends so, else as PNG.
+
+        Args:
+            path: The file; replaced once the picture is complete.
+            reading: Files that must not be replaced: those of the trace.
+            streams: Pipes and devices are written to.
+
+        Raises:
+            WriteError: The file cannot be written.
+        """
         self.hover.hide()
-        return self.grab().toImage()
+        lanes = self.view.geometry().united(self.overview.geometry()).united(self.labels.geometry())
+        picture = LanePicture(self, lanes, self._opened, self._theme)
+        ratio = self.devicePixelRatioF()
+        save_drawing(picture.draw, picture.size, picture.title, path, reading, ratio, streams=streams)
 
     def close_down(self) -> None:
         """Stop everything in the background."""
@@ -137,7 +155,7 @@ class SwimlaneArea(QWidget):
     @Slot(int)
     def change_lane_height(self, change_px: int) -> None:
         """Make lanes taller or shorter."""
-        self._settings.set("swimlane/lane_height_px", self._settings.number("swimlane/lane_height_px") + change_px * 2)
+        self._settings.set("swimlane/lane_height_px", self._opened.lanes.keep_height() + change_px * 2)
 
     @Slot()
     def _on_scrolled(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import Final
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QWheelEvent
 from PySide6.QtWidgets import QWidget
 
@@ -18,10 +18,10 @@ from satview.session.lanes.lane_events import event_near
 from satview.session.lanes.lane_row import LaneRow
 from satview.session.open_trace import OpenTrace
 from satview.session.settings import Settings
+from satview.session.snapping import SNAP_PX, Moved, snapped
 
 DRAG_PX: Final = 4
 PICK_PX: Final = 3
-SNAP_PX: Final = 6
 _NOTCH: Final = 120
 _ZOOM_PER_NOTCH: Final = 1.25
 
@@ -60,6 +60,9 @@ class SwimlaneMouse(QObject):
         self._start_scroll = 0
         self._is_space_down = False
         view.installEventFilter(self)
+        # What the card speaks of is no longer under the mouse; the wheel, which moves the view too, shows another one.
+        opened.viewport.window_changed.connect(self._forget_hovered)
+        view.scrolled.connect(self._forget_hovered)
 
     def take_wheel_of(self, widget: QWidget) -> None:
         """Let the wheel work over a widget that is in the same column as the view."""
@@ -107,7 +110,8 @@ class SwimlaneMouse(QObject):
 
     def _move(self, event: QMouseEvent) -> None:
         place = event.position()
-        self._opened.selection.set_mouse(self._view.scale.cycles(place.x()))
+        row = self._view.row_at(place.y())
+        self._opened.selection.set_mouse(self._view.scale.cycles(place.x()), row.index if row is not None else None)
         if self._pressed is None:
             self._point_at(place)
             return
@@ -186,16 +190,13 @@ class SwimlaneMouse(QObject):
         return event_near(opened.timeline, row.index, scale.cycles(x), near, filters.codes, filters.view.passing)
 
     def _snapped(self, place: QPointF, modifiers: Qt.KeyboardModifier) -> int:
-        """Return the moment at a position: an edge of the lane there if one is near, unless Alt is held."""
+        """Return the moment at a position: an edge or event of the lane there if one is near, unless Alt is held."""
         scale = self._view.scale
         cycles = scale.cycles(place.x())
         row = self._view.row_at(place.y())
-        if row is None or modifiers & Qt.KeyboardModifier.AltModifier or not self._opened.timeline.is_ready(row.index):
+        if row is None or modifiers & Qt.KeyboardModifier.AltModifier:
             return cycles
-        lane = self._opened.timeline.lane(row.index)
-        edges = [edge for edge in (lane.previous_edge(cycles + 1), lane.next_edge(cycles)) if edge is not None]
-        near = min(edges, key=lambda edge: abs(edge - cycles), default=cycles)
-        return near if abs(near - cycles) <= scale.length(SNAP_PX) else cycles
+        return snapped(self._opened, cycles, scale.length(SNAP_PX), row.index, Moved.RANGE)
 
     def _far_end(self, cycles: int) -> int:
         """Return the end of the range that stays when it is extended to a moment."""
@@ -254,8 +255,12 @@ class SwimlaneMouse(QObject):
             self._view.update()
 
     def _leave(self) -> None:
-        self._hover.hide()
         self._opened.selection.set_mouse(None)
+        self._forget_hovered()
+
+    @Slot()
+    def _forget_hovered(self) -> None:
+        self._hover.hide()
         if self._view.hovered is not None or self._view.arrows.hovered >= 0:
             self._view.hovered, self._view.arrows.hovered = None, -1
             self._view.update()

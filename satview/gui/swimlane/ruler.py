@@ -5,24 +5,30 @@ from __future__ import annotations
 from typing import Final
 
 from PySide6.QtCore import QEvent, QLineF, QPointF, QRectF, Qt, Signal, Slot
-from PySide6.QtGui import QFont, QFontMetricsF, QHelpEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
+from PySide6.QtGui import QFont, QHelpEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QToolTip, QWidget
 
 from satview.base.safe_text import tool_tip, visible_line
-from satview.base.time import TimeWindow, format_duration, format_time
+from satview.base.time import TimeWindow, format_time
 from satview.gui.swimlane.overlays import draw_lost, lost_spans
 from satview.gui.swimlane.scale import TimeScale
+from satview.gui.swimlane.text_row import TextRow
 from satview.gui.swimlane.tick_marks import TICK_ROW_PX, draw_ticks
 from satview.gui.swimlane.ticks import ticks
 from satview.gui.theme import Theme, colour
+from satview.session.measures import length_texts
 from satview.session.open_trace import OpenTrace
+from satview.session.snapping import SNAP_PX, Moved, snapped
 from satview.store.mark_file import Mark
 
 HEIGHT_PX: Final = 40
+_DRAG_PX: Final = 4
+_FLAG_PX: Final = 12
+_CURSOR_PX: Final = 8
 
 
 class Ruler(QWidget):
-    """Shows times above the lanes. Drag selects a range, double click shows the whole trace.
+    """Shows times above the lanes. Drag moves a cursor or selects a range, double click shows the whole trace.
 
     Signals:
         mark_clicked: A mark's flag was clicked.
@@ -37,7 +43,8 @@ class Ruler(QWidget):
         self.setAccessibleName("Time ruler")
         self._opened = opened
         self._theme = theme
-        self._anchor_cycles: int | None = None
+        self._moved: Moved | None = None
+        self._anchor_cycles, self._pressed_x = 0, 0.0
         self._small = QFont(self.font())
         self._small.setPixelSize(10)
         selection = opened.selection
@@ -74,27 +81,44 @@ class Ruler(QWidget):
         return super().event(event)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Begin a click or a drag."""
-        if event.button() == Qt.MouseButton.LeftButton:
+        """Begin a click or a drag: of a cursor, else of a range."""
+        if event.button() != Qt.MouseButton.LeftButton:
+            return
+        self._moved = self._cursor_at(event.position())
+        if self._moved is None:
             mark = self._mark_at(event.position())
             if mark is not None:
                 self.mark_clicked.emit(mark)
                 return
-            self._anchor_cycles = self._scale.cycles(event.position().x())
+            self._moved = Moved.RANGE
+            self._pressed_x = event.position().x()
+            self._anchor_cycles = self._snapped(event)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Follow the mouse."""
-        cycles = self._scale.cycles(event.position().x())
-        self._opened.selection.set_mouse(cycles)
-        if self._anchor_cycles is not None:
-            start, end = sorted((self._anchor_cycles, cycles))
-            self._opened.selection.set_range(TimeWindow(start, end) if end > start else None)
+        """Follow the mouse; what is dragged snaps to edges and events unless Alt is held."""
+        selection = self._opened.selection
+        selection.set_mouse(self._scale.cycles(event.position().x()))
+        if self._moved is Moved.CURSOR_A:
+            selection.set_cursors(self._snapped(event), selection.cursor_b)
+        elif self._moved is Moved.CURSOR_B:
+            selection.set_cursors(selection.cursor_a, self._snapped(event))
+        elif self._moved is Moved.RANGE:
+            start, end = sorted((self._anchor_cycles, self._snapped(event)))
+            selection.set_range(TimeWindow(start, end) if end > start else None)
+        else:
+            near = self._cursor_at(event.position()) is not None
+            self.setCursor(Qt.CursorShape.SplitHCursor if near else Qt.CursorShape.ArrowCursor)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         """End a click or a drag."""
-        if self._anchor_cycles == self._scale.cycles(event.position().x()):
+        if self._moved is Moved.RANGE and abs(event.position().x() - self._pressed_x) < _DRAG_PX:
             self._opened.selection.set_range(None)
-        self._anchor_cycles = None
+        self._moved = None
+
+    def leaveEvent(self, event: QEvent) -> None:
+        """Forget the mouse."""
+        self._opened.selection.set_mouse(None)
+        super().leaveEvent(event)
 
     def mouseDoubleClickEvent(self, _event: QMouseEvent) -> None:
         """Answer a double click."""
@@ -107,32 +131,25 @@ class Ruler(QWidget):
         painter.fillRect(self.rect(), colour(theme.panel))
         draw_lost(painter, lost_spans(self._opened.timeline.lost_marks, scale), 4, theme)
         draw_ticks(painter, ticks(scale, self._opened.trace.clock), self.width(), self._small, theme)
-        self._draw_range(painter, scale)
-        self._draw_flags(painter, scale)
+        row = TextRow(painter, QRectF(0, TICK_ROW_PX + 1, self.width(), HEIGHT_PX - TICK_ROW_PX - 2))
+        self._draw_flags(painter, scale, row)
+        self._draw_lengths(painter, scale, row)
+        self._draw_notes(painter, scale, row)
         painter.setPen(colour(theme.line))
         painter.drawLine(QLineF(0, self.height() - 0.5, self.width(), self.height() - 0.5))
 
-    def _draw_range(self, painter: QPainter, scale: TimeScale) -> None:
-        time_range = self._opened.selection.time_range
-        if time_range is None:
-            return
-        theme = self._theme
-        left, right = scale.x(time_range.start), scale.x(time_range.end)
-        area = QRectF(left, TICK_ROW_PX + 1, max(1.0, right - left), HEIGHT_PX - TICK_ROW_PX - 2)
-        painter.fillRect(area, colour(theme.accent, 60))
-        text = format_duration(self._opened.trace.clock.duration_ns(time_range.length))
-        width = QFontMetricsF(self._small).horizontalAdvance(text)
-        visible_left, visible_right = max(0.0, left), min(float(self.width()), right)
-        painter.setPen(colour(theme.text))
-        if visible_right - visible_left >= width + 8:
-            painter.drawText(area.intersected(QRectF(self.rect())), Qt.AlignmentFlag.AlignCenter, text)
-        elif visible_right + width + 8 < self.width():
-            painter.drawText(QPointF(visible_right + 4, HEIGHT_PX - 6), text)
-
-    def _draw_flags(self, painter: QPainter, scale: TimeScale) -> None:
+    def _draw_flags(self, painter: QPainter, scale: TimeScale, row: TextRow) -> None:
+        """Draw what stands at one moment each, and keep texts away from it."""
         selection, theme = self._opened.selection, self._theme
+        if selection.time_range is not None:
+            left, right = scale.x(selection.time_range.start), scale.x(selection.time_range.end)
+            height = HEIGHT_PX - TICK_ROW_PX - 2
+            painter.fillRect(QRectF(left, TICK_ROW_PX + 1, max(1.0, right - left), height), colour(theme.accent, 60))
         for mark in self._opened.marks:
-            self._draw_mark(painter, mark, scale.x(mark.start_cycles))
+            x = scale.x(mark.start_cycles)
+            if -10 <= x <= self.width() + 10:
+                self._draw_mark(painter, mark, x)
+                row.take(x - 1, x + _FLAG_PX)
         if selection.mouse_cycles is not None:
             x = round(scale.x(selection.mouse_cycles)) + 0.5
             painter.setPen(QPen(colour(theme.text, 110), 1))
@@ -143,6 +160,28 @@ class Ruler(QWidget):
         ):
             if cycles is not None and -20 <= scale.x(cycles) <= self.width() + 20:
                 self._draw_cursor(painter, scale.x(cycles), letter, rgb)
+                row.take(scale.x(cycles) - _CURSOR_PX, scale.x(cycles) + _CURSOR_PX)
+
+    def _draw_lengths(self, painter: QPainter, scale: TimeScale, row: TextRow) -> None:
+        """Write how far the cursors are from each other, and how long the range is."""
+        selection, clock = self._opened.selection, self._opened.trace.clock
+        painter.setPen(colour(self._theme.text))
+        if selection.cursor_a is not None and selection.cursor_b is not None:
+            left, right = sorted((scale.x(selection.cursor_a), scale.x(selection.cursor_b)))
+            lengths = length_texts(selection.cursor_b - selection.cursor_a, clock)
+            row.centred([f"\N{GREEK CAPITAL LETTER DELTA} {text}" for text in lengths], left, right)
+        if selection.time_range is not None:
+            left, right = scale.x(selection.time_range.start), scale.x(selection.time_range.end)
+            row.centred(length_texts(selection.time_range.length, clock), left, right)
+
+    def _draw_notes(self, painter: QPainter, scale: TimeScale, row: TextRow) -> None:
+        """Write what notes say where there is room, that of the selected mark first."""
+        painter.setPen(colour(self._theme.mark))
+        selected = self._opened.marks.selected
+        for mark in sorted(self._opened.marks, key=lambda mark: (mark != selected, mark.start_cycles)):
+            x = scale.x(mark.start_cycles)
+            if mark.text and -10 <= x <= self.width():
+                row.from_left(visible_line(mark.text.splitlines()[0]), x + _FLAG_PX)
 
     def _draw_cursor(self, painter: QPainter, x: float, letter: str, rgb: int) -> None:
         box = QRectF(round(x) - 7, HEIGHT_PX - 17, 15, 15)
@@ -164,12 +203,24 @@ class Ruler(QWidget):
         painter.drawPolygon(QPolygonF([QPointF(x, top), QPointF(x + 10, top + 4), QPointF(x, top + 8)]))
         painter.drawLine(QLineF(x, top, x, HEIGHT_PX))
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
-        if mark.text:
-            painter.setPen(colour(self._theme.mark))
-            text = visible_line(mark.text.splitlines()[0])
-            painter.drawText(
-                QPointF(x + 13, top + 9), text if len(text) < 28 else text[:27] + "\N{HORIZONTAL ELLIPSIS}"
-            )
+
+    def _snapped(self, event: QMouseEvent) -> int:
+        """Return the moment at the mouse: an edge or event there, unless Alt is held."""
+        scale = self._scale
+        cycles = scale.cycles(event.position().x())
+        if event.modifiers() & Qt.KeyboardModifier.AltModifier:
+            return cycles
+        return snapped(self._opened, cycles, scale.length(SNAP_PX), moved=self._moved)
+
+    def _cursor_at(self, place: QPointF) -> Moved | None:
+        """Return the cursor whose letter is at a place; of two the one that is drawn over the other."""
+        selection, scale = self._opened.selection, self._scale
+        if place.y() < TICK_ROW_PX:
+            return None
+        for cycles, moved in ((selection.cursor_b, Moved.CURSOR_B), (selection.cursor_a, Moved.CURSOR_A)):
+            if cycles is not None and abs(place.x() - scale.x(cycles)) <= _CURSOR_PX:
+                return moved
+        return None
 
     def _mark_at(self, index: QPointF) -> Mark | None:
         if index.y() < TICK_ROW_PX:

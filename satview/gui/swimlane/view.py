@@ -196,6 +196,7 @@ class SwimlaneView(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Follow the size."""
         self._opened.viewport.set_width(round(self.width() * self.devicePixelRatioF()))
+        self._opened.lanes.set_room(self.height())
         self.scroll_to(self.scroll_px)
         self.scrolled.emit()
         super().resizeEvent(event)

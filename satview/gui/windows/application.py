@@ -80,6 +80,7 @@ class Application(QObject):
         window.link_requested.connect(self._on_link)
         window.another_requested.connect(self._on_another)
         window.window_requested.connect(self.new_window)
+        window.live_requested.connect(self._on_live)
         window.quit_requested.connect(self.close_all)
         window.destroyed.connect(self._on_destroyed)
         self.windows.append(window)
@@ -205,6 +206,15 @@ class Application(QObject):
     def _on_files(self, paths: list[Path]) -> None:
         window = self.sender()
         self.open_files(paths, window if isinstance(window, MainWindow) else None)
+
+    @Slot(object)
+    def _on_live(self, request: object) -> None:
+        """Run a live capture in a window of its own: the one that asked for it shows a trace."""
+        window = self.new_window()
+        if request is None:
+            window.captures.start_demo()
+        else:
+            window.captures.start_live(request)
 
     @Slot(str)
     def _on_setting(self, key: str) -> None:

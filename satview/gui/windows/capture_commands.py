@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject, Slot
 from satview.base.errors import SatviewError
 from satview.gui import dialogs
 from satview.session.commands import CommandRegistry
+from satview.session.session import Stage
 
 if TYPE_CHECKING:
     from satview.gui.windows.command_window import CommandWindow
@@ -49,7 +50,8 @@ class CaptureCommands(QObject):
         if dialog is None:
             recent = self._window.recent.files()
             folder = recent[0].parent if recent else Path.home()
-            dialog = NewCaptureDialog(self._window.capture_job, folder, self._window)
+            dialog = NewCaptureDialog(self._window.capture_job, folder, self._window.settings, self._window)
+            dialog.live_requested.connect(self.start_live)
         dialog.show()
         dialog.raise_()
         dialog.activateWindow()
@@ -71,12 +73,30 @@ class CaptureCommands(QObject):
         from satview.capture.run import Capture
         from satview.gui.capture.job import CaptureRequest
 
+        if self._shows_a_trace:
+            self._window.live_requested.emit(None)
+            return
         self.close_down()
         self._folder = tempfile.TemporaryDirectory(prefix="satview-", ignore_cleanup_errors=True)
         options = LoggerOptions(iterations=0, flush_every_s=0.25)
         capture = Capture(_DEMO_WORKLOAD, duration_ns=_DEMO_S * _NS_PER_S, options=options, pace=1.0, keeps_truth=False)
         path = Path(self._folder.name) / "live-demo.kev"
         self._window.capture_job.start(CaptureRequest(capture, path, is_live=True))
+
+    @Slot(object)
+    def start_live(self, request: object) -> None:
+        """Begin a capture that is watched while it runs; a trace that is open keeps its window."""
+        from satview.gui.capture.job import CaptureRequest
+
+        assert isinstance(request, CaptureRequest)
+        if self._shows_a_trace:
+            self._window.live_requested.emit(request)
+        else:
+            self._window.capture_job.start(request)
+
+    @property
+    def _shows_a_trace(self) -> bool:
+        return self._window.session.stage in (Stage.READY, Stage.LOADING)
 
     def close_down(self) -> None:
         """Stop a capture that runs, and remove the file of the demo."""
@@ -117,7 +137,7 @@ class CaptureCommands(QObject):
         if outcome.order.is_live:
             self._window.session.file_is_complete(outcome.order.path)
         else:
-            self._window.session.open(outcome.order.path)
+            self._window.files_requested.emit([outcome.order.path])  # in a window of its own if this one shows a trace
         self._report(summary(outcome))
         if outcome.result.findings:
             OutcomeDialog(outcome, self._window).show()

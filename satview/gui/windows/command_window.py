@@ -40,6 +40,7 @@ class CommandWindow(QMainWindow):
         link_requested: A link was selected: a `TraceLink`.
         another_requested: Another window on the same trace is requested.
         window_requested: Another empty window is requested.
+        live_requested: A live capture is to run in a window of its own: `CaptureRequest`, or None for the demo.
         quit_requested: All windows are to close.
     """
 
@@ -47,6 +48,7 @@ class CommandWindow(QMainWindow):
     link_requested = Signal(object)
     another_requested = Signal()
     window_requested = Signal()
+    live_requested = Signal(object)
     quit_requested = Signal()
 
     settings: Settings

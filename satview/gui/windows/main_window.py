@@ -15,6 +15,7 @@ from satview.base.errors import WriteError
 from satview.base.safe_text import menu_text, tool_tip
 from satview.gui import dialogs
 from satview.gui.capture.job import CaptureJob
+from satview.gui.screen_fit import resize_on_screen
 from satview.gui.theme import Theme
 from satview.gui.windows.actions import CommandActions
 from satview.gui.windows.capture_commands import CaptureCommands
@@ -83,7 +84,7 @@ class MainWindow(CommandWindow):
             | QMainWindow.DockOption.AllowTabbedDocks
             | QMainWindow.DockOption.AllowNestedDocks
         )
-        self.resize(1440, 900)
+        resize_on_screen(self, 1440, 900)
         self.shared = shared
         self.settings = settings = shared.settings
         self.recent = shared.recent
@@ -169,6 +170,7 @@ class MainWindow(CommandWindow):
         run = self.registry["file.open"].run
         self.welcome.open_requested.connect(run)
         self.welcome.sample_requested.connect(self.registry["file.sample"].run)
+        self.welcome.capture_requested.connect(self.registry["file.new_capture"].run)
         self.welcome.file_requested.connect(self.session.open)
         self.loading.cancel_requested.connect(self.session.cancel)
         self.session.progress.connect(self.loading.set_progress)

@@ -50,11 +50,13 @@ class WelcomePage(_Card):
 
     Signals:
         open_requested: The button for a file was pressed.
+        capture_requested: The button for a new capture was pressed.
         sample_requested: The button for the trace that comes with satview was pressed.
         file_requested: A recent file was clicked.
     """
 
     open_requested = Signal()
+    capture_requested = Signal()
     sample_requested = Signal()
     file_requested = Signal(Path)
 
@@ -75,12 +77,15 @@ class WelcomePage(_Card):
         button.clicked.connect(self.open_requested)
         sample = QPushButton("Open a sample", self)
         sample.clicked.connect(self.sample_requested)
+        capture = QPushButton("New capture\N{HORIZONTAL ELLIPSIS}", self)
+        capture.clicked.connect(self.capture_requested)
         row = QHBoxLayout()
         row.addWidget(button)
         row.addWidget(sample)
+        row.addWidget(capture)
         row.addStretch()
-        row.addWidget(_label("Press ? for keys", "faint", self))
         self.box.addLayout(row)
+        self.box.addWidget(_label("Press ? for keys", "faint", self))
         self._recent_box = QVBoxLayout()
         self._recent_box.setSpacing(0)
         self.box.addLayout(self._recent_box)

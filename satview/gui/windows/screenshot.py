@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from satview.base.errors import SatviewError
 from satview.base.palettes import STANDARD
 from satview.base.targets import find_target
 from satview.session.trace_link import TraceLink
+
+if TYPE_CHECKING:
+    from satview.gui.windows.main_window import MainWindow
 
 _PATIENCE_S: Final = 600
 _WAKE_MS: Final = 20  # between looks at conditions that no signal shows
@@ -24,7 +27,8 @@ class ScreenshotRequest:
 
     Attributes:
         trace: The file to open.
-        output: Where the PNG goes.
+        output: Where the picture goes: of the lanes with title and legend if it ends in `.svg` or `.pdf`, else a PNG
+            of the whole window.
         width_px, height_px: Size of the window in logical pixels.
         scale: 1 or 2 device pixels per logical one.
         theme: `light` or `dark`.
@@ -67,10 +71,8 @@ def take(request: ScreenshotRequest) -> int:
         os.environ["QT_QPA_PLATFORM"] = "offscreen"  # no window flashes up, and no display is needed
     from PySide6.QtCore import QDeadlineTimer, QEventLoop, QTimer
 
-    from satview.gui.pictures import save_png
     from satview.gui.windows.application import Application, make_qt_application, silence_offscreen
     from satview.gui.windows.first_look import look_at
-    from satview.gui.windows.main_window import MainWindow
     from satview.gui.windows.shared import Shared
     from satview.session.loading.recent_files import RecentFiles
     from satview.session.session import Stage
@@ -104,13 +106,23 @@ def take(request: ScreenshotRequest) -> int:
         look_at(window.workspace, TraceLink(request.trace, request.range_text, request.event))
         wait_while(lambda: not _is_settled(window))
         app.processEvents()  # what has another text by now is laid out again
-        save_png(window.grab(), request.output, reading, streams=True)
+        _save(window, request.output, reading)
         assert window.session.opened is not None
         return 1 if window.session.opened.trace.problems.cost_data else 0
     finally:
         wakes.stop()
         window.close()
         app.processEvents()
+
+
+def _save(window: MainWindow, path: Path, reading: Sequence[Path]) -> None:
+    """Save the window as PNG, or its lanes as SVG or PDF if the name ends so."""
+    from satview.gui.pictures import save_png
+
+    if path.suffix.lower() in (".svg", ".pdf") and window.workspace is not None:
+        window.workspace.active.area.save_picture(path, reading, streams=True)
+    else:
+        save_png(window.grab(), path, reading, streams=True)
 
 
 def _settings(request: ScreenshotRequest) -> dict[str, str | int]:

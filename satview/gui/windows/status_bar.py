@@ -9,8 +9,9 @@ from PySide6.QtWidgets import QStatusBar, QToolButton, QWidget
 
 from satview.base.safe_text import tool_tip
 from satview.base.time import TimeWindow, format_duration, format_time
-from satview.gui.plain_label import PlainLabel
+from satview.gui.plain_label import CutLabel, PlainLabel
 from satview.gui.theme import restyle
+from satview.session.measures import length_text
 from satview.session.open_trace import OpenTrace
 from satview.session.questions.verdict_search import summary
 
@@ -34,8 +35,8 @@ class StatusFields(QWidget):
         self._opened = opened
         self._bar = bar
         # Empty ones stay: the bar hides its fields behind a message, and one that is shown then is painted over that.
-        self.mouse, self.selected, self.cursors = (PlainLabel(bar) for _ in range(3))
-        self.time_range, self.window_field = PlainLabel(bar), PlainLabel(bar)
+        self.mouse, self.window_field = PlainLabel(bar), PlainLabel(bar)
+        self.selected, self.cursors, self.time_range = (CutLabel(bar) for _ in range(3))
         self.problems = QToolButton(bar)
         self.problems.clicked.connect(self.problems_requested)
         self.verdicts = QToolButton(bar)
@@ -97,7 +98,8 @@ class StatusFields(QWidget):
             f"{letter} {self._time(cycles)}" for letter, cycles in (("A", first), ("B", second)) if cycles is not None
         ]
         if first is not None and second is not None:
-            parts.append(f"\N{GREEK CAPITAL LETTER DELTA} {self._length(second - first)}")
+            length = length_text(second - first, self._opened.trace.clock)
+            parts.insert(0, f"\N{GREEK CAPITAL LETTER DELTA} {length}")  # first: what is last may be cut
         self.cursors.setText("   ".join(parts))
 
     @Slot()
@@ -106,9 +108,9 @@ class StatusFields(QWidget):
         if time_range is not None:
             rows = self._opened.trace.rows_between(time_range)
             text = (
-                f"Range {self._time(time_range.start)} \N{EN DASH} {self._time(time_range.end)}"
-                f"   \N{GREEK CAPITAL LETTER DELTA} {self._length(time_range.length)}"
+                f"Range {length_text(time_range.length, self._opened.trace.clock)}"
                 f"   {rows.stop - rows.start:,} events"
+                f"   {self._time(time_range.start)} \N{EN DASH} {self._time(time_range.end)}"
             )
         self.time_range.setText(text)
 

@@ -10,7 +10,6 @@ from PySide6.QtGui import QGuiApplication
 
 from satview.base.errors import UsageError
 from satview.gui import dialogs
-from satview.gui.pictures import save_png
 from satview.gui.quick_pick import Choice, LinePrompt, QuickPick
 from satview.gui.windows.lane_commands import LaneCommands
 from satview.session.commands import CommandRegistry, Needs
@@ -148,6 +147,7 @@ class TraceCommands:
             ),
             ("marks.clear_cursors", lambda views: views.opened.selection.set_cursors(None, None)),
             ("marks.range", lambda views: views.opened.selection.set_range(views.active.navigation.target())),
+            ("marks.type_range", self._ask_range),
             ("marks.temporary", lambda _: self._add_mark("", is_temporary=True)),
             ("marks.bookmark", lambda _: self._add_mark("")),
             ("marks.note", self._ask_note),
@@ -183,6 +183,7 @@ class TraceCommands:
                 lambda views: views.opened.filters.show_codes([self._code()], False, "hide this kind of event"),
             ),
             ("filter.show_all", lambda views: views.opened.filters.show_all()),
+            ("file.save_events", self._save_events),
             ("file.export_picture", self._export_picture),
         )
 
@@ -211,7 +212,15 @@ class TraceCommands:
         return int(self._opened.trace.events.code[event])
 
     def _here(self) -> int:
-        return self.workspace.active.motion.anchor()
+        """Return the moment that a key is about: an edge or event at the mouse, else the selection, else the middle."""
+        from satview.session.snapping import SNAP_PX, snapped  # with the trace, not before: brings numpy
+
+        opened, cycles = self._opened, self.workspace.active.motion.anchor()
+        if cycles != opened.selection.mouse_cycles:
+            return cycles
+        return snapped(
+            opened, cycles, self.workspace.active.area.view.scale.length(SNAP_PX), opened.selection.mouse_lane
+        )
 
     def _why(self, views: Workspace) -> None:
         views.active.navigation.ask_why(self._thread())
@@ -300,10 +309,26 @@ class TraceCommands:
 
     def _ask_time(self, views: Workspace) -> None:
         LinePrompt(
-            "Go to time, cycles or event number",
-            "1.25s   350us   0x1f00c   #1200",
+            "Go to a time, a range, cycles or an event number",
+            "1.25s   2s..3s   -5s..   25%   06:19:01   0x1f00c   #1200",
             views.active.navigation.show_position,
             self._window,
+        )
+
+    def _ask_range(self, views: Workspace) -> None:
+        from satview.session.time_text import range_text  # with the trace, not before: brings numpy
+
+        before, clock = views.opened.selection.time_range, views.opened.trace.clock
+
+        def select(text: str) -> None:
+            views.opened.viewport.reveal(views.navigation.select_range(text).start)
+
+        LinePrompt(
+            "Range of time: from..to, or from..+length",
+            "1.2s..1.5s   1.2s..+5ms   -5s..   25%..50%   #1200..#1300   06:19:01..06:19:02",
+            select,
+            self._window,
+            range_text(before, clock) if before is not None else "",
         )
 
     def _ask_lane(self, views: Workspace) -> None:
@@ -315,15 +340,33 @@ class TraceCommands:
         ]
         QuickPick(choices, "Process, thread, CPU or interrupts", "No lane matches", self._window)
 
-    def _add_mark(self, text: str, is_temporary: bool = False) -> None:
+    def _place_of_mark(self) -> tuple[int, int]:
+        """Return start and end of what a mark is set on: the selected range, else the moment at the mouse."""
+        time_range = self._opened.selection.time_range
+        return (time_range.start, time_range.end) if time_range is not None else (self._here(),) * 2
+
+    def _add_mark(self, text: str, is_temporary: bool = False, place: tuple[int, int] | None = None) -> None:
         from satview.store.mark_file import Mark  # with the trace, not before: brings the time types and numpy
 
-        time_range = self._opened.selection.time_range
-        start, end = (time_range.start, time_range.end) if time_range is not None else (self._here(), self._here())
+        start, end = self._place_of_mark() if place is None else place
         self._opened.marks.add(Mark(start, end, text, is_temporary))
 
-    def _ask_note(self, _views: Workspace) -> None:
-        LinePrompt("Note on the selected range or moment", "What is to be remembered?", self._add_mark, self._window)
+    def _ask_note(self, views: Workspace) -> None:
+        place = self._place_of_mark()  # now: while somebody types, the mouse may be anywhere
+        here = [mark for mark in views.opened.marks if (mark.start_cycles, mark.end_cycles) == place and mark.text]
+
+        def keep(text: str) -> None:
+            for mark in here:
+                views.opened.marks.remove(mark)
+            self._add_mark(text, place=place)
+
+        LinePrompt(
+            "Note on the selected range or moment",
+            "What is to be remembered?",
+            keep,
+            self._window,
+            here[-1].text if here else "",
+        )
 
     def _remove_mark(self, views: Workspace) -> None:
         selected = views.opened.marks.selected
@@ -331,13 +374,18 @@ class TraceCommands:
             raise UsageError("no mark is selected; N goes to the next one")
         views.opened.marks.remove(selected)
 
+    def _save_events(self, views: Workspace) -> None:
+        from satview.gui.save_events_dialog import SaveEventsDialog  # on first use: brings what prints listings
+
+        SaveEventsDialog(views.opened, self._window).open()
+
     def _export_picture(self, views: Workspace) -> None:
         suggestion = views.opened.trace.path.with_suffix(".png")
-        path = dialogs.ask_save(self._window, suggestion, "PNG (*.png)")
+        path = dialogs.ask_save(self._window, suggestion, "PNG (*.png);;SVG (*.svg);;PDF (*.pdf)")
         if path is not None:
             from satview.formats.registry import source_files  # with the trace, not before: brings numpy
 
-            save_png(views.active.area.picture(), path, source_files(views.opened.trace.path))
+            views.active.area.save_picture(path, source_files(views.opened.trace.path))
             views.report(f"Saved {path.name}")
 
 

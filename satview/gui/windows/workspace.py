@@ -18,6 +18,7 @@ from satview.gui.kept_values import Value
 from satview.gui.pane import Pane, Panes
 from satview.gui.panel import Panel, PanelContext, make_panel
 from satview.gui.panels.filter_panel import FilterPanel
+from satview.gui.quiet_fields import keep_quiet
 from satview.gui.swimlane.area import SwimlaneArea
 from satview.gui.swimlane.motion import Motion
 from satview.gui.theme import Theme
@@ -36,6 +37,9 @@ _RIGHT_PX: Final = 340
 _CHECK_AFTER_MS: Final = 200  # between looks whether the lanes are exact
 _CHECK_AGAIN_AFTER_MS: Final = 2000  # since a trace grew last
 _BOTTOM_PX: Final = 240
+_BOTTOM_SHARE: Final = 0.3  # at most, of the height of the window
+_NARROW_PX: Final = 1100  # below, a panel at the side takes a third of the lanes away
+_LOW_PX: Final = 600
 _AREAS: Final = {
     Side.RIGHT: Qt.DockWidgetArea.RightDockWidgetArea,
     Side.BOTTOM: Qt.DockWidgetArea.BottomDockWidgetArea,
@@ -138,6 +142,7 @@ class Workspace(QWidget):
         # In its dock from the first: to move a widget with its children costs Qt as much as to make it.
         panel = make_panel(next(row for row in PANELS if row.name == name), context, self.docks[name])
         panel.menu_requested.connect(self.menu_requested)
+        keep_quiet(panel)
         panel.take_values(self.kept_values.get(name, {}))
         if panel.waits_to_be_seen:
             self._stale.add(name)
@@ -198,24 +203,27 @@ class Workspace(QWidget):
                 self.panels[name].reload()
 
     def arrange(self) -> None:
-        """Put all panels where they are at first."""
+        """Put all panels where they are at first; in a small window all behind the tabs of one drawer at the bottom."""
         window = self._window
+        is_small = window.width() < _NARROW_PX or window.height() < _LOW_PX
         before: dict[Side, QDockWidget] = {}
         for row in PANELS:
-            dock = self.docks[row.name]
-            window.addDockWidget(_AREAS[row.side], dock)
-            if row.side in before:  # at once: side by side they would be wider than a small window
-                window.tabifyDockWidget(before[row.side], dock)
-            before[row.side] = dock
+            dock, side = self.docks[row.name], Side.BOTTOM if is_small else row.side
+            window.addDockWidget(_AREAS[side], dock)
+            if side in before:  # at once: side by side they would be wider than a small window
+                window.tabifyDockWidget(before[side], dock)
+            before[side] = dock
             dock.setFloating(False)
             dock.show()
+        bottom_px = min(_BOTTOM_PX, round(window.height() * _BOTTOM_SHARE))
         for side, size_px, direction in (
             (Side.RIGHT, _RIGHT_PX, Qt.Orientation.Horizontal),
-            (Side.BOTTOM, _BOTTOM_PX, Qt.Orientation.Vertical),
+            (Side.BOTTOM, bottom_px, Qt.Orientation.Vertical),
         ):
-            first = self.docks[next(row.name for row in PANELS if row.side is side)]
-            first.raise_()
-            window.resizeDocks([first], [size_px], direction)
+            if side in before:
+                first = self.docks[next(row.name for row in PANELS if is_small or row.side is side)]
+                first.raise_()
+                window.resizeDocks([first], [size_px], direction)
 
     def set_theme(self, theme: Theme) -> None:
         """Draw in other colours."""

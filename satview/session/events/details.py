@@ -47,6 +47,48 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
+class Cell:
+    """One value of a table.
+
+    Attributes:
+        text: The value.
+        event: Event row to go to when it is clicked, or None.
+        thread: Row of the thread table to whose lane a click leads; 0 = none.
+        cycles: With a thread, when: the interval of its lane there; None = no time in particular.
+    """
+
+    text: str
+    event: int | None = None
+    thread: int = 0
+    cycles: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of values under a title; the first column names the row.
+
+    Attributes:
+        title: What they are about.
+        head: Titles of the columns.
+        rows: The values.
+        more: What is to be said below them; may be empty.
+    """
+
+    title: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    more: str = ""
+
+    def as_lines(self) -> list[str]:
+        """Return it as lines of text, columns aligned."""
+        texts = [self.head, *(tuple(cell.text for cell in row) for row in self.rows)]
+        widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+        lines = ["  ".join(f"{text:<{width}}" if not i else f"{text:>{width}}" for i, (text, width) in
+                           enumerate(zip(row, widths, strict=True))) for row in texts]  # fmt: skip
+        return [f"  {line}" for line in [*lines, self.more] if line]
+
+
+@dataclass(frozen=True, slots=True)
 class Details:
     """Everything about a selection.
 
@@ -55,12 +97,14 @@ class Details:
         subtitle: Where it belongs.
         kind: Printed class of an event, or the state of an interval.
         sections: The lines.
+        tables: What is below them.
     """
 
     title: str
     subtitle: str
     kind: str
     sections: tuple[Section, ...] = field(default=())
+    tables: tuple[Table, ...] = ()
 
     def as_text(self) -> str:
         """Return it as plain text for the clipboard."""
@@ -73,4 +117,6 @@ class Details:
                 f"{f'  ({line.note})' if line.note else ''}"
                 for line in section.lines
             ]
+        for table in self.tables:
+            lines += ["", table.title, *table.as_lines()]
         return "\n".join(lines)

@@ -221,7 +221,7 @@ def _place_lines(trace: Trace, event: int) -> tuple[Line, ...]:
     cycles = int(trace.events.time_cycles[event])
     thread = int(trace.events.thread[event])
     lines = [Line("Time", format_time(trace.clock.ns(cycles)), "from start")]
-    if trace.clock.is_absolute:
+    if trace.clock.is_absolute and trace.clock.boot_time_s is not None:  # else nobody says where the counter began
         since_boot_ns = cycles * NS_PER_S // trace.clock.cycles_per_s
         lines.append(Line("Since boot", format_time(since_boot_ns)))
     lines.append(Line("Cycles", f"{cycles:,}", hex_cycles(cycles), is_code=True))

@@ -1,19 +1,15 @@
-"""Search hits as text: to the clipboard and to a CSV file, however many there are."""
+"""Search hits as text for the clipboard."""
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.errors import Cancelled
-from satview.base.new_file import new_text_file
 from satview.base.safe_text import csv_text
-from satview.formats.registry import source_files
 from satview.session.events.event_text import COLUMNS, list_row
 from satview.session.tasks import IsCancelled, Report
 from satview.store.trace import Trace
@@ -30,20 +26,6 @@ def hits_text(trace: Trace, rows: NDArray[np.uint32], is_cancelled: IsCancelled,
     """
     lines = _lines(trace, rows, is_cancelled, report)
     return "\n".join(["\t".join(COLUMNS), *("\t".join(cells) for cells in lines)])
-
-
-def write_hits(trace: Trace, rows: NDArray[np.uint32], path: Path, is_cancelled: IsCancelled, report: Report) -> int:
-    """Write event rows to a CSV file, which appears only once it is complete; return how many, the names left out.
-
-    Raises:
-        WriteError: The file cannot be written.
-        Cancelled: `is_cancelled()` said so.
-    """
-    with new_text_file(path, reading=source_files(trace.path), newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(COLUMNS)
-        writer.writerows(_lines(trace, rows, is_cancelled, report))
-    return len(rows)
 
 
 def _lines(

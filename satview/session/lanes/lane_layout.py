@@ -182,16 +182,18 @@ class LaneLayout:
             index,
             depth,
             y_px,
-            self._height_of(info),
+            height_of(info, self._lane_height_px),
             foldable,
             foldable and self._opens(index),
             is_pinned,
             is_alone and info.parent >= 0,
         )
 
-    def _height_of(self, info: LaneInfo) -> int:
-        if info.kind is LaneKind.CPU:
-            return self._lane_height_px + 4
-        if info.kind is LaneKind.INTERRUPTS:
-            return max(8, self._lane_height_px * 3 // 4)
-        return self._lane_height_px
+
+def height_of(info: LaneInfo, lane_px: int) -> int:
+    """Return how tall a lane is where those of threads are `lane_px` tall."""
+    if info.kind is LaneKind.CPU:
+        return lane_px + 4
+    if info.kind is LaneKind.INTERRUPTS:
+        return max(8, lane_px * 3 // 4)
+    return lane_px

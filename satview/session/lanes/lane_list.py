@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +17,13 @@ from satview.session.edit_history import Edit, EditHistory
 from satview.session.filtering.filter_stack import FilterStack
 from satview.session.lanes.lane_arrangement import GroupBy, LaneArrangement, LaneGroup, SortBy
 from satview.session.lanes.lane_events import busy_lanes
-from satview.session.lanes.lane_layout import OTHERS, LaneLayout, LanePlaces
+from satview.session.lanes.lane_layout import OTHERS, LaneLayout, LanePlaces, height_of
 from satview.session.lanes.lane_row import GroupHead, LaneRow
 from satview.session.lanes.remap import LaneKey
 from satview.timeline.lane_tree import LaneKind, Timeline
+
+_GROWS_TO: Final = 2  # times the height that is set
+_TALLEST_PX: Final = 48  # that lanes grow to by themselves
 
 
 class LaneList(QObject):
@@ -50,6 +54,9 @@ class LaneList(QObject):
         self._filters = filters
         self._history = history
         self._lane_height_px = lane_height_px
+        self._room_px = 0
+        self._shown_px = lane_height_px
+        self._grows = True
         self._window: TimeWindow | None = None
         self._is_small = len(self._infos) - len(hidden) <= unfold_up_to
         self._silent = self._places.keys_of(hidden)
@@ -202,7 +209,7 @@ class LaneList(QObject):
     def siblings(self, index: int) -> tuple[int, ...]:
         """Return the lanes among which a lane can be moved, in their order; those that do not show are left out."""
         shown = {row.index for row in self.rows}
-        return tuple(other for other in self._layout(None).siblings(index) if other in shown)
+        return tuple(other for other in self._layout(None, self._lane_height_px).siblings(index) if other in shown)
 
     def move(self, index: int, before: int | None) -> None:
         """Move a lane among its siblings.
@@ -211,7 +218,7 @@ class LaneList(QObject):
             index: The lane.
             before: The sibling above which it is to be; None = the end.
         """
-        others = [other for other in self._layout(None).siblings(index) if other != index]
+        others = [other for other in self._layout(None, self._lane_height_px).siblings(index) if other != index]
         others.insert(others.index(before) if before in others else len(others), index)
         keys = tuple(self._places.keys[other] for other in others)
         if self.is_pinned(index):
@@ -258,6 +265,18 @@ class LaneList(QObject):
             self._lane_height_px = height_px
             self._lay_out()
 
+    def keep_height(self) -> int:
+        """Return how tall lanes are now; they stay so from here on, for the user says how tall they are."""
+        self._grows = False
+        self._lane_height_px = self._shown_px
+        return self._shown_px
+
+    def set_room(self, room_px: int) -> None:
+        """Tell how much height there is: a few lanes grow into it, up to twice the height that was asked for."""
+        if room_px != self._room_px:
+            self._room_px = room_px
+            self._lay_out()
+
     def reload(self, timeline: Timeline, silent: frozenset[int]) -> None:
         """Take a longer reading of the same file; it is laid out when the filter has taken it too.
 
@@ -293,12 +312,16 @@ class LaneList(QObject):
     def _is_open(self, index: int) -> bool:
         return self._opens_at_first(index) != (self._places.keys[index] in self._now.turned)
 
-    def _layout(self, busy: frozenset[int] | None) -> LaneLayout:
+    def _layout(self, busy: frozenset[int] | None, lane_px: int) -> LaneLayout:
         shows = partial(self._shows, busy, self._filters.threads)
-        return LaneLayout(self._places, self._now, self._is_open, shows, self._lane_height_px)
+        return LaneLayout(self._places, self._now, self._is_open, shows, lane_px)
 
     def _lay_out(self) -> None:
-        rows, heads = self._layout(self._busy_lanes()).lay_out()
+        busy = self._busy_lanes()
+        rows, heads = self._layout(busy, self._lane_height_px).lay_out()
+        self._shown_px = self._grown(rows)
+        if self._shown_px != self._lane_height_px:
+            rows, heads = self._layout(busy, self._shown_px).lay_out()
         if (self.rows, self.heads) != (rows, heads):
             self.rows, self.heads = rows, heads
             self._tops = [row.y_px for row in rows]
@@ -320,3 +343,19 @@ class LaneList(QObject):
         if not self._now.hides_empty or self._window is None:
             return None
         return busy_lanes(self._timeline, self._window)
+
+    def _grown(self, rows: tuple[LaneRow, ...]) -> int:
+        """Return the height of a lane at which all of them just fill the room, within bounds.
+
+        Args:
+            rows: The lanes at the height that is set.
+        """
+        least_px, total_px = self._lane_height_px, rows[-1].y_px + rows[-1].height_px if rows else 0
+        if not self._grows or not rows or total_px >= self._room_px:
+            return least_px
+        infos = [self._infos[row.index] for row in rows]
+        rest_px = self._room_px - (total_px - sum(row.height_px for row in rows))  # without gaps and headings
+        for lane_px in range(min(_GROWS_TO * least_px, _TALLEST_PX), least_px, -1):
+            if sum(height_of(info, lane_px) for info in infos) <= rest_px:
+                return lane_px
+        return least_px

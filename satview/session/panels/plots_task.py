@@ -168,7 +168,7 @@ def _band_title(trace: Trace, by: LoadBy, subject: int) -> str:
         return "Others"
     if not subject:
         return "Thread not known"
-    name = trace.process_name(subject)
+    name = trace.process_name(subject, with_pid=False)
     return f"{name} ({int(trace.processes.pid[subject])})" if trace.processes.names[subject] else name
 
 

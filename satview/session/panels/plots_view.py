@@ -13,9 +13,9 @@ from PySide6.QtCore import QObject, Slot
 from satview.analysis.load import LoadBy
 from satview.analysis.occurrences import Measure, measures
 from satview.base.time import TimeWindow
+from satview.session.extent import Extent, ExtentChoice
 from satview.session.open_trace import OpenTrace
 from satview.session.panels.plots_task import DurationsPlotted, LoadPlotted, plot_durations, plot_load
-from satview.session.panels.statistics_view import Extent, part_of
 from satview.session.questions.answer import WatchedAnswer
 
 _SETTLE_MS: Final = 40  # a moving view asks for a new plot that often at most
@@ -36,7 +36,6 @@ class PlotsView(WatchedAnswer):
         kind: The requested plot.
         by: Bands of the load plot.
         measure: What the histogram is of.
-        extent: Part of the trace that the histogram is of: all of it, or what the lanes show.
         only_selected: True to take only the selected thread or process.
     """
 
@@ -48,12 +47,23 @@ class PlotsView(WatchedAnswer):
         self.kind = PlotKind.LOAD
         self.by = LoadBy.PROCESS
         self.measure: Measure = measures(opened.trace)[0]
-        self.extent = Extent.VIEW
+        self._choice = ExtentChoice(opened, Extent.VIEW)
         self.only_selected = False
         self._is_outdated = False
         opened.viewport.window_changed.connect(self._on_window)
         opened.selection.changed.connect(self._on_selection)
+        opened.selection.range_changed.connect(self._on_range)
         opened.reloaded.connect(self._on_reloaded)
+
+    @property
+    def extent(self) -> Extent:
+        """Part of the trace that the histogram is of."""
+        return self._choice.extent
+
+    @property
+    def needs_range(self) -> bool:
+        """True if a histogram of the selected range is wanted and there is none."""
+        return self.kind is PlotKind.DURATIONS and self._choice.needs_range
 
     @property
     def is_pending(self) -> bool:
@@ -90,7 +100,7 @@ class PlotsView(WatchedAnswer):
 
     def set_extent(self, extent: Extent) -> None:
         """Want a histogram of another part of the trace."""
-        self.extent = extent
+        self._choice.choose(extent)
         self._ask()
 
     def set_only_selected(self, only_selected: bool) -> None:
@@ -99,9 +109,9 @@ class PlotsView(WatchedAnswer):
         self._ask()
 
     def _window(self) -> TimeWindow:
-        whole = self._opened.trace.window
-        is_view = self.kind is PlotKind.LOAD or self.extent is Extent.VIEW
-        return part_of(self._opened.viewport.window, whole) if is_view else whole
+        if self.kind is PlotKind.LOAD:
+            return self._opened.viewport.window.within(self._opened.trace.window)
+        return self._choice.window()
 
     @Slot()
     def _ask(self) -> None:
@@ -131,6 +141,15 @@ class PlotsView(WatchedAnswer):
     def _on_window(self) -> None:
         if self.kind is PlotKind.LOAD or self.extent is Extent.VIEW:
             self._later()
+
+    @Slot()
+    def _on_range(self) -> None:
+        before = self.extent
+        self._choice.follow_range()
+        if self.kind is PlotKind.DURATIONS and (self.extent is Extent.RANGE or self.extent is not before):
+            self._later()
+        if self.extent is not before:
+            self.changed.emit()
 
     @Slot()
     def _on_selection(self) -> None:

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from functools import partial
 from typing import Final
 
 from PySide6.QtCore import QObject, Slot
 
-from satview.base.time import TimeWindow
+from satview.session.extent import Extent, ExtentChoice
 from satview.session.open_trace import OpenTrace
 from satview.session.panels.statistics_task import Counted, Found
 from satview.session.questions.answer import WatchedAnswer
 
 _SETTLE_MS: Final = 150  # the range has to rest that long before it is counted again
-
-
-class Extent(StrEnum):
-    """Which part of the trace statistics are about."""
-
-    TRACE = "Whole trace"
-    VIEW = "View"
-    RANGE = "Selection"
 
 
 class StatisticsView(WatchedAnswer):
@@ -30,7 +21,6 @@ class StatisticsView(WatchedAnswer):
     Attributes:
         counted: What was worked out last; None = nothing yet.
         key: The sheet that is requested.
-        extent: The part that is requested.
         follows: True to follow the filter.
     """
 
@@ -39,7 +29,7 @@ class StatisticsView(WatchedAnswer):
         self._opened = opened
         self.counted: Counted | None = None
         self.key = "thread"
-        self.extent = Extent.TRACE
+        self._choice = ExtentChoice(opened, Extent.TRACE)
         self.follows = False
         self._found: Found | None = None
         opened.filters.view_changed.connect(self._on_filter)
@@ -49,9 +39,14 @@ class StatisticsView(WatchedAnswer):
         opened.reloaded.connect(self._on_reloaded)
 
     @property
+    def extent(self) -> Extent:
+        """The part that is wanted."""
+        return self._choice.extent
+
+    @property
     def needs_range(self) -> bool:
         """True if the selected range is requested and there is none."""
-        return self.extent is Extent.RANGE and self._opened.selection.time_range is None
+        return self._choice.needs_range
 
     @property
     def ignores_filter(self) -> bool:
@@ -66,8 +61,9 @@ class StatisticsView(WatchedAnswer):
 
     def set_extent(self, extent: Extent) -> None:
         """Want another part of the trace."""
-        if extent is not self.extent:
-            self.extent = extent
+        before = self.extent
+        self._choice.choose(extent)
+        if extent is not before:
             self._ask()
 
     def set_follows(self, follows: bool) -> None:
@@ -75,16 +71,6 @@ class StatisticsView(WatchedAnswer):
         if follows != self.follows:
             self.follows = follows
             self._ask()
-
-    def _window(self) -> TimeWindow:
-        """Return the range that is requested, cut to the trace; the whole trace where they do not meet."""
-        whole = self._opened.trace.window
-        requested = {
-            Extent.TRACE: whole,
-            Extent.VIEW: self._opened.viewport.window,
-            Extent.RANGE: self._opened.selection.time_range or whole,
-        }[self.extent]
-        return part_of(requested, whole)
 
     @Slot()
     def _ask(self) -> None:
@@ -96,7 +82,7 @@ class StatisticsView(WatchedAnswer):
             self._job.cancel()
             self.changed.emit()
             return
-        filters, trace, window = self._opened.filters, self._opened.trace, self._window()
+        filters, trace, window = self._opened.filters, self._opened.trace, self._choice.window()
         rows = filters.rows if self.follows else None
         threads = filters.threads if self.follows else None
         found = self._found
@@ -121,8 +107,11 @@ class StatisticsView(WatchedAnswer):
 
     @Slot()
     def _on_range(self) -> None:
-        if self.extent is Extent.RANGE:
+        before = self.extent
+        self._choice.follow_range()
+        if self.extent is Extent.RANGE or self.extent is not before:
             self._later()
+            self.changed.emit()  # whoever looks or not: what is wanted may be another part now
 
     @Slot(object)
     def _on_reloaded(self, _reload: object) -> None:
@@ -135,9 +124,3 @@ class StatisticsView(WatchedAnswer):
             self._job.cancel()
             self._settle.start()
             self.changed.emit()
-
-
-def part_of(requested: TimeWindow, whole: TimeWindow) -> TimeWindow:
-    """Return a window cut to the trace; the whole trace where they do not meet."""
-    start, end = max(requested.start, whole.start), min(requested.end, whole.end)
-    return TimeWindow(start, end) if start < end else whole

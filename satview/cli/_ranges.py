@@ -1,0 +1,83 @@
+"""Moments and ranges of time among the arguments of commands, in any notation of `session.time_text`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from satview.base.errors import UsageError
+
+if TYPE_CHECKING:
+    from satview.base.time import TimeWindow
+    from satview.store.trace import Trace
+
+RANGES: Final = "1.2s..1.5s, -5s.. (the end), 25%%..50%%, #1200..#1300 (events), 06:19:01..06:19:02, 0x1f00c.. (cycles)"
+_OPTIONS: Final = frozenset({"--range", "--at", "--from", "--to"})
+_FROM_THE_END: Final = re.compile(r"-\s*[0-9.]")
+
+
+def add_range(add: Callable[..., Any], what: str) -> None:
+    """Add the option `--range`.
+
+    Args:
+        add: `add_argument` of a parser or of a group of one.
+        what: What lies in the range, such as "only events of this part of the trace".
+    """
+    add("--range", default="", metavar="A..B", help=f"{what}: {RANGES}")
+
+
+def range_of(text: str, trace: Trace) -> TimeWindow | None:
+    """Return the range that was asked for, None if none was.
+
+    Raises:
+        UsageError: The text is no range of this trace.
+    """
+    if not text:
+        return None
+    from satview.session.time_text import axis_of, parse_range  # brings numpy
+
+    return parse_range(text, axis_of(trace))
+
+
+def window_of(trace: Trace, begin: str | None, end: str | None, range_text: str = "") -> TimeWindow | None:
+    """Return the range that was asked for, as such or by its ends; None if none was.
+
+    Args:
+        trace: What it is a part of.
+        begin: Value of `--from`, None = not given.
+        end: Value of `--to`.
+        range_text: Value of `--range`, empty = not given.
+
+    Raises:
+        UsageError: A text is no time or no range, the range is empty, or it was given twice.
+    """
+    if range_text:
+        if begin is not None or end is not None:
+            raise UsageError("--range says it all; leave out --from and --to")
+        return range_of(range_text, trace)
+    if begin is None and end is None:
+        return None
+    from satview.base.time import TimeWindow, format_duration  # bring numpy, as does the next
+    from satview.session.time_text import axis_of, parse_moment
+
+    axis = axis_of(trace)
+    start = parse_moment(begin, axis) if begin is not None else trace.window.start
+    stop = parse_moment(end, axis) if end is not None else trace.window.end
+    if stop <= start:
+        raise UsageError(
+            f"there is no time from {begin or 'the start'} to {end or 'the end'} of this trace, "
+            f"which takes {format_duration(trace.duration_ns)}"
+        )
+    return TimeWindow(start, stop)
+
+
+def with_times_joined(arguments: Sequence[str]) -> list[str]:
+    """Return arguments with `--range -5s..` written as `--range=-5s..`, or argparse takes the time for an option."""
+    joined: list[str] = []
+    for argument in arguments:
+        if joined and joined[-1] in _OPTIONS and _FROM_THE_END.match(argument):
+            joined[-1] += f"={argument}"
+        else:
+            joined.append(argument)
+    return joined

@@ -1,0 +1,276 @@
+"""Some events of a trace as a listing, or as the CSV of the event list: both by the printer, in one pass over the file.
+
+The printer reads events as their slots come; what was chosen is known by rows of the trace. An event's last slot, when
+it is printed, is what both know it by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.base.errors import Cancelled, UsageError
+from satview.base.new_file import new_text_file
+from satview.base.safe_text import csv_text
+from satview.events.spec import EventSpec, Release
+from satview.export.listing import Printer, TextRows, default_time, layout_of
+from satview.export.listing_forms import Form, Style
+from satview.export.listing_records import RecordRows
+from satview.formats.kev.batch import Batch
+from satview.formats.registry import source_files
+from satview.formats.source import Source, opened
+from satview.store.trace import Trace
+
+LIST_HEAD: Final = "number,time_ns,time_cycles,delta_cycles,cpu,process,pid,thread,tid,class,event,arguments\n"
+_BLOCK: Final = 1 << 10
+Bools = NDArray[np.bool_]
+Report = Callable[[float], None]
+IsCancelled = Callable[[], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Events of a trace as the printer meets them.
+
+    Attributes:
+        rows: int64 (n,), rows of the event table, ascending.
+        slots: int64 (n,), their last slots, ascending.
+        places: int64 (n,), for each of `slots` its place among `rows`.
+        total: Slots of the file up to the last event, at least 1.
+    """
+
+    rows: NDArray[np.int64]
+    slots: NDArray[np.int64]
+    places: NDArray[np.int64]
+    total: int
+
+    @classmethod
+    def of(cls, trace: Trace, mask: Bools | None) -> Chosen:
+        """Return the events that a mask over all events chooses; None = all."""
+        rows = np.arange(len(trace.events)) if mask is None else np.flatnonzero(mask)
+        last = trace.last_slots()
+        slots = last[rows]
+        places = np.argsort(slots, kind="stable")
+        return cls(rows, slots[places], places, int(last.max(initial=0)) + 1)
+
+    def in_batch(self, batch: Batch) -> NDArray[np.int64]:
+        """Return which events of a batch are chosen, ascending."""
+        if not len(self.slots):
+            return np.empty(0, np.int64)
+        slots = batch.first_slot + batch.last_slot
+        found = np.minimum(np.searchsorted(self.slots, slots), len(self.slots) - 1)
+        return np.flatnonzero(self.slots[found] == slots)
+
+    def places_in(self, batch: Batch, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return places among `rows` of chosen events of a batch."""
+        return self.places[np.searchsorted(self.slots, batch.first_slot + batch.last_slot[rows])]
+
+    def behind(self, batch: Batch) -> int:
+        """Return how many of `slots` a batch and those before it hold."""
+        return int(np.searchsorted(self.slots, batch.first_slot + len(batch.slots)))
+
+
+def write_listing(
+    trace: Trace, path: Path | str, mask: Bools | None = None, progress: Report | None = None,
+    cancelled: IsCancelled | None = None,
+) -> int:  # fmt: skip
+    """Print events in the layout of the release's own traceprinter; return how many.
+
+    Args:
+        trace: A trace of QNX that was read from a file.
+        path: The new file, or `-`; it appears once it is complete.
+        mask: bool (events,), which events; None = all.
+        progress: Called with 0 to 1.
+        cancelled: Called between chunks; True stops.
+
+    Raises:
+        UsageError: The trace is none of QNX or was read from standard input, or the file cannot be written.
+        Cancelled: `cancelled()` returned True; nothing is left behind.
+    """
+    chosen = Chosen.of(trace, mask)
+    with _source(trace) as source, _new_file(trace, path) as file:
+        layout = layout_of(source.release)
+        style = Style(layout, source.release, source.byte_order, False, False, source.notations)
+        printer = Printer(source, TextRows(source, style, default_time(layout)), chosen=chosen.in_batch)
+        for text in printer.text(_checked(chosen, progress, cancelled)):
+            file.write(text)
+        return printer.printed
+
+
+def write_event_list(
+    trace: Trace, path: Path | str, mask: Bools | None = None, progress: Report | None = None,
+    cancelled: IsCancelled | None = None,
+) -> int:  # fmt: skip
+    """Write events as CSV in the order of the event list, with the columns of `LIST_HEAD`; return how many.
+
+    `number` is that of the list, `delta_cycles` the distance to the row above.
+
+    Args:
+        trace: Any trace.
+        path: The new file, or `-`; it appears once it is complete.
+        mask: bool (events,), which events; None = all.
+        progress: Called with 0 to 1.
+        cancelled: Called between chunks; True stops.
+
+    Raises:
+        UsageError: The file cannot be written.
+        Cancelled: `cancelled()` returned True; nothing is left behind.
+    """
+    chosen = Chosen.of(trace, mask)
+    with _new_file(trace, path) as file:
+        file.write(LIST_HEAD)
+        count = 0
+        lines = _printed_lines if _can_be_read_again(trace) else _decoded_lines
+        for text, more in lines(trace, chosen, progress, cancelled):
+            file.write(text)
+            count += more
+        return count
+
+
+def _printed_lines(
+    trace: Trace, chosen: Chosen, progress: Report | None, cancelled: IsCancelled | None
+) -> Iterator[tuple[str, int]]:
+    """Yield rows of the list, and how many, as soon as all rows above them have been read."""
+    coming = np.minimum.accumulate(chosen.places[::-1])[::-1]  # the first place that is still to come
+    lines, done, printed = np.full(len(chosen.rows), "", object), 0, 0
+    with _source(trace) as source:
+        printer = Printer(source, ListRows(trace, chosen, RecordRows(source, "csv")), chosen=chosen.in_batch)
+        for batch, rows, texts in printer.batches(_checked(chosen, progress, cancelled)):
+            lines[chosen.places_in(batch, rows)] = texts
+            behind = chosen.behind(batch)
+            ready = max(done, int(coming[behind]) if behind < len(coming) else len(lines))
+            yield "".join(lines[done:ready]), printer.printed - printed
+            lines[done:ready] = ""
+            done, printed = ready, printer.printed
+    yield "".join(lines[done:]), 0
+
+
+def _decoded_lines(
+    trace: Trace, chosen: Chosen, progress: Report | None, cancelled: IsCancelled | None
+) -> Iterator[tuple[str, int]]:
+    """Yield the same of a trace whose file cannot be printed, event by event: thread traces, which are small."""
+    columns = ListColumns(trace, chosen.rows)
+    for start in range(0, len(chosen.rows), _BLOCK):
+        _check(start / len(chosen.rows), progress, cancelled)
+        places = np.arange(start, min(start + _BLOCK, len(chosen.rows)))
+        heads = zip(*columns.of(places), strict=True)
+        tails = map(partial(_decoded, trace), chosen.rows[places].tolist())
+        yield "".join(ListColumns.TEMPLATE % head + tail for head, tail in zip(heads, tails, strict=True)), len(places)
+
+
+def _decoded(trace: Trace, event: int) -> str:
+    spec, arguments = trace.spec(event), trace.payloads.decode(event).arguments
+    text = " ".join(f"{argument.name}={argument.text}" for argument in arguments)
+    return f"{_quoted(spec.class_name)},{_quoted(spec.name)},{_quoted(text)}\n"
+
+
+class ListColumns:
+    """What a trace says of each event of the list, behind class and name.
+
+    Args:
+        trace: The trace.
+        rows: int64 (n,), rows of the event table, ascending.
+    """
+
+    TEMPLATE: Final = "%d,%d,%d,%d,%d,%s,%d,%s,%d,"
+
+    def __init__(self, trace: Trace, rows: NDArray[np.int64]) -> None:
+        threads = trace.threads
+        process = [trace.process_name(int(row), with_pid=False) if row else "" for row in threads.process]
+        owners, names = (np.array([_quoted(name) for name in column], object) for column in (process, threads.names))
+        self._of_thread = (owners, threads.pid, names, threads.tid)
+        self._trace, self._rows = trace, rows
+        time = trace.events.time_cycles[rows]
+        self._delta = np.diff(time, prepend=time[:1])
+
+    def of(self, places: NDArray[np.int64]) -> list[list[Any]]:
+        """Return the columns of `TEMPLATE` for places among the rows."""
+        at, events = self._rows[places], self._trace.events
+        cycles, thread = events.time_cycles[at], events.thread[at]
+        columns = [at + 1, self._trace.clock.ns_array(cycles), cycles, self._delta[places], events.cpu[at]]
+        return [column.tolist() for column in (*columns, *(column[thread] for column in self._of_thread))]
+
+
+@dataclass(slots=True)
+class ListRows:
+    """Rows of the event list: what the trace says of each event, and the arguments as the printer writes them.
+
+    Attributes:
+        trace: The trace.
+        chosen: The events.
+        records: Writes arguments.
+        start_cycles: Of the rows of any output; times come from the trace.
+    """
+
+    trace: Trace
+    chosen: Chosen
+    records: RecordRows
+    start_cycles: int = 0
+    _columns: ListColumns = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._columns = ListColumns(self.trace, self.chosen.rows)
+
+    def head(self, source: Source) -> Iterator[str]:
+        """Yield the names of the columns."""
+        del source
+        yield LIST_HEAD
+
+    def form(self, spec: EventSpec, count: int, variant: int) -> Form | None:
+        """Return class, event and arguments of a kind as a template."""
+        return self.records.form(spec, count, variant)
+
+    def common(self, batch: Batch, rows: NDArray[np.int64], form: Form) -> tuple[str, list[Sequence[Any]]]:
+        """Return the columns before those."""
+        del form
+        return ListColumns.TEMPLATE, [*self._columns.of(self.chosen.places_in(batch, rows))]
+
+    def joined(self, lines: list[str]) -> str:
+        """Return rows as one text."""
+        return "".join(lines)
+
+    def tail(self) -> Iterator[str]:
+        """Yield nothing."""
+        return iter(())
+
+
+def _quoted(name: str) -> str:
+    return '"' + csv_text(name).replace('"', '""') + '"'
+
+
+def _can_be_read_again(trace: Trace) -> bool:
+    return trace.release is not Release.UNIXWARE and str(trace.path) != "-"
+
+
+@contextmanager
+def _source(trace: Trace) -> Iterator[Source]:
+    """Open the file of a trace for a second pass."""
+    if trace.release is Release.UNIXWARE:
+        raise UsageError(f"{trace.path.name}: thread traces have a listing of their own; `satview records` prints it")
+    if str(trace.path) == "-":
+        raise UsageError("the trace came from standard input, which cannot be read again; write it to a file first")
+    with opened(trace.path) as source:
+        yield source
+
+
+def _new_file(trace: Trace, path: Path | str) -> Any:
+    return new_text_file(path, reading=source_files(trace.path), streams=True, errors="surrogateescape")
+
+
+def _checked(chosen: Chosen, progress: Report | None, cancelled: IsCancelled | None) -> Callable[[Batch], None]:
+    """Return what the printer calls after each batch."""
+    return lambda batch: _check((batch.first_slot + len(batch.slots)) / chosen.total, progress, cancelled)
+
+
+def _check(share: float, progress: Report | None, cancelled: IsCancelled | None) -> None:
+    if cancelled is not None and cancelled():
+        raise Cancelled("the listing was stopped")
+    if progress is not None:
+        progress(min(1.0, share))

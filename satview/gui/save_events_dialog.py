@@ -1,0 +1,182 @@
+"""File > Save events to a file: a range, or what the filter shows, as a smaller trace, a listing or a table."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QCloseEvent
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QDialog,
+    QFormLayout,
+    QHBoxLayout,
+    QProgressBar,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from satview.base.time import TimeWindow
+from satview.events.spec import Release
+from satview.gui import dialogs
+from satview.gui.event_files import KINDS, event_mask, write_events
+from satview.gui.message_line import MessageLine
+from satview.gui.plain_label import PlainLabel
+from satview.gui.quiet_fields import keep_quiet
+from satview.session.measures import length_text
+from satview.session.open_trace import OpenTrace
+from satview.session.tasks import Task
+
+_WIDTH_PX: Final = 600
+_NOTES = {
+    "kev": "Opens in satview and in the vendor's tools. Times stay; names, opening states and what else the events "
+    "need to be understood come with them.",
+    "txt": "In the layout of the release's own traceprinter, in the order in which the events stand in the file.",
+    "csv": "In the order of the list, with times in nanoseconds and in cycles, process and thread names, arguments.",
+}
+
+
+class SaveEventsDialog(QDialog):
+    """Asks which events are saved as what, writes them in the background, and says what came of it.
+
+    Attributes:
+        kind, in_range, filtered: The editors.
+        save_button, stop_button: The buttons.
+        message: What came of it.
+    """
+
+    def __init__(self, opened: OpenTrace, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle("Save events")
+        self._opened = opened
+        self._job = Task(self)
+        self._make_editors()
+        self.message = MessageLine(self)
+        self.message.setWordWrap(True)
+        self.progress = QProgressBar(self)
+        self.progress.setRange(0, 100)
+        self.progress.hide()
+        self.save_button = QPushButton("&Save\N{HORIZONTAL ELLIPSIS}", self)
+        self.save_button.setDefault(True)
+        self.stop_button = QPushButton("Stop", self)
+        self.stop_button.hide()
+        self.close_button = QPushButton("Close", self)
+        self._lay_out()
+        self._connect()
+        keep_quiet(self)
+        self._show()
+
+    def _make_editors(self) -> None:
+        selection, filters = self._opened.selection, self._opened.filters
+        self.kind = QComboBox(self)
+        for key, (title, _) in KINDS.items():
+            if key == "csv" or self._opened.trace.release is not Release.UNIXWARE:  # which only its own reader knows
+                self.kind.addItem(f"{title} (.{key})", key)
+        self.in_range = QCheckBox("Only those in the selected &range", self)
+        if selection.time_range is not None:
+            length = length_text(selection.time_range.length, self._opened.trace.clock)
+            self.in_range.setText(f"Only those in the selected &range of {length}")
+        self.in_range.setEnabled(selection.time_range is not None)
+        self.in_range.setChecked(selection.time_range is not None)
+        self.filtered = QCheckBox("Only those that the &filter shows", self)
+        self.filtered.setEnabled(filters.is_active)
+        self.filtered.setChecked(filters.is_active)
+        self.count, self.note = PlainLabel(self), PlainLabel(self)
+        self.note.setWordWrap(True)
+        self.note.setProperty("role", "dim")
+
+    def _lay_out(self) -> None:
+        form = QFormLayout()
+        form.setVerticalSpacing(8)
+        form.setHorizontalSpacing(20)
+        form.addRow("Save as", self.kind)
+        form.addRow("", self.note)
+        form.addRow("Events", self.in_range)
+        form.addRow("", self.filtered)
+        form.addRow("", self.count)
+        foot = QHBoxLayout()
+        foot.addWidget(self.progress, 1)
+        foot.addStretch()
+        for button in (self.save_button, self.stop_button, self.close_button):
+            foot.addWidget(button)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(20, 18, 20, 16)
+        layout.setSpacing(12)
+        layout.addLayout(form)
+        layout.addWidget(self.message)
+        layout.addLayout(foot)
+        for label in (self.note, self.message):  # texts of two lines come and go; nothing moves for them
+            label.setFixedHeight(2 * self.fontMetrics().lineSpacing() + 2)
+            label.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self.resize(_WIDTH_PX, self.sizeHint().height())
+
+    def _connect(self) -> None:
+        self.kind.currentIndexChanged.connect(self._show)
+        self.in_range.toggled.connect(self._show)
+        self.filtered.toggled.connect(self._show)
+        self.save_button.clicked.connect(self._save)
+        self.stop_button.clicked.connect(self._stop)
+        self.close_button.clicked.connect(self.close)
+        self._job.done.connect(self._on_done)
+        self._job.failed.connect(self._on_failed)
+        self._job.progress.connect(self._on_progress)
+
+    @property
+    def _window(self) -> TimeWindow | None:
+        return self._opened.selection.time_range if self.in_range.isChecked() else None
+
+    @Slot()
+    def _show(self) -> None:
+        rows = self._opened.filters.rows if self.filtered.isChecked() else None
+        chosen, trace = int(event_mask(self._opened.trace, rows, self._window).sum()), self._opened.trace
+        self.count.setText(f"{chosen:,} of {len(trace.events):,} events")
+        self.note.setText(_NOTES[self.kind.currentData()])
+        self.save_button.setEnabled(chosen > 0 and not self._job.is_busy)
+
+    @Slot()
+    def _save(self) -> None:
+        kind, trace = self.kind.currentData(), self._opened.trace
+        part = "-part" if self.in_range.isChecked() or self.filtered.isChecked() or kind == "kev" else ""
+        path = dialogs.ask_save(self, trace.path.with_name(f"{trace.path.stem}{part}.{kind}"), KINDS[kind][1])
+        if path is None:
+            return
+        rows = self._opened.filters.rows if self.filtered.isChecked() else None
+        self._job.start(partial(write_events, trace, path, kind, rows, self._window))
+        self.message.say("", "dim")
+        self._set_busy(True)
+
+    @Slot()
+    def _stop(self) -> None:
+        self._job.cancel()
+        self.message.say("Stopped; nothing was written.", "dim")
+        self._set_busy(False)
+
+    def _set_busy(self, is_busy: bool) -> None:
+        for widget in (self.progress, self.stop_button):
+            widget.setVisible(is_busy)
+        self.progress.setValue(0)
+        self._show()
+
+    @Slot(float)
+    def _on_progress(self, share: float) -> None:
+        self.progress.setValue(round(100 * share))
+
+    @Slot(object)
+    def _on_done(self, said: object) -> None:
+        if isinstance(said, str):
+            self.message.say(f"Saved {said}.", "dim")
+        self._set_busy(False)
+
+    @Slot(object)
+    def _on_failed(self, error: object) -> None:
+        self.message.say(f"Not saved: {error}.", "error")
+        self._set_busy(False)
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        """Stop what runs in the background."""
+        self._job.close()
+        super().closeEvent(event)

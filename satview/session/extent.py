@@ -1,0 +1,61 @@
+"""Which part of the trace statistics and plots are about; it follows the selected range by itself."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final
+
+from satview.base.time import TimeWindow
+from satview.session.open_trace import OpenTrace
+
+NO_RANGE: Final = "Select a range: drag over the lanes, press R for the selected interval, or Shift+R to type one."
+
+
+class Extent(StrEnum):
+    """Which part of the trace something is about."""
+
+    TRACE = "Whole trace"
+    VIEW = "View"
+    RANGE = "Selection"
+
+
+class ExtentChoice:
+    """The part that is wanted: what the user chose, or the selected range from its first moment to its last.
+
+    Attributes:
+        extent: The part.
+    """
+
+    def __init__(self, opened: OpenTrace, extent: Extent) -> None:
+        self._opened = opened
+        self.extent = extent
+        self._before: Extent | None = None  # to go back to when the range is gone
+        self._has_range = False
+        self.follow_range()
+
+    def choose(self, extent: Extent) -> None:
+        """Want a part, whatever is selected, until another range is."""
+        self.extent, self._before = extent, None
+
+    def follow_range(self) -> None:
+        """Turn to a range that has just been selected, and back when it is gone."""
+        had_range, self._has_range = self._has_range, self._opened.selection.time_range is not None
+        if self._has_range and not had_range and self.extent is not Extent.RANGE:
+            self.extent, self._before = Extent.RANGE, self.extent
+        elif had_range and not self._has_range and self._before is not None:
+            self.extent, self._before = self._before, None
+
+    @property
+    def needs_range(self) -> bool:
+        """True if the selected range is wanted and there is none."""
+        return self.extent is Extent.RANGE and self._opened.selection.time_range is None
+
+    def window(self) -> TimeWindow:
+        """Return the part, cut to the trace; the whole trace where they do not meet."""
+        whole = self._opened.trace.window
+        wanted = {
+            Extent.TRACE: whole,
+            Extent.VIEW: self._opened.viewport.window,
+            Extent.RANGE: self._opened.selection.time_range or whole,
+        }[self.extent]
+        return wanted.within(whole)

@@ -1,0 +1,87 @@
+"""File > Save events to a file, by keys and clicks."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+
+from satview.base.time import TimeWindow
+from satview.formats.registry import open_trace
+from satview.gui import dialogs
+from satview.gui.save_events_dialog import SaveEventsDialog
+
+K = Qt.Key
+LEFT = Qt.MouseButton.LeftButton
+
+
+@pytest.fixture
+def dialog(window, view, qtbot):
+    """Return a function that opens the dialog."""
+
+    def show():
+        QTest.keyClick(view, K.Key_E, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier)
+        return window.findChild(SaveEventsDialog)
+
+    yield show
+    left = window.findChild(SaveEventsDialog)
+    if left is not None:
+        left.close()
+
+
+def save(dialog, path, qtbot, monkeypatch):
+    monkeypatch.setattr(dialogs, "ask_save", lambda *_: path)
+    QTest.mouseClick(dialog.save_button, LEFT)
+    qtbot.waitUntil(lambda: dialog.message.text() != "", timeout=5_000)
+    return dialog.message.text()
+
+
+def choose(dialog, kind):
+    dialog.kind.setCurrentIndex(dialog.kind.findData(kind))
+
+
+def test_the_selected_range_as_a_trace(dialog, opened, tmp_path, qtbot, monkeypatch):
+    at = opened.trace.clock.cycles
+    opened.selection.set_range(TimeWindow(at(1_000), at(5_000)))
+    shown = dialog()
+    assert shown.in_range.isChecked()
+    assert shown.count.text() == "4 of 17 events"
+    said = save(shown, tmp_path / "part.kev", qtbot, monkeypatch)
+    assert said.startswith("Saved part.kev: 4 events, and ")
+    part = open_trace(tmp_path / "part.kev")
+    names = [part.spec(row).name for row in range(len(part.events))]
+    assert names[-4:] == ["THRUNNING", "MSG_SENDV", "THREPLY", "THRUNNING"]
+
+
+def test_what_the_filter_shows_as_csv(dialog, opened, tmp_path, qtbot, monkeypatch):
+    opened.filters.add_pass("event == MSG_SENDV")
+    qtbot.waitUntil(lambda: not opened.filters.is_pending)
+    shown = dialog()
+    choose(shown, "csv")
+    assert (shown.filtered.isChecked(), shown.in_range.isEnabled()) == (True, False)
+    assert save(shown, tmp_path / "list.csv", qtbot, monkeypatch) == "Saved list.csv: 2 events."
+    lines = (tmp_path / "list.csv").read_text("utf-8").splitlines()
+    assert [line.split(",")[1:4] for line in lines[1:]] == [["2000", "4294969296", "0"], ["9000", "4294976296", "7000"]]
+
+
+def test_all_of_it_as_a_listing(dialog, tmp_path, qtbot, monkeypatch):
+    shown = dialog()
+    choose(shown, "txt")
+    assert save(shown, tmp_path / "all.txt", qtbot, monkeypatch) == "Saved all.txt: 17 events."
+    assert sum(line.startswith("t:") for line in (tmp_path / "all.txt").read_text("utf-8").splitlines()) == 17
+
+
+def test_the_trace_itself_is_never_replaced(dialog, opened, qtbot, monkeypatch):
+    before = opened.trace.path.read_bytes()
+    said = save(dialog(), opened.trace.path, qtbot, monkeypatch)
+    assert said.startswith("Not saved: ")
+    assert opened.trace.path.read_bytes() == before
+
+
+def test_no_event_is_nothing_to_save(dialog, opened):
+    at = opened.trace.clock.cycles
+    opened.selection.set_range(TimeWindow(at(17_000), at(18_000)))
+    shown = dialog()
+    assert not shown.save_button.isEnabled()
+    QTest.mouseClick(shown.in_range, LEFT)
+    assert shown.save_button.isEnabled()

@@ -1,0 +1,58 @@
+"""On a full HD screen at twice the size, 960 x 540 logical pixels, everything can be seen and reached."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QComboBox, QDialog
+
+from satview.gui.screen_fit import resize_on_screen
+from tests.helpers.scene import scene
+
+WIDTH, HEIGHT = 960, 540
+FRAME = 36
+
+
+@pytest.fixture
+def small(empty_window, load, tmp_path):
+    empty_window.resize(WIDTH, HEIGHT)
+    return load(empty_window, scene(tmp_path))
+
+
+def test_the_window_leaves_room_for_lanes(small):
+    assert (small.width(), small.height()) == (WIDTH, HEIGHT)
+    view = small.workspace.area.view
+    assert view.height() > 140
+    assert view.width() > 700
+    docks = small.workspace.docks.values()
+    assert {small.dockWidgetArea(dock) for dock in docks} == {Qt.DockWidgetArea.BottomDockWidgetArea}
+    small.workspace.toggle_bottom()
+    assert not any(dock.isVisible() for dock in docks)
+
+
+def test_long_fields_of_the_status_bar_do_not_widen_the_window(small):
+    selection, window = small.session.opened.selection, small.session.opened.trace.window
+    selection.set_cursors(window.start + 1, window.end - 2)
+    selection.set_range(window)
+    small.session.opened.select_event(5)
+    assert small.minimumSizeHint().width() <= WIDTH
+
+
+@pytest.mark.parametrize("command", ["file.settings", "file.info", "file.new_capture", "file.save_events"])
+def test_dialogs_fit(small, command, qtbot):
+    small.actions_by_id.by_id[command].trigger()
+    (dialog,) = [dialog for dialog in small.findChildren(QDialog) if dialog.isVisible()]
+    least = dialog.minimumSizeHint()
+    assert least.width() <= WIDTH
+    assert least.height() <= HEIGHT - FRAME
+    dialog.resize(WIDTH, HEIGHT - FRAME)
+    qtbot.wait(1)
+    assert all(combo.height() >= 24 for combo in dialog.findChildren(QComboBox))  # squeezed ones cannot be read
+    dialog.close()
+
+
+def test_windows_begin_no_larger_than_the_screen(empty_window):
+    room = empty_window.screen().availableGeometry()
+    resize_on_screen(empty_window, 10_000, 10_000)
+    assert empty_window.width() <= room.width()
+    assert empty_window.height() <= room.height() - FRAME
