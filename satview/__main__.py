@@ -331,6 +331,8 @@ def _screenshot(options: argparse.Namespace) -> int:
             link.event,
             not options.no_cache,
             options.palette or STANDARD,
+            link.selected,
+            link.session,
         )
     )
 

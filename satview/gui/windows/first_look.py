@@ -34,6 +34,18 @@ def look_at(views: Workspace, link: TraceLink) -> None:
         views.opened.viewport.jump(parse_range(link.range_text, axis))
 
 
+def show_link(window: MainWindow, link: TraceLink) -> None:
+    """Let a window that shows the file of a link look as it says: with its session, at its place.
+
+    Raises:
+        UsageError: As `look_at`; or there is no such session.
+    """
+    if window.workspace is not None:
+        if link.session:
+            use_session(window, link.session)
+        look_at(window.workspace, link)
+
+
 class FirstLooks(QObject):
     """Lets windows that are opening a trace go to the place asked for, once it shows."""
 
@@ -63,8 +75,6 @@ class FirstLooks(QObject):
         if window.workspace is None:
             return
         try:
-            if link.session:
-                use_session(window, link.session)
-            look_at(window.workspace, link)
+            show_link(window, link)
         except SatviewError as error:
             window.workspace.report_failure(str(error))

@@ -36,6 +36,8 @@ class ScreenshotRequest:
         event: Number of the event to select, from 1; None for none.
         is_cached: Use what a window has kept of a large file that it decoded.
         palette: Colours of states.
+        selected: `A..B`, the selected range, or empty.
+        session: Name or file of a saved session, or empty.
     """
 
     trace: Path
@@ -48,6 +50,8 @@ class ScreenshotRequest:
     event: int | None = None
     is_cached: bool = True
     palette: str = STANDARD
+    selected: str = ""
+    session: str = ""
 
 
 def take(request: ScreenshotRequest) -> int:
@@ -72,18 +76,19 @@ def take(request: ScreenshotRequest) -> int:
     from PySide6.QtCore import QDeadlineTimer, QEventLoop, QTimer
 
     from satview.gui.windows.application import Application, make_qt_application, silence_offscreen
-    from satview.gui.windows.first_look import look_at
+    from satview.gui.windows.first_look import show_link
     from satview.gui.windows.shared import Shared
     from satview.session.loading.recent_files import RecentFiles
     from satview.session.session import Stage
     from satview.session.settings import Settings
+    from satview.session.state_files import users_sessions
 
     silence_offscreen()
     app = make_qt_application()
     settings = Settings(None)
     for key, value in _settings(request).items():
         settings.set(key, value)
-    application = Application(Shared(settings, RecentFiles(None, 0)))
+    application = Application(Shared(settings, RecentFiles(None, 0), users_sessions()))
     window: MainWindow = application.new_window()
     window.resize(request.width_px, request.height_px)
     window.session.adds_to_cache = False  # nobody requested more files than the picture
@@ -103,7 +108,8 @@ def take(request: ScreenshotRequest) -> int:
                 raise window.session.error
             raise RuntimeError("the trace could not be read") from window.session.error
         assert window.workspace is not None
-        look_at(window.workspace, TraceLink(request.trace, request.range_text, request.event))
+        link = TraceLink(request.trace, request.range_text, request.event, request.selected, request.session)
+        show_link(window, link)
         wait_while(lambda: not _is_settled(window))
         app.processEvents()  # what has another text by now is laid out again
         _save(window, request.output, reading)

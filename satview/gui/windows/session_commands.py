@@ -57,7 +57,9 @@ class SessionCommands:
                 views.report_failure(str(error))
         else:
             if views is not None:
-                views.report(f"Session {Path(name).stem if name.endswith(SUFFIX) else name}; undo takes it back")
+                views.report(
+                    f"Session {Path(name).stem if name.endswith(SUFFIX) else name}; undo takes lanes and filter back"
+                )
 
     def _use_file(self) -> None:
         path = dialogs.ask_file(self._window, "Use session", _PATTERN)
