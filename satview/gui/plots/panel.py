@@ -33,9 +33,9 @@ from satview.gui.panel import Panel, PanelContext
 from satview.gui.pictures import save_png
 from satview.gui.plain_label import PlainLabel
 from satview.gui.theme import Theme
-from satview.session.plots_task import DurationsPlotted, LoadPlotted, write_csv
-from satview.session.plots_view import PlotKind, PlotsView
-from satview.session.statistics_view import Extent
+from satview.session.panels.plots_task import DurationsPlotted, LoadPlotted, write_csv
+from satview.session.panels.plots_view import PlotKind, PlotsView
+from satview.session.panels.statistics_view import Extent
 from satview.session.tasks import Task
 
 if TYPE_CHECKING:

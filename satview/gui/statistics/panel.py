@@ -37,8 +37,8 @@ from satview.gui.statistics.model import SheetModel
 from satview.gui.statistics.positions import Positions
 from satview.gui.statistics.share_bar import ShareBar
 from satview.gui.theme import Theme
-from satview.session.statistics_task import sheet_text
-from satview.session.statistics_view import Extent, StatisticsView
+from satview.session.panels.statistics_task import sheet_text
+from satview.session.panels.statistics_view import Extent, StatisticsView
 
 _MEASURED_ROWS: Final = 60
 _WIDEST_PX: Final = 320
