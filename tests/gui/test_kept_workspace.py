@@ -127,6 +127,21 @@ def test_scrolled_lanes_and_list_are_where_they_were(open_again, qtbot, tmp_path
     assert window.workspace.panels["events"].table.verticalScrollBar().value() == 21
 
 
+def test_an_interval_of_a_lane_out_of_sight_is_selected_again(open_again, qtbot, tmp_path):
+    path = many_processes(tmp_path)
+    window = open_again(path)
+    opened = window.session.opened
+    last = opened.lanes.rows[-1].index
+    opened.select_at(last, opened.trace.window.start + 4_950)
+    window.workspace.area.view.scroll_to(0)
+    span = opened.selection.span
+    close(window, qtbot)
+    window = open_again(path)
+    qtbot.waitUntil(lambda: window.session.opened.selection.span == span)
+    assert window.session.opened.selection.lane == last
+    assert window.workspace.area.view.scroll_px == 0
+
+
 def test_another_file_under_the_name_gets_the_lanes_by_name_and_no_part_of_time(open_again, qtbot, tmp_path):
     path = many_processes(tmp_path, count=6)
     window = open_again(path)

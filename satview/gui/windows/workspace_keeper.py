@@ -14,7 +14,9 @@ from satview.session.lanes.remap import lane_keys
 from satview.session.put_state import put_filter, put_lanes, put_selection, put_view
 from satview.session.state_files import StateFiles, is_same, sign_of
 from satview.session.take_state import take_filter, take_lanes, take_selection, take_view
+from satview.session.tasks import IsCancelled, Report, Task
 from satview.session.workspace_state import PanelsState, SelectionState, ViewState, WorkspaceState, from_json, to_json
+from satview.timeline.lane_tree import Timeline
 
 if TYPE_CHECKING:
     from satview.gui.windows.workspace import Workspace
@@ -43,6 +45,8 @@ class WorkspaceKeeper(QObject):
         self.file = files.of_trace(path) if is_lasting else StateFiles().of_trace(path)
         self.file.setParent(self)
         self._waiting: SelectionState | None = None
+        self._building = Task(self)
+        self._building.done.connect(self._on_built)
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.setInterval(_KEEP_MS)
@@ -82,20 +86,23 @@ class WorkspaceKeeper(QObject):
             put_panels(views, state.panels)
         if state.selection is not None:
             put_selection(opened, state.selection)
-            if state.selection.span_start is not None and opened.selection.span is None:
+            lane = opened.selection.lane
+            if state.selection.span_start is not None and opened.selection.span is None and lane is not None:
                 self._waiting = state.selection  # for the lane: to build it here would hold the window
-                views.area.view.source.refined.connect(self._on_refined)
+                self._building.start(partial(_build, opened.timeline, lane))
         if state.view is not None:
             # A turn later: the lanes have their height by then.
             QTimer.singleShot(0, self, partial(scroll_to, views, state.view))
 
     @Slot()
-    def _on_refined(self) -> None:
+    def _on_built(self) -> None:
         """Select the interval that was selected, unless the user has selected something else meanwhile."""
         selection, state = self._views.opened.selection, self._waiting
-        self._views.area.view.source.refined.disconnect(self._on_refined)
         if state is not None and selection.span is None and selection.event == state.event:
+            view = self._views.area.view
+            scroll_px = view.scroll_px
             put_selection(self._views.opened, state)
+            view.scroll_to(scroll_px)  # what is selected comes into view, which it was not
         self._waiting = None
 
     @Slot()
@@ -116,6 +123,7 @@ class WorkspaceKeeper(QObject):
 
     def close(self) -> None:
         """Keep what shows, and give up what cannot be stored: it is no views of the user."""
+        self._building.close()
         self.keep()
         self.file.give_up()
         self._files.shrink()
@@ -176,8 +184,11 @@ def put_panels(views: Workspace, state: PanelsState) -> None:
 
 def scroll_to(views: Workspace, state: ViewState) -> None:
     """Scroll the lanes to the one that was at the top."""
-    if state.top is not None:
-        keys = lane_keys(views.opened.timeline)
-        top = next((row for row in views.opened.lanes.rows if keys[row.index] == state.top), None)
-        if top is not None:
-            views.area.view.scroll_to(top.y_px + state.top_px)
+    keys = lane_keys(views.opened.timeline)
+    top = next((row for row in views.opened.lanes.rows if keys[row.index] == state.top), None)
+    views.area.view.scroll_to(0 if top is None else top.y_px + state.top_px)
+
+
+def _build(timeline: Timeline, lane: int, is_cancelled: IsCancelled, _report: Report) -> None:
+    """Make a lane ready, on a worker thread."""
+    timeline.build([lane], is_cancelled)
