@@ -253,7 +253,7 @@ def _show(options: argparse.Namespace) -> int:
         raise UsageError(
             "there is no display that answers; `satview FILE --screenshot OUT.png` and the commands in --help need none"
         )
-    from satview.gui import application  # Qt: only when windows are requested
+    from satview.gui.windows import application  # Qt: only when windows are requested
 
     is_plain = not (options.theme or options.palette or options.no_cache or options.debug or options.new_instance)
     return application.run(
@@ -315,7 +315,7 @@ def _screenshot(options: argparse.Namespace) -> int:
         and 200 <= int(height) <= 16000
     ):
         raise UsageError(f"--size {options.size} is no size between 200x200 and 16000x16000")
-    from satview.gui import screenshot  # Qt: only when a picture is requested
+    from satview.gui.windows import screenshot  # Qt: only when a picture is requested
 
     link = _link(options, str(options.files[0]))
     theme = options.theme if options.theme in ("light", "dark") else "light"
@@ -331,6 +331,8 @@ def _screenshot(options: argparse.Namespace) -> int:
             link.event,
             not options.no_cache,
             options.palette or STANDARD,
+            link.selected,
+            link.session,
         )
     )
 

@@ -17,7 +17,7 @@ from satview.base.time import TimeWindow
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QApplication, QWidget
 
-    from satview.gui.main_window import MainWindow
+    from satview.gui.windows.main_window import MainWindow
 
 ROOT = Path(__file__).resolve().parents[1]
 SAMPLE = ROOT / "sample_traces" / "dense-4cpu.kev"
@@ -246,9 +246,9 @@ def main() -> int:
 
 
 def _open(trace: Path, theme: str, run: Callable[[States], None]) -> None:
-    from satview.gui.application import Application, make_qt_application, silence_offscreen
-    from satview.gui.shared import Shared
-    from satview.session.recent_files import RecentFiles
+    from satview.gui.windows.application import Application, make_qt_application, silence_offscreen
+    from satview.gui.windows.shared import Shared
+    from satview.session.loading.recent_files import RecentFiles
     from satview.session.session import Stage
     from satview.session.settings import Settings
 

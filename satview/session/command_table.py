@@ -1,4 +1,4 @@
-"""Every command of the viewer, one row each. To add one: add a row here and bind it in `gui/window_commands.py`."""
+"""Every command of the viewer, one row each. To add one: add a row and bind it in `gui/windows/window_commands.py`."""
 
 from __future__ import annotations
 

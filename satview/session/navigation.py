@@ -12,7 +12,7 @@ from satview.base.errors import SourceChangedError, UsageError
 from satview.base.time import TimeWindow
 from satview.linkage.chain import Step, are_linked, causes, effects
 from satview.linkage.columns import are_made, partner
-from satview.session.event_links import LINKS_AT_ONCE
+from satview.session.events.event_links import LINKS_AT_ONCE
 from satview.session.open_trace import OpenTrace
 from satview.session.step import ON
 from satview.session.time_text import axis_of, parse_position, parse_range

@@ -11,25 +11,25 @@ from satview.analysis.doctor.report import Diagnosis, doctor
 from satview.base.time import TimeWindow
 from satview.events import wire
 from satview.session.edit_history import EditHistory
-from satview.session.event_links import EventLinks
-from satview.session.filter_stack import FilterStack
+from satview.session.events.event_links import EventLinks
+from satview.session.filtering.filter_stack import FilterStack
+from satview.session.filtering.search import Search
 from satview.session.highlight import Highlight
-from satview.session.lane_arrangement import GroupBy, SortBy
-from satview.session.lane_list import LaneList
-from satview.session.lane_sorter import LaneSorter
-from satview.session.loaded_trace import Reload, Shown, events_per_thread
+from satview.session.lanes.lane_arrangement import GroupBy, SortBy
+from satview.session.lanes.lane_list import LaneList
+from satview.session.lanes.lane_sorter import LaneSorter
+from satview.session.lanes.remap import event_of_slot
+from satview.session.loading.loaded_trace import Reload, Shown, events_per_thread
+from satview.session.loading.preview_view import PreviewView
 from satview.session.marks import Marks
-from satview.session.path_search import PathSearch
-from satview.session.preview_view import PreviewView
-from satview.session.remap import event_of_slot
-from satview.session.search import Search
+from satview.session.questions.path_search import PathSearch
+from satview.session.questions.trace_answer import TraceAnswer
+from satview.session.questions.verdict_search import FoundVerdicts, search_verdicts
+from satview.session.questions.why_search import WhySearch
 from satview.session.selection import Selection
 from satview.session.settings import Settings
 from satview.session.tasks import IsCancelled
-from satview.session.trace_answer import TraceAnswer
-from satview.session.verdict_search import FoundVerdicts, search_verdicts
 from satview.session.viewport import Viewport, with_margin
-from satview.session.why_search import WhySearch
 from satview.store.doubts import doubts, trusted_window
 from satview.store.trace import Trace
 from satview.timeline.lane_tree import LaneKind, Timeline

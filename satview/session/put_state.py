@@ -11,11 +11,11 @@ import numpy as np
 
 from satview.base.time import TimeWindow
 from satview.events.wire import CODE_COUNT
-from satview.session.filter_state import FilterState
-from satview.session.lane_arrangement import GroupBy, SortBy
+from satview.session.filtering.filter_state import FilterState
+from satview.session.lanes.lane_arrangement import GroupBy, SortBy
+from satview.session.lanes.remap import LaneKey, lane_keys
 from satview.session.name_patterns import Fits, fits_name
 from satview.session.open_trace import OpenTrace
-from satview.session.remap import LaneKey, lane_keys
 from satview.session.take_state import owner_of_lane, owner_of_thread
 from satview.session.workspace_state import FilterPart, LanesState, OwnerName, SelectionState, ViewState
 from satview.store.trace import Trace

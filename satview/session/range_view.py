@@ -15,10 +15,10 @@ from satview.analysis.statistics import Statistics
 from satview.analysis.statistics_sheets import SHEETS
 from satview.base.memory import borrowed
 from satview.base.time import TimeWindow, format_cycles, format_exactly, format_time
-from satview.session.answer import WatchedAnswer
-from satview.session.details import Cell, Details, Line, Section, Table
+from satview.session.events.details import Cell, Details, Line, Section, Table
 from satview.session.measures import frequency_text
 from satview.session.open_trace import OpenTrace
+from satview.session.questions.answer import WatchedAnswer
 from satview.session.tasks import IsCancelled, Report
 from satview.store.trace import Trace
 

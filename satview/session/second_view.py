@@ -5,8 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import QObject
 
 from satview.analysis.basis import Basis
-from satview.session.lane_list import LaneList
-from satview.session.lane_sorter import LaneSorter
+from satview.session.lanes.lane_list import LaneList
+from satview.session.lanes.lane_sorter import LaneSorter
 from satview.session.open_trace import OpenTrace
 from satview.session.settings import Settings
 from satview.session.viewport import Viewport

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from satview.session.lane_events import event_near
+from satview.session.lanes.lane_events import event_near
 from satview.session.open_trace import OpenTrace
 
 SNAP_PX: Final = 6

@@ -158,3 +158,10 @@ def users_files() -> StateFiles:
 
     views = user_state_path("satview", appauthor=False) / "views"
     return StateFiles(views, user_config_path("satview", appauthor=False) / "sessions")
+
+
+def users_sessions() -> StateFiles:
+    """Return where this user's sessions are, and keep nothing of what shows: for pictures."""
+    from platformdirs import user_config_path
+
+    return StateFiles(None, user_config_path("satview", appauthor=False) / "sessions")

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from satview.session.filter_state import FilterState
-from satview.session.lane_list import LaneList
+from satview.session.filtering.filter_state import FilterState
+from satview.session.lanes.lane_list import LaneList
+from satview.session.lanes.remap import LaneKey, lane_keys
 from satview.session.open_trace import OpenTrace
-from satview.session.remap import LaneKey, lane_keys
 from satview.session.workspace_state import (
     FilterPart,
     LanesState,

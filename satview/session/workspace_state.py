@@ -14,9 +14,9 @@ from satview.base.errors import UsageError
 from satview.base.shared_file import DamagedFileError
 from satview.events.wire import CODE_COUNT
 from satview.filters.views.passes import Effect, Pass, PassStack
-from satview.session.lane_arrangement import GroupBy, LaneArrangement, LaneGroup, SortBy
+from satview.session.lanes.lane_arrangement import GroupBy, LaneArrangement, LaneGroup, SortBy
+from satview.session.lanes.remap import LaneKey
 from satview.session.panel_layout import PanelLayout, layout_of
-from satview.session.remap import LaneKey
 
 KEY: Final = "satview_session"
 VERSION: Final = 1

@@ -36,9 +36,9 @@ def run(args: list[str]) -> None:
 
 
 def _measure(path: Path) -> None:
-    from satview.gui.application import Application, make_qt_application
-    from satview.gui.shared import Shared
-    from satview.session.recent_files import RecentFiles
+    from satview.gui.windows.application import Application, make_qt_application
+    from satview.gui.windows.shared import Shared
+    from satview.session.loading.recent_files import RecentFiles
     from satview.session.session import Stage
     from satview.session.settings import Settings
 

@@ -13,10 +13,10 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
-from satview.gui.application import Application
-from satview.gui.shared import Shared
+from satview.gui.windows.application import Application
+from satview.gui.windows.shared import Shared
 from satview.session import session
-from satview.session.recent_files import RecentFiles
+from satview.session.loading.recent_files import RecentFiles
 from satview.session.session import Stage
 from satview.session.settings import Settings
 from satview.session.state_files import StateFiles

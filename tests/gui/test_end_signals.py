@@ -23,8 +23,8 @@ PROGRAM = """
 import sys, time
 from pathlib import Path
 from PySide6.QtCore import QTimer
-from satview.gui import application
-from satview.gui.main_window import MainWindow
+from satview.gui.windows import application
+from satview.gui.windows.main_window import MainWindow
 from satview.session.trace_link import TraceLink
 from satview.session.session import Session
 

@@ -22,7 +22,7 @@ from satview.gui import dialogs
 from satview.gui.colours import value_colour
 from satview.gui.theme import DARK
 from satview.session.extent import Extent
-from satview.session.plots_view import PlotKind
+from satview.session.panels.plots_view import PlotKind
 from tests.helpers.scene import scene
 
 LEFT = Qt.MouseButton.LeftButton
@@ -30,9 +30,9 @@ DENSE = Path("sample_traces/dense-4cpu.kev").resolve()
 _PROGRAM = """
 import sys, time
 from pathlib import Path
-from satview.gui.application import Application, make_qt_application
-from satview.gui.shared import Shared
-from satview.session.recent_files import RecentFiles
+from satview.gui.windows.application import Application, make_qt_application
+from satview.gui.windows.shared import Shared
+from satview.session.loading.recent_files import RecentFiles
 from satview.session.session import Stage
 from satview.session.settings import Settings
 

@@ -21,6 +21,7 @@ _LEFT_OUT = {"file.open", "file.new_window", "file.close", "file.quit", "file.re
 @pytest.mark.parametrize("what", ["scene", "no events", "one event"])
 def test_nothing_raises(empty_window, load, qtbot, tmp_path, monkeypatch, what):
     monkeypatch.setattr(dialogs, "ask_save", lambda *arguments: None)
+    monkeypatch.setattr(dialogs, "ask_folder", lambda *arguments: None)
     if what == "scene":
         path = scene(tmp_path)
     else:

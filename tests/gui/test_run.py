@@ -16,8 +16,8 @@ import sys
 from pathlib import Path
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication
-from satview.gui import application
-from satview.gui.main_window import MainWindow
+from satview.gui.windows import application
+from satview.gui.windows.main_window import MainWindow
 from satview.session.trace_link import TraceLink
 
 def look():

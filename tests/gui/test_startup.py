@@ -6,9 +6,9 @@ import sys
 
 _PROGRAM = """
 import sys
-from satview.gui.application import Application, make_qt_application
-from satview.gui.shared import Shared
-from satview.session.recent_files import RecentFiles
+from satview.gui.windows.application import Application, make_qt_application
+from satview.gui.windows.shared import Shared
+from satview.session.loading.recent_files import RecentFiles
 from satview.session.settings import Settings
 
 app = make_qt_application()

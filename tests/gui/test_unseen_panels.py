@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt
 
-from satview.gui.panel_set import PanelSet
+from satview.gui.windows.panel_set import PanelSet
 from satview.session.extent import Extent
 from satview.session.panel_table import PANELS
 

@@ -25,7 +25,7 @@ from satview.gui.panel import PanelContext
 from satview.gui.plain_label import PlainLabel
 from satview.gui.row_table import selected_ranges, set_up_rows
 from satview.gui.table_panel import TablePanel
-from satview.session.event_text import COLUMNS
+from satview.session.events.event_text import COLUMNS
 
 # Widths come from these, not from the rows: asking all rows would cost time on every load.
 _SAMPLES: Final = (

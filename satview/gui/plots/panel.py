@@ -33,8 +33,8 @@ from satview.gui.pictures import save_drawing, save_png
 from satview.gui.plain_label import PlainLabel
 from satview.gui.theme import Theme
 from satview.session.extent import NO_RANGE, Extent
-from satview.session.plots_task import DurationsPlotted, LoadPlotted, write_csv
-from satview.session.plots_view import PlotKind, PlotsView
+from satview.session.panels.plots_task import DurationsPlotted, LoadPlotted, write_csv
+from satview.session.panels.plots_view import PlotKind, PlotsView
 from satview.session.tasks import Task
 
 if TYPE_CHECKING:

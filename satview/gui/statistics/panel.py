@@ -38,8 +38,8 @@ from satview.gui.statistics.positions import Positions
 from satview.gui.statistics.share_bar import ShareBar
 from satview.gui.theme import Theme
 from satview.session.extent import NO_RANGE, Extent
-from satview.session.statistics_task import sheet_text
-from satview.session.statistics_view import StatisticsView
+from satview.session.panels.statistics_task import sheet_text
+from satview.session.panels.statistics_view import StatisticsView
 
 _MEASURED_ROWS: Final = 60
 _WIDEST_PX: Final = 320

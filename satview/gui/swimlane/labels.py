@@ -26,8 +26,8 @@ from satview.gui.swimlane.lane_drag import LaneDrag
 from satview.gui.swimlane.share_layer import figure
 from satview.gui.swimlane.view import SwimlaneView
 from satview.gui.theme import Theme, colour
-from satview.session.event_text import lane_path
-from satview.session.lane_row import GroupHead, LaneRow
+from satview.session.events.event_text import lane_path
+from satview.session.lanes.lane_row import GroupHead, LaneRow
 from satview.session.open_trace import OpenTrace
 from satview.timeline.lane_tree import LaneKind
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from satview.session.lane_list import LaneList
-from satview.session.lane_row import LaneRow
+from satview.session.lanes.lane_list import LaneList
+from satview.session.lanes.lane_row import LaneRow
 
 _BEGINS_PX: Final = 6
 

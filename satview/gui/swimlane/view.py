@@ -27,8 +27,8 @@ from satview.gui.swimlane.share_layer import Stack, stack_of
 from satview.gui.swimlane.tick_source import TickSource
 from satview.gui.theme import Theme, colour
 from satview.session.arrow_source import ArrowMode
-from satview.session.lane_row import GroupHead, LaneRow
-from satview.session.loaded_trace import Reload
+from satview.session.lanes.lane_row import GroupHead, LaneRow
+from satview.session.loading.loaded_trace import Reload
 from satview.session.open_trace import OpenTrace
 from satview.timeline.lane_tree import LaneKind, Timeline
 from satview.timeline.spans import pixel_edges

@@ -29,7 +29,7 @@ from satview.gui.theme import Theme
 from satview.gui.transactions.filter_line import NO_FILTER, FilterLine
 from satview.gui.transactions.model import TransactionModel
 from satview.session.highlight import window_of
-from satview.session.transaction_view import RowMode, TransactionView
+from satview.session.panels.transaction_view import RowMode, TransactionView
 
 _PADDING_PX: Final = 24
 _MEASURED_ROWS: Final = 24

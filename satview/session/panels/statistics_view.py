@@ -1,0 +1,126 @@
+"""The statistics that a window shows: which sheet, of which part of the trace, and whether they follow the filter."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+from PySide6.QtCore import QObject, Slot
+
+from satview.session.extent import Extent, ExtentChoice
+from satview.session.open_trace import OpenTrace
+from satview.session.panels.statistics_task import Counted, Found
+from satview.session.questions.answer import WatchedAnswer
+
+_SETTLE_MS: Final = 150  # the range has to rest that long before it is counted again
+
+
+class StatisticsView(WatchedAnswer):
+    """Works statistics out in the background, whenever what they depend on has changed and somebody looks.
+
+    Attributes:
+        counted: What was worked out last; None = nothing yet.
+        key: The sheet that is requested.
+        follows: True to follow the filter.
+    """
+
+    def __init__(self, opened: OpenTrace, parent: QObject | None = None) -> None:
+        super().__init__(_SETTLE_MS, parent)
+        self._opened = opened
+        self.counted: Counted | None = None
+        self.key = "thread"
+        self._choice = ExtentChoice(opened, Extent.TRACE)
+        self.follows = False
+        self._found: Found | None = None
+        opened.filters.view_changed.connect(self._on_filter)
+        opened.filters.changed.connect(self.changed)
+        opened.viewport.window_changed.connect(self._on_window)
+        opened.selection.range_changed.connect(self._on_range)
+        opened.reloaded.connect(self._on_reloaded)
+
+    @property
+    def extent(self) -> Extent:
+        """The part that is wanted."""
+        return self._choice.extent
+
+    @property
+    def needs_range(self) -> bool:
+        """True if the selected range is requested and there is none."""
+        return self._choice.needs_range
+
+    @property
+    def ignores_filter(self) -> bool:
+        """True if a filter is on that the numbers do not follow."""
+        return not self.follows and self._opened.filters.is_active
+
+    def show_sheet(self, key: str) -> None:
+        """Want another sheet."""
+        if key != self.key:
+            self.key = key
+            self._ask()
+
+    def set_extent(self, extent: Extent) -> None:
+        """Want another part of the trace."""
+        before = self.extent
+        self._choice.choose(extent)
+        if extent is not before:
+            self._ask()
+
+    def set_follows(self, follows: bool) -> None:
+        """Follow the filter, or do not."""
+        if follows != self.follows:
+            self.follows = follows
+            self._ask()
+
+    @Slot()
+    def _ask(self) -> None:
+        self._settle.stop()
+        if not self._is_watched:
+            return
+        self.error = ""
+        if self.needs_range:
+            self._job.cancel()
+            self.changed.emit()
+            return
+        filters, trace, window = self._opened.filters, self._opened.trace, self._choice.window()
+        rows = filters.rows if self.follows else None
+        threads = filters.threads if self.follows else None
+        found = self._found
+        if found is None or not found.fits(trace, window, self.follows, rows, threads):
+            found = Found(trace, window, self.follows, rows, threads, self._opened.basis)
+        self._found = found
+        self._start(partial(found.counted, self.key))
+
+    def _take(self, result: object) -> None:
+        if isinstance(result, Counted):
+            self.counted = result
+
+    @Slot()
+    def _on_filter(self) -> None:
+        if self.follows:
+            self._later()
+
+    @Slot()
+    def _on_window(self) -> None:
+        if self.extent is Extent.VIEW:
+            self._later()
+
+    @Slot()
+    def _on_range(self) -> None:
+        before = self.extent
+        self._choice.follow_range()
+        if self.extent is Extent.RANGE or self.extent is not before:
+            self._later()
+            self.changed.emit()  # whoever looks or not: what is wanted may be another part now
+
+    @Slot(object)
+    def _on_reloaded(self, _reload: object) -> None:
+        self._found = None  # it holds the shorter trace
+        self._later()
+
+    def _later(self) -> None:
+        """Count again once things rest; what is being counted is of no use any more."""
+        if self._is_watched:
+            self._job.cancel()
+            self._settle.start()
+            self.changed.emit()
