@@ -8,6 +8,7 @@ import importlib
 import pkgutil
 import platform
 import sys
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
@@ -32,6 +33,7 @@ from satview.base.process_end import (
 )
 from satview.base.resources import sample_trace
 from satview.base.safe_text import visible_line
+from satview.session.trace_link import TraceLink, parse_link
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -159,7 +161,11 @@ def _viewer_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "files", nargs="*", metavar="FILE", type=Path, help="trace to open, each in a window of its own"
+        "files",
+        nargs="*",
+        metavar="FILE",
+        type=Path,
+        help="trace to open, each in a window of its own; 'FILE#t=1.2s..1.5s&sel=1200' opens it there",
     )
     parser.add_argument("--sample", action="store_true", help="open the trace that comes with satview")
     parser.add_argument("--version", action="store_true", help="print the version; with --verbose what it runs on")
@@ -172,6 +178,10 @@ def _viewer_parser() -> argparse.ArgumentParser:
         "--range", default="", metavar="A..B", help="part of the trace to show first, such as 1.2s..1.5s or -5s.."
     )
     parser.add_argument("--select", type=int, metavar="N", help="number of the event to select")
+    parser.add_argument("--session", default="", metavar="NAME", help="open it with a saved session, by name or file")
+    parser.add_argument(
+        "--new-instance", action="store_true", help="open FILE in a program of its own, not in the one that runs"
+    )
     parser.add_argument(
         "--follow", action="store_true", help="keep in step with .kev files that grow; they need not be there yet"
     )
@@ -230,7 +240,7 @@ def _show(options: argparse.Namespace) -> int:
     if options.screenshot is not None:
         with signals_raise():
             return _screenshot(options)
-    for name in ("range", "select"):
+    for name in ("range", "select", "session"):
         if getattr(options, name) and not options.files:
             raise UsageError(f"--{name} needs a FILE")
     from satview.gui.display import has_display
@@ -239,16 +249,31 @@ def _show(options: argparse.Namespace) -> int:
         raise UsageError(
             "there is no display that answers; `satview FILE --screenshot OUT.png` and the commands in --help need none"
         )
-    from satview.gui import application  # Qt: only when windows are requested
+    from satview.gui.windows import application  # Qt: only when windows are requested
 
+    is_plain = not (options.theme or options.palette or options.no_cache or options.debug or options.new_instance)
     return application.run(
-        options.files,
+        [_link(options, str(file)) for file in options.files],
         options.theme or "",
         options.follow,
         is_cached=not options.no_cache,
         palette=options.palette,
-        range_text=options.range,
-        event=options.select,
+        is_shared=is_plain,
+    )
+
+
+def _link(options: argparse.Namespace, file: str) -> TraceLink:
+    """Return a file with the place where it is to open: that of its link, else that of the options.
+
+    Raises:
+        UsageError: The place is none.
+    """
+    link = parse_link(file)
+    return replace(
+        link,
+        range_text=link.range_text or options.range,
+        event=options.select if link.event is None else link.event,
+        session=options.session,
     )
 
 
@@ -286,21 +311,24 @@ def _screenshot(options: argparse.Namespace) -> int:
         and 200 <= int(height) <= 16000
     ):
         raise UsageError(f"--size {options.size} is no size between 200x200 and 16000x16000")
-    from satview.gui import screenshot  # Qt: only when a picture is requested
+    from satview.gui.windows import screenshot  # Qt: only when a picture is requested
 
+    link = _link(options, str(options.files[0]))
     theme = options.theme if options.theme in ("light", "dark") else "light"
     return screenshot.take(
         screenshot.ScreenshotRequest(
-            options.files[0],
+            link.path,
             options.screenshot,
             int(width),
             int(height),
             options.scale,
             theme,
-            options.range,
-            options.select,
+            link.range_text,
+            link.event,
             not options.no_cache,
             options.palette or STANDARD,
+            link.selected,
+            link.session,
         )
     )
 

@@ -51,7 +51,7 @@ def test_a_command_is_imported_only_when_requested():
 
 
 def test_sample_needs_no_file(tmp_path, monkeypatch):
-    from satview.gui import screenshot
+    from satview.gui.windows import screenshot
 
     taken = []
     monkeypatch.setattr(screenshot, "take", lambda request: taken.append(request.trace) or 0)

@@ -16,6 +16,8 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "QT_QPA_PLATFORM": "offscr
 WINDOWS = {  # what these do is tested in tests/gui
     "satview boot.kev",
     "satview boot.kev --range 1.2s..1.5s --select 4711",
+    "satview 'boot.kev#t=1.2s..1.5s&sel=4711'",
+    "satview boot.kev --session drivers",
     "satview --follow boot.kev",
 }
 FOUND_SOMETHING = 3

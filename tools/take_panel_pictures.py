@@ -17,7 +17,7 @@ from satview.base.time import TimeWindow
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QApplication, QWidget
 
-    from satview.gui.main_window import MainWindow
+    from satview.gui.windows.main_window import MainWindow
 
 ROOT = Path(__file__).resolve().parents[1]
 SAMPLE = ROOT / "sample_traces" / "dense-4cpu.kev"
@@ -246,8 +246,9 @@ def main() -> int:
 
 
 def _open(trace: Path, theme: str, run: Callable[[States], None]) -> None:
-    from satview.gui.application import Application, make_qt_application, silence_offscreen
-    from satview.session.recent_files import RecentFiles
+    from satview.gui.windows.application import Application, make_qt_application, silence_offscreen
+    from satview.gui.windows.shared import Shared
+    from satview.session.loading.recent_files import RecentFiles
     from satview.session.session import Stage
     from satview.session.settings import Settings
 
@@ -255,7 +256,7 @@ def _open(trace: Path, theme: str, run: Callable[[States], None]) -> None:
     app = make_qt_application()
     settings = Settings(None)
     settings.set("window/theme", theme)
-    application = Application(settings, RecentFiles(None, 0))
+    application = Application(Shared(settings, RecentFiles(None, 0)))
     window = application.new_window()
     window.resize(1400, 860)
     window.session.open(trace)

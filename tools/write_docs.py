@@ -28,7 +28,7 @@ def keys_page() -> str:
         "| --- | --- | --- | --- |",
     ]
     for command in COMMANDS:
-        title = command.title.replace("&", "").replace("\N{HORIZONTAL ELLIPSIS}", "")
+        title = command.whole_title
         keys = " or ".join(f"`{key}`" for key in command.keys)
         menu = command.menu.value.replace("&", "")
         lines.append(f"| {menu} | {title} | {keys} | {command.help} |".replace("| |", "|  |"))

@@ -13,6 +13,7 @@ from satview.analysis.partitions import (
     has_partitions,
     logs_partitions,
     partition_names,
+    partition_title,
 )
 from satview.analysis.sheet_rows import Shown, columns_of, sheet_of
 from satview.analysis.sheets import Column, Columns, Kind, Sheet, Subject
@@ -30,7 +31,7 @@ def partition_sheet(found: Statistics, _shown: Shown = None) -> Sheet:
     trace, table = found.trace, found.partitions
     names = partition_names(trace) | _NAMES
     columns = columns_of(found, np.arange(len(table)))
-    columns.text("partition", "Partition", lambda row: _name(names, int(table.partition[row])))
+    columns.text("partition", "Partition", lambda row: partition_title(names, int(table.partition[row])))
     columns.number("id", "id", np.where(table.partition == NOT_LOGGED, -1, table.partition), "Number of the partition.")
     if len(table) and table.configuration[-1] > 1:
         columns.number("configuration", "Configuration", table.configuration,
@@ -70,10 +71,6 @@ def _observed(columns: Columns, found: Statistics) -> None:
     columns.share("of_budget_share", "Of its budget", of_budget, 1.0,
                   "Use as a share of the budget; what is above 100 % others left free.")  # fmt: skip
     columns.duration("run_ns", "Ran", table.run_cycles, "Its threads ran, and servers for them.", known)
-
-
-def _name(names: dict[int, str], partition: int) -> str:
-    return names.get(partition) or f"partition {partition}"
 
 
 def _culprits(found: Statistics, row: int) -> str:

@@ -111,6 +111,11 @@ def partition_names(trace: Trace) -> dict[int, str]:
     return {number: _text(trace, row) for number, row in last.items()}
 
 
+def partition_title(names: dict[int, str], partition: int) -> str:
+    """Return what a partition is called: its name, or its number where the trace names none."""
+    return names.get(partition) or f"partition {partition}"
+
+
 def averaging_window_ms(trace: Trace) -> int:
     """Return the length of the averaging window, as APS_INFO last shows it; 100 ms where it does not."""
     rows = rows_of_codes(trace, INFO)

@@ -30,6 +30,12 @@ def ask_folder(parent: QWidget, title: str) -> Path | None:
     return Path(name) if name else None
 
 
+def ask_file(parent: QWidget, title: str, pattern: str) -> Path | None:
+    """Return one file to be read, None if the user changed his mind."""
+    name, _ = QFileDialog.getOpenFileName(parent, title, "", pattern)
+    return Path(name) if name else None
+
+
 def ask_save(parent: QWidget, suggestion: Path, pattern: str) -> Path | None:
     """Return where to save, None if the user changed his mind."""
     name, _ = QFileDialog.getSaveFileName(parent, "Save", str(suggestion), pattern)

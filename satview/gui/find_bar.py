@@ -83,6 +83,13 @@ class FindBar(QWidget):
         self.start()
         self._find()
 
+    def restore(self, text: str, shows: bool) -> None:
+        """Look for a text that was looked for before, and leave the keyboard where it is."""
+        if text:
+            self.line.setText(text)
+            self._find()
+        self.setVisible(shows)
+
     @Slot()
     def leave(self) -> None:
         """Hide the bar; hits stay marked until the text is cleared."""

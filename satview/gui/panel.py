@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar
@@ -11,6 +11,7 @@ from PySide6.QtCore import QPoint, Signal
 from PySide6.QtGui import QHideEvent
 from PySide6.QtWidgets import QWidget
 
+from satview.gui.kept_values import Value, put_values, values_of
 from satview.gui.theme import Theme
 from satview.session.panel_table import PanelRow
 
@@ -48,6 +49,7 @@ class Panel(QWidget):
     """A widget in a dock beside the swimlanes.
 
     Attributes:
+        kept: Fields whose values are there again when the trace is opened the next time, as `kept_values` takes them.
         waits_to_be_seen: `reload` is called when the panel is first seen too, for work that nobody else needs.
 
     Signals:
@@ -55,6 +57,7 @@ class Panel(QWidget):
     """
 
     waits_to_be_seen: ClassVar[bool] = False
+    kept: ClassVar[tuple[str, ...]] = ()
     menu_requested = Signal(QPoint, str)
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
@@ -80,6 +83,14 @@ class Panel(QWidget):
 
     def close_down(self) -> None:
         """Stop the work in the background."""
+
+    def kept_values(self) -> dict[str, Value]:
+        """Return what is to be there again when the trace is opened the next time."""
+        return values_of(self, self.kept)
+
+    def take_values(self, values: Mapping[str, Value]) -> None:
+        """Show what was kept; values that do not fit, of a file that somebody changed, are left out."""
+        put_values(self, self.kept, values)
 
     def copied_text(self) -> str:
         """Return what Copy takes while the panel has the focus; empty leaves Copy to the details."""

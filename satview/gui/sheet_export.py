@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QLabel, QWidget
 from satview.analysis.sheets import Sheet
 from satview.formats.registry import source_files
 from satview.gui import dialogs
-from satview.session.statistics_task import write_sheet
+from satview.session.panels.statistics_task import write_sheet
 from satview.session.tasks import Task
 
 

@@ -20,10 +20,10 @@ from satview.linkage.chain import connections
 from satview.linkage.trace_links import link_of
 from satview.linkage.transactions import transactions
 from satview.look.handles import Handle, Subject, handle_of, process_handle, thread_handle
-from satview.session.argument_names import argument_names
-from satview.session.connection_text import event_name
-from satview.session.details import Details, Line, Section
-from satview.session.event_text import event_details
+from satview.session.events.argument_names import argument_names
+from satview.session.events.connection_text import event_name
+from satview.session.events.details import Details, Line, Section
+from satview.session.events.event_text import event_details
 from satview.store.idle import idle_threads
 from satview.store.losses import lost_marks
 from satview.store.place import place_of

@@ -25,7 +25,7 @@ from satview.formats.registry import open_trace
 from satview.look.answers import look, verdicts_of
 from satview.look.handles import Subject, handle_of
 from satview.look.text import as_text
-from satview.session.event_text import why_details
+from satview.session.events.event_text import why_details
 from satview.session.time_text import axis_of, parse_position
 from satview.store.trace import Trace
 from satview.tables.extras import required

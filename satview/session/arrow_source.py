@@ -12,7 +12,7 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from satview.base.errors import SourceChangedError
 from satview.base.time import TimeWindow
-from satview.session.lane_list import LaneList
+from satview.session.lanes.lane_list import LaneList
 from satview.session.open_trace import OpenTrace
 from satview.session.tasks import IsCancelled, Report, Task
 from satview.store.trace import Trace

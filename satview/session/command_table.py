@@ -1,4 +1,4 @@
-"""Every command of the viewer, one row each. To add one: add a row here and bind it in `gui/window_commands.py`."""
+"""Every command of the viewer, one row each. To add one: add a row and bind it in `gui/windows/window_commands.py`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from satview.session.panel_table import panel_commands
 # A table: a command is one row, which a call with an argument per line would hide.
 COMMANDS: Final = (
     Command("file.open", "&Open\N{HORIZONTAL ELLIPSIS}", Menu.FILE, ("Ctrl+O",), "Open a trace.", icon="open"),
+    Command("file.open_link", "Open lin&k\N{HORIZONTAL ELLIPSIS}", Menu.FILE, ("Ctrl+Shift+O",),
+            "Open a trace at a place that was copied as a link: FILE#t=1.2s..1.5s&sel=1200."),
     Command("file.sample", "Open a s&ample", Menu.FILE, (),
             "Open the trace that comes with satview: an assistance system of a car on 4 CPUs, 7 s."),
     Command("file.trends", "&Trends of many traces\N{HORIZONTAL ELLIPSIS}", Menu.FILE, (),
@@ -21,10 +23,18 @@ COMMANDS: Final = (
     Command("file.reload", "&Reload", Menu.FILE, ("F5",), "Read the file again.", Needs.TRACE),
     Command("file.info", "Trace &information\N{HORIZONTAL ELLIPSIS}", Menu.FILE, ("Ctrl+I",),
             "Header, system page, CPUs and counts of the trace.", Needs.TRACE, starts_group=True, icon="info"),
+    Command("file.save_session", "Sa&ve session\N{HORIZONTAL ELLIPSIS}", Menu.FILE, ("Ctrl+S",),
+            "Keep lanes, filter and panels under a name, for this trace and others.", Needs.TRACE, starts_group=True),
+    Command("file.use_session", "&Use session\N{HORIZONTAL ELLIPSIS}", Menu.FILE, ("Ctrl+U",),
+            "Arrange lanes, filter and panels of this trace as a saved session says.", Needs.TRACE),
+    Command("file.remove_session", "Re&move session\N{HORIZONTAL ELLIPSIS}", Menu.FILE, (),
+            "Forget a saved session.", Needs.TRACE),
     Command("file.export_picture", "&Export picture\N{HORIZONTAL ELLIPSIS}", Menu.FILE, ("Ctrl+E",),
             "Save what the swimlanes show as a PNG file.", Needs.TRACE),
     Command("file.settings", "&Settings\N{HORIZONTAL ELLIPSIS}", Menu.FILE, ("Ctrl+,",), "Change settings.",
             starts_group=True),
+    Command("file.keys", "Change ke&ys\N{HORIZONTAL ELLIPSIS}", Menu.FILE, ("Ctrl+Shift+K",),
+            "Give commands other keys."),
     Command("file.close", "&Close window", Menu.FILE, ("Ctrl+W",), "Close this window.", starts_group=True),
     Command("file.quit", "&Quit", Menu.FILE, ("Ctrl+Q",), "Close all windows."),
 
@@ -33,6 +43,8 @@ COMMANDS: Final = (
     Command("edit.redo", "&Redo", Menu.EDIT, ("Ctrl+Y", "Ctrl+Shift+Z"), "Do it again.", Needs.TRACE),
     Command("edit.copy", "&Copy", Menu.EDIT, ("Ctrl+C",),
             "Copy the selected rows of the list, or the details of the selection.", Needs.SELECTION, starts_group=True),
+    Command("edit.copy_link", "Copy l&ink", Menu.EDIT, ("Ctrl+Shift+C",),
+            "Copy a link to what shows: the file with the part in view, the selected event and range.", Needs.TRACE),
     Command("edit.find", "&Find\N{HORIZONTAL ELLIPSIS}", Menu.EDIT, ("/", "Ctrl+F"),
             "Find events by a name, a /pattern/ or a condition such as duration > 2ms.", Needs.TRACE,
             starts_group=True, icon="find"),
@@ -80,6 +92,14 @@ COMMANDS: Final = (
             is_checkable=True, starts_group=True),
     Command("view.shares", "S&hares of time", Menu.VIEW, ("Shift+S",),
             "Where intervals are too dense for bars, show how every lane divides its time, or the longest state again.",
+            Needs.TRACE, is_checkable=True),
+    Command("view.split", "S&plit view", Menu.VIEW, ("Ctrl+\\",),
+            "Show a second set of lanes below, for another part of time or other lanes, or take it away.", Needs.TRACE,
+            is_checkable=True, starts_group=True),
+    Command("view.another", "Sa&me trace in another window", Menu.VIEW, ("Ctrl+Shift+W",),
+            "Show the trace in one more window, without reading it again.", Needs.TRACE),
+    Command("view.linked", "Lin&ked views", Menu.VIEW, ("Ctrl+Shift+L",),
+            "Let the views of this trace, split or in several windows, show and select the same, or go their own ways.",
             Needs.TRACE, is_checkable=True),
     Command("view.theme_system", "Theme of the &system", Menu.VIEW, (), "Light or dark as the system says.",
             is_checkable=True, starts_group=True),
@@ -141,6 +161,32 @@ COMMANDS: Final = (
     Command("lanes.show_all", "&Show all lanes", Menu.LANES, ("Shift+H",), "Show the hidden lanes again.", Needs.TRACE),
     Command("lanes.hide_empty", "Hide &empty lanes", Menu.LANES, ("X",),
             "Show only the lanes in which something happens in this window.", Needs.TRACE, is_checkable=True),
+    *(Command(f"lanes.sort_{name}", title, Menu.LANES, (), help_text, Needs.TRACE, is_checkable=True,
+              starts_group=name == "trace", submenu="Sort &by")
+      for name, title, help_text in (
+          ("trace", "&Order of the trace", "Let processes stand as the trace has them: by process id."),
+          ("name", "&Name", "Sort processes, and the threads in each, by name."),
+          ("cpu", "&CPU use", "Sort by the time on a CPU in the selected range, else in this window; most first."),
+          ("priority", "&Priority", "Sort by the priority that threads run at for most of the time; highest first."),
+          ("ready", "&Wait for a CPU",
+           "Sort by the time in READY in the selected range, else in this window; longest first."),
+          ("blocked", "&Blocked time",
+           "Sort by the time that threads wait for others in the selected range, else in this window; longest first."),
+      )),
+    *(Command(f"lanes.group_{name}", title, Menu.LANES, (), help_text, Needs.TRACE, is_checkable=True,
+              submenu="&Group by")
+      for name, title, help_text in (
+          ("process", "&Process", "Let threads stand under their processes."),
+          ("priority", "P&riority", "Let threads stand together that run at one priority for most of the time."),
+          ("cpu", "&CPU", "Let threads stand together that run mostly on one CPU in the range, else in this window."),
+          ("partition", "P&artition", "Let threads stand together that run mostly in one partition."),
+          ("pattern", "Pattern of &names\N{HORIZONTAL ELLIPSIS}",
+           "Let processes stand together by their names: Drivers: devb-*, io-*; HMI: hmi*."),
+      )),
+    Command("lanes.up", "Move &lane up", Menu.LANES, ("Alt+Up",),
+            "Move the selected lane above the one before it, as dragging its name does.", Needs.LANE, Scope.LANES),
+    Command("lanes.down", "Move lane dow&n", Menu.LANES, ("Alt+Down",), "Move the selected lane below the next one.",
+            Needs.LANE, Scope.LANES),
     Command("lanes.taller", "&Taller", Menu.LANES, ("Ctrl+=",), "Make lanes taller.", Needs.TRACE, starts_group=True),
     Command("lanes.shorter", "Sho&rter", Menu.LANES, ("Ctrl+-",), "Make lanes shorter.", Needs.TRACE),
 
@@ -196,5 +242,6 @@ MOUSE_HELP: Final = (
     ("Shift+drag", "Extend the range"),
     ("Middle drag, Space+drag", "Pan"),
     ("Right drag", "Zoom to the dragged range"),
+    ("Drag a name", "Move the lane to another place"),
     ("Right click", "Menu"),
 )

@@ -57,6 +57,7 @@ class Command:
         icon: File in `resources/icons` without extension; empty for none. Commands with an icon are in the toolbar.
         is_checkable: The entry shows a check mark.
         starts_group: A separator is before it in its menu.
+        submenu: Title of the menu within the menu that it stands in; empty for none.
         is_held: Holding the key repeats it faster and faster.
     """
 
@@ -71,11 +72,18 @@ class Command:
     is_checkable: bool = False
     starts_group: bool = False
     is_held: bool = False
+    submenu: str = ""
 
     @property
     def plain_title(self) -> str:
         """The title without the marks of menu letters."""
         return self.title.replace("&", "")
+
+    @property
+    def whole_title(self) -> str:
+        """What it is called outside its menu: `Sort by: Name`, without marks and ellipsis."""
+        title = self.plain_title.rstrip("\N{HORIZONTAL ELLIPSIS}")
+        return f"{self.submenu.replace('&', '')}: {title}" if self.submenu else title
 
 
 @dataclass(slots=True)

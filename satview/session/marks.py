@@ -68,6 +68,13 @@ class Marks(QObject):
         self.selected = None
         self._store(was_stored=not mark.is_temporary)
 
+    def replace(self, old: Mark, new: Mark) -> None:
+        """Put another mark in place of one, in one change of the file."""
+        self._marks = sorted([*(mark for mark in self._marks if mark not in (old, new)), new], key=by_time)
+        self._added.add(new)
+        self.selected = new
+        self._store(was_stored=True)
+
     def select(self, mark: Mark | None) -> None:
         """Select a mark."""
         self.selected = mark

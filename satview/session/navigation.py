@@ -12,10 +12,11 @@ from satview.base.errors import SourceChangedError, UsageError
 from satview.base.time import TimeWindow
 from satview.linkage.chain import Step, are_linked, causes, effects
 from satview.linkage.columns import are_made, partner
-from satview.session.event_links import LINKS_AT_ONCE
+from satview.session.events.event_links import LINKS_AT_ONCE
 from satview.session.open_trace import OpenTrace
 from satview.session.step import ON
 from satview.session.time_text import axis_of, parse_position
+from satview.store.mark_file import Mark
 from satview.store.trace import Trace
 
 _AT_ONCE: Final = 500_000  # events that can be searched for pairs within a frame
@@ -101,6 +102,14 @@ class Navigation(QObject):
         if mark is not None:
             viewport.reveal(mark.start_cycles)
             marks.select(mark)
+
+    def show_mark(self, mark: Mark) -> None:
+        """Bring a mark into view: a moment at the same zoom, a range as a whole."""
+        viewport = self._opened.viewport
+        if mark.end_cycles - mark.start_cycles > viewport.window.length:
+            viewport.fit(TimeWindow(mark.start_cycles, mark.end_cycles))
+        else:
+            viewport.centre((mark.start_cycles + mark.end_cycles) // 2)
 
     def show_event(self, event: int) -> None:
         """Select an event, wherever it is, and bring it into view with its lane."""

@@ -8,25 +8,28 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from satview.analysis.basis import Basis
 from satview.analysis.doctor.report import Diagnosis, doctor
+from satview.base.time import TimeWindow
 from satview.events import wire
 from satview.session.edit_history import EditHistory
-from satview.session.event_links import EventLinks
-from satview.session.filter_stack import FilterStack
+from satview.session.events.event_links import EventLinks
+from satview.session.filtering.filter_stack import FilterStack
+from satview.session.filtering.search import Search
 from satview.session.highlight import Highlight
-from satview.session.lane_list import LaneList
-from satview.session.loaded_trace import Reload, Shown, events_per_thread
+from satview.session.lanes.lane_arrangement import GroupBy, SortBy
+from satview.session.lanes.lane_list import LaneList
+from satview.session.lanes.lane_sorter import LaneSorter
+from satview.session.lanes.remap import event_of_slot
+from satview.session.loading.loaded_trace import Reload, Shown, events_per_thread
+from satview.session.loading.preview_view import PreviewView
 from satview.session.marks import Marks
-from satview.session.path_search import PathSearch
-from satview.session.preview_view import PreviewView
-from satview.session.remap import event_of_slot
-from satview.session.search import Search
+from satview.session.questions.path_search import PathSearch
+from satview.session.questions.trace_answer import TraceAnswer
+from satview.session.questions.verdict_search import FoundVerdicts, search_verdicts
+from satview.session.questions.why_search import WhySearch
 from satview.session.selection import Selection
 from satview.session.settings import Settings
 from satview.session.tasks import IsCancelled
-from satview.session.trace_answer import TraceAnswer
-from satview.session.verdict_search import FoundVerdicts, search_verdicts
 from satview.session.viewport import Viewport, with_margin
-from satview.session.why_search import WhySearch
 from satview.store.doubts import doubts, trusted_window
 from satview.store.trace import Trace
 from satview.timeline.lane_tree import LaneKind, Timeline
@@ -39,8 +42,9 @@ class OpenTrace(QObject):
     Attributes:
         trace: The data, read-only.
         timeline: Its lanes.
-        viewport, selection, filters, lanes, marks, search, edits: The parts; each sends its own signals.
+        viewport, selection, filters, lanes, sorter, marks, search, edits: The parts; each sends its own signals.
         events_of_thread: int64, shape (threads,), how many events each thread has.
+        others: Other views of it in the same window.
         preview: What shows on CPU lanes that are not built yet; None = nothing.
 
     Signals:
@@ -74,6 +78,7 @@ class OpenTrace(QObject):
         """
         super().__init__(parent)
         self._basis: Basis | None = None
+        self.others: list[OpenTrace] = []
         self.preview: Preview | None = None
         self._take(trace, timeline, events_per_thread(trace) if events_of_thread is None else events_of_thread)
         self.edits = EditHistory(self)
@@ -98,6 +103,7 @@ class OpenTrace(QObject):
             self,
             hidden_lanes,
         )
+        self.sorter = LaneSorter(self.lanes, self)
         self.marks = Marks(trace.path, self.viewport.limits, self)
         self.search = Search(trace, self, self.filters.evaluator)
         self.viewport.window_changed.connect(self._on_window)
@@ -110,11 +116,13 @@ class OpenTrace(QObject):
             is_at_end: Move to the end of it, as far from it as before.
         """
         self.begins_reload.emit()
-        before, loaded = self.trace, reload.loaded
-        self._take(loaded.trace, loaded.timeline, loaded.events_of_thread)
-        self.lanes.reload(self.timeline, loaded.silent)
+        before = self.trace
+        for view in (self, *self.others):
+            view.take_lanes(reload)
         self.filters.reload(self.trace, reload.evaluator, reload.state, reload.view)
-        self.viewport.grow(with_margin(self.trace.window), self.trace.window.end, is_at_end)
+        for view in (self, *self.others):
+            sticks = is_at_end and (view is self or view.viewport.is_at_end)
+            view.viewport.grow(with_margin(self.trace.window), self.trace.window.end, sticks)
         self.marks.set_limits(self.viewport.limits)
         self.event_links.take(self.trace)
         self.verdicts.take(self.trace)
@@ -125,6 +133,12 @@ class OpenTrace(QObject):
         self._reselect(before, reload.moved)
         self.search.reload(self.trace, reload.evaluator, reload.hits)
         self.reloaded.emit(reload)
+
+    def take_lanes(self, reload: Reload) -> None:
+        """Take trace and lanes of a longer reading, before any part sends a signal."""
+        loaded = reload.loaded
+        self._take(loaded.trace, loaded.timeline, loaded.events_of_thread)
+        self.lanes.reload(self.timeline, loaded.silent)
 
     def take_preview(self, view: PreviewView) -> None:
         """Begin with what showed before all of the trace was read: the part in view, and CPU lanes till they are built.
@@ -204,8 +218,28 @@ class OpenTrace(QObject):
             event = span.event
         self.selection.select(event, lane, span, is_interval, cycles if is_point and is_interval else None)
 
+    def sort_lanes(self, sort: SortBy) -> None:
+        """Sort lanes by figures of the selected range, else of what shows."""
+        self.sorter.sort(self.timeline, self.basis, sort, self._window_in_mind)
+
+    def group_lanes(self, group: GroupBy, patterns: str = "") -> None:
+        """Let other lanes stand together; `patterns` as `parse_groups` takes them.
+
+        Raises:
+            UsageError: The patterns are faulty.
+        """
+        self.sorter.group(self.timeline, self.basis, group, self._window_in_mind, patterns)
+
+    @property
+    def _window_in_mind(self) -> TimeWindow:
+        """The selected range, else what shows, within the trace."""
+        whole, wanted = self.trace.window, self.selection.time_range or self.viewport.window
+        start, end = max(whole.start, wanted.start), min(whole.end, wanted.end)
+        return TimeWindow(start, end) if end > start else whole
+
     def shut_down(self) -> None:
         """Stop everything in the background and wait for it."""
+        self.sorter.close()
         self.filters.close()
         self.search.close()
         self.event_links.close()

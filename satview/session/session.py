@@ -13,16 +13,16 @@ from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 from satview.base.errors import SourceChangedError, TraceFormatError
 from satview.base.memory import give_back
 from satview.session.dismantle import dismantle
-from satview.session.follow import Follow
-from satview.session.loading_tasks import cache_loaded, prepare_loaded, read_file, read_more
+from satview.session.loading.follow import Follow
+from satview.session.loading.loading_tasks import cache_loaded, prepare_loaded, read_file, read_more
 from satview.session.settings import Settings
 from satview.session.tasks import Task
 
 if TYPE_CHECKING:
-    from satview.session.loaded_trace import LoadedTrace, Reload, Shown
+    from satview.session.loading.loaded_trace import LoadedTrace, Reload, Shown
+    from satview.session.loading.preview_view import PreviewView
     from satview.session.marks import Marks
     from satview.session.open_trace import OpenTrace
-    from satview.session.preview_view import PreviewView
 
 _HOLD_MS = 100
 _GIVE_BACK_MS = 500  # Qt has deleted then what it deletes later
@@ -129,6 +129,20 @@ class Session(QObject):
             self._opens += 1
             show = partial(self._preview_ready.emit, self._opens)
             self._job.start(partial(read_file, path, self._prepare, show, self._cache_bytes))
+
+    def open_shared(self, other: Session) -> None:
+        """Show the trace that another window has read, without reading it again; whatever was open is closed."""
+        assert other.opened is not None
+        self._job.cancel()
+        self._end_follow()
+        self._drop()
+        from satview.session.open_trace import OpenTrace
+
+        found = other.opened
+        self.path = other.path
+        self.opened = OpenTrace(found.trace, found.timeline, self._settings, self, found.events_of_thread)
+        self.opened.viewport.window_changed.connect(self._on_window)
+        self._set_stage(Stage.READY)
 
     def set_following(self, follows: bool) -> None:
         """Begin or stop to follow the open file; the view stays as it is."""
@@ -253,7 +267,7 @@ class Session(QObject):
     def _on_preview(self, number: int, preview: object) -> None:
         """Let the user look at what some positions of the file show, unless all of it is read by now."""
         if self.stage is Stage.LOADING and number == self._opens and preview is not None:
-            from satview.session.preview_view import PreviewView  # brings numpy
+            from satview.session.loading.preview_view import PreviewView  # brings numpy
             from satview.timeline.preview import Preview
 
             assert isinstance(preview, Preview)
@@ -294,7 +308,7 @@ class Session(QObject):
         if result is None:
             self.close()
             return
-        from satview.session.loaded_trace import LoadedTrace, Reload  # brings numpy
+        from satview.session.loading.loaded_trace import LoadedTrace, Reload  # brings numpy
 
         if isinstance(result, Reload):
             self._held = result

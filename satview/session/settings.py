@@ -93,7 +93,7 @@ SETTINGS: Final = (
         high=1_000_000,
     ),
     Setting("window/geometry", "", "Place and size of the last window.", is_shown=False),
-    Setting("window/docks", "", "Arrangement of the panels.", is_shown=False),
+    Setting("window/panels", "", "Arrangement of the panels.", is_shown=False),
 )
 
 

@@ -60,7 +60,7 @@ class Viewport(QObject):
 
     def begin_at(self, window: TimeWindow) -> None:
         """Show a window at first; there is nothing to go back to."""
-        self._window = self._fitted(window)
+        self._set(self._fitted(window))
 
     def set_width(self, width_px: int) -> None:
         """Return how wide the drawing is, in device pixels, so that the window can start at whole pixels."""

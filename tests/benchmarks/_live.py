@@ -23,12 +23,13 @@ def spin(app, is_done: Callable[[], bool], limit_s: float = 120.0) -> float:
 
 def new_window():
     """Return the application of Qt, ours, and an empty window of a usual size."""
-    from satview.gui.application import Application, make_qt_application
-    from satview.session.recent_files import RecentFiles
+    from satview.gui.windows.application import Application, make_qt_application
+    from satview.gui.windows.shared import Shared
+    from satview.session.loading.recent_files import RecentFiles
     from satview.session.settings import Settings
 
     app = make_qt_application()
-    application = Application(Settings(None), RecentFiles(None, 0))
+    application = Application(Shared(Settings(None), RecentFiles(None, 0)))
     window = application.new_window()
     window.resize(1500, 900)
     return app, application, window

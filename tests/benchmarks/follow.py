@@ -43,7 +43,7 @@ def run(args: list[str]) -> None:
 
 
 def _measure(data: bytes, path: Path) -> None:
-    from satview.session import follow
+    from satview.session.loading import follow
 
     follow.POLL_MS, follow._REST_FACTOR = 20, 0.0
     app, application, window = new_window()
@@ -85,7 +85,7 @@ def _measure(data: bytes, path: Path) -> None:
 
 
 def _memory(data: bytes, path: Path) -> None:
-    from satview.session import follow
+    from satview.session.loading import follow
 
     follow.POLL_MS, follow._REST_FACTOR = 20, 0.0
     app, application, window = new_window()

@@ -36,13 +36,14 @@ def run(args: list[str]) -> None:
 
 
 def _measure(path: Path) -> None:
-    from satview.gui.application import Application, make_qt_application
-    from satview.session.recent_files import RecentFiles
+    from satview.gui.windows.application import Application, make_qt_application
+    from satview.gui.windows.shared import Shared
+    from satview.session.loading.recent_files import RecentFiles
     from satview.session.session import Stage
     from satview.session.settings import Settings
 
     app = make_qt_application()
-    application = Application(Settings(None), RecentFiles(None, 0))
+    application = Application(Shared(Settings(None), RecentFiles(None, 0)))
     window = application.new_window()
     window.resize(1500, 900)
     window.session.open(path)

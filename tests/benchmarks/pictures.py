@@ -29,11 +29,12 @@ if sys.argv[1] == "-":
     sys.exit()
 from pathlib import Path
 from PySide6.QtCore import QEventLoop, QTimer
-from satview.gui.application import Application, make_qt_application
-from satview.session.recent_files import RecentFiles
+from satview.gui.windows.application import Application, make_qt_application
+from satview.gui.windows.shared import Shared
+from satview.session.loading.recent_files import RecentFiles
 from satview.session.settings import Settings
 app = make_qt_application()
-application = Application(Settings(None), RecentFiles(None, 0))
+application = Application(Shared(Settings(None), RecentFiles(None, 0)))
 window = application.new_window()
 window.resize(1600, 1000)
 app.processEvents()

@@ -19,11 +19,12 @@ from tests.benchmarks.made_traces import make_file
 
 _IMPORT = "import PySide6.QtWidgets"
 _EMPTY = """
-from satview.gui.application import Application, make_qt_application
-from satview.session.recent_files import RecentFiles
+from satview.gui.windows.application import Application, make_qt_application
+from satview.gui.windows.shared import Shared
+from satview.session.loading.recent_files import RecentFiles
 from satview.session.settings import Settings
 app = make_qt_application()
-application = Application(Settings(None), RecentFiles(None, 0))
+application = Application(Shared(Settings(None), RecentFiles(None, 0)))
 application.new_window()
 app.processEvents()
 import os

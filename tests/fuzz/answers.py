@@ -18,7 +18,7 @@ from satview.base.resources import resource_path
 from satview.cli.check import as_record
 from satview.cli.doctor import as_record as diagnosis_record
 from satview.formats.kev.reader import open_kev
-from satview.session.argument_names import argument_names
+from satview.session.events.argument_names import argument_names
 from tests.fuzz.mutation import mutate, mutate_lines
 
 _QUESTIONS = 4

@@ -17,7 +17,7 @@ from satview.formats.kev.reader import open_kev
 from satview.formats.registry import open_trace
 from satview.formats.source import source_of
 from satview.formats.traceprinter import open_listing
-from satview.session.event_text import event_details, list_row
+from satview.session.events.event_text import event_details, list_row
 from satview.store.trace import Trace
 from tests.fuzz.traces import MEMBER_BREAK
 from tests.helpers.core import without_core

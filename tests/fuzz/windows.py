@@ -27,11 +27,11 @@ from satview.formats.registry import open_trace
 from satview.gui.event_list.model import EventListModel
 from satview.gui.statistics.model import SheetModel
 from satview.gui.theme import LIGHT
-from satview.session.loaded_trace import LoadedTrace
+from satview.session.loading.loaded_trace import LoadedTrace
+from satview.session.loading.recent_files import RecentFiles
 from satview.session.marks import Marks
 from satview.session.navigation import Navigation
 from satview.session.open_trace import OpenTrace
-from satview.session.recent_files import RecentFiles
 from satview.session.settings import SETTINGS, Settings
 from satview.store.mark_file import SUFFIX, Mark
 from satview.timeline.lane_tree import Timeline

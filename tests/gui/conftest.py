@@ -13,11 +13,13 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
-from satview.gui.application import Application
+from satview.gui.windows.application import Application
+from satview.gui.windows.shared import Shared
 from satview.session import session
-from satview.session.recent_files import RecentFiles
+from satview.session.loading.recent_files import RecentFiles
 from satview.session.session import Stage
 from satview.session.settings import Settings
+from satview.session.state_files import StateFiles
 from tests.gui.leaks import Living, outliving
 from tests.helpers.scene import scene
 
@@ -58,11 +60,17 @@ def hands_off(nothing_outlives_its_test):
 
 
 @pytest.fixture
-def application(qapp):
+def state_files():
+    """Where what windows show is kept; nowhere, unless a module has a fixture of its own."""
+    return StateFiles()
+
+
+@pytest.fixture
+def application(qapp, state_files):
     qapp.setStyle("Fusion")
     settings = Settings(None)
     settings.set("window/theme", "light")
-    app = Application(settings, RecentFiles(None, 10))
+    app = Application(Shared(settings, RecentFiles(None, 10), state_files))
     yield app
     app.close_all()
     app.deleteLater()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from satview.formats import registry
-from satview.gui import main_window, screenshot
-from satview.session import cache_policy
+from satview.gui.windows import main_window, screenshot
+from satview.session.loading import cache_policy
 from satview.session.session import Stage
 from tests.benchmarks.made_traces import make_file
 from tests.gui.conftest import settle

@@ -9,7 +9,7 @@ from satview.events import wire
 from satview.events.kernel_calls import call_numbers
 from satview.events.spec import Release
 from satview.linkage import messages
-from satview.session import event_links
+from satview.session.events import event_links
 from tests.helpers.kev import START, TraceBuilder
 
 CALLS = call_numbers(Release.QNX_7)

@@ -23,8 +23,9 @@ PROGRAM = """
 import sys, time
 from pathlib import Path
 from PySide6.QtCore import QTimer
-from satview.gui import application
-from satview.gui.main_window import MainWindow
+from satview.gui.windows import application
+from satview.gui.windows.main_window import MainWindow
+from satview.session.trace_link import TraceLink
 from satview.session.session import Session
 
 shown = Session._set_stage
@@ -38,7 +39,7 @@ def reached(session):
     {when}
 
 Session._set_stage = set_stage
-sys.exit(application.run([Path(name) for name in sys.argv[1:]], "dark"))
+sys.exit(application.run([TraceLink(Path(name)) for name in sys.argv[1:]], "dark"))
 """
 NOW = "print('now', flush=True)"
 NOTE = (

@@ -7,7 +7,7 @@ from PySide6.QtCore import Qt
 from satview.gui.event_list import model as model_module
 from satview.gui.event_list.model import EventListModel
 from satview.gui.theme import LIGHT
-from satview.session.event_text import COLUMNS
+from satview.session.events.event_text import COLUMNS
 
 
 @pytest.fixture

@@ -1,32 +1,103 @@
-"""`satview FILE --range A..B --select N`: the window opens there."""
+"""`satview FILE --range A..B --select N`, and links: the window opens there."""
 
 from __future__ import annotations
 
-from satview.gui.first_look import FirstLook, FirstLooks
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+
+from satview.base.errors import UsageError
+from satview.base.time import TimeWindow
+from satview.gui.quick_pick import LinePrompt
+from satview.session.trace_link import TraceLink, link_to, parse_link
 from tests.gui.conftest import settle
 from tests.helpers.scene import scene
 
+CONTROL_SHIFT = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
 
-def opened_with(application, qtbot, load, tmp_path, **look):
+
+def opened_with(application, qtbot, link):
     window = application.new_window()
     window.resize(1000, 700)
-    FirstLooks(FirstLook(**look), application).watch(window)
-    load(window, scene(tmp_path))
+    application.open_links([link], window)
+    qtbot.waitUntil(lambda: window.workspace is not None)
     settle(qtbot, window)
     return window
 
 
 def test_range_and_event(application, qtbot, load, tmp_path):
-    window = opened_with(application, qtbot, load, tmp_path, range_text="4us..9us", event=12)
+    window = opened_with(application, qtbot, TraceLink(scene(tmp_path), "4us..9us", 12))
     opened = window.session.opened
     clock, shown = opened.trace.clock, opened.viewport.window
+    qtbot.waitUntil(lambda: opened.selection.event == 11)
+    shown = opened.viewport.window
     assert (clock.ns(shown.start), clock.ns(shown.end)) == (4_000, 9_000)
-    assert opened.selection.event == 11
-    load(window, scene(tmp_path))  # opened again by hand: requested once
+    load(window, scene(tmp_path))  # opened again by hand: asked for once
     assert window.session.opened.viewport.is_whole
 
 
-def test_a_range_that_says_nothing_is_reported_and_shows_all(application, qtbot, load, tmp_path):
-    window = opened_with(application, qtbot, load, tmp_path, range_text="nonsense")
-    assert "is no range" in window.statusBar().currentMessage()
+def test_a_range_that_says_nothing_is_told_and_shows_all(application, qtbot, tmp_path):
+    window = opened_with(application, qtbot, TraceLink(scene(tmp_path), "nonsense"))
+    qtbot.waitUntil(lambda: "is no range" in window.statusBar().currentMessage())
     assert window.session.opened.viewport.is_whole
+
+
+def test_a_copied_link_leads_back_to_the_same_view(window, application, opened, view, qtbot, tmp_path):
+    cycles = opened.trace.clock.cycles
+    opened.viewport.jump(TimeWindow(cycles(2_000), cycles(9_000)))
+    opened.select_event(8, reveal=False)
+    opened.selection.set_range(TimeWindow(cycles(3_000), cycles(4_000)))
+    qtbot.keyClick(view, Qt.Key.Key_C, CONTROL_SHIFT)
+    copied = QGuiApplication.clipboard().text()
+    path = tmp_path / "scene.kev"
+    shown = opened.viewport.window
+    assert copied == (f"{path}#t={shown.start}cy..{shown.end}cy&sel=9&range={cycles(3_000)}cy..{cycles(4_000)}cy")
+    opened.viewport.show_all()
+    opened.selection.select(None, None, None)
+    opened.selection.set_range(None)
+    qtbot.keyClick(view, Qt.Key.Key_O, CONTROL_SHIFT)
+    prompt = window.findChild(LinePrompt)
+    assert prompt.line.text() == copied
+    qtbot.keyClick(prompt.line, Qt.Key.Key_Return)
+    assert opened.viewport.window == shown  # in the window that shows the file
+    assert len(application.windows) == 1
+    assert opened.selection.event == 8
+    assert link_to(opened) == copied
+
+
+def test_open_link_says_what_is_wrong_under_the_line(window, view, qtbot):
+    QGuiApplication.clipboard().setText("")
+    qtbot.keyClick(view, Qt.Key.Key_O, CONTROL_SHIFT)
+    prompt = window.findChild(LinePrompt)
+    qtbot.keyClicks(prompt.line, "/nowhere/boot.kev#sel=2")
+    qtbot.keyClick(prompt.line, Qt.Key.Key_Return)
+    assert prompt.error.text() == "There is no file '/nowhere/boot.kev'."
+
+
+@pytest.mark.parametrize(
+    ("text", "link"),
+    [
+        ("boot.kev", TraceLink("boot.kev")),
+        ("a b.kev#t=1s..2s", TraceLink("a b.kev", "1s..2s")),
+        ("'x.kev#t=-5s..&sel=12&range=25%..30%'", TraceLink("x.kev", "-5s..", 12, "25%..30%")),
+        ("file:///tmp/a%20b.kev#sel=3", TraceLink("/tmp/a b.kev", "", 3)),
+        ("x#1.kev", TraceLink("x#1.kev")),
+        ("x#1.kev#sel=4", TraceLink("x#1.kev", "", 4)),
+    ],
+)
+def test_links_are_read(text, link):
+    found = parse_link(text)
+    assert str(found.path) == str(link.path)
+    assert (found.range_text, found.event, found.selected) == (link.range_text, link.event, link.selected)
+
+
+def test_a_file_that_is_called_like_a_link_is_a_file(tmp_path):
+    path = tmp_path / "x.kev#sel=4"
+    path.write_bytes(b"")
+    assert parse_link(str(path)) == TraceLink(path)
+
+
+@pytest.mark.parametrize("text", ["", "x.kev#sel=-1", "x.kev#sel=1e3", "a" * 5000, "a\0b"])
+def test_what_is_no_link_is_refused(text):
+    with pytest.raises(UsageError):
+        parse_link(text)

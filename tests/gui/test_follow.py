@@ -59,8 +59,8 @@ def writer(tmp_path, captured):
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr("satview.session.follow.POLL_MS", 30)
-    monkeypatch.setattr("satview.session.follow._REST_FACTOR", 0.0)
+    monkeypatch.setattr("satview.session.loading.follow.POLL_MS", 30)
+    monkeypatch.setattr("satview.session.loading.follow._REST_FACTOR", 0.0)
 
 
 @pytest.fixture
@@ -518,7 +518,7 @@ def test_views_are_not_replaced_while_the_user_is_at_it(writer, follow, qtbot):
 
 
 def test_rest_after_a_slow_read_is_longer(qapp, tmp_path, monkeypatch):
-    from satview.session import follow as module
+    from satview.session.loading import follow as module
 
     now = [100.0]
     monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
@@ -570,3 +570,21 @@ def test_a_reading_that_was_followed_on_is_gone_without_the_collector(follow, wr
             with qtbot.waitSignal(window.session.reloaded, timeout=10_000):
                 writer.append(share, until)
             qtbot.waitUntil(lambda times=times: times() is None, timeout=3_000)
+
+
+def test_a_second_view_takes_the_refreshed_trace_too(follow, writer, qtbot):
+    writer.write(0.3)
+    window = follow(writer.path)
+    opened = window.session.opened
+    settle(qtbot, window)
+    second = window.workspace.panes.split(window.theme).opened
+    stays = second.viewport.window.shifted(0)
+    second.viewport.zoom(0.25, stays.start)
+    stays = second.viewport.window
+    writer.append(0.3, 1.0)
+    grown(qtbot, window, writer.count)
+    assert second.trace is opened.trace
+    assert second.lanes.timeline is opened.timeline
+    assert second.viewport.limits == opened.viewport.limits
+    assert second.viewport.window == stays
+    settle(qtbot, window)

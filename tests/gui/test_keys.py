@@ -8,8 +8,8 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
 from satview.gui import dialogs
-from satview.gui.key_overlay import KeyOverlay
 from satview.gui.quick_pick import LinePrompt, QuickPick
+from satview.gui.windows.key_overlay import KeyOverlay
 
 CLIENT_1 = 3
 K = Qt.Key

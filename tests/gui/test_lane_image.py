@@ -10,7 +10,7 @@ from satview.events import states
 from satview.gui.colours import THICK, process_colour, value_colour
 from satview.gui.swimlane.lane_image import SEEN_INTERRUPT, LanePalette, bands, compose
 from satview.gui.theme import DARK, LIGHT
-from satview.session.lane_row import LaneRow
+from satview.session.lanes.lane_row import LaneRow
 
 ROW = LaneRow(0, 0, 0, 20, False, False, False)
 REPLY = states.STATE_BY_NAME["REPLY"].value

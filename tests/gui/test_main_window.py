@@ -24,16 +24,20 @@ def page(window):
     return window.centralWidget().currentWidget()
 
 
-def test_every_command_is_bound_and_is_in_its_menu(empty_window):
+def entries(menu):
+    return [entry.text() for entry in menu.actions() if not entry.isSeparator() and QMenu.menuInAction(entry) is None]
+
+
+def test_every_command_is_bound_and_stands_in_its_menu(empty_window):
     assert empty_window.registry.unbound() == ()
     titles = {entry.value: entry for entry in Menu}
     for action in empty_window.menuBar().actions():
         menu = QMenu.menuInAction(action)
-        expected = [command.title for command in COMMANDS if command.menu is titles[action.text()]]
-        found = [
-            entry.text() for entry in menu.actions() if not entry.isSeparator() and QMenu.menuInAction(entry) is None
-        ]
-        assert found == expected
+        mine = [command for command in COMMANDS if command.menu is titles[action.text()]]
+        assert entries(menu) == [command.title for command in mine if not command.submenu]
+        for submenu in {command.submenu for command in mine} - {""}:
+            within = next(QMenu.menuInAction(entry) for entry in menu.actions() if entry.text() == submenu)
+            assert entries(within) == [command.title for command in mine if command.submenu == submenu]
 
 
 def test_shortcuts_are_live_and_unique(empty_window):
@@ -123,7 +127,7 @@ def test_open_dialog_opens_in_this_window_and_more_in_others(application, empty_
     for window, path in zip(application.windows, paths, strict=True):
         qtbot.waitUntil(lambda window=window: window.session.stage is Stage.READY)
         assert window.session.opened.trace.path == path
-    assert [file.name for file in application.recent.files()][:1] != []
+    assert [file.name for file in application.shared.recent.files()][:1] != []
 
 
 def test_drop_opens(empty_window, qtbot, tmp_path):

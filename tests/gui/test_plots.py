@@ -21,8 +21,8 @@ from satview.events.states import process_value
 from satview.gui import dialogs
 from satview.gui.colours import value_colour
 from satview.gui.theme import DARK
-from satview.session.plots_view import PlotKind
-from satview.session.statistics_view import Extent
+from satview.session.panels.plots_view import PlotKind
+from satview.session.panels.statistics_view import Extent
 from tests.helpers.scene import scene
 
 LEFT = Qt.MouseButton.LeftButton
@@ -30,13 +30,14 @@ DENSE = Path("sample_traces/dense-4cpu.kev").resolve()
 _PROGRAM = """
 import sys, time
 from pathlib import Path
-from satview.gui.application import Application, make_qt_application
-from satview.session.recent_files import RecentFiles
+from satview.gui.windows.application import Application, make_qt_application
+from satview.gui.windows.shared import Shared
+from satview.session.loading.recent_files import RecentFiles
 from satview.session.session import Stage
 from satview.session.settings import Settings
 
 app = make_qt_application()
-window = Application(Settings(None), RecentFiles(None, 0)).new_window()
+window = Application(Shared(Settings(None), RecentFiles(None, 0))).new_window()
 window.session.open(Path(sys.argv[1]))
 def settle(until):
     end = time.monotonic() + 20

@@ -13,9 +13,9 @@ from satview.events.states import FIRST_PROCESS, IDLE
 from satview.formats import registry
 from satview.formats.kev import sampling
 from satview.gui.colours import value_colour
-from satview.gui.preview_page import RULER_PX, STRIP_PX
 from satview.gui.swimlane.preview_lane import lane_pixels
 from satview.gui.theme import DARK, LIGHT
+from satview.gui.windows.preview_page import RULER_PX, STRIP_PX
 from satview.session.session import Stage
 from tests.benchmarks.made_traces import make_file
 from tests.gui.conftest import settle

@@ -16,8 +16,9 @@ import sys
 from pathlib import Path
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication
-from satview.gui import application
-from satview.gui.main_window import MainWindow
+from satview.gui.windows import application
+from satview.gui.windows.main_window import MainWindow
+from satview.session.trace_link import TraceLink
 
 def look():
     windows = [window for window in QApplication.topLevelWidgets() if isinstance(window, MainWindow)]
@@ -29,7 +30,7 @@ app = application.make_qt_application()
 timer = QTimer()
 timer.timeout.connect(look)
 timer.start(20)
-sys.exit(application.run([Path(name) for name in sys.argv[1:]], "dark"))
+sys.exit(application.run([TraceLink(Path(name)) for name in sys.argv[1:]], "dark"))
 """
 
 

@@ -47,7 +47,8 @@ def test_dark_at_twice_the_pixels_and_lost_data(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("more", "message"), [(("--range", "5s..6s"), "outside the trace"), (("--size", "big"), "no size")]
+    ("more", "message"),
+    [(("--range", "5s..6s"), "outside the trace"), (("--size", "big"), "no size"), (("--session", "/x"), "no session")],
 )
 def test_bad_use_is_one_sentence(tmp_path, more, message):
     done = satview(scene(tmp_path), "--screenshot", tmp_path / "a.png", *more)

@@ -10,7 +10,7 @@ from PySide6.QtTest import QTest
 import satview
 from satview.__main__ import main
 from satview.gui.colours import value_colour
-from satview.gui.snapshot_panel import SnapshotPanel
+from satview.gui.panels.snapshot_panel import SnapshotPanel
 from tests.helpers.kev import TraceBuilder
 
 SHOWN_AT_NS = 20_500_000

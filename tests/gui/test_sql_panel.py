@@ -7,7 +7,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
 from satview.base.time import TimeWindow
-from satview.session.sql_query import event_of_row, query_of, window_of_row
+from satview.session.panels.sql_query import event_of_row, query_of, window_of_row
 from satview.tables.sql import sql, views
 from tests.helpers.scene import SERVER
 

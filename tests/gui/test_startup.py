@@ -6,12 +6,13 @@ import sys
 
 _PROGRAM = """
 import sys
-from satview.gui.application import Application, make_qt_application
-from satview.session.recent_files import RecentFiles
+from satview.gui.windows.application import Application, make_qt_application
+from satview.gui.windows.shared import Shared
+from satview.session.loading.recent_files import RecentFiles
 from satview.session.settings import Settings
 
 app = make_qt_application()
-window = Application(Settings(None), RecentFiles(None, 0)).new_window()
+window = Application(Shared(Settings(None), RecentFiles(None, 0))).new_window()
 app.processEvents()
 assert window.isVisible()
 print(" ".join(name for name in ("numpy", "pyqtgraph", "construct", "satview.formats.registry") if name in sys.modules))

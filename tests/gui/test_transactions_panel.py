@@ -8,7 +8,7 @@ from PySide6.QtTest import QTest
 
 from satview.base.time import TimeWindow
 from satview.gui.theme import LIGHT
-from satview.session.transaction_view import RowMode
+from satview.session.panels.transaction_view import RowMode
 from tests.analysis.test_transaction_list import Exchange
 from tests.gui.conftest import settle
 from tests.helpers.kev import START, TraceBuilder

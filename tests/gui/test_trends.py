@@ -111,12 +111,12 @@ def test_the_command_asks_for_a_folder(empty_window, application, fleet, tmp_pat
 
 
 def test_the_command_line_shows_nothing_else(application, fleet, monkeypatch, qapp, qtbot):
-    from satview.gui import application as module
-    from satview.gui.first_look import FirstLook, FirstLooks
+    from satview.gui.windows import application as module
+    from satview.session.trace_link import TraceLink
 
     monkeypatch.setattr(module, "_until_closed", lambda _app, outcome: outcome.code)
     ending = SimpleNamespace(code=0)
-    assert module._run_windows(qapp, application, [fleet], False, ending, FirstLooks(FirstLook(), application)) == 0
+    assert module._run_windows(qapp, application, [TraceLink(fleet)], False, ending) == 0
     assert application.windows == []
     [window] = application.trends
     qtbot.waitUntil(lambda: not window.is_busy, timeout=20_000)

@@ -9,8 +9,8 @@ import pytest
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QMessageBox
 
-from satview.gui import application as application_module
 from satview.gui import dialogs
+from satview.gui.windows import application as application_module
 from satview.session.marks import Marks
 from satview.session.session import Stage
 from satview.store.mark_file import SUFFIX, Mark

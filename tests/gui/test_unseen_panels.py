@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt
 
-from satview.gui.panel_set import PanelSet
+from satview.gui.windows.panel_set import PanelSet
 from satview.session.panel_table import PANELS
-from satview.session.statistics_view import Extent
+from satview.session.panels.statistics_view import Extent
 
 
 def made(window):

@@ -20,7 +20,7 @@ from satview.formats.registry import open_trace
 from satview.linkage.columns import partner
 from satview.linkage.table import Certainty, LinkKind
 from satview.linkage.trace_links import link_of, link_table
-from satview.session.event_text import event_details
+from satview.session.events.event_text import event_details
 from satview.store.losses import losses
 from satview.store.trace import Trace
 from satview.timeline.lane_tree import LaneKind, Timeline

@@ -16,7 +16,7 @@ from satview.linkage.columns import partner, partners
 from satview.linkage.states import state_ends
 from satview.linkage.table import OPEN, Certainty, Link, LinkKind, LinkTable
 from satview.linkage.trace_links import link_of, link_table
-from satview.session.event_text import event_details
+from satview.session.events.event_text import event_details
 from satview.store.losses import losses
 from tests.capture.made import damaged
 from tests.capture.mishaps import setup

@@ -24,8 +24,10 @@ def test_every_row_can_be_shown():
 
 
 def test_menu_letters_are_unique_within_a_menu():
-    for menu in Menu:
-        titles = [command.title for command in COMMANDS if command.menu is menu and "&" in command.title]
+    for menu, submenu in {(command.menu, command.submenu) for command in COMMANDS}:
+        mine = [command for command in COMMANDS if command.menu is menu]
+        titles = [command.title for command in mine if command.submenu == submenu and "&" in command.title]
+        titles += {command.submenu for command in mine if command.submenu and not submenu}
         letters = [title[title.index("&") + 1].lower() for title in titles]
         assert sorted(set(letters)) == sorted(letters), (menu, titles)
 

@@ -7,9 +7,9 @@ from satview.base.errors import Cancelled
 from satview.events import wire
 from satview.filters.expressions.expression import Expression
 from satview.filters.views.passes import Effect, Pass
-from satview.session.event_conditions import of_event, proposals
-from satview.session.filter_task import count_hits
-from satview.session.lane_overlay import LaneOverlay
+from satview.session.filtering.filter_task import count_hits
+from satview.session.lanes.lane_overlay import LaneOverlay
+from satview.session.panels.event_conditions import of_event, proposals
 from satview.timeline.spans import pixel_edges
 from tests.filters.made import START_CYCLES, Maker, make_trace
 

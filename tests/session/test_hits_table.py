@@ -9,8 +9,8 @@ import pytest
 
 from satview.base.errors import Cancelled
 from satview.events.wire import PROC_CREATE_NAME
-from satview.session.event_text import COLUMNS
-from satview.session.hits_table import hits_text, write_hits
+from satview.session.events.event_text import COLUMNS
+from satview.session.events.hits_table import hits_text, write_hits
 from tests.filters.made import RUNNING, START_CYCLES, Maker, make_trace
 
 

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 from satview.base.time import TimeWindow
-from satview.session.loaded_trace import LoadedTrace, prepared
+from satview.session.lanes.remap import event_of_slot
+from satview.session.loading.loaded_trace import LoadedTrace, prepared
 from satview.session.open_trace import OpenTrace
-from satview.session.remap import event_of_slot
 from satview.session.settings import Settings
 from satview.session.viewport import Viewport
 from tests.helpers.kev import TraceBuilder

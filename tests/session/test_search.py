@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from satview.session.search import fits_of
+from satview.session.filtering.search import fits_of
 
 
 def find(opened, qtbot, text):

@@ -10,8 +10,8 @@ import pytest
 
 from satview.base.errors import UsageError
 from satview.base.time import TimeWindow
-from satview.session.statistics_task import write_sheet
-from satview.session.statistics_view import Extent, StatisticsView
+from satview.session.panels.statistics_task import write_sheet
+from satview.session.panels.statistics_view import Extent, StatisticsView
 from tests.helpers.scene import CLIENT
 
 

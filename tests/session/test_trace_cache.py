@@ -15,10 +15,10 @@ from satview.base.errors import SatviewError
 from satview.capture.workloads import registry
 from satview.events.spec import Release
 from satview.formats.kev.reader import open_kev
-from satview.session import cache_policy
-from satview.session.cache_policy import cache_folder
-from satview.session.loaded_trace import LoadedTrace
-from satview.session.trace_cache import TraceCache
+from satview.session.loading import cache_policy
+from satview.session.loading.cache_policy import cache_folder
+from satview.session.loading.loaded_trace import LoadedTrace
+from satview.session.loading.trace_cache import TraceCache
 from satview.timeline.lane_tree import Timeline
 from tests.analysis.test_why import made_of
 from tests.benchmarks.made_traces import make_file

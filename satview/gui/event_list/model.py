@@ -14,8 +14,8 @@ from satview.base.memory import borrowed
 from satview.base.safe_text import tool_tip, visible_line
 from satview.gui.colours import class_colour
 from satview.gui.theme import Theme, colour
-from satview.session.event_forms import arguments_as
-from satview.session.event_text import COLUMNS, arguments_text, list_row
+from satview.session.events.event_forms import arguments_as
+from satview.session.events.event_text import COLUMNS, arguments_text, list_row
 from satview.session.open_trace import OpenTrace
 from satview.store.trace import Trace
 

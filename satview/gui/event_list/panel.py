@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
-from PySide6.QtCore import QItemSelection, QModelIndex, Qt, Slot
+from PySide6.QtCore import QItemSelection, QModelIndex, Qt, QTimer, Slot
 from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -16,11 +18,12 @@ from PySide6.QtWidgets import (
 )
 
 from satview.gui.event_list.model import EventListModel
+from satview.gui.kept_values import Value
 from satview.gui.panel import PanelContext
 from satview.gui.plain_label import PlainLabel
 from satview.gui.row_table import set_up_rows
 from satview.gui.table_panel import TablePanel
-from satview.session.event_text import COLUMNS
+from satview.session.events.event_text import COLUMNS
 
 # Widths come from these, not from the rows: asking all rows would cost time on every load.
 _SAMPLES: Final = (
@@ -34,6 +37,7 @@ _SAMPLES: Final = (
     "PROCPROCESS_NAME_64",
     "",
 )
+_TOP: Final = "top"
 _COPY_ROWS_MAX: Final = 100_000
 
 
@@ -65,6 +69,22 @@ class EventListPanel(TablePanel[EventListModel]):
         self.table.selectionModel().selectionChanged.connect(self._on_rows_selected)
         opened.selection.changed.connect(self._follow)
         self._on_reset()
+
+    def kept_values(self) -> dict[str, Value]:
+        """Return the event at the top."""
+        top = self.table.rowAt(0)
+        return {_TOP: self.model.event_at(top)} if top >= 0 else {}
+
+    def take_values(self, values: Mapping[str, Value]) -> None:
+        """Show the event at the top that was there."""
+        event = values.get(_TOP)
+        if isinstance(event, int) and event >= 0:
+            QTimer.singleShot(0, self, partial(self._show_top, event))  # once the table has its height
+
+    def _show_top(self, event: int) -> None:
+        row = self.model.bring_in(event)
+        if row >= 0:
+            self.table.scrollTo(self.model.index(row, 0), QAbstractItemView.ScrollHint.PositionAtTop)
 
     def copied_text(self) -> str:
         """Return the selected rows, while the table has the focus."""

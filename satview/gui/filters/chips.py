@@ -18,7 +18,7 @@ from satview.gui.filters.chip import Chip, ChipText, chip_height_px
 from satview.gui.filters.flow import FlowLayout
 from satview.gui.quick_pick import LinePrompt
 from satview.gui.theme import Theme, css
-from satview.session.filter_state import pass_title
+from satview.session.filtering.filter_state import pass_title
 from satview.session.open_trace import OpenTrace
 
 EFFECTS: Final = {

@@ -14,7 +14,7 @@ from satview.gui.filters.chips import EFFECTS
 from satview.gui.filters.expression_line import ExpressionLine, fault_text
 from satview.gui.message_line import MessageLine
 from satview.gui.theme import Theme
-from satview.session.filter_task import count_hits, make_columns_ready
+from satview.session.filtering.filter_task import count_hits, make_columns_ready
 from satview.session.open_trace import OpenTrace
 from satview.session.tasks import Task
 

@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QMenu
 from satview.base.errors import UsageError
 from satview.base.safe_text import menu_text, tool_tip
 from satview.filters.views.passes import Effect
-from satview.session.event_conditions import Proposal, proposals
 from satview.session.open_trace import OpenTrace
+from satview.session.panels.event_conditions import Proposal, proposals
 
 _GROUPS: Final = (
     ("Filter &to", "{}", Effect.HIDE),

@@ -17,7 +17,7 @@ from satview.gui.plain_label import PlainLabel
 from satview.gui.row_table import add_copy_and_export, set_up_rows
 from satview.gui.table_panel import TablePanel
 from satview.gui.theme import Theme
-from satview.session.hits_table import hits_text, write_hits
+from satview.session.events.hits_table import hits_text, write_hits
 from satview.session.open_trace import OpenTrace
 from satview.session.tasks import Task
 

@@ -19,7 +19,7 @@ from satview.gui.colours import mixed, process_colour, value_colour
 from satview.gui.plots.axes import LEFT_PX, TimeAxis, new_plot, paint_with
 from satview.gui.theme import Theme, colour
 from satview.session.open_trace import OpenTrace
-from satview.session.plots_task import LoadPlotted
+from satview.session.panels.plots_task import LoadPlotted
 from satview.session.viewport import SHORTEST_CYCLES
 
 _LEGEND_LEAST_PX: Final = 120

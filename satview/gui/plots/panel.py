@@ -33,9 +33,9 @@ from satview.gui.panel import Panel, PanelContext
 from satview.gui.pictures import save_png
 from satview.gui.plain_label import PlainLabel
 from satview.gui.theme import Theme
-from satview.session.plots_task import DurationsPlotted, LoadPlotted, write_csv
-from satview.session.plots_view import PlotKind, PlotsView
-from satview.session.statistics_view import Extent
+from satview.session.panels.plots_task import DurationsPlotted, LoadPlotted, write_csv
+from satview.session.panels.plots_view import PlotKind, PlotsView
+from satview.session.panels.statistics_view import Extent
 from satview.session.tasks import Task
 
 if TYPE_CHECKING:
@@ -60,6 +60,8 @@ class PlotsPanel(Panel):
         time_requested: A bin of the load plot was clicked: cycles.
         event_requested: One of the longest was clicked: row of its event.
     """
+
+    kept = ("tabs", "by", "measure", "extent", "only_selected")
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)

@@ -32,6 +32,7 @@ class SheetModel(QAbstractTableModel):
         order: Rows of the sheet from top to bottom.
         sort_key: Key of the column that it is sorted by; empty = as the sheet comes.
         is_descending: Largest first.
+        sorting: Key of a sheet to the column that the user sorted it by, and whether that is the largest first.
         follows: True if numbers follow the filter: such columns get a funnel.
     """
 
@@ -43,7 +44,7 @@ class SheetModel(QAbstractTableModel):
         self.sort_key = ""
         self.is_descending = True
         self.follows = False
-        self._sorting: dict[str, tuple[str, bool]] = {}
+        self.sorting: dict[str, tuple[str, bool]] = {}
         self._scale: dict[str, float] = {}
         self.set_theme(theme)
 
@@ -58,7 +59,7 @@ class SheetModel(QAbstractTableModel):
         self.sheet, self.follows = sheet, follows
         self.columns = tuple(column for column in sheet.columns if _says_something(column))
         self._scale = {column.key: _full(column) for column in self.columns if column.kind is Kind.SHARE}
-        self.sort_key, self.is_descending = self._sorting.get(sheet.key, (sheet.sort_key, True))
+        self.sort_key, self.is_descending = self.sorting.get(sheet.key, (sheet.sort_key, True))
         if self.sort_key not in {column.key for column in self.columns}:
             self.sort_key = ""
         self.order = self._ordered()
@@ -76,7 +77,7 @@ class SheetModel(QAbstractTableModel):
         old = self.persistentIndexList()
         rows = [int(self.order[index.row()]) for index in old]
         self.sort_key, self.is_descending = key, descending
-        self._sorting[self.sheet.key] = (key, descending)
+        self.sorting[self.sheet.key] = (key, descending)
         self.order = self._ordered()
         position = np.argsort(self.order)
         self.headerDataChanged.emit(Qt.Orientation.Horizontal, 0, len(self.columns) - 1)

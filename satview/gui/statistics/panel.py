@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -26,6 +27,7 @@ from PySide6.QtWidgets import (
 from satview.analysis.sheets import Kind, Subject
 from satview.analysis.statistics_sheets import sheet_titles
 from satview.base.safe_text import tool_tip
+from satview.gui.kept_values import Value
 from satview.gui.panel import Panel, PanelContext
 from satview.gui.plain_label import PlainLabel
 from satview.gui.row_table import add_copy_and_export, set_up_rows
@@ -35,11 +37,12 @@ from satview.gui.statistics.model import SheetModel
 from satview.gui.statistics.positions import Positions
 from satview.gui.statistics.share_bar import ShareBar
 from satview.gui.theme import Theme
-from satview.session.statistics_task import sheet_text
-from satview.session.statistics_view import Extent, StatisticsView
+from satview.session.panels.statistics_task import sheet_text
+from satview.session.panels.statistics_view import Extent, StatisticsView
 
 _MEASURED_ROWS: Final = 60
 _WIDEST_PX: Final = 320
+_SORTED: Final = "sort "  # and the key of a sheet: by what it is sorted, + up or - down
 _BAR_PX: Final = 2  # room for the bar of a share under the text
 _EXTENT_TIPS: Final = {
     Extent.TRACE: "All of the trace",
@@ -58,6 +61,8 @@ class StatisticsPanel(Panel):
     Signals:
         menu_requested: Right click on a row: global position.
     """
+
+    kept = ("tabs", "extents", "follows")
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
@@ -84,6 +89,19 @@ class StatisticsPanel(Panel):
         self.view.changed.connect(self._on_view)
         opened.selection.changed.connect(self._mark_selected)
         self._on_view()
+
+    def kept_values(self) -> dict[str, Value]:
+        """Return what shows, and how the sheets are sorted."""
+        sorting = {f"{_SORTED}{sheet}": ("-" if descends else "+") + key
+                   for sheet, (key, descends) in self.model.sorting.items()}  # fmt: skip
+        return super().kept_values() | sorting
+
+    def take_values(self, values: Mapping[str, Value]) -> None:
+        """Show what was kept."""
+        for name, value in values.items():
+            if name.startswith(_SORTED) and isinstance(value, str):
+                self.model.sorting[name.removeprefix(_SORTED)] = value[1:], value.startswith("-")
+        super().take_values(values)
 
     def set_theme(self, theme: Theme) -> None:
         """Draw in other colours."""

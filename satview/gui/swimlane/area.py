@@ -53,7 +53,8 @@ class SwimlaneArea(QWidget):
         self._bar = QScrollBar(Qt.Orientation.Vertical, self)
         self._lay_out()
         self._connect()
-        self.legend.setVisible(settings.flag("swimlane/show_legend"))
+        self._has_legend = True
+        self.show_legend(True)
         self.view.arrows.set_mode(ArrowMode(settings.text("swimlane/arrows")))
         self.view.set_shares(settings.flag("swimlane/shares"))
         self._on_scrolled()
@@ -62,6 +63,18 @@ class SwimlaneArea(QWidget):
         """Draw in other colours."""
         for part in (self.view, self.labels, self.ruler, self.overview, self.legend):
             part.set_theme(theme)
+
+    def show_legend(self, shows: bool) -> None:
+        """Show the legend below these lanes, if the user wants one at all."""
+        self._has_legend = shows
+        self.legend.setVisible(shows and self._settings.flag("swimlane/show_legend"))
+
+    def set_active(self, is_active: bool) -> None:
+        """Tell by the colour of the heads that keys act on these lanes and not on others."""
+        for label in self._heads:
+            label.setProperty("active", "true" if is_active else "false")
+            label.style().unpolish(label)
+            label.style().polish(label)
 
     @property
     def is_exact(self) -> bool:
@@ -151,7 +164,9 @@ class SwimlaneArea(QWidget):
         if key == "swimlane/lane_height_px":
             self._opened.lanes.set_lane_height(self._settings.number(key))
         elif key == "swimlane/show_legend":
-            self.legend.setVisible(self._settings.flag(key))
+            self.show_legend(self._has_legend)
+        elif key == "swimlane/label_width_px":  # of a second set of lanes
+            self._set_label_width(self._settings.number(key))
         elif key == "swimlane/shares":
             self.view.set_shares(self._settings.flag(key))
         elif key == "swimlane/arrows":

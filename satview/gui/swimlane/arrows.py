@@ -15,7 +15,7 @@ from satview.gui.theme import Theme, colour
 from satview.linkage.chain import Hop
 from satview.linkage.table import Certainty
 from satview.session.highlight import Leg
-from satview.session.lane_row import LaneRow
+from satview.session.lanes.lane_row import LaneRow
 from satview.session.open_trace import OpenTrace
 
 MIDDLE: Final = 0.555  # of a lane: the bar begins under the marks of events

@@ -11,8 +11,8 @@ from satview.base.safe_text import html_text
 from satview.base.time import format_duration, format_time
 from satview.events.states import READY, STATE_BY_VALUE
 from satview.linkage.chain import are_waits_known, waits_for
-from satview.session.connection_text import wait_lines
-from satview.session.event_text import arguments_text
+from satview.session.events.connection_text import wait_lines
+from satview.session.events.event_text import arguments_text
 from satview.session.open_trace import OpenTrace
 from satview.timeline.lane_tree import LaneKind
 from satview.timeline.spans import Span

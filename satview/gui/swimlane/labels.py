@@ -18,15 +18,16 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QToolTip, QWidget
 
-from satview.base.safe_text import tool_tip
+from satview.base.safe_text import tool_tip, visible_line
 from satview.events.states import PROCESS_HUES
 from satview.gui.colours import process_colour
 from satview.gui.swimlane.fitted_text import FittedTexts
+from satview.gui.swimlane.lane_drag import LaneDrag
 from satview.gui.swimlane.share_layer import figure
 from satview.gui.swimlane.view import SwimlaneView
 from satview.gui.theme import Theme, colour
-from satview.session.event_text import lane_path
-from satview.session.lane_row import LaneRow
+from satview.session.events.event_text import lane_path
+from satview.session.lanes.lane_row import GroupHead, LaneRow
 from satview.session.open_trace import OpenTrace
 from satview.timeline.lane_tree import LaneKind
 
@@ -58,6 +59,7 @@ class LaneLabels(QWidget):
         self._view = view
         self._theme = theme
         self._resizing = False
+        self._drag: LaneDrag | None = None
         self._hovered: int | None = None
         small = QFont(self.font())
         small.setPixelSize(10)
@@ -85,6 +87,9 @@ class LaneLabels(QWidget):
             return
         row = self._view.row_at(event.position().y())
         if row is None:
+            head = self._opened.lanes.head_at(self._place(event))
+            if head is not None and event.button() == Qt.MouseButton.LeftButton:
+                self._opened.lanes.fold_group(head.title)
             return
         if (
             event.button() == Qt.MouseButton.LeftButton
@@ -93,6 +98,8 @@ class LaneLabels(QWidget):
         ):
             self._opened.lanes.fold(row.index)
             return
+        if event.button() == Qt.MouseButton.LeftButton:
+            self._drag = LaneDrag(self._opened.lanes, row, self._place(event))
         self._select(row)
         self._view.setFocus(Qt.FocusReason.MouseFocusReason)
 
@@ -100,6 +107,9 @@ class LaneLabels(QWidget):
         """Follow the mouse."""
         if self._resizing:
             self.width_requested.emit(round(event.position().x()))
+            return
+        if self._drag is not None:
+            self._follow_drag(self._drag, event)
             return
         self.setCursor(Qt.CursorShape.SplitHCursor if self._is_grip(event.position()) else Qt.CursorShape.ArrowCursor)
         row = self._view.row_at(event.position().y())
@@ -113,6 +123,11 @@ class LaneLabels(QWidget):
         if self._resizing:
             self._resizing = False
             self.width_selected.emit()
+        drag, self._drag = self._drag, None
+        if drag is not None and drag.is_on:
+            drag.drop()
+            self.unsetCursor()
+            self.update()
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         """Answer a double click."""
@@ -148,6 +163,12 @@ class LaneLabels(QWidget):
         painter.fillRect(self.rect(), colour(theme.panel))
         for row in self._view.visible_rows():
             self._draw_row(painter, row)
+        for head in self._view.visible_heads():
+            self._draw_head(painter, head)
+        if self._drag is not None and self._drag.line_px is not None:
+            painter.fillRect(
+                QRectF(0, self._drag.line_px - self._view.scroll_px - 1, self.width() - 1, 2), colour(theme.accent)
+            )
         painter.fillRect(QRectF(self.width() - 1, 0, 1, self.height()), colour(theme.line))
 
     def _draw_row(self, painter: QPainter, row: LaneRow) -> None:
@@ -173,11 +194,25 @@ class LaneLabels(QWidget):
             painter.drawText(QRectF(6, top, 14, row.height_px), Qt.AlignmentFlag.AlignCenter, "\N{BLACK DIAMOND}")
         self._draw_names(painter, row, area, x)
 
+    def _draw_head(self, painter: QPainter, head: GroupHead) -> None:
+        theme, top = self._theme, head.y_px - self._view.scroll_px
+        area = QRectF(0, top, self.width() - 1, head.height_px)
+        painter.fillRect(area, colour(theme.line, 110))
+        self._draw_triangle(painter, QPointF(11, area.center().y()), head.is_open)
+        names, count = self._names[True, head.height_px < _SMALL_BELOW_PX], self._numbers.fit(f"{head.count:,}", 60)
+        room = area.right() - 28
+        if count is not None:
+            room -= count.size().width() + 8
+            self._draw_text(painter, self._numbers, count, 28 + room, area, theme.dim)
+        words = names.fit(visible_line(head.title), room)
+        if words is not None:
+            self._draw_text(painter, names, words, 20, area, theme.text)
+
     def _draw_names(self, painter: QPainter, row: LaneRow, area: QRectF, x: float) -> None:
         theme, info = self._theme, self._opened.timeline.infos[row.index]
         is_top = info.kind in (LaneKind.CPU, LaneKind.PROCESS)
         names = self._names[is_top, row.height_px < _SMALL_BELOW_PX]
-        title = lane_path(self._opened.timeline, row.index) if row.is_pinned else info.title
+        title = lane_path(self._opened.timeline, row.index) if row.is_pinned or row.is_alone else info.title
         room = area.right() - 8 - x
         whole_px = float(names.metrics.horizontalAdvance(title))
         is_busy = info.kind in (LaneKind.CPU, LaneKind.PROCESS)
@@ -213,6 +248,20 @@ class LaneLabels(QWidget):
     def _select(self, row: LaneRow) -> None:
         window = self._opened.viewport.window
         self._opened.select_at(row.index, window.start + window.length // 2)
+
+    def _place(self, event: QMouseEvent) -> int:
+        """Return the height of the mouse in the list of lanes."""
+        return round(event.position().y()) + self._view.scroll_px
+
+    def _follow_drag(self, drag: LaneDrag, event: QMouseEvent) -> None:
+        """Show where the lane goes; at the edges the list scrolls."""
+        y = round(event.position().y())
+        if drag.is_on and not 0 <= y < self.height():
+            self._view.scroll_to(self._view.scroll_px + (y if y < 0 else y - self.height()))
+        drag.move(self._place(event))
+        if drag.is_on:
+            self.setCursor(Qt.CursorShape.ClosedHandCursor)
+            self.update()
 
     def _is_grip(self, place: QPointF) -> bool:
         return place.x() >= self.width() - _GRIP_PX

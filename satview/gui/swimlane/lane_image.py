@@ -28,7 +28,7 @@ from satview.gui.swimlane.share_layer import Stack, draw_stack
 from satview.gui.theme import Theme
 
 if TYPE_CHECKING:
-    from satview.session.lane_row import LaneRow
+    from satview.session.lanes.lane_row import LaneRow
 
 Values = NDArray[np.uint8]
 Pixels = NDArray[np.uint32]

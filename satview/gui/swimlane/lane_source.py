@@ -14,7 +14,7 @@ from satview.base.debug import timed
 from satview.base.memory import give_back
 from satview.base.time import TimeWindow
 from satview.events.states import SEEN_EVENT
-from satview.session.lane_overlay import LaneOverlay
+from satview.session.lanes.lane_overlay import LaneOverlay
 from satview.session.open_trace import OpenTrace
 from satview.session.tasks import IsCancelled, Report, Task
 from satview.timeline.event_marks import mark_codes, marks

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from satview.events import states
 from satview.gui.colours import THICK, is_light, value_colour
 from satview.gui.swimlane.scale import TimeScale
-from satview.session.lane_row import LaneRow
+from satview.session.lanes.lane_row import LaneRow
 from satview.timeline.lane_tree import Timeline
 from satview.timeline.spans import LaneSpans, Span
 

@@ -14,8 +14,8 @@ from satview.gui.swimlane.hover import HoverCard, hover_text
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.swimlane.share_text import longest_of, share_text
 from satview.gui.swimlane.view import SwimlaneView
-from satview.session.lane_events import event_near
-from satview.session.lane_row import LaneRow
+from satview.session.lanes.lane_events import event_near
+from satview.session.lanes.lane_row import LaneRow
 from satview.session.open_trace import OpenTrace
 from satview.session.settings import Settings
 

@@ -12,7 +12,7 @@ from PySide6.QtGui import QPainter, QPen, QPolygonF
 from satview.analysis.critical_path import CriticalPath, PieceKind
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.theme import Theme, colour
-from satview.session.lane_row import LaneRow
+from satview.session.lanes.lane_row import LaneRow
 from satview.session.open_trace import OpenTrace
 
 _WIDTH_PX: Final = 2.5

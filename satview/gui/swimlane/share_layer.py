@@ -20,7 +20,7 @@ from satview.events import states
 from satview.gui.colours import mixed, value_colour
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.theme import Theme
-from satview.session.lane_row import LaneRow
+from satview.session.lanes.lane_row import LaneRow
 from satview.timeline.lane import Lane
 from satview.timeline.lane_info import LaneInfo, LaneKind
 from satview.timeline.lane_tree import Timeline

@@ -11,7 +11,7 @@ from satview.gui.colours import class_colour, mixed
 from satview.gui.swimlane.lane_image import OPAQUE, Ticks
 from satview.gui.swimlane.lane_source import Request
 from satview.gui.theme import Theme
-from satview.session.filter_task import FilterView
+from satview.session.filtering.filter_task import FilterView
 from satview.session.open_trace import OpenTrace
 from satview.timeline.event_marks import mark_codes, place_marks
 from satview.timeline.spans import pixel_edges

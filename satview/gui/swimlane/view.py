@@ -27,8 +27,8 @@ from satview.gui.swimlane.share_layer import Stack, stack_of
 from satview.gui.swimlane.tick_source import TickSource
 from satview.gui.theme import Theme, colour
 from satview.session.arrow_source import ArrowMode
-from satview.session.lane_row import LaneRow
-from satview.session.loaded_trace import Reload
+from satview.session.lanes.lane_row import GroupHead, LaneRow
+from satview.session.loading.loaded_trace import Reload
 from satview.session.open_trace import OpenTrace
 from satview.timeline.lane_tree import LaneKind, Timeline
 from satview.timeline.spans import pixel_edges
@@ -138,6 +138,11 @@ class SwimlaneView(QWidget):
         """Return the lanes that show."""
         return self._opened.lanes.rows_between(self.scroll_px, self.scroll_px + self.height())
 
+    def visible_heads(self) -> tuple[GroupHead, ...]:
+        """Return the headings of groups that show."""
+        top, bottom = self.scroll_px, self.scroll_px + self.height()
+        return tuple(head for head in self._opened.lanes.heads if top - head.height_px < head.y_px < bottom)
+
     def row_at(self, y: float) -> LaneRow | None:
         """Return the lane at a height of the widget."""
         return self._opened.lanes.row_at(int(y) + self.scroll_px)
@@ -205,7 +210,9 @@ class SwimlaneView(QWidget):
         rows, scale, theme = self.visible_rows(), self.scale, self._theme
         if not rows:
             painter.fillRect(self.rect(), colour(theme.base))
-            self._draw_nothing(painter)
+            self._draw_heads(painter)
+            if not self._opened.lanes.heads:
+                self._draw_nothing(painter)
             return
         ratio = self.devicePixelRatioF()
         width_px = max(1, round(self.width() * ratio))
@@ -213,6 +220,7 @@ class SwimlaneView(QWidget):
         self._draw_lanes(painter, rows, request, scale)
         if scale.px_per_cycle >= _CYCLE_PX:
             self._draw_cycles(painter, scale)
+        self._draw_heads(painter)
         height = float(self.height())
         draw_marks(painter, self._opened, scale, height, theme)
         self._draw_selected(painter, rows, scale)
@@ -225,6 +233,13 @@ class SwimlaneView(QWidget):
         if self.rubber is not None:
             left, right = sorted(self.rubber)
             painter.fillRect(QRectF(left, 0, right - left, height), colour(theme.accent, 60))
+
+    def _draw_heads(self, painter: QPainter) -> None:
+        """Let headings of groups go through from the names."""
+        for head in self.visible_heads():
+            area = QRectF(0, head.y_px - self.scroll_px, self.width(), head.height_px)
+            painter.fillRect(area, colour(self._theme.panel))
+            painter.fillRect(area, colour(self._theme.line, 110))
 
     def _draw_arrows(self, painter: QPainter, rows: tuple[LaneRow, ...], scale: TimeScale) -> None:
         lanes, top = self._opened.lanes, self.scroll_px

@@ -11,8 +11,8 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersisten
 from satview.base.memory import borrowed
 from satview.base.safe_text import tool_tip, visible_line
 from satview.gui.theme import Theme, colour
-from satview.session.transaction_table import RowColumn
-from satview.session.transaction_view import FoundRows
+from satview.session.panels.transaction_table import RowColumn
+from satview.session.panels.transaction_view import FoundRows
 
 Index = QModelIndex | QPersistentModelIndex
 _LEFT: Final = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)

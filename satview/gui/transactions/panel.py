@@ -29,7 +29,7 @@ from satview.gui.theme import Theme
 from satview.gui.transactions.filter_line import NO_FILTER, FilterLine
 from satview.gui.transactions.model import TransactionModel
 from satview.session.highlight import window_of
-from satview.session.transaction_view import RowMode, TransactionView
+from satview.session.panels.transaction_view import RowMode, TransactionView
 
 _PADDING_PX: Final = 24
 _MEASURED_ROWS: Final = 24
@@ -51,6 +51,8 @@ class TransactionsPanel(TablePanel[TransactionModel]):
     """
 
     waits_to_be_seen = True
+
+    kept = ("tabs", "line.client", "line.server", "line.number")
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)

@@ -11,7 +11,6 @@ from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
-    QLabel,
     QSplitter,
     QTreeWidget,
     QTreeWidgetItem,
@@ -82,7 +81,7 @@ class TrendsWindow(QWidget):
 
     def _lay_out(self) -> None:
         head = QHBoxLayout()
-        label = QLabel("&Figure:", self)
+        label = PlainLabel("&Figure:", self)
         label.setBuddy(self.choice)
         head.addWidget(label)
         head.addWidget(self.choice)

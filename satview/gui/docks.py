@@ -1,0 +1,141 @@
+"""Takes down where the panels of a window are, and puts them there again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Final
+
+from PySide6.QtCore import QRect, Qt
+from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabBar
+
+from satview.session.panel_layout import FloatingPanel, PanelGroup, PanelLayout
+
+_AREAS: Final = {
+    "left": Qt.DockWidgetArea.LeftDockWidgetArea,
+    "right": Qt.DockWidgetArea.RightDockWidgetArea,
+    "top": Qt.DockWidgetArea.TopDockWidgetArea,
+    "bottom": Qt.DockWidgetArea.BottomDockWidgetArea,
+}
+_NAMES: Final = {area: name for name, area in _AREAS.items()}
+Docks = Mapping[str, QDockWidget]
+
+
+def take_layout(window: QMainWindow, docks: Docks) -> PanelLayout:
+    """Return where the panels are.
+
+    Args:
+        window: Their window.
+        docks: Name of a panel to its dock.
+    """
+    names = {dock: name for name, dock in docks.items()}
+    bars = _bars(window, docks)
+    members: dict[str, list[str]] = {}  # by the first of the group
+    hidden = [name for name, dock in docks.items() if dock.isHidden()]
+    for name, dock in docks.items():
+        tabs = [names[each] for each in (dock, *window.tabifiedDockWidgets(dock))]
+        if not dock.isFloating() and name not in hidden:
+            first = next(each for each in docks if each in tabs and each not in hidden)
+            members.setdefault(first, []).append(name)
+    for name in hidden:  # Qt tells only at which side it is
+        area = window.dockWidgetArea(docks[name])
+        first = next((each for each in members if window.dockWidgetArea(docks[each]) == area), name)
+        members.setdefault(first, []).append(name)
+    groups = [_group(window, docks, tuple(each for each in docks if each in tabs), bars) for tabs in members.values()]
+    groups.sort(key=lambda group: (group.area, group.y_px, group.x_px))
+    floating = tuple(FloatingPanel(name, *_rect(dock)) for name, dock in docks.items() if dock.isFloating())
+    return PanelLayout(tuple(groups), floating, tuple(hidden))
+
+
+def put_layout(window: QMainWindow, docks: Docks, layout: PanelLayout) -> None:
+    """Put the panels where a layout says; panels that it does not name stay where they are.
+
+    Args:
+        window: Their window.
+        docks: Name of a panel to its dock.
+        layout: Where they are to be; names that no panel has are left out.
+    """
+    if _shape(take_layout(window, docks)) != _shape(layout):  # to move docks costs Qt tens of milliseconds
+        _place(window, docks, layout)
+    _size(window, docks, layout)
+
+
+def _shape(layout: PanelLayout) -> tuple[object, ...]:
+    """Return what of a layout is not a matter of sizes."""
+    groups = tuple((group.area, group.tabs) for group in layout.groups)
+    return groups, layout.floating, frozenset(layout.hidden)
+
+
+def _place(window: QMainWindow, docks: Docks, layout: PanelLayout) -> None:
+    groups = [(group, [docks[name] for name in dict.fromkeys(group.tabs) if name in docks]) for group in layout.groups]
+    last: dict[str, tuple[PanelGroup, QDockWidget]] = {}
+    for group, mine in groups:  # first one of each group: what is split must not have tabs yet
+        if not mine:
+            continue
+        _dock_again(mine[0])
+        window.addDockWidget(_AREAS[group.area], mine[0])
+        if group.area in last:
+            before, neighbour = last[group.area]
+            is_below = group.y_px >= before.y_px + max(1, before.height_px) // 2
+            side = Qt.Orientation.Vertical if is_below else Qt.Orientation.Horizontal
+            window.splitDockWidget(neighbour, mine[0], side)
+        last[group.area] = group, mine[0]
+    for _, mine in groups:
+        for before_dock, dock in pairwise(mine):
+            _dock_again(dock)
+            window.tabifyDockWidget(before_dock, dock)
+    for panel in layout.floating:
+        if panel.name in docks:
+            docks[panel.name].setFloating(True)
+            docks[panel.name].setGeometry(QRect(panel.x_px, panel.y_px, panel.width_px, panel.height_px))
+    for name, dock in docks.items():
+        dock.setHidden(name in layout.hidden)
+
+
+def _dock_again(dock: QDockWidget) -> None:
+    if dock.isFloating():
+        dock.setFloating(False)
+
+
+def _size(window: QMainWindow, docks: Docks, layout: PanelLayout) -> None:
+    """Bring panels in front of their groups, and give the groups their sizes."""
+    shown = [group for group in layout.groups if group.front in docks and group.width_px > 0 and group.height_px > 0]
+    for group in shown:
+        docks[group.front].raise_()
+    for area in _AREAS:
+        mine = [group for group in shown if group.area == area]
+        beside, above = (_one_of_each(mine, axis) for axis in ("x_px", "y_px"))
+        if len(beside) > 1 or area in ("left", "right"):  # else the width is that of the window
+            sizes = [group.width_px for group in beside]
+            window.resizeDocks([docks[group.front] for group in beside], sizes, Qt.Orientation.Horizontal)
+        if len(above) > 1 or area in ("top", "bottom"):
+            sizes = [group.height_px for group in above]
+            window.resizeDocks([docks[group.front] for group in above], sizes, Qt.Orientation.Vertical)
+
+
+def _one_of_each(groups: list[PanelGroup], axis: str) -> list[PanelGroup]:
+    """Return the first group of each that begin at one place: the others have the same size there."""
+    return list({getattr(group, axis): group for group in reversed(groups)}.values())[::-1]
+
+
+def _group(window: QMainWindow, docks: Docks, tabs: tuple[str, ...], bars: Mapping[str, QTabBar]) -> PanelGroup:
+    area = _NAMES.get(window.dockWidgetArea(docks[tabs[0]]), "bottom")
+    shown = [name for name in tabs if not docks[name].isHidden()]
+    front = next((name for name in shown if name in bars), shown[0] if shown else "")
+    if not front:
+        return PanelGroup(area, tabs)
+    x, y, width, height = _rect(docks[front])
+    return PanelGroup(area, tabs, front, x, y, width, height + (bars[front].height() if front in bars else 0))
+
+
+def _bars(window: QMainWindow, docks: Docks) -> dict[str, QTabBar]:
+    """Return the rows of tabs by the panel that is in front of each."""
+    titles = {dock.windowTitle(): name for name, dock in docks.items()}
+    bars = [bar for bar in window.findChildren(QTabBar) if bar.parent() is window and bar.isVisible()]
+    found = {titles.get(bar.tabText(bar.currentIndex())): bar for bar in bars}
+    return {name: bar for name, bar in found.items() if name is not None}
+
+
+def _rect(dock: QDockWidget) -> tuple[int, int, int, int]:
+    place = dock.geometry()
+    return place.x(), place.y(), place.width(), place.height()

@@ -1,0 +1,1 @@
+"""Panels of one file each; larger ones have a room beside this one."""

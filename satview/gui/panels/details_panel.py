@@ -1,0 +1,185 @@
+"""The details of what is selected, with links to matching events; text can be selected and copied."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from PySide6.QtCore import QPoint, Qt, QUrl, Slot
+from PySide6.QtGui import QFontDatabase, QTextTable
+from PySide6.QtWidgets import QTextBrowser, QVBoxLayout, QWidget
+
+from satview.base.safe_text import html_text
+from satview.gui.colours import class_colour
+from satview.gui.panel import Panel, PanelContext
+from satview.gui.theme import Theme, css
+from satview.linkage.table import LinkKind
+from satview.session.events.details import Details, Line, Section
+from satview.session.events.event_text import (
+    FIRST_WORDS,
+    MOST_WORDS,
+    event_details,
+    span_details,
+    why_details,
+)
+
+
+class DetailsPanel(Panel):
+    """Shows the selected event and the interval around it, first the one of them that was selected."""
+
+    def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
+        super().__init__(context, parent)
+        opened = self._opened
+        self.browser = QTextBrowser(self)
+        self.browser.setOpenLinks(False)
+        self.browser.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
+        self.browser.setAccessibleName("Details")
+        self.browser.anchorClicked.connect(self._on_link)
+        self._fixed_family = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont).family()
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self.browser)
+        self._most = FIRST_WORDS
+        opened.selection.changed.connect(self._on_selection)
+        opened.event_links.changed.connect(self.refresh)
+        opened.why.changed.connect(self.refresh)
+        self._forms = opened.filters.is_wide
+        opened.filters.view_changed.connect(self._on_filter)
+        self.browser.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.browser.customContextMenuRequested.connect(self._on_menu)
+        self.refresh()
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw in other colours."""
+        self._theme = theme
+        self.refresh()
+
+    def details(self) -> tuple[Details, ...]:
+        """Return what is shown."""
+        opened, selection, requested = self._opened, self._opened.selection, self._opened.why
+        found, links = [], opened.event_links.found
+        span = selection.span if selection.span is not None and selection.span.value else None
+        link, connected = links.link, links.connected
+        if span is not None and selection.lane is not None:
+            waits = connected.waits_for if connected is not None and selection.event == span.event else None
+            found.append(span_details(opened.timeline, selection.lane, span, waits))
+            if selection.event == span.event:  # the interval says it
+                link = None if link is not None and link.kind is LinkKind.STATE else link
+                connected = replace(connected, waits_for=None) if connected is not None else None
+        if selection.event is not None:
+            is_wide = opened.filters.is_wide.get(int(opened.trace.events.code[selection.event]))
+            details = event_details(opened.trace, selection.event, link, is_wide, self._most, connected, links.names)
+            found.insert(len(found) if selection.is_interval else 0, details)
+        if requested.steps or requested.error or requested.is_busy:
+            found.insert(0, why_details(opened.trace, requested.steps, requested.error))
+        return tuple(found)
+
+    def as_text(self) -> str:
+        """Return what is shown as plain text."""
+        return "\n\n".join(details.as_text() for details in self.details())
+
+    def selected_or_all(self) -> str:
+        """Return the text marked in the panel, else everything it shows."""
+        marked = self.browser.textCursor().selectedText().replace("\u2029", "\n").replace("\u2028", "\n")
+        return marked or self.as_text()
+
+    @Slot()
+    def _on_selection(self) -> None:
+        self._most = FIRST_WORDS
+        self.refresh()
+
+    @Slot()
+    def _on_filter(self) -> None:
+        if self._forms is not self._opened.filters.is_wide:
+            self._forms = self._opened.filters.is_wide
+            self.refresh()
+
+    def argument_at(self, position: QPoint) -> str:
+        """Return the name that begins the line at a position of the browser; empty if there is no line of a table."""
+        cursor = self.browser.cursorForPosition(position)
+        table: QTextTable | None = cursor.currentTable()
+        if not isinstance(table, QTextTable):
+            return ""
+        row = table.cellAt(cursor).row()
+        return table.cellAt(row, 0).firstCursorPosition().block().text().strip()
+
+    @Slot(QPoint)
+    def _on_menu(self, position: QPoint) -> None:
+        self.menu_requested.emit(self.browser.viewport().mapToGlobal(position), self.argument_at(position))
+
+    @Slot()
+    def refresh(self) -> None:
+        """Show the selection of now."""
+        details = self.details()
+        self.browser.setHtml("".join(map(self._html, details)) if details else self._empty_html())
+
+    def _empty_html(self) -> str:
+        return (
+            f"<p style='color:{css(self._theme.faint)}' align='center'><br><br><br>Click an interval or an event"
+            "<br>to see all that is known of it.</p>"
+        )
+
+    def _html(self, details: Details) -> str:
+        theme = self._theme
+        chip = css(class_colour(details.kind, theme.is_dark))
+        head = (
+            f"<table width='100%' cellpadding='0' cellspacing='0' style='margin-top:6px'>"
+            "<tr><td style='padding:4px 10px'>"
+            f"<span style='font-size:15px; font-weight:600'>{html_text(details.title)}</span>"
+            f"&nbsp;&nbsp;<span style='color:{chip}; font-size:11px'>{html_text(details.kind)}</span><br>"
+            f"<span style='color:{css(theme.dim)}'>{html_text(details.subtitle)}</span></td></tr></table>"
+        )
+        return head + "".join(map(self._section_html, details.sections))
+
+    def _section_html(self, section: Section) -> str:
+        rows = "".join(map(self._sentence_html if section.is_prose else self._line_html, section.lines))
+        return (
+            f"<p style='margin:10px 10px 2px 10px; font-size:11px; color:{css(self._theme.faint)}'>"
+            f"{html_text(section.title.upper())}</p>"
+            f"<table cellpadding='2' cellspacing='0' style='margin:0 8px 4px 8px'>{rows}</table>"
+        )
+
+    def _sentence_html(self, line: Line) -> str:
+        number = f"<b>{html_text(line.name)}</b> " if line.name else ""
+        return f"<tr><td>{number}{self._linked(line, html_text(line.text))}</td></tr>"
+
+    def _linked(self, line: Line, value: str) -> str:
+        """Return text as a link to the event or lane that a line leads to; as it is where it leads nowhere."""
+        target = f"event:{line.event}" if line.event is not None else ""
+        target = target or (f"thread:{line.thread}" if line.thread else "")
+        target = target or (f"process:{line.process}" if line.process else "")
+        return self._link(target, value) if target else value
+
+    def _link(self, target: str, value: str) -> str:
+        return f"<a href='{target}' style='color:{css(self._theme.accent)}; text-decoration:none'>{value}</a>"
+
+    def _line_html(self, line: Line) -> str:
+        theme = self._theme
+        value = html_text(line.text)
+        if line.is_code:
+            value = f"<span style='font-family:\"{self._fixed_family}\"; white-space:pre-wrap'>{value}</span>"
+        if line.means:
+            value = f"{value}&nbsp; {self._linked(line, html_text(line.means))}"
+        else:
+            value = self._linked(line, value)
+        if line.is_more:
+            value = self._link("more:", value)
+        note = (
+            f"&nbsp; <span style='color:{css(theme.faint)}; font-size:11px'>{html_text(line.note)}</span>"
+            if line.note
+            else ""
+        )
+        return (
+            f"<tr><td width='92' style='white-space:nowrap; color:{css(theme.dim)}; padding-right:10px' valign='top'>"
+            f"{html_text(line.name)}</td>"
+            f"<td valign='top'>{value}{note}</td></tr>"
+        )
+
+    @Slot(QUrl)
+    def _on_link(self, url: QUrl) -> None:
+        if url.scheme() == "event" and url.path().isdigit():
+            self._navigation.show_event(int(url.path()))
+        elif url.scheme() in ("thread", "process") and url.path().isdigit():
+            self._navigation.show_owner(url.scheme() == "thread", int(url.path()))
+        elif url.scheme() == "more":
+            self._most = min(MOST_WORDS, self._most * 8)
+            self.refresh()

@@ -1,0 +1,233 @@
+"""The list of marks, bookmarks and notes: found by words, visited by a click, edited in place."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from PySide6.QtCore import QAbstractTableModel, QEvent, QModelIndex, QObject, QPersistentModelIndex, Qt, Slot
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHBoxLayout,
+    QLineEdit,
+    QStackedWidget,
+    QTableView,
+    QVBoxLayout,
+    QWidget,
+)
+
+from satview.base.memory import borrowed
+from satview.base.safe_text import csv_text, tool_tip, visible_line
+from satview.base.time import format_duration, format_time
+from satview.gui.panel import PanelContext
+from satview.gui.plain_label import PlainLabel
+from satview.gui.row_table import set_up_rows
+from satview.gui.table_panel import TablePanel
+from satview.gui.theme import Theme
+from satview.session.open_trace import OpenTrace
+from satview.store.mark_file import TEXT_MAX, Mark
+
+Index = QModelIndex | QPersistentModelIndex
+_COLUMNS: Final = ("Time", "Length", "Note")
+_NOTE: Final = 2
+_WIDTHS_PX: Final = (190, 110)
+_NONE: Final = (
+    "Nothing is marked yet.\n"
+    "M marks the place under the mouse until the next one, B keeps it, Shift+M writes a note on it."
+)
+
+
+class MarksModel(QAbstractTableModel):
+    """The marks that have some words, in order of time."""
+
+    def __init__(self, opened: OpenTrace, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._opened = opened
+        self._words: tuple[str, ...] = ()
+        self.marks: tuple[Mark, ...] = ()
+        opened.marks.changed.connect(self.refresh)
+        self.refresh()
+
+    def set_theme(self, _theme: Theme) -> None:
+        """Do nothing: rows have the colours of the table."""
+
+    def look_for(self, text: str) -> None:
+        """Show the marks with all of some words in their note or time."""
+        self._words = tuple(text.casefold().split())
+        self.refresh()
+
+    @Slot()
+    def refresh(self) -> None:
+        """Show the marks of now."""
+        found = tuple(mark for mark in self._opened.marks if self._has_words(mark))
+        if found != self.marks:
+            self.beginResetModel()
+            self.marks = found
+            self.endResetModel()
+
+    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008  -- Qt's own default
+        """Return the number of marks."""
+        return 0 if parent.isValid() else len(self.marks)
+
+    def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
+        """Return the number of columns."""
+        return 0 if parent.isValid() else len(_COLUMNS)
+
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        """Return title or alignment of a column's head."""
+        if orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
+            return _COLUMNS[section]
+        if orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.TextAlignmentRole:
+            side = Qt.AlignmentFlag.AlignLeft if section == _NOTE else Qt.AlignmentFlag.AlignRight
+            return int(side | Qt.AlignmentFlag.AlignVCenter)
+        return None
+
+    def flags(self, index: Index) -> Qt.ItemFlag:
+        """Let notes be edited."""
+        return super().flags(index) | (
+            Qt.ItemFlag.ItemIsEditable if index.column() == _NOTE else Qt.ItemFlag.NoItemFlags
+        )
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        """Return text and alignment of a cell."""
+        if not index.isValid():
+            return None
+        mark = self.marks[index.row()]
+        if role == Qt.ItemDataRole.EditRole:
+            return mark.text
+        if role == Qt.ItemDataRole.DisplayRole:
+            return self.text(mark, index.column())
+        if role == Qt.ItemDataRole.ToolTipRole and index.column() == _NOTE:
+            return tool_tip(mark.text)
+        if role == Qt.ItemDataRole.TextAlignmentRole and index.column() != _NOTE:
+            return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        return None
+
+    def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
+        """Give a mark another note."""
+        mark = self.marks[index.row()]
+        if role != Qt.ItemDataRole.EditRole or str(value) == mark.text:
+            return False
+        self._opened.marks.replace(mark, Mark(mark.start_cycles, mark.end_cycles, str(value)[:TEXT_MAX]))
+        return True
+
+    def text(self, mark: Mark, column: int) -> str:
+        """Return what a column says of a mark."""
+        clock = self._opened.trace.clock
+        if column == 0:
+            return format_time(clock.ns(mark.start_cycles))
+        if column == 1:
+            length = mark.end_cycles - mark.start_cycles
+            return format_duration(clock.duration_ns(length)) if length else ""
+        return visible_line(mark.text) or ("temporary mark" if mark.is_temporary else "bookmark")
+
+    def _has_words(self, mark: Mark) -> bool:
+        text = f"{self.text(mark, 0)} {self.text(mark, _NOTE)}".casefold()
+        return all(word in text for word in self._words)
+
+
+class MarksPanel(TablePanel[MarksModel]):
+    """The list with a line to search it.
+
+    Attributes:
+        line: What is looked for.
+        model, table: The marks.
+    """
+
+    kept = ("line",)
+
+    def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
+        super().__init__(context, parent)
+        self.setMinimumSize(120, 64)
+        self.model = MarksModel(self._opened, self)
+        self.table = QTableView(self)
+        self.line = QLineEdit(self)
+        self.line.setPlaceholderText("Find a note")
+        self.line.setClearButtonEnabled(True)
+        self.line.textChanged.connect(borrowed(self.model.look_for))
+        self.count = PlainLabel(self)
+        self.count.setProperty("role", "dim")
+        self._nothing = PlainLabel(_NONE, self)
+        self._nothing.setProperty("role", "dim")
+        self._nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._nothing.setWordWrap(True)
+        self._stack = QStackedWidget(self)
+        self._stack.addWidget(self.table)
+        self._stack.addWidget(self._nothing)
+        head = QHBoxLayout()
+        head.setContentsMargins(8, 4, 8, 4)
+        head.setSpacing(10)
+        head.addWidget(self.line, 1)
+        head.addWidget(self.count)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addLayout(head)
+        layout.addWidget(self._stack, 1)
+        self._set_up_table(context.settings.number("events/row_height_px"))
+        self.model.modelReset.connect(self._on_reset)
+        self._opened.marks.changed.connect(self._follow)
+        self._on_reset()
+
+    def copied_text(self) -> str:
+        """Return the marks that show as tab-separated text with column names, while the table has the focus."""
+        if not self.table.hasFocus():
+            return ""
+        rows = [
+            [csv_text(self.model.text(mark, column)) for column in range(len(_COLUMNS))] for mark in self.model.marks
+        ]
+        return "\n".join("\t".join(row) for row in [list(_COLUMNS), *rows])
+
+    def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
+        """Take Return and Del of the table."""
+        if event.type() not in (QEvent.Type.KeyPress, QEvent.Type.ShortcutOverride) or not isinstance(event, QKeyEvent):
+            return False
+        row = self.table.currentIndex().row()
+        if event.key() not in (Qt.Key.Key_Delete, Qt.Key.Key_Return, Qt.Key.Key_Enter) or row < 0:
+            return False
+        event.accept()
+        if event.type() == QEvent.Type.KeyPress and event.key() == Qt.Key.Key_Delete:
+            self._opened.marks.remove(self.model.marks[row])
+            self.table.selectRow(min(row, self.model.rowCount() - 1))
+        elif event.type() == QEvent.Type.KeyPress:
+            self._go_to(row)
+        return True
+
+    def _set_up_table(self, height_px: int) -> None:
+        table = self.table
+        set_up_rows(table, self.model, "Marks and notes", height_px)
+        table.horizontalHeader().setStretchLastSection(True)
+        table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        triggers = QAbstractItemView.EditTrigger
+        table.setEditTriggers(triggers.DoubleClicked | triggers.EditKeyPressed)
+        table.clicked.connect(self._on_clicked)
+        table.customContextMenuRequested.connect(self._on_menu)
+        table.installEventFilter(self)
+        for column, width_px in enumerate(_WIDTHS_PX):
+            table.setColumnWidth(column, width_px)
+
+    @Slot(QModelIndex)
+    def _on_clicked(self, index: QModelIndex) -> None:
+        self._go_to(index.row())
+
+    def _go_to(self, row: int) -> None:
+        mark, opened = self.model.marks[row], self._opened
+        if not opened.viewport.window.contains(mark.start_cycles) or mark.end_cycles > opened.viewport.window.end:
+            self._navigation.show_mark(mark)
+        opened.marks.select(mark)
+
+    @Slot()
+    def _on_reset(self) -> None:
+        total = len(self._opened.marks)
+        self._stack.setCurrentIndex(0 if self.model.marks or total else 1)
+        self.count.setText(f"{len(self.model.marks):,} of {total:,}" if total else "")
+        self._follow()
+
+    @Slot()
+    def _follow(self) -> None:
+        """Mark the row of the mark that is selected in the lanes."""
+        selected = self._opened.marks.selected
+        if selected is None:
+            self.table.clearSelection()
+        elif selected in self.model.marks:
+            self.table.selectRow(self.model.marks.index(selected))

@@ -1,0 +1,228 @@
+"""Queries in SQL over the tables of the trace; rows that are about an event or a time lead there."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
+
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal, Slot
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPlainTextEdit, QPushButton, QTableView, QVBoxLayout, QWidget
+
+from satview.base.errors import SatviewError, one_line
+from satview.base.safe_text import tool_tip, visible, visible_line
+from satview.gui.panel import Panel, PanelContext
+from satview.gui.plain_label import PlainLabel
+from satview.gui.row_table import set_up_rows
+from satview.session.panels.sql_query import cell_text, event_of_row, query_of, run_query, window_of_row
+from satview.session.tasks import Task
+from satview.store.trace import Trace
+
+if TYPE_CHECKING:
+    from satview.tables.sql import Result
+
+_LINES: Final = 3  # of the query that are visible
+_COPY_LIMIT: Final = 100_000
+_Index = QModelIndex | QPersistentModelIndex
+
+
+class ResultModel(QAbstractTableModel):
+    """The rows of a result, made into text when they are seen."""
+
+    def __init__(self, parent: QObject) -> None:
+        super().__init__(parent)
+        self.result: Result | None = None
+
+    def show(self, result: Result | None) -> None:
+        """Show another result."""
+        self.beginResetModel()
+        self.result = result
+        self.endResetModel()
+
+    def rowCount(self, parent: _Index = QModelIndex()) -> int:  # noqa: B008  -- as Qt declares it
+        """Return how many rows there are."""
+        return 0 if parent.isValid() or self.result is None else len(self.result)
+
+    def columnCount(self, parent: _Index = QModelIndex()) -> int:  # noqa: B008  -- as Qt declares it
+        """Return how many columns there are."""
+        return 0 if parent.isValid() or self.result is None else len(self.result.columns)
+
+    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        """Return text and alignment of a cell."""
+        if self.result is None or not index.isValid():
+            return None
+        if role not in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.TextAlignmentRole):
+            return None
+        value = self.result.value(index.row(), self.result.columns[index.column()])
+        if role == Qt.ItemDataRole.DisplayRole:
+            return cell_text(value)
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        side = Qt.AlignmentFlag.AlignRight if is_number else Qt.AlignmentFlag.AlignLeft
+        return side | Qt.AlignmentFlag.AlignVCenter
+
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        """Return the name of a column."""
+        if self.result is None or orientation != Qt.Orientation.Horizontal or role != Qt.ItemDataRole.DisplayRole:
+            return None
+        return visible_line(self.result.columns[section])
+
+
+class QueryEditor(QPlainTextEdit):
+    """Some lines of text.
+
+    Signals:
+        run_requested: Ctrl+Return was pressed.
+    """
+
+    run_requested = Signal()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Ask for the query to be run."""
+        is_return = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+        if is_return and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            self.run_requested.emit()
+            event.accept()
+        else:
+            super().keyPressEvent(event)
+
+
+class SqlPanel(Panel):
+    """A query, the list of views, and the rows of the answer.
+
+    Attributes:
+        editor, views, run_button, message, table, model: What it is made of.
+    """
+
+    waits_to_be_seen: ClassVar[bool] = True
+
+    kept = ("editor",)
+
+    def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
+        super().__init__(context, parent)
+        self.editor = QueryEditor(self)
+        self.editor.setAccessibleName("Query")
+        self.editor.setPlaceholderText("select * from ready_wait    (Ctrl+Return runs it)")
+        self.editor.setTabChangesFocus(True)
+        self.editor.setMaximumHeight(self.editor.fontMetrics().lineSpacing() * _LINES + 12)
+        self.views = QComboBox(self)
+        self.views.setAccessibleName("Views")
+        self.run_button = QPushButton("Run", self)
+        self.message = PlainLabel("", self)
+        self.message.setProperty("role", "dim")
+        self.message.setWordWrap(True)
+        self.model = ResultModel(self)
+        self.table = QTableView(self)
+        set_up_rows(self.table, self.model, "Result", context.settings.number("events/row_height_px"))
+        self._lay_out()
+        self._job = Task(self)
+        self._job.done.connect(self._on_done)
+        self._job.failed.connect(self._on_failed)
+        self._requested: Trace | None = None  # whose rows are shown: those of a trace that has grown since are others
+        self.editor.run_requested.connect(self.run)
+        self.run_button.clicked.connect(self._on_button)
+        self.views.activated.connect(self._on_view)
+        self.table.clicked.connect(self._on_row)
+        self.table.activated.connect(self._on_row)
+
+    def close_down(self) -> None:
+        """Stop the query."""
+        self._job.close()
+
+    def reload(self) -> None:
+        """List the views at first; ask again when the trace has grown."""
+        if not self.views.count():
+            self._fill_views()
+        if self._requested is not None and self._requested is not self._opened.trace:
+            self.run()
+
+    def copied_text(self) -> str:
+        """Return the selected rows as tab-separated text with a line of names."""
+        found = self.model.result
+        selected = sorted({index.row() for index in self.table.selectionModel().selectedRows()})[:_COPY_LIMIT]
+        if found is None or not selected:
+            return ""
+        lines = ["\t".join(cell_text(found.value(row, name)) for name in found.columns) for row in selected]
+        return "\n".join(["\t".join(map(visible_line, found.columns)), *lines])
+
+    @Slot()
+    def run(self) -> None:
+        """Ask the query in the editor."""
+        text = self.editor.toPlainText().strip()
+        if not text:
+            return
+        self._requested = self._opened.trace
+        self.message.setText("Asking\N{HORIZONTAL ELLIPSIS}")
+        self.run_button.setText("Stop")
+        self._job.start(partial(run_query, self._opened.trace, text))
+
+    def _lay_out(self) -> None:
+        buttons = QVBoxLayout()
+        buttons.addWidget(self.views)
+        buttons.addWidget(self.run_button)
+        head = QHBoxLayout()
+        head.setContentsMargins(8, 4, 8, 4)
+        head.addWidget(self.editor, 1)
+        head.addLayout(buttons)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addLayout(head)
+        self.message.setContentsMargins(10, 0, 8, 2)
+        layout.addWidget(self.message)
+        layout.addWidget(self.table, 1)
+
+    def _fill_views(self) -> None:
+        from satview.tables.sql import views  # when the panel is seen: brings all analyses
+
+        self.views.addItem("Views")
+        for view in views().values():
+            self.views.addItem(view.usage, view.name)
+            self.views.setItemData(self.views.count() - 1, tool_tip(view.says), Qt.ItemDataRole.ToolTipRole)
+
+    @Slot()
+    def _on_button(self) -> None:
+        if self._job.is_busy:
+            self._job.cancel()
+            self._finish("Stopped")
+        else:
+            self.run()
+
+    @Slot(int)
+    def _on_view(self, index: int) -> None:
+        name = self.views.itemData(index)
+        if name:
+            from satview.tables.sql import views  # as above
+
+            view = views()[name]
+            self.editor.setPlainText(query_of(view, self._opened.trace, self._opened.viewport.window))
+            self.views.setCurrentIndex(0)
+            self.run()
+
+    @Slot(object)
+    def _on_done(self, found: object) -> None:
+        result = cast("Result", found)
+        self.model.show(result)
+        self.table.resizeColumnsToContents()
+        self._finish(f"{len(result):,} rows")
+
+    @Slot(object)
+    def _on_failed(self, error: Exception) -> None:
+        self.model.show(None)
+        self._finish(visible(str(error)) if isinstance(error, SatviewError) else one_line(error))
+
+    def _finish(self, text: str) -> None:
+        self.message.setText(text)
+        self.run_button.setText("Run")
+
+    @Slot(QModelIndex)
+    def _on_row(self, index: QModelIndex) -> None:
+        found, trace = self.model.result, self._opened.trace
+        if found is None or trace is not self._requested:
+            return
+        event, window = event_of_row(trace, found, index.row()), window_of_row(trace, found, index.row())
+        if event is not None:
+            self._navigation.show_event(event)
+        elif window is not None and window.length > 1:
+            self._opened.viewport.fit(window)
+        elif window is not None:
+            self._navigation.show_time(window.start)

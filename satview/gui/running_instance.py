@@ -1,0 +1,187 @@
+"""One program for all windows of a user: a second `satview FILE` lets the first one open the file.
+
+The two talk through a local socket that only the user can reach. What is said is JSON: files and places in them, never
+code. `SATVIEW_INSTANCE=off` switches it off; a display without a user in front of it has none anyway.
+"""
+
+from __future__ import annotations
+
+import getpass
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+from PySide6.QtCore import QObject, QTimer, Slot
+from PySide6.QtNetwork import QLocalServer, QLocalSocket
+
+from satview.base.checked_json import Fields
+from satview.base.shared_file import DamagedFileError, parsed_json
+from satview.session.trace_link import TraceLink
+
+SWITCH: Final = "SATVIEW_INSTANCE"
+_FINE: Final = b"ok\n"
+_BYTES_MAX: Final = 1 << 20
+_CONNECT_MS: Final = 300
+_ANSWER_MS: Final = 3000
+_LINKS_MAX: Final = 100
+_PATH_MAX: Final = 100  # of a socket, in bytes
+Open = Callable[[list[TraceLink], bool], None]
+
+
+def instance_name() -> str | None:
+    """Return what the socket is called, None where there is to be none: a path, on Windows the name of a pipe."""
+    switch = os.environ.get(SWITCH, "")
+    if switch.lower() in ("off", "0", "no"):
+        return None
+    if not switch and os.environ.get("QT_QPA_PLATFORM", "").split(":")[0] in ("offscreen", "minimal", "vnc"):
+        return None
+    from platformdirs import user_state_path  # on first use, as for the settings
+
+    display = f"{switch} {os.environ.get('DISPLAY', '')} {os.environ.get('WAYLAND_DISPLAY', '')}"
+    sign = hashlib.sha256(display.encode()).hexdigest()[:12]
+    if sys.platform.startswith("win"):
+        return f"satview-{getpass.getuser()}-{sign}"
+    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
+    folder = Path(runtime) / "satview" if runtime else user_state_path("satview", appauthor=False)
+    path = str(folder / f"{sign}.socket")
+    return path if len(os.fsencode(path)) <= _PATH_MAX else None
+
+
+def hand_over(links: list[TraceLink], is_followed: bool) -> bool:
+    """Let the instance that runs open some files; return whether there is one, and it does.
+
+    Args:
+        links: The files, and places in them.
+        is_followed: They are to be followed while they grow.
+    """
+    name = instance_name()
+    if name is None or (not sys.platform.startswith("win") and not Path(name).exists()):
+        return False
+    socket = QLocalSocket()
+    socket.connectToServer(name)
+    if not socket.waitForConnected(_CONNECT_MS):
+        return False
+    rows = [asdict(link) | {"path": str(link.path.absolute())} for link in links]
+    socket.write(json.dumps({"open": rows, "follow": is_followed}).encode() + b"\n")
+    answer = b""
+    while b"\n" not in answer and socket.waitForReadyRead(_ANSWER_MS):
+        answer += bytes(socket.readAll().data())
+    socket.disconnectFromServer()
+    return answer == _FINE
+
+
+class InstanceServer(QObject):
+    """Listens for files that other invocations want opened."""
+
+    def __init__(self, open_links: Open, parent: QObject) -> None:
+        """Begin to listen, unless another instance does.
+
+        Args:
+            open_links: Opens files in windows of their own; says whether to follow them.
+            parent: Owner.
+        """
+        super().__init__(parent)
+        self._open = open_links
+        self._server = QLocalServer(self)
+        self._server.setSocketOptions(QLocalServer.SocketOption.UserAccessOption)
+        self._server.newConnection.connect(self._on_connection)
+        self._heard: dict[QLocalSocket, bytes] = {}
+        name = instance_name()
+        if name is not None and _made_folder(name) and not _answers(name):
+            QLocalServer.removeServer(name)  # of one that was killed
+            self._server.listen(name)
+
+    @property
+    def is_listening(self) -> bool:
+        """True if other invocations reach this one."""
+        return self._server.isListening()
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._server.close()
+
+    @Slot()
+    def _on_connection(self) -> None:
+        while (socket := self._server.nextPendingConnection()) is not None:
+            self._heard[socket] = b""
+            socket.readyRead.connect(self._on_read)
+            socket.disconnected.connect(self._on_gone)
+            patience = QTimer(socket)
+            patience.timeout.connect(self._on_patience)
+            patience.start(_ANSWER_MS)
+            self._read(socket)
+
+    @Slot()
+    def _on_read(self) -> None:
+        socket = self.sender()
+        if isinstance(socket, QLocalSocket):
+            self._read(socket)
+
+    @Slot()
+    def _on_patience(self) -> None:
+        """Give up on one that says nothing."""
+        timer = self.sender()
+        for socket in list(self._heard):
+            if timer is not None and timer.parent() is socket:
+                socket.abort()
+
+    @Slot()
+    def _on_gone(self) -> None:
+        socket = self.sender()
+        if isinstance(socket, QLocalSocket):
+            self._heard.pop(socket, None)
+            socket.deleteLater()
+
+    def _read(self, socket: QLocalSocket) -> None:
+        heard = self._heard.get(socket, b"") + bytes(socket.readAll().data())
+        self._heard[socket] = heard
+        if len(heard) > _BYTES_MAX:
+            socket.abort()
+        elif heard.endswith(b"\n"):
+            self._heard[socket] = b""
+            with suppress(DamagedFileError):
+                links, is_followed = _request(parsed_json(heard))
+                socket.write(_FINE)
+                socket.flush()
+                self._open(links, is_followed)
+            socket.disconnectFromServer()
+
+
+def _request(content: Any) -> tuple[list[TraceLink], bool]:
+    """Return the files that a request names.
+
+    Raises:
+        DamagedFileError: It is no request.
+    """
+    fields = Fields(content, "request")
+    links = [
+        TraceLink(Path(row.text("path")), row.text("range_text"), row.whole_or_none("event"), row.text("selected"),
+                  row.text("session"))
+        for row in fields.parts("open")
+    ]  # fmt: skip
+    if not links or len(links) > _LINKS_MAX or not all(link.path.is_absolute() for link in links):
+        raise DamagedFileError("request: no files, or too many, or not by their whole paths")
+    return links, fields.flag("follow")
+
+
+def _answers(name: str) -> bool:
+    socket = QLocalSocket()
+    socket.connectToServer(name)
+    found = socket.waitForConnected(_CONNECT_MS)
+    socket.abort()
+    return found
+
+
+def _made_folder(name: str) -> bool:
+    if not sys.platform.startswith("win"):
+        try:
+            Path(name).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError:
+            return False
+    return True

@@ -1,0 +1,1 @@
+"""Windows: what they hold, their commands, their bars."""

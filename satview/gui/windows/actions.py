@@ -1,0 +1,132 @@
+"""Menus, toolbar and shortcuts from the command table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject, Qt, Slot
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import QMainWindow, QMenu, QToolBar, QWidget
+
+from satview.base.safe_text import tool_tip
+from satview.gui.icons import icon
+from satview.gui.theme import Theme
+from satview.session.commands import Binding, Command, CommandRegistry, Menu, Needs, Scope
+from satview.session.key_bindings import KeyBindings
+
+
+class CommandActions(QObject):
+    """One QAction per command; checks and enabled states follow `refresh`.
+
+    Attributes:
+        by_id: Command id to action.
+        menus: The menus of the menu bar, once `fill_menus` has made them.
+    """
+
+    def __init__(
+        self, registry: CommandRegistry, is_met: Callable[[Needs], bool], keys: KeyBindings, window: QMainWindow
+    ) -> None:
+        """Make the actions.
+
+        Args:
+            registry: The commands with what they do.
+            is_met: Tells whether what a command needs is there.
+            keys: Which keys run them.
+            window: Where the keys work.
+        """
+        super().__init__(window)
+        self._keys = keys
+        keys.changed.connect(self._set_keys)
+        self._is_met = is_met
+        self._registry = registry
+        self.by_id: dict[str, QAction] = {}
+        self.menus: dict[Menu, QMenu] = {}
+        self._submenus: dict[str, QMenu] = {}
+        self._lane_scope: list[QAction] = []
+        for binding in registry:
+            self._add(binding, window)
+        self._set_keys()
+
+    def fill_menus(self, window: QMainWindow) -> None:
+        """Make the menu bar."""
+        for entry in Menu:
+            menu = window.menuBar().addMenu(entry.value)
+            self.menus[entry] = menu  # before Qt 6.11 a menu that is fetched by QAction.menu() dies with its wrapper
+            menu.setToolTipsVisible(False)
+            for binding in self._registry:
+                if binding.command.menu is entry:
+                    if binding.command.starts_group and menu.actions():
+                        menu.addSeparator()
+                    self._menu_of(binding.command, menu).addAction(self.by_id[binding.command.id])
+            menu.aboutToShow.connect(self.refresh)
+
+    def _menu_of(self, command: Command, menu: QMenu) -> QMenu:
+        """Return the menu that a command stands in: one within its menu, which is made for its first command."""
+        if not command.submenu:
+            return menu
+        if command.submenu not in self._submenus:
+            self._submenus[command.submenu] = menu.addMenu(command.submenu)
+        return self._submenus[command.submenu]
+
+    def fill_toolbar(self, bar: QToolBar) -> None:
+        """Put the commands with an icon into a toolbar, a gap between menus."""
+        last: Menu | None = None
+        for binding in self._registry:
+            if binding.command.icon:
+                if last is not None and binding.command.menu is not last:
+                    bar.addSeparator()
+                last = binding.command.menu
+                bar.addAction(self.by_id[binding.command.id])
+
+    def attach_lane_keys(self, widget: QWidget) -> None:
+        """Let the keys of the swimlanes work in a widget."""
+        for action in self._lane_scope:
+            widget.addAction(action)
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw icons in other colours."""
+        for binding in self._registry:
+            if binding.command.icon:
+                self.by_id[binding.command.id].setIcon(icon(binding.command.icon, theme))
+
+    @Slot()
+    def refresh(self) -> None:
+        """Bring checks and enabled states up to date."""
+        for binding in self._registry:
+            action = self.by_id[binding.command.id]
+            action.setEnabled(self._is_met(binding.command.needs))
+            if binding.is_checked is not None:
+                action.setChecked(action.isEnabled() and binding.is_checked())
+
+    @Slot()
+    def _set_keys(self) -> None:
+        """Let the keys of now run the commands, and show them."""
+        for binding in self._registry:
+            command, action = binding.command, self.by_id[binding.command.id]
+            keys = self._keys.keys_of(command)
+            action.setShortcuts([sequence for key in keys for sequence in _sequences(key)])
+            shown = f"  ({QKeySequence(keys[0]).toString(QKeySequence.SequenceFormat.NativeText)})" if keys else ""
+            action.setToolTip(tool_tip(f"{command.plain_title.rstrip(chr(0x2026))}{shown}\n{command.help}"))
+
+    def _add(self, binding: Binding, window: QMainWindow) -> None:
+        command = binding.command
+        action = QAction(command.title, self)
+        action.setObjectName(command.id)
+        action.setStatusTip("")
+        action.setCheckable(command.is_checkable)
+        action.setAutoRepeat(not command.is_held)
+        if command.scope is Scope.LANES:
+            action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+            self._lane_scope.append(action)
+        else:
+            window.addAction(action)
+        action.triggered.connect(binding.run)
+        self.by_id[command.id] = action
+
+
+def _sequences(key: str) -> list[QKeySequence]:
+    """Return the sequences that represent one key of the table.
+
+    `?` and `+` need Shift on most keyboards, and not every platform takes Shift away before it compares.
+    """
+    return [QKeySequence(key), QKeySequence(f"Shift+{key}")] if key in ("?", "+") else [QKeySequence(key)]

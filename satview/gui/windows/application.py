@@ -1,0 +1,409 @@
+"""The application: one per process, its windows, its theme, the last-resort dialog."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Final
+
+from PySide6.QtCore import QMessageLogContext, QObject, Qt, QtMsgType, Signal, Slot, qInstallMessageHandler
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QApplication
+
+from satview import __version__
+from satview.base.errors import SatviewError, SourceChangedError
+from satview.base.process_end import Ended, internal_report, say
+from satview.fleet.layout import is_dataset
+from satview.gui import theme as themes
+from satview.gui.end_signals import EndSignals
+from satview.gui.garbage import GuiThreadCollector
+from satview.gui.icons import app_icon
+from satview.gui.windows.first_look import FirstLooks, look_at
+from satview.gui.windows.main_window import MainWindow
+from satview.gui.windows.shared import Shared
+from satview.session.key_bindings import KeyBindings, keys_file
+from satview.session.loading.recent_files import RecentFiles, recent_files_file
+from satview.session.session import Stage
+from satview.session.settings import Settings, settings_file
+from satview.session.state_files import users_files
+from satview.session.trace_link import TraceLink
+
+if TYPE_CHECKING:
+    from satview.fleet.trends import Point
+    from satview.gui.trends.window import TrendsWindow
+
+_log = logging.getLogger(__name__)
+_END_WITHIN_S: Final = 0.7
+
+
+class Application(QObject):
+    """Owns settings, recent files and windows.
+
+    Attributes:
+        shared: What all windows have in common.
+        settings: Those of the user.
+        windows: Open windows.
+        trends: Windows of data sets of traces.
+
+    Signals:
+        window_shown: Another window is on the screen.
+    """
+
+    window_shown = Signal(QObject)
+
+    def __init__(self, shared: Shared, parent: QObject | None = None) -> None:
+        """Begin without a window.
+
+        Args:
+            shared: What all windows have in common.
+            parent: Owner.
+        """
+        super().__init__(parent)
+        GuiThreadCollector(self)
+        self.shared, self.settings = shared, shared.settings
+        self._looks = FirstLooks(self)
+        self.windows: list[MainWindow] = []
+        self.trends: list[TrendsWindow] = []
+        self.theme = themes.theme_for(self.settings.text("window/theme"), self.settings.text("swimlane/palette"))
+        self._apply_theme()
+        self.settings.changed.connect(self._on_setting)
+        QGuiApplication.styleHints().colorSchemeChanged.connect(self._on_system_theme)
+
+    def new_window(self) -> MainWindow:
+        """Show an empty window."""
+        window = MainWindow(self.shared, self.theme)
+        window.files_requested.connect(self._on_files)
+        window.link_requested.connect(self._on_link)
+        window.another_requested.connect(self._on_another)
+        window.window_requested.connect(self.new_window)
+        window.quit_requested.connect(self.close_all)
+        window.destroyed.connect(self._on_destroyed)
+        self.windows.append(window)
+        window.show()
+        self.window_shown.emit(window)
+        return window
+
+    def open_files(self, paths: list[Path], window: MainWindow | None = None, is_followed: bool = False) -> None:
+        """Open files: the first one in a window that has no trace, the others in windows of their own.
+
+        Args:
+            paths: The files.
+            window: For the first one; None = another one.
+            is_followed: Keep in step with them while they grow.
+        """
+        self.open_links([TraceLink(path) for path in paths], window, is_followed)
+
+    def open_links(self, links: list[TraceLink], window: MainWindow | None = None, is_followed: bool = False) -> None:
+        """Open files and go to places in them; arguments as of `open_files`."""
+        for link in links:
+            if is_dataset(link.path):
+                self.show_trends(link.path)
+                continue
+            if window is None or window.session.stage in (Stage.READY, Stage.LOADING):
+                window = self.new_window()
+            window.session.open(link.path, is_followed)
+            self._looks.watch(window, link)
+
+    def open_link(self, link: TraceLink, window: MainWindow) -> None:
+        """Go to a place that a link names: in a window that shows the file, else in this or another one.
+
+        Raises:
+            UsageError: There is no such place in the file that shows.
+        """
+        path = link.path.absolute()
+        for shown in (window, *self.windows):
+            work, its_path = shown.workspace, shown.session.path
+            if work is not None and its_path is not None and its_path.absolute() == path and link.has_place:
+                look_at(work, link)
+                shown.raise_()
+                shown.activateWindow()
+                return
+        self.open_links([link], window)
+
+    def open_for_others(self, links: list[TraceLink], is_followed: bool) -> None:
+        """Open what another invocation was asked for, in windows of their own, in front of the others."""
+        for link in links:
+            window = self.new_window()
+            self.open_links([link], window, is_followed)
+            window.raise_()
+            window.activateWindow()
+
+    def show_trends(self, folder: Path) -> None:
+        """Show the window of trends of a data set of traces."""
+        from satview.gui.trends.window import TrendsWindow  # on first use: brings pyqtgraph
+
+        window = TrendsWindow(folder, self.theme)
+        window.trace_wanted.connect(self._on_trace)
+        self.trends.append(window)
+        window.show()
+
+    @Slot()
+    def close_all(self) -> None:
+        """Close all windows."""
+        for window in [*self.windows, *self._open_trends()]:
+            window.close()
+
+    def close_unasked(self) -> None:
+        """Close all windows without a question; what cannot be saved is said on standard error."""
+        windows = list(self.windows)
+        for failure in [failure for window in windows for failure in window.save_notes()]:
+            say(failure)
+        for window in windows:  # only now: closing waits for work in the background
+            window.close_unasked()
+        for trends in self._open_trends():
+            trends.close()
+
+    def _open_trends(self) -> list[TrendsWindow]:
+        self.trends = [window for window in self.trends if _is_alive(window)]
+        return self.trends
+
+    def _apply_theme(self) -> None:
+        app = QApplication.instance()
+        assert isinstance(app, QApplication)
+        themes.apply(app, self.theme)
+        for window in self.windows:
+            window.set_theme(self.theme)
+        for trends in self._open_trends():
+            trends.set_theme(self.theme)
+
+    @Slot(object)
+    def _on_trace(self, point: Point) -> None:
+        window = self.new_window()
+        place = point.place
+        link = TraceLink(point.path, place.range_text if place.options else "", place.event or None)
+        self.open_links([link], window)
+
+    @Slot()
+    def _on_another(self) -> None:
+        """Show a trace in one more window, linked with the first."""
+        window = self.sender()
+        if not isinstance(window, MainWindow) or window.workspace is None:
+            return
+        if window.keeper is not None:
+            window.keeper.keep()  # the other one begins with what shows
+        other = self.new_window()
+        other.session.open_shared(window.session)
+        if other.workspace is not None:
+            for view in (*window.workspace.views(), *other.workspace.views()):
+                self.shared.view_links.add(view)
+
+    @Slot(object)
+    def _on_link(self, link: TraceLink) -> None:
+        window = self.sender()
+        assert isinstance(window, MainWindow)
+        try:
+            self.open_link(link, window)
+        except SatviewError as error:
+            if window.workspace is not None:
+                window.workspace.report_failure(str(error))
+
+    @Slot(list)
+    def _on_files(self, paths: list[Path]) -> None:
+        window = self.sender()
+        self.open_files(paths, window if isinstance(window, MainWindow) else None)
+
+    @Slot(str)
+    def _on_setting(self, key: str) -> None:
+        if key in ("window/theme", "swimlane/palette"):
+            self._change_theme()
+
+    @Slot(Qt.ColorScheme)
+    def _on_system_theme(self, _scheme: Qt.ColorScheme) -> None:
+        self._change_theme()
+
+    def _change_theme(self) -> None:
+        requested = themes.theme_for(self.settings.text("window/theme"), self.settings.text("swimlane/palette"))
+        if requested != self.theme:
+            self.theme = requested
+            self._apply_theme()
+
+    @Slot(QObject)
+    def _on_destroyed(self, _window: QObject) -> None:
+        self.windows = [window for window in self.windows if _is_alive(window)]
+
+
+def run(
+    links: list[TraceLink],
+    theme: str = "",
+    is_followed: bool = False,
+    *,
+    is_cached: bool = True,
+    palette: str = "",
+    is_shared: bool = False,
+) -> int:
+    """Show windows until the user closes them.
+
+    Args:
+        links: Files to open, and places in them.
+        theme: `light`, `dark` or `system`; empty = as it is set.
+        is_followed: Keep in step with the files while they grow.
+        is_cached: Use what is kept of large files that were decoded before.
+        palette: Colours of states; empty = as they are set.
+        is_shared: Let an instance that runs already open them, if there is one.
+
+    Returns:
+        0; 1 if one of the files lost data, 2 if one could not be opened; 128 and the number of a signal that ended it.
+    """
+    if is_shared and links and all(link.path.is_file() for link in links):
+        from satview.gui.running_instance import hand_over
+
+        if hand_over(links, is_followed):
+            return 0
+    app = make_qt_application()
+    settings = Settings(settings_file())
+    if theme:
+        settings.set("window/theme", theme, is_kept=False)
+    if palette:
+        settings.set("swimlane/palette", palette, is_kept=False)
+    if not is_cached:
+        settings.set("files/cache_mb", 0, is_kept=False)
+    recent = RecentFiles(recent_files_file(), settings.number("files/recent_count"))
+    application = Application(Shared(settings, recent, users_files(), KeyBindings(keys_file())))
+    sys.excepthook = _last_resort
+    ending = _Ending(application)
+    with ending.signals.watched():
+        code = _run_windows(app, application, links, is_followed, ending)
+    return ending.code or code
+
+
+def _run_windows(
+    app: QApplication,
+    application: Application,
+    links: list[TraceLink],
+    is_followed: bool,
+    ending: _Ending,
+) -> int:
+    outcome = Outcome()
+    paths = [link.path for link in links]
+    if paths and all(map(is_dataset, paths)):
+        application.open_files(paths)
+        app.setWindowIcon(app_icon())
+        return outcome.code if ending.code else _until_closed(app, outcome)
+    window = application.new_window()
+    # The window is on the screen before anything heavy is imported.
+    app.processEvents()
+    app.setWindowIcon(app_icon())
+    outcome.watch(window)
+    application.window_shown.connect(outcome.watch)
+    application.open_links(links, window, is_followed)
+    from satview.gui.running_instance import InstanceServer  # the first window does not wait for it
+
+    server = InstanceServer(application.open_for_others, application)
+    code = outcome.code if ending.code else _until_closed(app, outcome)
+    server.close()
+    return code
+
+
+def _until_closed(app: QApplication, outcome: Outcome) -> int:
+    # No signal has come so far; those that come from here on end the loop.
+    app.exec()
+    return outcome.code
+
+
+class _Ending(QObject):
+    """Ends the process soon after a signal, whatever is being loaded and whatever dialog is open.
+
+    Attributes:
+        signals: Where the signals come from.
+        code: Exit code after a signal; 0 = none has come.
+    """
+
+    def __init__(self, application: Application) -> None:
+        super().__init__(application)
+        self._application = application
+        self.code = 0
+        self.signals = EndSignals(self)
+        self.signals.arrived.connect(self._end)
+
+    @Slot()
+    def _end(self) -> None:
+        self.code = Ended(self.signals.number).code
+        # Closing waits for what runs in the background, which stops at its next step; that may be far away.
+        limit = threading.Timer(_END_WITHIN_S, os._exit, (self.code,))
+        limit.daemon = True
+        limit.start()
+        self._application.close_unasked()
+        QApplication.exit(self.code)  # the loops of open dialogs as well
+
+
+class Outcome(QObject):
+    """Notes how the files of the command line ended, for the exit code; prints what failed."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.code = 0
+
+    @Slot(QObject)
+    def watch(self, window: QObject) -> None:
+        """Follow the document of a window."""
+        assert isinstance(window, MainWindow)
+        window.session.stage_changed.connect(self._on_stage)
+
+    @Slot()
+    def _on_stage(self) -> None:
+        from satview.session.session import Session  # the sender's type
+
+        session = self.sender()
+        assert isinstance(session, Session)
+        if session.stage is Stage.FAILED:
+            print(f"satview: {session.error}", file=sys.stderr)  # noqa: T201  -- the command line's own message
+            self.code = 2
+        elif session.stage is Stage.READY and session.opened is not None and session.opened.trace.problems.cost_data:
+            self.code = max(self.code, 1)
+
+
+def make_qt_application() -> QApplication:
+    """Return the process's QApplication, making it if there is none."""
+    existing = QApplication.instance()
+    if isinstance(existing, QApplication):
+        return existing
+    app = QApplication(["satview"])
+    app.setApplicationName("satview")
+    app.setApplicationDisplayName("")
+    app.setStyle("Fusion")
+    return app
+
+
+def _drop_offscreen_chatter(_kind: QtMsgType, _context: QMessageLogContext, text: str) -> None:
+    """Pass on what Qt says, but for the offscreen platform's regret that it has no window manager."""
+    if not text.startswith("This plugin does not support"):
+        sys.stderr.write(f"{text}\n")
+
+
+def silence_offscreen() -> None:
+    """Keep remarks about missing window managers off the command line."""
+    qInstallMessageHandler(_drop_offscreen_chatter)
+
+
+def _is_alive(window: QObject) -> bool:
+    from shiboken6 import isValid  # on first use
+
+    return bool(isValid(window))
+
+
+class _Reporting:
+    """Whether the dialog about an internal error shows."""
+
+    is_on = False
+
+
+def _last_resort(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Show what no one else caught, and go on."""
+    if issubclass(kind, SourceChangedError):
+        return  # the session notices by itself, and shows a page about it
+    text = internal_report(error.with_traceback(trace), "window", __version__)
+    _log.error("%s", text)
+    sys.stderr.write(text)
+    from satview.gui import dialogs  # on first use
+
+    if _Reporting.is_on:  # the dialog itself, or a timer under it, fails again and again: one dialog is enough
+        return
+    _Reporting.is_on = True
+    try:
+        dialogs.report_internal(QApplication.activeWindow(), kind.__name__, text)
+    finally:
+        _Reporting.is_on = False

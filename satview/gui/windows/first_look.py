@@ -1,0 +1,80 @@
+"""What a window shows first of a trace, as the command line or a link asks for it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, QTimer, Slot
+
+from satview.base.errors import SatviewError
+from satview.gui.windows.main_window import MainWindow
+from satview.gui.windows.session_commands import use_session
+from satview.session.session import Session, Stage
+from satview.session.trace_link import TraceLink
+
+if TYPE_CHECKING:
+    from satview.gui.windows.workspace import Workspace
+
+
+def look_at(views: Workspace, link: TraceLink) -> None:
+    """Go to the place of a link.
+
+    Raises:
+        UsageError: A range says nothing, or there is no such event.
+    """
+    from satview.session.time_text import axis_of, parse_range  # brings numpy, which no first window waits for
+
+    axis = axis_of(views.opened.trace)
+    if link.event is not None:
+        views.navigation.show_position(f"#{link.event}")
+    if link.selected:
+        views.opened.selection.set_range(parse_range(link.selected, axis))
+    if link.range_text:
+        views.opened.viewport.jump(parse_range(link.range_text, axis))
+
+
+def show_link(window: MainWindow, link: TraceLink) -> None:
+    """Let a window that shows the file of a link look as it says: with its session, at its place.
+
+    Raises:
+        UsageError: As `look_at`; or there is no such session.
+    """
+    if window.workspace is not None:
+        if link.session:
+            use_session(window, link.session)
+        look_at(window.workspace, link)
+
+
+class FirstLooks(QObject):
+    """Lets windows that are opening a trace go to the place asked for, once it shows."""
+
+    def __init__(self, parent: QObject) -> None:
+        super().__init__(parent)
+        self._waiting: dict[Session, tuple[MainWindow, TraceLink]] = {}
+
+    def watch(self, window: MainWindow, link: TraceLink) -> None:
+        """Go there as soon as the window has its trace."""
+        if link.has_place:
+            if window.session not in self._waiting:
+                window.session.stage_changed.connect(self._on_stage)
+            self._waiting[window.session] = window, link
+
+    @Slot()
+    def _on_stage(self) -> None:
+        session = self.sender()
+        if not isinstance(session, Session) or session not in self._waiting or session.stage is Stage.LOADING:
+            return
+        session.stage_changed.disconnect(self._on_stage)
+        waiting = self._waiting.pop(session)
+        if session.stage is Stage.READY:
+            # A turn later: by then the window has made its views.
+            QTimer.singleShot(0, self, partial(self._go, *waiting))
+
+    def _go(self, window: MainWindow, link: TraceLink) -> None:
+        if window.workspace is None:
+            return
+        try:
+            show_link(window, link)
+        except SatviewError as error:
+            window.workspace.report_failure(str(error))

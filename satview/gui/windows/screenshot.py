@@ -1,0 +1,135 @@
+"""A picture of the whole window, made by the program itself; needs no display."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from satview.base.errors import SatviewError
+from satview.base.palettes import STANDARD
+from satview.base.targets import find_target
+from satview.session.trace_link import TraceLink
+
+_PATIENCE_S: Final = 600
+_WAKE_MS: Final = 20  # between looks at conditions that no signal shows
+
+
+@dataclass(frozen=True, slots=True)
+class ScreenshotRequest:
+    """What to draw.
+
+    Attributes:
+        trace: The file to open.
+        output: Where the PNG goes.
+        width_px, height_px: Size of the window in logical pixels.
+        scale: 1 or 2 device pixels per logical one.
+        theme: `light` or `dark`.
+        range_text: `A..B`, or empty for the whole trace.
+        event: Number of the event to select, from 1; None for none.
+        is_cached: Use what a window has kept of a large file that it decoded.
+        palette: Colours of states.
+        selected: `A..B`, the selected range, or empty.
+        session: Name or file of a saved session, or empty.
+    """
+
+    trace: Path
+    output: Path
+    width_px: int = 1600
+    height_px: int = 1000
+    scale: int = 1
+    theme: str = "light"
+    range_text: str = ""
+    event: int | None = None
+    is_cached: bool = True
+    palette: str = STANDARD
+    selected: str = ""
+    session: str = ""
+
+
+def take(request: ScreenshotRequest) -> int:
+    """Open the trace, draw the window, save the picture.
+
+    Returns:
+        Exit code: 0; 1 if the trace lost data.
+
+    Raises:
+        TraceFormatError: The file is no trace.
+        UsageError: Range or event do not fit.
+        WriteError: The picture cannot be written.
+    """
+    from satview.formats.registry import source_files  # not before: brings numpy
+
+    reading = source_files(request.trace)
+    find_target(request.output, reading, streams=True)  # refused before the long work
+    if request.scale != 1:
+        os.environ["QT_SCALE_FACTOR"] = str(request.scale)
+    if not sys.platform.startswith(("win", "darwin", "cygwin")):
+        os.environ["QT_QPA_PLATFORM"] = "offscreen"  # no window flashes up, and no display is needed
+    from PySide6.QtCore import QDeadlineTimer, QEventLoop, QTimer
+
+    from satview.gui.pictures import save_png
+    from satview.gui.windows.application import Application, make_qt_application, silence_offscreen
+    from satview.gui.windows.first_look import show_link
+    from satview.gui.windows.main_window import MainWindow
+    from satview.gui.windows.shared import Shared
+    from satview.session.loading.recent_files import RecentFiles
+    from satview.session.session import Stage
+    from satview.session.settings import Settings
+    from satview.session.state_files import users_sessions
+
+    silence_offscreen()
+    app = make_qt_application()
+    settings = Settings(None)
+    for key, value in _settings(request).items():
+        settings.set(key, value)
+    application = Application(Shared(settings, RecentFiles(None, 0), users_sessions()))
+    window: MainWindow = application.new_window()
+    window.resize(request.width_px, request.height_px)
+    window.session.adds_to_cache = False  # nobody requested more files than the picture
+    window.session.open(request.trace)
+    deadline, loop, wakes = QDeadlineTimer(_PATIENCE_S * 1000), QEventLoop(), QTimer()
+    wakes.start(_WAKE_MS)
+
+    def wait_while(is_pending: Callable[[], bool]) -> None:
+        # Not `processEvents` with a time limit: that never waits, and its loop takes the interpreter from the worker.
+        while is_pending() and not deadline.hasExpired():
+            loop.processEvents(QEventLoop.ProcessEventsFlag.WaitForMoreEvents)
+
+    try:
+        wait_while(lambda: window.session.stage is Stage.LOADING)
+        if window.session.error is not None:
+            if isinstance(window.session.error, SatviewError):
+                raise window.session.error
+            raise RuntimeError("the trace could not be read") from window.session.error
+        assert window.workspace is not None
+        link = TraceLink(request.trace, request.range_text, request.event, request.selected, request.session)
+        show_link(window, link)
+        wait_while(lambda: not _is_settled(window))
+        app.processEvents()  # what has another text by now is laid out again
+        save_png(window.grab(), request.output, reading, streams=True)
+        assert window.session.opened is not None
+        return 1 if window.session.opened.trace.problems.cost_data else 0
+    finally:
+        wakes.stop()
+        window.close()
+        app.processEvents()
+
+
+def _settings(request: ScreenshotRequest) -> dict[str, str | int]:
+    """Return the settings that a picture needs; all others are as they come."""
+    found: dict[str, str | int] = {"window/theme": request.theme, "swimlane/palette": request.palette}
+    return found if request.is_cached else found | {"files/cache_mb": 0}
+
+
+def _is_settled(window: object) -> bool:
+    from satview.gui.windows.main_window import MainWindow
+
+    assert isinstance(window, MainWindow)
+    views = window.workspace
+    if views is None or views.opened.event_links.is_busy:
+        return views is None
+    return views.area.is_exact and not views.is_checking

@@ -1,0 +1,362 @@
+"""What a window holds while a trace is open: swimlanes in the middle, panels around them."""
+
+from __future__ import annotations
+
+from typing import Final, TypeVar
+
+from PySide6.QtCore import QPoint, Qt, QTimer, Signal, Slot
+from PySide6.QtWidgets import QDockWidget, QMainWindow, QVBoxLayout, QWidget
+
+from satview.base.memory import borrowed
+from satview.base.plugins import newly_switched_off
+from satview.base.safe_text import visible_line
+from satview.gui.docks import put_layout, take_layout
+from satview.gui.event_list.panel import EventListPanel
+from satview.gui.filters.chips import ChipBar
+from satview.gui.find_bar import FindBar
+from satview.gui.kept_values import Value
+from satview.gui.pane import Pane, Panes
+from satview.gui.panel import Panel, PanelContext, make_panel
+from satview.gui.panels.filter_panel import FilterPanel
+from satview.gui.swimlane.area import SwimlaneArea
+from satview.gui.swimlane.motion import Motion
+from satview.gui.theme import Theme
+from satview.gui.windows.panel_set import PanelSet
+from satview.gui.windows.status_bar import StatusFields
+from satview.gui.windows.store_field import StoreField
+from satview.session.dismantle import dismantle
+from satview.session.navigation import Navigation
+from satview.session.open_trace import OpenTrace
+from satview.session.panel_layout import PanelLayout, from_text, to_text
+from satview.session.panel_table import PANELS, Side
+from satview.session.settings import Settings
+from satview.session.stored_json import StoredJson
+
+_RIGHT_PX: Final = 340
+_CHECK_AFTER_MS: Final = 200  # between looks whether the lanes are exact
+_CHECK_AGAIN_AFTER_MS: Final = 2000  # since a trace grew last
+_BOTTOM_PX: Final = 240
+_AREAS: Final = {
+    Side.RIGHT: Qt.DockWidgetArea.RightDockWidgetArea,
+    Side.BOTTOM: Qt.DockWidgetArea.BottomDockWidgetArea,
+}
+_Found = TypeVar("_Found", bound=Panel)
+
+
+class Workspace(QWidget):
+    """The views of one open trace. They share the session's objects and never call each other.
+
+    Attributes:
+        area, chips, find_bar: The views that are always there.
+        panes: The lanes, and a second set of them, if wanted.
+        panels: Name of the panel to its widget, made when it is first seen or asked for.
+        navigation, motion: The moves.
+        kept_values: What panels kept, by name of the panel, for those that are not made yet.
+        docks: Name of the panel to its dock.
+
+    Signals:
+        menu_requested: Right click in a panel: global position, name of the argument under it or empty.
+    """
+
+    menu_requested = Signal(QPoint, str)
+
+    def __init__(self, opened: OpenTrace, settings: Settings, theme: Theme, window: QMainWindow) -> None:
+        super().__init__(window)
+        self._settings = settings
+        self._window = window
+        self._theme = theme
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        self._stale: set[str] = set()
+        self._is_arranging = False
+        self.kept_values: dict[str, dict[str, Value]] = {}
+        self.docks = {row.name: self._dock(row.name, row.plain_title) for row in PANELS}
+        self._make_views(opened)
+        self.arrange()
+        self._restore_docks()
+        if not self.area.no_states.isHidden():
+            self.show_panel("events")  # all that such a trace shows
+        for dock in self.docks.values():  # not before they are arranged: then all show for a moment
+            dock.visibilityChanged.connect(self._freshen)
+        QTimer.singleShot(0, self, self._freshen)  # once the window has laid the panels out
+
+    def _make_views(self, opened: OpenTrace) -> None:
+        window, theme = self._window, self._theme
+        self.opened = opened
+        self.navigation = Navigation(opened, self)
+        self.area = SwimlaneArea(opened, self._settings, theme, self)
+        self.chips = ChipBar(opened, theme, self)
+        self.find_bar = FindBar(opened, theme, self)
+        self.motion = Motion(opened, self.area.view)
+        self.panes = Panes(Pane(opened, self.area, self.navigation, self.motion), self._settings, self)
+        self.panels = PanelSet(borrowed(self._make_panel))
+        self.status = StatusFields(opened, window.statusBar())
+        self.unsaved = StoreField(opened.marks.file, "Notes", window.statusBar())
+        self._file_fields = [self.unsaved]
+        layout = self.layout()
+        assert isinstance(layout, QVBoxLayout)
+        layout.addWidget(self.chips)
+        layout.addWidget(self.panes, 1)
+        layout.addWidget(self.find_bar)
+        self._check = QTimer(self)
+        self._check.timeout.connect(self._look_for_verdicts)
+        self._check.start(_CHECK_AFTER_MS)
+        self._connect()
+
+    @property
+    def active(self) -> Pane:
+        """The lanes that commands act on: those that had the keyboard last."""
+        return self.panes.active
+
+    @property
+    def is_split(self) -> bool:
+        """True while there are two sets of lanes."""
+        return self.panes.second is not None
+
+    def toggle_split(self) -> None:
+        """Show a second set of lanes below the first, or take it away."""
+        if self.is_split:
+            self.panes.join()
+        else:
+            self.panes.split(self._theme)
+
+    def views(self) -> tuple[OpenTrace, ...]:
+        """Return what each set of lanes shows."""
+        second = self.panes.second
+        return (self.opened,) if second is None else (self.opened, second.opened)
+
+    def panel(self, kind: type[_Found]) -> _Found:
+        """Return the panel of a class."""
+        return self.panels.of_kind(kind)
+
+    def _make_panel(self, name: str) -> Panel:
+        """Return a new panel, in its dock."""
+        context = PanelContext(
+            self.opened, self.navigation, self._settings, self._theme, self.area, self.find_bar.look_for, self.report
+        )
+        # In its dock from the first: to move a widget with its children costs Qt as much as to make it.
+        panel = make_panel(next(row for row in PANELS if row.name == name), context, self.docks[name])
+        panel.menu_requested.connect(self.menu_requested)
+        panel.take_values(self.kept_values.get(name, {}))
+        if panel.waits_to_be_seen:
+            self._stale.add(name)
+        policy = panel.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)  # else its dock, and all behind whose tabs it is, would shrink
+        panel.setSizePolicy(policy)
+        self.docks[name].setWidget(panel)
+        return panel
+
+    @Slot()
+    def _on_reloaded(self) -> None:
+        """Let the panels that do not follow by themselves show the refreshed trace, once they can be seen."""
+        self._stale = set(self.panels.made)
+        self._freshen()
+        self._check.start(_CHECK_AGAIN_AFTER_MS)
+
+    @property
+    def is_checking(self) -> bool:
+        """True while verdicts are looked for, or will be once the lanes are exact."""
+        return self._check.isActive() or self.opened.verdicts.is_busy
+
+    @Slot()
+    def _look_for_verdicts(self) -> None:
+        """Look for verdicts without being requested, once the lanes have what they need, unless that would take long.
+
+        Not on a thread of low priority: while it waits for a processor with the interpreter's lock, the window waits.
+        """
+        count, most = len(self.opened.trace.events), self._settings.number("verdicts/check_up_to_events")
+        if count > most or self.area.is_exact:
+            self._check.stop()
+            if count <= most:
+                self.opened.verdicts.start()
+
+    @Slot(str)
+    def _on_setting(self, key: str) -> None:
+        if key == "verdicts/check_up_to_events":
+            self._check.start(_CHECK_AFTER_MS)
+
+    @Slot()
+    def _title_verdicts(self) -> None:
+        """Show in the tab how many verdicts there are."""
+        found = self.opened.verdicts.found
+        count = f" ({len(found.verdicts)})" if found is not None and found.verdicts else ""
+        self.docks["verdicts"].setWindowTitle(f"Verdicts{count}")
+
+    @Slot()
+    def _freshen(self) -> None:
+        """Make the panels that can be seen and hide the others, so that none works for nobody.
+
+        A dock behind a tab is visible to Qt; what is in it would be so too.
+        """
+        for name in () if self._is_arranging else self.panels:
+            shows = self.panel_shows(name)
+            if shows or name in self.panels.made:
+                self.panels[name].setVisible(shows)
+            if shows and name in self._stale:
+                self._stale.discard(name)
+                self.panels[name].reload()
+
+    def arrange(self) -> None:
+        """Put all panels where they are at first."""
+        window = self._window
+        before: dict[Side, QDockWidget] = {}
+        for row in PANELS:
+            dock = self.docks[row.name]
+            window.addDockWidget(_AREAS[row.side], dock)
+            if row.side in before:  # at once: side by side they would be wider than a small window
+                window.tabifyDockWidget(before[row.side], dock)
+            before[row.side] = dock
+            dock.setFloating(False)
+            dock.show()
+        for side, size_px, direction in (
+            (Side.RIGHT, _RIGHT_PX, Qt.Orientation.Horizontal),
+            (Side.BOTTOM, _BOTTOM_PX, Qt.Orientation.Vertical),
+        ):
+            first = self.docks[next(row.name for row in PANELS if row.side is side)]
+            first.raise_()
+            window.resizeDocks([first], [size_px], direction)
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw in other colours."""
+        self._theme = theme
+        for view in (self.panes, self.chips, self.find_bar):
+            view.set_theme(theme)
+        for panel in self.panels.made.values():
+            panel.set_theme(theme)
+
+    def show_panel(self, name: str) -> None:
+        """Show a panel, in front of those behind whose tabs it may be."""
+        self.docks[name].show()
+        self.docks[name].raise_()
+
+    def show_end(self) -> None:
+        """Show the end of the list of events."""
+        self.panel(EventListPanel).table.scrollToBottom()
+
+    def toggle_panel(self, name: str) -> None:
+        """Hide a panel if it shows, else show it."""
+        dock = self.docks[name]
+        if self.panel_shows(name):
+            dock.hide()
+        else:
+            self.show_panel(name)
+
+    def panel_shows(self, name: str) -> bool:
+        """Return whether a panel can be seen; one behind another tab cannot."""
+        dock = self.docks[name]
+        return dock.isVisible() and not dock.visibleRegion().isEmpty()
+
+    def toggle_bottom(self) -> None:
+        """Hide all panels at the bottom if any shows, else show them."""
+        bottom = [
+            dock
+            for dock in self.docks.values()
+            if self._window.dockWidgetArea(dock) == Qt.DockWidgetArea.BottomDockWidgetArea
+        ]
+        any_shows = any(not dock.isHidden() for dock in bottom)
+        for dock in bottom:
+            dock.setHidden(any_shows)
+        if not any_shows and self.docks["events"] in bottom:
+            self.docks["events"].raise_()
+
+    def close_down(self) -> None:
+        """Store the arrangement, stop all work, leave the window."""
+        self._settings.set("window/panels", to_text(self.layout_of_panels()))
+        self._stop()
+        for dock in self.docks.values():
+            self._window.removeDockWidget(dock)
+            dock.setObjectName("")  # at once: the next trace's docks have the same names; to move it costs Qt 5 ms
+            dismantle(dock)
+
+    def _stop(self) -> None:
+        self._check.stop()
+        self.panes.close_down()
+        for panel in self.panels.made.values():
+            panel.close_down()
+        self.status.take_out()
+        for field in self._file_fields:
+            self._window.statusBar().removeWidget(field)
+            field.deleteLater()
+
+    def watch_file(self, file: StoredJson, what: str) -> None:
+        """Say in the status bar what is wrong with a file of the user, for as long as that is so."""
+        self._file_fields.append(StoreField(file, what, self._window.statusBar()))
+
+    def report(self, text: str) -> None:
+        """Say something in the status bar for a few seconds."""
+        self._window.statusBar().showMessage(visible_line(text), 6000)
+
+    @Slot()
+    def report_plugins(self) -> None:
+        """Name the plug-ins that failed since this was asked last."""
+        if texts := newly_switched_off():
+            self.report("; ".join(texts))
+
+    @Slot(str)
+    def report_failure(self, text: str) -> None:
+        """Say why something could not be done; `text` begins small, as errors do."""
+        self.report(text[:1].upper() + text[1:])
+
+    def _dock(self, name: str, title: str) -> QDockWidget:
+        dock = QDockWidget(title, self._window)
+        dock.setObjectName(f"dock.{name}")
+        return dock
+
+    def layout_of_panels(self) -> PanelLayout:
+        """Return where the panels are."""
+        return take_layout(self._window, self.docks)
+
+    def put_panels(self, layout: PanelLayout) -> None:
+        """Put the panels where they were; only those that can be seen then are made."""
+        self._is_arranging = True
+        put_layout(self._window, self.docks, layout)
+        self._is_arranging = False
+        QTimer.singleShot(0, self, self._freshen)
+
+    def _restore_docks(self) -> None:
+        layout = from_text(self._settings.text("window/panels"))
+        if layout is not None:
+            self.put_panels(layout)
+
+    def _connect(self) -> None:
+        self.find_bar.step_requested.connect(self.navigation.step_hit)
+        self.find_bar.list_requested.connect(self._show_results)
+        self.chips.edit_requested.connect(self._edit_filter)
+        self.chips.rules_requested.connect(self._show_rules)
+        self.opened.filters.failed.connect(self.report)
+        self.opened.sorter.failed.connect(self.report_failure)
+        self.find_bar.closed.connect(self._focus_lanes)
+        self.area.fit_requested.connect(self.navigation.fit)
+        self.opened.reloaded.connect(self._on_reloaded)
+        self.status.problems_requested.connect(self._show_problems)
+        self.status.verdicts_requested.connect(self._show_verdicts)
+        self.opened.verdicts.changed.connect(self._title_verdicts)
+        self.opened.verdicts.changed.connect(self.report_plugins)
+        self._settings.changed.connect(self._on_setting)
+
+    @Slot()
+    def _focus_lanes(self) -> None:
+        self.area.view.setFocus()
+
+    @Slot()
+    def _show_results(self) -> None:
+        self.show_panel("results")
+
+    @Slot(str)
+    def _edit_filter(self, name: str) -> None:
+        self.show_panel("filter")
+        self.panel(FilterPanel).edit(name)
+
+    @Slot()
+    def _show_rules(self) -> None:
+        self.show_panel("filter")
+        self.panel(FilterPanel).show_rules()
+
+    @Slot()
+    def _show_problems(self) -> None:
+        self.show_panel("problems")
+
+    @Slot()
+    def _show_verdicts(self) -> None:
+        self.show_panel("verdicts")

@@ -1,0 +1,113 @@
+"""What the selected event is linked to; looked for in the background where that takes more than a frame."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+from PySide6.QtCore import QObject, Signal, Slot
+
+from satview.base.errors import SourceChangedError
+from satview.linkage.chain import Connections, Hop, are_linked, connections, way
+from satview.linkage.columns import are_made
+from satview.linkage.table import Link
+from satview.linkage.trace_links import link_of
+from satview.session.events.argument_names import Meaning, are_named, argument_names
+from satview.session.selection import Selection
+from satview.session.tasks import IsCancelled, Report, Task
+from satview.store.trace import Trace
+
+_PAIRS_AT_ONCE: Final = 500_000  # events whose pairs are found within a frame
+LINKS_AT_ONCE: Final = 20_000  # events whose links of all kinds are
+
+
+@dataclass(frozen=True, slots=True)
+class FoundLinks:
+    """What is known of the links of an event.
+
+    Attributes:
+        link: The call, interrupt, handler or state that it begins or ends; None = none, or not yet known.
+        connected: Its causes and effects; None = not yet known.
+        way: From its first cause to its last effect, for arrows.
+        names: What its arguments mean, by name.
+    """
+
+    link: Link | None = None
+    connected: Connections | None = None
+    way: tuple[Hop, ...] = ()
+    names: Mapping[str, Meaning] = field(default_factory=dict)
+
+
+class EventLinks(QObject):
+    """The links of the selected event, for all views of a trace.
+
+    Signals:
+        changed: More is known of them, or another event is selected.
+    """
+
+    changed = Signal()
+
+    def __init__(self, selection: Selection, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._selection = selection
+        self._trace: Trace | None = None
+        self._event: int | None = None
+        self.found = FoundLinks()
+        self._job = Task(self)
+        self._job.done.connect(self._on_found)
+        selection.changed.connect(self._on_selection)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether they are still being looked for."""
+        return self._job.is_busy
+
+    def take(self, trace: Trace) -> None:
+        """Look in another reading of the trace from now on."""
+        self._trace, self._event = trace, None
+        self._on_selection()
+
+    def close(self) -> None:
+        """Stop what runs in the background."""
+        self._job.close()
+
+    @Slot()
+    def _on_selection(self) -> None:
+        event, trace = self._selection.event, self._trace
+        if event == self._event or trace is None:
+            return
+        self._job.cancel()
+        self._event, self.found = event, FoundLinks()
+        if event is not None:
+            if len(trace.events) <= LINKS_AT_ONCE or (are_linked(trace) and are_named(trace)):
+                self.found = find_links(trace, event)
+            else:
+                if len(trace.events) <= _PAIRS_AT_ONCE or are_made(trace):
+                    self.found = FoundLinks(link_of(trace, event))
+                self._job.start(partial(_find_links, trace, event))  # the first time it makes all links of the trace
+        self.changed.emit()
+
+    @Slot(object)
+    def _on_found(self, found: object) -> None:
+        if isinstance(found, FoundLinks):
+            self.found = found
+            self.changed.emit()
+
+
+def find_links(trace: Trace, event: int) -> FoundLinks:
+    """Return what an event is linked to; nothing where the file was cut meanwhile, so that its arguments are gone.
+
+    The first question makes all links of the trace.
+    """
+    try:
+        return FoundLinks(link_of(trace, event), connections(trace, event), way(trace, event),
+                          argument_names(trace, event))  # fmt: skip
+    except SourceChangedError:  # the window says so by itself
+        return FoundLinks()
+
+
+def _find_links(trace: Trace, event: int, _is_cancelled: IsCancelled, _report: Report) -> FoundLinks:
+    """Do the same as a job; it holds the trace, no widget."""
+    return find_links(trace, event)

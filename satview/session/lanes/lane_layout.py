@@ -1,0 +1,197 @@
+"""Where lanes are: an arrangement and what may show become rows and headings. Pixels are logical ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from satview.session.lanes.lane_arrangement import LaneArrangement, LaneGroup
+from satview.session.lanes.lane_row import GroupHead, LaneRow
+from satview.session.lanes.remap import LaneKey, lane_keys
+from satview.timeline.lane_tree import LaneInfo, LaneKind, Timeline
+
+GROUP_GAP_PX: Final = 8  # between pinned lanes, CPUs and processes
+OTHERS: Final = "Others"  # heading of what no group has
+_NO_RANK: Final = 1 << 60  # behind those that have one
+_CPU_KINDS: Final = (LaneKind.CPU, LaneKind.INTERRUPTS)
+
+
+class LanePlaces:
+    """The lanes of a reading of a trace by key, and what is under what.
+
+    Attributes:
+        infos: All lanes.
+        keys: Key of each.
+    """
+
+    def __init__(self, timeline: Timeline) -> None:
+        self.infos, self.keys = timeline.infos, lane_keys(timeline)
+        self._places = {key: index for index, key in enumerate(self.keys)}
+        self._children: dict[int, list[int]] = {}
+        for info in self.infos:
+            self._children.setdefault(info.parent, []).append(info.index)
+        self._parents = tuple(index for index in self._children if index >= 0)
+
+    def children(self, index: int) -> list[int]:
+        """Return the lanes under a lane, in the order of the trace; -1 = those under none."""
+        return self._children.get(index, [])
+
+    @property
+    def parents(self) -> tuple[int, ...]:
+        """The lanes that have others under them."""
+        return self._parents
+
+    def keys_of(self, indices: Iterable[int]) -> frozenset[LaneKey]:
+        """Return the keys of some lanes."""
+        return frozenset(self.keys[index] for index in indices)
+
+    def indices_of(self, keys: Iterable[LaneKey]) -> tuple[int, ...]:
+        """Return the lanes with some keys, in their order; keys of no lane are left out."""
+        return tuple(self._places[key] for key in keys if key in self._places)
+
+    def is_cpu(self, index: int) -> bool:
+        """Return whether a lane is that of a CPU."""
+        return self.infos[index].kind is LaneKind.CPU
+
+    def is_about_cpus(self, index: int) -> bool:
+        """Return whether a lane is that of a CPU or of its interrupts."""
+        return self.infos[index].kind in _CPU_KINDS
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Lanes that stand together, one below the other.
+
+    Attributes:
+        kind: Blocks of different kinds have a gap between them.
+        group: The group, None without a heading.
+        tops: Its lanes, without those under them.
+        nests: Lanes under these show below them.
+    """
+
+    kind: str
+    group: LaneGroup | None
+    tops: tuple[int, ...]
+    nests: bool = True
+
+
+class LaneLayout:
+    """Lays lanes out by one arrangement.
+
+    Args:
+        places: The lanes.
+        arrangement: What the user has done to them.
+        opens: Tells whether a lane is open.
+        shows: Tells whether a lane may show, whatever it is under.
+        lane_height_px: Height of a lane.
+    """
+
+    def __init__(
+        self,
+        places: LanePlaces,
+        arrangement: LaneArrangement,
+        opens: Callable[[int], bool],
+        shows: Callable[[int], bool],
+        lane_height_px: int,
+    ) -> None:
+        self._places, self._now = places, arrangement
+        self._opens, self._shows = opens, shows
+        self._lane_height_px = lane_height_px
+        self._ranks = {key: rank for rank, key in enumerate(arrangement.order)}
+        self._pinned = places.indices_of(arrangement.pinned)
+        self._hidden = frozenset(places.indices_of(arrangement.hidden))
+
+    def siblings(self, index: int) -> tuple[int, ...]:
+        """Return the lanes among which a lane has its place, in their order, hidden ones included."""
+        if index in self._pinned:
+            return self._pinned
+        for block in self.blocks():
+            if index in block.tops:
+                return block.tops
+        return self._ordered(self._places.children(self._places.infos[index].parent))
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Return all lanes but pinned ones, as they stand together; hidden ones included."""
+        tops = self._places.children(-1)
+        cpus = [index for index in tops if self._places.is_about_cpus(index)]
+        others = [index for index in tops if not self._places.is_about_cpus(index)]
+        found = [Block("cpu", None, self._ordered(cpus))]
+        if not self._now.groups:
+            return (*found, Block("process", None, self._ordered(others)))
+        in_groups: set[int] = set()
+        nests = False
+        for group in self._now.groups:
+            members = self._places.indices_of(group.members)
+            nests = any(self._places.infos[index].kind is LaneKind.PROCESS for index in members)
+            found.append(Block(group.title, group, self._ordered(members), nests))
+            in_groups.update(members)
+        units = others if nests else [child for top in others for child in self._places.children(top) or [top]]
+        rest = [index for index in units if index not in in_groups]
+        if rest:
+            found.append(Block("", LaneGroup(OTHERS, frozenset()), self._ordered(rest), nests))
+        return tuple(found)
+
+    def lay_out(self) -> tuple[tuple[LaneRow, ...], tuple[GroupHead, ...]]:
+        """Return the rows from top to bottom, and the headings among them."""
+        rows: list[LaneRow] = []
+        heads: list[GroupHead] = []
+        y_px = 0
+        for index in self._pinned:
+            rows.append(self._row(index, 0, y_px, is_pinned=True))
+            y_px += rows[-1].height_px
+        for block in self.blocks():
+            tops = tuple(index for index in block.tops if self._stays(index))
+            if not any(True for _ in self._lanes_of(block, tops)):
+                continue
+            y_px += GROUP_GAP_PX if y_px else 0
+            if block.group is not None:
+                is_open = block.group.title not in self._now.closed
+                count = len(set(tops).difference(self._pinned))
+                heads.append(GroupHead(block.group.title, count, y_px, self._lane_height_px, is_open))
+                y_px += self._lane_height_px
+                if not is_open:
+                    continue
+            for index, depth in self._lanes_of(block, tops):
+                rows.append(self._row(index, depth, y_px, is_alone=not block.nests))
+                y_px += rows[-1].height_px
+        return tuple(rows), tuple(heads)
+
+    def _lanes_of(self, block: Block, tops: tuple[int, ...]) -> Iterator[tuple[int, int]]:
+        for top in tops:
+            if top not in self._pinned:
+                yield top, 0
+            if block.nests and self._opens(top):
+                for child in self._ordered(self._places.children(top)):
+                    if child not in self._pinned and self._stays(child):
+                        yield child, 1
+
+    def _stays(self, index: int) -> bool:
+        """Return whether a lane shows, unless it is pinned or what it is under is closed."""
+        parent = self._places.infos[index].parent
+        return index not in self._hidden and parent not in self._hidden and self._shows(index)
+
+    def _ordered(self, indices: Iterable[int]) -> tuple[int, ...]:
+        keys = self._places.keys
+        return tuple(sorted(indices, key=lambda index: (self._ranks.get(keys[index], _NO_RANK), index)))
+
+    def _row(self, index: int, depth: int, y_px: int, is_pinned: bool = False, is_alone: bool = False) -> LaneRow:
+        info = self._places.infos[index]
+        foldable = not is_pinned and not is_alone and bool(self._places.children(index))
+        return LaneRow(
+            index,
+            depth,
+            y_px,
+            self._height_of(info),
+            foldable,
+            foldable and self._opens(index),
+            is_pinned,
+            is_alone and info.parent >= 0,
+        )
+
+    def _height_of(self, info: LaneInfo) -> int:
+        if info.kind is LaneKind.CPU:
+            return self._lane_height_px + 4
+        if info.kind is LaneKind.INTERRUPTS:
+            return max(8, self._lane_height_px * 3 // 4)
+        return self._lane_height_px

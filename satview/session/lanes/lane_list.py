@@ -1,0 +1,322 @@
+"""Which lanes show, in which order and how tall: folding, hiding, pinning, order, groups. Pixels are logical ones."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QObject, Signal
+
+from satview.base.time import TimeWindow
+from satview.session.edit_history import Edit, EditHistory
+from satview.session.filtering.filter_stack import FilterStack
+from satview.session.lanes.lane_arrangement import GroupBy, LaneArrangement, LaneGroup, SortBy
+from satview.session.lanes.lane_events import busy_lanes
+from satview.session.lanes.lane_layout import OTHERS, LaneLayout, LanePlaces
+from satview.session.lanes.lane_row import GroupHead, LaneRow
+from satview.session.lanes.remap import LaneKey
+from satview.timeline.lane_tree import LaneKind, Timeline
+
+
+class LaneList(QObject):
+    """The lanes of one window.
+
+    Attributes:
+        rows: What is laid out, from top to bottom.
+        heads: Headings of groups among them.
+
+    Signals:
+        changed: `rows` or `heads` changed.
+    """
+
+    changed = Signal()
+
+    def __init__(
+        self,
+        timeline: Timeline,
+        filters: FilterStack,
+        history: EditHistory,
+        lane_height_px: int,
+        unfold_up_to: int,
+        parent: QObject | None = None,
+        hidden: frozenset[int] = frozenset(),
+    ) -> None:
+        super().__init__(parent)
+        self._take(timeline)
+        self._filters = filters
+        self._history = history
+        self._lane_height_px = lane_height_px
+        self._window: TimeWindow | None = None
+        self._is_small = len(self._infos) - len(hidden) <= unfold_up_to
+        self._silent = self._places.keys_of(hidden)
+        self._now = LaneArrangement(hidden=self._silent)
+        self.rows: tuple[LaneRow, ...] = ()
+        self.heads: tuple[GroupHead, ...] = ()
+        self._tops: list[int] = []
+        filters.view_changed.connect(self._lay_out)
+        self._lay_out()
+
+    @property
+    def height_px(self) -> int:
+        """Height of all rows together."""
+        rows = self.rows[-1].y_px + self.rows[-1].height_px if self.rows else 0
+        return max(rows, self.heads[-1].y_px + self.heads[-1].height_px if self.heads else 0)
+
+    @property
+    def timeline(self) -> Timeline:
+        """The lanes that there are."""
+        return self._timeline
+
+    @property
+    def arrangement(self) -> LaneArrangement:
+        """What the user has done to the lanes."""
+        return self._now
+
+    @property
+    def hidden_count(self) -> int:
+        """Lanes hidden by hand."""
+        return len(self._now.hidden)
+
+    @property
+    def hides_empty(self) -> bool:
+        """True if lanes without events in the window are left out."""
+        return self._now.hides_empty
+
+    def row_at(self, y_px: int) -> LaneRow | None:
+        """Return the lane at a height, None between and below them."""
+        position = bisect_right(self._tops, y_px) - 1
+        if position < 0 or y_px >= self.rows[position].y_px + self.rows[position].height_px:
+            return None
+        return self.rows[position]
+
+    def position_at(self, y_px: int) -> int:
+        """Return the index of the row at a height, or of the last one above it; 0 if there is none."""
+        return max(0, bisect_right(self._tops, y_px) - 1)
+
+    def rows_between(self, top_px: int, bottom_px: int) -> tuple[LaneRow, ...]:
+        """Return the rows that show between two heights."""
+        first = max(0, bisect_right(self._tops, top_px) - 1)
+        last = bisect_right(self._tops, bottom_px)
+        return tuple(row for row in self.rows[first:last] if row.y_px + row.height_px > top_px)
+
+    def head_at(self, y_px: int) -> GroupHead | None:
+        """Return the heading at a height, None elsewhere."""
+        return next((head for head in self.heads if head.y_px <= y_px < head.y_px + head.height_px), None)
+
+    def row_of(self, index: int) -> LaneRow | None:
+        """Return the row of a lane, None if it does not show."""
+        return next((row for row in self.rows if row.index == index), None)
+
+    def is_pinned(self, index: int) -> bool:
+        """Return whether a lane is at the top because the user wants it there."""
+        return self._places.keys[index] in self._now.pinned
+
+    def opens_at_first(self, key: LaneKey) -> bool:
+        """Return whether a lane is open unless the user has turned it."""
+        return any(self._opens_at_first(index) for index in self._places.indices_of([key]))
+
+    def is_open(self, key: LaneKey) -> bool:
+        """Return whether the lanes under a lane show."""
+        return any(self._is_open(index) for index in self._places.indices_of([key]))
+
+    def fold(self, index: int, is_open: bool | None = None) -> None:
+        """Open or close a lane; None turns it round."""
+        if index in self._places.parents and is_open is not self._is_open(index):
+            self._change("folding", replace(self._now, turned=self._now.turned ^ {self._places.keys[index]}))
+
+    def unfold_all(self) -> None:
+        """Open all lanes."""
+        closed = (i for i in self._places.parents if not self._opens_at_first(i))
+        self._change("unfold all", replace(self._now, turned=self._places.keys_of(closed)))
+
+    def fold_all(self) -> None:
+        """Close all lanes but those of the CPUs."""
+        stays = {i for i in self._places.parents if self._places.is_cpu(i) and self._is_open(i)}
+        turned = (i for i in self._places.parents if self._opens_at_first(i) != (i in stays))
+        self._change("fold all", replace(self._now, turned=self._places.keys_of(turned)))
+
+    def pin(self, index: int) -> None:
+        """Pin a lane at the top, or let it go back to its place."""
+        mine, pinned = self._places.keys[index], self._now.pinned
+        others = tuple(key for key in pinned if key != mine)
+        self._change("pinning", replace(self._now, pinned=others if mine in pinned else (*pinned, mine)))
+
+    def hide(self, index: int) -> None:
+        """Hide a lane and all under it."""
+        self._change("hide lane", replace(self._now, hidden=self._now.hidden | {self._places.keys[index]}))
+
+    def show_all(self) -> None:
+        """Show what was hidden by hand, empty lanes too."""
+        self._change("show all lanes", replace(self._now, hidden=frozenset(), hides_empty=False))
+
+    def arrange(self, arrangement: LaneArrangement, window: TimeWindow, title: str) -> None:
+        """Put another arrangement in force.
+
+        Args:
+            arrangement: How lanes are arranged.
+            window: What shows, for empty lanes.
+            title: Under which it can be undone.
+        """
+        self._window = window
+        self._change(title, arrangement)
+
+    def begin_with(self, arrangement: LaneArrangement, window: TimeWindow) -> None:
+        """Begin with an arrangement that was kept; there is nothing to undo.
+
+        Args:
+            arrangement: How lanes are arranged.
+            window: What shows, for empty lanes.
+        """
+        self._window = window
+        self._restore(arrangement)
+
+    def sort(self, sort: SortBy, order: Iterable[int]) -> None:
+        """Sort processes, and the threads in each.
+
+        Args:
+            sort: By what.
+            order: All lanes of processes and threads in that order; nothing = as the trace has them.
+        """
+        keys = tuple(self._places.keys[index] for index in order)
+        self._change(f"sorting by {sort.value}", replace(self._now, sort=sort, order=keys))
+
+    def group_by(self, group: GroupBy, groups: tuple[LaneGroup, ...], patterns: str = "") -> None:
+        """Let other lanes stand together.
+
+        Args:
+            group: What the groups are.
+            groups: The groups; none = by process.
+            patterns: As typed, for groups of a pattern.
+        """
+        after = replace(self._now, group=group, groups=groups, patterns=patterns, closed=frozenset())
+        self._change(f"groups by {group.value}", after)
+
+    def fold_group(self, title: str) -> None:
+        """Open or close a group."""
+        self._change("folding", replace(self._now, closed=self._now.closed ^ {title}))
+
+    def siblings(self, index: int) -> tuple[int, ...]:
+        """Return the lanes among which a lane can be moved, in their order; those that do not show are left out."""
+        shown = {row.index for row in self.rows}
+        return tuple(other for other in self._layout(None).siblings(index) if other in shown)
+
+    def move(self, index: int, before: int | None) -> None:
+        """Move a lane among its siblings.
+
+        Args:
+            index: The lane.
+            before: The sibling above which it is to be; None = the end.
+        """
+        others = [other for other in self._layout(None).siblings(index) if other != index]
+        others.insert(others.index(before) if before in others else len(others), index)
+        keys = tuple(self._places.keys[other] for other in others)
+        if self.is_pinned(index):
+            self._change("moving a lane", replace(self._now, pinned=keys))
+        else:
+            rest = tuple(key for key in self._now.order if key not in set(keys))
+            self._change("moving a lane", replace(self._now, order=rest + keys))
+
+    def step(self, index: int, direction: int) -> None:
+        """Move a lane past the next of its siblings that shows: 1 = down, -1 = up."""
+        shown = self.siblings(index)
+        place = shown.index(index) + direction if index in shown else -1
+        if 0 <= place < len(shown):
+            after = shown[place + 1 :] if direction > 0 else shown[place:]
+            self.move(index, after[0] if after else None)
+
+    def hide_empty(self, hides: bool, window: TimeWindow) -> None:
+        """Leave out the lanes without events in a window, or stop doing so."""
+        self._window = window
+        self._change("empty lanes", replace(self._now, hides_empty=hides))
+
+    def set_window(self, window: TimeWindow) -> None:
+        """Return which window shows; matters only while empty lanes are hidden."""
+        if self._now.hides_empty and window != self._window:
+            self._window = window
+            self._lay_out()
+
+    def reveal(self, index: int) -> None:
+        """Make a lane show: open what it is under and unhide it."""
+        if self.row_of(index) is not None:
+            return
+        parent = self._infos[index].parent
+        group = next((group for group in self._now.groups if not group.members.isdisjoint(self._names_of(index))), None)
+        closed = self._now.closed - {group.title if group is not None else OTHERS}
+        hidden, turned = self._now.hidden - {self._places.keys[index]}, self._now.turned
+        if parent >= 0:
+            hidden = hidden - {self._places.keys[parent]}
+            turned = turned if self._is_open(parent) else turned ^ {self._places.keys[parent]}
+        self._change("show lane", replace(self._now, hidden=hidden, turned=turned, closed=closed, hides_empty=False))
+
+    def set_lane_height(self, height_px: int) -> None:
+        """Change the height of lanes."""
+        if height_px != self._lane_height_px:
+            self._lane_height_px = height_px
+            self._lay_out()
+
+    def reload(self, timeline: Timeline, silent: frozenset[int]) -> None:
+        """Take a longer reading of the same file; it is laid out when the filter has taken it too.
+
+        Args:
+            timeline: The reading.
+            silent: CPUs that have logged nothing so far; those that begin to do so show.
+        """
+        self._take(timeline)
+        before, self._silent = self._silent, self._places.keys_of(silent)
+        self._now = replace(self._now, hidden=self._now.hidden - (before - self._silent))
+
+    def _change(self, title: str, after: LaneArrangement) -> None:
+        before = self._now
+        if after == before:
+            return
+        self._restore(after)
+        self._history.add(Edit(title, partial(self._restore, before), partial(self._restore, after)))
+
+    def _restore(self, arrangement: LaneArrangement) -> None:
+        self._now = arrangement
+        self._lay_out()
+
+    def _take(self, timeline: Timeline) -> None:
+        self._timeline, self._infos, self._places = timeline, timeline.infos, LanePlaces(timeline)
+
+    def _names_of(self, index: int) -> set[LaneKey]:
+        """Return the keys of a lane and of what it is under."""
+        return {self._places.keys[each] for each in (index, self._infos[index].parent) if each >= 0}
+
+    def _opens_at_first(self, index: int) -> bool:
+        return self._is_small or self._places.is_cpu(index)
+
+    def _is_open(self, index: int) -> bool:
+        return self._opens_at_first(index) != (self._places.keys[index] in self._now.turned)
+
+    def _layout(self, busy: frozenset[int] | None) -> LaneLayout:
+        shows = partial(self._shows, busy, self._filters.threads)
+        return LaneLayout(self._places, self._now, self._is_open, shows, self._lane_height_px)
+
+    def _lay_out(self) -> None:
+        rows, heads = self._layout(self._busy_lanes()).lay_out()
+        if (self.rows, self.heads) != (rows, heads):
+            self.rows, self.heads = rows, heads
+            self._tops = [row.y_px for row in rows]
+            self.changed.emit()
+
+    def _shows(self, busy: frozenset[int] | None, shown: NDArray[np.bool_], index: int) -> bool:
+        if busy is not None and index not in busy:
+            return False
+        info = self._infos[index]
+        if info.kind is LaneKind.THREAD:
+            return bool(shown[info.thread])
+        if info.kind is LaneKind.PROCESS:
+            threads = [self._infos[child].thread for child in self._places.children(index)]
+            return not threads or bool(shown[threads].any())
+        return True
+
+    def _busy_lanes(self) -> frozenset[int] | None:
+        """Return the lanes with events in the window; None = do not ask."""
+        if not self._now.hides_empty or self._window is None:
+            return None
+        return busy_lanes(self._timeline, self._window)

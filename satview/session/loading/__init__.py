@@ -1,0 +1,1 @@
+"""Reading files for a window: loading, following, the cache, the preview."""

@@ -1,0 +1,192 @@
+"""Reads traces on the worker, with all that can be made there, so that the window has only to show them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.base.errors import SatviewError, UsageError
+from satview.formats import registry
+from satview.formats.kev.growing import GrowingFile
+from satview.session.filtering.filter_state import FilterState
+from satview.session.filtering.filter_task import FilterEvaluator, FilterView
+from satview.session.filtering.search import task_for
+from satview.session.lanes.lane_events import silent_cpus
+from satview.session.lanes.lane_overlay import LaneOverlay
+from satview.session.lanes.remap import moved_lanes
+from satview.session.tasks import IsCancelled, Report
+from satview.store.trace import Trace
+from satview.timeline.lane_tree import Timeline
+from satview.timeline.spans import pixel_edges
+
+_CHUNK: Final = 1 << 17
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoadedTrace:
+    """A trace with its lanes.
+
+    Attributes:
+        trace, timeline: The trace.
+        events_of_thread: int64, shape (threads,), how many events each thread has.
+        silent: Lanes of CPUs that logged nothing.
+        restart: What happened to a followed file that had to be read from its start again, as a sentence; else empty.
+        key: Of a file that may be kept in the cache, as it was before it was read; else empty.
+        is_cached: It came from the cache.
+    """
+
+    trace: Trace
+    timeline: Timeline
+    events_of_thread: NDArray[np.int64]
+    silent: frozenset[int]
+    restart: str = ""
+    key: str = ""
+    is_cached: bool = False
+
+    @classmethod
+    def of(cls, trace: Trace, restart: str = "", key: str = "") -> LoadedTrace:
+        """Count and sort out what is in a trace."""
+        timeline = Timeline(trace)
+        return cls(trace, timeline, events_per_thread(trace), silent_cpus(timeline), restart, key)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shown:
+    """What a window shows of a trace, and what has to be ready of a longer reading before it may be shown instead.
+
+    Attributes:
+        timeline: Of the trace that shows.
+        lanes: Lanes in view, and the selected one.
+        state: The filter.
+        evaluator: Has the Python files that may run.
+        text: What is searched for.
+    """
+
+    timeline: Timeline
+    lanes: tuple[int, ...]
+    state: FilterState
+    evaluator: FilterEvaluator
+    text: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reload:
+    """A longer reading of the file that shows, with everything that the window needs to change over in one step.
+
+    Attributes:
+        loaded: The trace.
+        shown: What this was made for.
+        moved: Index of a lane that shows to its index in the reading.
+        state, evaluator, view: The filter, for the reading.
+        overlay: What the filter does to the lanes in view, ready.
+        hits: Rows that the search finds.
+    """
+
+    loaded: LoadedTrace
+    shown: Shown
+    moved: dict[int, int]
+    state: FilterState
+    evaluator: FilterEvaluator
+    view: FilterView
+    overlay: LaneOverlay
+    hits: NDArray[np.uint32]
+
+    def fits(self, shown: Shown) -> bool:
+        """Return whether all is ready for what shows by now; else `prepared` has to be queried again."""
+        mine = self.shown
+        is_same = (mine.timeline, mine.state, mine.text) == (shown.timeline, shown.state, shown.text)
+        return is_same and all(
+            self.loaded.timeline.is_ready(self.moved[lane]) for lane in shown.lanes if lane in self.moved
+        )
+
+
+def read(path: Path, is_cancelled: IsCancelled, report: Report, key: str = "") -> LoadedTrace:
+    """Read a file.
+
+    Args:
+        path: The file.
+        is_cancelled: Called now and then; True stops the load.
+        report: Called with 0 to 1.
+        key: Of the cache.
+
+    Raises:
+        TraceFormatError, OSError, Cancelled: As `registry.open_trace`.
+    """
+    return LoadedTrace.of(registry.open_trace(path, report, is_cancelled), key=key)
+
+
+def read_on(file: GrowingFile, is_cancelled: IsCancelled, report: Report) -> LoadedTrace:
+    """Read what a followed file has got since.
+
+    Raises:
+        TraceFormatError, OSError, Cancelled: As `GrowingFile.read`.
+    """
+    trace = file.read(report, is_cancelled)
+    return LoadedTrace.of(trace, file.restart)
+
+
+def prepared(loaded: LoadedTrace, shown: Shown, is_cancelled: IsCancelled) -> Reload:
+    """Make everything ready that a window needs to show a longer reading.
+
+    Raises:
+        Cancelled: `is_cancelled()` said so.
+    """
+    trace, timeline = loaded.trace, loaded.timeline
+    moved = moved_lanes(shown.timeline, timeline)
+    lanes = tuple(moved[lane] for lane in shown.lanes if lane in moved)
+    timeline.build(lanes, is_cancelled)
+    evaluator = FilterEvaluator(trace)
+    evaluator.allowed, evaluator.folder = set(shown.evaluator.allowed), shown.evaluator.folder
+    state = shown.state.for_threads(len(trace.threads))
+    view = _view(trace, evaluator, state, is_cancelled)
+    overlay = LaneOverlay(timeline, view)
+    _make_ready(overlay, lanes, pixel_edges(trace.window, 1))
+    hits = _hits(trace, evaluator, shown.text, is_cancelled)
+    return Reload(loaded, shown, moved, state, evaluator, view, overlay, hits)
+
+
+def events_per_thread(trace: Trace) -> NDArray[np.int64]:
+    """Return the number of events of every thread, int64, shape (threads,)."""
+    total = np.zeros(len(trace.threads), np.int64)
+    for start in range(0, len(trace.events), _CHUNK):
+        total += np.bincount(trace.events.thread[start : start + _CHUNK], minlength=len(total))
+    return total
+
+
+def _view(trace: Trace, evaluator: FilterEvaluator, state: FilterState, is_cancelled: IsCancelled) -> FilterView:
+    if not (state.chooses or state.stack.passes):
+        return FilterView(selected=len(trace.events))
+    try:
+        view = evaluator.alone(is_cancelled, lambda: evaluator.view(state))
+    except SatviewError as error:  # a handler of a rule failed on what is new
+        return FilterView(selected=len(trace.events), notices=(str(error),))
+    assert isinstance(view, FilterView)
+    return view
+
+
+def _make_ready(overlay: LaneOverlay, lanes: tuple[int, ...], edges: NDArray[np.int64]) -> None:
+    """Let the overlay sum up the intervals of lanes, which a frame would else have to do."""
+    if lanes and not overlay.does_nothing:
+        overlay.hide(lanes, np.zeros((len(lanes), len(edges) - 1), np.uint8), edges, waits=True)
+        overlay.faded(lanes, edges, waits=True)
+        overlay.marked(lanes, edges, waits=True)
+
+
+def _hits(trace: Trace, evaluator: FilterEvaluator, text: str, is_cancelled: IsCancelled) -> NDArray[np.uint32]:
+    nothing = np.empty(0, np.uint32)
+    if not text:
+        return nothing
+    try:
+        hits = task_for(text, trace, evaluator)(is_cancelled, _ignore)
+    except UsageError:  # the find bar says why since the text was typed
+        return nothing
+    assert isinstance(hits, np.ndarray)
+    return hits
+
+
+def _ignore(_share: float) -> None:
+    pass

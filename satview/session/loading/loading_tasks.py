@@ -1,0 +1,120 @@
+"""What a session does on a worker thread: read a file, read on, keep it. Imports numpy and decoders when called.
+
+Windows show at once because nothing of that is imported before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from satview.base.memory import give_back
+from satview.session.loading.cache_policy import cache_folder, is_large
+from satview.session.loading.follow import Follow
+from satview.session.tasks import IsCancelled, Report
+
+if TYPE_CHECKING:
+    from satview.session.loading.loaded_trace import LoadedTrace, Shown
+
+
+def read_file(
+    path: Path,
+    prepare: Callable[[], None] | None,
+    show: Callable[[object], None],
+    cache_bytes: int,
+    is_cancelled: IsCancelled,
+    report: Report,
+) -> object:
+    """Return a file as it was read; a large one is sampled first, or comes from the cache.
+
+    Args:
+        path: The file.
+        prepare: Imports what the views will need.
+        show: Is given what a sample shows.
+        cache_bytes: How much the cache may hold; 0 = do not look into it.
+        is_cancelled: Called now and then; True stops it.
+        report: Is given the share that is done.
+
+    Raises:
+        SatviewError: The file cannot be read.
+        Cancelled: `is_cancelled()` returned True.
+    """
+    loaded, key = _cached(path, cache_bytes)
+    if loaded is None:
+        _show_sample(path, show, is_cancelled)
+        from satview.session.loading.loaded_trace import read
+
+        loaded = read(path, is_cancelled, report, key)
+    if prepare is not None:
+        prepare()
+    return loaded
+
+
+def read_more(
+    follow: Follow,
+    prepare: Callable[[], None] | None,
+    shown: Shown | None,
+    is_cancelled: IsCancelled,
+    report: Report,
+) -> object:
+    """Return what a followed file has by now, ready to be shown.
+
+    Args:
+        follow: The file.
+        prepare: Imports what the views will need.
+        shown: What has to be ready; None = nothing shows yet.
+        is_cancelled: Called now and then; True stops it.
+        report: Is given the share that is done.
+
+    Raises:
+        SatviewError, Cancelled: As `read_file`.
+    """
+    from satview.formats.kev.growing import GrowingFile
+    from satview.session.loading.loaded_trace import prepared, read_on
+
+    if follow.file is None:
+        follow.file = GrowingFile(follow.path)
+    loaded = read_on(follow.file, is_cancelled, report)
+    if prepare is not None:
+        prepare()
+    ready = loaded if shown is None or loaded.restart else prepared(loaded, shown, is_cancelled)
+    give_back()  # what the reading before the last one held
+    return ready
+
+
+def prepare_loaded(loaded: LoadedTrace, shown: Shown, is_cancelled: IsCancelled, _report: Report) -> object:
+    """Return a reading made ready for what shows by now."""
+    from satview.session.loading.loaded_trace import prepared
+
+    return prepared(loaded, shown, is_cancelled)
+
+
+def cache_loaded(
+    loaded: LoadedTrace, lanes: list[int], cache_bytes: int, is_cancelled: IsCancelled, _report: Report
+) -> object:
+    """Write a decoded file into the cache; return whether it is kept."""
+    from satview.session.loading.trace_cache import TraceCache
+
+    return TraceCache(cache_folder(), cache_bytes).keep(loaded, lanes, is_cancelled)
+
+
+def _cached(path: Path, cache_bytes: int) -> tuple[LoadedTrace | None, str]:
+    """Return the file as it was decoded before, or None and what it would be called in the cache."""
+    if not cache_bytes or not is_large(path):
+        return None, ""
+    from satview.session.loading.trace_cache import TraceCache
+
+    cache = TraceCache(cache_folder(), cache_bytes)
+    found = cache.find(path)
+    return found, "" if found is not None else cache.key(path) or ""
+
+
+def _show_sample(path: Path, show: Callable[[object], None], is_cancelled: IsCancelled) -> None:
+    from satview.formats.kev.sampling import sampled
+
+    sample = sampled(path, is_cancelled)
+    if sample is not None:
+        from satview.timeline.preview import preview_of
+
+        show(preview_of(sample))

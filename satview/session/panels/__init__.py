@@ -1,0 +1,1 @@
+"""What panels show: models without widgets."""

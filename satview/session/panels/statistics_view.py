@@ -1,0 +1,143 @@
+"""The statistics that a window shows: which sheet, of which part of the trace, and whether they follow the filter."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from functools import partial
+from typing import Final
+
+from PySide6.QtCore import QObject, Slot
+
+from satview.base.time import TimeWindow
+from satview.session.open_trace import OpenTrace
+from satview.session.panels.statistics_task import Counted, Found
+from satview.session.questions.answer import WatchedAnswer
+
+_SETTLE_MS: Final = 150  # the range has to rest that long before it is counted again
+
+
+class Extent(StrEnum):
+    """Which part of the trace statistics are about."""
+
+    TRACE = "Whole trace"
+    VIEW = "View"
+    RANGE = "Selection"
+
+
+class StatisticsView(WatchedAnswer):
+    """Works statistics out in the background, whenever what they depend on has changed and somebody looks.
+
+    Attributes:
+        counted: What was worked out last; None = nothing yet.
+        key: The sheet that is requested.
+        extent: The part that is requested.
+        follows: True to follow the filter.
+    """
+
+    def __init__(self, opened: OpenTrace, parent: QObject | None = None) -> None:
+        super().__init__(_SETTLE_MS, parent)
+        self._opened = opened
+        self.counted: Counted | None = None
+        self.key = "thread"
+        self.extent = Extent.TRACE
+        self.follows = False
+        self._found: Found | None = None
+        opened.filters.view_changed.connect(self._on_filter)
+        opened.filters.changed.connect(self.changed)
+        opened.viewport.window_changed.connect(self._on_window)
+        opened.selection.range_changed.connect(self._on_range)
+        opened.reloaded.connect(self._on_reloaded)
+
+    @property
+    def needs_range(self) -> bool:
+        """True if the selected range is requested and there is none."""
+        return self.extent is Extent.RANGE and self._opened.selection.time_range is None
+
+    @property
+    def ignores_filter(self) -> bool:
+        """True if a filter is on that the numbers do not follow."""
+        return not self.follows and self._opened.filters.is_active
+
+    def show_sheet(self, key: str) -> None:
+        """Want another sheet."""
+        if key != self.key:
+            self.key = key
+            self._ask()
+
+    def set_extent(self, extent: Extent) -> None:
+        """Want another part of the trace."""
+        if extent is not self.extent:
+            self.extent = extent
+            self._ask()
+
+    def set_follows(self, follows: bool) -> None:
+        """Follow the filter, or do not."""
+        if follows != self.follows:
+            self.follows = follows
+            self._ask()
+
+    def _window(self) -> TimeWindow:
+        """Return the range that is requested, cut to the trace; the whole trace where they do not meet."""
+        whole = self._opened.trace.window
+        requested = {
+            Extent.TRACE: whole,
+            Extent.VIEW: self._opened.viewport.window,
+            Extent.RANGE: self._opened.selection.time_range or whole,
+        }[self.extent]
+        return part_of(requested, whole)
+
+    @Slot()
+    def _ask(self) -> None:
+        self._settle.stop()
+        if not self._is_watched:
+            return
+        self.error = ""
+        if self.needs_range:
+            self._job.cancel()
+            self.changed.emit()
+            return
+        filters, trace, window = self._opened.filters, self._opened.trace, self._window()
+        rows = filters.rows if self.follows else None
+        threads = filters.threads if self.follows else None
+        found = self._found
+        if found is None or not found.fits(trace, window, self.follows, rows, threads):
+            found = Found(trace, window, self.follows, rows, threads, self._opened.basis)
+        self._found = found
+        self._start(partial(found.counted, self.key))
+
+    def _take(self, result: object) -> None:
+        if isinstance(result, Counted):
+            self.counted = result
+
+    @Slot()
+    def _on_filter(self) -> None:
+        if self.follows:
+            self._later()
+
+    @Slot()
+    def _on_window(self) -> None:
+        if self.extent is Extent.VIEW:
+            self._later()
+
+    @Slot()
+    def _on_range(self) -> None:
+        if self.extent is Extent.RANGE:
+            self._later()
+
+    @Slot(object)
+    def _on_reloaded(self, _reload: object) -> None:
+        self._found = None  # it holds the shorter trace
+        self._later()
+
+    def _later(self) -> None:
+        """Count again once things rest; what is being counted is of no use any more."""
+        if self._is_watched:
+            self._job.cancel()
+            self._settle.start()
+            self.changed.emit()
+
+
+def part_of(requested: TimeWindow, whole: TimeWindow) -> TimeWindow:
+    """Return a window cut to the trace; the whole trace where they do not meet."""
+    start, end = max(requested.start, whole.start), min(requested.end, whole.end)
+    return TimeWindow(start, end) if start < end else whole

@@ -1,0 +1,1 @@
+"""Questions about a trace that are answered in the background."""

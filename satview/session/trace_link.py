@@ -1,0 +1,104 @@
+"""A place in a trace as one text, `FILE#t=1.2s..1.5s&sel=1200`, to be copied, sent, and opened again."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote, urlparse
+from urllib.request import url2pathname
+
+from satview.base.errors import UsageError
+
+if TYPE_CHECKING:
+    from satview.base.time import TimeWindow
+    from satview.session.open_trace import OpenTrace
+
+_FRAGMENT: Final = re.compile(r"(?:t|sel|range)=[^&#]*(?:&(?:t|sel|range)=[^&#]*)*")
+_ROUNDS_NS: Final = 10_000  # windows that are shorter are told in cycles: nanoseconds would move them by a pixel
+_TEXT_MAX: Final = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class TraceLink:
+    """A trace, and what of it is to show.
+
+    Attributes:
+        path: The file.
+        range_text: `A..B`, the part that shows, in any notation of ranges; empty for the usual one.
+        event: Number of the event to select, from 1; None for none.
+        selected: `A..B`, the selected range; empty for none.
+        session: Name or file of a saved session to open with it; empty for none.
+    """
+
+    path: Path
+    range_text: str = ""
+    event: int | None = None
+    selected: str = ""
+    session: str = ""
+
+    @property
+    def has_place(self) -> bool:
+        """True if it says more than the file."""
+        return bool(self.range_text or self.selected or self.session) or self.event is not None
+
+
+def parse_link(text: str) -> TraceLink:
+    """Return what a text means: a path, a path with a place, or either as a `file:` URL. A file of that name wins.
+
+    Raises:
+        UsageError: The place is none.
+    """
+    text = text.strip().strip("\"'")
+    if not text or len(text) > _TEXT_MAX or "\0" in text:
+        raise UsageError("write FILE, or FILE#t=1.2s..1.5s&sel=1200")
+    path, hash_sign, place = text.rpartition("#")
+    if not hash_sign or not _FRAGMENT.fullmatch(place) or _exists(Path(text)):
+        return TraceLink(_path_of(text))
+    values = dict(part.split("=", 1) for part in place.split("&"))
+    number = values.get("sel", "")
+    if number and not (number.isascii() and number.isdigit() and len(number) < 16):
+        raise UsageError(f"sel={number[:40]} is no event number; write sel=1200")
+    event = int(number) if number else None
+    return TraceLink(_path_of(path), unquote(values.get("t", "")), event, unquote(values.get("range", "")))
+
+
+def link_to(opened: OpenTrace) -> str:
+    """Return the link to what shows: the part of the trace, the selected event, the selected range."""
+    parts = []
+    if not opened.viewport.is_whole:
+        parts.append(f"t={range_text(opened, opened.viewport.window)}")
+    if opened.selection.event is not None:
+        parts.append(f"sel={opened.selection.event + 1}")
+    if opened.selection.time_range is not None:
+        parts.append(f"range={range_text(opened, opened.selection.time_range)}")
+    path = str(opened.trace.path.absolute())
+    return f"{path}#{'&'.join(parts)}" if parts else path
+
+
+def range_text(opened: OpenTrace, window: TimeWindow) -> str:
+    """Return a part of a trace as `A..B`: seconds from the start, or cycles where nanoseconds would move it."""
+    clock, whole = opened.trace.clock, opened.trace.window
+    start, end = max(window.start, whole.start), min(window.end, whole.end)
+    if clock.duration_ns(end - start) < _ROUNDS_NS:
+        return f"{start}cy..{end}cy"
+    return f"{_seconds(clock.ns(start))}..{_seconds(clock.ns(end))}"
+
+
+def _seconds(ns: int) -> str:
+    return f"{(Decimal(ns) / 10**9).normalize():f}s"
+
+
+def _path_of(text: str) -> Path:
+    if text.startswith("file:"):
+        return Path(url2pathname(urlparse(text).path))
+    return Path(text)
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # a text may be longer than a name can be
+        return False

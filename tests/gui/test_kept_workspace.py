@@ -1,0 +1,249 @@
+"""A trace that is opened again shows what it showed when it was closed."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication
+
+from satview.base.time import TimeWindow
+from satview.filters.views.passes import Effect
+from satview.session.lanes.lane_arrangement import GroupBy
+from satview.session.session import Stage
+from satview.session.state_files import SUFFIX, StateFiles
+from satview.store.mark_file import Mark
+from tests.gui.conftest import settle
+from tests.helpers.kev import TraceBuilder
+from tests.helpers.scene import scene
+
+CPU0, CPU1, CLIENT, CLIENT_1, SERVER, SERVER_1 = range(6)
+SIZE = (1200, 800)
+
+
+@pytest.fixture
+def state_files(tmp_path):
+    return StateFiles(tmp_path / "views", tmp_path / "sessions")
+
+
+@pytest.fixture
+def open_again(application, load, qtbot):
+    """Return a function that opens a trace in a window of its own, at rest."""
+
+    def run(path):
+        window = application.new_window()
+        window.resize(*SIZE)
+        qtbot.waitExposed(window)
+        load(window, path)
+        rest(qtbot, window)
+        return window
+
+    return run
+
+
+def rest(qtbot, window):
+    work = window.workspace
+    qtbot.waitUntil(lambda: not (work.is_checking or work.opened.filters.is_pending or work.opened.sorter.is_busy))
+    qtbot.waitUntil(lambda: not (work.opened.search.is_pending or work.opened.event_links.is_busy))
+    QApplication.processEvents()
+    settle(qtbot, window)
+
+
+def pixels(window):
+    """Return what a window shows, uint8 (height, width, 4)."""
+    window.statusBar().clearMessage()
+    window.workspace.area.view.setFocus()
+    QApplication.processEvents()
+    image = window.grab().toImage()
+    return np.frombuffer(image.constBits(), np.uint8).reshape(image.height(), image.width(), -1).copy()
+
+
+def close(window, qtbot):
+    with qtbot.waitSignal(window.destroyed):
+        window.close()
+
+
+def kept_file(tmp_path):
+    return next((tmp_path / "views").glob(f"*{SUFFIX}"))
+
+
+def test_closed_and_opened_again_gives_the_same_pixels(open_again, qtbot, tmp_path):
+    path = scene(tmp_path)
+    window = open_again(path)
+    first = pixels(window)
+    opened, cycles = window.session.opened, window.session.opened.trace.clock.cycles
+    opened.viewport.jump(TimeWindow(cycles(1_000), cycles(9_500)))
+    opened.lanes.fold(CLIENT)
+    opened.lanes.pin(SERVER_1)
+    opened.lanes.move(SERVER, CLIENT)
+    opened.group_lanes(GroupBy.PATTERN, "Servers: ser*")
+    opened.filters.add_pass("event != BUFFER", effect=Effect.DIM)
+    opened.select_event(8, reveal=False)
+    opened.selection.set_range(TimeWindow(cycles(2_000), cycles(4_000)))
+    opened.selection.set_cursors(cycles(3_000), cycles(7_000))
+    opened.marks.add(Mark(cycles(5_000), cycles(6_000), "look here"))
+    window.workspace.show_panel("statistics")
+    window.workspace.panels["statistics"].tabs.setCurrentIndex(2)
+    window.workspace.toggle_panel("details")
+    window.workspace.show_panel("filter")
+    window.workspace.panels["filter"].tabs.setCurrentIndex(1)
+    window.workspace.find_bar.look_for("MSG_SENDV")
+    window.workspace.find_bar.leave()  # a button in its line fades in for a while
+    opened.marks.select(None)
+    rest(qtbot, window)
+    before = pixels(window)
+    assert not np.array_equal(before, first)
+    close(window, qtbot)
+
+    window = open_again(path)
+    after = pixels(window)
+    places = np.argwhere((before != after).any(axis=2))
+    assert not len(places), f"{len(places)} pixels differ, between {places.min(axis=0)} and {places.max(axis=0)}"
+    assert window.session.opened.edits.undo_title == ""  # there is nothing to undo in a view that just opened
+    assert not window.session.opened.viewport.can_go_back
+    assert window.session.opened.search.text == "MSG_SENDV"
+
+
+def many_processes(tmp_path, name="many.kev", count=40, first_pid=100):
+    builder = TraceBuilder(cpus=1).time_event(0)
+    for number in range(count):
+        builder.process_name(10 + number, first_pid + number, f"bin/proc{number:02}")
+        builder.state("RUNNING", 1_000 + 100 * number, first_pid + number, 1)
+    return builder.write(tmp_path / name)
+
+
+def test_scrolled_lanes_and_list_are_where_they_were(open_again, qtbot, tmp_path):
+    path = many_processes(tmp_path)
+    window = open_again(path)
+    view, table = window.workspace.area.view, window.workspace.panels["events"].table
+    view.scroll_to(137)
+    table.verticalScrollBar().setValue(21)
+    close(window, qtbot)
+    window = open_again(path)
+    QApplication.processEvents()
+    assert window.workspace.area.view.scroll_px == 137
+    assert window.workspace.panels["events"].table.verticalScrollBar().value() == 21
+
+
+def test_another_file_under_the_name_gets_the_lanes_by_name_and_no_part_of_time(open_again, qtbot, tmp_path):
+    path = many_processes(tmp_path, count=6)
+    window = open_again(path)
+    opened = window.session.opened
+    titles = {info.title: info.index for info in opened.timeline.infos}
+    opened.lanes.hide(titles["proc02"])
+    opened.lanes.pin(titles["proc04"])
+    opened.viewport.jump(TimeWindow(opened.trace.window.start, opened.trace.window.start + 200))
+    close(window, qtbot)
+    many_processes(tmp_path, count=6, first_pid=300)
+    window = open_again(path)
+    opened = window.session.opened
+    shown = [opened.timeline.infos[row.index].title for row in opened.lanes.rows]
+    assert shown[0] == "proc04"
+    assert "proc02" not in shown
+    assert opened.viewport.is_whole
+
+
+def test_a_damaged_file_is_named_and_set_aside_and_costs_no_note(open_again, qtbot, tmp_path):
+    path = scene(tmp_path)
+    window = open_again(path)
+    cycles = window.session.opened.trace.clock.cycles
+    window.session.opened.marks.add(Mark(cycles(5_000), cycles(5_000), "stays"))
+    close(window, qtbot)
+    kept = kept_file(tmp_path)
+    content = json.loads(kept.read_text())
+    content["lanes"]["pinned"] = [99]  # of no lanes
+    kept.write_text(json.dumps(content))
+    window = open_again(path)
+    assert [mark.text for mark in window.session.opened.marks] == ["stays"]
+    aside = kept.with_name(kept.name + ".damaged-1")
+    qtbot.waitUntil(aside.exists)
+    assert json.loads(aside.read_text()) == content
+    notice = window.keeper.file.notice
+    assert f"{kept.name} was damaged and is now {aside.name}" in notice
+    assert "pinned holds something else than whole numbers in bounds" in notice
+    close(window, qtbot)
+    assert open_again(path).keeper.file.notice == ""
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "[]", "{", '{"satview_session": 2}', '{"satview_session": 1, "view": {"start_cycles": "x"}}',
+     '{"satview_session": 1, "filter": {"passes": [{"name": "A"}, {"name": "A"}]}}',
+     '{"satview_session": 1, "selection": {"lane": [1, 2]}}',
+     '{"satview_session": 1, "panels": {"layout": {"groups": [{"area": "x"}]}}}'],
+)  # fmt: skip
+def test_whatever_the_file_holds_the_trace_opens(open_again, qtbot, tmp_path, content):
+    path = scene(tmp_path)
+    close(open_again(path), qtbot)
+    kept = kept_file(tmp_path)
+    kept.write_text(content)
+    window = open_again(path)
+    assert window.session.stage is Stage.READY
+    assert kept.name in window.keeper.file.notice
+
+
+def test_docks_of_a_stranger_and_values_that_fit_nothing_do_no_harm(open_again, qtbot, tmp_path):
+    path = scene(tmp_path)
+    close(open_again(path), qtbot)
+    kept = kept_file(tmp_path)
+    content = json.loads(kept.read_text())
+    content["panels"]["layout"] = {"groups": [{"area": "top", "tabs": ["events", "x", "events"], "front": "x",
+                                               "width_px": 30_000}], "hidden": ["y"],
+                                   "floating": [{"name": "sql", "x_px": -30_000, "width_px": 1}]}  # fmt: skip
+    content["panels"]["values"] = {"statistics": {"tabs": 99, "follows": "yes"}, "events": {"top": -1}, "x": {"y": 1}}
+    content["view"] |= {"start_cycles": -(2**62), "end_cycles": 2**62, "width_px": 1 << 20}
+    content["selection"] = {"event": 10**12, "lane": ["thread", 9, 9, 9], "cursor_a": 2**62}
+    kept.write_text(json.dumps(content))
+    window = open_again(path)
+    assert window.session.opened.viewport.is_whole
+    assert window.session.opened.selection.is_empty
+    window.workspace.show_panel("statistics")
+
+
+def test_rules_of_a_kept_file_run_no_python(open_again, qtbot, tmp_path):
+    path, trap = scene(tmp_path), tmp_path / "trap.py"
+    trap.write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\ndef look(event):\n    return True\n")
+    window = open_again(path)
+    window.session.opened.filters.add_pass(rules=f"ADDCLASSEVHANDLER CONTROL python:{trap}:look")
+    rest(qtbot, window)
+    close(window, qtbot)
+    window = open_again(path)
+    rest(qtbot, window)
+    assert len(window.session.opened.filters.state.stack.passes) == 1
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_live_demo_and_standard_input_leave_nothing(open_again, qtbot, tmp_path):
+    folder = tmp_path / "satview-demo"
+    folder.mkdir()
+    close(open_again(scene(folder)), qtbot)
+    assert not (tmp_path / "views").exists()
+
+
+def test_panels_that_were_moved_stay_where_they_were_put(open_again, qtbot, tmp_path):
+    path = scene(tmp_path)
+    window = open_again(path)
+    docks = window.workspace.docks
+    window.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, docks["details"])
+    window.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, docks["plots"])  # below the details
+    docks["sql"].setFloating(True)
+    docks["sql"].setGeometry(40, 60, 420, 300)
+    docks["doctor"].hide()
+    for _ in range(3):  # Qt moves panels in several turns
+        QApplication.processEvents()
+    before = window.workspace.layout_of_panels()
+    assert [(group.area, group.tabs) for group in before.groups if group.area != "bottom"] == [
+        ("left", ("details",)), ("left", ("plots",)), ("right", ("filter",))]  # fmt: skip
+    assert before.hidden == ("doctor",)
+    close(window, qtbot)
+    window = open_again(path)
+    after = window.workspace.layout_of_panels()
+    assert [(group.area, group.tabs, group.front) for group in after.groups] == [
+        (group.area, group.tabs, group.front) for group in before.groups
+    ]
+    assert (after.floating, after.hidden) == (before.floating, before.hidden)
+    for group, was in zip(after.groups, before.groups, strict=True):
+        assert abs(group.width_px - was.width_px) <= 8
+        assert abs(group.height_px - was.height_px) <= 8

@@ -1,0 +1,141 @@
+"""Sessions are saved under a name, and used on another trace whose names fit."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QDialogButtonBox
+
+from satview.gui import dialogs
+from satview.gui.quick_pick import QuickPick
+from satview.gui.session_dialog import SaveSessionDialog
+from satview.session.state_files import SUFFIX, StateFiles
+from satview.session.trace_link import TraceLink
+from tests.gui.conftest import settle
+from tests.helpers.kev import TraceBuilder
+
+CONTROL = Qt.KeyboardModifier.ControlModifier
+
+
+@pytest.fixture
+def state_files(tmp_path):
+    return StateFiles(None, tmp_path / "sessions")
+
+
+def target(tmp_path, name, processes):
+    """Write a trace with processes of one thread each, named by pid."""
+    builder = TraceBuilder(cpus=1).time_event(0)
+    for number, (pid, process) in enumerate(processes.items()):
+        builder.process_name(10 + number, pid, f"sbin/{process}")
+        builder.state("RUNNING", 1_000 * (1 + number), pid, 1)
+    return builder.write(tmp_path / name)
+
+
+def titles(window):
+    opened = window.session.opened
+    return [opened.timeline.infos[row.index].title for row in opened.lanes.rows]
+
+
+def lane(window, title):
+    return next(info.index for info in window.session.opened.timeline.infos if info.title == title)
+
+
+@pytest.fixture
+def before(empty_window, load, tmp_path):
+    """A window on the first target."""
+    path = target(tmp_path, "a.kev", {7: "devb-eide", 8: "io-net", 9: "hmi"})
+    window = load(empty_window, path)
+    window.workspace.area.view.setFocus()
+    return window
+
+
+def save(window, qtbot, name, patterns):
+    qtbot.keyClick(window.workspace.area.view, Qt.Key.Key_S, CONTROL)
+    dialog = window.findChild(SaveSessionDialog)
+    qtbot.keyClicks(dialog.name, name)
+    for row in range(dialog.table.rowCount()):
+        here = dialog.table.item(row, 0).text()
+        dialog.table.item(row, 1).setText(patterns.get(here, here))
+    qtbot.mouseClick(dialog.buttons.button(QDialogButtonBox.StandardButton.Save), Qt.MouseButton.LeftButton)
+    return dialog
+
+
+def test_a_session_arranges_another_trace_by_patterns_and_undo_takes_it_back(
+    before, application, load, qtbot, tmp_path
+):
+    opened = before.session.opened
+    opened.lanes.pin(lane(before, "hmi"))
+    opened.lanes.hide(lane(before, "devb-eide"))
+    opened.filters.show_threads([opened.timeline.infos[lane(before, "io-net") + 1].thread], False)
+    qtbot.waitUntil(lambda: not opened.filters.is_pending)
+    save(before, qtbot, "drivers", {"devb-eide": "devb-*", "io-net": "io-*"})
+    stored = json.loads((tmp_path / "sessions" / f"drivers{SUFFIX}").read_text())
+    assert "trace" not in stored
+    assert "view" not in stored
+
+    other = application.new_window()
+    load(other, target(tmp_path, "b.kev", {11: "devb-ahci", 12: "hmi", 13: "io-pkt", 14: "shell", 15: "devb-nvme"}))
+    other.workspace.area.view.setFocus()
+    assert titles(other)[1::2] == ["devb-ahci", "hmi", "io-pkt", "shell", "devb-nvme"]
+    qtbot.keyClick(other.workspace.area.view, Qt.Key.Key_U, CONTROL)
+    pick = other.findChild(QuickPick)
+    qtbot.keyClicks(pick.line, "driv")
+    qtbot.keyClick(pick.line, Qt.Key.Key_Return)
+    settle(qtbot, other)
+    assert titles(other) == ["hmi", "CPU 0", "thread 1", "shell", "thread 1"]
+    for _ in range(2):
+        other.session.opened.edits.undo()
+    assert titles(other)[1::2] == ["devb-ahci", "hmi", "io-pkt", "shell", "devb-nvme"]
+
+
+def test_the_command_line_opens_a_trace_with_a_session(before, application, qtbot, tmp_path):
+    before.session.opened.lanes.hide(lane(before, "hmi"))
+    save(before, qtbot, "calm", {})
+    application.open_links([TraceLink(tmp_path / "a.kev", session="calm")])
+    other = application.windows[1]
+    qtbot.waitUntil(lambda: other.workspace is not None and "hmi" not in titles(other))
+
+
+def test_what_cannot_be_saved_is_said_in_the_dialog(before, qtbot, tmp_path):
+    before.session.opened.lanes.hide(lane(before, "hmi"))
+    dialog = save(before, qtbot, "", {})
+    assert dialog.error.text() == "Write a name for the session."
+    qtbot.keyClicks(dialog.name, "x" * 90)
+    dialog.buttons.accepted.emit()
+    assert "is no name for a session" in dialog.error.text()
+    dialog.name.setText("good")
+    dialog.table.item(0, 1).setText("[z-a]*")
+    dialog.buttons.accepted.emit()
+    assert "is no pattern of names" in dialog.error.text()
+    assert not (tmp_path / "sessions").exists()
+    dialog.close()
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(None, "There is no session"), ("{", "is no session: line 1"),
+     ('{"satview_session": 1, "lanes": 3}', "is no object")],
+)  # fmt: skip
+def test_a_session_that_is_none_is_said_and_stays(before, qtbot, tmp_path, monkeypatch, content, said):
+    path = tmp_path / f"mine{SUFFIX}"
+    if content is not None:
+        path.write_text(content)
+    monkeypatch.setattr(dialogs, "ask_file", lambda *_: path)
+    shown = titles(before)
+    qtbot.keyClick(before.workspace.area.view, Qt.Key.Key_U, CONTROL)
+    pick = before.findChild(QuickPick)
+    qtbot.keyClicks(pick.line, "from a file")
+    qtbot.keyClick(pick.line, Qt.Key.Key_Return)
+    assert said in before.statusBar().currentMessage()
+    assert titles(before) == shown
+    assert content is None or path.read_text() == content
+
+
+def test_a_session_is_removed(before, qtbot, tmp_path):
+    save(before, qtbot, "old", {})
+    assert before.shared.files.names() == ("old",)
+    before.registry["file.remove_session"].run()
+    qtbot.keyClick(before.findChild(QuickPick).line, Qt.Key.Key_Return)
+    assert before.shared.files.names() == ()

@@ -1,0 +1,113 @@
+"""Two sets of lanes in one window, and two windows on one trace: linked or not."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication
+
+from satview.base.time import TimeWindow
+from satview.session.session import Stage
+from tests.gui.conftest import settle
+
+CPU0, CPU1, CLIENT, CLIENT_1, SERVER, SERVER_1 = range(6)
+CONTROL_SHIFT = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
+K = Qt.Key
+
+
+@pytest.fixture
+def split(window, view, qtbot):
+    """Return the second set of lanes, which has the keyboard."""
+    window.actions_by_id.by_id["view.split"].trigger()
+    second = window.workspace.panes.second
+    qtbot.waitUntil(lambda: second.area.view.hasFocus() and window.workspace.active is second)
+    return second
+
+
+def part(opened, first_ns, last_ns):
+    return TimeWindow(opened.trace.clock.cycles(first_ns), opened.trace.clock.cycles(last_ns))
+
+
+def shown(opened):
+    return [row.index for row in opened.lanes.rows]
+
+
+def test_linked_views_show_the_same_part_whoever_moves(split, opened):
+    opened.viewport.jump(part(opened, 2_000, 9_000))
+    assert split.opened.viewport.window == opened.viewport.window
+    split.opened.viewport.jump(part(opened, 5_000, 6_000))
+    assert opened.viewport.window == part(opened, 5_000, 6_000)
+    split.opened.viewport.back()
+    assert opened.viewport.window == part(opened, 2_000, 9_000)
+
+
+def test_keys_act_on_the_lanes_with_the_keyboard(split, window, opened, view, qtbot):
+    qtbot.keyClick(split.area.view, K.Key_L, CONTROL_SHIFT)  # each its own way
+    opened.select_at(CLIENT, opened.trace.clock.cycles(5_000))
+    qtbot.keyClick(split.area.view, K.Key_H)
+    qtbot.keyPress(split.area.view, K.Key_W)
+    qtbot.keyRelease(split.area.view, K.Key_W)
+    assert opened.viewport.is_whole
+    assert not split.opened.viewport.is_whole
+    assert shown(opened) == [CPU0, CPU1, CLIENT, CLIENT_1, SERVER, SERVER_1]
+    assert shown(split.opened) == [CPU0, CPU1, SERVER, SERVER_1]
+    view.setFocus()
+    qtbot.keyPress(view, K.Key_W)
+    qtbot.keyRelease(view, K.Key_W)
+    assert not opened.viewport.is_whole
+
+
+def test_selection_filter_and_marks_are_those_of_the_window(split, opened):
+    opened.select_event(8, reveal=False)
+    assert split.opened.selection.event == 8
+    opened.filters.show_threads([opened.timeline.infos[CLIENT_1].thread], False)
+    assert CLIENT_1 not in shown(split.opened)
+
+
+def test_the_second_view_goes_by_the_same_command_and_leaves_nothing(split, window, opened, view, qtbot):
+    qtbot.keyClick(split.area.view, K.Key_Backslash, Qt.KeyboardModifier.ControlModifier)
+    assert not window.workspace.is_split
+    assert view.hasFocus()
+    assert opened.others == []
+    QApplication.processEvents()
+    opened.viewport.jump(part(opened, 2_000, 9_000))  # reaches nobody who is gone
+    opened.lanes.fold(CLIENT)
+
+
+def test_another_window_shows_the_trace_without_reading_it_again(window, application, opened, view, qtbot):
+    opened.viewport.jump(part(opened, 2_000, 9_000))
+    qtbot.keyClick(view, K.Key_W, CONTROL_SHIFT)
+    other = application.windows[1]
+    assert other.session.stage is Stage.READY
+    assert other.session.opened.trace is opened.trace
+    settle(qtbot, other)
+    theirs = other.session.opened
+    opened.viewport.jump(part(opened, 3_000, 5_000))
+    assert theirs.viewport.window == opened.viewport.window
+    theirs.select_event(8, reveal=False)
+    assert (opened.selection.event, opened.selection.lane) == (8, theirs.selection.lane)
+    other.actions_by_id.by_id["view.linked"].trigger()
+    opened.viewport.show_all()
+    assert theirs.viewport.window == part(opened, 3_000, 5_000)
+    opened.select_event(3, reveal=False)
+    assert theirs.selection.event == 8
+    other.actions_by_id.by_id["view.linked"].trigger()
+    assert theirs.viewport.is_whole
+    with qtbot.waitSignal(other.destroyed):
+        other.close()
+    opened.viewport.jump(part(opened, 2_000, 9_000))
+    opened.select_event(2, reveal=False)
+
+
+def test_closing_the_first_window_leaves_the_other_one_whole(window, application, opened, view, qtbot):
+    qtbot.keyClick(view, K.Key_W, CONTROL_SHIFT)
+    other = application.windows[1]
+    settle(qtbot, other)
+    with qtbot.waitSignal(window.destroyed):
+        window.close()
+    QApplication.processEvents()
+    theirs = other.session.opened
+    theirs.select_event(8)
+    theirs.viewport.jump(part(theirs, 2_000, 9_000))
+    settle(qtbot, other)
+    assert theirs.trace.payloads.decode(8).arguments is not None
