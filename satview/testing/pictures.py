@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from satview.base.errors import WriteError
+from satview.base.new_file import NewFile
 from satview.base.picture import screenshot
 from satview.store.place import Place
 
@@ -42,8 +44,8 @@ class Pictures:
         self.taken += 1
         try:
             _make(self.folder)
-        except OSError as error:
-            return f"none: {self.folder}: {error.strerror or error}"
+        except (OSError, WriteError) as error:
+            return f"none: {self.folder}: {getattr(error, 'strerror', None) or error}"
         path = self.folder / f"{_NOT_IN_NAMES.sub('-', test)[-_LONGEST_NAME:]}.png"
         why_not = screenshot(place.path, path, place.options, _SIZE)
         return f"none: {why_not}" if why_not else str(path)
@@ -53,4 +55,5 @@ def _make(folder: Path) -> None:
     """Make the folder; version control leaves it alone."""
     if not folder.is_dir():
         folder.mkdir(parents=True)
-        (folder / ".gitignore").write_text("# written by the pytest plug-in of satview\n*\n", encoding="utf-8")
+        with NewFile(folder / ".gitignore") as file:
+            file.stream.write(b"# written by the pytest plug-in of satview\n*\n")

@@ -164,6 +164,12 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         session.exitstatus = pytest.ExitCode.USAGE_ERROR
 
 
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Let go of the traces: their files are mapped."""
+    if _opened in config.stash:
+        config.stash[_opened].clear()
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     """Take what a process of pytest-xdist has measured."""
