@@ -19,7 +19,7 @@ from satview.session.name_patterns import parse_groups
 from satview.session.tasks import IsCancelled, Report, Task
 from satview.timeline.lane_tree import Timeline
 
-_PATIENCE_S: Final = 0.03  # small traces have their answer by then
+_PATIENCE_S: Final = 0.01  # small traces have their answer by then
 _SILENT: Final = {
     GroupBy.PRIORITY: "the trace tells no priorities: capture wide events of the class THREAD",
     GroupBy.PARTITION: "the trace tells no partitions: capture wide events of the class THREAD",
