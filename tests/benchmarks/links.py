@@ -1,4 +1,4 @@
-"""All links, waits, holders and transactions of 10 million slots, against loading the file.
+"""All links, waits, holders and transactions of 10 million slots, against loading the file; answers to Why?.
 
 Args: [millions].
 """
@@ -10,16 +10,23 @@ import tempfile
 from pathlib import Path
 from time import perf_counter_ns
 
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.analysis.why import why
 from satview.formats.kev.reader import open_kev
 from satview.linkage.accessor import Links
 from satview.linkage.ahead import reading_ahead
 from satview.linkage.columns import partners
 from satview.linkage.states import state_ends
 from satview.linkage.table import LinkKind
+from satview.store.trace import Trace
 from tests.benchmarks.load import median_ns
 from tests.benchmarks.made_traces import make_file
 
 RUNS = 4  # the first one also fills tables of the catalogue
+QUESTIONS = 200
+FRAME_MS = 1000 / 60
 MOST_LOADS = 3  # all links together take at most so many times as long as loading
 
 
@@ -36,6 +43,23 @@ def run(args: list[str]) -> None:
     for name, (took_ns, rows) in steps.items():
         print(f"{name:<14} {took_ns / 1e6:8.1f} ms  {rows:>10,} rows")
     print(f"all together   {links_ns / 1e6:8.1f} ms  {links_ns / load_ns:.2f} x loading (at most {MOST_LOADS})")
+    took_ms = why_ms(trace)
+    print(f"one Why?       median {np.median(took_ms):.1f}, 99 % within {np.percentile(took_ms, 99):.1f}, worst "
+          f"{took_ms.max():.1f} ms (a frame: {FRAME_MS:.1f})")  # fmt: skip
+
+
+def why_ms(trace: Trace) -> NDArray[np.float64]:
+    """Return how long answers take about threads and moments drawn at random, once the links are there."""
+    rng, window = np.random.default_rng(0), trace.window
+    questions = [(int(rng.integers(1, len(trace.threads))), int(rng.integers(window.start, window.end)))
+                 for _ in range(QUESTIONS)]  # fmt: skip
+    took = np.zeros(QUESTIONS)
+    for _ in range(2):  # the first time makes the links
+        for number, (thread, at) in enumerate(questions):
+            start_ns = perf_counter_ns()
+            why(trace, thread, at)
+            took[number] = (perf_counter_ns() - start_ns) / 1e6
+    return took
 
 
 def all_links(path: Path) -> tuple[int, dict[str, tuple[int, int]]]:
