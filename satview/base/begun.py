@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Future
 from threading import Thread
 from typing import Generic, TypeVar
 
@@ -20,21 +21,20 @@ class Begun(Generic[_Made]):
     """
 
     def __init__(self, make: Callable[[], _Made], name: str) -> None:
-        self._made: _Made | None = None
-        self._error: BaseException | None = None
+        self._future: Future[_Made] = Future()
         self._thread = Thread(target=self._run, args=(make,), name=name, daemon=True)
         self._thread.start()
 
     def _run(self, make: Callable[[], _Made]) -> None:
         try:
-            self._made = make()
+            self._future.set_result(make())
         except BaseException as error:  # noqa: BLE001 - raised where somebody asks for the result
-            self._error = error
+            self._future.set_exception(error)
 
     @property
     def is_done(self) -> bool:
         """Whether `result` answers at once."""
-        return not self._thread.is_alive()
+        return self._future.done()
 
     def wait(self) -> None:
         """Return when it is done, however it ended."""
@@ -42,7 +42,4 @@ class Begun(Generic[_Made]):
 
     def result(self) -> _Made:
         """Return what the function returns, when it does; raise what it raises."""
-        self.wait()
-        if self._error is not None:
-            raise self._error
-        return self._made  # type: ignore[return-value]
+        return self._future.result()

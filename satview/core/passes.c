@@ -1033,7 +1033,7 @@ NEAR_PLACE(near_key, int64_t)
 
 /*
  * Write where among ascending numbers the first one is that is not less than each asked one. Twin: numpy.searchsorted,
- * which begins anew where the asked ones do not ascend; this one searches near the last place.
+ * which begins from the start where the asked ones do not ascend; this one searches near the last place.
  */
 EXPORT int64_t satview_places(const uint32_t *number, int64_t count, const uint32_t *asked, int64_t wanted, int64_t *out)
 {

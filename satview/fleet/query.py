@@ -13,7 +13,7 @@ from satview.fleet.layout import RECORD, Dataset, open_dataset
 from satview.tables.extras import required
 from satview.tables.sql import Limits, Result, answered, mentioned
 
-# Whoever looks at it pays for it: a comparison with the clock of its trace for each event.
+# Only a query that names it pays for it: a comparison with the clock of its trace for each event.
 _TIME_NS: Final = re.compile(r"\btime_ns\b|(?:^|[\s,.])\*|\bdescribe\b", re.IGNORECASE)
 
 

@@ -48,14 +48,14 @@ def _state_values(trace: Trace) -> NDArray[np.uint8]:
 
 
 def _state_ends(trace: Trace) -> NDArray[np.uint32]:
+    found = _scanned(trace)
+    if found is not None and not len(losses(trace)):
+        return found[1]
     ends, is_known = whole_states(trace)
     rows = trace.states.event
-    found = _scanned(trace)
     if found is not None:
-        column = found[1]
-        if len(losses(trace)):
-            column = column.copy()
-            column[rows[~is_known]] = NO_EVENT
+        column = found[1].copy()
+        column[rows[~is_known]] = NO_EVENT
         return column
     column = np.full(len(trace.events), NO_EVENT, np.uint32)
     column[rows[is_known]] = ends[is_known]

@@ -69,7 +69,7 @@ def put_selection(opened: OpenTrace, state: SelectionState) -> None:
 
 
 def put_lanes(opened: OpenTrace, state: LanesState, is_same: bool, is_first: bool = False) -> None:
-    """Arrange lanes; sorted and grouped anew where the trace is another one.
+    """Arrange lanes; sorted and grouped again where the trace is another one.
 
     Args:
         opened: The trace.

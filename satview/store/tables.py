@@ -78,6 +78,10 @@ class Fragments:
     def __post_init__(self) -> None:
         _freeze(self)
 
+    def slots_at(self, entries: NDArray[np.integer], step: int) -> NDArray[np.unsignedinteger]:
+        """Return slot number `step` of some entries, their last one where they are shorter; same shape."""
+        return np.asarray(self.slot[np.minimum(self.start[entries] + step, self.start[entries + 1] - 1)])
+
     @classmethod
     def none(cls) -> Fragments:
         """Return an empty table."""

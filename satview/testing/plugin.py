@@ -47,7 +47,7 @@ _HELP_BASELINE = "compare values with those of an earlier run in this file; it i
 
 @pytest.hookimpl(wrapper=True)
 def pytest_load_initial_conftests(parser: pytest.Parser) -> Generator[None, None, None]:
-    """Add `--baseline` as the short form, after all others had their turn; whoever has it already keeps it."""
+    """Add `--baseline` as the short form, after all others had their turn; a plug-in that has it already keeps it."""
     result = yield
     try:
         _, unknown = parser.parse_known_and_unknown_args(["--baseline=x"])

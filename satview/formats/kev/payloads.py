@@ -201,9 +201,7 @@ class SlotPayloads:
         found = np.searchsorted(self._fragments.event, events)
         found[found == len(self._fragments.event)] = 0
         apart = np.flatnonzero(self._fragments.event[found] == events)
-        entry = found[apart]
-        position = np.minimum(self._fragments.start[entry] + step, self._fragments.start[entry + 1] - 1)
-        at[apart] = self._fragments.slot[position]
+        at[apart] = self._fragments.slots_at(found[apart], step)
 
     def word_counts(self, events: NDArray[np.integer]) -> NDArray[np.int64]:
         """Return the payload words of many events, padding included.

@@ -110,7 +110,6 @@ def _apart(
     entry = np.flatnonzero(position[fragments.event] != _NOT_READ)
     for step in range(1, _MOST_SLOTS_EACH):
         mine = entry[events.slot_count[fragments.event[entry]] > step]
-        last = fragments.start[mine + 1] - 1
         found.append(position[fragments.event[mine]].astype(np.int64) + step)
-        positions.append(fragments.slot[np.minimum(fragments.start[mine] + step, last)].astype(np.int64))
+        positions.append(fragments.slots_at(mine, step).astype(np.int64))
     return np.concatenate(found), np.concatenate(positions)

@@ -58,7 +58,7 @@ class MarksModel(QAbstractTableModel):
 
     @Slot()
     def refresh(self) -> None:
-        """Show the marks of now."""
+        """Show the current marks."""
         found = tuple(mark for mark in self._opened.marks if self._has_words(mark))
         if found != self.marks:
             self.beginResetModel()

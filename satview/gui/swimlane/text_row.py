@@ -61,7 +61,7 @@ class TextRow:
         self._taken.append((left, left + width))
 
     def _gaps(self, left: float, right: float) -> list[tuple[float, float]]:
-        """Return the stretches between two places that nothing has taken, from left to right."""
+        """Return the free parts between two positions, from left to right."""
         found, at = [], left
         for start, end in sorted(self._taken):
             if start > at and min(start, right) > at:

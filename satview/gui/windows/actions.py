@@ -100,7 +100,7 @@ class CommandActions(QObject):
 
     @Slot()
     def _set_keys(self) -> None:
-        """Let the keys of now run the commands, and show them."""
+        """Let the current keys run the commands, and show them."""
         for binding in self._registry:
             command, action = binding.command, self.by_id[binding.command.id]
             keys = self._keys.keys_of(command)

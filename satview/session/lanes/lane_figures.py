@@ -90,7 +90,7 @@ def _figure(figures: SortFigures, info: LaneInfo) -> int:
 
 
 def mostly(runs: Runs, value: NDArray[np.integer[Any]], window: TimeWindow | None, threads: int) -> _Ints:
-    """Return the value that each thread had for most of its time on a CPU, int64 (threads,); -1 where none is told.
+    """Return the value that each thread had for most of its time on a CPU, int64 (threads,); -1 where not known.
 
     Args:
         runs: Who ran when.

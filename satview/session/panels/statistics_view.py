@@ -111,7 +111,7 @@ class StatisticsView(WatchedAnswer):
         self._choice.follow_range()
         if self.extent is Extent.RANGE or self.extent is not before:
             self._later()
-            self.changed.emit()  # whoever looks or not: what is wanted may be another part now
+            self.changed.emit()  # whether the panel is seen or not: the part may be another one now
 
     @Slot(object)
     def _on_reloaded(self, _reload: object) -> None:
