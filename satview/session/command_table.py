@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from satview.session.commands import Command, Menu, Needs, Scope
+from satview.session.lanes.lane_arrangement import Label
 from satview.session.panel_table import panel_commands
 
 # fmt: off
@@ -95,6 +96,17 @@ COMMANDS: Final = (
     Command("view.shares", "S&hares of time", Menu.VIEW, ("Shift+S",),
             "Where intervals are too dense for bars, show how every lane divides its time, or the longest state again.",
             Needs.TRACE, is_checkable=True),
+    *(Command(f"view.label_{label}", title, Menu.VIEW, (), help_text, Needs.TRACE, is_checkable=True,
+              submenu="Labels of inter&vals")
+      for label, title, help_text in (
+          (Label.STATE, "&State", "Write the state into intervals of threads."),
+          (Label.PRIORITY, "&Priority",
+           "Write the priority into intervals: p10, or p15\N{UPWARDS ARROW}10 if 15 is inherited."),
+          (Label.CPU, "&CPU", "Write on which CPU a thread runs."),
+          (Label.PARTNER, "P&artner", "Write whom a thread waits for: the server, the holder of the mutex."),
+          (Label.CALL, "&Kernel call", "Write in which kernel call a thread waits."),
+          (Label.PARTITION, "Pa&rtition", "Write the partition that a thread is in."),
+      )),
     Command("view.split", "S&plit view", Menu.VIEW, ("Ctrl+\\",),
             "Show a second set of lanes below, for another part of time or other lanes, or take it away.", Needs.TRACE,
             is_checkable=True, starts_group=True),

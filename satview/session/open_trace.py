@@ -15,7 +15,8 @@ from satview.session.events.event_links import EventLinks
 from satview.session.filtering.filter_stack import FilterStack
 from satview.session.filtering.search import Search
 from satview.session.highlight import Highlight
-from satview.session.lanes.lane_arrangement import GroupBy, SortBy
+from satview.session.lanes.label_source import LabelSource
+from satview.session.lanes.lane_arrangement import GroupBy, SortBy, labels_in
 from satview.session.lanes.lane_list import LaneList
 from satview.session.lanes.lane_sorter import LaneSorter
 from satview.session.lanes.remap import event_of_slot
@@ -42,7 +43,7 @@ class OpenTrace(QObject):
     Attributes:
         trace: The data, read-only.
         timeline: Its lanes.
-        viewport, selection, filters, lanes, sorter, marks, search, edits: The parts; each sends its own signals.
+        viewport, selection, filters, lanes, labels, sorter, marks, search, edits: The parts, with signals of their own.
         events_of_thread: int64, shape (threads,), how many events each thread has.
         others: Other views of it in the same window.
         preview: What shows on CPU lanes that are not built yet; None = nothing.
@@ -102,7 +103,9 @@ class OpenTrace(QObject):
             settings.number("swimlane/unfold_up_to"),
             self,
             hidden_lanes,
+            labels_in(settings.text("swimlane/labels")),
         )
+        self.labels = LabelSource(trace, self)
         self.sorter = LaneSorter(self.lanes, self)
         self.marks = Marks(trace.path, self.viewport.limits, self)
         self.search = Search(trace, self, self.filters.evaluator)
@@ -125,6 +128,7 @@ class OpenTrace(QObject):
             view.viewport.grow(with_margin(self.trace.window), self.trace.window.end, sticks)
         self.marks.set_limits(self.viewport.limits)
         self.event_links.take(self.trace)
+        self.labels.take(self.trace)
         self.verdicts.take(self.trace)
         self.doctor.take(self.trace)
         self.why.forget()
@@ -240,6 +244,7 @@ class OpenTrace(QObject):
     def shut_down(self) -> None:
         """Stop everything in the background and wait for it."""
         self.sorter.close()
+        self.labels.close()
         self.filters.close()
         self.search.close()
         self.event_links.close()

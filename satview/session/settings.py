@@ -62,6 +62,7 @@ SETTINGS: Final = (
         "Colours of states: standard, distinguished by colour-blind people, high contrast, or greys for print.",
         choices=PALETTES,
     ),
+    Setting("swimlane/labels", "state", "What is written into intervals.", is_shown=False),
     Setting("swimlane/shares", True, "Zoomed out, show how lanes divide their time."),
     Setting(
         "swimlane/arrows",

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from satview.gui.quick_pick import LinePrompt
 from satview.session.commands import CommandRegistry
-from satview.session.lanes.lane_arrangement import GroupBy, LaneArrangement, SortBy
+from satview.session.lanes.lane_arrangement import GroupBy, Label, LaneArrangement, SortBy
+from satview.session.settings import Settings
 from satview.session.step import BACK, ON
 
 if TYPE_CHECKING:
@@ -23,10 +24,11 @@ class LaneCommands:
     Args:
         run: Carries something out on the open trace.
         workspace: Returns the views of it.
+        settings: Keep what the next trace begins with.
     """
 
-    def __init__(self, run: Callable[[Run], None], workspace: Callable[[], Workspace]) -> None:
-        self._run, self._workspace = run, workspace
+    def __init__(self, run: Callable[[Run], None], workspace: Callable[[], Workspace], settings: Settings) -> None:
+        self._run, self._workspace, self._settings = run, workspace, settings
 
     def bind(self, registry: CommandRegistry) -> None:
         """Bind all of them."""
@@ -41,6 +43,10 @@ class LaneCommands:
         for group in GroupBy:
             action = _ask_groups if group is GroupBy.PATTERN else partial(_group, group)
             registry.bind(f"lanes.group_{group.value}", partial(run, action), partial(self._is_grouped, group))
+
+        for label in Label:
+            is_on = partial(self._has_label, label)
+            registry.bind(f"view.label_{label.value}", partial(run, partial(self._toggle_label, label)), is_on)
 
     def _lane_commands(self) -> tuple[tuple[str, Run], ...]:
         return (
@@ -68,6 +74,16 @@ class LaneCommands:
 
     def _hides_empty(self) -> bool:
         return self._workspace().active.opened.lanes.hides_empty
+
+    def _has_label(self, label: Label) -> bool:
+        return label in self._arrangement.labels
+
+    def _toggle_label(self, label: Label, views: Workspace) -> None:
+        """Switch a label of these lanes; the next trace begins with the same ones."""
+        lanes = views.active.opened.lanes
+        lanes.set_labels(lanes.arrangement.labels ^ {label})
+        on = [each.value for each in Label if each in lanes.arrangement.labels]
+        self._settings.set("swimlane/labels", ",".join(on))
 
     def _lane(self) -> int:
         lane = self._workspace().active.opened.selection.lane

@@ -10,12 +10,12 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, Signal, Slot
 
 from satview.base.time import TimeWindow
 from satview.session.edit_history import Edit, EditHistory
 from satview.session.filtering.filter_stack import FilterStack
-from satview.session.lanes.lane_arrangement import GroupBy, LaneArrangement, LaneGroup, SortBy
+from satview.session.lanes.lane_arrangement import GroupBy, Label, LaneArrangement, LaneGroup, SortBy
 from satview.session.lanes.lane_events import busy_lanes
 from satview.session.lanes.lane_layout import OTHERS, LaneLayout, LanePlaces, height_of
 from satview.session.lanes.lane_row import GroupHead, LaneRow
@@ -48,6 +48,7 @@ class LaneList(QObject):
         unfold_up_to: int,
         parent: QObject | None = None,
         hidden: frozenset[int] = frozenset(),
+        labels: frozenset[Label] = frozenset({Label.STATE}),
     ) -> None:
         super().__init__(parent)
         self._take(timeline)
@@ -60,11 +61,11 @@ class LaneList(QObject):
         self._window: TimeWindow | None = None
         self._is_small = len(self._infos) - len(hidden) <= unfold_up_to
         self._silent = self._places.keys_of(hidden)
-        self._now = LaneArrangement(hidden=self._silent)
+        self._now = LaneArrangement(hidden=self._silent, labels=labels)
         self.rows: tuple[LaneRow, ...] = ()
         self.heads: tuple[GroupHead, ...] = ()
         self._tops: list[int] = []
-        filters.view_changed.connect(self._lay_out)
+        filters.view_changed.connect(self._on_filter)
         self._lay_out()
 
     @property
@@ -202,6 +203,10 @@ class LaneList(QObject):
         after = replace(self._now, group=group, groups=groups, patterns=patterns, closed=frozenset())
         self._change(f"groups by {group.value}", after)
 
+    def set_labels(self, labels: frozenset[Label]) -> None:
+        """Say what is written into intervals."""
+        self._change("labels", replace(self._now, labels=labels))
+
     def fold_group(self, title: str) -> None:
         """Open or close a group."""
         self._change("folding", replace(self._now, closed=self._now.closed ^ {title}))
@@ -296,8 +301,9 @@ class LaneList(QObject):
         self._history.add(Edit(title, partial(self._restore, before), partial(self._restore, after)))
 
     def _restore(self, arrangement: LaneArrangement) -> None:
-        self._now = arrangement
-        self._lay_out()
+        labels, self._now = self._now.labels, arrangement
+        if not self._lay_out() and labels != arrangement.labels:
+            self.changed.emit()
 
     def _take(self, timeline: Timeline) -> None:
         self._timeline, self._infos, self._places = timeline, timeline.infos, LanePlaces(timeline)
@@ -316,16 +322,23 @@ class LaneList(QObject):
         shows = partial(self._shows, busy, self._filters.threads)
         return LaneLayout(self._places, self._now, self._is_open, shows, lane_px)
 
-    def _lay_out(self) -> None:
+    @Slot()
+    def _on_filter(self) -> None:
+        self._lay_out()
+
+    def _lay_out(self) -> bool:
+        """Lay lanes out; return whether they are laid out otherwise than before."""
         busy = self._busy_lanes()
         rows, heads = self._layout(busy, self._lane_height_px).lay_out()
         self._shown_px = self._grown(rows)
         if self._shown_px != self._lane_height_px:
             rows, heads = self._layout(busy, self._shown_px).lay_out()
-        if (self.rows, self.heads) != (rows, heads):
-            self.rows, self.heads = rows, heads
-            self._tops = [row.y_px for row in rows]
-            self.changed.emit()
+        if (self.rows, self.heads) == (rows, heads):
+            return False
+        self.rows, self.heads = rows, heads
+        self._tops = [row.y_px for row in rows]
+        self.changed.emit()
+        return True
 
     def _shows(self, busy: frozenset[int] | None, shown: NDArray[np.bool_], index: int) -> bool:
         if busy is not None and index not in busy:
