@@ -7,6 +7,7 @@ from typing import Final
 from satview.session.commands import Command, Menu, Needs, Scope
 from satview.session.lanes.lane_arrangement import Label
 from satview.session.panel_table import panel_commands
+from satview.timeline.lane_classes import LANE_CLASSES
 
 # fmt: off
 # A table: a command is one row, which a call with an argument per line would hide.
@@ -197,6 +198,9 @@ COMMANDS: Final = (
           ("pattern", "Pattern of &names\N{HORIZONTAL ELLIPSIS}",
            "Let processes stand together by their names: Drivers: devb-*, io-*; HMI: hmi*."),
       )),
+    *(Command(f"lanes.show_{each.name}", each.menu, Menu.LANES, (), each.help, Needs.TRACE, is_checkable=True,
+              submenu="Lanes of e&vents")
+      for each in LANE_CLASSES),
     Command("lanes.up", "Move &lane up", Menu.LANES, ("Alt+Up",),
             "Move the selected lane above the one before it, as dragging its name does.", Needs.LANE, Scope.LANES),
     Command("lanes.down", "Move lane dow&n", Menu.LANES, ("Alt+Down",), "Move the selected lane below the next one.",

@@ -41,6 +41,8 @@ class SecondView(OpenTrace):
         sizes = (settings.number("swimlane/lane_height_px"), settings.number("swimlane/unfold_up_to"))
         self.lanes = LaneList(first.timeline, first.filters, first.edits, *sizes, self)
         self.lanes.begin_with(first.lanes.arrangement, first.viewport.window)
+        self.class_loader = first.class_loader
+        self.lanes.classes_requested.connect(self.class_loader.load)
         self.sorter = LaneSorter(self.lanes, self)
         self.viewport.window_changed.connect(self._on_window)
         first.begins_reload.connect(self.begins_reload)

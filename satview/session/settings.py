@@ -63,6 +63,11 @@ SETTINGS: Final = (
         choices=PALETTES,
     ),
     Setting("swimlane/labels", "state", "What is written into intervals.", is_shown=False),
+    Setting(
+        "swimlane/lane_classes",
+        "",
+        "Lanes of events that traces begin with where they have some, separated by commas, such as log, paths, calls.",
+    ),
     Setting("swimlane/shares", True, "Zoomed out, show how lanes divide their time."),
     Setting(
         "swimlane/arrows",

@@ -39,6 +39,7 @@ class IntervalText:
         text: The name.
         ink: 0xRRGGBB, or None for the usual colour of text.
         event: Row of the event that begins the interval; `NO_EVENT` if none does.
+        is_number: It is what a counter shows from there on.
     """
 
     row: LaneRow
@@ -47,6 +48,7 @@ class IntervalText:
     text: str
     ink: int | None
     event: int
+    is_number: bool = False
 
 
 def interval_texts(
@@ -71,12 +73,16 @@ def interval_texts(
     for position, row in enumerate(rows):
         if row.height_px < 14 or not timeline.is_ready(row.index):
             continue
+        is_counter = timeline.infos[row.index].is_counter
         for left, right, span in _wide_spans(timeline.lane(row.index).spans, runs.get(position, ()), scale):
             if _is_left_out(span, shown, dimmed):
                 continue
-            if span.value not in _SILENT and span.value not in hidden_values:
+            is_named = bool(span.text) or span.value not in _SILENT
+            if span.value == states.ABSENT and span.start_cycles < scale.window.start and not is_counter:
+                continue  # a moment before the window is nothing of it
+            if is_named and span.value not in hidden_values:
                 ink = _ink(span.value, is_dark, palette)
-                found.append(IntervalText(row, left, right, timeline.label(span), ink, span.event))
+                found.append(IntervalText(row, left, right, timeline.label(span), ink, span.event, is_counter))
     return found
 
 

@@ -161,7 +161,7 @@ class SwimlaneView(QWidget):
         Returns:
             The part of the trace that its bin shows, and the value there; None above all values.
         """
-        stack = self.stacks.get(row.index)
+        stack = self.stacks.get(row.index) if not self._opened.timeline.infos[row.index].is_counter else None
         position = stack.bin_at(self.scale.cycles(x)) if stack is not None else -1
         if stack is None or position < 0:
             return None
@@ -284,18 +284,22 @@ class SwimlaneView(QWidget):
         painter.setFont(self._texts.font)
         view, data = self._opened.filters.view, (self._theme.is_dark, self._theme.palette)
         texts = interval_texts(timeline, rows, values, scale, *data, self._hidden, view.by_passes, view.dimmed)
-        self._draw_texts(painter, [text for text in texts if text.row.index not in self.stacks])
+        self._draw_texts(painter, [text for text in texts if text.row.index not in self.stacks or text.is_number])
 
     def _stacks_of(self, rows: tuple[LaneRow, ...], request: Request, scale: TimeScale) -> dict[int, Stack]:
-        """Return the lanes that show shares of time; none while a filter hides or fades single intervals."""
-        if not self.shows_shares or not self.source.overlay.does_nothing:
-            return {}
-        requested = request, self._theme, self._hidden, self.source.overlay
+        """Return the lanes that show steps, and those that show shares of time.
+
+        None of these while a filter hides or fades single intervals.
+        """
+        shows_all = self.shows_shares and self.source.overlay.does_nothing
+        requested = request, self._theme, self._hidden, self.source.overlay, shows_all
         if self._stacked is not None and self._stacked[0] == requested and len(self._stacked[1]) == len(rows):
             return self._stacked[2]
         timeline, found = self._opened.timeline, {}
         with timed("lane shares"):
             for row in rows:
+                if not shows_all and not timeline.infos[row.index].is_counter:
+                    continue
                 stack = stack_of(timeline, row, scale, request.width_px, self._theme, self._hidden)
                 if stack is not None:
                     found[row.index] = stack

@@ -6,11 +6,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from satview.base.errors import UsageError
 from satview.gui.quick_pick import LinePrompt
 from satview.session.commands import CommandRegistry
 from satview.session.lanes.lane_arrangement import GroupBy, Label, LaneArrangement, SortBy
 from satview.session.settings import Settings
 from satview.session.step import BACK, ON
+from satview.timeline.lane_classes import LANE_CLASSES, LaneClass, Place
 
 if TYPE_CHECKING:
     from satview.gui.windows.workspace import Workspace
@@ -44,6 +46,9 @@ class LaneCommands:
             action = _ask_groups if group is GroupBy.PATTERN else partial(_group, group)
             registry.bind(f"lanes.group_{group.value}", partial(run, action), partial(self._is_grouped, group))
 
+        for each in LANE_CLASSES:
+            shows = partial(self._shows_class, each.name)
+            registry.bind(f"lanes.show_{each.name}", partial(run, partial(self._toggle_class, each)), shows)
         for label in Label:
             is_on = partial(self._has_label, label)
             registry.bind(f"view.label_{label.value}", partial(run, partial(self._toggle_label, label)), is_on)
@@ -74,6 +79,29 @@ class LaneCommands:
 
     def _hides_empty(self) -> bool:
         return self._workspace().active.opened.lanes.hides_empty
+
+    def _shows_class(self, name: str) -> bool:
+        return name in self._arrangement.classes
+
+    def _toggle_class(self, lane_class: LaneClass, views: Workspace) -> None:
+        """Show or hide lanes of events; the next trace begins with the same ones."""
+        opened, name = views.active.opened, lane_class.name
+        if name not in self._arrangement.classes and lane_class not in opened.timeline.lane_classes():
+            raise UsageError(f"the trace has no events for lanes of {lane_class.title}")
+        opened.lanes.show_classes(opened.lanes.arrangement.classes ^ {name})
+        self._settings.set("swimlane/lane_classes", ",".join(sorted(opened.lanes.arrangement.classes)))
+        if name in opened.lanes.arrangement.classes:
+            self._say_where(lane_class, views)
+
+    def _say_where(self, lane_class: LaneClass, views: Workspace) -> None:
+        """Say where the lanes are that were switched on, for they may be out of sight."""
+        where = {
+            Place.TRACE: "below the CPUs",
+            Place.PROCESS: "below the CPUs",
+            Place.CPU: "under their CPUs",
+            Place.THREAD: "under their threads; Shift+E unfolds the processes",
+        }[lane_class.place]
+        views.report(f"Lanes of {lane_class.title} are {where}")
 
     def _has_label(self, label: Label) -> bool:
         return label in self._arrangement.labels

@@ -144,4 +144,8 @@ def _is_settled(window: object) -> bool:
     views = window.workspace
     if views is None or views.opened.event_links.is_busy:
         return views is None
-    return views.area.is_exact and not views.is_checking and not views.opened.labels.is_busy
+    return (
+        views.area.is_exact
+        and not views.is_checking
+        and not (views.opened.labels.is_busy or views.opened.class_loader.is_busy)
+    )
