@@ -14,7 +14,7 @@ SIZES: Final = (1, 2, 4, 8)
 _LAST: Final = 1023  # number of a user event
 _MOST_RULES: Final = 1000
 _MOST_VALUES: Final = 16  # of an array that a text names
-_RULE: Final = re.compile(r"(\d+)(?::(\d+))?(?:\.\.(\d+))?\s+(\w+)\s*(.*)")
+_RULE: Final = re.compile(r"(\d{1,9})(?::(\d{1,9}))?(?:\.\.(\d{1,9}))?\s+(\w+)\s*(.*)")
 
 
 class UserRuleKind(StrEnum):

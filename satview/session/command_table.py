@@ -201,6 +201,11 @@ COMMANDS: Final = (
     *(Command(f"lanes.show_{each.name}", each.menu, Menu.LANES, (), each.help, Needs.TRACE, is_checkable=True,
               submenu="Lanes of e&vents")
       for each in LANE_CLASSES),
+    Command("lanes.user_file", "&Descriptions of user events\N{HORIZONTAL ELLIPSIS}", Menu.LANES, (),
+            "Read names and fields of user events from an XML file of the vendor's toolkit.", Needs.TRACE),
+    Command("lanes.user_rules", "&Intervals and counters of user events\N{HORIZONTAL ELLIPSIS}", Menu.LANES, (),
+            "Say which user events are counters or intervals: 10 counter queue; 41..42 interval request.",
+            Needs.TRACE),
     Command("lanes.up", "Move &lane up", Menu.LANES, ("Alt+Up",),
             "Move the selected lane above the one before it, as dragging its name does.", Needs.LANE, Scope.LANES),
     Command("lanes.down", "Move lane dow&n", Menu.LANES, ("Alt+Down",), "Move the selected lane below the next one.",

@@ -108,7 +108,7 @@ class OpenTrace(QObject):
             labels_in(settings.text("swimlane/labels")),
             classes_in(settings.text("swimlane/lane_classes")),
         )
-        self.class_loader = ClassLoader(lambda: self.timeline, self._wanted_classes, self)
+        self.class_loader = ClassLoader(lambda: self.timeline, self._wanted_classes, settings, self)
         self.class_loader.loaded.connect(self._on_classes)
         self.lanes.classes_requested.connect(self.class_loader.load)
         self.class_loader.load()

@@ -7,6 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from satview.base.errors import UsageError
+from satview.events.user_events import parse_rules
+from satview.gui import dialogs
 from satview.gui.quick_pick import LinePrompt
 from satview.session.commands import CommandRegistry
 from satview.session.lanes.lane_arrangement import GroupBy, Label, LaneArrangement, SortBy
@@ -46,6 +48,8 @@ class LaneCommands:
             action = _ask_groups if group is GroupBy.PATTERN else partial(_group, group)
             registry.bind(f"lanes.group_{group.value}", partial(run, action), partial(self._is_grouped, group))
 
+        registry.bind("lanes.user_file", partial(run, self._ask_user_file))
+        registry.bind("lanes.user_rules", partial(run, self._ask_user_rules))
         for each in LANE_CLASSES:
             shows = partial(self._shows_class, each.name)
             registry.bind(f"lanes.show_{each.name}", partial(run, partial(self._toggle_class, each)), shows)
@@ -92,6 +96,30 @@ class LaneCommands:
         self._settings.set("swimlane/lane_classes", ",".join(sorted(opened.lanes.arrangement.classes)))
         if name in opened.lanes.arrangement.classes:
             self._say_where(lane_class, views)
+
+    def _ask_user_file(self, views: Workspace) -> None:
+        path = dialogs.ask_file(views.window(), "Descriptions of user events", "XML (*.xml);;All files (*)")
+        if path is not None:
+            from satview.formats.user_event_file import read_user_events  # on first use: brings a parser of XML
+
+            read_user_events(path)  # refused before it is kept
+            self._describe_users("events/user_events", str(path), views)
+
+    def _ask_user_rules(self, views: Workspace) -> None:
+        def take(text: str) -> None:
+            parse_rules(text)
+            self._describe_users("events/user_rules", text, views)
+
+        before = self._settings.text("events/user_rules")
+        LinePrompt("What lanes make of user events", "10 counter queue; 41..42 interval request; 7 moment", take,
+                   views.window(), before)  # fmt: skip
+
+    def _describe_users(self, key: str, value: str, views: Workspace) -> None:
+        """Keep a setting of user events, and show their lanes."""
+        self._settings.set(key, value)
+        lanes = views.active.opened.lanes
+        lanes.show_classes(lanes.arrangement.classes | {"user"})
+        self._settings.set("swimlane/lane_classes", ",".join(sorted(lanes.arrangement.classes)))
 
     def _say_where(self, lane_class: LaneClass, views: Workspace) -> None:
         """Say where the lanes are that were switched on, for they may be out of sight."""
