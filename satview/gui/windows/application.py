@@ -174,7 +174,7 @@ class Application(QObject):
     @Slot(object)
     def _on_trace(self, point: Point) -> None:
         window = self.new_window()
-        place = point.place
+        place = point.location
         link = TraceLink(point.path, place.range_text if place.options else "", place.event or None)
         self.open_links([link], window)
 
