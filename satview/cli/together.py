@@ -48,7 +48,7 @@ def add_axis_options(add: Any) -> None:
     """
     add("--names", default="", metavar="A,B", help="what the files are called (by their names)")
     add("--offset", action="append", default=[], metavar="B=TIME",
-        help="file B, by name or number, begins so long after the first one begins: 12.5ms, -2s; repeatable")  # fmt: skip
+        help="file B, by name or number, begins so long after the first one: 12.5ms, -2s; repeatable")  # fmt: skip
     add("--align", default="start", metavar="WHAT",
         help="for files without --offset: start (default), counter (the stamps count from the same moment), or an "
         "expression: the first event that fits is at the same time in all")  # fmt: skip
