@@ -64,7 +64,7 @@ def test_what_only_one_has_is_new_or_gone(tmp_path, capsys):
     paths = str(one.write(tmp_path / "a.kev")), str(two.write(tmp_path / "b.kev"))
     assert main(["compare", *paths, "--by", "process"]) == 0
     out = capsys.readouterr().out
-    lines = [line.split() for line in out[out.index("process: ") :].splitlines()]
+    lines = [line.split() for line in out[out.index("\nprocess: ") :].splitlines()]
     assert [line[0] for line in lines if line and line[-1] == "new"] == ["other"]
     assert [line[0] for line in lines if line and line[-1] == "gone"] == ["app"]
 
