@@ -66,8 +66,8 @@ def run(args: argparse.Namespace) -> int:
     from satview.analysis.comparison import compare_statistics, verdict_changes  # brings numpy; --help needs none
     from satview.analysis.statistics import Statistics
 
-    parts = [Statistics(trace, range_of(args.range, trace)) for trace in (before, after)]
-    found = compare_statistics(*parts, args.by or ())
+    first, second = (Statistics(trace, range_of(args.range, trace)) for trace in (before, after))
+    found = compare_statistics(first, second, args.by or ())
     limit = math.inf if args.worse_than is None else 1 + args.worse_than / 100
     worse = [change for change in found if change.is_longer and change.ratio > limit]
     verdicts = verdict_changes(before, after)
