@@ -247,7 +247,7 @@ def _quoted(name: str) -> str:
 
 
 def _can_be_read_again(trace: Trace) -> bool:
-    return trace.release is not Release.UNIXWARE and str(trace.path) != "-"
+    return trace.release is not Release.UNIXWARE and trace.axis is None and str(trace.path) != "-"
 
 
 @contextmanager
@@ -255,6 +255,8 @@ def _source(trace: Trace) -> Iterator[Source]:
     """Open the file of a trace for a second pass."""
     if trace.release is Release.UNIXWARE:
         raise UsageError(f"{trace.path.name}: thread traces have a listing of their own; `satview records` prints it")
+    if trace.axis is not None:
+        raise UsageError(f"{trace.path.name}: files on one axis have no listing together; list each, or write CSV")
     if str(trace.path) == "-":
         raise UsageError("the trace came from standard input, which cannot be read again; write it to a file first")
     with opened(trace.path) as source:

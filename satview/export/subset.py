@@ -92,6 +92,10 @@ def write_subset(
     path = Path(path)
     if trace.release is Release.UNIXWARE:
         raise UsageError(f"{trace.path.name}: thread traces have events of their own, which no .kev file can hold")
+    if trace.axis is not None:
+        raise UsageError(
+            f"{trace.path.name}: one .kev file cannot hold events of several targets; write each file's own"
+        )
     find_target(path, [trace.path], streams=True)  # refused before the long work
     rows = trace.rows_between(window) if window is not None else slice(0, len(trace.events))
     keep = _selected(trace, selected, rows)
