@@ -43,6 +43,7 @@ class Format:
 
 FORMATS: Final = (
     Format("kev", "Kernel event traces", ("*.kev",), "satview.formats.kev.reader", "open_kev"),
+    Format("qst", "QST files", ("*.qst",), "satview.formats.qst.reader", "open_qst"),
     Format("traceprinter", "traceprinter listings", ("*.txt", "*.log"), "satview.formats.traceprinter", "open_listing"),
     Format(
         "thread_trace", "UnixWare thread traces", ("tr.*.*",), "satview.formats.unixware.reader", "open_thread_trace"

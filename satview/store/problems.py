@@ -165,6 +165,13 @@ _KINDS: Final = (
         True,
     ),
     ProblemKind(
+        "section-cut",
+        "Part of the file missing or not known",
+        "A section is shorter than it announces, or is none: the file was cut short or damaged there. What is complete "
+        "is shown.",
+        True,
+    ),
+    ProblemKind(
         "clock-set-back",
         "Clock set back",
         "A record is older than the one before it in its file: somebody set the clock. The order of the file counts.",

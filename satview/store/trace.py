@@ -159,7 +159,7 @@ class Trace:
 
     Attributes:
         path: The file it came from.
-        format: `kev`, `traceprinter` or `thread_trace`.
+        format: As in `satview.formats.registry`: `kev`, `qst`, `traceprinter`, `thread_trace`, ...
         header: The text header.
         system: What the system page shows; None without one.
         release: Key of the tables that apply.
