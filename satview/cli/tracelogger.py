@@ -27,7 +27,7 @@ from satview.filters.rules.text import read_rule_text
 
 DEFAULT_FILE = "tracebuffer.kev"
 DEFAULT_WORKLOAD = "automotive"
-RELEASES = tuple(release.value for release in Release if release is not Release.UNIXWARE)
+RELEASES = tuple(release.value for release in Release if release.is_qnx)
 _SIZE = re.compile(r"(\d+)([kKmM]?)")
 _FILTERS = {
     0: "none",

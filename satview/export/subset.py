@@ -90,8 +90,8 @@ def write_subset(
         Cancelled: `cancelled()` returned True; nothing is left behind.
     """
     path = Path(path)
-    if trace.release is Release.UNIXWARE:
-        raise UsageError(f"{trace.path.name}: thread traces have events of their own, which no .kev file can hold")
+    if not trace.release.is_qnx:
+        raise UsageError(f"{trace.path.name}: traces of other systems have events that no .kev file can hold")
     find_target(path, [trace.path], streams=True)  # refused before the long work
     rows = trace.rows_between(window) if window is not None else slice(0, len(trace.events))
     keep = _selected(trace, selected, rows)

@@ -19,6 +19,7 @@ from satview.formats.kev.header import BEGIN, END, MAX_HEADER_BYTES, key_byte_or
 from satview.formats.kev.reader import SAMPLE_SLOTS, byte_order_of
 from satview.formats.kev.stream import EventStream, blocks_of_array, blocks_of_file
 from satview.formats.kev.syspage import parse_syspage
+from satview.formats.linux import reader as linux
 from satview.formats.listing.reader import read_listing
 from satview.formats.qst import reader as qst
 from satview.formats.qst.one_pass import one_pass
@@ -119,6 +120,13 @@ def source_of(file: BinaryIO, path: Path) -> Source:
             0,
             "the buffers of a QST file are not in time order, so it cannot be read as it comes",
             "unpack it, or write it to a file first",
+        )
+    if linux.score(first, path) > 0:
+        raise TraceFormatError(
+            path,
+            0,
+            "a trace of Linux is not printed in the vendor's layout",
+            "list its events with `satview export FILE -o events.csv --format list`",
         )
     if unixware.score(first, path) > 0:
         raise TraceFormatError(

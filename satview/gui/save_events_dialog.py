@@ -74,7 +74,7 @@ class SaveEventsDialog(QDialog):
         selection, filters = self._opened.selection, self._opened.filters
         self.kind = QComboBox(self)
         for key, (title, _) in KINDS.items():
-            if key == "csv" or self._opened.trace.release is not Release.UNIXWARE:  # which only its own reader knows
+            if key == "csv" or self._opened.trace.release.is_qnx:  # which only its own reader knows
                 self.kind.addItem(f"{title} (.{key})", key)
         self.in_range = QCheckBox("Only those in the selected &range", self)
         if selection.time_range is not None:

@@ -7,8 +7,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.events import wire
+from satview.events import linux, wire
 from satview.events.kernel_calls import call_numbers
+from satview.events.spec import Release
 from satview.events.states import READY, RUNNING, STATE_BY_NAME
 from satview.linkage import actors, messages, pulses
 from satview.linkage.rows import (
@@ -66,7 +67,20 @@ def wake_ups(trace: Trace) -> LinkTable:
     Exact are links whose events name the same thread, message or object, or an interrupt that alone came during the
     wait. Inferred are those that follow from what the CPU was doing.
     """
-    return trace.kept("links.wake_up", lambda trace: LinkTable.of(LinkKind.WAKE_UP, _WakeUps(trace).pairs()))
+    return trace.kept("links.wake_up", lambda trace: LinkTable.of(LinkKind.WAKE_UP, _pairs(trace)))
+
+
+def _pairs(trace: Trace) -> Pairs:
+    return _linux_pairs(trace) if trace.release is Release.LINUX else _WakeUps(trace).pairs()
+
+
+def _linux_pairs(trace: Trace) -> Pairs:
+    """Return the wake-ups of a trace of Linux: each is what the waker did, and right behind it the thread is ready."""
+    code = trace.events.code
+    causes = np.flatnonzero(code[:-1] == linux.point_codes()[linux.WAKING])
+    causes = causes[code[causes + 1] == linux.state_codes()[READY]]
+    causes = causes[trace.payloads.column(causes, 0) == trace.payloads.column(causes + 1, 0)].astype(np.uint32)
+    return pairs_of(causes, causes + np.uint32(1), np.full(len(causes), Certainty.EXACT, np.uint8))
 
 
 class _WakeUps:

@@ -43,7 +43,7 @@ def capture_line(trace: Trace, needs: Iterable[Need]) -> CaptureLine | None:
         trace: The trace that does not meet them; its release says which options there are.
         needs: All needs of an analysis, met or not.
     """
-    if trace.release is Release.UNIXWARE:
+    if not trace.release.is_qnx:
         return None
     needs = tuple(needs)
     requested = {external for need in needs for external in need.classes}
