@@ -8,8 +8,7 @@ from __future__ import annotations
 import difflib
 import re
 from functools import cache
-from types import ModuleType
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +18,23 @@ from satview.events.spec import ClassSpec, EventSpec, Release
 from satview.events.wire import WireClass
 
 
-# Other systems: modules with the same functions.
-_FOREIGN: Final[dict[Release, ModuleType]] = {Release.UNIXWARE: unixware, Release.LINUX: linux}
+class _Events(Protocol):
+    """A module with the events of another system."""
+
+    def names(self) -> dict[int, naming.Name]: ...
+
+    def classes(self) -> tuple[ClassSpec, ...]: ...
+
+    def class_indices(self) -> NDArray[np.uint8]: ...
+
+    def state_values(self) -> NDArray[np.uint8]: ...
+
+    def unnamed(self, code: int) -> str: ...
+
+    def spec(self, code: int, class_name: str) -> EventSpec: ...
+
+
+_FOREIGN: Final[dict[Release, _Events]] = {Release.UNIXWARE: unixware, Release.LINUX: linux}
 
 
 class Catalogue:

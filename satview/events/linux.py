@@ -21,6 +21,7 @@ from satview.events.spec import ClassSpec, EventSpec, Field
 POINT_CLASS: Final = 16
 POINT: Final = wire.code(POINT_CLASS, 0)  # any tracepoint without a name of its own
 WAKING: Final = "sched_waking"
+FIRST_TID: Final = 2_000_000_000  # of thread row 0 in exports for Perfetto; no process of QNX has a number that high
 GONE: Final = wire.code(wire.WireClass.PR_TH, 51)  # a thread is off its CPU, nothing says since when or in which state
 _FILE: Final = "linux"
 _STATES: Final = "sched"

@@ -87,7 +87,11 @@ _ROWS: Final = (
     ("IO", StateGroup.MESSAGE, "waiting for input, output or another process"),
     # Of Linux, which does not say what for.
     ("SLEEPING", StateGroup.TIME, "waiting for anything at all (S of Linux)"),
-    ("UNINTERRUPTIBLE", StateGroup.MEMORY, "waiting where no signal reaches it, mostly for a disk or a driver (D of Linux)"),
+    (
+        "UNINTERRUPTIBLE",
+        StateGroup.MEMORY,
+        "waiting where no signal reaches it, mostly for a disk or a driver (D of Linux)",
+    ),
 )
 
 STATES: Final[tuple[StateMeaning, ...]] = tuple(

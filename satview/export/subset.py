@@ -20,7 +20,6 @@ from satview.base.errors import UsageError
 from satview.base.new_file import NewFile
 from satview.base.targets import find_target
 from satview.base.time import TimeWindow
-from satview.events.spec import Release
 from satview.events.wire import (
     CONTROL_BUFFER,
     CONTROL_BUFFER_END,

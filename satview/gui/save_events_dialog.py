@@ -20,7 +20,6 @@ from PySide6.QtWidgets import (
 )
 
 from satview.base.time import TimeWindow
-from satview.events.spec import Release
 from satview.gui import dialogs
 from satview.gui.event_files import KINDS, event_mask, write_events
 from satview.gui.message_line import MessageLine

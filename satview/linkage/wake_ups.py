@@ -23,7 +23,7 @@ from satview.linkage.rows import (
     thread_rows,
 )
 from satview.linkage.states import LANE_VALUES
-from satview.linkage.table import NO_EVENT, Certainty, LinkKind, LinkTable, Pairs, pairs_of
+from satview.linkage.table import NO_EVENT, Certainty, LinkKind, LinkTable, Pairs, no_pairs, pairs_of
 from satview.linkage.waits import Waits, number_of, objects_of, waits
 from satview.linkage.whole import is_whole
 from satview.store.arguments import arguments
@@ -75,12 +75,25 @@ def _pairs(trace: Trace) -> Pairs:
 
 
 def _linux_pairs(trace: Trace) -> Pairs:
-    """Return the wake-ups of a trace of Linux: each is what the waker did, and right behind it the thread is ready."""
-    code = trace.events.code
-    causes = np.flatnonzero(code[:-1] == linux.point_codes()[linux.WAKING])
-    causes = causes[code[causes + 1] == linux.state_codes()[READY]]
-    causes = causes[trace.payloads.column(causes, 0) == trace.payloads.column(causes + 1, 0)].astype(np.uint32)
-    return pairs_of(causes, causes + np.uint32(1), np.full(len(causes), Certainty.EXACT, np.uint8))
+    """Return the wake-ups of a trace of Linux: the last one that names a thread before it is ready, in its wait."""
+    code, thread = trace.events.code, trace.events.thread
+    causes = np.flatnonzero(code == linux.point_codes()[linux.WAKING])
+    at = trace.states.event
+    can_run = np.isin(trace.catalogue.state_value_of_code[code[at]], (READY, RUNNING))
+    is_first = np.append(True, thread[at[1:]] != thread[at[:-1]])[: len(at)]
+    before = np.where(is_first, -1, np.append(-1, at[:-1].astype(np.int64))[: len(at)])
+    ends_wait = can_run & (is_first | ~np.append(False, can_run[:-1])[: len(at)])
+    effects, before = at[ends_wait].astype(np.int64), before[ends_wait]
+    woken, number = trace.payloads.column(causes, 0), trace.payloads.column(effects, 0)
+    known, rank = np.unique(woken, return_inverse=True)
+    if not len(known):
+        return no_pairs()
+    mine = np.minimum(np.searchsorted(known, number), len(known) - 1)
+    order = np.argsort(rank.astype(np.int64) << 32 | causes, kind="stable")
+    last = np.searchsorted((rank.astype(np.int64) << 32 | causes)[order], mine.astype(np.int64) << 32 | effects) - 1
+    cause = causes[order[np.maximum(last, 0)]]
+    fits = (last >= 0) & (known[mine] == number) & (rank[order[np.maximum(last, 0)]] == mine) & (cause > before)
+    return pairs_of(cause[fits], effects[fits])
 
 
 class _WakeUps:

@@ -12,7 +12,8 @@ from satview.store.trace import Trace
 def idle_threads(trace: Trace) -> NDArray[np.bool_]:
     """Return for every thread row whether it is an idle thread, bool (threads,).
 
-    A thread of process 1 named `idle...` is; in Linux those of process 0 are. Up to 7.x so are threads 1 to the number of CPUs of process 1 (inferred in
+    A thread of process 1 named `idle...` is; in Linux those of process 0
+    are. Up to 7.x so are threads 1 to the number of CPUs of process 1 (inferred in
     the format description, 8.4), if the trace does not name them otherwise.
     """
     threads = trace.threads

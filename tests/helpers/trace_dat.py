@@ -51,7 +51,9 @@ def _format_text(group: str, name: str, ident: int, fields: Sequence[tuple[str, 
 
 def switch(pid: int, before: tuple[str, int, int, int], after: tuple[str, int, int]) -> bytes:
     """Return a record; before is name, number, priority, state, after without the state."""
-    return struct.pack("<HBBi16siiq16sii", 316, 0, 0, pid, before[0].encode(), *before[1:], after[0].encode(), *after[1:])
+    return struct.pack(
+        "<HBBi16siiq16sii", 316, 0, 0, pid, before[0].encode(), *before[1:], after[0].encode(), *after[1:]
+    )
 
 
 def waking(pid: int, name: str, woken: int, prio: int, cpu: int) -> bytes:
@@ -86,6 +88,7 @@ def page(events: Sequence[tuple[int, bytes]], missed: bool = False) -> bytes:
 
 def trace_dat(cpus: Sequence[Sequence[bytes]], names: Sequence[tuple[int, str]] = ()) -> bytes:
     """Return a file of version 6: the pages of each CPU."""
+
     def sized(data: bytes, size: str = "<Q") -> bytes:
         return struct.pack(size, len(data)) + data
 

@@ -8,7 +8,6 @@ from typing import Final
 
 from satview.analysis.doctor.needs import NO_LOSS, Need
 from satview.events.modes import Mode
-from satview.events.spec import Release
 from satview.filters.external import ExternalClass as C
 from satview.filters.external import classes_of
 from satview.filters.rules.building import build

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.errors import TraceFormatError
-from satview.base.time import Clock
+from satview.base.time import NS_PER_S, Clock
 from satview.events import linux, wire
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release
@@ -68,7 +68,9 @@ def trace_from_schedule(path: Path, format_name: str, schedule: Schedule, proble
     Raises:
         TraceFormatError: There is not one event.
     """
-    events = _joined(_switches(schedule), _gone(schedule, problems), _wakeups(schedule), _points(schedule), _states(schedule))
+    events = _joined(
+        _switches(schedule), _gone(schedule, problems), _wakeups(schedule), _points(schedule), _states(schedule)
+    )
     if not len(events.time_ns):
         raise TraceFormatError(path, None, "it has no switch of threads, no wake-up and no other event",
                                "record the tracepoints of the group sched")  # fmt: skip
@@ -89,7 +91,7 @@ def trace_from_schedule(path: Path, format_name: str, schedule: Schedule, proble
     payloads = LinuxPayloads(numbers, table, events.record, schedule.details, schedule.tasks.names)
     return Trace(
         path, format_name, Header((("SYSTEM", "Linux"), ("SOURCE", schedule.title), *schedule.facts)), None,
-        Release.LINUX, "little", Clock(schedule.unit_hz, start, None, is_absolute=False),
+        Release.LINUX, "little", Clock(NS_PER_S, start, None, is_absolute=False),
         max(schedule.cpus, int(table.cpu.max()) + 1), n, table, threads, processes,
         _state_index(table, len(keys)), BufferTable.none(), payloads, problems, catalogue(Release.LINUX), start - 1,
     )  # fmt: skip
@@ -148,7 +150,7 @@ def _wakeups(schedule: Schedule) -> _Events:
                      found.target_cpu)  # fmt: skip
     effects = _Events(found.time_ns, found.record, zero + 1, found.cpu, found.thread, zero + ready, found.thread,
                       found.prio, found.waker)  # fmt: skip
-    return _joined(causes, effects.taken(found.thread > 0))
+    return _joined(causes, effects.taken((found.thread > 0) & schedule.wakes_make_ready))
 
 
 def _points(schedule: Schedule) -> _Events:
@@ -208,7 +210,7 @@ def _tables(keys: Ints, tasks: Tasks) -> tuple[ThreadTable, ProcessTable]:
     """Return threads and processes; a thread of which no file says whose it is is a process of its own."""
     numbers = keys[1:].tolist()
     pids = [tasks.process.get(number, number) if number > 0 else 0 for number in numbers]
-    tids = [number if number > 0 else -1 - number for number in numbers]
+    tids = [tasks.shown.get(number, number) if number > 0 else -1 - number for number in numbers]
     names = [tasks.names.get(number, "") if number > 0 else f"swapper/{-1 - number}" for number in numbers]
     by_pid = sorted(set(pids))
     row = {pid: index + 1 for index, pid in enumerate(by_pid)}

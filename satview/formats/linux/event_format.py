@@ -21,7 +21,7 @@ _FLAG: Final = re.compile(r"\{\s*(0x[0-9a-fA-F]+|\d+)\s*,\s*\"(\w)\"\s*\}")
 _MOST_BYTES: Final = 1 << 20
 _NUMBER_SIZES: Final = (1, 2, 4, 8)
 # Of Linux from 4.14 on, where the format itself does not say (include/linux/sched.h).
-_STATE_FLAGS: Final = ((1, "S"), (2, "D"), (4, "T"), (8, "t"), (0x10, "X"), (0x20, "Z"), (0x40, "P"), (0x80, "I"))
+STATE_FLAGS: Final = ((1, "S"), (2, "D"), (4, "T"), (8, "t"), (0x10, "X"), (0x20, "Z"), (0x40, "P"), (0x80, "I"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ def parse_format(text: str, group: str) -> EventFormat | None:
         for found in _FIELD.finditer(text)
     }  # fmt: skip
     flags = tuple((int(number, 0), letter) for number, letter in _FLAG.findall(text)) if "prev_state" in fields else ()
-    return EventFormat(int(ident[1]), group, name[1], fields, flags or _STATE_FLAGS)
+    return EventFormat(int(ident[1]), group, name[1], fields, flags or STATE_FLAGS)
 
 
 def lane_value(state: int, flags: tuple[tuple[int, str], ...]) -> int:

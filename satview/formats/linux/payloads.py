@@ -55,5 +55,3 @@ class LinuxPayloads(NumberPayloads):
 def _short(fallback: str, code: int) -> str:
     known = linux.names().get(code)
     return known.name if known else fallback
-
-

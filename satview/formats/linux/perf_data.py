@@ -28,6 +28,7 @@ _IDENTIFIER, _IP, _TID, _TIME, _ADDR, _ID, _STREAM, _CPU, _PERIOD, _READ, _CALLC
 )  # fmt: skip
 _BEFORE_READ: Final = (_IDENTIFIER, _IP, _TID, _TIME, _ADDR, _ID, _STREAM, _CPU, _PERIOD)
 _WORD: Final = 8
+_HEAD: Final = ("size", "attr_size", "attrs_at", "attrs_bytes", "data_at", "data_bytes", "types_at", "types_bytes")
 _TRACEPOINT: Final = 2  # type of an event
 _RECORD: Final = "record with `perf sched record`"
 _BLOCK_SHIFT: Final = 14  # words that are searched for records at once
@@ -47,8 +48,7 @@ def read_perf_data(path: Path, data: NDArray[np.uint8], problems: Problems) -> S
     """
     order = MAGICS[data[:8].tobytes()]
     cursor = Cursor(data.data, path, 8, order)
-    head = {name: cursor.number(8, "the head of the file") for name in (
-        "size", "attr_size", "attrs_at", "attrs_bytes", "data_at", "data_bytes", "types_at", "types_bytes")}  # fmt: skip
+    head = {name: cursor.number(8, "the head of the file") for name in _HEAD}
     if head["size"] < 104:
         raise TraceFormatError(path, 8, "it was written to a pipe, where its head has no places",
                                "record it with `perf record -o FILE`")  # fmt: skip

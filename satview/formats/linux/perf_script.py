@@ -110,8 +110,8 @@ def read_perf_script(path: Path, data: NDArray[np.uint8], problems: Problems) ->
     if bad + bad_wakes:
         problems.add("bad-line", "switches or wake-ups of a spelling that is not known", None, bad + bad_wakes)
     other = np.flatnonzero(~is_switch & ~is_wake)
-    codes = np.array([linux.point_codes().get(name.decode("ascii", "replace"), linux.POINT) for name in events.tolist()],
-                     np.int64)  # fmt: skip
+    known = linux.point_codes()
+    codes = np.array([known.get(name.decode("ascii", "replace"), linux.POINT) for name in events.tolist()], np.int64)
     points = Points(lines.time_ns[other], other, lines.cpu[other], lines.thread[other],
                     codes[which[other]] if len(other) else other)  # fmt: skip
     return Schedule("text of perf script or ftrace", (), switches, woken, points, tasks, _LineDetails(lines))

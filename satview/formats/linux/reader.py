@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.errors import Cancelled, TraceFormatError
+from satview.formats.linux import perfetto
 from satview.formats.linux.assemble import trace_from_schedule
 from satview.formats.linux.metadata import MAGIC
 from satview.formats.linux.perf_data import MAGICS, read_perf_data
@@ -65,6 +66,8 @@ def _reader_of(first: bytes) -> tuple[str, _Reader] | None:
         return "trace.dat", read_trace_dat
     if first[:8] in MAGICS:
         return "perf.data", read_perf_data
+    if perfetto.looks_like(first):
+        return "perfetto", perfetto.read_perfetto
     if looks_like(first):
         return "perf-script", read_perf_script
     return None

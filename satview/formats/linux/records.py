@@ -147,9 +147,7 @@ def schedule_of(records: Records, formats: dict[int, EventFormat], tasks: Tasks)
     return Found(switches, woken, points, tasks, int(np.count_nonzero(~known[kind])))
 
 
-def _switches(
-    records: Records, rows: Ints | None, formats: dict[str, EventFormat], tasks: Tasks
-) -> Switches:
+def _switches(records: Records, rows: Ints | None, formats: dict[str, EventFormat], tasks: Tasks) -> Switches:
     if rows is None or not len(rows):
         return Switches()
     known = formats[_SWITCH]

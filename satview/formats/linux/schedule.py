@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Protocol
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,11 +97,23 @@ class States:
 
 @dataclass(frozen=True, slots=True)
 class Tasks:
-    """Names of threads, and which process they are of; what is missing is a process of its own without a name."""
+    """Names of threads, and which process they are of; what is missing is a process of its own without a name.
+
+    `shown` has the numbers of threads that are not those of the file: satview's exports number them anew.
+    """
 
     names: dict[int, str] = field(default_factory=dict)
     process: dict[int, int] = field(default_factory=dict)
     process_names: dict[int, str] = field(default_factory=dict)
+    shown: dict[int, int] = field(default_factory=dict)
+
+
+_Table = TypeVar("_Table", Switches, WakeUps, Points)
+
+
+def joined(kind: type[_Table], tables: Sequence[_Table]) -> _Table:
+    """Return several tables as one."""
+    return kind(*(np.concatenate([getattr(table, each.name) for table in tables]) for each in fields(kind)))
 
 
 class Details(Protocol):
@@ -123,7 +136,7 @@ class Schedule:
         switches, wakeups, points, states, tasks: Its content.
         details: Arguments of its records.
         cpus: CPUs as the file says; 0 = as its events show.
-        unit_hz: Rate of its clock where times are not nanoseconds; times are in its cycles then.
+        wakes_make_ready: False where `states` say when threads are ready, and wake-ups only who woke them.
     """
 
     title: str
@@ -135,7 +148,7 @@ class Schedule:
     details: Details
     states: States = field(default_factory=States)
     cpus: int = 0
-    unit_hz: int = 1_000_000_000
+    wakes_make_ready: bool = True
 
 
 class NoDetails:

@@ -226,10 +226,7 @@ def _section(cursor: Cursor, at: int, algorithm: str) -> tuple[Cursor, bool]:
     cursor.take(4, "the head of a section")
     size = cursor.number(8, "the head of a section")
     begin = cursor.at
-    if flags & _IS_COMPRESSED:
-        content = _unpacked(cursor, algorithm)
-    else:
-        content = cursor.take(size, "a section")
+    content = _unpacked(cursor, algorithm) if flags & _IS_COMPRESSED else cursor.take(size, "a section")
     return Cursor(content, cursor.path, 0, cursor.order, begin), bool(flags & _IS_COMPRESSED)
 
 
