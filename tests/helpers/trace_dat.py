@@ -86,22 +86,27 @@ def page(events: Sequence[tuple[int, bytes]], missed: bool = False) -> bytes:
     return struct.pack("<QQ", events[0][0], len(data) | missed << 31) + data.ljust(PAGE - 16, b"\0")
 
 
-def trace_dat(cpus: Sequence[Sequence[bytes]], names: Sequence[tuple[int, str]] = ()) -> bytes:
-    """Return a file of version 6: the pages of each CPU."""
+def _sized(data: bytes, size: str = "<Q") -> bytes:
+    return struct.pack(size, len(data)) + data
 
-    def sized(data: bytes, size: str = "<Q") -> bytes:
-        return struct.pack(size, len(data)) + data
 
+def metadata(version: str, names: Sequence[tuple[int, str]] = ()) -> bytes:
+    """Return what is in front of the CPUs of a file of version 6, and in the feature `tracing data` of perf.data."""
     groups: dict[str, list[bytes]] = {}
     for group, *rest in FORMATS:
-        groups.setdefault(group, []).append(sized(_format_text(group, *rest)))
-    head = b"\x17\x08\x44tracing6\0" + bytes([0, 8]) + struct.pack("<I", PAGE)
-    head += b"header_page\0" + sized(_HEADER_PAGE.encode()) + b"header_event\0" + sized(_HEADER_EVENT.encode())
+        groups.setdefault(group, []).append(_sized(_format_text(group, *rest)))
+    head = b"\x17\x08\x44tracing" + version.encode() + b"\0" + bytes([0, 8]) + struct.pack("<I", PAGE)
+    head += b"header_page\0" + _sized(_HEADER_PAGE.encode()) + b"header_event\0" + _sized(_HEADER_EVENT.encode())
     head += struct.pack("<II", 0, len(groups))
     for group, texts in groups.items():
         head += group.encode() + b"\0" + struct.pack("<I", len(texts)) + b"".join(texts)
-    head += sized(b"", "<I") + sized(b"", "<I")
-    head += sized("".join(f"{number} {name}\n" for number, name in names).encode())
+    head += _sized(b"", "<I") + _sized(b"", "<I")
+    return head + _sized("".join(f"{number} {name}\n" for number, name in names).encode())
+
+
+def trace_dat(cpus: Sequence[Sequence[bytes]], names: Sequence[tuple[int, str]] = ()) -> bytes:
+    """Return a file of version 6: the pages of each CPU."""
+    head = metadata("6", names)
     head += struct.pack("<I", len(cpus)) + b"options  \0" + struct.pack("<HI", 8, 4) + struct.pack("<I", len(cpus))
     head += struct.pack("<H", 0) + b"flyrecord\0"
     at = -(-(len(head) + 16 * len(cpus)) // PAGE) * PAGE
@@ -110,3 +115,57 @@ def trace_dat(cpus: Sequence[Sequence[bytes]], names: Sequence[tuple[int, str]] 
         head += struct.pack("<QQ", at + len(data), PAGE * len(pages))
         data += b"".join(pages)
     return head.ljust(at, b"\0") + data
+
+
+def version_7(version_6: bytes, compression: str) -> bytes:
+    """Return a file of version 7 with what one of version 6 holds, every section packed if there is a compression."""
+    import zlib
+
+    import zstandard
+
+    pack = {"zlib": zlib.compress, "zstd": zstandard.ZstdCompressor().compress, "none": bytes}[compression]
+    is_packed = compression != "none"
+    places = version_6.index(b"flyrecord\0") + 10
+    # What `metadata` writes, cut where version 7 has sections.
+    begin = version_6.index(b"header_page\0")
+    formats = version_6.index(b"header_event\0") + 13
+    formats += 8 + struct.unpack("<Q", version_6[formats : formats + 8])[0]
+    events = formats + 4
+    ends = version_6.index(b"options  \0") - 4
+    cpus = struct.unpack("<I", version_6[ends : ends + 4])[0]
+    names = version_6.rindex(b"100 client", 0, ends) - 8
+    name_size = struct.unpack("<Q", version_6[names : names + 8])[0]
+    parts = [
+        (16, version_6[begin:formats]), (17, version_6[formats:events]), (18, version_6[events : names - 8]),
+        (21, version_6[names : names + 8 + name_size]),
+    ]  # fmt: skip
+    head = b"\x17\x08\x44tracing7\0" + bytes([0, 8]) + struct.pack("<I", PAGE)
+    head += compression.encode() + b"\0" + b"1\0"
+    body, options = b"", b""
+    start = len(head) + 8
+
+    def section(ident: int, content: bytes) -> bytes:
+        packed = pack(content)
+        inner = struct.pack("<II", len(packed), len(content)) + packed if is_packed else content
+        return struct.pack("<HHIQ", ident, is_packed, 0, len(inner)) + inner
+
+    for ident, content in parts:
+        options += struct.pack("<HIQ", ident, 8, start + len(body))
+        body += section(ident, content)
+    buffer_at = start + len(body)
+    body += struct.pack("<HHIQ", 3, is_packed, 0, 0)
+    listed = b""
+    for cpu in range(cpus):
+        at, size = struct.unpack("<QQ", version_6[places + 16 * cpu : places + 16 * cpu + 16])
+        pages = version_6[at : at + size]
+        blocks = [pages[i : i + PAGE] for i in range(0, len(pages), PAGE)]
+        packed = [struct.pack("<II", len(pack(block)), len(block)) + pack(block) for block in blocks]
+        data = struct.pack("<I", len(blocks)) + b"".join(packed) if is_packed else pages
+        listed += struct.pack("<IQQ", cpu, start + len(body), len(data))
+        body += data
+    value = struct.pack("<Q", buffer_at) + b"\0" + b"local\0" + struct.pack("<II", PAGE, cpus) + listed
+    options += struct.pack("<HI", 3, len(value)) + value
+    options += struct.pack("<HIQ", 0, 8, 0)
+    # The options stand in front, so that their place does not depend on packing.
+    tail = section(0, options)
+    return head + struct.pack("<Q", start + len(body)) + body + tail

@@ -144,13 +144,27 @@ def _gone(schedule: Schedule, problems: Problems) -> _Events:
 def _wakeups(schedule: Schedule) -> _Events:
     """Return two events for each wake-up: what the waker did, and the thread that is ready."""
     found = schedule.wakeups
-    waker, zero = _who(found.waker, found.cpu), np.zeros(len(found.cpu), np.int64)
+    waker = np.where(found.waker < 0, _runs_then(schedule), found.waker)
+    waker, zero = _who(waker, found.cpu), np.zeros(len(found.cpu), np.int64)
     point, ready = linux.point_codes()[linux.WAKING], linux.state_codes()[READY]
     causes = _Events(found.time_ns, found.record, zero, found.cpu, waker, zero + point, found.thread, found.prio,
                      found.target_cpu)  # fmt: skip
     effects = _Events(found.time_ns, found.record, zero + 1, found.cpu, found.thread, zero + ready, found.thread,
-                      found.prio, found.waker)  # fmt: skip
+                      found.prio, np.where(waker == _UNKNOWN, -1, np.maximum(waker, 0)))  # fmt: skip
     return _joined(causes, effects.taken((found.thread > 0) & schedule.wakes_make_ready))
+
+
+def _runs_then(schedule: Schedule) -> Ints:
+    """Return who had the CPU of each wake-up then, by the switch before it there; -1 where there is none."""
+    found, switches = schedule.wakeups, schedule.switches
+    out = np.full(len(found.cpu), -1, np.int64)
+    for cpu in np.unique(found.cpu).tolist():
+        mine = np.flatnonzero(switches.cpu == cpu)
+        mine = mine[np.argsort(switches.time_ns[mine], kind="stable")]
+        at = np.flatnonzero(found.cpu == cpu)
+        last = np.searchsorted(switches.time_ns[mine], found.time_ns[at], "right") - 1
+        out[at[last >= 0]] = switches.after[mine[last[last >= 0]]]
+    return out
 
 
 def _points(schedule: Schedule) -> _Events:
@@ -216,8 +230,10 @@ def _tables(keys: Ints, tasks: Tasks) -> tuple[ThreadTable, ProcessTable]:
     row = {pid: index + 1 for index, pid in enumerate(by_pid)}
     process = [0, *(row[pid] for pid in pids)]
     nothing = np.full(len(by_pid) + 1, -1, np.int64)
+    of_thread = {pid: name for pid, name in zip(reversed(pids), reversed(names), strict=True) if name}
     process_names = tuple(
-        tasks.process_names.get(pid) or tasks.names.get(pid, "") if pid else "swapper" for pid in by_pid
+        (tasks.process_names.get(pid) or tasks.names.get(pid) or of_thread.get(pid, "")) if pid else "swapper"
+        for pid in by_pid
     )
     return (
         ThreadTable(np.array([-1, *pids], np.int32), np.array([-1, *tids], np.int32), np.array(process, np.int32),

@@ -24,7 +24,7 @@ from satview.formats.linux.event_format import STATE_FLAGS, lane_value
 from satview.formats.linux.perfetto_compact import compact_switches, compact_wakeups
 from satview.formats.linux.perfetto_details import PerfettoDetails, Places, Slices
 from satview.formats.linux.schedule import Ints, Points, Schedule, States, Switches, Tasks, WakeUps, joined
-from satview.formats.linux.wire_format import Fields, TextColumn, fields_of
+from satview.formats.linux.wire_format import Fields, TextColumn, fields_of, packed
 from satview.store.problems import Problems
 
 _PACKET: Final = 1  # of Trace
@@ -38,6 +38,7 @@ _MOST_INNER: Final = 64 << 20
 _RATIO_MAX: Final = 1000  # of a packet; text of logs compresses well
 _LABEL: Final = re.compile(r".{1,500}? (\d{1,9})(?: \((.{1,500})\))?")  # `dumper 3 (writer)`
 _MANY: Final = 100
+_MOST_TAG: Final = 5  # bytes
 _FIRST_WAKE: Final = 1 << 40  # records of compact wake-ups
 _FIRST_SLICE: Final = 1 << 50  # records of slices
 _TOP_FIELDS: Final = frozenset((1, 2, 3, 6, 8, 9, 10, 11, 12, 13, 33, 34, 35, 36, 41, 42, 43, 45, 50, 58, 59, 60, 79))
@@ -51,15 +52,16 @@ def looks_like(first: bytes) -> bool:
     top = fields_of(data, np.zeros(1, np.int64), np.full(1, len(data), np.int64))
     packets = np.flatnonzero((top.number == _PACKET) & (top.length >= 0))
     if not len(packets):  # the first one is longer than what was read
-        inner = fields_of(data, np.array([_skip_head(first)], np.int64), np.full(1, len(data), np.int64))
-        return bool(len(inner.number)) and int(inner.number[0]) in _TOP_FIELDS
+        tag = packed(data, _behind_length(first), _MOST_TAG)
+        return len(tag) > 0 and int(tag[0]) >> 3 in _TOP_FIELDS
     if len(packets) != len(top.number):
         return False
     inner, _ = top.inner(_PACKET)
     return bool(len(inner.number)) and not inner.is_bad.any() and bool(_TOP_FIELDS & set(inner.number.tolist()))
 
 
-def _skip_head(first: bytes) -> int:
+def _behind_length(first: bytes) -> int:
+    """Return where the first packet begins: behind its mark and its length."""
     at = 1
     while at < len(first) and first[at] & 0x80:
         at += 1
@@ -163,7 +165,7 @@ def _read_trees(packets: Fields, tasks: Tasks) -> None:
     trees, _ = packets.inner(_TREE)
     processes, _ = trees.inner(1)
     for pid, name in zip(processes.numbers(1).tolist(), processes.texts(3), strict=True):
-        first = name.split("\0", 1)[0]
+        first = name.split("\0", 1)[0].rsplit("/", 1)[-1]
         if pid > 0 and first:
             tasks.process[pid] = pid
             tasks.process_names[pid] = first

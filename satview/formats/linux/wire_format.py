@@ -62,9 +62,9 @@ class Fields:
         return fields_of(self.data, self.value[at], self.value[at] + self.length[at]), self.message[at]
 
     def texts(self, number: int) -> list[str]:
-        """Return a field of texts by message, empty where there is none; for messages that are few."""
+        """Return a field of texts by message, the first of several, empty for none; for messages that are few."""
         out = [""] * self.messages
-        for at in np.flatnonzero((self.number == number) & (self.length >= 0)).tolist():
+        for at in self.bytes_rows(number)[::-1].tolist():
             out[int(self.message[at])] = self.text_at(at)
         return out
 
