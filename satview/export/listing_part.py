@@ -247,12 +247,14 @@ def _quoted(name: str) -> str:
 
 
 def _can_be_read_again(trace: Trace) -> bool:
-    return trace.release is not Release.UNIXWARE and trace.axis is None and str(trace.path) != "-"
+    return trace.release.is_qnx and trace.axis is None and str(trace.path) != "-"
 
 
 @contextmanager
 def _source(trace: Trace) -> Iterator[Source]:
     """Open the file of a trace for a second pass."""
+    if trace.release is Release.LINUX:
+        raise UsageError(f"{trace.path.name}: the vendor's layout has no lines for a trace of Linux; export it as CSV")
     if trace.release is Release.UNIXWARE:
         raise UsageError(f"{trace.path.name}: thread traces have a listing of their own; `satview records` prints it")
     if trace.axis is not None:
