@@ -1,12 +1,5 @@
 /*
  * The passes over slots and events that decide how long loading takes.
- *
- * Each function is the twin of numpy code that runs where this library cannot be built; the comment above it names the
- * twin, and tests/core holds the two together. Plain C11 without a header of Python's: every Python calls it through
- * ctypes, which lets other threads run meanwhile.
- *
- * Rules: all sizes are counts of elements; every index is compared with its size before the element is read; nothing is
- * allocated; times are cycles.
  */
 
 #if !defined(_WIN32)
@@ -15,29 +8,14 @@
 #include <unistd.h>
 #endif
 
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#if defined(_WIN32)
-#define EXPORT __declspec(dllexport)
-#else
-#define EXPORT __attribute__((visibility("default")))
-#endif
+#include "core.h"
 
 #ifndef SATVIEW_SOURCE
 #define SATVIEW_SOURCE "unknown"
 #endif
 
 enum {
-    CODE_MASK = 0x7FFF, /* internal class and event in a header word */
-    CPU_SHIFT = 24,
-    CPU_MASK = 0x3F,
     CPUS = 64,
-    KIND_SHIFT = 30, /* structure of a slot: simple, begin, continuation, end of a combine event */
-    COMBINE_BEGIN = 1,
-    COMBINE_CONTINUE = 2,
-    COMBINE_END = 3,
     LONGEST_TAIL = 1 << 16, /* a chunk ends where an event begins, if one begins that near its end */
     MOST_PROBES = 256,
     IS_SUBJECT = 1, /* traits of a code: belongs to a thread by its payload */
@@ -45,9 +23,6 @@ enum {
     IS_RARE = 4,
     IS_UNKNOWN = 8
 };
-
-static const uint32_t KEY_MASK = 0x3FFFFFFF; /* CPU, class and event: all but the structure */
-static const uint32_t TAIL = 0x80000000u;    /* set in continuation and end */
 
 static const int64_t ROLLOVER = (int64_t)1 << 32;
 static const int64_t SLACK = (int64_t)1 << 30;
@@ -89,14 +64,6 @@ typedef struct {
     uint32_t *unknown;
     int64_t *counts;
 } satview_chunk;
-
-static int is_linked(const uint32_t *slot)
-{
-    const uint32_t *before = slot - 4;
-    uint32_t kind = before[0] >> KIND_SHIFT;
-    return ((slot[0] ^ before[0]) & KEY_MASK) == 0 && slot[1] == before[1] &&
-           (kind == COMBINE_BEGIN || kind == COMBINE_CONTINUE);
-}
 
 /* Return where to end a chunk: where its last event or run of tails begins, for that may go on in the next one. */
 static int64_t usable(const uint32_t *slots, int64_t count, uint32_t buffer_code)
