@@ -263,3 +263,21 @@ def draw_stack(
         I64(rows[1]), address(pixels), I64(pixels.shape[1]), I64(pixels.shape[0]),
     )  # fmt: skip
     assert not failed
+
+
+def hatch(pixels: NDArray[np.uint32], hatches: NDArray[np.uint8], top: int, cell: int) -> None:
+    """Hatch the pixels of a picture whose highest byte is 255 less the number of a hatch; all are opaque then.
+
+    Args:
+        pixels: uint32 (height, width), changed.
+        hatches: uint8 (n, 8), a bit for each pixel that gets ink, 8 rows each.
+        top: How far the picture is below the place where hatches begin, device pixels.
+        cell: Device pixels of a pixel of a hatch.
+    """
+    assert pixels.flags.c_contiguous
+    assert hatches.shape[1] == 8
+    height, width = pixels.shape
+    failed = function("satview_hatch")(
+        address(pixels), I64(width), I64(height), address(hatches), I64(len(hatches)), I64(top), I64(cell)
+    )
+    assert not failed

@@ -269,6 +269,7 @@ def _lanes_to_json(state: LanesState) -> dict[str, Any]:
         "patterns": now.patterns,
         "groups": [{"title": group.title, "members": sorted(rows(group.members))} for group in now.groups],
         "closed_groups": sorted(now.closed),
+        "shows_kinds": now.shows_kinds,
     }
 
 
@@ -300,6 +301,7 @@ def _lanes(fields: Fields) -> LanesState:
         tuple({group.title: group for group in groups}.values()),
         fields.text("patterns"),
         frozenset(fields.texts("closed_groups")),
+        fields.flag("shows_kinds"),
     )
     return LanesState(arrangement, frozenset(lanes(fields, "open")), frozenset(lanes(fields, "closed")), names)
 

@@ -15,7 +15,7 @@ from satview.analysis.load import OTHERS, LoadBy
 from satview.base.safe_text import tool_tip, visible_line
 from satview.base.time import TimeWindow
 from satview.events.states import INTERRUPT, process_value
-from satview.gui.colours import mixed, process_colour, value_colour
+from satview.gui.colours import mixed, process_colour, state_colour
 from satview.gui.plots.axes import LEFT_PX, TimeAxis, new_plot, paint_with
 from satview.gui.theme import Theme, colour
 from satview.session.open_trace import OpenTrace
@@ -103,7 +103,7 @@ class LoadPlot(QWidget):
         low = np.zeros(len(edges) - 1)
         bands = list(zip(load.busy_cycles, self._brushes(plotted), plotted.titles, strict=True))
         interrupts, unknown = (
-            value_colour(INTERRUPT, self._theme.is_dark, self._theme.palette),
+            state_colour(INTERRUPT, self._theme),
             colour(self._theme.faint),
         )
         assert interrupts is not None
@@ -159,9 +159,7 @@ class LoadPlot(QWidget):
         load, theme = plotted.load, self._theme
         rows = load.subjects.tolist()
         if load.by is LoadBy.PROCESS:
-            found = [
-                value_colour(process_value(row), theme.is_dark, theme.palette) if row > 0 else None for row in rows
-            ]
+            found = [state_colour(process_value(row), theme) if row > 0 else None for row in rows]
             rest = [mixed(theme.base, theme.text, 0.35) if row == OTHERS else theme.faint for row in rows]
             return [QBrush(colour(own if own is not None else other)) for own, other in zip(found, rest, strict=True)]
         if load.by is LoadBy.CPU:

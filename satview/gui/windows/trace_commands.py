@@ -255,6 +255,8 @@ class TraceCommands:
 
     def _clear(self, views: Workspace) -> None:
         selection = views.opened.selection
+        if views.opened.legend.clear():
+            return
         if selection.time_range is not None:
             selection.set_range(None)
         elif not selection.is_empty:

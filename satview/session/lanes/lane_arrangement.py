@@ -58,6 +58,7 @@ class LaneArrangement:
         groups: The groups in their order; empty = lanes are grouped by process.
         patterns: As typed, where lanes are grouped by pattern.
         closed: Titles of groups that are folded.
+        shows_kinds: Lanes of CPUs show what kind of work they do, not whose.
     """
 
     turned: frozenset[LaneKey] = frozenset()
@@ -70,3 +71,4 @@ class LaneArrangement:
     groups: tuple[LaneGroup, ...] = ()
     patterns: str = ""
     closed: frozenset[str] = frozenset()
+    shows_kinds: bool = False

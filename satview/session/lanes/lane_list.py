@@ -34,7 +34,7 @@ class LaneList(QObject):
         heads: Headings of groups among them.
 
     Signals:
-        changed: `rows` or `heads` changed.
+        changed: `rows`, `heads` or `shows_kinds` changed.
     """
 
     changed = Signal()
@@ -240,6 +240,15 @@ class LaneList(QObject):
         self._window = window
         self._change("empty lanes", replace(self._now, hides_empty=hides))
 
+    @property
+    def shows_kinds(self) -> bool:
+        """True if lanes of CPUs show what kind of work they do, not whose."""
+        return self._now.shows_kinds
+
+    def show_kinds(self, shows: bool) -> None:
+        """Let lanes of CPUs show user, kernel, interrupt and idle time, or processes."""
+        self._change("lanes of CPUs", replace(self._now, shows_kinds=shows))
+
     def set_window(self, window: TimeWindow) -> None:
         """Return which window shows; matters only while empty lanes are hidden."""
         if self._now.hides_empty and window != self._window:
@@ -296,8 +305,11 @@ class LaneList(QObject):
         self._history.add(Edit(title, partial(self._restore, before), partial(self._restore, after)))
 
     def _restore(self, arrangement: LaneArrangement) -> None:
+        is_like_before = arrangement.shows_kinds == self._now.shows_kinds
         self._now = arrangement
         self._lay_out()
+        if not is_like_before:
+            self.changed.emit()
 
     def _take(self, timeline: Timeline) -> None:
         self._timeline, self._infos, self._places = timeline, timeline.infos, LanePlaces(timeline)
