@@ -219,7 +219,7 @@ class LaneLabels(QWidget):
         names = self._names[is_top, row.height_px < self._theme.px(_SMALL_BELOW_PX)]
         title = lane_path(self._opened.timeline, row.index) if row.is_pinned or row.is_alone else info.title
         room = area.right() - 8 - x
-        whole_px = float(names.metrics.horizontalAdvance(title))
+        whole_px = names.width(title)
         is_busy = info.kind in (LaneKind.CPU, LaneKind.PROCESS)
         busy = figure(self._opened.timeline, row, self._view.scale.window) if is_busy else ""
         # The number of a process gives way to its name, and how busy it is leaves most of the name.

@@ -30,7 +30,7 @@ from satview.timeline.shares import Shares
 from satview.timeline.spans import LaneSpans
 
 _DENSE_PX: Final = 3.0  # intervals that are narrower on average are not drawn one by one
-_CPU_BIN_PX: Final = 6
+_CPU_BIN_PX: Final = 4
 _BIN_PX: Final = 2
 _FAINT: Final = 0.5
 _LEAST_FIGURE: Final = 0.01
@@ -110,15 +110,15 @@ def stack_of(
         return None
     # On a CPU many processes share a bin: the more, the wider, so that they can be distinguished.
     bin_px = min(_CPU_BIN_PX, round(_BIN_PX * max(1.0, 2 / wide_px))) if _is_cpu(info) else _BIN_PX
-    edges, columns = _bins(timeline.trace.window, scale, width_px, bin_px)
-    length = np.maximum(np.diff(edges), 1)
+    bins, whole = _bins(timeline.trace.window, scale, width_px, bin_px), timeline.trace.window
+    edges, columns, length = bins.edges, bins.columns, bins.length
     shares = (timeline.kinds(row.index) if kinds and _is_cpu(info) else None) or lane.shares
-    cycles, found = shares.cycles(edges), shares.values.tolist()
+    cycles, found = shares.binned(whole, bins.shift, bins.first, bins.last), shares.values.tolist()
     if lane.use is not None:
         share_of = dict(zip(found, cycles.T / length, strict=True))
-        used, tops = _use(lane, edges, length, share_of)
+        used, tops = _use(lane, lane.use.binned(whole, bins.shift, bins.first, bins.last), length, share_of)
         return Stack(edges, columns, used, tops, _colours(used, theme, frozenset(), highlighted), lane.spans)
-    values = [value for value in _order(shares, info, timeline.trace.window) if value not in _LEFT_OUT]
+    values = [value for value in _order(shares, info, whole) if value not in _LEFT_OUT]
     if not values:
         return None
     up_to = np.cumsum(cycles[:, [found.index(value) for value in values]], axis=1)
@@ -127,17 +127,16 @@ def stack_of(
 
 
 def _use(
-    lane: Lane, edges: NDArray[np.int64], length: NDArray[np.int64], share_of: dict[int, NDArray[np.float64]]
+    lane: Lane, in_use: NDArray[np.int64], length: NDArray[np.int64], share_of: dict[int, NDArray[np.float64]]
 ) -> tuple[tuple[int, ...], NDArray[np.float64]]:
     """Return what a process lane shows: CPUs it has, above them that it could have had one, and that it exists.
 
     Returns:
         Lane values, float64 (values, bins), as the fields of `Stack`.
     """
-    assert lane.use is not None
     most = lane.most_cpus  # the height of the lane
     none = np.zeros(len(length))
-    used = lane.use.cycles(edges)[:, 0] / length / most
+    used = in_use[:, 0] / length / most
     ready = used + share_of.get(states.READY, none) / most
     unknown = np.maximum(ready, share_of.get(states.UNKNOWN, none))
     exists = np.maximum(unknown, 1 - share_of.get(states.ABSENT, none))
@@ -206,17 +205,37 @@ def _draw_by_rows(
     pixels[first:last, left:right] = np.repeat(colours, widths, axis=1)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Bins:
+    """Bins that reach into a window; `edges`, cut at the trace, and `columns` as in `Stack`.
+
+    Attributes:
+        shift: They are 2^shift cycles long.
+        first, last: Their numbers from the start of the trace; the last one is not included.
+        length: int64 (bins,), cycles of each within the trace.
+    """
+
+    shift: int
+    first: int
+    last: int
+    edges: NDArray[np.int64]
+    columns: NDArray[np.intp]
+    length: NDArray[np.int64]
+
+
 @lru_cache(maxsize=8)
-def _bins(
-    whole: TimeWindow, scale: TimeScale, width_px: int, bin_px: int
-) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
-    """Return the bins that reach into a window: when they begin, cut at the trace, and their device pixels."""
+def _bins(whole: TimeWindow, scale: TimeScale, width_px: int, least_px: int) -> _Bins:
+    """Return the bins for a window: at least so wide, and less than twice that.
+
+    Lengths are powers of two, so that bins stay what they are while the view moves, and for a while as it zooms.
+    """
     window = scale.window
-    length = max(1, window.length * bin_px // max(1, scale.width_px))
-    first, last = (window.start - whole.start) // length, -((whole.start - window.end) // length)
-    edges = np.clip(whole.start + np.arange(first, last + 1, dtype=np.int64) * length, whole.start, whole.end)
+    shift = max(0, window.length * least_px // max(1, scale.width_px) - 1).bit_length()
+    first = max(0, (window.start - whole.start) >> shift)
+    last = max(first, min(-((whole.start - window.end) >> shift), ((whole.length - 1) >> shift) + 1))
+    edges = np.minimum(whole.start + (np.arange(first, last + 1, dtype=np.int64) << shift), whole.end)
     columns = np.clip((edges - window.start).astype(np.float64) * width_px / window.length, 0, width_px)
-    return edges, np.rint(columns).astype(np.intp)
+    return _Bins(shift, first, last, edges, np.rint(columns).astype(np.intp), np.maximum(np.diff(edges), 1))
 
 
 def _is_cpu(info: LaneInfo) -> bool:
