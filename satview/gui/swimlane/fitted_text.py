@@ -29,6 +29,7 @@ class FittedTexts:
         self._mode, self._step_px, self._least = mode, step_px, least
         self._texts: dict[tuple[str, int], QStaticText | None] = {}
         self._parts: dict[tuple[tuple[str, ...], int], QStaticText | None] = {}
+        self._widths: dict[str, float] = {}
 
     def fit(self, text: str, room_px: float) -> QStaticText | None:
         """Return what of a text fits, None if that is not worth showing."""
@@ -51,6 +52,14 @@ class FittedTexts:
                 count -= 1
             self._parts[key] = self.fit(_joined(parts[:count]), room_px)
         return self._parts[key]
+
+    def width(self, text: str) -> float:
+        """Return how wide a text is that is not cut."""
+        if text not in self._widths:
+            if len(self._widths) > _KEPT:
+                self._widths.clear()
+            self._widths[text] = float(self.metrics.horizontalAdvance(text))
+        return self._widths[text]
 
     def _laid_out(self, words: str) -> QStaticText:
         text = QStaticText(words)

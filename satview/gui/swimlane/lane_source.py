@@ -30,11 +30,19 @@ _MARKS_PER_FRAME = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a frame shows."""
+    """What a frame shows.
+
+    Attributes:
+        lanes: Their indices, from top to bottom.
+        window: The part of the trace.
+        width_px: Device pixels.
+        kinds: Lanes of CPUs show kinds of work.
+    """
 
     lanes: tuple[int, ...]
     window: TimeWindow
     width_px: int
+    kinds: bool = False
 
 
 class LaneSource(QObject):
@@ -77,7 +85,9 @@ class LaneSource(QObject):
         """Return uint8, shape (lanes, width): value and flags of every pixel."""
         if self._requested != request:
             self._requested = request
-            if any(not self._timeline.is_ready(lane) for lane in request.lanes):
+            if any(not self._timeline.is_ready(lane) for lane in request.lanes) or (
+                request.kinds and not self._timeline.has_kinds
+            ):
                 self._refine()  # nothing to see yet: do not wait for the view to rest
             else:
                 self._rest.start()
@@ -209,6 +219,10 @@ def refined(
             timeline.build(lanes, is_cancelled)
             give_back()  # what was freed while they were made
             report(0.5)
+    if request.kinds and not timeline.has_kinds:
+        timeline.build_kinds(is_cancelled)
+        give_back()
+        report(0.5)
     values = np.zeros((len(request.lanes), request.width_px), np.uint8)
     part = timeline.trace.rows_between(request.window)
     for columns, window in column_blocks(request, int(part.stop - part.start)):

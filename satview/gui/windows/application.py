@@ -69,7 +69,7 @@ class Application(QObject):
         self._looks = FirstLooks(self)
         self.windows: list[MainWindow] = []
         self.trends: list[TrendsWindow] = []
-        self.theme = themes.theme_for(self.settings.text("window/theme"), self.settings.text("swimlane/palette"))
+        self.theme = themes.theme_of(self.settings)
         self._apply_theme()
         self.settings.changed.connect(self._on_setting)
         QGuiApplication.styleHints().colorSchemeChanged.connect(self._on_system_theme)
@@ -219,7 +219,7 @@ class Application(QObject):
 
     @Slot(str)
     def _on_setting(self, key: str) -> None:
-        if key in ("window/theme", "swimlane/palette"):
+        if key in themes.THEME_SETTINGS:
             self._change_theme()
 
     @Slot(Qt.ColorScheme)
@@ -227,7 +227,7 @@ class Application(QObject):
         self._change_theme()
 
     def _change_theme(self) -> None:
-        requested = themes.theme_for(self.settings.text("window/theme"), self.settings.text("swimlane/palette"))
+        requested = themes.theme_of(self.settings)
         if requested != self.theme:
             self.theme = requested
             self._apply_theme()

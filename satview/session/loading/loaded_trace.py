@@ -141,6 +141,8 @@ def prepared(loaded: LoadedTrace, shown: Shown, is_cancelled: IsCancelled) -> Re
     moved = moved_lanes(shown.timeline, timeline)
     lanes = tuple(moved[lane] for lane in shown.lanes if lane in moved)
     timeline.build(lanes, is_cancelled)
+    if shown.timeline.has_kinds:
+        timeline.build_kinds(is_cancelled)
     evaluator = FilterEvaluator(trace)
     evaluator.allowed, evaluator.folder = set(shown.evaluator.allowed), shown.evaluator.folder
     state = shown.state.for_threads(len(trace.threads))
