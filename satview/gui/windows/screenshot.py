@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from satview.base.errors import SatviewError
@@ -44,7 +43,7 @@ class ScreenshotRequest:
     width_px: int = 1600
     height_px: int = 1000
     scale: int = 1
-    looks: Mapping[str, str] = MappingProxyType({})
+    looks: Mapping[str, str] = field(default_factory=dict)
     range_text: str = ""
     event: int | None = None
     is_cached: bool = True
