@@ -32,7 +32,7 @@ TEXT: Final = 20  # a user event whose payload is a text
 FAILURES: Final = (FAILED, FAILED_64, FAILED_UNKNOWN)
 FAILED_ARGUMENTS: Final = ("ret_val", "errno")  # of a call that failed
 ERRNO_WORD: Final = {FAILED: 1, FAILED_64: 2}
-USER_CLASSES: Final = (WireClass.USER, WireClass.QUIP)
+USER_CLASSES: Final = (WireClass.USER, WireClass["QUIP"])
 
 _EXIT, _COUNTED = 1, 2
 _LETTERS: Final = re.compile(rb"[ -~]{4}")
@@ -47,7 +47,7 @@ def is_exit(code: int) -> bool:
 def _kinds(release: Release) -> NDArray[np.uint8]:
     """Return which codes have variants at all, (32768,): exits, and the call whose first word counts its arguments."""
     table = np.zeros(CODE_COUNT, np.uint8)
-    if release is not Release.UNIXWARE:
+    if release.is_qnx:
         codes = np.arange(CODE_COUNT)
         table[(codes >> 10 == WireClass.KER_CALL) & (codes >> 7 & 3 == KER_EXIT_OFFSET >> 7)] = _EXIT
         book = catalogue(release)

@@ -44,6 +44,14 @@ class Format:
 
 FORMATS: Final = (
     Format("kev", "Kernel event traces", ("*.kev",), "satview.formats.kev.reader", "open_kev"),
+    Format("qst", "QST files", ("*.qst",), "satview.formats.qst.reader", "open_qst"),
+    Format(
+        "linux",
+        "Schedules of Linux",
+        ("*.dat", "*.data", "*.perf", "*.pftrace", "*.perfetto-trace"),
+        "satview.formats.linux.reader",
+        "open_linux",
+    ),
     Format("traceprinter", "traceprinter listings", ("*.txt", "*.log"), "satview.formats.traceprinter", "open_listing"),
     Format(
         "thread_trace", "UnixWare thread traces", ("tr.*.*",), "satview.formats.unixware.reader", "open_thread_trace"

@@ -12,6 +12,7 @@ from typing import Final
 
 from satview.base.palettes import PRINT, STANDARD
 from satview.events import states
+from satview.events.class_table import mark_colours
 
 # State name: (light, dark), 0xRRGGBB.
 _STATE_COLOURS: Final = {
@@ -49,6 +50,8 @@ _STATE_COLOURS: Final = {
     "SUSPENDED": (0x9FA6B3, 0x5C6370),
     "DEAD": (0x5A606B, 0x2A2D33),
     "IO": (0x7FB3D9, 0x3F6E99),
+    "SLEEPING": (0xC6CBD6, 0x3D434F),
+    "UNINTERRUPTIBLE": (0xC27C4E, 0xA96B42),
 }
 _OTHER_COLOURS: Final = {
     states.UNKNOWN: (0xDFE2E8, 0x2C3038),
@@ -105,6 +108,7 @@ _LIKE: Final = {
     "JOIN": "CONDVAR", "TIMER_DELEGATE": "NANOSLEEP", "INTR_ATTACH_EV": "INTR", "SIGSUSPEND": "NANOSLEEP",
     "SIGWAITINFO": "NANOSLEEP", "STACK": "SEM", "WAITTHREAD": "CONDVAR", "WAITPAGE": "SEM", "WAITCTX": "CONDVAR",
     "TRACEBUFFER": "SEM", "STOPPED": "NANOSLEEP", "SUSPENDED": "NANOSLEEP", "IO": "REPLY",
+    "SLEEPING": "NANOSLEEP", "UNINTERRUPTIBLE": "SEM",
 }  # fmt: skip
 # States drawn as a full bar; the others are thin, so that a lane can be read from afar.
 THICK: Final = frozenset(
@@ -117,29 +121,6 @@ THICK: Final = frozenset(
         *range(states.FIRST_PROCESS, states.VALUE_COUNT),
     }
 )
-
-# Class of an event: colour of its marks.
-_CLASS_COLOURS: Final = {
-    "KER_CALL": (0x5A4FA8, 0xA79DF0),
-    "KER_EXIT": (0x5A4FA8, 0xA79DF0),
-    "INT_CALL": (0x5A4FA8, 0xA79DF0),
-    "INT_ENTR": (0xB83A24, 0xF07A63),
-    "INT_EXIT": (0xB83A24, 0xF07A63),
-    "INT_HANDLER_ENTR": (0xC4612F, 0xEE9566),
-    "INT_HANDLER_EXIT": (0xC4612F, 0xEE9566),
-    "INTERRUPT": (0xB83A24, 0xF07A63),
-    "PROCESS": (0x1F2430, 0xE6E9F0),
-    "THREAD": (0x2C7A4B, 0x6FD394),
-    "VTHREAD": (0x2C7A4B, 0x6FD394),
-    "SYSTEM": (0x7D6210, 0xD9BE62),
-    "USREVENT": (0xB0208C, 0xF277D2),
-    "COMM": (0x1F5FBF, 0x7DB2FF),
-    "CONTROL": (0x7A8190, 0x8C94A4),
-    "PMU": (0x0F7F86, 0x58C8CE),
-    "SEC": (0x8A4B08, 0xE0A064),
-    "QVM": (0x0F7F86, 0x58C8CE),
-    "QUIP": (0x4B6B1F, 0xA9CE77),
-}
 
 
 def value_colour(value: int, is_dark: bool, palette: str = STANDARD) -> int | None:
@@ -179,7 +160,7 @@ def process_colour(hue: int, is_dark: bool, palette: str = STANDARD) -> int:
 
 def class_colour(class_name: str, is_dark: bool) -> int:
     """Return the colour of marks of events of a class."""
-    return _CLASS_COLOURS.get(class_name, (0x5C6472, 0xA6AEBC))[is_dark]
+    return mark_colours(class_name)[is_dark]
 
 
 def mixed(colour: int, other: int, share: float) -> int:

@@ -165,6 +165,20 @@ _KINDS: Final = (
         True,
     ),
     ProblemKind(
+        "section-cut",
+        "Part of the file missing or not known",
+        "A section is shorter than it announces, or is none: the file was cut short or damaged there. What is complete "
+        "is shown.",
+        True,
+    ),
+    ProblemKind(
+        "foreign",
+        "Trace of another system",
+        "This is no trace of QNX. Threads, states and events are those of the system that is named; what needs kernel "
+        "calls, messages or interrupts of QNX has nothing to look at.",
+        False,
+    ),
+    ProblemKind(
         "clock-set-back",
         "Clock set back",
         "A record is older than the one before it in its file: somebody set the clock. The order of the file counts.",

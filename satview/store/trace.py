@@ -171,7 +171,7 @@ class Trace:
 
     Attributes:
         path: The file it came from.
-        format: `kev`, `traceprinter` or `thread_trace`.
+        format: As in `satview.formats.registry`: `kev`, `qst`, `traceprinter`, `thread_trace`, ...
         header: The text header.
         system: What the system page shows; None without one.
         release: Key of the tables that apply.
@@ -315,13 +315,18 @@ class Trace:
 
         Args:
             process: The row.
-            with_pid: False leaves the number out, for places that give it anyway.
+            with_pid: False leaves the number out, for locations that give it anyway.
         """
         pid = int(self.processes.pid[process])
-        name = _short_name(self.processes.names[process])
+        name = self.short_process_name(process)
         if name:
             return f"{name}[{pid}]" if with_pid and name in self.kept("trace.shared_names", _shared_names) else name
         return f"pid {pid}" if process else "unknown"
+
+    def short_process_name(self, process: int) -> str:
+        """Return the name of a process row without folders; that of a task of Linux is none of a file."""
+        name = self.processes.names[process]
+        return name if self.release is Release.LINUX else _short_name(name)
 
     def thread_name(self, thread: int) -> str:
         """Return a label for a thread row: `devb-eide 2`, `procnto 1 (idle)`."""
@@ -447,5 +452,5 @@ def _short_name(path: str) -> str:
 
 def _shared_names(trace: Trace) -> frozenset[str]:
     """Return the names that several processes have."""
-    counts = Counter(map(_short_name, trace.processes.names[1:]))
+    counts = Counter(map(trace.short_process_name, range(1, len(trace.processes.names))))
     return frozenset(name for name, count in counts.items() if count > 1)

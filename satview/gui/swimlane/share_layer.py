@@ -21,9 +21,11 @@ from satview.gui.colours import mixed, value_colour
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.theme import Theme
 from satview.session.lanes.lane_row import LaneRow
+from satview.timeline.counter import Counter
 from satview.timeline.lane import Lane
 from satview.timeline.lane_info import LaneInfo, LaneKind
 from satview.timeline.lane_tree import Timeline
+from satview.timeline.spans import pixel_edges
 
 _DENSE_PX: Final = 3.0  # intervals that are narrower on average are not drawn one by one
 _CPU_BIN_PX: Final = 6
@@ -89,6 +91,8 @@ def stack_of(
     if not timeline.is_ready(row.index):
         return None
     lane, info = timeline.lane(row.index), timeline.infos[row.index]
+    if lane.counter is not None:
+        return _steps(lane.counter, scale.window, width_px, int(info.track.found.value[0]) if info.track else 0, theme)
     wide_px = interval_px(lane, scale)
     if info.kind in (LaneKind.DAMAGED, LaneKind.PLUGGED) or wide_px >= _DENSE_PX:
         return None
@@ -107,6 +111,17 @@ def stack_of(
     tops = np.divide(up_to.T, length, out=np.empty((len(values), len(length))))
     colours = [theme.base if value in hidden else _colour(value, theme) for value in values]
     return Stack(edges, columns, tuple(values), tops, np.array(colours, np.uint32) | np.uint32(_OPAQUE))
+
+
+def _steps(counter: Counter, window: TimeWindow, width_px: int, value: int, theme: Theme) -> Stack:
+    """Return a counter as steps: solid up to the least value in a pixel, paler up to the largest."""
+    edges = pixel_edges(window, width_px)
+    span = max(counter.highest - counter.lowest, 1e-300)
+    least, most = (np.nan_to_num(each, nan=counter.lowest) - counter.lowest for each in counter.extremes(edges))
+    tops = np.stack((least, most)) / span
+    colour = _colour(value, theme)
+    colours = np.array([colour, mixed(colour, theme.base, _FAINT)], np.uint32) | np.uint32(_OPAQUE)
+    return Stack(edges, np.arange(width_px + 1), (value, value), tops, colours)
 
 
 def _use_stack(
@@ -131,7 +146,7 @@ def _use_stack(
 
 
 def figure(timeline: Timeline, row: LaneRow, window: TimeWindow) -> str:
-    """Return how busy a lane is in a window: `53 %` of a CPU, `1.05 CPU` of a process; else nothing."""
+    """Return how busy a lane is in a window: `53 %` of a CPU, `1.05 CPU` of a process, `\u2264 17` of a counter."""
     info = timeline.infos[row.index]
     whole = timeline.trace.window
     start, end = max(window.start, whole.start), min(window.end, whole.end)
@@ -141,7 +156,10 @@ def figure(timeline: Timeline, row: LaneRow, window: TimeWindow) -> str:
     if lane.use is not None:
         used = int(lane.use.totals(window)[0]) / window.length
         return f"{used:.2f} CPU" if used >= _LEAST_FIGURE or not used else f"< {_LEAST_FIGURE} CPU"
-    if info.kind in (LaneKind.DAMAGED, LaneKind.PLUGGED):
+    if lane.counter is not None:
+        most = float(np.nan_to_num(lane.counter.extremes(np.array([start, end], np.int64))[1][0]))
+        return f"\N{LESS-THAN OR EQUAL TO} {most:,.6g}"
+    if info.kind in (LaneKind.DAMAGED, LaneKind.PLUGGED, LaneKind.TRACK):
         return ""
     cycles = lane.shares.totals(window)
     busy = int(cycles[states.IS_BUSY[lane.shares.values]].sum())
