@@ -338,7 +338,7 @@ def _names_in(text: str, known: Sequence[str], what: str) -> str:
     Raises:
         ArgumentTypeError: One of them is not known.
     """
-    for name in text.split(","):
+    for name in filter(None, text.split(",")):
         if name.strip() not in known:
             raise argparse.ArgumentTypeError(f"{name.strip()!r} is none of the {what}: {', '.join(known)}")
     return text
