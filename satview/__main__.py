@@ -8,6 +8,7 @@ import importlib
 import pkgutil
 import platform
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import NoReturn
 from satview import __version__, cli
 from satview.base import debug
 from satview.base.errors import SatviewError, UsageError
-from satview.base.palettes import PALETTES, STANDARD
+from satview.base.palettes import PALETTES
 from satview.base.process_end import (
     BAD_USE,
     FINE,
@@ -34,7 +35,9 @@ from satview.base.process_end import (
 from satview.base.resources import sample_trace
 from satview.base.safe_text import visible_line
 from satview.cli._ranges import add_range, with_times_joined
+from satview.session.lanes.lane_arrangement import Label
 from satview.session.trace_link import TraceLink, parse_link
+from satview.timeline.lane_classes import LANE_CLASSES
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -179,6 +182,21 @@ def _viewer_parser() -> argparse.ArgumentParser:
     parser.add_argument("--select", type=int, metavar="N", help="number of the event to select")
     parser.add_argument("--session", default="", metavar="NAME", help="open it with a saved session, by name or file")
     parser.add_argument(
+        "--lanes", type=_class_names, default="", metavar="NAMES",
+        help="lanes of events to show where there are some, separated by commas: "
+        + ", ".join(each.name for each in LANE_CLASSES),
+    )  # fmt: skip
+    parser.add_argument(
+        "--labels", type=_label_names, default="", metavar="NAMES",
+        help="what to write into intervals, separated by commas: " + ", ".join(Label),
+    )  # fmt: skip
+    parser.add_argument(
+        "--user-events",
+        default="",
+        metavar="FILE",
+        help="XML of the vendor's toolkit: names and fields of user events",
+    )
+    parser.add_argument(
         "--new-instance", action="store_true", help="open FILE in a program of its own, not in the one that runs"
     )
     parser.add_argument(
@@ -255,15 +273,55 @@ def _show(options: argparse.Namespace) -> int:
         )
     from satview.gui.windows import application  # Qt: only when windows are requested
 
-    is_plain = not (options.theme or options.palette or options.no_cache or options.debug or options.new_instance)
+    looks = _looks(options)
+    is_plain = not (looks or options.no_cache or options.debug or options.new_instance)
     return application.run(
         [_link(options, str(file)) for file in options.files],
-        options.theme or "",
+        looks,
         options.follow,
         is_cached=not options.no_cache,
-        palette=options.palette,
         is_shared=is_plain,
     )
+
+
+def _looks(options: argparse.Namespace) -> dict[str, str]:
+    """Return the settings that hold for this run only, those that the command line names.
+
+    Raises:
+        UsageError: The file with descriptions of user events is faulty.
+    """
+    if options.user_events:
+        from satview.formats.user_event_file import read_user_events  # brings a parser of XML
+
+        read_user_events(Path(options.user_events))
+    found = {
+        "window/theme": options.theme or "",
+        "swimlane/palette": options.palette,
+        "swimlane/lane_classes": options.lanes,
+        "swimlane/labels": options.labels,
+        "events/user_events": str(Path(options.user_events).resolve()) if options.user_events else "",
+    }
+    return {key: value for key, value in found.items() if value}
+
+
+def _class_names(text: str) -> str:
+    return _names_in(text, [each.name for each in LANE_CLASSES], "lanes of events")
+
+
+def _label_names(text: str) -> str:
+    return _names_in(text, list(Label), "labels")
+
+
+def _names_in(text: str, known: Sequence[str], what: str) -> str:
+    """Return names separated by commas.
+
+    Raises:
+        ArgumentTypeError: One of them is not known.
+    """
+    for name in text.split(","):
+        if name.strip() not in known:
+            raise argparse.ArgumentTypeError(f"{name.strip()!r} is none of the {what}: {', '.join(known)}")
+    return text
 
 
 def _link(options: argparse.Namespace, file: str) -> TraceLink:
@@ -318,7 +376,7 @@ def _screenshot(options: argparse.Namespace) -> int:
     from satview.gui.windows import screenshot  # Qt: only when a picture is requested
 
     link = _link(options, str(options.files[0]))
-    theme = options.theme if options.theme in ("light", "dark") else "light"
+    looks = _looks(options) | {"window/theme": options.theme if options.theme in ("light", "dark") else "light"}
     return screenshot.take(
         screenshot.ScreenshotRequest(
             link.path,
@@ -326,11 +384,10 @@ def _screenshot(options: argparse.Namespace) -> int:
             int(width),
             int(height),
             options.scale,
-            theme,
+            looks,
             link.range_text,
             link.event,
             not options.no_cache,
-            options.palette or STANDARD,
             link.selected,
             link.session,
         )

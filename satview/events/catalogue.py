@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.events import arguments, naming, rows, states, unixware, wire
+from satview.events import arguments, class_table, naming, rows, states, unixware, wire
 from satview.events.spec import ClassSpec, EventSpec, Release
 from satview.events.wire import WireClass
 
@@ -33,9 +33,7 @@ class Catalogue:
         is_unixware = release == Release.UNIXWARE
         self._names = unixware.names() if is_unixware else naming.names(release)
         self.classes: tuple[ClassSpec, ...] = (
-            unixware.classes()
-            if is_unixware
-            else (*naming.printed_classes(), *(naming.undefined_class(number) for number in naming.UNDEFINED_CLASSES))
+            unixware.classes() if is_unixware else (*class_table.printed_classes(), *class_table.undefined_classes())
         )
         self.class_index_of_code = self._class_indices()
         self.state_value_of_code = self._state_values()

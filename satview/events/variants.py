@@ -32,7 +32,7 @@ TEXT: Final = 20  # a user event whose payload is a text
 FAILURES: Final = (FAILED, FAILED_64, FAILED_UNKNOWN)
 FAILED_ARGUMENTS: Final = ("ret_val", "errno")  # of a call that failed
 ERRNO_WORD: Final = {FAILED: 1, FAILED_64: 2}
-USER_CLASSES: Final = (WireClass.USER, WireClass.QUIP)
+USER_CLASSES: Final = (WireClass.USER, WireClass["QUIP"])
 
 _EXIT, _COUNTED = 1, 2
 _LETTERS: Final = re.compile(rb"[ -~]{4}")

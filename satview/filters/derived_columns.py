@@ -110,13 +110,22 @@ class TraceDerivedColumns:
 
     @cached_property
     def _priorities(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        events = self._trace.events
-        rows = self._trace.states.event
-        rows = rows[events.slot_count[rows] >= 2]
-        keys = events.thread[rows].astype(np.int64) << 32 | rows.astype(np.int64)
-        values = self._trace.payloads.column(rows, _PRIORITY_WORD).astype(np.int64)
-        order = np.argsort(keys)
-        return keys[order], values[order]
+        return logged_priorities(self._trace)
+
+
+def logged_priorities(trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the priorities that wide thread events log.
+
+    Returns:
+        int64 (n,), row of the thread << 32 | row of the event, ascending; and int64 (n,), the priorities.
+    """
+    events = trace.events
+    rows = trace.states.event
+    rows = rows[events.slot_count[rows] >= 2]
+    keys = events.thread[rows].astype(np.int64) << 32 | rows.astype(np.int64)
+    values = trace.payloads.column(rows, _PRIORITY_WORD).astype(np.int64)
+    order = np.argsort(keys)
+    return keys[order], values[order]
 
 
 def state_rows(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:

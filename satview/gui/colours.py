@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from satview.base.palettes import PRINT, STANDARD
 from satview.events import states
+from satview.events.class_table import mark_colours
 from satview.gui.state_looks import read_looks
 
 if TYPE_CHECKING:  # themes are there before anything of a trace
@@ -140,29 +141,6 @@ _HATCH_OF: Final = {
     "READY": 1, "MUTEX": 2, "SEND": 3, "REPLY": 4, "SEM": 5, "CONDVAR": 6, "INTR": 8,
 }  # fmt: skip
 
-# Class of an event: colour of its marks.
-_CLASS_COLOURS: Final = {
-    "KER_CALL": (0x5A4FA8, 0xA79DF0),
-    "KER_EXIT": (0x5A4FA8, 0xA79DF0),
-    "INT_CALL": (0x5A4FA8, 0xA79DF0),
-    "INT_ENTR": (0xB83A24, 0xF07A63),
-    "INT_EXIT": (0xB83A24, 0xF07A63),
-    "INT_HANDLER_ENTR": (0xC4612F, 0xEE9566),
-    "INT_HANDLER_EXIT": (0xC4612F, 0xEE9566),
-    "INTERRUPT": (0xB83A24, 0xF07A63),
-    "PROCESS": (0x1F2430, 0xE6E9F0),
-    "THREAD": (0x2C7A4B, 0x6FD394),
-    "VTHREAD": (0x2C7A4B, 0x6FD394),
-    "SYSTEM": (0x7D6210, 0xD9BE62),
-    "USREVENT": (0xB0208C, 0xF277D2),
-    "COMM": (0x1F5FBF, 0x7DB2FF),
-    "CONTROL": (0x7A8190, 0x8C94A4),
-    "PMU": (0x0F7F86, 0x58C8CE),
-    "SEC": (0x8A4B08, 0xE0A064),
-    "QVM": (0x0F7F86, 0x58C8CE),
-    "QUIP": (0x4B6B1F, 0xA9CE77),
-}
-
 
 def value_colour(value: int, is_dark: bool, palette: str = STANDARD, looks: str = "") -> int | None:
     """Return the colour of a lane value as 0xRRGGBB; None where the background shows.
@@ -229,7 +207,7 @@ def process_colour(hue: int, is_dark: bool, palette: str = STANDARD) -> int:
 
 def class_colour(class_name: str, is_dark: bool) -> int:
     """Return the colour of marks of events of a class."""
-    return _CLASS_COLOURS.get(class_name, (0x5C6472, 0xA6AEBC))[is_dark]
+    return mark_colours(class_name)[is_dark]
 
 
 def mixed(colour: int, other: int, share: float) -> int:

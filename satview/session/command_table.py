@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from satview.session.commands import Command, Menu, Needs, Scope
+from satview.session.lanes.lane_arrangement import Label
 from satview.session.panel_table import panel_commands
+from satview.timeline.lane_classes import LANE_CLASSES
 
 # fmt: off
 # A table: a command is one row, which a call with an argument per line would hide.
@@ -100,6 +102,17 @@ COMMANDS: Final = (
     Command("view.cpu_kinds", "Kinds of work on CP&Us", Menu.VIEW, ("K",),
             "Let lanes of CPUs show user, kernel, interrupt and idle time instead of processes, or processes again.",
             Needs.TRACE, is_checkable=True),
+    *(Command(f"view.label_{label}", title, Menu.VIEW, (), help_text, Needs.TRACE, is_checkable=True,
+              submenu="Labels of inter&vals")
+      for label, title, help_text in (
+          (Label.STATE, "&State", "Write the state into intervals of threads."),
+          (Label.PRIORITY, "&Priority",
+           "Write the priority into intervals: p10, or p15\N{UPWARDS ARROW}10 if 15 is inherited."),
+          (Label.CPU, "&CPU", "Write on which CPU a thread runs."),
+          (Label.PARTNER, "P&artner", "Write whom a thread waits for: the server, the holder of the mutex."),
+          (Label.CALL, "&Kernel call", "Write in which kernel call a thread waits."),
+          (Label.PARTITION, "Pa&rtition", "Write the partition that a thread is in."),
+      )),
     Command("view.split", "S&plit view", Menu.VIEW, ("Ctrl+\\",),
             "Show a second set of lanes below, for another part of time or other lanes, or take it away.", Needs.TRACE,
             is_checkable=True, starts_group=True),
@@ -190,6 +203,14 @@ COMMANDS: Final = (
           ("pattern", "Pattern of &names\N{HORIZONTAL ELLIPSIS}",
            "Let processes stand together by their names: Drivers: devb-*, io-*; HMI: hmi*."),
       )),
+    *(Command(f"lanes.show_{each.name}", each.menu, Menu.LANES, (), each.help, Needs.TRACE, is_checkable=True,
+              submenu="Lanes of e&vents")
+      for each in LANE_CLASSES),
+    Command("lanes.user_file", "&Descriptions of user events\N{HORIZONTAL ELLIPSIS}", Menu.LANES, (),
+            "Read names and fields of user events from an XML file of the vendor's toolkit.", Needs.TRACE),
+    Command("lanes.user_rules", "&Intervals and counters of user events\N{HORIZONTAL ELLIPSIS}", Menu.LANES, (),
+            "Say which user events are counters or intervals: 10 counter queue; 41..42 interval request.",
+            Needs.TRACE),
     Command("lanes.up", "Move &lane up", Menu.LANES, ("Alt+Up",),
             "Move the selected lane above the one before it, as dragging its name does.", Needs.LANE, Scope.LANES),
     Command("lanes.down", "Move lane dow&n", Menu.LANES, ("Alt+Down",), "Move the selected lane below the next one.",

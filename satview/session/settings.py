@@ -74,6 +74,12 @@ SETTINGS: Final = (
         is_shown=False,
     ),
     Setting("swimlane/state_looks", "", "States whose colour or thickness is not that of the palette.", is_shown=False),
+    Setting("swimlane/labels", "state", "What is written into intervals.", is_shown=False),
+    Setting(
+        "swimlane/lane_classes",
+        "",
+        "Lanes of events that traces begin with where they have some, separated by commas, such as log, paths, calls.",
+    ),
     Setting("swimlane/shares", True, "Zoomed out, show how lanes divide their time."),
     Setting(
         "swimlane/arrows",
@@ -96,6 +102,16 @@ SETTINGS: Final = (
         high=100_000_000,
     ),
     Setting("events/row_height_px", 20, "Height of a row in the list of events.", low=16, high=40),
+    Setting(
+        "events/user_events",
+        "",
+        "File that describes user events: names, fields, named values, in the XML of the vendor's toolkit.",
+    ),
+    Setting(
+        "events/user_rules",
+        "",
+        "What lanes make of user events: 10 counter queue; 41..42 interval request; 7 moment.",
+    ),
     Setting("files/recent_count", 10, "How many recent files are remembered.", low=0, high=50),
     Setting(
         "files/cache_mb",

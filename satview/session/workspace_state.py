@@ -14,7 +14,14 @@ from satview.base.errors import UsageError
 from satview.base.shared_file import DamagedFileError
 from satview.events.wire import CODE_COUNT
 from satview.filters.views.passes import Effect, Pass, PassStack
-from satview.session.lanes.lane_arrangement import GroupBy, LaneArrangement, LaneGroup, SortBy
+from satview.session.lanes.lane_arrangement import (
+    GroupBy,
+    Label,
+    LaneArrangement,
+    LaneGroup,
+    SortBy,
+    labels_in,
+)
 from satview.session.lanes.remap import LaneKey
 from satview.session.panel_layout import PanelLayout, layout_of
 
@@ -269,6 +276,8 @@ def _lanes_to_json(state: LanesState) -> dict[str, Any]:
         "patterns": now.patterns,
         "groups": [{"title": group.title, "members": sorted(rows(group.members))} for group in now.groups],
         "closed_groups": sorted(now.closed),
+        "classes": sorted(now.classes),
+        "labels": sorted(now.labels),
         "shows_kinds": now.shows_kinds,
     }
 
@@ -301,9 +310,18 @@ def _lanes(fields: Fields) -> LanesState:
         tuple({group.title: group for group in groups}.values()),
         fields.text("patterns"),
         frozenset(fields.texts("closed_groups")),
+        frozenset(fields.texts("classes")),
+        _labels(fields),
         fields.flag("shows_kinds"),
     )
     return LanesState(arrangement, frozenset(lanes(fields, "open")), frozenset(lanes(fields, "closed")), names)
+
+
+def _labels(fields: Fields) -> frozenset[Label]:
+    """Return what is written into intervals; a file of an older satview does not say it."""
+    if fields.list_or_none("labels") is None:
+        return LaneArrangement().labels
+    return labels_in(",".join(fields.texts("labels")))
 
 
 def _filter_to_json(part: FilterPart) -> dict[str, Any]:

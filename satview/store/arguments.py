@@ -15,10 +15,10 @@ from satview.events.layout import (
     Layout,
     Part,
     argument_names,
+    argument_part,
     arguments_of,
     layout_of,
     one_spelling,
-    place_of,
     text_at,
     text_offset,
 )
@@ -192,7 +192,9 @@ def argument_offsets(trace: Trace, rows: Rows, name: str | None) -> list[tuple[N
         zip(*(part.tolist() for part in np.unravel_index(kinds, shape)), strict=True)
     ):
         only = int(codes[which])
-        position = text_offset(release, only, words) if name is None else place_of(release, only, words, name, variant)
+        position = (
+            text_offset(release, only, words) if name is None else argument_part(release, only, words, name, variant)
+        )
         number_of_kind[number] = positions.setdefault(position, len(positions))
     if len(positions) == 1:
         return [(at, next(iter(positions)))]

@@ -300,7 +300,7 @@ class Trace:
 
         Args:
             process: The row.
-            with_pid: False leaves the number out, for places that give it anyway.
+            with_pid: False leaves the number out, for locations that give it anyway.
         """
         pid = int(self.processes.pid[process])
         name = _short_name(self.processes.names[process])

@@ -215,12 +215,12 @@ class LaneLabels(QWidget):
 
     def _draw_names(self, painter: QPainter, row: LaneRow, area: QRectF, x: float) -> None:
         theme, info = self._theme, self._opened.timeline.infos[row.index]
-        is_top = info.kind in (LaneKind.CPU, LaneKind.PROCESS)
-        names = self._names[is_top, row.height_px < self._theme.px(_SMALL_BELOW_PX)]
+        is_top = info.kind in (LaneKind.CPU, LaneKind.PROCESS) or (info.track is not None and info.parent < 0)
+        names = self._names[is_top, row.height_px < theme.px(_SMALL_BELOW_PX)]
         title = lane_path(self._opened.timeline, row.index) if row.is_pinned or row.is_alone else info.title
         room = area.right() - 8 - x
         whole_px = names.width(title)
-        is_busy = info.kind in (LaneKind.CPU, LaneKind.PROCESS)
+        is_busy = info.kind in (LaneKind.CPU, LaneKind.PROCESS) or info.is_counter
         busy = figure(self._opened.timeline, row, self._view.scale.window) if is_busy else ""
         # The number of a process gives way to its name, and how busy it is leaves most of the name.
         for text, is_figure, least_px in ((busy, True, min(60.0, whole_px)), (info.subtitle, False, whole_px)):

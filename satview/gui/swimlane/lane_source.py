@@ -213,7 +213,7 @@ def refined(
         report: Called when lanes are ready.
     """
     # Lanes of CPUs show as soon as they are there; all of them are requested, for the load over the whole trace.
-    first = [info.index for info in timeline.infos if info.cpu >= 0]
+    first = [info.index for info in timeline.infos if info.cpu >= 0 and info.track is None]
     for lanes in (first, [lane for lane in request.lanes if lane not in first]):
         if any(not timeline.is_ready(lane) for lane in lanes):
             timeline.build(lanes, is_cancelled)

@@ -23,11 +23,12 @@ from satview.gui.swimlane.hatching import lane_colour
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.theme import Theme
 from satview.session.lanes.lane_row import LaneRow
+from satview.timeline.counter import Counter
 from satview.timeline.lane import Lane
 from satview.timeline.lane_info import LaneInfo, LaneKind
 from satview.timeline.lane_tree import Timeline
 from satview.timeline.shares import Shares
-from satview.timeline.spans import LaneSpans
+from satview.timeline.spans import LaneSpans, pixel_edges
 
 _DENSE_PX: Final = 3.0  # intervals that are narrower on average are not drawn one by one
 _CPU_BIN_PX: Final = 4
@@ -105,6 +106,10 @@ def stack_of(
     if not timeline.is_ready(row.index):
         return None
     lane, info = timeline.lane(row.index), timeline.infos[row.index]
+    if lane.counter is not None:
+        value = int(info.track.found.value[0]) if info.track else 0
+        colour = int(_colours((value,), theme, frozenset(), highlighted)[0])
+        return _steps(lane.counter, lane.spans, scale.window, width_px, value, colour, theme)
     wide_px = interval_px(lane, scale)
     if info.kind in (LaneKind.DAMAGED, LaneKind.PLUGGED) or wide_px >= _DENSE_PX:
         return None
@@ -126,6 +131,18 @@ def stack_of(
     return Stack(edges, columns, tuple(values), tops, _colours(tuple(values), theme, hidden, highlighted), shares.spans)
 
 
+def _steps(
+    counter: Counter, spans: LaneSpans, window: TimeWindow, width_px: int, value: int, colour: int, theme: Theme
+) -> Stack:
+    """Return a counter as steps: solid up to the least value in a pixel, paler up to the largest."""
+    edges = pixel_edges(window, width_px)
+    span = max(counter.highest - counter.lowest, 1e-300)
+    least, most = (np.nan_to_num(each, nan=counter.lowest) - counter.lowest for each in counter.extremes(edges))
+    tops = np.stack((least, most)) / span
+    colours = np.array([colour, mixed(colour & 0xFFFFFF, theme.base, _FAINT) | _OPAQUE], np.uint32)
+    return Stack(edges, np.arange(width_px + 1), (value, value), tops, colours, spans)
+
+
 def _use(
     lane: Lane, in_use: NDArray[np.int64], length: NDArray[np.int64], share_of: dict[int, NDArray[np.float64]]
 ) -> tuple[tuple[int, ...], NDArray[np.float64]]:
@@ -145,7 +162,7 @@ def _use(
 
 
 def figure(timeline: Timeline, row: LaneRow, window: TimeWindow) -> str:
-    """Return how busy a lane is in a window: `53 %` of a CPU, `1.05 CPU` of a process; else nothing."""
+    """Return how busy a lane is in a window: `53 %` of a CPU, `1.05 CPU` of a process, `\u2264 17` of a counter."""
     info = timeline.infos[row.index]
     whole = timeline.trace.window
     start, end = max(window.start, whole.start), min(window.end, whole.end)
@@ -155,7 +172,10 @@ def figure(timeline: Timeline, row: LaneRow, window: TimeWindow) -> str:
     if lane.use is not None:
         used = int(lane.use.totals(window)[0]) / window.length
         return f"{used:.2f} CPU" if used >= _LEAST_FIGURE or not used else f"< {_LEAST_FIGURE} CPU"
-    if info.kind in (LaneKind.DAMAGED, LaneKind.PLUGGED):
+    if lane.counter is not None:
+        most = float(np.nan_to_num(lane.counter.extremes(np.array([start, end], np.int64))[1][0]))
+        return f"\N{LESS-THAN OR EQUAL TO} {most:,.6g}"
+    if info.kind in (LaneKind.DAMAGED, LaneKind.PLUGGED, LaneKind.TRACK):
         return ""
     cycles = lane.shares.totals(window)
     busy = int(cycles[states.IS_BUSY[lane.shares.values]].sum())

@@ -13,7 +13,7 @@ from satview.events import states
 from satview.session.open_trace import OpenTrace
 from satview.timeline.cpu_kinds import USER
 from satview.timeline.lane_info import LaneKind
-from satview.timeline.spans import LaneSpans
+from satview.timeline.spans import NO_EVENT, LaneSpans
 
 _MOST_LINES: Final = 7
 
@@ -41,16 +41,21 @@ def share_text(opened: OpenTrace, lane: int, window: TimeWindow, spans: LaneSpan
     if info.kind is LaneKind.CPU and spans.thread is not None:  # by process, of which several share a hue
         process = trace.threads.process[spans.thread[part]].astype(np.int64)
         key = np.where(key >= states.FIRST_PROCESS, process + states.VALUE_COUNT, key)
+    if info.track is not None and info.track.lane_class.text == "{event}":  # several may share a hue
+        known = made.spans.event[part] != NO_EVENT
+        code = trace.events.code[np.where(known, made.spans.event[part], 0)].astype(np.int64)
+        key = np.where(known, code + states.VALUE_COUNT, key)
     kinds, which = np.unique(key, return_inverse=True)
     cycles = np.bincount(which, end - start, len(kinds))
     for position in np.argsort(-cycles, kind="stable")[:_MOST_LINES].tolist():
-        name = _name(opened, lane, int(kinds[position]))
+        first = part.start + int(np.argmax(which == position))
+        name = _name(opened, lane, int(kinds[position]), first)
         if name and cycles[position]:
             lines.append(f"{100 * cycles[position] / window.length:.1f} %&nbsp;&nbsp;{html_text(name)}")
     if len(kinds) > _MOST_LINES:
         lines.append(f"and {len(kinds) - _MOST_LINES} more")
     longest = int(np.argmax(end - start))
-    name = _name(opened, lane, int(key[longest]))
+    name = _name(opened, lane, int(key[longest]), part.start + longest)
     length = format_duration(trace.clock.duration_ns(int(end[longest] - start[longest])))
     lines.append(f"{len(start):,} intervals, the longest {length}" + (f" {html_text(name)}" if name else ""))
     lines.append(f"<small>{format_time(trace.clock.ns(window.start))}</small>")
@@ -83,7 +88,10 @@ def inside(spans: LaneSpans, window: TimeWindow) -> tuple[NDArray[np.int64], NDA
     return np.maximum(start, window.start), np.minimum(end, window.end), part
 
 
-def _name(opened: OpenTrace, lane: int, key: int) -> str:
+def _name(opened: OpenTrace, lane: int, key: int, interval: int) -> str:
+    texts = opened.timeline.lane(lane).spans.texts
+    if texts is not None:
+        return texts[interval]
     if key >= states.VALUE_COUNT:
         return opened.trace.process_name(key - states.VALUE_COUNT)
     if key == USER and opened.timeline.infos[lane].kind is LaneKind.CPU:

@@ -18,7 +18,14 @@ from satview.gui.swimlane.arrows import draw_arrows
 from satview.gui.swimlane.fitted_text import FittedTexts
 from satview.gui.swimlane.lane_image import SEEN_INTERRUPT, LanePalette, bar_of, compose
 from satview.gui.swimlane.lane_source import LaneSource, Request, Values
-from satview.gui.swimlane.lane_text import DARK_INK, LIGHT_INK, IntervalText, interval_starts, interval_texts
+from satview.gui.swimlane.lane_text import (
+    DARK_INK,
+    LIGHT_INK,
+    IntervalText,
+    interval_starts,
+    interval_texts,
+    labelled,
+)
 from satview.gui.swimlane.legend_keys import EVENTS
 from satview.gui.swimlane.overlays import draw_cursors, draw_lost, draw_marks, draw_range, lost_spans
 from satview.gui.swimlane.path_line import draw_path
@@ -76,6 +83,7 @@ class SwimlaneView(QWidget):
         self.source.refined.connect(self.update)
         self.arrows = ArrowLayer(opened, self)
         self.arrows.changed.connect(self.update)
+        opened.labels.refined.connect(self.update)
         self._texts = self._fitted_texts()
         self._inks = _inks(theme)
         self._palette = LanePalette(theme)
@@ -155,7 +163,7 @@ class SwimlaneView(QWidget):
         Returns:
             The part of the trace that its bin shows, and the value there; None above all values.
         """
-        stack = self.stacks.get(row.index)
+        stack = self.stacks.get(row.index) if not self._opened.timeline.infos[row.index].is_counter else None
         position = stack.bin_at(self.scale.cycles(x)) if stack is not None else -1
         if stack is None or position < 0:
             return None
@@ -295,21 +303,23 @@ class SwimlaneView(QWidget):
         painter.setFont(self._texts.font)
         view, keys = self._opened.filters.view, self._opened.legend.keys
         nameless = self._hidden | (_ALL_VALUES - keys) if keys else self._hidden
-        for text in interval_texts(timeline, rows, values, scale, self._theme, nameless, view.by_passes, view.dimmed):
-            if text.row.index not in self.stacks:
-                self._draw_text(painter, text)
+        texts = interval_texts(timeline, rows, values, scale, self._theme, nameless, view.by_passes, view.dimmed)
+        self._draw_texts(painter, [text for text in texts if text.row.index not in self.stacks or text.is_number])
 
     def _stacks_of(self, rows: tuple[LaneRow, ...], request: Request, scale: TimeScale) -> dict[int, Stack]:
-        """Return the lanes that show shares of time; none while a filter hides or fades single intervals."""
-        if not self.shows_shares or not self.source.overlay.does_nothing:
-            return {}
-        highlighted = self._opened.legend.keys
-        requested = request, self._theme, self._hidden, highlighted, self.source.overlay
+        """Return the lanes that show steps, and those that show shares of time.
+
+        None of these while a filter hides or fades single intervals.
+        """
+        shows_all, highlighted = self.shows_shares and self.source.overlay.does_nothing, self._opened.legend.keys
+        requested = request, self._theme, self._hidden, highlighted, self.source.overlay, shows_all
         if self._stacked is not None and self._stacked[0] == requested and len(self._stacked[1]) == len(rows):
             return self._stacked[2]
         timeline, found = self._opened.timeline, {}
         with timed("lane shares"):
             for row in rows:
+                if not shows_all and not timeline.infos[row.index].is_counter:
+                    continue
                 stack = stack_of(
                     timeline,
                     row,
@@ -348,14 +358,16 @@ class SwimlaneView(QWidget):
         edges = pixel_edges(request.window, request.width_px)
         return overlay.faded(request.lanes, edges, waits=False), overlay.marked(request.lanes, edges, waits=False)
 
-    def _draw_text(self, painter: QPainter, text: IntervalText) -> None:
-        words = self._texts.fit(text.text, text.right_px - text.left_px - 8)
-        if words is None:
-            return
-        # The bar begins under the marks of events, so its middle is a little below that of the lane.
-        middle = text.row.y_px - self.scroll_px + text.row.height_px * 0.555
-        painter.setPen(self._inks[text.ink])
-        painter.drawStaticText(QPointF(text.left_px + 5, middle - self._texts.metrics.height() / 2), words)
+    def _draw_texts(self, painter: QPainter, texts: list[IntervalText]) -> None:
+        """Write the labels that are switched on into intervals, as many as fit."""
+        for text, parts in zip(texts, labelled(self._opened, texts), strict=True):
+            words = self._texts.fit_parts(parts, text.right_px - text.left_px - 8) if parts else None
+            if words is None:
+                continue
+            # The bar begins under the marks of events, so its middle is a little below that of the lane.
+            middle = text.row.y_px - self.scroll_px + text.row.height_px * 0.555
+            painter.setPen(self._inks[text.ink])
+            painter.drawStaticText(QPointF(text.left_px + 5, middle - self._texts.metrics.height() / 2), words)
 
     def _draw_cycles(self, painter: QPainter, scale: TimeScale) -> None:
         painter.setPen(QPen(colour(self._theme.dim, 45), 1))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from satview.base.errors import SatviewError
-from satview.base.palettes import STANDARD
 from satview.base.targets import find_target
 from satview.session.trace_link import TraceLink
 
@@ -31,11 +31,10 @@ class ScreenshotRequest:
             of the whole window.
         width_px, height_px: Size of the window in logical pixels.
         scale: 1 or 2 device pixels per logical one.
-        theme: `light` or `dark`.
+        looks: Settings by key: theme, colours of states, labels and the like; all others are as they come.
         range_text: `A..B`, or empty for the whole trace.
         event: Number of the event to select, from 1; None for none.
         is_cached: Use what a window has kept of a large file that it decoded.
-        palette: Colours of states.
         selected: `A..B`, the selected range, or empty.
         session: Name or file of a saved session, or empty.
     """
@@ -45,11 +44,10 @@ class ScreenshotRequest:
     width_px: int = 1600
     height_px: int = 1000
     scale: int = 1
-    theme: str = "light"
+    looks: Mapping[str, str] = MappingProxyType({})
     range_text: str = ""
     event: int | None = None
     is_cached: bool = True
-    palette: str = STANDARD
     selected: str = ""
     session: str = ""
 
@@ -133,7 +131,7 @@ def _save(window: MainWindow, path: Path, reading: Sequence[Path]) -> None:
 
 def _settings(request: ScreenshotRequest) -> dict[str, str | int]:
     """Return the settings that a picture needs; all others are as they come."""
-    found: dict[str, str | int] = {"window/theme": request.theme, "swimlane/palette": request.palette}
+    found: dict[str, str | int] = {"window/theme": "light", **request.looks}
     return found if request.is_cached else found | {"files/cache_mb": 0}
 
 
@@ -144,4 +142,8 @@ def _is_settled(window: object) -> bool:
     views = window.workspace
     if views is None or views.opened.event_links.is_busy:
         return views is None
-    return views.area.is_exact and not views.is_checking
+    return (
+        views.area.is_exact
+        and not views.is_checking
+        and not (views.opened.labels.is_busy or views.opened.class_loader.is_busy)
+    )

@@ -43,7 +43,7 @@ class TraceCommands:
             *self._edit_commands(),
         ):
             registry.bind(command_id, partial(self.run, run))
-        LaneCommands(self.run, lambda: self.workspace).bind(registry)
+        LaneCommands(self.run, lambda: self.workspace, self._settings).bind(registry)
         for mode in ("off", "selection", "all"):
             registry.bind(f"view.arrows_{mode}", partial(self._set_arrows, mode), partial(self._has_arrows, mode))
         registry.bind("view.split", partial(self.run, self._split), lambda: self.workspace.is_split)

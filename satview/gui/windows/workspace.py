@@ -334,6 +334,7 @@ class Workspace(QWidget):
         self.chips.rules_requested.connect(self._show_rules)
         self.opened.filters.failed.connect(self.report)
         self.opened.sorter.failed.connect(self.report_failure)
+        self.opened.class_loader.failed.connect(self.report_failure)
         self.find_bar.closed.connect(self._focus_lanes)
         self.area.fit_requested.connect(self.navigation.fit)
         self.opened.reloaded.connect(self._on_reloaded)
