@@ -14,6 +14,12 @@ class Release(StrEnum):
     QNX_7 = "7.x"  # 7.0 and 7.1
     QNX_8 = "8.0"
     UNIXWARE = "unixware"  # thread_trace files
+    LINUX = "linux"  # schedules of trace.dat, perf and Perfetto
+
+    @property
+    def is_qnx(self) -> bool:
+        """False for the formats of other systems, whose events no .kev file can hold."""
+        return self not in (Release.UNIXWARE, Release.LINUX)
 
 
 class Show(StrEnum):

@@ -47,7 +47,7 @@ def is_exit(code: int) -> bool:
 def _kinds(release: Release) -> NDArray[np.uint8]:
     """Return which codes have variants at all, (32768,): exits, and the call whose first word counts its arguments."""
     table = np.zeros(CODE_COUNT, np.uint8)
-    if release is not Release.UNIXWARE:
+    if release.is_qnx:
         codes = np.arange(CODE_COUNT)
         table[(codes >> 10 == WireClass.KER_CALL) & (codes >> 7 & 3 == KER_EXIT_OFFSET >> 7)] = _EXIT
         book = catalogue(release)

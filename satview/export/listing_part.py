@@ -6,22 +6,23 @@ it is printed, is what both know it by.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import BinaryIO, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.errors import Cancelled, UsageError
-from satview.base.new_file import new_text_file
+from satview.base.new_file import NewFile
 from satview.base.safe_text import csv_text
 from satview.events.spec import EventSpec, Release
 from satview.export.listing import Printer, TextRows, default_time, layout_of
 from satview.export.listing_forms import Form, Style
+from satview.export.listing_lines import Head
 from satview.export.listing_records import RecordRows
 from satview.formats.kev.batch import Batch
 from satview.formats.registry import source_files
@@ -99,7 +100,7 @@ def write_listing(
         layout = layout_of(source.release)
         style = Style(layout, source.release, source.byte_order, False, False, source.notations)
         printer = Printer(source, TextRows(source, style, default_time(layout)), chosen=selected.in_batch)
-        for text in printer.text(_checked(selected, progress, cancelled)):
+        for text in printer.encoded(_checked(selected, progress, cancelled)):
             file.write(text)
         return printer.printed
 
@@ -125,7 +126,7 @@ def write_event_list(
     """
     selected = Selected.of(trace, mask)
     with _new_file(trace, path) as file:
-        file.write(LIST_HEAD)
+        file.write(LIST_HEAD.encode())
         count = 0
         lines = _printed_lines if _can_be_read_again(trace) else _decoded_lines
         for text, more in lines(trace, selected, progress, cancelled):
@@ -136,34 +137,41 @@ def write_event_list(
 
 def _printed_lines(
     trace: Trace, selected: Selected, progress: Report | None, cancelled: IsCancelled | None
-) -> Iterator[tuple[str, int]]:
-    """Yield rows of the list, and how many, as soon as all rows above them have been read."""
+) -> Iterator[tuple[bytes | memoryview, int]]:
+    """Yield rows of the list, and how many, as soon as all rows above them have been read; valid until the next."""
     coming = np.minimum.accumulate(selected.positions[::-1])[::-1]  # the first position that is still to come
-    lines, done, printed = np.full(len(selected.rows), "", object), 0, 0
+    waiting, done = np.full(len(selected.rows), b"", object), 0
     with _source(trace) as source:
         printer = Printer(source, ListRows(trace, selected, RecordRows(source, "csv")), chosen=selected.in_batch)
-        for batch, rows, texts in printer.batches(_checked(selected, progress, cancelled)):
-            lines[selected.positions_in(batch, rows)] = texts
+        for batch, rows, lines in printer.batches(_checked(selected, progress, cancelled)):
+            positions = selected.positions_in(batch, rows)
+            if np.array_equal(positions, np.arange(done, done + len(rows))):  # which is nearly always so
+                yield lines.text, lines.printed
+                done += len(rows)
+            else:
+                waiting[positions] = lines.each()
+                yield b"", lines.printed
             behind = selected.behind(batch)
-            ready = max(done, int(coming[behind]) if behind < len(coming) else len(lines))
-            yield "".join(lines[done:ready]), printer.printed - printed
-            lines[done:ready] = ""
-            done, printed = ready, printer.printed
-    yield "".join(lines[done:]), 0
+            ready = max(done, int(coming[behind]) if behind < len(coming) else len(waiting))
+            yield b"".join(waiting[done:ready]), 0
+            waiting[done:ready] = b""
+            done = ready
+    yield b"".join(waiting[done:]), 0
 
 
 def _decoded_lines(
     trace: Trace, selected: Selected, progress: Report | None, cancelled: IsCancelled | None
-) -> Iterator[tuple[str, int]]:
+) -> Iterator[tuple[bytes, int]]:
     """Yield the same of a trace whose file cannot be printed, event by event: thread traces, which are small."""
     columns = ListColumns(trace, selected.rows)
     for start in range(0, len(selected.rows), _BLOCK):
         _check(start / len(selected.rows), progress, cancelled)
         positions = np.arange(start, min(start + _BLOCK, len(selected.rows)))
-        heads = zip(*columns.of(positions), strict=True)
+        every = np.arange(len(positions))
+        heads = zip(*(head.of(every) for head in columns.of(positions)), strict=True)
         tails = map(partial(_decoded, trace), selected.rows[positions].tolist())
-        lines = (ListColumns.TEMPLATE % head + tail for head, tail in zip(heads, tails, strict=True))
-        yield "".join(lines), len(positions)
+        text = "".join(ListColumns.TEMPLATE % head + tail for head, tail in zip(heads, tails, strict=True))
+        yield text.encode("utf-8", "surrogateescape"), len(positions)
 
 
 def _decoded(trace: Trace, event: int) -> str:
@@ -185,18 +193,19 @@ class ListColumns:
     def __init__(self, trace: Trace, rows: NDArray[np.int64]) -> None:
         threads = trace.threads
         process = [trace.process_name(int(row), with_pid=False) if row else "" for row in threads.process]
-        owners, names = (np.array([_quoted(name) for name in column], object) for column in (process, threads.names))
+        owners, names = ([_quoted(name) for name in column] for column in (process, threads.names))
         self._of_thread = (owners, threads.pid, names, threads.tid)
         self._trace, self._rows = trace, rows
         time = trace.events.time_cycles[rows]
         self._delta = np.diff(time, prepend=time[:1])
 
-    def of(self, positions: NDArray[np.int64]) -> list[list[Any]]:
+    def of(self, positions: NDArray[np.int64]) -> list[Head]:
         """Return the columns of `TEMPLATE` for positions among the rows."""
         at, events = self._rows[positions], self._trace.events
         cycles, thread = events.time_cycles[at], events.thread[at]
+        owners, pid, names, tid = self._of_thread
         columns = [at + 1, self._trace.clock.ns_array(cycles), cycles, self._delta[positions], events.cpu[at]]
-        return [column.tolist() for column in (*columns, *(column[thread] for column in self._of_thread))]
+        return [*map(Head, columns), Head(thread, owners), Head(pid[thread]), Head(thread, names), Head(tid[thread])]
 
 
 @dataclass(slots=True)
@@ -208,12 +217,14 @@ class ListRows:
         selected: The events.
         records: Writes arguments.
         start_cycles: Of the rows of any output; times come from the trace.
+        separator: Stands between two rows.
     """
 
     trace: Trace
     selected: Selected
     records: RecordRows
     start_cycles: int = 0
+    separator: str = ""
     _columns: ListColumns = field(init=False)
 
     def __post_init__(self) -> None:
@@ -228,18 +239,19 @@ class ListRows:
         """Return class, event and arguments of a kind as a template."""
         return self.records.form(spec, count, variant)
 
-    def common(self, batch: Batch, rows: NDArray[np.int64], form: Form) -> tuple[str, list[Sequence[Any]]]:
-        """Return the columns before those."""
+    def begin(self, form: Form) -> str:
+        """Return the template of the columns before those."""
         del form
-        return ListColumns.TEMPLATE, [*self._columns.of(self.selected.positions_in(batch, rows))]
+        return ListColumns.TEMPLATE
 
-    def joined(self, lines: list[str]) -> str:
-        """Return rows as one text."""
-        return "".join(lines)
+    def heads(self, batch: Batch, rows: NDArray[np.int64]) -> list[Head]:
+        """Return these columns."""
+        return self._columns.of(self.selected.positions_in(batch, rows))
 
-    def tail(self) -> Iterator[str]:
-        """Yield nothing."""
-        return iter(())
+    def tail(self, printed: int) -> str:
+        """Return nothing."""
+        del printed
+        return ""
 
 
 def _quoted(name: str) -> str:
@@ -247,22 +259,28 @@ def _quoted(name: str) -> str:
 
 
 def _can_be_read_again(trace: Trace) -> bool:
-    return trace.release is not Release.UNIXWARE and str(trace.path) != "-"
+    return trace.release.is_qnx and trace.axis is None and str(trace.path) != "-"
 
 
 @contextmanager
 def _source(trace: Trace) -> Iterator[Source]:
     """Open the file of a trace for a second pass."""
+    if trace.release is Release.LINUX:
+        raise UsageError(f"{trace.path.name}: the vendor's layout has no lines for a trace of Linux; export it as CSV")
     if trace.release is Release.UNIXWARE:
         raise UsageError(f"{trace.path.name}: thread traces have a listing of their own; `satview records` prints it")
+    if trace.axis is not None:
+        raise UsageError(f"{trace.path.name}: files on one axis have no listing together; list each, or write CSV")
     if str(trace.path) == "-":
         raise UsageError("the trace came from standard input, which cannot be read again; write it to a file first")
     with opened(trace.path) as source:
         yield source
 
 
-def _new_file(trace: Trace, path: Path | str) -> Any:
-    return new_text_file(path, reading=source_files(trace.path), streams=True, errors="surrogateescape")
+@contextmanager
+def _new_file(trace: Trace, path: Path | str) -> Iterator[BinaryIO]:
+    with NewFile(path, reading=source_files(trace.path), streams=True) as file:
+        yield file.stream
 
 
 def _checked(selected: Selected, progress: Report | None, cancelled: IsCancelled | None) -> Callable[[Batch], None]:

@@ -82,6 +82,7 @@ SYSTEM_COUNT: Final = {
     Release.QNX_7: 29,
     Release.QNX_8: 33,
     Release.UNIXWARE: 0,
+    Release.LINUX: 0,
 }  # one above the last SYSTEM event of a release
 PROCESS_NAMES: Final = ("PROCCREATE", "PROCDESTROY", "PROCCREATE_NAME", "PROCDESTROY_NAME", "PROCTHREAD_NAME")
 

@@ -54,6 +54,8 @@ _STATE_COLOURS: Final = {
     "SUSPENDED": (0x9FA6B3, 0x5C6370),
     "DEAD": (0x5A606B, 0x2A2D33),
     "IO": (0x7FB3D9, 0x3F6E99),
+    "SLEEPING": (0xC6CBD6, 0x3D434F),
+    "UNINTERRUPTIBLE": (0xC27C4E, 0xA96B42),
 }
 _OTHER_COLOURS: Final = {
     states.UNKNOWN: (0xDFE2E8, 0x2C3038),
@@ -110,6 +112,7 @@ _LIKE: Final = {
     "JOIN": "CONDVAR", "TIMER_DELEGATE": "NANOSLEEP", "INTR_ATTACH_EV": "INTR", "SIGSUSPEND": "NANOSLEEP",
     "SIGWAITINFO": "NANOSLEEP", "STACK": "SEM", "WAITTHREAD": "CONDVAR", "WAITPAGE": "SEM", "WAITCTX": "CONDVAR",
     "TRACEBUFFER": "SEM", "STOPPED": "NANOSLEEP", "SUSPENDED": "NANOSLEEP", "IO": "REPLY",
+    "SLEEPING": "NANOSLEEP", "UNINTERRUPTIBLE": "SEM",
 }  # fmt: skip
 # States drawn as a full bar; the others are thin, so that a lane can be read from afar. A user can say otherwise.
 THICK: Final = frozenset(

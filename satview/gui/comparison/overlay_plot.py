@@ -1,0 +1,112 @@
+"""The histograms of both traces in one plot: the first one filled, the second one as a line over it."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+import pyqtgraph as pg
+from numpy.typing import NDArray
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from satview.analysis.occurrences import histogram
+from satview.base.time import format_duration
+from satview.gui.plots.axes import DurationAxis, ShareAxis, new_plot, paint_with
+from satview.gui.theme import Theme, colour
+from satview.session.comparison.changes_view import Overlaid
+
+_ROOM: Final = 1.45  # height of the plot in that of the tallest bar
+_RIGHT_PX: Final = 20  # half of the text at the last tick
+_LINE_PX: Final = 2
+_TEXTS: Final = (0.95, 0.85)  # heights of the texts, so that close medians do not overprint
+
+
+class OverlayPlot(QWidget):
+    """Shares of occurrences by their duration, so that traces of different lengths compare.
+
+    Attributes:
+        plot: The pyqtgraph widget.
+        shares: What is drawn: float64 (bins,), of the first trace and the second; None = nothing.
+    """
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._overlaid: Overlaid | None = None
+        self.shares: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+        self._x_axis = DurationAxis("bottom")
+        self.plot = new_plot(self._x_axis, ShareAxis("left"), "Histograms of both traces")
+        self.plot.getPlotItem().layout.setContentsMargins(0, 0, _RIGHT_PX, 0)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self.plot)
+        self.set_theme(theme)
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw in other colours."""
+        self._theme = theme
+        paint_with(self.plot, theme)
+        self._draw()
+
+    def show_overlaid(self, overlaid: Overlaid | None) -> None:
+        """Draw other histograms, or none."""
+        self._overlaid = overlaid
+        self._draw()
+
+    def _draw(self) -> None:
+        self.plot.clear()
+        self.shares = None
+        overlaid, theme = self._overlaid, self._theme
+        if overlaid is None or not any(map(len, overlaid.sides)):
+            return
+        made = histogram(np.concatenate(overlaid.sides))
+        edges, bins = made.edges_log10, len(made.counts)
+        split = np.split(made.bin, [len(overlaid.sides[0])])
+        first, second = (np.bincount(part, minlength=bins) / max(1, len(part)) for part in split)
+        self.shares = first, second
+        self.plot.addItem(
+            pg.BarGraphItem(x0=edges[:-1], x1=edges[1:], y0=0, height=first, brush=colour(theme.faint, 150),
+                            pen=pg.mkPen(colour(theme.base)))
+        )  # fmt: skip
+        # A histogram with an empty bin at either end, so that its outline comes down to the axis.
+        width = float(edges[1] - edges[0])
+        outline = np.concatenate(([edges[0] - width], edges, [edges[-1] + width]))
+        self.plot.addItem(
+            pg.PlotCurveItem(outline, np.concatenate(([0.0], second, [0.0])), stepMode="center",
+                             pen=pg.mkPen(colour(theme.accent), width=_LINE_PX))
+        )  # fmt: skip
+        for name, values, rgb, position in zip(
+            ("before", "after"), overlaid.sides, (theme.dim, theme.accent), _TEXTS, strict=True
+        ):
+            if len(values):
+                self._mark_median(name, values, rgb, position, edges)
+        top = float(max(first.max(), second.max()))
+        margin = 0.04 * float(edges[-1] - edges[0]) + width
+        self.plot.setLimits(xMin=float(edges[0]) - margin, xMax=float(edges[-1]) + margin)
+        self.plot.setXRange(float(edges[0]) - width, float(edges[-1]) + width, padding=0.03)
+        self.plot.setYRange(0, top * _ROOM, padding=0)
+
+    def _mark_median(
+        self, name: str, values: NDArray[np.int64], rgb: int, position: float, edges: NDArray[np.float64]
+    ) -> None:
+        median_ns = int(np.percentile(values, 50, method="inverted_cdf"))
+        at = math.log10(max(1, median_ns))
+        side = 0.0 if at < edges[0] + 0.25 * (edges[-1] - edges[0]) else 1.0  # where the text has room
+        is_before = name == "before"
+        style = Qt.PenStyle.DashLine if is_before else Qt.PenStyle.SolidLine
+        self.plot.addItem(
+            pg.InfiniteLine(
+                pos=at,
+                angle=90,
+                pen=pg.mkPen(colour(rgb), style=style),
+                label=f"{name}: half within {format_duration(median_ns)} ({len(values):,})",
+                labelOpts={
+                    "position": position,
+                    "color": colour(self._theme.text if is_before else rgb),
+                    "fill": colour(self._theme.base, 215),
+                    "anchors": [(side, 0.5), (side, 0.5)],
+                },
+            )
+        )
