@@ -104,6 +104,9 @@ COMMANDS: Final = (
     Command("view.shares", "S&hares of time", Menu.VIEW, ("Shift+S",),
             "Where intervals are too dense for bars, show how every lane divides its time, or the longest state again.",
             Needs.TRACE, is_checkable=True),
+    Command("view.cpu_kinds", "Kinds of work on CP&Us", Menu.VIEW, ("K",),
+            "Let lanes of CPUs show user, kernel, interrupt and idle time instead of processes, or processes again.",
+            Needs.TRACE, is_checkable=True),
     *(Command(f"view.label_{label}", title, Menu.VIEW, (), help_text, Needs.TRACE, is_checkable=True,
               submenu="Labels of inter&vals")
       for label, title, help_text in (
@@ -115,9 +118,6 @@ COMMANDS: Final = (
           (Label.CALL, "&Kernel call", "Write in which kernel call a thread waits."),
           (Label.PARTITION, "Pa&rtition", "Write the partition that a thread is in."),
       )),
-    Command("view.cpu_kinds", "Kinds of work on CP&Us", Menu.VIEW, ("K",),
-            "Let lanes of CPUs show user, kernel, interrupt and idle time instead of processes, or processes again.",
-            Needs.TRACE, is_checkable=True),
     Command("view.split", "S&plit view", Menu.VIEW, ("Ctrl+\\",),
             "Show a second set of lanes below, for another part of time or other lanes, or take it away.", Needs.TRACE,
             is_checkable=True, starts_group=True),

@@ -66,13 +66,6 @@ SETTINGS: Final = (
         choices=PALETTES,
         is_shown=False,
     ),
-    Setting("swimlane/labels", "state", "What is written into intervals.", is_shown=False),
-    Setting(
-        "swimlane/lane_classes",
-        "",
-        "Lanes of events that traces begin with where they have some.",
-        is_shown=False,
-    ),
     Setting(
         "swimlane/hatching",
         HATCH_PRINT,
@@ -81,6 +74,12 @@ SETTINGS: Final = (
         is_shown=False,
     ),
     Setting("swimlane/state_looks", "", "States whose colour or thickness is not that of the palette.", is_shown=False),
+    Setting("swimlane/labels", "state", "What is written into intervals.", is_shown=False),
+    Setting(
+        "swimlane/lane_classes",
+        "",
+        "Lanes of events that traces begin with where they have some, separated by commas, such as log, paths, calls.",
+    ),
     Setting("swimlane/shares", True, "Zoomed out, show how lanes divide their time."),
     Setting(
         "swimlane/arrows",

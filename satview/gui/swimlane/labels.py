@@ -216,7 +216,7 @@ class LaneLabels(QWidget):
     def _draw_names(self, painter: QPainter, row: LaneRow, area: QRectF, x: float) -> None:
         theme, info = self._theme, self._opened.timeline.infos[row.index]
         is_top = info.kind in (LaneKind.CPU, LaneKind.PROCESS) or (info.track is not None and info.parent < 0)
-        names = self._names[is_top, row.height_px < self._theme.px(_SMALL_BELOW_PX)]
+        names = self._names[is_top, row.height_px < theme.px(_SMALL_BELOW_PX)]
         title = lane_path(self._opened.timeline, row.index) if row.is_pinned or row.is_alone else info.title
         room = area.right() - 8 - x
         whole_px = names.width(title)

@@ -108,7 +108,8 @@ def stack_of(
     lane, info = timeline.lane(row.index), timeline.infos[row.index]
     if lane.counter is not None:
         value = int(info.track.found.value[0]) if info.track else 0
-        return _steps(lane, lane.counter, scale.window, width_px, value, theme, highlighted)
+        colour = int(_colours((value,), theme, frozenset(), highlighted)[0])
+        return _steps(lane.counter, lane.spans, scale.window, width_px, value, colour, theme)
     wide_px = interval_px(lane, scale)
     if info.kind in (LaneKind.DAMAGED, LaneKind.PLUGGED) or wide_px >= _DENSE_PX:
         return None
@@ -131,22 +132,15 @@ def stack_of(
 
 
 def _steps(
-    lane: Lane,
-    counter: Counter,
-    window: TimeWindow,
-    width_px: int,
-    value: int,
-    theme: Theme,
-    highlighted: frozenset[int],
+    counter: Counter, spans: LaneSpans, window: TimeWindow, width_px: int, value: int, colour: int, theme: Theme
 ) -> Stack:
     """Return a counter as steps: solid up to the least value in a pixel, paler up to the largest."""
     edges = pixel_edges(window, width_px)
     span = max(counter.highest - counter.lowest, 1e-300)
     least, most = (np.nan_to_num(each, nan=counter.lowest) - counter.lowest for each in counter.extremes(edges))
-    solid = int(_colours((value,), theme, frozenset(), highlighted)[0])
-    paler = mixed(solid & 0xFFFFFF, theme.base, _FAINT) | _OPAQUE
-    colours = np.array([solid, paler], np.uint32)
-    return Stack(edges, np.arange(width_px + 1), (value, value), np.stack((least, most)) / span, colours, lane.spans)
+    tops = np.stack((least, most)) / span
+    colours = np.array([colour, mixed(colour & 0xFFFFFF, theme.base, _FAINT) | _OPAQUE], np.uint32)
+    return Stack(edges, np.arange(width_px + 1), (value, value), tops, colours, spans)
 
 
 def _use(
@@ -157,7 +151,6 @@ def _use(
     Returns:
         Lane values, float64 (values, bins), as the fields of `Stack`.
     """
-    assert lane.use is not None
     most = lane.most_cpus  # the height of the lane
     none = np.zeros(len(length))
     used = in_use[:, 0] / length / most

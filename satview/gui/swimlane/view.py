@@ -311,8 +311,7 @@ class SwimlaneView(QWidget):
 
         None of these while a filter hides or fades single intervals.
         """
-        shows_all = self.shows_shares and self.source.overlay.does_nothing
-        highlighted = self._opened.legend.keys
+        shows_all, highlighted = self.shows_shares and self.source.overlay.does_nothing, self._opened.legend.keys
         requested = request, self._theme, self._hidden, highlighted, self.source.overlay, shows_all
         if self._stacked is not None and self._stacked[0] == requested and len(self._stacked[1]) == len(rows):
             return self._stacked[2]

@@ -85,6 +85,17 @@ class LaneCommands:
     def _hides_empty(self) -> bool:
         return self._workspace().active.opened.lanes.hides_empty
 
+    def _show_kinds(self, views: Workspace) -> None:
+        shows = not self._shows_kinds()
+        views.active.opened.lanes.show_kinds(shows)
+        if shows and not any(
+            views.active.opened.timeline.infos[lane].cpu >= 0 for lane in views.active.area.view.stacks
+        ):
+            views.report("Zoomed out, lanes of CPUs show kinds of work now; as bars they show who runs")
+
+    def _shows_kinds(self) -> bool:
+        return self._workspace().active.opened.lanes.shows_kinds
+
     def _shows_class(self, name: str) -> bool:
         return name in self._arrangement.classes
 
@@ -141,17 +152,6 @@ class LaneCommands:
         lanes.set_labels(lanes.arrangement.labels ^ {label})
         on = [each.value for each in Label if each in lanes.arrangement.labels]
         self._settings.set("swimlane/labels", ",".join(on))
-
-    def _show_kinds(self, views: Workspace) -> None:
-        shows = not self._shows_kinds()
-        views.active.opened.lanes.show_kinds(shows)
-        if shows and not any(
-            views.active.opened.timeline.infos[lane].cpu >= 0 for lane in views.active.area.view.stacks
-        ):
-            views.report("Zoomed out, lanes of CPUs show kinds of work now; as bars they show who runs")
-
-    def _shows_kinds(self) -> bool:
-        return self._workspace().active.opened.lanes.shows_kinds
 
     def _lane(self) -> int:
         lane = self._workspace().active.opened.selection.lane

@@ -34,7 +34,7 @@ class LaneList(QObject):
         heads: Headings of groups among them.
 
     Signals:
-        changed: `rows`, `heads` or how lanes show something changed.
+        changed: `rows`, `heads` or `shows_kinds` changed.
         classes_requested: Classes of lanes are to show whose lanes the timeline does not know yet.
     """
 
@@ -328,11 +328,8 @@ class LaneList(QObject):
 
     def _restore(self, arrangement: LaneArrangement) -> None:
         before, self._now = self._now, arrangement
-        is_other = (before.labels, before.classes, before.shows_kinds) != (
-            arrangement.labels,
-            arrangement.classes,
-            arrangement.shows_kinds,
-        )
+        looks = (before.labels, before.classes, before.shows_kinds)
+        is_other = looks != (arrangement.labels, arrangement.classes, arrangement.shows_kinds)
         if not self._lay_out() and is_other:
             self.changed.emit()
         if not self._timeline.has_classes(arrangement.classes):
