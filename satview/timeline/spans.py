@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.time import TimeWindow
-from satview.core import library, pictures
+from satview.core import lanes, library, pictures
 from satview.events.states import ABSENT, IS_BUSY, SEEN_RUNNING, VALUE_COUNT
 
 _GROUPS: Final = 1 << 14  # shared pixels settled at a time: their table stays in cache
@@ -95,6 +95,11 @@ def touching(
         thread,
         max(end_cycles, int(start_cycles[-1]) + 1) if len(start_cycles) else end_cycles,
     )
+
+
+def time_order(time: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the order of times in cycles, int64 (n,); equal ones stay as they are."""
+    return lanes.time_order(time) if library.is_available() else np.argsort(time, kind="stable")
 
 
 def pixel_edges(window: TimeWindow, width_px: int) -> NDArray[np.int64]:
