@@ -15,6 +15,7 @@ from satview.filters.event_context import EventContext
 from satview.linkage.columns import partners
 from satview.linkage.states import state_ends
 from satview.linkage.table import NO_EVENT, OPEN
+from satview.store.axis import files_of
 from satview.store.trace import Trace
 
 UNKNOWN: Final = -1
@@ -74,8 +75,8 @@ class TraceDerivedColumns:
         Returns:
             int64 (len(rows),), nanoseconds.
         """
-        ends, last = state_ends(self._trace)[rows], len(self._trace.events) - 1
-        return self._lengths_ns(rows, np.where(ends == OPEN, np.uint32(max(last, 0)), ends))
+        ends = state_ends(self._trace)[rows]
+        return self._lengths_ns(rows, np.where(ends == OPEN, self._last_rows(rows), ends))
 
     def priority(self, rows: _Rows) -> NDArray[np.int64]:
         """See `DerivedColumns.priority`.
@@ -98,6 +99,15 @@ class TraceDerivedColumns:
     def make_ready(self) -> None:
         """Make the links now, which the first question for a duration or length has to wait for else."""
         _ = partners(self._trace), state_ends(self._trace)
+
+    def _last_rows(self, rows: _Rows) -> NDArray[np.uint32]:
+        """Return the last event of the file that each event is from, uint32 (len(rows),)."""
+        files = files_of(self._trace)
+        if files is None:
+            return np.full(len(rows), max(len(self._trace.events) - 1, 0), np.uint32)
+        return np.array([part.rows[-1] if len(part.rows) else 0 for part in files.parts], np.uint32)[
+            files.part_of[rows]
+        ]
 
     def _lengths_ns(self, rows: _Rows, others: NDArray[np.uint32]) -> NDArray[np.int64]:
         """Return the times between events and others, -1 where there is no other."""
