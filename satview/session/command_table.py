@@ -84,7 +84,7 @@ COMMANDS: Final = (
     Command("view.page_left", "Page left", Menu.VIEW, ("Shift+A",), "Move one whole window earlier.", Needs.TRACE),
     Command("view.page_right", "Page right", Menu.VIEW, ("Shift+D",), "Move one whole window later.", Needs.TRACE),
     Command("view.focus", "&Focus selection", Menu.VIEW, ("F",),
-            "Centre the selection; again to fit it; a third time to go back.", Needs.SELECTION, starts_group=True),
+            "Centre the selection, or fit it where it is in the centre; again to fit it; a third time to go back.", Needs.SELECTION, starts_group=True),
     Command("view.zoom_range", "&Zoom to range", Menu.VIEW, ("Z",), "Make the selected range fill the window.",
             Needs.RANGE),
     Command("view.zoom_all", "Show &everything", Menu.VIEW, ("0", "Shift+Z"), "Show the whole trace.", Needs.TRACE,
