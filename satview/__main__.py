@@ -34,6 +34,7 @@ from satview.base.process_end import (
 )
 from satview.base.resources import sample_trace
 from satview.base.safe_text import visible_line
+from satview.cli._axis import add_axis_options, axis_request
 from satview.cli._ranges import add_range, with_times_joined
 from satview.session.lanes.lane_arrangement import Label
 from satview.session.trace_link import TraceLink, parse_link
@@ -182,12 +183,15 @@ def _viewer_parser() -> argparse.ArgumentParser:
     parser.add_argument("--select", type=int, metavar="N", help="number of the event to select")
     parser.add_argument("--session", default="", metavar="NAME", help="open it with a saved session, by name or file")
     parser.add_argument(
-        "--lanes", type=_class_names, default="", metavar="NAMES",
+        "--compare", default="", metavar="FILE", help="open this second trace beside it, after a change"
+    )
+    parser.add_argument(
+        "--lanes", type=_class_names, metavar="NAMES",
         help="lanes of events to show where there are some, separated by commas: "
         + ", ".join(each.name for each in LANE_CLASSES),
     )  # fmt: skip
     parser.add_argument(
-        "--labels", type=_label_names, default="", metavar="NAMES",
+        "--labels", type=_label_names, metavar="NAMES",
         help="what to write into intervals, separated by commas: " + ", ".join(Label),
     )  # fmt: skip
     parser.add_argument(
@@ -211,6 +215,9 @@ def _viewer_parser() -> argparse.ArgumentParser:
         metavar="NAMES",
         help="log more; switches: " + ", ".join(f"{name} ({text})" for name, text in debug.SWITCHES.items()),
     )
+    axis = parser.add_argument_group("several files as one trace, on one time axis")
+    axis.add_argument("--together", action="store_true", help="open FILE and the others so; see `satview together`")
+    add_axis_options(axis.add_argument)
     picture = parser.add_argument_group("picture of the window instead of a window, needs no display")
     picture.add_argument(
         "--screenshot",
@@ -248,7 +255,20 @@ def _run_viewer(arguments: list[str]) -> int:
         _refuse_misspelt(arguments)
     if options.sample:
         options.files.append(sample_trace())
+    if options.together:
+        options.files = [_axis_of(options)]
+    elif options.names or options.offset or options.align != "start" or options.number != 1:
+        raise UsageError("--names, --offset, --align and --number go with --together")
     return _show(options)
+
+
+def _axis_of(options: argparse.Namespace) -> Path:
+    """Return the file that puts the files of the command line on one axis; it is kept for the user."""
+    if options.follow:
+        raise UsageError("--together reads whole files; leave out --follow")
+    from satview.session.axis_files import plan, write_users_axis  # brings numpy
+
+    return write_users_axis(plan(axis_request(options, options.files)))
 
 
 def _show(options: argparse.Namespace) -> int:
@@ -262,7 +282,7 @@ def _show(options: argparse.Namespace) -> int:
     if options.screenshot is not None:
         with signals_raise():
             return _screenshot(options)
-    for name in ("range", "select", "session"):
+    for name in ("range", "select", "session", "compare"):
         if getattr(options, name) and not options.files:
             raise UsageError(f"--{name} needs a FILE")
     from satview.gui.display import has_display
@@ -297,8 +317,8 @@ def _looks(options: argparse.Namespace) -> dict[str, str]:
     found = {
         "window/theme": options.theme or "",
         "swimlane/palette": options.palette,
-        "swimlane/lane_classes": options.lanes,
-        "swimlane/labels": options.labels,
+        "swimlane/lane_classes": options.lanes or "",
+        "swimlane/labels": options.labels or "",
         "events/user_events": str(Path(options.user_events).resolve()) if options.user_events else "",
     }
     return {key: value for key, value in found.items() if value}
@@ -318,7 +338,7 @@ def _names_in(text: str, known: Sequence[str], what: str) -> str:
     Raises:
         ArgumentTypeError: One of them is not known.
     """
-    for name in text.split(","):
+    for name in filter(None, text.split(",")):
         if name.strip() not in known:
             raise argparse.ArgumentTypeError(f"{name.strip()!r} is none of the {what}: {', '.join(known)}")
     return text
@@ -336,6 +356,7 @@ def _link(options: argparse.Namespace, file: str) -> TraceLink:
         range_text=link.range_text or options.range,
         event=options.select if link.event is None else link.event,
         session=options.session,
+        beside=str(Path(options.compare).absolute()) if options.compare else "",
     )
 
 
@@ -390,6 +411,7 @@ def _screenshot(options: argparse.Namespace) -> int:
             not options.no_cache,
             link.selected,
             link.session,
+            link.beside,
         )
     )
 

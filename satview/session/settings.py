@@ -106,11 +106,13 @@ SETTINGS: Final = (
         "events/user_events",
         "",
         "File that describes user events: names, fields, named values, in the XML of the vendor's toolkit.",
+        is_shown=False,
     ),
     Setting(
         "events/user_rules",
         "",
         "What lanes make of user events: 10 counter queue; 41..42 interval request; 7 moment.",
+        is_shown=False,
     ),
     Setting("files/recent_count", 10, "How many recent files are remembered.", low=0, high=50),
     Setting(

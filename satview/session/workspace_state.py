@@ -84,6 +84,24 @@ class SelectionState:
 
 
 @dataclass(frozen=True, slots=True)
+class ComparedState:
+    """The second trace that is compared.
+
+    Attributes:
+        path: Its file.
+        first_cycles, second_cycles: The moment of each trace that is the same.
+        aligned_by: What that is, in words.
+        is_linked: Both move together.
+    """
+
+    path: str
+    first_cycles: int
+    second_cycles: int
+    aligned_by: str
+    is_linked: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class OwnerName:
     """A process or thread as another trace may have it: numbers, and names, which may be patterns."""
 
@@ -171,12 +189,13 @@ class WorkspaceState:
     filter: FilterPart | None = None
     panels: PanelsState | None = None
     second: SecondState | None = None
+    compared: ComparedState | None = None
 
 
 def to_json(state: WorkspaceState) -> dict[str, Any]:
     """Return what a file holds."""
     content: dict[str, Any] = {KEY: VERSION}
-    for name in ("trace", "view", "selection"):
+    for name in ("trace", "view", "selection", "compared"):
         part = getattr(state, name)
         if part is not None:
             content[name] = asdict(part)
@@ -216,6 +235,7 @@ def from_json(content: Any) -> WorkspaceState:
         None if filters is None else _filter(filters),
         None if panels is None else _panels(panels),
         _second(fields.part("second")),
+        None if (compared := fields.part("compared")) is None else _compared(compared),
     )
 
 
@@ -232,6 +252,17 @@ def checked(content: Any) -> Any:
 def _sign(fields: Fields) -> TraceSign:
     return TraceSign(
         fields.text("path"), fields.whole("size", low=0), fields.whole("head_bytes", low=0), fields.text("head")
+    )
+
+
+def _compared(fields: Fields) -> ComparedState:
+    bounds = -(1 << 62), 1 << 62
+    return ComparedState(
+        fields.text("path"),
+        fields.whole("first_cycles", 0, *bounds),
+        fields.whole("second_cycles", 0, *bounds),
+        fields.text("aligned_by"),
+        fields.flag("is_linked", True),
     )
 
 

@@ -13,7 +13,7 @@ from satview.analysis.verdicts.find import find_verdicts
 from satview.base.errors import TraceFormatError, UsageError
 from satview.capture.workloads import registry
 from satview.events.spec import Release
-from satview.events.states import RUNNING, STATE_BY_NAME, UNKNOWN
+from satview.events.states import RUNNING, STATE_BY_NAME, STATE_BY_VALUE, UNKNOWN
 from satview.filters.expressions.expression import select
 from satview.formats.axis.assemble import Member, trace_on_axis
 from satview.formats.registry import open_trace, source_files
@@ -24,6 +24,7 @@ from satview.store.axis import files_of
 from satview.store.axis_file import AxisEntry, names_for, write_axis
 from satview.timeline.lane_tree import LaneKind, Timeline
 from tests.capture.made import FAST, WIDE, traced
+from tests.helpers import linux_scene
 from tests.helpers.kev import START, TraceBuilder, from_lanes
 
 US = 1_000_000  # picoseconds
@@ -250,3 +251,27 @@ def test_a_faulty_file_is_one_sentence(tmp_path, content, says):
         open_trace(path)
     assert says in str(failed.value)
     assert str(failed.value).startswith("x.sataxis, byte 0x0: ")
+
+
+def test_a_schedule_of_linux_beside_its_host(tmp_path):
+    """The guest is foreign: its own states, events and priorities, and nothing of it becomes the host's."""
+    (tmp_path / "a").mkdir()
+    host = from_lanes(tmp_path / "a", "cpu0 A A B .")
+    (tmp_path / "guest.txt").write_text(linux_scene.TEXT)
+    guest = open_trace(tmp_path / "guest.txt")
+    found = axis(tmp_path, host, guest, 1000 * US)
+    assert found.release is Release.QNX_7
+    assert found.cpu_titles[:1] == ("host CPU 0",)
+    part = files_of(found).parts[1]
+    names = {guest.catalogue.name(code) for code in np.flatnonzero(guest.code_counts).tolist()}
+    assert names <= {found.catalogue.name(int(code)) for code in np.unique(found.events.code[part.rows])}
+    timeline = Timeline(found)
+    for name, states in linux_scene.TRUTH.items():
+        info = next(each for each in timeline.infos if each.kind is LaneKind.THREAD and each.thread in part.threads
+                    and name in found.thread_name(each.thread))  # fmt: skip
+        timeline.build([info.index], lambda: False)
+        spans = timeline.lane(info.index).spans
+        begins = [found.clock.ns(start) - 1_000_000 for start in spans.start_cycles.tolist()]
+        both = zip(spans.value.tolist(), begins, strict=True)
+        shown = [(STATE_BY_VALUE[value].name, begin) for value, begin in both if value in STATE_BY_VALUE]
+        assert [each for each in shown if each[1] > 0] == [each for each in states if each[1] > 0]

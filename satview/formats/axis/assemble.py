@@ -19,7 +19,6 @@ from satview.base.errors import TraceFormatError
 from satview.base.time import Clock, format_duration
 from satview.events.catalogue import Catalogue
 from satview.events.joined_catalogue import JoinedCatalogue
-from satview.events.spec import Release
 from satview.formats.axis.joining import JOINERS
 from satview.formats.axis.payloads import AxisPayloads
 from satview.store.axis import FileAxis, Part, concatenated
@@ -150,7 +149,7 @@ def _codes(path: Path, members: Sequence[Member]) -> tuple[Catalogue, list[NDArr
     The codes are those of the first file of QNX, as calls and states are looked for by their numbers there.
     """
     books = [member.trace.catalogue for member in members]
-    first = next((book for book in books if book.release is not Release.UNIXWARE), books[0])
+    first = next((book for book in books if book.release.is_qnx), books[0])
     if all(book is first for book in books):
         same = np.arange(len(first.class_index_of_code), dtype=np.uint16)
         return first, [same] * len(books)

@@ -9,18 +9,20 @@ import numpy as np
 import pyqtgraph as pg
 from numpy.typing import NDArray
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from satview.analysis.occurrences import histogram
 from satview.base.time import format_duration
+from satview.gui.plain_label import PlainLabel
 from satview.gui.plots.axes import DurationAxis, ShareAxis, new_plot, paint_with
 from satview.gui.theme import Theme, colour
 from satview.session.comparison.changes_view import Overlaid
 
-_ROOM: Final = 1.45  # height of the plot in that of the tallest bar
+_ROOM: Final = 1.08  # height of the plot in that of the tallest bar
 _RIGHT_PX: Final = 20  # half of the text at the last tick
 _LINE_PX: Final = 2
-_TEXTS: Final = (0.95, 0.85)  # heights of the texts, so that close medians do not overprint
+_SIGNS: Final = ("\N{BLACK VERTICAL RECTANGLE} before", "\N{BOX DRAWINGS LIGHT HORIZONTAL} after")
 
 
 class OverlayPlot(QWidget):
@@ -28,6 +30,7 @@ class OverlayPlot(QWidget):
 
     Attributes:
         plot: The pyqtgraph widget.
+        heads: What is said of the first trace and of the second.
         shares: What is drawn: float64 (bins,), of the first trace and the second; None = nothing.
     """
 
@@ -39,9 +42,18 @@ class OverlayPlot(QWidget):
         self._x_axis = DurationAxis("bottom")
         self.plot = new_plot(self._x_axis, ShareAxis("left"), "Histograms of both traces")
         self.plot.getPlotItem().layout.setContentsMargins(0, 0, _RIGHT_PX, 0)
+        self.heads = PlainLabel(self), PlainLabel(self)
+        head = QVBoxLayout()  # below each other: they fit a narrow plot
+        head.setContentsMargins(8, 4, 8, 2)
+        head.setSpacing(0)
+        for label in self.heads:
+            label.setMinimumWidth(1)
+            head.addWidget(label)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self.plot)
+        layout.setSpacing(0)
+        layout.addLayout(head)
+        layout.addWidget(self.plot, 1)
         self.set_theme(theme)
 
     def set_theme(self, theme: Theme) -> None:
@@ -77,36 +89,26 @@ class OverlayPlot(QWidget):
             pg.PlotCurveItem(outline, np.concatenate(([0.0], second, [0.0])), stepMode="center",
                              pen=pg.mkPen(colour(theme.accent), width=_LINE_PX))
         )  # fmt: skip
-        for name, values, rgb, position in zip(
-            ("before", "after"), overlaid.sides, (theme.dim, theme.accent), _TEXTS, strict=True
-        ):
-            if len(values):
-                self._mark_median(name, values, rgb, position, edges)
+        for side, (values, rgb) in enumerate(zip(overlaid.sides, (theme.dim, theme.accent), strict=True)):
+            self._mark_median(side, values, rgb)
         top = float(max(first.max(), second.max()))
         margin = 0.04 * float(edges[-1] - edges[0]) + width
         self.plot.setLimits(xMin=float(edges[0]) - margin, xMax=float(edges[-1]) + margin)
         self.plot.setXRange(float(edges[0]) - width, float(edges[-1]) + width, padding=0.03)
         self.plot.setYRange(0, top * _ROOM, padding=0)
 
-    def _mark_median(
-        self, name: str, values: NDArray[np.int64], rgb: int, position: float, edges: NDArray[np.float64]
-    ) -> None:
-        median_ns = int(np.percentile(values, 50, method="inverted_cdf"))
-        at = math.log10(max(1, median_ns))
-        side = 0.0 if at < edges[0] + 0.25 * (edges[-1] - edges[0]) else 1.0  # where the text has room
-        is_before = name == "before"
-        style = Qt.PenStyle.DashLine if is_before else Qt.PenStyle.SolidLine
+    def _mark_median(self, side: int, values: NDArray[np.int64], rgb: int) -> None:
+        """Draw a line at the median of one trace, and say it above the plot, where it overprints nothing."""
+        median_ns = int(np.percentile(values, 50, method="inverted_cdf")) if len(values) else 0
+        label = self.heads[side]
+        palette = label.palette()
+        palette.setColor(QPalette.ColorRole.WindowText, colour(rgb))
+        label.setPalette(palette)
+        if not len(values):
+            label.setText(f"{_SIGNS[side]}: none")
+            return
+        label.setText(f"{_SIGNS[side]}: half within {format_duration(median_ns)}, of {len(values):,}")
+        style = Qt.PenStyle.DashLine if side == 0 else Qt.PenStyle.SolidLine
         self.plot.addItem(
-            pg.InfiniteLine(
-                pos=at,
-                angle=90,
-                pen=pg.mkPen(colour(rgb), style=style),
-                label=f"{name}: half within {format_duration(median_ns)} ({len(values):,})",
-                labelOpts={
-                    "position": position,
-                    "color": colour(self._theme.text if is_before else rgb),
-                    "fill": colour(self._theme.base, 215),
-                    "anchors": [(side, 0.5), (side, 0.5)],
-                },
-            )
+            pg.InfiniteLine(pos=math.log10(max(1, median_ns)), angle=90, pen=pg.mkPen(colour(rgb), style=style))
         )

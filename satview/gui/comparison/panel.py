@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import QItemSelection, QModelIndex, QSignalBlocker, Qt, Slot
+from PySide6.QtCore import QModelIndex, QSignalBlocker, Qt, Slot
 from PySide6.QtGui import QGuiApplication, QHideEvent, QShowEvent
 from PySide6.QtWidgets import (
     QCheckBox,
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from satview.gui.comparison.overlay_plot import OverlayPlot
 
 _ROW_PX: Final = 22
-_WIDTHS_PX: Final = (300, 150, 90, 90, 90, 70)
-_PLOT_PX: Final = 420
+_WIDTHS_PX: Final = (300, 140, 80, 80, 80, 66)
+_PLOT_PX: Final = 340
 _EXTENTS: Final = {Extent.TRACE: "Whole traces", Extent.VIEW: "In view", Extent.RANGE: "Selected range"}
 _NO_SECOND: Final = (
     "There is no second trace.\nFile > Compare with another trace (Ctrl+D) opens one beside this one: "
@@ -201,9 +201,15 @@ class ComparisonPanel(TablePanel[ChangesModel]):
             found.append(Positions(*self._second))
         return found
 
+    def _select_first(self) -> None:
+        """Select what changed most, so that its durations show; where it is shows at a click."""
+        self.table.selectRow(0)
+        self._on_rows()
+
     @Slot()
     def _sift(self) -> None:
         self.model.sift(str(self.kind.currentData()), self.words.text(), every=self.every.isChecked())
+        self._select_first()
 
     @Slot(int)
     def _on_head(self, column: int) -> None:
@@ -226,8 +232,8 @@ class ComparisonPanel(TablePanel[ChangesModel]):
         if index.isValid():
             self.go_to(self.model.shown[index.row()])
 
-    @Slot(QItemSelection, QItemSelection)
-    def _on_rows(self, _selected: QItemSelection, _deselected: QItemSelection) -> None:
+    @Slot()
+    def _on_rows(self) -> None:
         row = self.table.currentIndex().row()
         self.overlaid.show_change(self.model.shown[row] if 0 <= row < len(self.model.shown) else None)
 
@@ -264,7 +270,7 @@ class ComparisonPanel(TablePanel[ChangesModel]):
         shown = () if changes is None else changes.found
         if shown != self.model.all:
             self.model.show(shown)
-            self.overlaid.show_change(None)
+            self._select_first()
 
     @Slot()
     def _on_overlaid(self) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
+from satview.base.begun import Begun
 from satview.base.debug import timed
 from satview.base.memory import give_back
 from satview.base.time import TimeWindow
@@ -19,6 +20,7 @@ from satview.session.open_trace import OpenTrace
 from satview.session.tasks import IsCancelled, Report, Task
 from satview.timeline.event_marks import mark_codes, marks
 from satview.timeline.lane_tree import Timeline
+from satview.timeline.per_cpu import run_slices
 from satview.timeline.spans import pixel_edges
 
 Values = NDArray[np.uint8]
@@ -214,11 +216,17 @@ def refined(
     """
     # Lanes of CPUs show as soon as they are there; all of them are requested, for the load over the whole trace.
     first = [info.index for info in timeline.infos if info.cpu >= 0 and info.track is None]
-    for lanes in (first, [lane for lane in request.lanes if lane not in first]):
-        if any(not timeline.is_ready(lane) for lane in lanes):
-            timeline.build(lanes, is_cancelled)
-            give_back()  # what was freed while they were made
+    others = [lane for lane in request.lanes if lane not in first]
+    if not all(timeline.is_ready(lane) for lane in (*first, *others)):
+        run_slices(timeline.trace)  # which both need
+        beside = Begun(partial(timeline.build, others, is_cancelled), "satview-lanes")
+        try:
+            timeline.build(first, is_cancelled)
             report(0.5)
+        finally:
+            beside.wait()
+        beside.result()
+        give_back()  # what was freed while they were made
     if request.kinds and not timeline.has_kinds:
         timeline.build_kinds(is_cancelled)
         give_back()

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _END_WITHIN_S: Final = 0.7
+_SWITCH_S: Final = 0.001  # Python's 0.005, waited for ten times while a picture is drawn, is a jerk
 
 
 class Application(QObject):
@@ -369,6 +370,7 @@ def make_qt_application() -> QApplication:
     if isinstance(existing, QApplication):
         return existing
     app = QApplication(["satview"])
+    sys.setswitchinterval(_SWITCH_S)
     app.setApplicationName("satview")
     app.setApplicationDisplayName("")
     app.setStyle("Fusion")

@@ -361,7 +361,7 @@ class Workspace(QWidget):
     def _on_beside(self) -> None:
         """Show what changed, with the second trace that has just come."""
         self.show_panel("comparison")
-        self.report("Both move together; View > Compared trace aligns them by cursors, events or an offset")
+        self.report("Both move together; View > Trace 2, compared aligns them by cursors, events or an offset")
 
     @Slot()
     def _focus_lanes(self) -> None:

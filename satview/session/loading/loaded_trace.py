@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.errors import SatviewError, UsageError
-from satview.formats import registry
 from satview.formats.kev.growing import GrowingFile
 from satview.session.filtering.filter_state import FilterState
 from satview.session.filtering.filter_task import FilterEvaluator, FilterView
@@ -102,21 +100,6 @@ class Reload:
         return is_same and all(
             self.loaded.timeline.is_ready(self.moved[lane]) for lane in shown.lanes if lane in self.moved
         )
-
-
-def read(path: Path, is_cancelled: IsCancelled, report: Report, key: str = "") -> LoadedTrace:
-    """Read a file.
-
-    Args:
-        path: The file.
-        is_cancelled: Called now and then; True stops the load.
-        report: Called with 0 to 1.
-        key: Of the cache.
-
-    Raises:
-        TraceFormatError, OSError, Cancelled: As `registry.open_trace`.
-    """
-    return LoadedTrace.of(registry.open_trace(path, report, is_cancelled), key=key)
 
 
 def read_on(file: GrowingFile, is_cancelled: IsCancelled, report: Report) -> LoadedTrace:
