@@ -205,7 +205,7 @@ def taken(views: Workspace) -> WorkspaceState:
         take_lanes(opened.lanes),
         take_filter(opened.trace, opened.filters.state),
         take_panels(views),
-        views.beside.state(),
+        compared=views.beside.state(),
     )
 
 
