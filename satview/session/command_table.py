@@ -17,7 +17,7 @@ COMMANDS: Final = (
             "Open a trace at a place that was copied as a link: FILE#t=1.2s..1.5s&sel=1200."),
     Command("file.compare", "Compare &with another trace\N{HORIZONTAL ELLIPSIS}", Menu.FILE, ("Ctrl+D",),
             "Open a second trace below this one, aligned and moved together, and list what changed.", Needs.TRACE),
-    Command("file.together", "Put files on one ti&me axis\N{HORIZONTAL ELLIPSIS}", Menu.FILE, (),
+    Command("file.together", "Put files on one time a&xis\N{HORIZONTAL ELLIPSIS}", Menu.FILE, (),
             "Make one trace of this file and others: two targets, a host and its guest, each at its offset.",
             Needs.TRACE),
     Command("file.sample", "Open a s&ample", Menu.FILE, (),

@@ -273,5 +273,6 @@ def test_a_schedule_of_linux_beside_its_host(tmp_path):
         spans = timeline.lane(info.index).spans
         begins = [found.clock.ns(start) - 1_000_000 for start in spans.start_cycles.tolist()]
         shown = [(STATE_BY_VALUE[value].name, begin)
-                 for value, begin in zip(spans.value.tolist(), begins, strict=True) if value in STATE_BY_VALUE]  # fmt: skip
+                 for value, begin in zip(spans.value.tolist(), begins, strict=True)
+                 if value in STATE_BY_VALUE]  # fmt: skip
         assert [each for each in shown if each[1] > 0] == [each for each in states if each[1] > 0]

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from satview.base.errors import SatviewError
@@ -46,7 +45,7 @@ class ScreenshotRequest:
     width_px: int = 1600
     height_px: int = 1000
     scale: int = 1
-    looks: Mapping[str, str] = MappingProxyType({})
+    looks: Mapping[str, str] = field(default_factory=dict)
     range_text: str = ""
     event: int | None = None
     is_cached: bool = True
@@ -157,4 +156,5 @@ def _is_comparing(views: Workspace) -> bool:
 
     if views.beside.is_reading:
         return True
-    return views.comparison.second is not None and views.panel(ComparisonPanel).view.is_pending
+    panel = views.panel(ComparisonPanel) if views.comparison.second is not None else None
+    return panel is not None and (panel.view.is_pending or panel.overlaid.is_busy)
