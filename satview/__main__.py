@@ -186,12 +186,12 @@ def _viewer_parser() -> argparse.ArgumentParser:
         "--compare", default="", metavar="FILE", help="open this second trace beside it, after a change"
     )
     parser.add_argument(
-        "--lanes", type=_class_names, default="", metavar="NAMES",
+        "--lanes", type=_class_names, metavar="NAMES",
         help="lanes of events to show where there are some, separated by commas: "
         + ", ".join(each.name for each in LANE_CLASSES),
     )  # fmt: skip
     parser.add_argument(
-        "--labels", type=_label_names, default="", metavar="NAMES",
+        "--labels", type=_label_names, metavar="NAMES",
         help="what to write into intervals, separated by commas: " + ", ".join(Label),
     )  # fmt: skip
     parser.add_argument(
@@ -317,8 +317,8 @@ def _looks(options: argparse.Namespace) -> dict[str, str]:
     found = {
         "window/theme": options.theme or "",
         "swimlane/palette": options.palette,
-        "swimlane/lane_classes": options.lanes,
-        "swimlane/labels": options.labels,
+        "swimlane/lane_classes": options.lanes or "",
+        "swimlane/labels": options.labels or "",
         "events/user_events": str(Path(options.user_events).resolve()) if options.user_events else "",
     }
     return {key: value for key, value in found.items() if value}

@@ -1327,6 +1327,40 @@ EXPORT int64_t satview_draw_stack(const double *tops, int64_t kinds, int64_t bin
     return 0;
 }
 
+/* Hatches a picture: pixels whose highest byte is 255 less the number of a hatch get ink where it has a bit, and become
+   opaque. A hatch is 8 rows of 8 pixels of `cell` device pixels; `top` is how far the picture is below where they begin.
+   Twin: gui.swimlane.hatching. */
+EXPORT int64_t satview_hatch(uint32_t *pixels, int64_t width, int64_t height, const uint8_t *hatches, int64_t count,
+                             int64_t top, int64_t cell)
+{
+    if (count < 1 || count > 255 || cell < 1 || top < 0)
+        return -1;
+    for (int64_t y = 0; y < height; y++) {
+        uint32_t *line = pixels + y * width;
+        int64_t row = (y + top) / cell & 7, bit = 0, step = 0;
+        for (int64_t x = 0; x < width; x++) {
+            uint32_t pixel = line[x], hatch = 255 - (pixel >> 24);
+            if (hatch) {
+                pixel |= 0xFF000000u;
+                if (hatch < (uint32_t)count && hatches[hatch * 8 + row] >> bit & 1) {
+                    uint32_t r = pixel >> 16 & 255, g = pixel >> 8 & 255, b = pixel & 255;
+                    if (r * 299 + g * 587 + b * 114 > 110000)
+                        r = r * 9 / 16, g = g * 9 / 16, b = b * 9 / 16;
+                    else
+                        r += (255 - r) * 7 / 16, g += (255 - g) * 7 / 16, b += (255 - b) * 7 / 16;
+                    pixel = 0xFF000000u | r << 16 | g << 8 | b;
+                }
+                line[x] = pixel;
+            }
+            if (++step == cell) {
+                step = 0;
+                bit = (bit + 1) & 7;
+            }
+        }
+    }
+    return 0;
+}
+
 /* Fields of messages of protobuf: every field of every message in a row of its own, in the order of the data.
  *
  * data, size       the bytes

@@ -42,6 +42,8 @@ COMMANDS: Final = (
             "Save what the swimlanes show, with title, time span and legend, as PNG, SVG or PDF.", Needs.TRACE),
     Command("file.settings", "&Settings\N{HORIZONTAL ELLIPSIS}", Menu.FILE, ("Ctrl+,",), "Change settings.",
             starts_group=True),
+    Command("file.state_looks", "Co&lours of states\N{HORIZONTAL ELLIPSIS}", Menu.FILE, (),
+            "Choose a palette and hatching, and give states other colours and thickness."),
     Command("file.keys", "Change ke&ys\N{HORIZONTAL ELLIPSIS}", Menu.FILE, ("Ctrl+Shift+K",),
             "Give commands other keys."),
     Command("file.close", "&Close window", Menu.FILE, ("Ctrl+W",), "Close this window.", starts_group=True),
@@ -70,7 +72,7 @@ COMMANDS: Final = (
     Command("filter.show_all", "Show &all events and threads", Menu.EDIT, ("Shift+F",), "Take the filter away.",
             Needs.TRACE),
     Command("edit.clear", "C&lear selection", Menu.EDIT, ("Esc",),
-            "Clear the range, then the selection, then the critical path.", Needs.TRACE,
+            "Clear what the legend highlights, the range, then the selection, then the critical path.", Needs.TRACE,
             starts_group=True),
 
     Command("view.zoom_in", "Zoom &in", Menu.VIEW, ("W", "+", "="), "Zoom in at the mouse.", Needs.TRACE,
@@ -101,6 +103,9 @@ COMMANDS: Final = (
             is_checkable=True, starts_group=True),
     Command("view.shares", "S&hares of time", Menu.VIEW, ("Shift+S",),
             "Where intervals are too dense for bars, show how every lane divides its time, or the longest state again.",
+            Needs.TRACE, is_checkable=True),
+    Command("view.cpu_kinds", "Kinds of work on CP&Us", Menu.VIEW, ("K",),
+            "Let lanes of CPUs show user, kernel, interrupt and idle time instead of processes, or processes again.",
             Needs.TRACE, is_checkable=True),
     *(Command(f"view.label_{label}", title, Menu.VIEW, (), help_text, Needs.TRACE, is_checkable=True,
               submenu="Labels of inter&vals")

@@ -21,6 +21,7 @@ from satview.session.lanes.lane_arrangement import GroupBy, SortBy, labels_in
 from satview.session.lanes.lane_list import LaneList
 from satview.session.lanes.lane_sorter import LaneSorter
 from satview.session.lanes.remap import event_of_slot
+from satview.session.legend_highlight import LegendHighlight
 from satview.session.loading.loaded_trace import Reload, Shown, events_per_thread
 from satview.session.loading.preview_view import PreviewView
 from satview.session.marks import Marks
@@ -92,6 +93,7 @@ class OpenTrace(QObject):
         self.event_links = EventLinks(self.selection, self)
         self.event_links.take(trace)
         self.highlight = Highlight(self.selection, self)
+        self.legend = LegendHighlight(self)
         self.verdicts: TraceAnswer[FoundVerdicts] = TraceAnswer(trace, search_verdicts, self)
         self.doctor: TraceAnswer[tuple[Diagnosis, ...]] = TraceAnswer(trace, _diagnoses, self)
         self.why = WhySearch(self.selection, self)

@@ -32,7 +32,8 @@ class SecondView(OpenTrace):
         self.preview = None
         self._take(first.trace, first.timeline, first.events_of_thread)
         self.edits, self.selection, self.filters = first.edits, first.selection, first.filters
-        self.event_links, self.highlight, self.labels = first.event_links, first.highlight, first.labels
+        self.event_links, self.highlight, self.legend = first.event_links, first.highlight, first.legend
+        self.labels = first.labels
         self.verdicts, self.doctor, self.why, self.path = first.verdicts, first.doctor, first.why, first.path
         self.marks, self.search = first.marks, first.search
         self.viewport = Viewport(first.viewport.limits, self, first.trace.window.end)

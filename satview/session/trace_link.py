@@ -8,7 +8,6 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlparse
-from urllib.request import url2pathname
 
 from satview.base.errors import UsageError
 
@@ -95,6 +94,8 @@ def _seconds(ns: int) -> str:
 
 def _path_of(text: str) -> Path:
     if text.startswith("file:"):
+        from urllib.request import url2pathname  # on first use: it brings http and ssl
+
         return Path(url2pathname(urlparse(text).path))
     return Path(text)
 

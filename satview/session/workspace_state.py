@@ -309,6 +309,7 @@ def _lanes_to_json(state: LanesState) -> dict[str, Any]:
         "closed_groups": sorted(now.closed),
         "classes": sorted(now.classes),
         "labels": sorted(now.labels),
+        "shows_kinds": now.shows_kinds,
     }
 
 
@@ -342,6 +343,7 @@ def _lanes(fields: Fields) -> LanesState:
         frozenset(fields.texts("closed_groups")),
         frozenset(fields.texts("classes")),
         _labels(fields),
+        fields.flag("shows_kinds"),
     )
     return LanesState(arrangement, frozenset(lanes(fields, "open")), frozenset(lanes(fields, "closed")), names)
 

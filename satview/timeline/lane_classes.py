@@ -68,7 +68,7 @@ LANE_CLASSES: Final = (
     LaneClass("user", "&User events", "user events", Place.TRACE, _all_of(WireClass.USER),
               "Events that programs insert, one lane for each number: moments, intervals, or counters drawn as steps.",
               finder="user_events"),
-    LaneClass("security", "&Security checks", "security", Place.TRACE, _all_of(WireClass.SEC),
+    LaneClass("security", "&Security checks", "security", Place.TRACE, _all_of(WireClass["SEC"]),
               "Abilities, permissions and paths that are checked.",
               "{event} {able} {name} {path} {class_name} {perm_name} {dst_name}"),
     LaneClass("paths", "&Path look-ups", "path look-ups", Place.PROCESS, _system(2), "Path names that are resolved.",
@@ -89,7 +89,7 @@ LANE_CLASSES: Final = (
               "The kernel calls of a thread from entry to exit, time that it waits in them included.", finder="calls"),
     LaneClass("functions", "Functions (flame chart) (&x)", "functions", Place.THREAD, _system(10, 11),
               "Instrumented functions from entry to exit, those that they call below.", "{thisfn}", "functions"),
-    LaneClass("guests", "Hypervisor &guests", "guest", Place.THREAD, _all_of(WireClass.QVM),
+    LaneClass("guests", "Hypervisor &guests", "guest", Place.THREAD, _all_of(WireClass["QVM"]),
               "When a virtual CPU runs its guest, and what it raises.", "{event} {guest_ip}{intr_vector}", "guests"),
 )  # fmt: skip
 LANE_CLASS_BY_NAME: Final = {each.name: each for each in LANE_CLASSES}

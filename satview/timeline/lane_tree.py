@@ -26,6 +26,7 @@ from satview.store.doubts import Doubts, doubts
 from satview.store.idle import idle_threads
 from satview.store.losses import lost_marks
 from satview.store.trace import Trace
+from satview.timeline.cpu_kinds import kind_spans
 from satview.timeline.event_marks import belongs, event_cells, mark_codes, marks
 from satview.timeline.lane import Lane
 from satview.timeline.lane_classes import LANE_CLASS_BY_NAME, LANE_CLASSES, LaneClass
@@ -65,6 +66,7 @@ class Timeline:
         self._idle_values = idle_values(self._values)
         self._by_process: tuple[NDArray[np.uint32], NDArray[np.intp]] | None = None  # slices in that order, and where
         self._lanes: dict[int, Lane] = {}
+        self._kinds: dict[int, Shares] = {}
         self._rows: tuple[int, NDArray[np.uint32]] = (-1, np.empty(0, np.uint32))
         self._lock = threading.Lock()
         self._tracks: dict[str, frozenset[int]] = {}
@@ -166,6 +168,29 @@ class Timeline:
                     self._use(self.infos[index]),
                     numbers.get(index),
                 )
+
+    def kinds(self, index: int) -> Shares | None:
+        """Return how the lane of a CPU divides its time between kinds of work; None until `build_kinds` has run."""
+        return self._kinds.get(index)
+
+    @property
+    def has_kinds(self) -> bool:
+        """True if `build_kinds` has run to its end."""
+        return len(self._kinds) == sum(info.kind is LaneKind.CPU for info in self.infos)
+
+    def build_kinds(self, cancelled: Callable[[], bool] | None = None) -> None:
+        """Find what kind of work CPUs do when; builds their lanes too; stops early when `cancelled()` says so."""
+        found = {}
+        for info in self.infos:
+            if info.kind is not LaneKind.CPU or info.index in self._kinds:
+                continue
+            if cancelled is not None and cancelled():
+                return
+            mine = (other for other in self.infos if other.parent == info.index and other.kind is LaneKind.INTERRUPTS)
+            handled = next((self.lane(other.index).spans for other in mine), None)
+            spans = kind_spans(self.trace, info.cpu, self.lane(info.index).spans, handled)
+            found[info.index] = Shares.of(spans)
+        self._kinds |= found  # all at once: half of the lanes would look like others
 
     def events_of(self, index: int) -> NDArray[np.uint32]:
         """Return the rows of the events that belong to a lane, in time order.

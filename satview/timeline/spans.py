@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.time import TimeWindow
-from satview.core import library, pictures
+from satview.core import lanes, library, pictures
 from satview.events.states import ABSENT, IS_BUSY, SEEN_RUNNING, VALUE_COUNT
 
 _GROUPS: Final = 1 << 14  # shared pixels settled at a time: their table stays in cache
@@ -117,6 +117,11 @@ def spread(
     item = np.concatenate((np.full(len(before), -1), np.arange(len(start)), np.full(len(gaps), -1)))
     order = np.argsort(starts, kind="stable")
     return starts[order], item[order].astype(np.intp)
+
+
+def time_order(time: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the order of times in cycles, int64 (n,); equal ones stay as they are."""
+    return lanes.time_order(time) if library.is_available() else np.argsort(time, kind="stable")
 
 
 def pixel_edges(window: TimeWindow, width_px: int) -> NDArray[np.int64]:

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 
-from satview.__main__ import main as satview
 from satview.events import wire
 from satview.formats.kev.syspage import syspage_bytes
 from satview.formats.kev.writer import slots_as_bytes, standard_header, write_start
@@ -128,6 +127,8 @@ def file_of(shape: str, millions: float) -> Path:
     if shape == "arm":
         return make_file(path, int(millions * 1e6), threads=400, cpus=18, kind="arm")
     if not path.exists():
+        from satview.__main__ import main as satview
+
         events = int(millions * 1e6 * _EVENTS_OF_AUTO)
         satview(["tracelogger", "--workload", "automotive", "--events", str(events), "-w", "-f", str(path)])
     return path

@@ -10,10 +10,13 @@ from hypothesis import strategies as st
 from satview.events.catalogue import catalogue
 from satview.events.layout import argument_part
 from satview.events.spec import Release
-from satview.events.wire import WireClass, code
+from satview.events.variants import EXITS, is_exit
+from satview.events.wire import CODE_COUNT, WireClass, code
 from satview.filters.derived_columns import TraceDerivedColumns, event_contexts
 from satview.filters.diagnostics import ExpressionError
+from satview.filters.expressions.columns import NUMBERS
 from satview.filters.expressions.expression import Expression, validate
+from satview.filters.expressions.scalar import number_of
 from tests.filters.made import (
     MSG_RECEIVEV,
     MSG_RECEIVEV_EXIT,
@@ -392,3 +395,9 @@ def test_large_texts_are_refused_at_once():
         with pytest.raises(ExpressionError):
             Expression(text, Release.QNX_6)
     assert time.thread_time() - start_s < 3
+
+
+def test_tables_of_codes_are_those_of_single_codes():
+    codes = range(CODE_COUNT)
+    assert EXITS.tolist() == [is_exit(code) for code in codes]
+    assert NUMBERS.tolist() == [number_of(code) for code in codes]

@@ -272,7 +272,6 @@ def test_a_schedule_of_linux_beside_its_host(tmp_path):
         timeline.build([info.index], lambda: False)
         spans = timeline.lane(info.index).spans
         begins = [found.clock.ns(start) - 1_000_000 for start in spans.start_cycles.tolist()]
-        shown = [(STATE_BY_VALUE[value].name, begin)
-                 for value, begin in zip(spans.value.tolist(), begins, strict=True)
-                 if value in STATE_BY_VALUE]  # fmt: skip
+        both = zip(spans.value.tolist(), begins, strict=True)
+        shown = [(STATE_BY_VALUE[value].name, begin) for value, begin in both if value in STATE_BY_VALUE]
         assert [each for each in shown if each[1] > 0] == [each for each in states if each[1] > 0]

@@ -155,7 +155,7 @@ def test_frequency_and_idle_of_a_cpu(tmp_path):
 
 def test_guests_and_what_they_raise(tmp_path):
     made = builder().state("RUNNING", 100, A, 1)
-    enter, leave, rises = (wire.code(WireClass.QVM, number) for number in (0, 1, 3))
+    enter, leave, rises = (wire.code(WireClass["QVM"], number) for number in (0, 1, 3))
     made.event(enter, 1_000, (0x8000, 0)).event(leave, 2_000, (0, 1, 0, 0, 0x8000, 0, 0, 0))
     made.event(rises, 2_500, (0, 33))
     made.event(enter, 3_000, (0x8000, 0)).event(wire.code(WireClass.USER, 1), 4_000)
@@ -177,7 +177,7 @@ def test_events_of_processes_have_a_lane_for_all_that_unfolds(tmp_path):
 
 ONE_EVENT = {
     "log": (system(12), text_of((1, 2), "disk is slow"), "disk is slow"),
-    "security": (wire.code(WireClass.SEC, 2), text_of((A, 1, 2, 0), "/dev/x"), "PATH_ATTACH /dev/x"),
+    "security": (wire.code(WireClass["SEC"], 2), text_of((A, 1, 2, 0), "/dev/x"), "PATH_ATTACH /dev/x"),
     "maps": (system(6), (A, 0, 0, 0x3000, 0, 0x22), "alpha: MMAP 0x3000"),
     "faults": (system(17), (B, 1, 0x100, 0x8042000), "beta: 0x8042000"),
     "timers": (system(18), (B, 1, 4, 0), "beta: timer 4"),

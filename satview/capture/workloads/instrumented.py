@@ -79,7 +79,9 @@ def _reader(kernel: Kernel) -> Program:
         yield _system(_SLOG, [turn, 5, *text_words(b"map.bin: page %d read late" % turn, _order(kernel))])
         if kernel.target.release in (Release.QNX_7, Release.QNX_8):
             path = text_words(b"/dev/map%d" % turn, _order(kernel))
-            yield TraceEvent(Mode.INSERTCCLASSEVENT, WireClass.SEC, _PATH_ATTACH, *_sized([pid, 1, 2, turn % 2, *path]))
+            yield TraceEvent(
+                Mode.INSERTCCLASSEVENT, WireClass["SEC"], _PATH_ATTACH, *_sized([pid, 1, 2, turn % 2, *path])
+            )
         yield Munmap(address, 0x10000)
         yield Sleep(7 * MS)
 
@@ -106,11 +108,11 @@ def _guest(kernel: Kernel) -> Program:
     low, high = (GUEST_IP & 0xFFFFFFFF, GUEST_IP >> 32)
     address = [low, high] if order == "little" else [high, low]
     for turn in range(100):
-        yield TraceEvent(Mode.INSERTCCLASSEVENT, WireClass.QVM, _GUEST_ENTER, *_sized(address))
+        yield TraceEvent(Mode.INSERTCCLASSEVENT, WireClass["QVM"], _GUEST_ENTER, *_sized(address))
         yield Compute(900 * US)
         leave = [0, turn % 3, 0, 0, *address, 0, 0]
-        yield TraceEvent(Mode.INSERTCCLASSEVENT, WireClass.QVM, _GUEST_EXIT, *_sized(leave))
-        yield TraceEvent(Mode.INSERTSCLASSEVENT, WireClass.QVM, _RAISE, 0, 32 + turn % 4)
+        yield TraceEvent(Mode.INSERTCCLASSEVENT, WireClass["QVM"], _GUEST_EXIT, *_sized(leave))
+        yield TraceEvent(Mode.INSERTSCLASSEVENT, WireClass["QVM"], _RAISE, 0, 32 + turn % 4)
         yield Sleep(3 * MS)
 
 

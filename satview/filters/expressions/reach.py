@@ -19,10 +19,9 @@ from satview.events.catalogue import catalogue
 from satview.events.layout import argument_names, is_same_name, logged_list
 from satview.events.spec import Field as Item
 from satview.events.spec import Release, Show
-from satview.events.variants import FAILED_ARGUMENTS, USER_CLASSES
+from satview.events.variants import EXITS, FAILED_ARGUMENTS, USER_CLASSES
 from satview.events.wire import CODE_COUNT, class_of
 from satview.filters.expressions import nodes
-from satview.filters.expressions.columns import EXITS
 from satview.filters.expressions.compiled import domains, table_of
 from satview.filters.expressions.semantics import CodeTest
 from satview.filters.expressions.vocabulary import FIELDS, Domain, Known

@@ -28,6 +28,7 @@ class FittedTexts:
         self.metrics = QFontMetricsF(font)
         self._mode, self._step_px, self._least = mode, step_px, least
         self._texts: dict[tuple[str, int], QStaticText | None] = {}
+        self._widths: dict[str, float] = {}
         self._parts: dict[tuple[tuple[str, ...], int], QStaticText | None] = {}
 
     def fit(self, text: str, room_px: float) -> QStaticText | None:
@@ -39,6 +40,14 @@ class FittedTexts:
             words = self.metrics.elidedText(visible_line(text), self._mode, key[1] * self._step_px)
             self._texts[key] = self._laid_out(words) if len(words) >= min(self._least, len(text)) else None
         return self._texts[key]
+
+    def width(self, text: str) -> float:
+        """Return how wide a text is that is not cut."""
+        if text not in self._widths:
+            if len(self._widths) > _KEPT:
+                self._widths.clear()
+            self._widths[text] = float(self.metrics.horizontalAdvance(text))
+        return self._widths[text]
 
     def fit_parts(self, parts: tuple[str, ...], room_px: float) -> QStaticText | None:
         """Return as many of some texts as fit whole, from the first on; of the first one what fits."""

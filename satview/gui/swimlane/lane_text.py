@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from satview.events import states
-from satview.gui.colours import THICK, is_light, value_colour
+from satview.gui.colours import is_light, is_thick, state_colour
 from satview.gui.swimlane.scale import TimeScale
+from satview.gui.theme import Theme
 from satview.session.lanes.lane_arrangement import Label
 from satview.session.lanes.lane_row import LaneRow
 from satview.session.open_trace import OpenTrace
@@ -56,8 +57,7 @@ def interval_texts(
     rows: tuple[LaneRow, ...],
     values: NDArray[np.uint8],
     scale: TimeScale,
-    is_dark: bool,
-    palette: str,
+    theme: Theme,
     hidden_values: frozenset[int] = frozenset(),
     shown: NDArray[np.bool_] | None = None,
     dimmed: NDArray[np.bool_] | None = None,
@@ -71,7 +71,7 @@ def interval_texts(
     found = []
     runs = _wide_runs(values & np.uint8(states.VALUE_MASK), scale.width_px)
     for position, row in enumerate(rows):
-        if row.height_px < 14 or not timeline.is_ready(row.index):
+        if row.height_px < theme.px(14) or not timeline.is_ready(row.index):
             continue
         is_counter = timeline.infos[row.index].is_counter
         for left, right, span in _wide_spans(timeline.lane(row.index).spans, runs.get(position, ()), scale):
@@ -81,7 +81,7 @@ def interval_texts(
             if span.value == states.ABSENT and span.start_cycles < scale.window.start and not is_counter:
                 continue  # a moment before the window is nothing of it
             if is_named and span.value not in hidden_values:
-                ink = _ink(span.value, is_dark, palette)
+                ink = _ink(span.value, theme)
                 found.append(IntervalText(row, left, right, timeline.label(span), ink, span.event, is_counter))
     return found
 
@@ -168,11 +168,11 @@ def _wide_runs(values: NDArray[np.uint8], width_px: int) -> dict[int, list[float
     return found
 
 
-@cache
-def _ink(value: int, is_dark: bool, palette: str) -> int | None:
-    colour = value_colour(value, is_dark, palette)
+@lru_cache(maxsize=256)
+def _ink(value: int, theme: Theme) -> int | None:
+    colour = state_colour(value, theme)
     if colour is None:
         return None
-    if value in THICK or not is_dark:
+    if is_thick(value, theme.looks) or not theme.is_dark or theme.looks:
         return DARK_INK if is_light(colour) else LIGHT_INK
     return None

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _END_WITHIN_S: Final = 0.7
+_SWITCH_S: Final = 0.001  # Python's 0.005, waited for ten times while a picture is drawn, is a jerk
 
 
 class Application(QObject):
@@ -69,7 +70,7 @@ class Application(QObject):
         self._looks = FirstLooks(self)
         self.windows: list[MainWindow] = []
         self.trends: list[TrendsWindow] = []
-        self.theme = themes.theme_for(self.settings.text("window/theme"), self.settings.text("swimlane/palette"))
+        self.theme = themes.theme_of(self.settings)
         self._apply_theme()
         self.settings.changed.connect(self._on_setting)
         QGuiApplication.styleHints().colorSchemeChanged.connect(self._on_system_theme)
@@ -219,7 +220,7 @@ class Application(QObject):
 
     @Slot(str)
     def _on_setting(self, key: str) -> None:
-        if key in ("window/theme", "swimlane/palette"):
+        if key in themes.THEME_SETTINGS:
             self._change_theme()
 
     @Slot(Qt.ColorScheme)
@@ -227,7 +228,7 @@ class Application(QObject):
         self._change_theme()
 
     def _change_theme(self) -> None:
-        requested = themes.theme_for(self.settings.text("window/theme"), self.settings.text("swimlane/palette"))
+        requested = themes.theme_of(self.settings)
         if requested != self.theme:
             self.theme = requested
             self._apply_theme()
@@ -369,6 +370,7 @@ def make_qt_application() -> QApplication:
     if isinstance(existing, QApplication):
         return existing
     app = QApplication(["satview"])
+    sys.setswitchinterval(_SWITCH_S)
     app.setApplicationName("satview")
     app.setApplicationDisplayName("")
     app.setStyle("Fusion")

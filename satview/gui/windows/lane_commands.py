@@ -41,6 +41,7 @@ class LaneCommands:
             registry.bind(command_id, partial(run, action))
         registry.bind("lanes.pin", partial(run, self._pin), self._is_pinned)
         registry.bind("lanes.hide_empty", partial(run, self._hide_empty), self._hides_empty)
+        registry.bind("view.cpu_kinds", partial(run, self._show_kinds), self._shows_kinds)
         for sort in SortBy:
             is_it = partial(self._is_sorted, sort)
             registry.bind(f"lanes.sort_{sort.value}", partial(run, partial(_sort, sort)), is_it)
@@ -83,6 +84,17 @@ class LaneCommands:
 
     def _hides_empty(self) -> bool:
         return self._workspace().active.opened.lanes.hides_empty
+
+    def _show_kinds(self, views: Workspace) -> None:
+        shows = not self._shows_kinds()
+        views.active.opened.lanes.show_kinds(shows)
+        if shows and not any(
+            views.active.opened.timeline.infos[lane].cpu >= 0 for lane in views.active.area.view.stacks
+        ):
+            views.report("Zoomed out, lanes of CPUs show kinds of work now; as bars they show who runs")
+
+    def _shows_kinds(self) -> bool:
+        return self._workspace().active.opened.lanes.shows_kinds
 
     def _shows_class(self, name: str) -> bool:
         return name in self._arrangement.classes

@@ -15,6 +15,7 @@ from satview.base.errors import WriteError
 from satview.base.safe_text import menu_text, tool_tip
 from satview.gui import dialogs
 from satview.gui.capture.job import CaptureJob
+from satview.gui.garbage import set_apart
 from satview.gui.screen_fit import resize_on_screen
 from satview.gui.theme import Theme
 from satview.gui.windows.actions import CommandActions
@@ -59,11 +60,13 @@ _CONTEXT = (
 
 
 def _import_views() -> None:
-    """Import what an open trace needs; on the worker thread, so that the window stays alive meanwhile."""
-    import satview.gui.windows.workspace  # noqa: F401  -- for its effect on sys.modules
+    """Import what an open trace needs; on a thread of its own, so that the window stays alive meanwhile."""
+    import satview.gui.windows.workspace
+    import satview.gui.windows.workspace_keeper  # noqa: F401  -- both for their effect on sys.modules
 
     for row in PANELS:
         import_module(row.module)
+    set_apart()
 
 
 class MainWindow(CommandWindow):

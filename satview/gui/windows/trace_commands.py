@@ -264,6 +264,8 @@ class TraceCommands:
 
     def _clear(self, views: Workspace) -> None:
         selection = views.active.opened.selection
+        if views.active.opened.legend.clear():
+            return
         if selection.time_range is not None:
             selection.set_range(None)
         elif not selection.is_empty:

@@ -71,6 +71,7 @@ class LaneArrangement:
         closed: Titles of groups that are folded.
         classes: Names of the classes of lanes of events that show (`timeline.lane_classes`).
         labels: What is written into intervals.
+        shows_kinds: Lanes of CPUs show what kind of work they do, not whose.
     """
 
     turned: frozenset[LaneKey] = frozenset()
@@ -85,6 +86,7 @@ class LaneArrangement:
     closed: frozenset[str] = frozenset()
     classes: frozenset[str] = frozenset()
     labels: frozenset[Label] = frozenset({Label.STATE})
+    shows_kinds: bool = False
 
 
 def labels_in(text: str) -> frozenset[Label]:

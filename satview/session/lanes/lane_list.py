@@ -34,7 +34,7 @@ class LaneList(QObject):
         heads: Headings of groups among them.
 
     Signals:
-        changed: `rows` or `heads` changed.
+        changed: `rows`, `heads` or `shows_kinds` changed.
         classes_requested: Classes of lanes are to show whose lanes the timeline does not know yet.
     """
 
@@ -259,6 +259,15 @@ class LaneList(QObject):
         self._window = window
         self._change("empty lanes", replace(self._now, hides_empty=hides))
 
+    @property
+    def shows_kinds(self) -> bool:
+        """True if lanes of CPUs show what kind of work they do, not whose."""
+        return self._now.shows_kinds
+
+    def show_kinds(self, shows: bool) -> None:
+        """Let lanes of CPUs show user, kernel, interrupt and idle time, or processes."""
+        self._change("lanes of CPUs", replace(self._now, shows_kinds=shows))
+
     def set_window(self, window: TimeWindow) -> None:
         """Return which window shows; matters only while empty lanes are hidden."""
         if self._now.hides_empty and window != self._window:
@@ -319,7 +328,8 @@ class LaneList(QObject):
 
     def _restore(self, arrangement: LaneArrangement) -> None:
         before, self._now = self._now, arrangement
-        is_other = (before.labels, before.classes) != (arrangement.labels, arrangement.classes)
+        looks = (before.labels, before.classes, before.shows_kinds)
+        is_other = looks != (arrangement.labels, arrangement.classes, arrangement.shows_kinds)
         if not self._lay_out() and is_other:
             self.changed.emit()
         if not self._timeline.has_classes(arrangement.classes):

@@ -28,7 +28,7 @@ Finder = Callable[[Trace, LaneClass, UserLanes], list[Found]]
 _CALL_NUMBER: Final = 0x7F
 _CALL_FORM: Final = 0x180  # 0 = entry
 _FUNC_ENTER: Final = 10
-_GUEST_ENTER, _GUEST_EXIT = (wire.code(wire.WireClass.QVM, number) for number in (0, 1))
+_GUEST_ENTER, _GUEST_EXIT = (wire.code(wire.WireClass["QVM"], number) for number in (0, 1))
 _DELIVERY: Final = wire.code(wire.WireClass.INT, 7)
 _POWER_CPU, _POWER_IDLE, _POWER_START = 0xFFFF, 0x10000, 0x20000  # of word 0 of SYSTEM POWER
 
