@@ -15,12 +15,11 @@ from satview.base.safe_text import html_text, visible
 
 def ask_open(parent: QWidget, folder: Path | None) -> list[Path]:
     """Return the files to be opened; empty if the user changed his mind."""
-    names, _ = QFileDialog.getOpenFileNames(
-        parent,
-        "Open trace",
-        str(folder or ""),
-        "Traces (*.kev *.txt *.log);;Kernel event traces (*.kev);;All files (*)",
-    )
+    from satview.formats.registry import FORMATS  # on first use: brings numpy
+
+    every = " ".join(pattern for each in FORMATS for pattern in each.patterns)
+    kinds = [f"Traces ({every})", *(f"{each.title} ({' '.join(each.patterns)})" for each in FORMATS), "All files (*)"]
+    names, _ = QFileDialog.getOpenFileNames(parent, "Open trace", str(folder or ""), ";;".join(kinds))
     return [Path(name) for name in names]
 
 
