@@ -203,6 +203,7 @@ class SqlPanel(Panel):
         if not text:
             return
         self._requested = self._opened.trace
+        self.editor.proposals.hide()
         self.message.setText("Asking\N{HORIZONTAL ELLIPSIS}")
         self.run_button.setText("Stop")
         self._job.start(partial(run_query, self._opened.trace, text))

@@ -22,6 +22,7 @@ _POINTS: Final = 20_000  # drawn at once, of all groups
 _NEAR_PX: Final = 12
 _BAR: Final = 0.34  # half of a lane's height
 _SYMBOL_PX: Final = 5
+_HUES: Final = (0, 11, 7, 18, 20, 9, 13, 2, 4, 15, 17, 6)  # of processes, neighbours far apart
 
 
 class ResultPlot(TimePlot):
@@ -58,7 +59,6 @@ class ResultPlot(TimePlot):
         """Draw a column over time, or with None the intervals as lanes."""
         self._drawing, self._value = drawing, value
         self._fill_legend()
-        self.plot.setLabel("left", "" if value is None else visible_line(value))
         if value is None:
             self.plot.getAxis("left").setTicks([[]])
             self.plot.setYRange(-len(drawing.groups) + 0.4, 0.6, padding=0)
@@ -74,7 +74,7 @@ class ResultPlot(TimePlot):
             self._add_to_legend(number, self._brush(number), visible_line(title) or "all rows")
 
     def _brush(self, group: int) -> QBrush:
-        return QBrush(colour(process_colour(group, self._theme.is_dark, self._theme.palette)))
+        return QBrush(colour(process_colour(_HUES[group % len(_HUES)], self._theme.is_dark, self._theme.palette)))
 
     @Slot()
     def _draw(self) -> None:
