@@ -19,7 +19,7 @@ def ask_open(parent: QWidget, folder: Path | None) -> list[Path]:
         parent,
         "Open trace",
         str(folder or ""),
-        "Traces (*.kev *.txt *.log);;Kernel event traces (*.kev);;All files (*)",
+        "Traces (*.kev *.qst *.txt *.log *.dat *.data *.pftrace);;Kernel event traces (*.kev);;All files (*)",
     )
     return [Path(name) for name in names]
 

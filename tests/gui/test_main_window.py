@@ -17,6 +17,7 @@ from satview.session.command_table import COMMANDS
 from satview.session.commands import Menu
 from satview.session.panel_table import PANELS
 from satview.session.session import Stage
+from tests.helpers import linux_scene
 from tests.helpers.scene import scene
 
 
@@ -248,3 +249,13 @@ def test_fields_of_the_status_bar_stay_behind_a_message(window, qtbot):
     assert status.selected.isVisible()
     assert status.selected.text().startswith("#13 ")
     assert status.time_range.text().startswith("Range ")
+
+
+def test_the_title_names_another_system(application, qtbot, tmp_path):
+    path = tmp_path / "host.txt"
+    path.write_text(linux_scene.TEXT)
+    window = application.new_window()
+    window.session.open(path)
+    qtbot.waitUntil(lambda: window.session.stage is Stage.READY)
+    assert window.windowTitle() == "host.txt (Linux) \N{EM DASH} satview"
+    window.close()
