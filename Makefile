@@ -32,7 +32,7 @@ test-all:
 setup: $(STAMP)
 
 $(STAMP): pyproject.toml requirements.lock tools/install_system_packages.sh tools/build_core.py hatch_build.py \
-          satview/core/passes.c
+          $(wildcard satview/core/*.[ch])
 	sh tools/install_system_packages.sh $(PYTHON)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock

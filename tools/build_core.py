@@ -1,4 +1,4 @@
-"""Builds the compiled core beside its source, if there is a C compiler; says what it did.
+"""Builds the compiled core beside its sources, if there is a C compiler; says what it did.
 
 `python tools/build_core.py [--sanitize] [-o FILE]`. Without a compiler the numpy code runs instead: that is no error.
 """
@@ -15,7 +15,6 @@ import sys
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parents[1] / "satview" / "core"
-SOURCE = FOLDER / "passes.c"
 SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 FLAGS = ("-std=c11", "-O3", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-fvisibility=hidden")
 SANITIZED = ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
@@ -36,10 +35,11 @@ def build(target: Path, *, sanitize: bool = False) -> bool:
     if words is None:
         print("no C compiler: the numpy code runs instead of the compiled core", file=sys.stderr)
         return False
-    digest = hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]
+    sources = sorted(FOLDER.glob("*.[ch]"))
+    digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:16]
     beside = target.with_suffix(".new")
     command = [*words, *FLAGS, *(SANITIZED if sanitize else ()), f'-DSATVIEW_SOURCE="{digest}"', "-o", str(beside),
-               str(SOURCE)]  # fmt: skip
+               *(str(source) for source in sources if source.suffix == ".c")]  # fmt: skip
     done = subprocess.run(command, check=False)
     if done.returncode:
         print("the compiler failed: the numpy code runs instead of the compiled core", file=sys.stderr)

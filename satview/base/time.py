@@ -12,6 +12,8 @@ from datetime import UTC, datetime
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.counts import counted
+
 NS_PER_S = 1_000_000_000
 Cycles = NDArray[np.int64]
 _MOST_S = np.iinfo(np.int64).max // NS_PER_S - 1  # whole seconds that still fit into int64 nanoseconds
@@ -173,7 +175,7 @@ def format_exactly(cycles: int, clock: Clock) -> str:
 
 def format_cycles(cycles: int) -> str:
     """Return a number of cycles for people: `1 cycle`, `2,409,125 cycles`."""
-    return f"{cycles:,} cycle{'s' if abs(cycles) != 1 else ''}"
+    return counted(cycles, "cycle")
 
 
 def format_time(ns: int, resolution_ns: int = 1) -> str:

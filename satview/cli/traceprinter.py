@@ -125,10 +125,15 @@ def _print(source: Source, args: argparse.Namespace, selection: Selection, out: 
         else RecordRows(source, args.format)
     )
     printer = Printer(source, rows, selection, is_verbose=args.verbose and is_text)
-    is_terminal = out.isatty()  # elsewhere the names stay byte for byte
-    for text in printer.text():
-        out.write(visible(text) if is_terminal else text)
-        out.flush()
+    if out.isatty():
+        for text in printer.text():
+            out.write(visible(text))
+            out.flush()
+        return
+    out.flush()
+    for piece in printer.encoded():  # names stay byte for byte
+        out.buffer.write(piece)
+        out.buffer.flush()
 
 
 def _event_format(args: argparse.Namespace, style: Style) -> EventFormat | None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # start-up has no need of numpy
     from numpy.typing import NDArray
 
 SWITCH: Final = "SATVIEW_CORE"  # environment; "off" = the numpy code, for comparison
-SOURCE: Final = Path(__file__).with_name("passes.c")
+FOLDER: Final = Path(__file__).parent
 _SUFFIX: Final = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 LIBRARY: Final = Path(__file__).with_name(f"_passes{_SUFFIX}")
 CPUS: Final = 64
@@ -23,9 +23,10 @@ I64: Final = ctypes.c_int64
 POINTER: Final = ctypes.c_void_p
 
 
-def source_digest(source: Path) -> str:
-    """Return what names a version of the C source, 16 hexadecimal digits."""
-    return hashlib.sha256(source.read_bytes()).hexdigest()[:16]
+def source_digest(folder: Path) -> str:
+    """Return what names a version of the C sources in a folder, 16 hexadecimal digits; empty if there are none."""
+    sources = sorted(folder.glob("*.[ch]"))
+    return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:16] if sources else ""
 
 
 @cache
@@ -74,6 +75,6 @@ def _opened() -> tuple[ctypes.CDLL | None, str]:
         built_from = found.satview_source().decode("ascii")
     except (OSError, AttributeError) as error:
         return None, f"{LIBRARY.name} cannot be used: {error}"
-    if SOURCE.exists() and built_from != source_digest(SOURCE):
+    if source_digest(FOLDER) not in ("", built_from):
         return None, f"{LIBRARY.name} is older than its source"
     return found, ""

@@ -13,7 +13,7 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.events import arguments, linux, naming, rows, states, unixware, wire
+from satview.events import arguments, class_table, linux, naming, rows, states, unixware, wire
 from satview.events.spec import ClassSpec, EventSpec, Release
 from satview.events.wire import WireClass
 
@@ -55,7 +55,7 @@ class Catalogue:
         self.classes: tuple[ClassSpec, ...] = (
             self._foreign.classes()
             if self._foreign
-            else (*naming.printed_classes(), *(naming.undefined_class(number) for number in naming.UNDEFINED_CLASSES))
+            else (*class_table.printed_classes(), *class_table.undefined_classes())
         )
         self.class_index_of_code = self._class_indices()
         self.state_value_of_code = self._state_values()

@@ -92,12 +92,14 @@ class ClassSpec:
         title: What it holds, for people: `Kernel call exit`.
         external: Number that TraceEvent() and the traceparser library use; None where there is none.
         internal: Internal class number of its events.
+        mark_colours: Colours 0xRRGGBB of its marks, in the light and in the dark theme.
     """
 
     name: str
     title: str
     external: int | None
     internal: int
+    mark_colours: tuple[int, int] = (0x5C6472, 0xA6AEBC)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from satview.events import wire
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release
-from satview.events.wire import CODE_COUNT, KER_EXIT_OFFSET, WireClass, class_of, event_of
+from satview.events.wire import CLASS_SHIFT, CODE_COUNT, KER_EXIT_OFFSET, WireClass, class_of, event_of
 
 MINUS_ONE: Final = 0xFFFFFFFF
 LAST_ERRNO: Final = 1023
@@ -32,8 +32,12 @@ TEXT: Final = 20  # a user event whose payload is a text
 FAILURES: Final = (FAILED, FAILED_64, FAILED_UNKNOWN)
 FAILED_ARGUMENTS: Final = ("ret_val", "errno")  # of a call that failed
 ERRNO_WORD: Final = {FAILED: 1, FAILED_64: 2}
-USER_CLASSES: Final = (WireClass.USER, WireClass.QUIP)
+USER_CLASSES: Final = (WireClass.USER, WireClass["QUIP"])
 
+_CODES: Final = np.arange(CODE_COUNT)
+EXITS: Final[NDArray[np.bool_]] = (_CODES >> CLASS_SHIFT == WireClass.KER_CALL) & (  # (32768,), as `is_exit`
+    _CODES >> 7 & 3 == KER_EXIT_OFFSET >> 7
+)
 _EXIT, _COUNTED = 1, 2
 _LETTERS: Final = re.compile(rb"[ -~]{4}")
 
@@ -48,8 +52,7 @@ def _kinds(release: Release) -> NDArray[np.uint8]:
     """Return which codes have variants at all, (32768,): exits, and the call whose first word counts its arguments."""
     table = np.zeros(CODE_COUNT, np.uint8)
     if release.is_qnx:
-        codes = np.arange(CODE_COUNT)
-        table[(codes >> 10 == WireClass.KER_CALL) & (codes >> 7 & 3 == KER_EXIT_OFFSET >> 7)] = _EXIT
+        table[EXITS] = _EXIT
         book = catalogue(release)
         calls = range(wire.code(WireClass.KER_CALL, 0), wire.code(WireClass.KER_CALL, KER_EXIT_OFFSET))
         table[[call for call in calls if book.name(call) == "TRACE_EVENT"]] = _COUNTED

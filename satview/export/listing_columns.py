@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.safe_text import byte_text
+from satview.core import printing
+from satview.core.printing import Field
 from satview.events.layout import SIGEVENT_WORDS, Part
 from satview.events.variants import has_letters, user_text
 from satview.events.words import join64
@@ -46,32 +48,54 @@ class Group:
         return join64(halves[:, 0], halves[:, 1], self.byte_order)
 
 
-Column = Callable[[Group], Sequence[Any]]
+@dataclass(frozen=True, slots=True)
+class Column:
+    """What fills one conversion of a template.
+
+    Attributes:
+        values: Returns the values of a group.
+        field: The same for the compiled core; None = only `values` can tell.
+    """
+
+    values: Callable[[Group], Sequence[Any]]
+    field: Field | None = None
+
+    def __call__(self, group: Group) -> Sequence[Any]:
+        """Return the values of a group."""
+        return self.values(group)
 
 
 def unsigned(word: int) -> Column:
     """Return a column of one word as an unsigned number."""
-    return lambda group: group.words[:, word].tolist()
+    return Column(lambda group: group.words[:, word].tolist(), Field(printing.WORD, word))
 
 
 def swapped(word: int) -> Column:
     """Return a column of one word with its bytes reversed, as the vendor's printer shows it from a foreign file."""
-    return lambda group: group.words[:, word].byteswap().tolist()
+    field = Field(printing.WORD, word, flags=printing.SWAPPED)
+    return Column(lambda group: group.words[:, word].byteswap().tolist(), field)
 
 
 def signed_swapped(word: int) -> Column:
     """Return a column of one word with its bytes reversed, as a signed number."""
-    return lambda group: np.ascontiguousarray(group.words[:, word]).byteswap().view(np.int32).tolist()
+    return Column(
+        lambda group: np.ascontiguousarray(group.words[:, word]).byteswap().view(np.int32).tolist(),
+        Field(printing.WORD, word, flags=printing.SWAPPED | printing.SIGNED),
+    )
 
 
 def masked(word: int, mask: int) -> Column:
     """Return a column of the bits of one word under a mask."""
-    return lambda group: (group.words[:, word] & np.uint32(mask)).tolist()
+    field = Field(printing.WORD, word, mask=mask)
+    return Column(lambda group: (group.words[:, word] & np.uint32(mask)).tolist(), field)
 
 
 def signed(word: int) -> Column:
     """Return a column of one word as a signed number."""
-    return lambda group: np.ascontiguousarray(group.words[:, word]).view(np.int32).tolist()
+    return Column(
+        lambda group: np.ascontiguousarray(group.words[:, word]).view(np.int32).tolist(),
+        Field(printing.WORD, word, flags=printing.SIGNED),
+    )
 
 
 def number(part: Part) -> Column:
@@ -79,8 +103,9 @@ def number(part: Part) -> Column:
     if part.words == 1:
         return signed(part.word) if part.is_signed else unsigned(part.word)
     if part.is_signed:
-        return lambda group: group.wide(part.word).view(np.int64).tolist()
-    return lambda group: group.wide(part.word).tolist()
+        field = Field(printing.WIDE, part.word, flags=printing.SIGNED)
+        return Column(lambda group: group.wide(part.word).view(np.int64).tolist(), field)
+    return Column(lambda group: group.wide(part.word).tolist(), Field(printing.WIDE, part.word))
 
 
 def message(word: int, count: int, *, has_line_feeds: bool = True) -> Column:
@@ -88,7 +113,10 @@ def message(word: int, count: int, *, has_line_feeds: bool = True) -> Column:
 
     The first printers took a line feed for unprintable: `has_line_feeds` False.
     """
-    return lambda group: message_texts(group.raw(word, count), _SHOWN if has_line_feeds else _PRINTABLE)
+    return Column(
+        lambda group: message_texts(group.raw(word, count), _SHOWN if has_line_feeds else _PRINTABLE),
+        Field(printing.MESSAGE, word, count, printing.LINE_FEEDS if has_line_feeds else 0),
+    )
 
 
 def message_texts(raw: NDArray[np.uint8], shown_bytes: NDArray[np.bool_] = _SHOWN) -> list[str]:
@@ -122,7 +150,7 @@ def texts(part: Part, *, is_vendor: bool) -> Column:
             for row in raw
         ]
 
-    return column
+    return Column(column)
 
 
 def vendor_text(raw: bytes) -> str:
@@ -146,7 +174,7 @@ def user_tails(*, is_vendor: bool) -> Column:
             return [f' STR:"{vendor_text(bytes(row[:-1]))}"' for row in raw]
         return [_user_tail(bytes(row), words) for row, words in zip(raw, group.words.tolist(), strict=True)]
 
-    return column
+    return Column(column)
 
 
 def _user_tail(raw: bytes, words: list[int]) -> str:
@@ -173,7 +201,7 @@ def user_texts_and_words(*, is_vendor: bool) -> Column:
             for row, words in zip(raw, group.words.tolist(), strict=True)
         ]
 
-    return column
+    return Column(column)
 
 
 def sigevents(word: int) -> Column:
@@ -187,7 +215,7 @@ def sigevents(word: int) -> Column:
             for (notify, number, value, _), (code, priority) in zip(words, halves, strict=True)
         ]
 
-    return column
+    return Column(column)
 
 
 def flag_words(word: int, table: dict[int, str]) -> Column:
@@ -199,4 +227,4 @@ def flag_words(word: int, table: dict[int, str]) -> Column:
         names = ["".join(f" {name}" for bit, name in table.items() if kind & bit) for kind in kinds.tolist()]
         return [names[index] for index in inverse.ravel().tolist()]
 
-    return column
+    return Column(column)

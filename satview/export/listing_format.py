@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +14,7 @@ from satview.base.time import Clock
 from satview.events import wire
 from satview.events.spec import EventSpec
 from satview.export.listing_forms import Form
+from satview.export.listing_lines import Head
 from satview.formats.kev.batch import Batch
 
 _CLASS_COLUMN = 17  # of the layouts from 7.x on: padded to 15, a blank, a colon
@@ -33,6 +33,11 @@ class _Field:
     flags: str = ""
     width: int = 0
     precision: int | None = None
+
+    @property
+    def is_padded(self) -> bool:
+        """True if `shown` may change a time: zeros fill no text, so `%014t` is as long as the time."""
+        return "0" not in self.flags and (self.width > 0 or self.precision is not None)
 
     def shown(self, text: str) -> str:
         """Return a text cut and padded; a negative precision cuts leading characters."""
@@ -63,35 +68,45 @@ class EventFormat:
             raise UsageError("-p: the format holds control characters")
         return cls(tuple(_fields(text)))
 
-    def head(self, form: Form, batch: Batch, rows: NDArray[np.int64], clock: Clock) -> tuple[str, list[Sequence[Any]]]:
-        """Return a `%` template and its columns for some events of one kind.
+    def begin(self, form: Form) -> str:
+        """Return a `%` template for the events of one kind.
 
         Args:
             form: The kind, as `arguments_form` returns it.
-            batch: Where they are.
+        """
+        return "".join(self._template(field, form) for field in self.fields)
+
+    @staticmethod
+    def _template(field: _Field, form: Form) -> str:
+        class_name, event_name = form.names
+        literal = {"": field.text, "%": "%", "Z": class_name, "z": event_name}.get(field.letter)
+        if literal is not None:
+            return (field.shown(literal) if field.letter in ("Z", "z") else literal).replace("%", "%%")
+        if field.letter == "t":
+            return "%s" if field.is_padded else "%d.%03d.%03dus"
+        return (_number(field) % form.event).replace("%", "%%") if field.letter == "e" else _number(field)
+
+    def heads(self, batch: Batch, rows: NDArray[np.int64], clock: Clock) -> list[Head]:
+        """Return the columns that fill the templates.
+
+        Args:
+            batch: Where the events are.
             rows: Which of the batch.
             clock: Counts from the first event.
         """
-        template = ""
-        columns: list[Sequence[Any]] = []
-        class_name, event_name = form.names
+        columns: list[Head] = []
         for field in self.fields:
-            shown = {"": field.text, "%": "%", "Z": class_name, "z": event_name}.get(field.letter)
-            if shown is not None:
-                template += (field.shown(shown) if field.letter in ("Z", "z") else shown).replace("%", "%%")
-            elif field.letter == "t":
-                template += "%s"
-                columns.append([_time(ns, field) for ns in clock.ns_array(batch.time_cycles[rows]).tolist()])
-            else:
-                template += _number(field)
-                columns.append(
-                    batch.time_cycles[rows].tolist()
-                    if field.letter == "c"
-                    else batch.cpu[rows].tolist()
-                    if field.letter == "C"
-                    else [form.event] * len(rows)
-                )
-        return template, columns
+            if field.letter == "t":
+                us = clock.ns_array(batch.time_cycles[rows]) // 1000
+                parts = [us // 1_000_000, us // 1000 % 1000, us % 1000]
+                if field.is_padded:
+                    texts = map("{}.{:03d}.{:03d}us".format, *(part.tolist() for part in parts))
+                    columns.append(Head(np.arange(len(rows)), [field.shown(text) for text in texts]))
+                else:
+                    columns += map(Head, parts)
+            elif field.letter in ("c", "C"):
+                columns.append(Head(batch.time_cycles[rows] if field.letter == "c" else batch.cpu[rows]))
+        return columns
 
 
 def arguments_form(form: Form, spec: EventSpec) -> Form:
@@ -127,10 +142,3 @@ def _number(field: _Field) -> str:
     """Return the template of a count of cycles in hexadecimal, or of a CPU or event in decimal."""
     precision = f".{field.precision}" if field.precision is not None and field.precision >= 0 else ""
     return f"%{field.flags}{field.width or ''}{precision}{'x' if field.letter == 'c' else 'd'}"
-
-
-def _time(ns: int, field: _Field) -> str:
-    """Return seconds, milliseconds, microseconds; zeros fill no text, so `%014t` is as long as the time."""
-    us = ns // 1000
-    text = f"{us // 1_000_000}.{us // 1000 % 1000:03d}.{us % 1000:03d}us"
-    return text if "0" in field.flags else field.shown(text)

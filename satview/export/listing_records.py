@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.safe_text import visible_line
 from satview.base.time import Clock
+from satview.core import printing
 from satview.events.layout import Layout, Part, printed_layout
 from satview.events.spec import EventSpec, Show
 from satview.events.variants import DOUBTFUL, ERRNO_WORD, FAILURES
 from satview.export import listing_columns as columns
 from satview.export.listing_columns import Column, Group
 from satview.export.listing_forms import Form
+from satview.export.listing_lines import Head
 from satview.formats.kev.batch import Batch
 from satview.formats.source import Source
 
@@ -39,34 +41,34 @@ class RecordRows:
     source: Source
     format: str
     start_cycles: int = 0
-    _has_rows: bool = field(default=False)
 
     def head(self, source: Source) -> Iterator[str]:  # noqa: ARG002  -- one signature for all outputs
         """Yield the column names, or the opening bracket."""
         yield {"csv": CSV_HEAD, "json": "[\n", "jsonl": ""}[self.format]
 
-    def tail(self) -> Iterator[str]:
-        """Yield the closing bracket."""
-        if self.format == "json":
-            yield "\n]\n" if self._has_rows else "]\n"
+    @property
+    def separator(self) -> str:
+        """What stands between two rows."""
+        return ",\n" if self.format == "json" else ""
 
-    def joined(self, lines: list[str]) -> str:
-        """Return rows as one text."""
-        if self.format != "json" or not lines:
-            return "".join(lines)
-        before, self._has_rows = ",\n" if self._has_rows else "", True
-        return before + ",\n".join(lines)
+    def tail(self, printed: int) -> str:
+        """Return the closing bracket."""
+        return ("\n]\n" if printed else "]\n") if self.format == "json" else ""
 
-    def common(self, batch: Batch, rows: NDArray[np.int64], form: Form) -> tuple[str, list[Sequence[Any]]]:  # noqa: ARG002  -- one signature for all outputs
-        """Return the columns that every row begins with."""
+    def begin(self, form: Form) -> str:
+        """Return the template of the columns that every row begins with."""
+        del form
+        if self.format == "csv":
+            return "%d,%d,%d,%d,%d,"
+        return '{"time_ns": %d, "time_cycles": %d, "cpu": %d, "pid": %d, "tid": %d, '
+
+    def heads(self, batch: Batch, rows: NDArray[np.int64]) -> list[Head]:
+        """Return these columns."""
         cycles = batch.time_cycles[rows]
         ns = Clock(self.source.cycles_per_s, self.start_cycles).ns_array(cycles)
         pid, tid = self.source.events.thread_ids()
         threads = batch.thread[rows]
-        values = [ns.tolist(), cycles.tolist(), batch.cpu[rows].tolist(), pid[threads].tolist(), tid[threads].tolist()]
-        if self.format == "csv":
-            return "%d,%d,%d,%d,%d,", values
-        return '{"time_ns": %d, "time_cycles": %d, "cpu": %d, "pid": %d, "tid": %d, ', values
+        return [Head(column) for column in (ns, cycles, batch.cpu[rows], pid[threads], tid[threads])]
 
     def form(self, spec: EventSpec, count: int, variant: int) -> Form | None:
         """Return class, event and arguments of a kind as a template."""
@@ -128,16 +130,19 @@ class RecordRows:
         words = self._words("d", 0, count)
         if count <= 2:
             return words
-        return [("text", self._text(), [self._escaped(_user_text)]), *words]
+        return [("text", self._text(), [self._escaped(Column(_user_text))]), *words]
 
     def _text(self) -> str:
         return '""%s""' if self.format == "csv" else "%s"
 
     def _escaped(self, column: Column) -> Column:
         """Return a column of texts as the format wants them between its quotes."""
-        if self.format == "csv":
-            return lambda group: [_csv_text(text) for text in column(group)]
-        return lambda group: [json.dumps(text, ensure_ascii=False) for text in column(group)]
+        is_csv = self.format == "csv"
+        escape = _csv_text if is_csv else partial(json.dumps, ensure_ascii=False)
+        field = column.field
+        if field is not None:
+            field = field._replace(flags=field.flags | (printing.FOR_CSV if is_csv else printing.FOR_JSON))
+        return Column(lambda group: [escape(text) for text in column(group)], field)
 
 
 def _csv_text(text: str) -> str:
@@ -159,7 +164,7 @@ def _named_apart(pairs: list[Pair]) -> list[Pair]:
 
 
 def _errno_column(name_of: Callable[[int], str | None], word: int) -> Column:
-    return lambda group: [name_of(number) or "" for number in columns.signed(word)(group)]
+    return Column(lambda group: [name_of(number) or "" for number in columns.signed(word)(group)])
 
 
 def _user_text(group: Group) -> list[str]:

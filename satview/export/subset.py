@@ -91,6 +91,10 @@ def write_subset(
     path = Path(path)
     if not trace.release.is_qnx:
         raise UsageError(f"{trace.path.name}: traces of other systems have events that no .kev file can hold")
+    if trace.axis is not None:
+        raise UsageError(
+            f"{trace.path.name}: one .kev file cannot hold events of several targets; write each file's own"
+        )
     find_target(path, [trace.path], streams=True)  # refused before the long work
     rows = trace.rows_between(window) if window is not None else slice(0, len(trace.events))
     keep = _selected(trace, selected, rows)

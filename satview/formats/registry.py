@@ -13,6 +13,7 @@ from satview.base.errors import TraceFormatError
 from satview.base.plugins import Plugin, PluginKind, plugins
 from satview.formats.unixware import members
 from satview.formats.unpacked import opened_plain
+from satview.store import axis_file
 from satview.store.trace import Trace
 
 Progress = Callable[[float], None]
@@ -55,6 +56,7 @@ FORMATS: Final = (
     Format(
         "thread_trace", "UnixWare thread traces", ("tr.*.*",), "satview.formats.unixware.reader", "open_thread_trace"
     ),
+    Format("axis", "Traces on one time axis", ("*.sataxis",), "satview.formats.axis.reader", "open_axis"),
 )
 
 
@@ -89,6 +91,8 @@ def source_files(path: Path) -> list[Path]:
         except (TraceFormatError, OSError):
             return [path]
         return [*files, *members.names_files(files)]
+    if path.suffix == axis_file.SUFFIX:
+        return [path, *axis_file.files_in(path)]
     return [path]
 
 

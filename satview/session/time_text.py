@@ -44,6 +44,15 @@ def parse_time_ns(text: str) -> int:
     return int(_parse_time(text))
 
 
+def parse_time_ps(text: str) -> int:
+    """Return a length of time in whole picoseconds, which are finer than any clock of a trace; it may be negative.
+
+    Raises:
+        UsageError: The text is no time.
+    """
+    return round(_parse_time(text) * 1000)
+
+
 def _parse_time(text: str) -> Fraction:
     """Return a time in nanoseconds, with all the decimals that it was given."""
     found = _TIME.fullmatch(text.strip())

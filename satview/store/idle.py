@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events.spec import Release
+from satview.store.axis import files_of
 from satview.store.trace import Trace
 
 
@@ -16,6 +17,11 @@ def idle_threads(trace: Trace) -> NDArray[np.bool_]:
     are. Up to 7.x so are threads 1 to the number of CPUs of process 1 (inferred in
     the format description, 8.4), if the trace does not name them otherwise.
     """
+    if (axis := files_of(trace)) is not None:
+        idle = np.zeros(len(trace.threads), np.bool_)
+        for part in axis.parts:
+            idle[part.threads[idle_threads(part.trace)]] = True
+        return idle
     threads = trace.threads
     if trace.release is Release.LINUX:
         return np.asarray(threads.pid == 0)

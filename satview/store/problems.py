@@ -214,6 +214,20 @@ _KINDS: Final = (
         "A number of a listing has lost digits; the value shown is the nearest that fits.",
         False,
     ),
+    ProblemKind(
+        "no-overlap",
+        "Files that do not overlap",
+        "On the axis that it shares with others, a file has no moment in common with the first one. If they ran at the "
+        "same time, its offset is wrong: find it from an event that both have, or type it.",
+        False,
+    ),
+    ProblemKind(
+        "scaled-clock",
+        "Times scaled to another clock",
+        "The clock of a file is coarser than that of the axis. Its times are scaled and rounded down, by less than a "
+        "cycle of the axis.",
+        False,
+    ),
 )
 KINDS: Final = {kind.slug: kind for kind in _KINDS}
 

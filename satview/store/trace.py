@@ -87,6 +87,18 @@ class PayloadSource(Protocol):
         """
 
 
+class Axis(Protocol):
+    """What a trace that is made of several files knows of them (`store.axis`)."""
+
+    def made(self, name: str, make: Callable[[Trace], Any]) -> Any | None:
+        """Return what `Trace.kept` keeps under a name, made of what is kept of each file; None = make it of the whole.
+
+        Args:
+            name: As of `Trace.kept`.
+            make: As of `Trace.kept`; called with the trace of each file.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class Cpu:
     """One CPU of the target, from the system page."""
@@ -177,6 +189,7 @@ class Trace:
             format leaves pairing to `links`.
         cpu_titles: Titles of the CPU lanes where they are not CPUs, such as `LWP 3`; empty = `CPU 0`, ...
         lines: Lines of a listing by kind, which add up to all of its lines; empty for other formats.
+        axis: The files that it is made of, where these are several; None for a trace of one target.
     """
 
     path: Path
@@ -202,6 +215,7 @@ class Trace:
     pairs: NDArray[np.uint32] | None = None
     cpu_titles: tuple[str, ...] = ()
     lines: Mapping[str, int] = field(default_factory=dict)
+    axis: Axis | None = None
     _kept: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def __repr__(self) -> str:
@@ -257,7 +271,8 @@ class Trace:
         What is made must not hold the trace: that would be a cycle.
         """
         if name not in self._kept:
-            made = make(self)
+            made = None if self.axis is None else self.axis.made(name, make)
+            made = make(self) if made is None else made
             if isinstance(made, np.ndarray):
                 made.setflags(write=False)
             self._kept[name] = made
@@ -300,7 +315,7 @@ class Trace:
 
         Args:
             process: The row.
-            with_pid: False leaves the number out, for places that give it anyway.
+            with_pid: False leaves the number out, for locations that give it anyway.
         """
         pid = int(self.processes.pid[process])
         name = self.short_process_name(process)

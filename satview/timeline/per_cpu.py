@@ -5,16 +5,20 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.core import lanes, library
 from satview.events.spec import Release
 from satview.events.states import IDLE, INTERRUPT, KERNEL_CALL, RUNNING, UNKNOWN, process_values
 from satview.linkage.interrupts import nesting
 from satview.linkage.states import following
 from satview.linkage.table import OPEN, Certainty, LinkKind
 from satview.linkage.trace_links import link_table
+from satview.store.axis import files_of
+from satview.store.idle import idle_threads
 from satview.store.losses import losses, losses_of, merged
 from satview.store.trace import Trace
 from satview.timeline.forgetting import forget
-from satview.timeline.spans import NO_EVENT, LaneSpans, constant_lane, touching
+from satview.timeline.on_axis import on_axis
+from satview.timeline.spans import NO_EVENT, LaneSpans, constant_lane, time_order, touching
 
 
 def run_slices(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
@@ -30,6 +34,26 @@ def run_slices(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
 
 
 def _run_slices(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    states, events, values = trace.states, trace.events, trace.catalogue.state_value_of_code
+    if library.is_available():
+        columns = states.event, states.start, events.code, events.time_cycles, events.cpu, values
+        rows, ends = lanes.run_slices(*columns, RUNNING, trace.window.end)
+    else:
+        rows, ends = _plain_slices(trace)
+    lost = losses(trace)
+    if len(lost):
+        cpu, start = events.cpu[rows], events.time_cycles[rows]
+        for number in np.unique(cpu):
+            mine = np.flatnonzero(cpu == number)
+            known_until = np.append(losses_of(lost, int(number))[:, 0] + 1, np.iinfo(np.int64).max)
+            ends[mine] = np.minimum(ends[mine], known_until[np.searchsorted(known_until, start[mine], side="right")])
+    for column in (rows, ends):
+        column.setflags(write=False)
+    return rows, ends
+
+
+def _plain_slices(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    """Return the run slices as if no event were missing, without the compiled core."""
     states, events = trace.states, trace.events
     running = np.flatnonzero(trace.catalogue.state_value_of_code[events.code[states.event]] == RUNNING)
     rows, ends = states.event[running], np.full(len(running), trace.window.end)
@@ -38,14 +62,9 @@ def _run_slices(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
     order = np.argsort(rows, kind="stable")
     rows, ends = rows[order], ends[order]
     cpu, start = events.cpu[rows], events.time_cycles[rows]
-    lost = losses(trace)
     for number in np.unique(cpu):
         mine = np.flatnonzero(cpu == number)
         ends[mine[:-1]] = np.minimum(ends[mine[:-1]], start[mine[1:]])
-        known_until = np.append(losses_of(lost, int(number))[:, 0] + 1, np.iinfo(np.int64).max)
-        ends[mine] = np.minimum(ends[mine], known_until[np.searchsorted(known_until, start[mine], side="right")])
-    for column in (rows, ends):
-        column.setflags(write=False)
     return rows, ends
 
 
@@ -53,6 +72,11 @@ def cpu_spans(
     trace: Trace, cpu: int, slices: tuple[NDArray[np.uint32], NDArray[np.int64]], idle: NDArray[np.bool_]
 ) -> LaneSpans:
     """Return who ran on a CPU: one hue per process, `IDLE`, or `UNKNOWN` where the trace does not say."""
+    if (files := files_of(trace)) is not None and (part := files.part_of_cpu(cpu)) is not None:
+        of_file = part.trace
+        return on_axis(
+            trace, part, cpu_spans(of_file, cpu - part.first_cpu, run_slices(of_file), idle_threads(of_file))
+        )
     rows, ends = slices
     mine = trace.events.cpu[rows] == cpu
     rows, ends = rows[mine], ends[mine]
@@ -67,7 +91,7 @@ def cpu_spans(
     gap = IDLE if trace.release == Release.UNIXWARE else UNKNOWN
     gaps = np.flatnonzero(ends < np.append(start[1:], window.end))
     at = np.concatenate((start, ends[gaps]))
-    order = np.argsort(at, kind="stable")
+    order = time_order(at)
     at = at[order]
     value = np.concatenate((value, np.full(len(gaps), gap, np.uint8)))[order]
     event = np.concatenate((rows, np.full(len(gaps), NO_EVENT, np.uint32)))[order]
@@ -105,6 +129,9 @@ def interrupt_spans(trace: Trace, cpu: int) -> LaneSpans | None:
 
     Where events are missing it is unknown, and so is the time up to an exit whose entry is missing.
     """
+    if (files := files_of(trace)) is not None and (part := files.part_of_cpu(cpu)) is not None:
+        own = interrupt_spans(part.trace, cpu - part.first_cpu)
+        return None if own is None else on_axis(trace, part, own)
     nested = nesting(trace, cpu)
     if not len(nested.rows):
         return None
@@ -119,7 +146,7 @@ def interrupt_spans(trace: Trace, cpu: int) -> LaneSpans | None:
     times = np.concatenate((clear, time[opens | closes]))
     value = np.concatenate((np.zeros(len(clear), np.uint8), np.where(opens, INTERRUPT, 0)[opens | closes]))
     event = np.concatenate((np.full(len(clear), NO_EVENT, np.uint32), nested.rows[opens | closes]))
-    order = np.argsort(times, kind="stable")
+    order = time_order(times)
     spans = touching(times[order], value[order].astype(np.uint8), event[order], None, trace.window.end)
     unknown = np.stack((begins - 1, clear), axis=1)
     return forget(_from_start(spans, trace.window.start), merged(np.concatenate((lost, unknown))))

@@ -7,14 +7,21 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.core import lanes as core_lanes
+from satview.core import library
 from satview.events import wire
 from satview.events.states import ABSENT, DEAD, IDLE, NOT_A_STATE, READY, RUNNING, UNKNOWN, VALUE_COUNT, WAITING
+from satview.store.axis import files_of
 from satview.store.trace import Trace
 from satview.timeline.forgetting import forget_thread
+from satview.timeline.on_axis import on_axis
 from satview.timeline.spans import NO_EVENT, LaneSpans, constant_lane, touching
 
 _KIND = np.full(VALUE_COUNT, WAITING, np.uint8)  # what the state of one thread is to its process
 _KIND[[ABSENT, UNKNOWN, READY, RUNNING]] = (ABSENT, UNKNOWN, READY, RUNNING)
+_RANKED = (ABSENT, WAITING, UNKNOWN, READY, RUNNING)  # the more to the right, the more it counts
+_RANK = np.zeros(256, np.uint8)  # of every value
+_RANK[:VALUE_COUNT] = [_RANKED.index(kind) for kind in _KIND.tolist()]
 
 
 def value_of_code(trace: Trace) -> NDArray[np.uint8]:
@@ -25,6 +32,8 @@ def value_of_code(trace: Trace) -> NDArray[np.uint8]:
     table = trace.catalogue.state_value_of_code.copy()
     table[table == NOT_A_STATE] = UNKNOWN
     table[wire.THREAD_DESTROY] = ABSENT
+    for part in files.parts if (files := files_of(trace)) is not None else ():
+        table[part.codes[wire.THREAD_DESTROY]] = ABSENT
     return table
 
 
@@ -47,17 +56,15 @@ def thread_spans(trace: Trace, thread: int, values: NDArray[np.uint8]) -> LaneSp
     appears later without having been created is unknown until then; one that was created did not exist before. Where
     events are missing it is unknown until its next event.
     """
+    if (files := files_of(trace)) is not None and (found := files.part_of_thread(thread)) is not None:
+        part, row = found
+        return on_axis(trace, part, thread_spans(part.trace, row, values[part.codes]))
     rows = trace.states.of(thread)
     window = trace.window
     if not len(rows):
         return constant_lane(window, UNKNOWN)
-    codes = trace.events.code[rows]
-    value = values[codes]
-    destroyed = codes == wire.THREAD_DESTROY
-    # The last word of a thread is DEAD, after its destruction: there is nothing left to draw.
-    value[1:][(value[1:] == DEAD) & destroyed[:-1]] = ABSENT
-    time = trace.events.time_cycles[rows]
-    before, first = _value_before(trace, time, codes, value), int(time[0])
+    time, value = _states(trace, rows, values)
+    before, first = _value_before(trace, time, int(trace.events.code[rows[0]]), value), int(time[0])
     if first > window.start:
         time = np.concatenate((np.array([window.start]), time))
         value = np.concatenate((np.array([before], np.uint8), value))
@@ -65,8 +72,24 @@ def thread_spans(trace: Trace, thread: int, values: NDArray[np.uint8]) -> LaneSp
     return forget_thread(trace, touching(time, value, rows, None, window.end), first)
 
 
-def _value_before(trace: Trace, time: NDArray[np.int64], codes: NDArray[np.uint16], value: NDArray[np.uint8]) -> int:
-    is_created = int(codes[0]) == wire.THREAD_CREATE
+def _states(
+    trace: Trace, rows: NDArray[np.uint32], values: NDArray[np.uint8]
+) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """Return when a thread entered its states, and their values."""
+    events = trace.events
+    if library.is_available():
+        columns = events.code, events.time_cycles, values
+        return core_lanes.thread_states(rows, *columns, wire.THREAD_DESTROY, DEAD, ABSENT)
+    codes = events.code[rows]
+    value = values[codes]
+    destroyed = codes == wire.THREAD_DESTROY
+    # The last word of a thread is DEAD, after its destruction: there is nothing left to draw.
+    value[1:][(value[1:] == DEAD) & destroyed[:-1]] = ABSENT
+    return events.time_cycles[rows], value
+
+
+def _value_before(trace: Trace, time: NDArray[np.int64], first_code: int, value: NDArray[np.uint8]) -> int:
+    is_created = first_code == wire.THREAD_CREATE
     if int(time[0]) <= trace.dump_end_cycles:
         state = 1 if is_created and len(value) > 1 else 0
         return int(value[state]) if int(time[state]) <= trace.dump_end_cycles else UNKNOWN
@@ -84,6 +107,11 @@ def process_spans(lanes: Sequence[LaneSpans], end_cycles: int) -> LaneSpans:
     """
     time = np.concatenate([lane.start_cycles for lane in lanes])
     values = np.concatenate([lane.value for lane in lanes])
+    if library.is_available():
+        event = np.concatenate([lane.event for lane in lanes])
+        first = np.concatenate(([0], np.cumsum([len(lane) for lane in lanes])))
+        found = core_lanes.process_states(time, values, event, first, _RANK, _RANKED)
+        return LaneSpans(*found, None, max(end_cycles, int(time.max()) + 1))
     before = np.concatenate([np.concatenate(([ABSENT], lane.value[:-1])) for lane in lanes])
     event = np.concatenate([lane.event for lane in lanes])
     order = np.argsort(time, kind="stable")

@@ -25,12 +25,10 @@ from satview.__main__ import main as satview
 from satview.core.library import describe
 from satview.formats.kev.reader import open_kev
 from tests.benchmarks.links import all_links
-from tests.benchmarks.made_traces import make_file
+from tests.benchmarks.made_traces import SHAPES, file_of
 from tests.helpers.core import without_core
 
-SHAPES = ("mixed", "auto", "arm")
 GROWTH = 1.10
-_EVENTS_OF_AUTO = 0.43  # per slot, wide
 _KEPT = """
 import sys
 from satview.formats.kev.reader import open_kev
@@ -86,20 +84,6 @@ def slower(rows: list[Row], old: list[Row]) -> list[str]:
         for row in rows
         if (row.shape, row.name) in before and row.ratio > before[row.shape, row.name].ratio * GROWTH
     ]
-
-
-def file_of(shape: str, millions: float) -> Path:
-    """Return a file of that shape and about that many slots, made at the first call."""
-    folder = Path(tempfile.gettempdir())
-    if shape == "mixed":
-        return make_file(folder / f"satview-mixed-200-4-{millions:g}m.kev", int(millions * 1e6))
-    path = folder / f"satview-{shape}-{millions:g}m.kev"
-    if shape == "arm":
-        return make_file(path, int(millions * 1e6), threads=400, cpus=18, kind="arm")
-    if not path.exists():
-        events = int(millions * 1e6 * _EVENTS_OF_AUTO)
-        satview(["tracelogger", "--workload", "automotive", "--events", str(events), "-w", "-f", str(path)])
-    return path
 
 
 def measured(shape: str, millions: float) -> list[Row]:

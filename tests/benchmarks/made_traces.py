@@ -9,6 +9,7 @@ events, of whose tails 13 % stand apart from their head; 4 CPUs, 200 threads, se
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,8 @@ from satview.formats.kev.writer import slots_as_bytes, standard_header, write_st
 CYCLES_PER_S = 1_000_000_000
 ARM_CYCLES_PER_S = 19_200_000
 _BLOCK = 1 << 20
+SHAPES = ("mixed", "auto", "arm")
+_EVENTS_OF_AUTO = 0.43  # per slot, wide
 
 
 def make_slots(count: int, seed: int, first_cycles: int, threads: int = 200, cpus: int = 4, kind: str = "mixed"):
@@ -112,4 +115,20 @@ def make_file(
             file.write(slots_as_bytes(slots, "little"))
             left -= _BLOCK
             seed += 1
+    return path
+
+
+def file_of(shape: str, millions: float) -> Path:
+    """Return a file of that shape and about that many slots, made at the first call."""
+    folder = Path(tempfile.gettempdir())
+    if shape == "mixed":
+        return make_file(folder / f"satview-mixed-200-4-{millions:g}m.kev", int(millions * 1e6))
+    path = folder / f"satview-{shape}-{millions:g}m.kev"
+    if shape == "arm":
+        return make_file(path, int(millions * 1e6), threads=400, cpus=18, kind="arm")
+    if not path.exists():
+        from satview.__main__ import main as satview
+
+        events = int(millions * 1e6 * _EVENTS_OF_AUTO)
+        satview(["tracelogger", "--workload", "automotive", "--events", str(events), "-w", "-f", str(path)])
     return path

@@ -9,7 +9,7 @@ import gc
 import os
 
 from tests.benchmarks._live import new_window, resident_bytes, spin
-from tests.benchmarks.all import file_of
+from tests.benchmarks.made_traces import file_of
 
 TIMES = 10
 

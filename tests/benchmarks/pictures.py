@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.benchmarks.all import SHAPES, file_of
+from tests.benchmarks.made_traces import SHAPES, file_of
 
 _RUNS = 3
 _PROGRAM = """

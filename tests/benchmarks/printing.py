@@ -1,31 +1,35 @@
-"""Slots printed per second by the traceprinter, and its ratio to decoding alone. Args: millions (default 1)."""
+"""Processor time of traceprinter's text, CSV, JSON lines and event list, and of a program that prints as the vendor's.
+
+Args: [millions of slots (default 1)] [--shape NAME ...].
+"""
 
 from __future__ import annotations
 
-import tempfile
-import time
-from pathlib import Path
+import argparse
+import sys
 
-from satview.__main__ import main
-from satview.formats.kev.reader import open_kev
-from tests.benchmarks.load import median_ns
-from tests.benchmarks.made_traces import make_file
+from tests.benchmarks.made_traces import SHAPES, file_of
+from tests.benchmarks.peers import command_ms, peer_ms
+
+OUTPUTS = {
+    "traceprinter": ("traceprinter", "-f"),
+    "traceprinter, CSV": ("traceprinter", "--format", "csv", "-f"),
+    "traceprinter, JSON lines": ("traceprinter", "--format", "jsonl", "-f"),
+    "event list": ("export", "--format", "list", "-o", "-"),
+}
 
 
 def run(args: list[str]) -> None:
-    """Print one line per size."""
-    for millions in [float(arg) for arg in args] or [1.0]:
-        path = make_file(Path(tempfile.gettempdir()) / f"satview-mixed-200-4-{millions:g}m.kev", int(millions * 1e6))
-        slots = open_kev(path).slot_count
-        decode_ns = median_ns(lambda path=path: open_kev(path), 3)
-        out = Path(tempfile.gettempdir()) / "satview-printed.txt"
-        start = time.perf_counter_ns()
-        main(["traceprinter", "-f", str(path), "-o", str(out)])
-        print_ns = time.perf_counter_ns() - start
-        print(
-            f"{millions:g} M slots: {slots / print_ns * 1e9:,.0f} slots/s, "
-            f"{out.stat().st_size / 1e6:.0f} MB of text in {print_ns / 1e9:.2f} s; "
-            f"decoding {decode_ns / 1e9:.2f} s, ratio {print_ns / decode_ns:.1f}",
-            flush=True,
-        )
-        out.unlink()
+    """Print one line per output and shape."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("millions", nargs="?", type=float, default=1)
+    parser.add_argument("--shape", action="append", choices=SHAPES)
+    options = parser.parse_args(args)
+    for shape in options.shape or SHAPES:
+        path = file_of(shape, options.millions)
+        peer = peer_ms(path, prints=True)
+        print(f"{shape}: a C program that prints as the vendor's: {peer or 0:.0f} ms", flush=True)
+        for name, words in OUTPUTS.items():
+            took = command_ms([sys.executable, "-m", "satview", *words, str(path)])
+            rate = f"; {peer / took:.2f} times the rate" if peer else ""
+            print(f"{shape}: {name}: {took:.0f} ms, {took / options.millions:.0f} ns/slot{rate}", flush=True)

@@ -16,7 +16,7 @@ from satview.export.tables import write_table
 from satview.opened import OpenedTrace, open_trace
 from satview.tables.schema import SCHEMAS
 from satview.tables.sql import Limits, mentioned, views
-from tests.benchmarks.all import file_of
+from tests.benchmarks.made_traces import file_of
 
 LIMIT_S = 0.5
 ARGUMENTS = {"bin_ns": 10_000_000, "from_ns": 1_000_000_000, "to_ns": 2_000_000_000, "at_ns": 1_500_000_000,

@@ -48,12 +48,13 @@ def test_version_shows_which_code_runs(capsys):
 
 @needs_compiler
 def test_a_library_of_another_source_is_not_used(tmp_path, monkeypatch):
-    source = tmp_path / "passes.c"
-    shutil.copy(library.SOURCE, source)
+    for source in library.FOLDER.glob("*.[ch]"):
+        shutil.copy(source, tmp_path)
+    source = tmp_path / "core.h"
     target = tmp_path / library.LIBRARY.name
-    monkeypatch.setattr(build_core, "SOURCE", source)
+    monkeypatch.setattr(build_core, "FOLDER", tmp_path)
     assert build_core.build(target)
-    monkeypatch.setattr(library, "SOURCE", source)
+    monkeypatch.setattr(library, "FOLDER", tmp_path)
     monkeypatch.setattr(library, "LIBRARY", target)
     assert library._opened.__wrapped__()[1] == ""
     source.write_text(source.read_text() + "\n/* changed */\n")
@@ -93,6 +94,7 @@ def test_sanitizers_find_nothing(tmp_path):
         "from satview.linkage.trace_links import link_table\n"
         "from satview.linkage.transactions import transactions\n"
         "from satview.timeline.lane_tree import Timeline\n"
+        "from tests.core.test_same_lines import assert_same\n"
         "from tests.fuzz import traces\n"
         "assert library.is_available()\n"
         f"path = Path({str(tmp_path / 't.kev')!r})\n"
@@ -106,6 +108,7 @@ def test_sanitizers_find_nothing(tmp_path):
         "            transactions(trace)\n"
         "        timeline = Timeline(trace)\n"
         "        timeline.build(range(min(30, len(timeline.infos))))\n"
+        "        assert_same(path.read_bytes(), number)\n"
         "    except SatviewError:\n"
         "        pass\n"
         "import numpy as np\n"

@@ -8,12 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from satview.events.catalogue import catalogue
-from satview.events.layout import place_of
+from satview.events.layout import argument_part
 from satview.events.spec import Release
-from satview.events.wire import WireClass, code
+from satview.events.variants import EXITS, is_exit
+from satview.events.wire import CODE_COUNT, WireClass, code
 from satview.filters.derived_columns import TraceDerivedColumns, event_contexts
 from satview.filters.diagnostics import ExpressionError
+from satview.filters.expressions.columns import NUMBERS
 from satview.filters.expressions.expression import Expression, validate
+from satview.filters.expressions.scalar import number_of
 from tests.filters.made import (
     MSG_RECEIVEV,
     MSG_RECEIVEV_EXIT,
@@ -137,7 +140,7 @@ def test_arguments_are_those_of_the_decoded_payload():
             if payload.form in ("failed", "raw") or trace.spec(row).class_name == "USREVENT":
                 continue
             for argument in payload.arguments:
-                position = place_of(release, int(trace.events.code[row]), count, argument.name)
+                position = argument_part(release, int(trace.events.code[row]), count, argument.name)
                 is_named = not argument.name.startswith("word ") and argument.name != "empty"
                 if isinstance(argument.value, int) and position is not None and is_named:
                     assert (position.word, position.words) == (argument.first_word, argument.words), argument
@@ -392,3 +395,9 @@ def test_large_texts_are_refused_at_once():
         with pytest.raises(ExpressionError):
             Expression(text, Release.QNX_6)
     assert time.thread_time() - start_s < 3
+
+
+def test_tables_of_codes_are_those_of_single_codes():
+    codes = range(CODE_COUNT)
+    assert EXITS.tolist() == [is_exit(code) for code in codes]
+    assert NUMBERS.tolist() == [number_of(code) for code in codes]

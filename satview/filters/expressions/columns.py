@@ -10,20 +10,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events.layout import Part, text_at
-from satview.events.variants import ERRNO_WORD, FAILURES, USER_CLASSES, is_exit, user_text
-from satview.events.wire import CLASS_SHIFT, CODE_COUNT
+from satview.events.variants import ERRNO_WORD, EXITS, FAILURES, USER_CLASSES, user_text
+from satview.events.wire import CLASS_SHIFT, CODE_COUNT, EVENT_MASK, WireClass
 from satview.filters.derived_columns import DerivedColumns
 from satview.filters.expressions.operators import KnownMask, Values
-from satview.filters.expressions.scalar import number_of
 from satview.filters.rows import Bools, Rows
 from satview.store.arguments import argument, argument_offsets, variants_of
+from satview.store.axis import files_of
 from satview.store.trace import Trace
 
 _TEXT_WORDS: Final = 1024  # of a text, at most
 _TEXT_BLOCK: Final = 1 << 20  # words gathered at a time
 
-EXITS: Final = np.array([is_exit(code) for code in range(CODE_COUNT)])
-NUMBERS: Final = np.array([number_of(code) for code in range(CODE_COUNT)], np.uint16)
+_CODES: Final = np.arange(CODE_COUNT, dtype=np.uint16)
+NUMBERS: Final = np.where(  # as `scalar.number_of`
+    _CODES >> CLASS_SHIFT == WireClass.KER_CALL, _CODES & np.uint16(0x7F), _CODES & np.uint16(EVENT_MASK)
+)
 
 
 def codes_column(name: str) -> Values:
@@ -127,6 +129,10 @@ class RowColumns:
         Only different texts are tested: a trace repeats few of them many times.
         """
         passes = np.zeros(len(self.code), np.bool_)
+        if (axis := files_of(self.trace)) is not None:
+            for part, at, own in axis.split(self.index):
+                passes[at] = RowColumns(part.trace, self.derived, own).texts(name, test)
+            return passes
         for at, position in argument_offsets(self.trace, self.index, name):
             if position is None or position.words:
                 continue

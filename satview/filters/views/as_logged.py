@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from satview.events.layout import logged_list
 from satview.events.spec import Payload
+from satview.events.variants import EXITS
 from satview.filters.derived_columns import TraceDerivedColumns
-from satview.filters.expressions.columns import EXITS, RowColumns
+from satview.filters.expressions.columns import RowColumns
 from satview.filters.rules.fastwide import as_logged, has_two_forms
 from satview.store.trace import PayloadSource, Trace
 

@@ -15,6 +15,7 @@ from typing import BinaryIO, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.core.streaming import Groups
 from satview.events import wire
 from satview.events.spec import Release
 from satview.events.wire import SLOT_BYTES, Struct
@@ -24,9 +25,10 @@ from satview.formats.kev.buffer_watch import BufferWatch
 from satview.formats.kev.clock import ClockRebuilder, held_times
 from satview.formats.kev.clock_chunk import ClockChunk
 from satview.formats.kev.clock_review import ClockReview, Verdicts, correct
-from satview.formats.kev.combine import MAX_SLOTS, last_times
+from satview.formats.kev.combine import last_times
 from satview.formats.kev.open_events import OpenEvent, OpenEvents
 from satview.formats.kev.owners import Discontinuities, RunningThreads, ThreadNumbers
+from satview.formats.kev.stream_groups import cpus_of, delivered, ended, found_groups, without_contested
 from satview.store.problems import Problems
 
 CHUNK_SLOTS: Final = 1 << 16
@@ -36,21 +38,6 @@ _KIND_SHIFT: Final = np.uint32(wire.STRUCT_SHIFT)
 _MOST_WAITING: Final = 1024  # more BUFFER slots in a row are rubbish, and must not pile up
 _FIRST_BYTES: Final = 1 << 14  # one kernel buffer
 _SPELLED_OUT: Final = 100  # problems of one kind in one chunk; the others are counted
-
-
-def group_starts(headers: NDArray[np.uint32], stamps: NDArray[np.uint32]) -> NDArray[np.bool_]:
-    """Return for every slot whether it begins an event, or a run of tails whose event is not the one right before.
-
-    Shape (n,), bool; the first slot always begins something.
-    """
-    starts = np.ones(len(headers), np.bool_)
-    tails = np.flatnonzero(headers[1:] >= _FIRST_TAIL) + 1
-    before = headers[tails - 1]
-    kind_before = before >> _KIND_SHIFT
-    is_linked = ((headers[tails] ^ before) & combine.KEY_MASK == 0) & (stamps[tails] == stamps[tails - 1])
-    is_linked &= (kind_before == Struct.COMBINE_BEGIN) | (kind_before == Struct.COMBINE_CONTINUE)
-    starts[tails[is_linked]] = False
-    return starts
 
 
 @dataclass(slots=True)
@@ -67,20 +54,14 @@ class _Placed:
 
     Attributes:
         slots: (n, 4).
-        at: (k,), where its groups begin.
-        heads: (k,), their first words.
-        begins: (k,), which of them begin an event.
-        code, cpu, time: Of these events.
+        groups: What it is made of.
+        time: (e,), of the events that begin in it.
         discontinuities: Position among these events and CPU of missing buffers.
         first_row: Number of the first of these events in the file.
     """
 
     slots: NDArray[np.uint32]
-    at: NDArray[np.intp]
-    heads: NDArray[np.uint32]
-    begins: NDArray[np.bool_]
-    code: NDArray[np.uint32]
-    cpu: NDArray[np.uint8]
+    groups: Groups
     time: NDArray[np.int64]
     discontinuities: list[tuple[int, int]]
     first_row: int
@@ -165,13 +146,8 @@ class EventStream:
 
     def _placed(self, slots: NDArray[np.uint32]) -> _Placed:
         """Find the events of a chunk and their times, which later TIME events may still correct."""
-        headers, stamps = np.ascontiguousarray(slots[:, 0]), np.ascontiguousarray(slots[:, 1])
-        at = np.flatnonzero(group_starts(headers, stamps))
-        heads = headers[at]
-        begins = (heads >> _KIND_SHIFT < Struct.COMBINE_CONTINUE) & (heads != 0)
-        code = heads[begins] & np.uint32(wire.CODE_MASK)
-        cpu = _cpus(heads[begins])
-        first = at[begins]
+        groups = found_groups(slots)
+        code, cpu, first = groups.code, groups.cpu, groups.first
         marks = np.flatnonzero((code == wire.CONTROL_BUFFER) | (code == wire.CONTROL_DROPPED))
         discontinuities = self._discontinuities.find(
             marks, cpu[marks], slots[first[marks], 2], code[marks] == wire.CONTROL_DROPPED
@@ -180,8 +156,8 @@ class EventStream:
             time = self._times[self._placed_slots + first]
         else:
             self._clock.review.add_breaks([(self._count + row, ring) for row, ring in discontinuities])
-            time = self._rebuild(slots, first, code, cpu, stamps)
-        placed = _Placed(slots, at, heads, begins, code, cpu, time, discontinuities, self._count)
+            time = self._rebuild(slots, groups)
+        placed = _Placed(slots, groups, time, discontinuities, self._count)
         self._count += len(first)
         self._placed_slots += len(slots)
         return placed
@@ -197,78 +173,48 @@ class EventStream:
         while waiting and (until is None or waiting[0].first_row + len(waiting[0].time) <= until):
             chunk = waiting.popleft()
             if self._times is None:
-                correct(verdicts.corrections, chunk.time, chunk.cpu, chunk.code, chunk.first_row)
+                groups = chunk.groups
+                correct(verdicts.corrections, chunk.time, groups.cpu, groups.code, chunk.first_row)
             yield self._batch(chunk)
 
     def _batch(self, chunk: _Placed) -> Batch:
-        slots, at, heads, begins = chunk.slots, chunk.at, chunk.heads, chunk.begins
-        counts = np.diff(at, append=len(slots))
-        kinds = heads >> _KIND_SHIFT
-        ends = slots[at + counts - 1, 0] >> _KIND_SHIFT
-        is_tail = kinds >= Struct.COMBINE_CONTINUE
-        is_empty = heads == 0
-        is_whole = begins & ((kinds == Struct.SIMPLE) | (ends == Struct.COMBINE_END)) & (counts <= MAX_SLOTS)
-        if is_empty.any():
-            count = int(np.count_nonzero(is_empty))
-            first = self._byte(self._position + int(at[is_empty][0]))
-            self._problems.add("empty-slots", f"{count} slots of zeros", first, count)
-        is_whole &= ~self._is_contested(slots, at, kinds, begins & ~is_whole)
-        time, thread = chunk.time, self._owners(chunk)
-        done, stray = self._unmatched(slots, at, counts, begins & ~is_whole, is_tail, time, thread, begins, ends)
+        slots, groups, time = chunk.slots, chunk.groups, chunk.time
+        if groups.zeros:
+            first = self._byte(self._position + groups.zero)
+            self._problems.add("empty-slots", f"{groups.zeros} slots of zeros", first, groups.zeros)
+        groups = without_contested(slots, groups, self._open.keys())
+        thread = self._owners(chunk)
+        done, stray = self._unmatched(slots, groups, time, thread)
         if len(self._open):  # only then their CPUs' clocks matter, and an open event is one of its CPU
-            self._last_times[chunk.cpu] = time  # of several the last one stays
-        whole = np.flatnonzero(is_whole)
-        kept = is_whole[begins]
-        batch = self._whole_events(slots, at[whole], counts[whole], time[kept], thread[kept], stray)
-        if done.events:
-            batch = _merged(batch, done)
+            self._last_times[groups.cpu] = time  # of several the last one stays
+        events = delivered(slots, groups, time, thread, ended(done.events, done.last))
+        batch = Batch(
+            self._position, slots, events.header, events.stamp, events.time, events.thread, events.start,
+            events.words, events.last, stray,
+        )  # fmt: skip
         if self._watch is not None:
             self._watch.take(batch)
         self._position += len(slots)
         return batch
 
-    def _is_contested(
-        self, slots: NDArray[np.uint32], at: NDArray[np.intp], kinds: NDArray[np.uint32], is_open: NDArray[np.bool_]
-    ) -> NDArray[np.bool_]:
-        """Return which combine groups share CPU, stamp, class and number with an open event.
-
-        Their tails belong to the oldest of those that are open, which may not be the one right before.
-        """
-        contested = np.zeros(len(at), np.bool_)
-        if not self._open and not is_open.any():
-            return contested
-        begins = np.flatnonzero(kinds == Struct.COMBINE_BEGIN)
-        keys = combine.keys(slots[at[begins], 0], slots[at[begins], 1])
-        before = self._open.keys()
-        is_known = np.concatenate((is_open[begins], np.ones(len(before), np.bool_)))
-        contested[begins] = combine.contested(np.concatenate((keys, before)), is_known)[: len(begins)]
-        return contested
-
     def _owners(self, chunk: _Placed) -> NDArray[np.uint32]:
         """Return the thread of every event that begins in a chunk."""
-        is_thread = (chunk.code >> wire.CLASS_SHIFT == wire.WireClass.PR_TH) & (chunk.code & wire.EVENT_MASK < 64)
-        subjects = np.flatnonzero(is_thread)
-        at = chunk.at[chunk.begins][subjects]
+        code, cpu = chunk.groups.code, chunk.groups.cpu
+        subjects = np.flatnonzero((code >> wire.CLASS_SHIFT == wire.WireClass.PR_TH) & (code & wire.EVENT_MASK < 64))
+        at = chunk.groups.first[subjects]
         keys = np.ascontiguousarray(chunk.slots[at, 2:4]).view(np.uint64)[:, 0]
         numbers = self._numbers.numbers(keys)
-        running = chunk.code[subjects] == wire.THREAD_RUNNING
-        threads = self._running.owners(chunk.cpu, subjects[running], numbers[running], chunk.discontinuities)
+        running = code[subjects] == wire.THREAD_RUNNING
+        threads = self._running.owners(cpu, subjects[running], numbers[running], chunk.discontinuities)
         threads[subjects] = numbers
         return threads
 
-    def _rebuild(
-        self,
-        slots: NDArray[np.uint32],
-        at: NDArray[np.intp],
-        code: NDArray[np.uint32],
-        cpu: NDArray[np.uint8],
-        stamps: NDArray[np.uint32],
-    ) -> NDArray[np.int64]:
+    def _rebuild(self, slots: NDArray[np.uint32], groups: Groups) -> NDArray[np.int64]:
         """Return the 64-bit times of events from their stamps and the TIME events among them."""
-        stamps = stamps[at]
-        time = np.empty(len(at), np.int64)
+        code, cpu = groups.code, groups.cpu
+        time = np.empty(len(code), np.int64)
         rows, buffers = np.flatnonzero(code == wire.CONTROL_TIME), np.flatnonzero(code == wire.CONTROL_BUFFER)
-        chunk = ClockChunk.of(slots[at[rows]], stamps, cpu, rows, buffers, self._count)
+        chunk = ClockChunk.of(slots[groups.first[rows]], groups.stamp, cpu, rows, buffers, self._count)
         held = self._hold_back(chunk, time)
         self._clock.place(chunk.without(held), time[held:])
         return time
@@ -288,72 +234,50 @@ class EventStream:
         self._clock.start_from(value)
         time[:held] = held_times(given.stamps[:held], value)
         for chunk in self._waiting:
-            chunk.time[:] = held_times(chunk.slots[chunk.at[chunk.begins], 1], value)
+            chunk.time[:] = held_times(chunk.groups.stamp, value)
         self._open.place_back(value)
         self._last_times = held_times(self._last_times.astype(np.uint32), value)
         return held
 
     def _unmatched(
-        self,
-        slots: NDArray[np.uint32],
-        at: NDArray[np.intp],
-        counts: NDArray[np.intp],
-        is_open: NDArray[np.bool_],
-        is_tail: NDArray[np.bool_],
-        time: NDArray[np.int64],
-        thread: NDArray[np.uint32],
-        begins: NDArray[np.bool_],
-        ends: NDArray[np.uint32],
+        self, slots: NDArray[np.uint32], found: Groups, time: NDArray[np.int64], thread: NDArray[np.uint32]
     ) -> tuple[_Done, NDArray[np.int64]]:
         """Open events, and give runs of tails to the oldest open event of their CPU, stamp, class and number."""
-        groups = np.flatnonzero(is_open | is_tail)
-        if not len(groups):
+        if not len(found.other):
             return _Done(), np.empty(0, np.int64)
-        heads = slots[at[groups]]
-        keys = combine.keys(heads[:, 0], heads[:, 1])
-        opens = is_open[groups]
+        at, end = found.at[found.other], found.at[found.other + 1]
+        heads, rows = slots[at], found.event[found.other]
+        keys, opens = combine.keys(heads[:, 0], heads[:, 1]), heads[:, 0] < _FIRST_TAIL
         has_event = opens | np.isin(keys, np.concatenate((keys[opens], self._open.keys())))
         done = _Done()
         strays = [
-            np.arange(first, first + n)
-            for first, n in zip(at[groups][~has_event].tolist(), counts[groups][~has_event].tolist(), strict=True)
+            np.arange(first, last)
+            for first, last in zip(at[~has_event].tolist(), end[~has_event].tolist(), strict=True)
         ]
-        rows = (np.cumsum(begins) - 1)[groups]
-        payload = np.ascontiguousarray(slots[:, 2:4]).ravel()
-        event_cpus, head_cpus = _cpus(slots[at[begins], 0]), _cpus(heads[:, 0])
-        now = last_times(head_cpus, rows, time, event_cpus, self._last_times)
-        columns = (
-            keys,
-            rows,
-            at[groups],
-            at[groups] + counts[groups],
-            heads[:, 0],
-            heads[:, 1],
-            opens,
-            ends[groups] == _END,
-            now,
-        )
+        now = last_times(cpus_of(heads[:, 0]), rows, time, found.cpu, self._last_times)
+        closes = slots[end - 1, 0] >> _KIND_SHIFT == _END
+        columns = (keys, rows, at, end, heads[:, 0], heads[:, 1], opens, closes, now)
         # Unmatched slots are rare in real traces; this is the one loop over them.
-        for key, row, first, end, header, stamp, is_head, closes, now_cycles in zip(
+        for key, row, first, last, header, stamp, is_head, is_end, now_cycles in zip(
             *(column[has_event].tolist() for column in columns), strict=True
         ):
             start = first
             if is_head:
-                words = payload[2 * first : 2 * first + 2].copy()
+                words = slots[first, 2:4].copy()
                 position = self._position + first
                 self._open.add(key, OpenEvent(header, stamp, int(time[row]), int(thread[row]), position, [words]))
                 start += 1
-            if start == end:
+            if start == last:
                 continue
             try:
-                words = payload[2 * start : 2 * end].copy()
-                event = self._open.append(key, words, end - start, now_cycles, closes=closes)
+                words = slots[start:last, 2:4].ravel()
+                event = self._open.append(key, words, last - start, now_cycles, closes=is_end)
             except KeyError:  # its beginning comes later, or was given up
-                strays.append(np.arange(start, end))
+                strays.append(np.arange(start, last))
                 continue
             if event is not None:
                 done.events.append(event)
-                done.last.append(end - 1)
+                done.last.append(last - 1)
         return done, self._report_strays(strays)
 
     def _report_strays(self, strays: list[NDArray[np.int64]]) -> NDArray[np.int64]:
@@ -370,54 +294,6 @@ class EventStream:
         if rest:
             self._problems.add("orphan-slots", "and more of the same", None, rest)
         return np.concatenate(strays) if strays else np.empty(0, np.int64)
-
-    def _whole_events(
-        self,
-        slots: NDArray[np.uint32],
-        at: NDArray[np.intp],
-        counts: NDArray[np.intp],
-        time: NDArray[np.int64],
-        thread: NDArray[np.uint32],
-        stray: NDArray[np.int64],
-    ) -> Batch:
-        start = np.zeros(len(at) + 1, np.int64)
-        np.cumsum(2 * counts, out=start[1:])
-        if int(counts.sum()) == len(slots):
-            words = slots[:, 2:4].ravel()
-        else:
-            offsets = np.arange(int(counts.sum())) - np.repeat(start[:-1] // 2 - at, counts)
-            words = slots[offsets, 2:4].ravel()
-        return Batch(
-            self._position, slots, slots[at, 0], slots[at, 1], time, thread, start, words, at + counts - 1, stray
-        )
-
-
-def _cpus(headers: NDArray[np.uint32]) -> NDArray[np.uint8]:
-    return (headers >> np.uint32(wire.CPU_SHIFT) & np.uint32(wire.CPU_MASK)).astype(np.uint8)
-
-
-def _merged(batch: Batch, done: _Done) -> Batch:
-    """Return a batch with the events that tails completed, everything in the order of last slots."""
-    added = done.events
-    unmatched = [np.concatenate(event.words) for event in added]
-    order = np.argsort(np.concatenate((batch.last_slot, done.last)), kind="stable")
-    sizes = np.concatenate((np.diff(batch.start), [len(words) for words in unmatched])).astype(np.int64)
-    words = np.concatenate((batch.words, *unmatched))
-    old = np.concatenate(([0], np.cumsum(sizes)))[:-1][order]
-    start = np.concatenate(([0], np.cumsum(sizes[order]))).astype(np.int64)
-    moved = words[np.arange(len(words)) + np.repeat(old - start[:-1], sizes[order])]
-    return Batch(
-        batch.first_slot,
-        batch.slots,
-        np.concatenate((batch.header, np.array([event.header for event in added], np.uint32)))[order],
-        np.concatenate((batch.stamp, np.array([event.stamp for event in added], np.uint32)))[order],
-        np.concatenate((batch.time_cycles, np.array([event.time for event in added], np.int64)))[order],
-        np.concatenate((batch.thread, np.array([event.thread for event in added], np.uint32)))[order],
-        start,
-        moved,
-        np.concatenate((batch.last_slot, np.array(done.last, np.int64)))[order],
-        batch.stray_tails,
-    )
 
 
 def blocks_of_array(slots: NDArray[np.uint32]) -> Iterator[NDArray[np.uint32]]:

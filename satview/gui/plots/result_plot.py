@@ -6,13 +6,12 @@ from typing import Any, Final
 
 import numpy as np
 import pyqtgraph as pg
-from PySide6.QtCore import QTimer, Signal, Slot
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QBrush
 from PySide6.QtWidgets import QWidget
 
 from satview.base.safe_text import visible_line
 from satview.gui.colours import process_colour
-from satview.gui.plots.axes import paint_with
 from satview.gui.plots.time_plot import TimePlot
 from satview.gui.theme import Theme, colour
 from satview.session.open_trace import OpenTrace
@@ -26,7 +25,7 @@ _HUES: Final = (0, 11, 7, 18, 20, 9, 13, 2, 4, 15, 17, 6)  # of processes, neigh
 
 
 class ResultPlot(TimePlot):
-    """A plot of a result; arguments as `TimePlot` without the name.
+    """A plot of a result.
 
     Signals:
         row_requested: A point or interval was clicked: row of the result.
@@ -34,54 +33,43 @@ class ResultPlot(TimePlot):
 
     row_requested = Signal(int)
 
+    lowest = None
+
     def __init__(self, opened: OpenTrace, left_px: int, theme: Theme, parent: QWidget | None = None) -> None:
-        super().__init__(opened, left_px, theme, "Result of the query", parent)
         self._drawing: Drawing | None = None
         self._value: str | None = None  # None = lanes
+        super().__init__(opened, left_px, theme, "Result of the query", "", parent)
         self._redraw = QTimer(self)
         self._redraw.setSingleShot(True)
         self._redraw.setInterval(0)
-        self._redraw.timeout.connect(self._draw)
-        self.legend.setAccessibleName("Groups of the result")
-        self.plot.scene().sigMouseClicked.connect(self._on_click)
+        self._redraw.timeout.connect(self.draw)
         opened.viewport.window_changed.connect(self._redraw.start)
-        paint_with(self.plot, theme)
-        self.follow()
-
-    def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours."""
-        self._theme = theme
-        paint_with(self.plot, theme)
-        self._fill_legend()
-        self._draw()
 
     def show_drawing(self, drawing: Drawing, value: str | None) -> None:
         """Draw a column over time, or with None the intervals as lanes."""
         self._drawing, self._value = drawing, value
-        self._fill_legend()
         if value is None:
             self.plot.getAxis("left").setTicks([[]])
-            self.plot.setYRange(-len(drawing.groups) + 0.4, 0.6, padding=0)
+            self.plot.setYRange(0.4, len(drawing.groups) + 0.6, padding=0)
         else:
             self.plot.getAxis("left").setTicks(None)
             self.plot.setYRange(*_ends(drawing.values[value]), padding=0.04)
         self.follow()
-        self._draw()
-
-    def _fill_legend(self) -> None:
-        self.legend.clear()
-        for number, title in enumerate(self._drawing.groups if self._drawing is not None else ()):
-            self._add_to_legend(number, self._brush(number), visible_line(title) or "all rows")
+        self.draw()
 
     def _brush(self, group: int) -> QBrush:
         return QBrush(colour(process_colour(_HUES[group % len(_HUES)], self._theme.is_dark, self._theme.palette)))
 
     @Slot()
-    def _draw(self) -> None:
+    def draw(self) -> None:
+        """Draw what shows of the result that was given last."""
         drawing = self._drawing
         self.plot.clear()
+        self.legend.clear()
         if drawing is None:
             return
+        for number, title in enumerate(drawing.groups):
+            self.add_line(self._brush(number), visible_line(title) or "all rows", number)
         window = self._opened.viewport.window
         shown = np.flatnonzero((drawing.end_cycles >= window.start) & (drawing.start_cycles <= window.end))
         for group in range(len(drawing.groups)):
@@ -106,19 +94,22 @@ class ResultPlot(TimePlot):
             return line
         end = (drawing.end_cycles[rows] - origin).astype(np.float64)
         pixel = self._opened.viewport.window.length / max(1.0, self.plot.getViewBox().width())
+        middle = len(drawing.groups) - group
         first, last = _merged(start, np.maximum(end, start + pixel), pixel)
-        return pg.BarGraphItem(x0=first, x1=last, y0=-group - _BAR, y1=-group + _BAR, pen=None, brush=brush)
+        return pg.BarGraphItem(x0=first, x1=last, y0=middle - _BAR, y1=middle + _BAR, pen=None, brush=brush)
 
     def _on_click(self, click: pg.GraphicsScene.mouseEvents.MouseClickEvent) -> None:
         """Ask for the row of the interval or point that is nearest."""
-        drawing, place = self._drawing, self._clicked_at(click)
-        if drawing is None or place is None:
+        drawing, box = self._drawing, self.plot.getViewBox()
+        is_inside = box.sceneBoundingRect().contains(click.scenePos())
+        if drawing is None or click.button() != Qt.MouseButton.LeftButton or not is_inside:
             return
+        place = box.mapSceneToView(click.scenePos())
         cycles = self._axis.origin + place.x()
         pixel_x, pixel_y = self.plot.getViewBox().viewPixelSize()
         away = np.maximum(np.maximum(drawing.start_cycles - cycles, cycles - drawing.end_cycles), 0) / pixel_x
         if self._value is None:
-            away = np.where(drawing.group == round(-place.y()), away, np.inf)
+            away = np.where(drawing.group == len(drawing.groups) - round(place.y()), away, np.inf)
         else:
             away = np.hypot(np.abs(drawing.start_cycles - cycles) / pixel_x,
                             np.abs(drawing.values[self._value] - place.y()) / pixel_y)  # fmt: skip

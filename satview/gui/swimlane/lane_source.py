@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
+from satview.base.begun import Begun
 from satview.base.debug import timed
 from satview.base.memory import give_back
 from satview.base.time import TimeWindow
@@ -19,6 +20,7 @@ from satview.session.open_trace import OpenTrace
 from satview.session.tasks import IsCancelled, Report, Task
 from satview.timeline.event_marks import mark_codes, marks
 from satview.timeline.lane_tree import Timeline
+from satview.timeline.per_cpu import run_slices
 from satview.timeline.spans import pixel_edges
 
 Values = NDArray[np.uint8]
@@ -30,11 +32,19 @@ _MARKS_PER_FRAME = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a frame shows."""
+    """What a frame shows.
+
+    Attributes:
+        lanes: Their indices, from top to bottom.
+        window: The part of the trace.
+        width_px: Device pixels.
+        kinds: Lanes of CPUs show kinds of work.
+    """
 
     lanes: tuple[int, ...]
     window: TimeWindow
     width_px: int
+    kinds: bool = False
 
 
 class LaneSource(QObject):
@@ -77,7 +87,9 @@ class LaneSource(QObject):
         """Return uint8, shape (lanes, width): value and flags of every pixel."""
         if self._requested != request:
             self._requested = request
-            if any(not self._timeline.is_ready(lane) for lane in request.lanes):
+            if any(not self._timeline.is_ready(lane) for lane in request.lanes) or (
+                request.kinds and not self._timeline.has_kinds
+            ):
                 self._refine()  # nothing to see yet: do not wait for the view to rest
             else:
                 self._rest.start()
@@ -203,12 +215,22 @@ def refined(
         report: Called when lanes are ready.
     """
     # Lanes of CPUs show as soon as they are there; all of them are requested, for the load over the whole trace.
-    first = [info.index for info in timeline.infos if info.cpu >= 0]
-    for lanes in (first, [lane for lane in request.lanes if lane not in first]):
-        if any(not timeline.is_ready(lane) for lane in lanes):
-            timeline.build(lanes, is_cancelled)
-            give_back()  # what was freed while they were made
+    first = [info.index for info in timeline.infos if info.cpu >= 0 and info.track is None]
+    others = [lane for lane in request.lanes if lane not in first]
+    if not all(timeline.is_ready(lane) for lane in (*first, *others)):
+        run_slices(timeline.trace)  # which both need
+        beside = Begun(partial(timeline.build, others, is_cancelled), "satview-lanes")
+        try:
+            timeline.build(first, is_cancelled)
             report(0.5)
+        finally:
+            beside.wait()
+        beside.result()
+        give_back()  # what was freed while they were made
+    if request.kinds and not timeline.has_kinds:
+        timeline.build_kinds(is_cancelled)
+        give_back()
+        report(0.5)
     values = np.zeros((len(request.lanes), request.width_px), np.uint8)
     part = timeline.trace.rows_between(request.window)
     for columns, window in column_blocks(request, int(part.stop - part.start)):

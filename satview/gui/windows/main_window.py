@@ -15,6 +15,7 @@ from satview.base.errors import WriteError
 from satview.base.safe_text import menu_text, tool_tip
 from satview.gui import dialogs
 from satview.gui.capture.job import CaptureJob
+from satview.gui.garbage import set_apart
 from satview.gui.screen_fit import resize_on_screen
 from satview.gui.theme import Theme
 from satview.gui.windows.actions import CommandActions
@@ -59,11 +60,13 @@ _CONTEXT = (
 
 
 def _import_views() -> None:
-    """Import what an open trace needs; on the worker thread, so that the window stays alive meanwhile."""
-    import satview.gui.windows.workspace  # noqa: F401  -- for its effect on sys.modules
+    """Import what an open trace needs; on a thread of its own, so that the window stays alive meanwhile."""
+    import satview.gui.windows.workspace
+    import satview.gui.windows.workspace_keeper  # noqa: F401  -- both for their effect on sys.modules
 
     for row in PANELS:
         import_module(row.module)
+    set_apart()
 
 
 class MainWindow(CommandWindow):
@@ -262,6 +265,7 @@ class MainWindow(CommandWindow):
         self.workspace.panes.added.connect(self._on_pane)
         self.workspace.menu_requested.connect(self._show_context_menu)
         self.workspace.area.view.source.refined.connect(self._on_refined)
+        self.workspace.comparison.changed.connect(refresh)
         opened.capture_requested.connect(self._capture_with)
 
     @Slot()
@@ -271,6 +275,8 @@ class MainWindow(CommandWindow):
         if second is not None:
             self.actions_by_id.attach_lane_keys(second.area)
             second.area.menu_requested.connect(self._show_context_menu)
+            for signal in (second.opened.selection.changed, second.opened.selection.range_changed):
+                signal.connect(self.actions_by_id.refresh)
 
     @Slot()
     def _on_refined(self) -> None:
@@ -338,7 +344,7 @@ class MainWindow(CommandWindow):
         if self.workspace is not None:
             from satview.gui.filters.context import add_filter_menus  # brings numpy
 
-            add_filter_menus(menu, self.workspace.opened, argument)
+            add_filter_menus(menu, self.workspace.active.opened, argument)
         for command_id in _CONTEXT:
             if command_id is None:
                 menu.addSeparator()

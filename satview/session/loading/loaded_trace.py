@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.errors import SatviewError, UsageError
-from satview.formats import registry
 from satview.formats.kev.growing import GrowingFile
 from satview.session.filtering.filter_state import FilterState
 from satview.session.filtering.filter_task import FilterEvaluator, FilterView
@@ -104,21 +102,6 @@ class Reload:
         )
 
 
-def read(path: Path, is_cancelled: IsCancelled, report: Report, key: str = "") -> LoadedTrace:
-    """Read a file.
-
-    Args:
-        path: The file.
-        is_cancelled: Called now and then; True stops the load.
-        report: Called with 0 to 1.
-        key: Of the cache.
-
-    Raises:
-        TraceFormatError, OSError, Cancelled: As `registry.open_trace`.
-    """
-    return LoadedTrace.of(registry.open_trace(path, report, is_cancelled), key=key)
-
-
 def read_on(file: GrowingFile, is_cancelled: IsCancelled, report: Report) -> LoadedTrace:
     """Read what a followed file has got since.
 
@@ -136,9 +119,13 @@ def prepared(loaded: LoadedTrace, shown: Shown, is_cancelled: IsCancelled) -> Re
         Cancelled: `is_cancelled()` said so.
     """
     trace, timeline = loaded.trace, loaded.timeline
+    timeline.describe_user_events(shown.timeline.user_lanes)
+    timeline.show_classes(shown.timeline.known_classes, is_cancelled)
     moved = moved_lanes(shown.timeline, timeline)
     lanes = tuple(moved[lane] for lane in shown.lanes if lane in moved)
     timeline.build(lanes, is_cancelled)
+    if shown.timeline.has_kinds:
+        timeline.build_kinds(is_cancelled)
     evaluator = FilterEvaluator(trace)
     evaluator.allowed, evaluator.folder = set(shown.evaluator.allowed), shown.evaluator.folder
     state = shown.state.for_threads(len(trace.threads))

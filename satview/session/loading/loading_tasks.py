@@ -6,9 +6,11 @@ Windows show at once because nothing of that is imported before.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from satview.base.begun import Begun
 from satview.base.memory import give_back
 from satview.session.loading.cache_policy import cache_folder, is_large
 from satview.session.loading.follow import Follow
@@ -43,12 +45,28 @@ def read_file(
     loaded, key = _cached(path, cache_bytes)
     if loaded is None:
         _show_sample(path, show, is_cancelled)
-        from satview.session.loading.loaded_trace import read
+    # The decoder is in the core most of the time, so that modules are imported on the other processor.
+    views = Begun(partial(_import_all, prepare), "satview-imports")
+    try:
+        if loaded is None:
+            from satview.formats.registry import open_trace
 
-        loaded = read(path, is_cancelled, report, key)
+            trace = open_trace(path, report, is_cancelled)
+            views.result()
+            from satview.session.loading.loaded_trace import LoadedTrace
+
+            loaded = LoadedTrace.of(trace, key=key)
+    finally:
+        views.wait()
+    views.result()
+    return loaded
+
+
+def _import_all(prepare: Callable[[], None] | None) -> None:
+    import satview.session.loading.loaded_trace  # noqa: F401  -- for its effect on sys.modules
+
     if prepare is not None:
         prepare()
-    return loaded
 
 
 def read_more(

@@ -1,0 +1,48 @@
+/*
+ * What the files of the compiled core share.
+ *
+ * Each function is the twin of numpy code that runs where this library cannot be built; the comment above it names the
+ * twin, and tests/core holds the two together. Plain C11 without a header of Python's: every Python calls it through
+ * ctypes, which lets other threads run meanwhile.
+ *
+ * Rules: all sizes are counts of elements; every index is compared with its size before the element is read; nothing is
+ * allocated; times are cycles.
+ */
+
+#ifndef SATVIEW_CORE_H
+#define SATVIEW_CORE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined(_WIN32)
+#define EXPORT __declspec(dllexport)
+#else
+#define EXPORT __attribute__((visibility("default")))
+#endif
+
+/* Header words of slots. */
+enum {
+    CODE_MASK = 0x7FFF, /* internal class and event */
+    CPU_SHIFT = 24,
+    CPU_MASK = 0x3F,
+    KIND_SHIFT = 30, /* structure of a slot: simple, begin, continuation, end of a combine event */
+    COMBINE_BEGIN = 1,
+    COMBINE_CONTINUE = 2,
+    COMBINE_END = 3
+};
+
+#define TAIL 0x80000000u     /* set in continuation and end */
+#define KEY_MASK 0x3FFFFFFFu /* CPU, class and event: all but the structure */
+
+/* Return whether a slot goes on with the event of the slot before it. */
+static inline int is_linked(const uint32_t *slot)
+{
+    const uint32_t *before = slot - 4;
+    uint32_t kind = before[0] >> KIND_SHIFT;
+    return ((slot[0] ^ before[0]) & KEY_MASK) == 0 && slot[1] == before[1] &&
+           (kind == COMBINE_BEGIN || kind == COMBINE_CONTINUE);
+}
+
+#endif

@@ -1,0 +1,154 @@
+/*
+ * The passes from states to lanes: what each thread did when, who ran, what a process did. core.h has the rules.
+ */
+
+#include "core.h"
+
+enum { RADIX_BITS = 11, RADIX = 1 << RADIX_BITS, CPU_NUMBERS = 256 };
+
+static int bits_set(uint64_t word)
+{
+    word -= word >> 1 & 0x5555555555555555u;
+    word = (word & 0x3333333333333333u) + (word >> 2 & 0x3333333333333333u);
+    return (int)(((word + (word >> 4)) & 0x0F0F0F0F0F0F0F0Fu) * 0x0101010101010101u >> 56);
+}
+
+/*
+ * Write the rows of all events by which threads begin to run, ascending, and when each of them stops: at the thread's
+ * next state, or when another thread begins to run on the CPU. Twin: timeline.per_cpu._run_slices, but for losses.
+ *
+ * index: rows of the states, by thread, ascending for each; start: where each thread's begin, and one more; bits: one
+ * per event, all 0, and up to 63 more; before: one per word of bits.
+ *
+ * Returns how many there are; -1 if the index names what is not there.
+ */
+EXPORT int64_t satview_run_slices(const uint32_t *index, const int64_t *start, int64_t threads, const uint16_t *code,
+                                  const uint8_t *value, int64_t running, const int64_t *time, const uint8_t *cpu,
+                                  int64_t events, int64_t end, uint64_t *bits, uint32_t *before, int64_t words,
+                                  uint32_t *rows, int64_t *ends)
+{
+    int64_t next[CPU_NUMBERS], count = 0;
+    for (int64_t k = start[0]; k < start[threads]; k++) {
+        if (index[k] >= events || index[k] >> 6 >= words)
+            return -1;
+        if (value[code[index[k]] & CODE_MASK] == running)
+            bits[index[k] >> 6] |= (uint64_t)1 << (index[k] & 63);
+    }
+    for (int64_t word = 0; word < words; word++) {
+        before[word] = (uint32_t)count;
+        count += bits_set(bits[word]);
+    }
+    for (int64_t thread = 0; thread < threads; thread++)
+        for (int64_t k = start[thread]; k < start[thread + 1]; k++) {
+            uint32_t row = index[k];
+            uint64_t word = bits[row >> 6], mine = (uint64_t)1 << (row & 63);
+            int64_t place;
+            if (!(word & mine))
+                continue;
+            place = before[row >> 6] + bits_set(word & (mine - 1));
+            rows[place] = row;
+            ends[place] = k + 1 < start[thread + 1] ? time[index[k + 1]] : end;
+        }
+    for (int number = 0; number < CPU_NUMBERS; number++)
+        next[number] = INT64_MAX;
+    for (int64_t i = count - 1; i >= 0; i--) {
+        if (next[cpu[rows[i]]] < ends[i])
+            ends[i] = next[cpu[rows[i]]];
+        next[cpu[rows[i]]] = time[rows[i]];
+    }
+    return count;
+}
+
+/*
+ * Write the order of some times, equal ones as they are. Twin: numpy.argsort, stable. spare: as large as order.
+ * Returns which of the two has it: 0 order, 1 spare.
+ */
+EXPORT int64_t satview_time_order(const int64_t *time, int64_t count, int64_t *order, int64_t *spare)
+{
+    int64_t least = count ? time[0] : 0, most = least, places[RADIX], done = 0;
+    int is_sorted = 1;
+    for (int64_t i = 0; i < count; i++) {
+        order[i] = i;
+        least = time[i] < least ? time[i] : least;
+        most = time[i] > most ? time[i] : most;
+        is_sorted &= i == 0 || time[i - 1] <= time[i];
+    }
+    if (is_sorted)
+        return 0;
+    for (int shift = 0; shift < 64 && ((uint64_t)most - (uint64_t)least) >> shift; shift += RADIX_BITS, done++) {
+        int64_t *from = done & 1 ? spare : order, *to = done & 1 ? order : spare, sum = 0;
+        memset(places, 0, sizeof places);
+        for (int64_t i = 0; i < count; i++)
+            places[((uint64_t)time[i] - (uint64_t)least) >> shift & (RADIX - 1)]++;
+        for (int k = 0; k < RADIX; k++) {
+            int64_t mine = places[k];
+            places[k] = sum;
+            sum += mine;
+        }
+        for (int64_t i = 0; i < count; i++)
+            to[places[((uint64_t)time[from[i]] - (uint64_t)least) >> shift & (RADIX - 1)]++] = from[i];
+    }
+    return done & 1;
+}
+
+/*
+ * Write when a thread entered its states, and which they are: DEAD right behind its destruction is nothing any more.
+ * Twin: timeline.per_thread.thread_spans. Returns 0; -1 if there is no such event.
+ */
+EXPORT int64_t satview_thread_states(const uint32_t *rows, int64_t count, const uint16_t *code, const int64_t *time,
+                                     int64_t events, const uint8_t *value, int64_t destroyed, int64_t dead,
+                                     int64_t absent, int64_t *out_time, uint8_t *out_value)
+{
+    int64_t last = -1;
+    for (int64_t i = 0; i < count; i++) {
+        if (rows[i] >= events)
+            return -1;
+        out_time[i] = time[rows[i]];
+        out_value[i] = value[code[rows[i]] & CODE_MASK];
+        if (out_value[i] == dead && last == destroyed)
+            out_value[i] = (uint8_t)absent;
+        last = code[rows[i]];
+    }
+    return 0;
+}
+
+/*
+ * Write what a process does: the kind that counts for most among those of its threads. Twin:
+ * timeline.per_thread.process_spans.
+ *
+ * time, value, event: of the lanes of its threads, one lane after the other; first: where each begins, and one more;
+ * order: of all times, as satview_time_order; before: room for count; kind: of every value 0 (absent) to 4, the more
+ * the more it counts; shown: the value of each kind.
+ *
+ * Returns how many intervals there are.
+ */
+EXPORT int64_t satview_process_states(const int64_t *time, const uint8_t *value, const uint32_t *event,
+                                      const int64_t *first, int64_t lanes, const int64_t *order, int64_t count,
+                                      const uint8_t *kind, const uint8_t *shown, uint8_t *before, int64_t *out_time,
+                                      uint8_t *out_value, uint32_t *out_event)
+{
+    int64_t threads[5] = {0}, found = 0;
+    int last = -1;
+    for (int64_t lane = 0; lane < lanes; lane++)
+        for (int64_t i = first[lane]; i < first[lane + 1] && i < count; i++)
+            before[i] = i > first[lane] ? kind[value[i - 1]] : 0;
+    for (int64_t k = 0; k < count; k++) {
+        int64_t i = order[k];
+        int most = 4;
+        if (i < 0 || i >= count || before[i] > 4 || kind[value[i]] > 4)
+            return -1;
+        threads[before[i]]--;
+        threads[kind[value[i]]]++;
+        if (k + 1 < count && order[k + 1] >= 0 && order[k + 1] < count && time[order[k + 1]] == time[i])
+            continue; /* of several that begin in one cycle the last one counts */
+        while (most > 0 && threads[most] <= 0)
+            most--;
+        if (shown[most] == last)
+            continue;
+        last = shown[most];
+        out_time[found] = time[i];
+        out_value[found] = shown[most];
+        out_event[found++] = event[i];
+    }
+    return found;
+}

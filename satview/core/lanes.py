@@ -1,0 +1,111 @@
+"""The compiled passes from states to lanes.
+
+`lanes.c` says what each does and which numpy code is its twin. Arrays must be contiguous and of the types named here;
+sizes are taken from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.core.library import CODES, I64, address, function
+
+_KINDS = 5
+
+
+def run_slices(
+    index: NDArray[np.uint32], start: NDArray[np.int64], code: NDArray[np.uint16], time: NDArray[np.int64],
+    cpu: NDArray[np.uint8], value: NDArray[np.uint8], running: int, end: int,
+) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:  # fmt: skip
+    """Return the rows of all events by which threads begin to run, ascending, and when each stops, losses aside.
+
+    Args:
+        index: uint32, rows of states, by thread.
+        start: int64 (threads + 1,), where each thread's begin.
+        code: uint16 (events,).
+        time: int64 (events,), cycles.
+        cpu: uint8 (events,).
+        value: uint8 (32768,), lane value by code.
+        running: That of running threads.
+        end: When those stop that nothing stops.
+    """
+    start = np.ascontiguousarray(start, np.int64)
+    words = (len(code) + 63) // 64
+    assert len(value) == CODES
+    assert len(code) == len(time) == len(cpu)
+    assert 0 <= int(start[0]) <= int(start[-1]) <= len(index)
+    bits, before = np.zeros(words, np.uint64), np.empty(words, np.uint32)
+    rows, ends = np.empty(len(index), np.uint32), np.empty(len(index), np.int64)
+    found = function("satview_run_slices")(
+        address(index), address(start), I64(len(start) - 1), address(code), address(value), I64(running),
+        address(time), address(cpu), I64(len(code)), I64(end), address(bits), address(before), I64(words),
+        address(rows), address(ends),
+    )  # fmt: skip
+    assert found >= 0, "the index of states names events that are not there"
+    return rows[:found].copy(), ends[:found].copy()
+
+
+def time_order(time: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the order of times, int64 (n,); equal ones stay as they are."""
+    time = np.ascontiguousarray(time, np.int64)
+    order, spare = np.empty(len(time), np.int64), np.empty(len(time), np.int64)
+    is_spare = function("satview_time_order")(address(time), I64(len(time)), address(order), address(spare))
+    return spare if is_spare else order
+
+
+def thread_states(
+    rows: NDArray[np.uint32], code: NDArray[np.uint16], time: NDArray[np.int64], value: NDArray[np.uint8],
+    destroyed: int, dead: int, absent: int,
+) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:  # fmt: skip
+    """Return when a thread entered its states, int64 (n,), and which they are, uint8 (n,).
+
+    Args:
+        rows: uint32 (n,), its state events.
+        code: uint16 (events,).
+        time: int64 (events,), cycles.
+        value: uint8 (32768,), lane value by code.
+        destroyed: Code of the end of a thread.
+        dead: Value that is `absent` right behind that.
+        absent: That value.
+    """
+    assert len(value) == CODES
+    assert len(code) == len(time)
+    found, values = np.empty(len(rows), np.int64), np.empty(len(rows), np.uint8)
+    failed = function("satview_thread_states")(
+        address(rows), I64(len(rows)), address(code), address(time), I64(len(code)), address(value), I64(destroyed),
+        I64(dead), I64(absent), address(found), address(values),
+    )  # fmt: skip
+    assert not failed, "the index of states names events that are not there"
+    return found, values
+
+
+def process_states(
+    time: NDArray[np.int64], value: NDArray[np.uint8], event: NDArray[np.uint32], first: NDArray[np.int64],
+    kind: NDArray[np.uint8], shown: Sequence[int],
+) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.uint32]]:  # fmt: skip
+    """Return when a process did something else, what, and by which event: the kind that counts for most at a time.
+
+    Args:
+        time: int64 (n,), of its threads' lanes, one lane after the other.
+        value: uint8 (n,), lane values.
+        event: uint32 (n,).
+        first: int64 (lanes + 1,), where each lane begins.
+        kind: uint8 (256,), of every value 0 to 4, the more the more it counts.
+        shown: Lane value of each of the five kinds.
+    """
+    assert len(kind) == 256
+    assert len(shown) == _KINDS
+    assert len(time) == len(value) == len(event) == int(first[-1])
+    count, order = len(time), time_order(time)
+    before = np.empty(count, np.uint8)
+    columns = np.empty(count, np.int64), np.empty(count, np.uint8), np.empty(count, np.uint32)
+    found = function("satview_process_states")(
+        address(time), address(value), address(event), address(first), I64(len(first) - 1), address(order), I64(count),
+        address(kind), address(np.array(shown, np.uint8)), address(before), *(address(column) for column in columns),
+    )  # fmt: skip
+    assert found >= 0
+    start, values, events = columns
+    return start[:found].copy(), values[:found].copy(), events[:found].copy()

@@ -1,0 +1,293 @@
+/*
+ * The passes of printing: which form an event has, and its line. core.h has the rules.
+ */
+
+#include "core.h"
+
+enum { COUNT_OF_ENTRY = 0, VARIANT_OF_ENTRY = 1, FORM_OF_ENTRY = 2, NEXT_OF_ENTRY = 3, ENTRY = 4 };
+
+/*
+ * Write the form of every event; stop at the first whose kind is in no entry, and return its position.
+ *
+ * first: of every code its first entry, -1 = none. entries: payload words, variant, form, next entry.
+ * Twin: Printer._kinds (export/listing.py).
+ */
+EXPORT int64_t satview_forms(const uint32_t *header, const int64_t *start, const int64_t *row, int64_t count,
+                             const uint8_t *variant, const int32_t *first, const int32_t *entries,
+                             int64_t entry_count, int64_t from, int32_t *form)
+{
+    for (int64_t i = from; i < count; i++) {
+        int64_t words = start[row[i] + 1] - start[row[i]];
+        int32_t at = first[header[row[i]] & CODE_MASK];
+        while (at >= 0 && at < entry_count) {
+            const int32_t *entry = entries + (int64_t)ENTRY * at;
+            if (entry[COUNT_OF_ENTRY] == words && entry[VARIANT_OF_ENTRY] == variant[i])
+                break;
+            at = entry[NEXT_OF_ENTRY];
+        }
+        if (at < 0 || at >= entry_count)
+            return i;
+        form[i] = entries[(int64_t)ENTRY * at + FORM_OF_ENTRY];
+    }
+    return count;
+}
+
+/* Kinds of fields of a form, and their flags. */
+enum { LITERAL, WORD, WIDE, MESSAGE, HEAD, HEAD_TEXT, TEXT };
+enum { BLOCK = 32 }; /* bytes that are copied at once */
+enum { SIGNED = 1, SWAPPED = 2, HEXADECIMAL = 4, ZEROS = 8, LINE_FEEDS = 16, FOR_CSV = 32, FOR_JSON = 64 };
+
+typedef struct {
+    int32_t kind;
+    int32_t at;    /* LITERAL: where among the literals; else number of the payload word or column */
+    int32_t count; /* LITERAL: bytes; MESSAGE: payload words */
+    int32_t flags;
+    int32_t width; /* digits at least */
+    uint32_t mask; /* WORD: bits that are shown */
+} satview_field;
+
+/* Lines to print. The caller makes sure of all sizes but those of payloads, which are compared. */
+typedef struct {
+    const int64_t *start;        /* of every event of the batch, and one more: its payload words */
+    const uint32_t *words;
+    int64_t is_big;              /* the target's byte order */
+    int64_t count;               /* lines */
+    const int64_t *row;          /* their events */
+    const int32_t *form;         /* -1 = not printed */
+    const satview_field *fields;
+    const int64_t *first;        /* of every form its first field, and one more */
+    const int64_t *bound;        /* bytes of a line of every form, without its texts */
+    const uint8_t *has_text;     /* of every form: some of its fields are texts */
+    const uint8_t *literals;     /* and BLOCK more bytes */
+    int64_t heads;               /* columns of what lines begin with: numbers, or positions among texts */
+    const int64_t *head;         /* (heads, count) */
+    int64_t head_unsigned;       /* a bit per column */
+    const uint8_t *text;         /* of lines: text k of line i is number text_base[i] + k */
+    const int64_t *text_end;     /* (texts + 1,), the first is 0 */
+    const int64_t *text_base;
+    int64_t texts;
+    const uint8_t *head_text;
+    const int64_t *head_text_end;
+    int64_t head_texts;
+    const uint8_t *separator;    /* before each line */
+    int64_t separator_bytes;
+    uint8_t *out;
+    int64_t room;
+    int64_t *end;                /* where each line ends */
+    int64_t *used;               /* bytes of `out` */
+} satview_lines;
+
+/* Eight hexadecimal digits: each half byte moves to a byte of its own, and those above 9 on to the letters. */
+static uint8_t *put_word(uint8_t *out, uint32_t word)
+{
+    static const uint64_t EVERY = 0x0101010101010101u;
+    uint64_t value = word;
+    value = (value | value << 16) & 0x0000FFFF0000FFFFu;
+    value = (value | value << 8) & 0x00FF00FF00FF00FFu;
+    value = (value | value << 4) & 0x0F0F0F0F0F0F0F0Fu;
+    value += EVERY * '0' + ((value + EVERY * 6) >> 4 & EVERY) * ('a' - '9' - 1);
+    for (int i = 0; i < 8; i++)
+        out[i] = (uint8_t)(value >> (56 - 8 * i));
+    return out + 8;
+}
+
+/* Write the digits of a number from the end backwards; return the first. `end` has 24 bytes before it. */
+static const uint8_t *digits_before(uint8_t *end, uint64_t value, int is_hexadecimal)
+{
+    static const char PAIRS[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
+                                "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
+                                "8081828384858687888990919293949596979899";
+    if (is_hexadecimal) {
+        put_word(end - 8, (uint32_t)value);
+        put_word(end - 16, (uint32_t)(value >> 32));
+        end -= 16;
+        for (int i = 0; i < 15 && *end == '0'; i++)
+            end++;
+        return end;
+    }
+    while (value >= 100) {
+        memcpy(end -= 2, PAIRS + 2 * (value % 100), 2);
+        value /= 100;
+    }
+    if (value >= 10)
+        memcpy(end -= 2, PAIRS + 2 * value, 2);
+    else
+        *--end = (uint8_t)('0' + value);
+    return end;
+}
+
+static uint8_t *put_number(uint8_t *out, uint64_t value, int is_negative, const satview_field *field)
+{
+    uint8_t digits[24];
+    const uint8_t *end = digits + sizeof digits, *at = digits_before(digits + sizeof digits, value,
+                                                                     field->flags & HEXADECIMAL);
+    int64_t missing = field->width - (end - at) - is_negative;
+    if (!(field->flags & ZEROS))
+        for (; missing > 0; missing--)
+            *out++ = ' ';
+    if (is_negative)
+        *out++ = '-';
+    for (; missing > 0; missing--)
+        *out++ = '0';
+    while (at < end)
+        *out++ = *at++;
+    return out;
+}
+
+static uint8_t *put_signed(uint8_t *out, int64_t value, const satview_field *field)
+{
+    return value < 0 ? put_number(out, 0 - (uint64_t)value, 1, field) : put_number(out, (uint64_t)value, 0, field);
+}
+
+/* Copy a text in blocks: the caller has room for one more behind it, and so has the text. */
+static uint8_t *put_literal(uint8_t *out, const uint8_t *text, int32_t count)
+{
+    for (int32_t done = 0; done < count; done += BLOCK)
+        memcpy(out + done, text + done, BLOCK);
+    return out + count;
+}
+
+static uint8_t *put_character(uint8_t *out, uint8_t byte, int32_t flags)
+{
+    if (flags & FOR_CSV && byte == '"')
+        *out++ = '"';
+    else if (flags & FOR_JSON && (byte == '"' || byte == '\\'))
+        *out++ = '\\';
+    else if (flags & (FOR_CSV | FOR_JSON) && byte == '\n') {
+        *out++ = '\\';
+        byte = 'n';
+    }
+    *out++ = byte;
+    return out;
+}
+
+/*
+ * Characters of message words: one with a character that is neither printable nor a line feed shows nothing, and the
+ * text ends with the first word that shows fewer than four. Twin: message_texts (export/listing_columns.py).
+ */
+static uint8_t *put_message(uint8_t *out, const uint32_t *words, const satview_field *field, int is_big)
+{
+    int length = 4;
+    if (field->flags & FOR_JSON)
+        *out++ = '"';
+    for (int32_t i = 0; i < field->count && length == 4; i++) {
+        uint8_t bytes[4];
+        for (int k = 0; k < 4; k++)
+            bytes[k] = (uint8_t)(words[i] >> (8 * (is_big ? 3 - k : k)));
+        for (length = 0; length < 4 && bytes[length]; length++)
+            if ((bytes[length] < 0x20 || bytes[length] > 0x7E) && !(bytes[length] == '\n' && field->flags & LINE_FEEDS))
+                break;
+        if (length < 4 && bytes[length])
+            length = 0;
+        for (int k = 0; k < length; k++)
+            out = put_character(out, bytes[k], field->flags);
+    }
+    if (field->flags & FOR_JSON)
+        *out++ = '"';
+    return out;
+}
+
+static uint64_t wide(const uint32_t *words, int is_big)
+{
+    return is_big ? (uint64_t)words[0] << 32 | words[1] : (uint64_t)words[1] << 32 | words[0];
+}
+
+/* Print one field of line i; `words` are its payload. Return null if it lies outside of what is there. */
+static uint8_t *put_field(uint8_t *out, const satview_lines *in, int64_t i, const satview_field *field,
+                          const uint32_t *words, int64_t size)
+{
+    int64_t value, place;
+    uint32_t word;
+    switch (field->kind) {
+    case LITERAL:
+        return put_literal(out, in->literals + field->at, field->count);
+    case WORD:
+        if (field->at >= size)
+            return NULL;
+        word = words[field->at];
+        if (field->flags & SWAPPED)
+            word = word >> 24 | (word >> 8 & 0xFF00) | (word << 8 & 0xFF0000) | word << 24;
+        word &= field->mask;
+        if (field->width == 8 && (field->flags & (SIGNED | HEXADECIMAL | ZEROS)) == (HEXADECIMAL | ZEROS))
+            return put_word(out, word);
+        return field->flags & SIGNED ? put_signed(out, (int32_t)word, field) : put_number(out, word, 0, field);
+    case WIDE:
+        if (field->at + 1 >= size)
+            return NULL;
+        value = (int64_t)wide(words + field->at, in->is_big != 0);
+        return field->flags & SIGNED ? put_signed(out, value, field) : put_number(out, (uint64_t)value, 0, field);
+    case MESSAGE:
+        if ((int64_t)field->at + field->count > size)
+            return NULL;
+        return put_message(out, words + field->at, field, in->is_big != 0);
+    case HEAD:
+        value = in->head[field->at * in->count + i];
+        return in->head_unsigned >> field->at & 1 ? put_number(out, (uint64_t)value, 0, field)
+                                                  : put_signed(out, value, field);
+    case HEAD_TEXT:
+        place = in->head[field->at * in->count + i];
+        if (place < 0 || place >= in->head_texts)
+            return NULL;
+        size = in->head_text_end[place + 1] - in->head_text_end[place];
+        memcpy(out, in->head_text + in->head_text_end[place], (size_t)size);
+        return out + size;
+    default:
+        place = in->text_base[i] + field->at;
+        if (place < 0 || place >= in->texts)
+            return NULL;
+        size = in->text_end[place + 1] - in->text_end[place];
+        memcpy(out, in->text + in->text_end[place], (size_t)size);
+        return out + size;
+    }
+}
+
+/* Return how many bytes the texts of a line have, -1 if one of them is not there. */
+static int64_t text_bytes(const satview_lines *in, int64_t i)
+{
+    int64_t bytes = 0;
+    for (int64_t k = in->first[in->form[i]]; k < in->first[in->form[i] + 1]; k++) {
+        const satview_field *field = in->fields + k;
+        int64_t place;
+        if (field->kind == TEXT) {
+            place = in->text_base[i] + field->at;
+            if (place < 0 || place >= in->texts)
+                return -1;
+            bytes += in->text_end[place + 1] - in->text_end[place];
+        } else if (field->kind == HEAD_TEXT) {
+            place = in->head[field->at * in->count + i];
+            if (place < 0 || place >= in->head_texts)
+                return -1;
+            bytes += in->head_text_end[place + 1] - in->head_text_end[place];
+        }
+    }
+    return bytes;
+}
+
+/*
+ * Print lines from number `from` on; return how many are done, fewer where there is no more room, -1 - i if line i
+ * asks for what is not there. Twin: Printer._filled (export/listing.py).
+ */
+EXPORT int64_t satview_print(const satview_lines *in, int64_t from)
+{
+    int64_t at = *in->used;
+    for (int64_t i = from; i < in->count; i++) {
+        int32_t form = in->form[i];
+        if (form >= 0) {
+            int64_t begin = in->start[in->row[i]], size = in->start[in->row[i] + 1] - begin;
+            int64_t bytes = in->has_text[form] ? text_bytes(in, i) : 0;
+            uint8_t *out = in->out + at;
+            if (bytes < 0)
+                return -1 - i;
+            if (in->room - at < in->bound[form] + bytes + in->separator_bytes + BLOCK)
+                return i;
+            memcpy(out, in->separator, (size_t)in->separator_bytes);
+            out += in->separator_bytes;
+            for (int64_t k = in->first[form]; k < in->first[form + 1]; k++)
+                if (!(out = put_field(out, in, i, in->fields + k, in->words + begin, size)))
+                    return -1 - i;
+            at = out - in->out;
+        }
+        in->end[i] = *in->used = at;
+    }
+    return in->count;
+}

@@ -1,0 +1,239 @@
+"""The compiled passes of printing: which form an event has, and its line.
+
+`printing.c` says what each does and which Python code is its twin. Arrays must be contiguous and of the types named
+here; sizes are taken from them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.core.library import CODES, I64, POINTER, address, function
+
+LITERAL, WORD, WIDE, MESSAGE, HEAD, HEAD_TEXT, TEXT = range(7)  # kinds of fields
+SIGNED, SWAPPED, HEXADECIMAL, ZEROS, LINE_FEEDS, FOR_CSV, FOR_JSON = (1 << bit for bit in range(7))
+ALL_BITS: Final = 0xFFFFFFFF
+_FIELD: Final = np.dtype(
+    [(name, np.int32) for name in ("kind", "at", "count", "flags", "width")] + [("mask", np.uint32)]
+)
+_MOST_DIGITS: Final = 21  # of a number of 64 bits, with its sign
+_ENTRY: Final = 4
+_BLOCK: Final = 32
+_ROOM: Final = 1 << 22
+
+
+class Field(NamedTuple):
+    """A piece of a line, as `printing.c` has it.
+
+    Attributes:
+        kind: Of the kinds above.
+        at: Payload word, or column of heads or texts.
+        words: Of MESSAGE: payload words.
+        flags: Of those above.
+        width: Digits at least.
+        mask: Of WORD: bits that are shown.
+    """
+
+    kind: int
+    at: int
+    words: int = 0
+    flags: int = 0
+    width: int = 0
+    mask: int = ALL_BITS
+
+
+class _Lines(ctypes.Structure):
+    """`satview_lines` of printing.c."""
+
+    _fields_ = [
+        (name, I64 if name in ("is_big", "count", "heads", "head_unsigned", "texts", "head_texts", "separator_bytes",
+                               "room") else POINTER)
+        for name in (
+            "start", "words", "is_big", "count", "row", "form", "fields", "first", "bound", "has_text", "literals",
+            "heads", "head", "head_unsigned", "text", "text_end", "text_base", "texts", "head_text", "head_text_end",
+            "head_texts", "separator", "separator_bytes", "out", "room", "end", "used")
+    ]  # fmt: skip
+
+
+class FormTables(NamedTuple):
+    """Forms as `satview_lines` has them.
+
+    Attributes:
+        fields: Of all forms.
+        first: int64 (forms + 1,), where the fields of each begin.
+        bound: int64 (forms,), bytes of a line without its texts.
+        has_text: uint8 (forms,).
+        literals: All literal texts, and what may be read behind them.
+    """
+
+    fields: NDArray[np.void]
+    first: NDArray[np.int64]
+    bound: NDArray[np.int64]
+    has_text: NDArray[np.uint8]
+    literals: bytes
+
+
+@dataclass(slots=True)
+class Forms:
+    """Forms of lines by number, and which kind of event has which."""
+
+    _first: NDArray[np.int32] = field(default_factory=lambda: np.full(CODES, -1, np.int32))
+    _entries: NDArray[np.int32] = field(default_factory=lambda: np.empty((0, _ENTRY), np.int32))
+    _fields: list[tuple[int, ...]] = field(default_factory=list)
+    _starts: list[int] = field(default_factory=lambda: [0])
+    _bounds: list[int] = field(default_factory=list)
+    _has_text: list[bool] = field(default_factory=list)
+    _literals: bytearray = field(default_factory=bytearray)
+    _tables: FormTables | None = None
+
+    def add(self, pieces: Sequence[bytes | Field]) -> int:
+        """Take a form: its literal texts and fields in order; return its number."""
+        bound = 0
+        for piece in pieces:
+            if isinstance(piece, Field):
+                self._fields.append(tuple(piece))
+                bound += 8 * piece.words + 2 if piece.kind == MESSAGE else max(_MOST_DIGITS, piece.width)
+            else:
+                self._fields.append((LITERAL, len(self._literals), len(piece), 0, 0, ALL_BITS))
+                self._literals += piece
+                bound += len(piece)
+        self._starts.append(len(self._fields))
+        self._bounds.append(bound)
+        self._has_text.append(any(isinstance(piece, Field) and piece.kind in (TEXT, HEAD_TEXT) for piece in pieces))
+        return len(self._bounds) - 1
+
+    def assign(self, code: int, words: int, variant: int, form: int) -> None:
+        """Let events of a code, a number of payload words and a variant have a form; -1 = not printed."""
+        entry = np.array([[words, variant, form, self._first[code]]], np.int32)
+        self._first[code] = len(self._entries)
+        self._entries = np.concatenate((self._entries, entry))
+
+    def find(
+        self, header: NDArray[np.uint32], start: NDArray[np.int64], row: NDArray[np.int64],
+        variant: NDArray[np.uint8], form: NDArray[np.int32], done: int,
+    ) -> int:  # fmt: skip
+        """Write the forms of events from number `done` on; return the first whose kind has none, or their number.
+
+        Args:
+            header: uint32 (events,), header words.
+            start: int64 (events + 1,), where payloads begin.
+            row: int64 (n,), which events.
+            variant: uint8 (n,).
+            form: int32 (n,), receives the numbers.
+            done: How many are there already.
+        """
+        assert len(row) == len(variant) == len(form)
+        assert len(start) == len(header) + 1
+        return int(function("satview_forms")(
+            address(header), address(start), address(row), I64(len(row)), address(variant), address(self._first),
+            address(self._entries), I64(len(self._entries)), I64(done), address(form),
+        ))  # fmt: skip
+
+    def tables(self) -> FormTables:
+        """Return all forms as the core takes them."""
+        if self._tables is None or len(self._tables.bound) < len(self._bounds):
+            self._tables = FormTables(
+                np.array(self._fields, _FIELD), np.array(self._starts, np.int64), np.array(self._bounds, np.int64),
+                np.array(self._has_text, np.uint8), bytes(self._literals) + bytes(_BLOCK),
+            )  # fmt: skip
+        return self._tables
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """Texts one after the other.
+
+    Attributes:
+        text: The bytes.
+        end: int64 (n + 1,), where each ends, 0 before the first.
+    """
+
+    text: bytes
+    end: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, texts: Sequence[bytes]) -> Texts:
+        """Return some texts as one."""
+        end = np.zeros(len(texts) + 1, np.int64)
+        np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)), out=end[1:])
+        return cls(b"".join(texts), end)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Lines to print.
+
+    Attributes:
+        start: int64 (events + 1,), where payloads begin.
+        words: uint32, payloads.
+        is_big: The target's byte order is big-endian.
+        row: int64 (n,), which events.
+        form: int32 (n,), their forms.
+        head: int64 (columns, n).
+        head_unsigned: A bit per column.
+        head_texts: What columns of texts number.
+        texts: Of all lines.
+        text_base: int64 (n,), number of the first text of each line.
+        separator: Before each line.
+    """
+
+    start: NDArray[np.int64]
+    words: NDArray[np.uint32]
+    is_big: bool
+    row: NDArray[np.int64]
+    form: NDArray[np.int32]
+    head: NDArray[np.int64]
+    head_unsigned: int
+    head_texts: Texts
+    texts: Texts
+    text_base: NDArray[np.int64]
+    separator: bytes
+
+
+class LinePrinter:
+    """Prints lines into memory that it keeps.
+
+    Args:
+        forms: What they look like; more may come.
+    """
+
+    def __init__(self, forms: Forms) -> None:
+        self._forms = forms
+        self._out = np.empty(_ROOM, np.uint8)
+
+    def print(self, job: Job) -> tuple[memoryview, NDArray[np.int64]]:
+        """Return the lines, valid until the next call, and int64 (n,), where each ends."""
+        tables, count = self._forms.tables(), len(job.row)
+        assert len(job.form) == len(job.text_base) == job.head.shape[1] == count
+        assert int(job.form.max(initial=-1)) < len(tables.bound)
+        assert int(job.row.max(initial=-1)) + 1 < len(job.start)
+        assert int(job.start[-1]) <= len(job.words)
+        end, used = np.empty(count, np.int64), np.zeros(1, np.int64)
+        lines = _Lines(
+            address(job.start), address(job.words), job.is_big, count, address(job.row), address(job.form),
+            address(tables.fields), address(tables.first), address(tables.bound), address(tables.has_text),
+            _bytes(tables.literals), len(job.head),
+            address(job.head), job.head_unsigned, _bytes(job.texts.text), address(job.texts.end),
+            address(job.text_base), len(job.texts.end) - 1, _bytes(job.head_texts.text), address(job.head_texts.end),
+            len(job.head_texts.end) - 1, _bytes(job.separator), len(job.separator), address(self._out), len(self._out),
+            address(end), address(used),
+        )  # fmt: skip
+        call, done = function("satview_print"), 0
+        while (done := int(call(ctypes.byref(lines), I64(done)))) < count:
+            assert done >= 0, f"the form of line {-1 - done} asks for more than its event has"
+            larger = np.empty(2 * len(self._out), np.uint8)
+            larger[: used[0]] = self._out[: used[0]]
+            self._out = larger
+            lines.out, lines.room = address(larger), len(larger)
+        return self._out.data[: int(used[0])], end
+
+
+def _bytes(text: bytes) -> ctypes.c_void_p:
+    """Return where the bytes of a text are; the caller keeps it."""
+    return ctypes.cast(ctypes.c_char_p(text), POINTER)

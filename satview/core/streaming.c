@@ -1,0 +1,149 @@
+/*
+ * The passes over a chunk of slots that goes by and is not kept: its groups, and its events in the order of their last
+ * slots. core.h has the rules.
+ */
+
+#include "core.h"
+
+/*
+ * counts: [0] groups, [1] events, [2] others, [3] begins of combine events, [4] groups of zeros, [5] the first of them.
+ */
+typedef struct {
+    const uint32_t *slots; /* 4 words each */
+    int64_t slot_count;
+    int64_t most_slots;    /* of an event that is whole */
+    int64_t *at;           /* of each group: its first slot; one more: the count of slots */
+    uint8_t *is_whole;     /* of each group: an event with all its slots */
+    int64_t *event;        /* of each group: the last event that begins in it or before it, -1 for none */
+    uint32_t *code;        /* of each event */
+    uint8_t *cpu;
+    uint32_t *stamp;
+    int64_t *first;        /* its first slot */
+    int64_t *other;        /* groups that are events without their end, or tails without their event */
+    int64_t *begun;        /* groups that begin a combine event */
+    int64_t *counts;
+} satview_groups;
+
+/* Twin: found_groups (formats/kev/stream_groups.py). Every array has room for an element per slot, `at` for one more. */
+EXPORT int64_t satview_stream_groups(const satview_groups *in)
+{
+    const uint32_t *slots = in->slots;
+    int64_t groups = 0, events = 0, others = 0, begun = 0, zeros = 0, zero = -1;
+    for (int64_t i = 0; i < in->slot_count;) {
+        const uint32_t *slot = slots + 4 * i;
+        uint32_t kind = slot[0] >> KIND_SHIFT, end = kind;
+        int64_t first = i;
+        int is_begin = kind < COMBINE_CONTINUE && slot[0] != 0;
+        for (i++; i < in->slot_count && slots[4 * i] >= TAIL && is_linked(slots + 4 * i); i++)
+            end = slots[4 * i] >> KIND_SHIFT;
+        if (is_begin) {
+            in->code[events] = slot[0] & CODE_MASK;
+            in->cpu[events] = slot[0] >> CPU_SHIFT & CPU_MASK;
+            in->stamp[events] = slot[1];
+            in->first[events++] = first;
+        }
+        in->at[groups] = first;
+        in->event[groups] = events - 1;
+        in->is_whole[groups] = is_begin && (kind == 0 || end == COMBINE_END) && i - first <= in->most_slots;
+        if (kind == COMBINE_BEGIN)
+            in->begun[begun++] = groups;
+        if (slot[0] == 0) {
+            zero = zeros++ ? zero : first;
+        } else if (!in->is_whole[groups])
+            in->other[others++] = groups;
+        groups++;
+    }
+    in->at[groups] = in->slot_count;
+    in->counts[0] = groups;
+    in->counts[1] = events;
+    in->counts[2] = others;
+    in->counts[3] = begun;
+    in->counts[4] = zeros;
+    in->counts[5] = zero;
+    return groups;
+}
+
+/*
+ * Write which of some groups have a key (CPU, class, event; stamp) that is among ascending ones; return how many.
+ * Twin: numpy.isin.
+ */
+EXPORT int64_t satview_with_keys(const uint32_t *slots, const int64_t *at, const int64_t *group, int64_t count,
+                                 const uint64_t *keys, int64_t key_count, int64_t *out)
+{
+    int64_t found = 0;
+    for (int64_t i = 0; i < count; i++) {
+        const uint32_t *slot = slots + 4 * at[group[i]];
+        uint64_t key = (uint64_t)(slot[0] & KEY_MASK) << 32 | slot[1];
+        int64_t low = 0, high = key_count;
+        while (low < high) {
+            int64_t middle = (low + high) / 2;
+            if (keys[middle] < key)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        if (low < key_count && keys[low] == key)
+            out[found++] = group[i];
+    }
+    return found;
+}
+
+/* Events of a chunk, and those that began earlier and end in it. */
+typedef struct {
+    const uint32_t *slots;
+    int64_t groups;
+    const int64_t *at;         /* as above, one more than groups */
+    const uint8_t *is_whole;
+    const int64_t *event;
+    const int64_t *time_of;    /* of each event that begins in the chunk */
+    const uint32_t *thread_of;
+    int64_t done;              /* events that tails have ended */
+    const int64_t *done_last;  /* their last slots, ascending */
+    const uint32_t *done_header;
+    const uint32_t *done_stamp;
+    const int64_t *done_time;
+    const uint32_t *done_thread;
+    const int64_t *done_start; /* where their words begin, and one more */
+    const uint32_t *done_words;
+    uint32_t *header;
+    uint32_t *stamp;
+    int64_t *time;
+    uint32_t *thread;
+    int64_t *start;            /* one more */
+    uint32_t *words;
+    int64_t *last;
+} satview_delivery;
+
+/* Put events into the order of their last slots; return how many. Twin: delivered (formats/kev/stream_groups.py). */
+EXPORT int64_t satview_deliver(const satview_delivery *in)
+{
+    int64_t row = 0, word = 0, done = 0;
+    for (int64_t g = 0; g <= in->groups; g++) {
+        int64_t end = g < in->groups ? in->at[g + 1] : INT64_MAX;
+        if (g < in->groups && !in->is_whole[g])
+            continue;
+        for (; done < in->done && in->done_last[done] < end; done++) {
+            int64_t size = in->done_start[done + 1] - in->done_start[done];
+            in->header[row] = in->done_header[done];
+            in->stamp[row] = in->done_stamp[done];
+            in->time[row] = in->done_time[done];
+            in->thread[row] = in->done_thread[done];
+            in->last[row] = in->done_last[done];
+            memcpy(in->words + word, in->done_words + in->done_start[done], (size_t)size * sizeof *in->words);
+            in->start[row++] = word;
+            word += size;
+        }
+        if (g == in->groups)
+            break;
+        in->header[row] = in->slots[4 * in->at[g]];
+        in->stamp[row] = in->slots[4 * in->at[g] + 1];
+        in->time[row] = in->time_of[in->event[g]];
+        in->thread[row] = in->thread_of[in->event[g]];
+        in->last[row] = end - 1;
+        in->start[row++] = word;
+        for (int64_t i = in->at[g]; i < end; i++, word += 2)
+            memcpy(in->words + word, in->slots + 4 * i + 2, 2 * sizeof *in->words);
+    }
+    in->start[row] = word;
+    return row;
+}

@@ -1,0 +1,322 @@
+"""The lines of some events: by the compiled core, or kind by kind with one `%` template each where there is none."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any, Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.core import library, printing
+from satview.core.printing import Field
+from satview.events import wire
+from satview.events.spec import EventSpec
+from satview.events.variants import variants
+from satview.export.listing_columns import Column, Group
+from satview.export.listing_forms import Form
+from satview.formats.kev.batch import Batch
+from satview.formats.source import Source
+
+_CONVERSION: Final = re.compile(r"%(?:%|(0?)(\d*)([dxs])|.|$)", re.DOTALL)
+_COUNT_SHIFT: Final = 15
+_VARIANT_SHIFT: Final = 46
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A column of what every line begins with.
+
+    Attributes:
+        values: int64, uint64 or smaller (n,): numbers, or positions among the texts.
+        texts: None for numbers.
+    """
+
+    values: NDArray[np.integer]
+    texts: Sequence[str] | None = None
+
+    def of(self, members: NDArray[np.intp]) -> list[Any]:
+        """Return what is printed of some events."""
+        values: list[Any] = self.values[members].tolist()
+        return values if self.texts is None else [self.texts[value] for value in values]
+
+
+class Rows(Protocol):
+    """Writes the events of one kind as rows of text; one per output format.
+
+    Attributes:
+        start_cycles: Time of the first event, from which relative times count; set before the first row.
+    """
+
+    start_cycles: int
+
+    @property
+    def separator(self) -> str:
+        """What stands between two lines."""
+
+    def head(self, source: Source) -> Iterator[str]:
+        """Yield what comes before the first event."""
+
+    def form(self, spec: EventSpec, count: int, variant: int) -> Form | None:
+        """Return the template of a kind of event, behind the common columns; None if it is not printed.
+
+        Args:
+            spec: The kind.
+            count: Payload words.
+            variant: What the words say of their layout, see `events.variants`.
+        """
+
+    def begin(self, form: Form) -> str:
+        """Return the template of what every event of a kind begins with."""
+
+    def heads(self, batch: Batch, rows: NDArray[np.int64]) -> list[Head]:
+        """Return the columns that fill it, whatever the kind."""
+
+    def tail(self, printed: int) -> str:
+        """Return what comes after the last event.
+
+        Args:
+            printed: How many lines there are.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """The text of some events, UTF-8.
+
+    Attributes:
+        text: One after the other, each with the separator before it; valid until more are printed.
+        ends: int64 (n,), where each ends; those that are not printed have no bytes.
+        printed: How many are printed.
+    """
+
+    text: bytes | memoryview
+    ends: NDArray[np.int64]
+    printed: int
+
+    def each(self) -> list[bytes]:
+        """Return them one by one."""
+        ends, text = self.ends.tolist(), bytes(self.text)
+        return [text[before:end] for before, end in zip([0, *ends], ends, strict=False)]
+
+
+class Lining(Protocol):
+    """Makes lines of events."""
+
+    def lines(self, batch: Batch, rows: NDArray[np.int64]) -> Lines:
+        """Return the text of some events of a batch."""
+
+
+def lining(source: Source, rows: Rows) -> Lining:
+    """Return what prints the events of a source: the compiled core, where it is there."""
+    return CoreLines(source, rows) if library.is_available() else PlainLines(source, rows)
+
+
+def _counts(batch: Batch, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    return batch.start[rows + 1] - batch.start[rows]
+
+
+def _variants(source: Source, batch: Batch, rows: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.uint8]:
+    return variants(
+        source.release, batch.code[rows], counts, lambda at, word: batch.words[batch.start[rows[at]] + word]
+    )
+
+
+def _group(source: Source, batch: Batch, rows: NDArray[np.int64], count: int) -> Group:
+    return Group(batch.words[batch.start[rows][:, None] + np.arange(count)], source.byte_order)
+
+
+def _filled(template: str, columns: Sequence[Column], heads: list[list[Any]], group: Group) -> list[bytes]:
+    """Return the lines of events of one kind."""
+    values = [*heads, *(column(group) for column in columns)]
+    # One `%` for the whole group; no text holds a NUL, so it parts the lines again.
+    text = (f"{template}\0" * len(group.words)) % tuple(chain.from_iterable(zip(*values, strict=True)))
+    return text.encode("utf-8", "surrogateescape").split(b"\0")[:-1]
+
+
+@dataclass(slots=True)
+class PlainLines:
+    """Prints without the compiled core.
+
+    Attributes:
+        source: What is printed.
+        rows: The output format.
+    """
+
+    source: Source
+    rows: Rows
+    _forms: dict[int, Form | None] = field(default_factory=dict)
+
+    def lines(self, batch: Batch, rows: NDArray[np.int64]) -> Lines:
+        """Return the text of some events of a batch."""
+        counts = _counts(batch, rows)
+        found = _variants(self.source, batch, rows, counts)
+        kinds = batch.code[rows].astype(np.int64) | counts << _COUNT_SHIFT | found.astype(np.int64) << _VARIANT_SHIFT
+        order = np.argsort(kinds, kind="stable")
+        cuts = np.flatnonzero(np.diff(kinds[order])) + 1
+        lines, printed, heads = np.full(len(rows), b"", object), 0, self.rows.heads(batch, rows)
+        for members in np.split(order, cuts) if len(rows) else []:
+            form = self._form(int(kinds[members[0]]))
+            if form is not None:
+                group = _group(self.source, batch, rows[members], int(counts[members[0]]))
+                template = self.rows.separator.replace("%", "%%") + self.rows.begin(form) + form.template
+                lines[members] = _filled(template, form.columns, [head.of(members) for head in heads], group)
+                printed += len(members)
+        ends = np.cumsum(np.fromiter(map(len, lines), np.int64, len(rows)))
+        return Lines(b"".join(lines), ends, printed)
+
+    def _form(self, kind: int) -> Form | None:
+        if kind not in self._forms:
+            spec = self.source.catalogue.spec(kind & wire.CODE_MASK)
+            count = kind >> _COUNT_SHIFT & 0x7FFFFFFF
+            self._forms[kind] = self.rows.form(spec, count, kind >> _VARIANT_SHIFT)
+        return self._forms[kind]
+
+
+@dataclass(frozen=True, slots=True)
+class _Texts:
+    """A form with texts that Python makes.
+
+    Attributes:
+        count: Payload words.
+        columns: What makes them, one text of each line each.
+        template: Of whole lines, where the core cannot print them; then `columns` fill it and a line is one text.
+    """
+
+    count: int
+    columns: tuple[Column, ...]
+    template: str | None = None
+
+
+class CoreLines:
+    """Prints by the compiled core; Python only makes those texts that it cannot.
+
+    Args:
+        source: What is printed.
+        rows: The output format.
+    """
+
+    def __init__(self, source: Source, rows: Rows) -> None:
+        self._source, self._rows = source, rows
+        self._forms = printing.Forms()
+        self._printer = printing.LinePrinter(self._forms)
+        self._texts: dict[int, _Texts] = {}
+
+    def lines(self, batch: Batch, rows: NDArray[np.int64]) -> Lines:
+        """Return the text of some events of a batch."""
+        form = self._form_numbers(batch, rows)
+        heads = self._rows.heads(batch, rows)
+        texts, base = self._made(batch, rows, form, heads)
+        values, head_texts = _head_table(heads, len(rows))
+        text, ends = self._printer.print(printing.Job(
+            batch.start, batch.words, self._source.byte_order == "big", rows, form, values,
+            sum(1 << number for number, head in enumerate(heads) if head.values.dtype.kind == "u"), head_texts,
+            printing.Texts.of(texts), base, self._rows.separator.encode(),
+        ))  # fmt: skip
+        return Lines(text, ends, int(np.count_nonzero(form >= 0)))
+
+    def _form_numbers(self, batch: Batch, rows: NDArray[np.int64]) -> NDArray[np.int32]:
+        counts, form, done = _counts(batch, rows), np.empty(len(rows), np.int32), 0
+        found = _variants(self._source, batch, rows, counts)
+        header = np.ascontiguousarray(batch.header)
+        while (done := self._forms.find(header, batch.start, rows, found, form, done)) < len(rows):
+            code, count, variant = int(header[rows[done]]) & wire.CODE_MASK, int(counts[done]), int(found[done])
+            self._forms.assign(code, count, variant, self._add(code, count, variant))
+        return form
+
+    def _add(self, code: int, count: int, variant: int) -> int:
+        """Make the form of a kind of event; return its number, -1 if it is not printed."""
+        form = self._rows.form(self._source.catalogue.spec(code), count, variant)
+        if form is None:
+            return -1
+        begin = self._rows.begin(form)
+        pieces = _pieces(begin, form)
+        if pieces is None:
+            number = self._forms.add([Field(printing.TEXT, 0)])
+            self._texts[number] = _Texts(count, form.columns, begin + form.template)
+            return number
+        number = self._forms.add(pieces)
+        if made := tuple(column for column in form.columns if column.field is None):
+            self._texts[number] = _Texts(count, made)
+        return number
+
+    def _made(
+        self, batch: Batch, rows: NDArray[np.int64], form: NDArray[np.int32], heads: list[Head]
+    ) -> tuple[list[bytes], NDArray[np.int64]]:
+        """Return the texts that Python makes, and int64 (rows,), the number of the first one of each line."""
+        texts: list[bytes] = []
+        base = np.zeros(len(rows), np.int64)
+        if not self._texts:
+            return texts, base
+        has_texts = np.zeros(int(form.max(initial=0)) + 1, np.bool_)
+        has_texts[[number for number in self._texts if number < len(has_texts)]] = True
+        lines = np.flatnonzero(has_texts[form] & (form >= 0))
+        order = lines[np.argsort(form[lines], kind="stable")]
+        for members in np.split(order, np.flatnonzero(np.diff(form[order])) + 1) if len(order) else []:
+            made = self._texts[int(form[members[0]])]
+            group = _group(self._source, batch, rows[members], made.count)
+            if made.template is not None:
+                columns = [_filled(made.template, made.columns, [head.of(members) for head in heads], group)]
+            else:
+                columns = [[_encoded(text) for text in column(group)] for column in made.columns]
+            base[members] = len(texts) + len(columns) * np.arange(len(members))
+            texts += chain.from_iterable(zip(*columns, strict=True))
+        return texts, base
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _head_table(heads: list[Head], count: int) -> tuple[NDArray[np.int64], printing.Texts]:
+    """Return the columns of heads as the core takes them: int64 (columns, count), and all their texts."""
+    values, texts = np.empty((len(heads), count), np.int64), list[bytes]()
+    for number, head in enumerate(heads):
+        values[number] = head.values.view(np.int64) if head.values.dtype == np.uint64 else head.values
+        if head.texts is not None:
+            values[number] += len(texts)
+            texts += map(_encoded, head.texts)
+    return values, printing.Texts.of(texts)
+
+
+def _pieces(begin: str, form: Form) -> list[bytes | Field] | None:
+    """Return the literals and fields of a line; None if the core cannot print one of its conversions."""
+    pieces: list[bytes | Field] = []
+    literal, numbers, made = "", 0, 0
+    template, heads = begin + form.template, _conversions(begin)
+    at = 0
+    for found in _CONVERSION.finditer(template):
+        literal += template[at : found.start()]
+        at = found.end()
+        if found[0] == "%%":
+            literal += "%"
+            continue
+        if found[3] is None:
+            return None
+        column = None if numbers < heads else form.columns[numbers - heads]
+        if column is None:
+            field = Field(printing.HEAD_TEXT if found[3] == "s" else printing.HEAD, numbers)
+        elif column.field is None:
+            field, made = Field(printing.TEXT, made), made + 1
+        else:
+            field = column.field
+        is_text = field.kind in (printing.TEXT, printing.HEAD_TEXT, printing.MESSAGE)
+        if is_text != (found[3] == "s") or (is_text and found[2]):
+            return None
+        numbers += 1
+        pieces += [_encoded(literal), field if is_text else _shown(field, found)]
+        literal = ""
+    return [*pieces, _encoded(literal + template[at:])]
+
+
+def _shown(field: Field, conversion: re.Match[str]) -> Field:
+    """Return a number as a conversion shows it."""
+    flags = field.flags | (printing.HEXADECIMAL if conversion[3] == "x" else 0)
+    return field._replace(flags=flags | (printing.ZEROS if conversion[1] else 0), width=int(conversion[2] or 0))
+
+
+def _conversions(template: str) -> int:
+    return sum(found[0] != "%%" for found in _CONVERSION.finditer(template))

@@ -1,0 +1,44 @@
+"""A C program that reads and prints as the vendor's library and printer do, for comparison; see peer.c."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from satview.formats.kev.reader import open_kev
+from tools.build_core import compiler
+
+
+@cache
+def peer() -> Path | None:
+    """Return the program, built at the first call; None without a C compiler."""
+    words = compiler()
+    if words is None:
+        return None
+    program = Path(tempfile.gettempdir()) / "satview-peer"
+    source = Path(__file__).with_name("peer.c")
+    subprocess.run([*words, "-O2", "-o", str(program), str(source)], check=True)
+    return program
+
+
+def peer_ms(path: Path, *, prints: bool) -> float | None:
+    """Return the processor time of reading a file 16 bytes at a time, with or without printing; None if not built."""
+    program = peer()
+    if program is None:
+        return None
+    offset = path.stat().st_size - 16 * open_kev(path).slot_count
+    return command_ms([str(program), str(path), str(offset), *(["print"] if prints else [])])
+
+
+def command_ms(command: list[str]) -> float:
+    """Return the processor time of a command, whose output goes to a file that is removed."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with tempfile.TemporaryFile() as out:
+        environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen"}
+        subprocess.run(command, check=False, stdout=out, stderr=subprocess.DEVNULL, env=environment)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return 1000 * (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)

@@ -1,0 +1,86 @@
+"""The compiled passes and the numpy code make the same lanes of the same states."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from satview.base.errors import SatviewError
+from satview.core import library
+from satview.events.spec import Release
+from satview.events.states import ABSENT, READY, RUNNING, UNKNOWN, WAITING
+from satview.formats.kev.reader import open_kev
+from satview.timeline.lane_tree import Timeline
+from satview.timeline.per_cpu import run_slices
+from satview.timeline.per_thread import process_spans
+from satview.timeline.spans import LaneSpans, time_order
+from tests.analysis.test_why import made_of
+from tests.fuzz import traces
+from tests.helpers.core import without_core
+from tests.helpers.extent import usually
+
+pytestmark = pytest.mark.skipif(not library.is_available(), reason="no C compiler here: the numpy code runs alone")
+
+
+def columns(spans):
+    return [None if part is None else np.asarray(part).tolist() for part in (
+        spans.start_cycles, spans.value, spans.event, spans.thread, spans.end_cycles)]  # fmt: skip
+
+
+def lanes_of(path):
+    """Return the slices and all lanes of a file as lists."""
+    trace = open_kev(path)
+    timeline = Timeline(trace)
+    timeline.build(range(min(60, len(timeline.infos))))
+    lanes = [columns(timeline.lane(index).spans) for index in range(min(60, len(timeline.infos)))]
+    return [column.tolist() for column in run_slices(trace)], lanes
+
+
+def assert_same(path):
+    mine = lanes_of(path)
+    with without_core():
+        assert lanes_of(path) == mine
+    return sum(len(lane[0]) for lane in mine[1])
+
+
+def test_files_that_are_nearly_right(tmp_path):
+    path, intervals = tmp_path / "t.kev", 0
+    for number in range(usually(30, complete=300)):
+        path.write_bytes(traces.kev(random.Random(number)))
+        try:
+            intervals += assert_same(path)
+        except SatviewError:
+            continue
+    assert intervals > 300
+
+
+@pytest.mark.parametrize(("release", "loss"), [(Release.QNX_7, False), (Release.QNX_8, True)])
+def test_workloads(release, loss, tmp_path):
+    assert assert_same(made_of("client-server", release, True, loss, tmp_path).trace.path) > 50
+
+
+def test_order_of_times():
+    rng = np.random.default_rng(1)
+    for count in (0, 1, 2, 50, 5_000):
+        for most in (1, 3, 1 << 12, 1 << 40, (1 << 63) - 1):
+            time = rng.integers(-most if count % 2 else 0, most, count, endpoint=True)
+            assert time_order(time).tolist() == np.argsort(time, kind="stable").tolist()
+    assert time_order(np.array([np.iinfo(np.int64).max, np.iinfo(np.int64).min])).tolist() == [1, 0]
+
+
+def test_what_counts_for_a_process():
+    """Two threads: the busier one shows; a moment between equal times does not."""
+    made = [
+        LaneSpans(np.array([0, 10, 20, 30]), np.array([UNKNOWN, RUNNING, READY, ABSENT], np.uint8),
+                  np.array([1, 2, 3, 4], np.uint32), None, 40),
+        LaneSpans(np.array([5, 20, 25]), np.array([WAITING, RUNNING, WAITING], np.uint8),
+                  np.array([5, 6, 7], np.uint32), None, 40),
+    ]  # fmt: skip
+    found = process_spans(made, 40)
+    assert found.start_cycles.tolist() == [0, 10, 25, 30]
+    assert found.value.tolist() == [UNKNOWN, RUNNING, READY, WAITING]
+    assert found.event.tolist() == [1, 2, 7, 4]
+    with without_core():
+        assert columns(process_spans(made, 40)) == columns(found)
