@@ -8,6 +8,7 @@ import importlib
 import pkgutil
 import platform
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import NoReturn
 from satview import __version__, cli
 from satview.base import debug
 from satview.base.errors import SatviewError, UsageError
-from satview.base.palettes import PALETTES, STANDARD
+from satview.base.palettes import PALETTES
 from satview.base.process_end import (
     BAD_USE,
     FINE,
@@ -33,8 +34,11 @@ from satview.base.process_end import (
 )
 from satview.base.resources import sample_trace
 from satview.base.safe_text import visible_line
+from satview.cli._axis import add_axis_options, axis_request
 from satview.cli._ranges import add_range, with_times_joined
+from satview.session.lanes.lane_arrangement import Label
 from satview.session.trace_link import TraceLink, parse_link
+from satview.timeline.lane_classes import LANE_CLASSES
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -179,6 +183,24 @@ def _viewer_parser() -> argparse.ArgumentParser:
     parser.add_argument("--select", type=int, metavar="N", help="number of the event to select")
     parser.add_argument("--session", default="", metavar="NAME", help="open it with a saved session, by name or file")
     parser.add_argument(
+        "--compare", default="", metavar="FILE", help="open this second trace beside it, after a change"
+    )
+    parser.add_argument(
+        "--lanes", type=_class_names, metavar="NAMES",
+        help="lanes of events to show where there are some, separated by commas: "
+        + ", ".join(each.name for each in LANE_CLASSES),
+    )  # fmt: skip
+    parser.add_argument(
+        "--labels", type=_label_names, metavar="NAMES",
+        help="what to write into intervals, separated by commas: " + ", ".join(Label),
+    )  # fmt: skip
+    parser.add_argument(
+        "--user-events",
+        default="",
+        metavar="FILE",
+        help="XML of the vendor's toolkit: names and fields of user events",
+    )
+    parser.add_argument(
         "--new-instance", action="store_true", help="open FILE in a program of its own, not in the one that runs"
     )
     parser.add_argument(
@@ -193,6 +215,9 @@ def _viewer_parser() -> argparse.ArgumentParser:
         metavar="NAMES",
         help="log more; switches: " + ", ".join(f"{name} ({text})" for name, text in debug.SWITCHES.items()),
     )
+    axis = parser.add_argument_group("several files as one trace, on one time axis")
+    axis.add_argument("--together", action="store_true", help="open FILE and the others so; see `satview together`")
+    add_axis_options(axis.add_argument)
     picture = parser.add_argument_group("picture of the window instead of a window, needs no display")
     picture.add_argument(
         "--screenshot",
@@ -230,7 +255,20 @@ def _run_viewer(arguments: list[str]) -> int:
         _refuse_misspelt(arguments)
     if options.sample:
         options.files.append(sample_trace())
+    if options.together:
+        options.files = [_axis_of(options)]
+    elif options.names or options.offset or options.align != "start" or options.number != 1:
+        raise UsageError("--names, --offset, --align and --number go with --together")
     return _show(options)
+
+
+def _axis_of(options: argparse.Namespace) -> Path:
+    """Return the file that puts the files of the command line on one axis; it is kept for the user."""
+    if options.follow:
+        raise UsageError("--together reads whole files; leave out --follow")
+    from satview.session.axis_files import plan, write_users_axis  # brings numpy
+
+    return write_users_axis(plan(axis_request(options, options.files)))
 
 
 def _show(options: argparse.Namespace) -> int:
@@ -244,7 +282,7 @@ def _show(options: argparse.Namespace) -> int:
     if options.screenshot is not None:
         with signals_raise():
             return _screenshot(options)
-    for name in ("range", "select", "session"):
+    for name in ("range", "select", "session", "compare"):
         if getattr(options, name) and not options.files:
             raise UsageError(f"--{name} needs a FILE")
     from satview.gui.display import has_display
@@ -255,15 +293,55 @@ def _show(options: argparse.Namespace) -> int:
         )
     from satview.gui.windows import application  # Qt: only when windows are requested
 
-    is_plain = not (options.theme or options.palette or options.no_cache or options.debug or options.new_instance)
+    looks = _looks(options)
+    is_plain = not (looks or options.no_cache or options.debug or options.new_instance)
     return application.run(
         [_link(options, str(file)) for file in options.files],
-        options.theme or "",
+        looks,
         options.follow,
         is_cached=not options.no_cache,
-        palette=options.palette,
         is_shared=is_plain,
     )
+
+
+def _looks(options: argparse.Namespace) -> dict[str, str]:
+    """Return the settings that hold for this run only, those that the command line names.
+
+    Raises:
+        UsageError: The file with descriptions of user events is faulty.
+    """
+    if options.user_events:
+        from satview.formats.user_event_file import read_user_events  # brings a parser of XML
+
+        read_user_events(Path(options.user_events))
+    found = {
+        "window/theme": options.theme or "",
+        "swimlane/palette": options.palette,
+        "swimlane/lane_classes": options.lanes or "",
+        "swimlane/labels": options.labels or "",
+        "events/user_events": str(Path(options.user_events).resolve()) if options.user_events else "",
+    }
+    return {key: value for key, value in found.items() if value}
+
+
+def _class_names(text: str) -> str:
+    return _names_in(text, [each.name for each in LANE_CLASSES], "lanes of events")
+
+
+def _label_names(text: str) -> str:
+    return _names_in(text, list(Label), "labels")
+
+
+def _names_in(text: str, known: Sequence[str], what: str) -> str:
+    """Return names separated by commas.
+
+    Raises:
+        ArgumentTypeError: One of them is not known.
+    """
+    for name in filter(None, text.split(",")):
+        if name.strip() not in known:
+            raise argparse.ArgumentTypeError(f"{name.strip()!r} is none of the {what}: {', '.join(known)}")
+    return text
 
 
 def _link(options: argparse.Namespace, file: str) -> TraceLink:
@@ -278,6 +356,7 @@ def _link(options: argparse.Namespace, file: str) -> TraceLink:
         range_text=link.range_text or options.range,
         event=options.select if link.event is None else link.event,
         session=options.session,
+        beside=str(Path(options.compare).absolute()) if options.compare else "",
     )
 
 
@@ -318,7 +397,7 @@ def _screenshot(options: argparse.Namespace) -> int:
     from satview.gui.windows import screenshot  # Qt: only when a picture is requested
 
     link = _link(options, str(options.files[0]))
-    theme = options.theme if options.theme in ("light", "dark") else "light"
+    looks = _looks(options) | {"window/theme": options.theme if options.theme in ("light", "dark") else "light"}
     return screenshot.take(
         screenshot.ScreenshotRequest(
             link.path,
@@ -326,13 +405,13 @@ def _screenshot(options: argparse.Namespace) -> int:
             int(width),
             int(height),
             options.scale,
-            theme,
+            looks,
             link.range_text,
             link.event,
             not options.no_cache,
-            options.palette or STANDARD,
             link.selected,
             link.session,
+            link.beside,
         )
     )
 

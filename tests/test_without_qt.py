@@ -106,6 +106,7 @@ COMMANDS = {
     "plugins": (),
     "mcp": ("sample_traces",),  # ends with its input
     "compare": (TRACE, TRACE),
+    "together": (TRACE, "CAPTURED", "-o", "AXIS"),
     "report": (TRACE, "-o", os.devnull, "--pictures", "0"),
 }
 
@@ -116,6 +117,7 @@ def test_every_command_works(tmp_path):
         "CAPTURED": str(tmp_path / "captured.kev"),
         "LISTING": str(tmp_path / "listing.txt"),
         "TABLE": str(tmp_path / "t.csv"),
+        "AXIS": str(tmp_path / "both.sataxis"),
     }
     order = sorted(COMMANDS, key=lambda name: name != "tracelogger")  # `why` asks about what that captures
     lines = [[name, *(names.get(word, word) for word in COMMANDS[name])] for name in order]

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.by_key import sum_by
-from satview.analysis.occurrences import states_are_cut
 from satview.analysis.scope import Scope
 from satview.analysis.state_times import StateSpans, state_spans
+from satview.analysis.whole_intervals import states_are_cut
 from satview.events.states import READY, RUNNING, UNKNOWN
 from satview.store.time_ranges import Cycles
 

@@ -1,16 +1,20 @@
-"""Two traces side by side: the figures of the same threads, calls, messages and interrupts in both.
+"""Two traces side by side: figures of the same threads, states, calls, messages, latencies, interrupts in both.
 
 Figures that grow with a trace (counts, total times) are taken per second, so that traces of different lengths compare.
+Rows are matched by name: what two traces call alike is the same thing.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
+import numpy as np
+
+from satview.analysis.latency_list import LatencyFilter, latency_list, latency_statistics_sheet
 from satview.analysis.sheets import Column, Kind, Sheet, written
 from satview.analysis.statistics import Statistics
 from satview.analysis.statistics_sheets import SHEETS
@@ -20,17 +24,28 @@ from satview.store.trace import Trace
 
 FIGURES: Final[dict[str, tuple[str, ...]]] = {
     "process": ("cpu_share",),
-    "thread": ("cpu_share", "longest_ready_ns", "preemptions"),
-    "call": ("mean_ns", "p99_ns", "longest_ns"),
-    "message": ("reply_mean_ns", "reply_p99_ns", "reply_longest_ns"),
-    "interrupt": ("mean_ns", "longest_ns"),
+    "thread": ("cpu_share", "longest_run_ns", "longest_ready_ns", "preemptions"),
+    "state": ("share", "mean_ns", "p99_ns", "longest_ns"),
+    "call": ("mean_ns", "p99_ns", "longest_ns", "count"),
+    "message": ("reply_mean_ns", "reply_p99_ns", "reply_longest_ns", "count"),
+    "latency": ("median_ns", "p99_ns", "max_ns"),
+    "interrupt": ("mean_ns", "longest_ns", "count"),
     "cpu": ("busy_share",),
 }
-_NAMES: Final = {"message": 2}  # columns that name a row; one elsewhere
-_OF_ONE: Final = ("mean", "longest", "least", "p99")  # in keys of durations that do not grow with the trace
+_NAMES: Final[dict[str, tuple[str, ...]]] = {  # words between the columns that name a row; else one column does
+    "message": (" to ",),
+    "state": (" in ",),
+    "latency": (" to ", ", "),
+}
+_PLACES: Final = {  # the column that says where in time a row can be looked at, for figures that do not
+    "thread": "longest_run_ns", "state": "longest_ns", "call": "longest_ns", "message": "reply_longest_ns",
+    "latency": "max_ns", "interrupt": "longest_ns", "cpu": "longest_run_ns",
+}  # fmt: skip
+_OF_ONE: Final = ("mean", "longest", "least", "p99", "median", "max")  # in keys of durations that do not grow
+_NOBODY_WANTS: Final = ("READY", "MUTEX", "SEND", "REPLY", "RWLOCK_READ", "RWLOCK_WRITE")  # states: longer is worse
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Change:
     """One figure of one thing in two traces.
 
@@ -40,6 +55,9 @@ class Change:
         column: The column, for its title and kind.
         before, after: In the first and the second trace; nan = it is not there, or has no such figure.
         is_per_s: Counts and total times: per second of the trace.
+        scale: The largest value of the figure in either trace; of lengths of time, the largest of all figures.
+        sheets: The sheets of both traces.
+        rows: Its row in each; -1 = it is not there.
     """
 
     sheet: str
@@ -48,6 +66,9 @@ class Change:
     before: float
     after: float
     is_per_s: bool
+    scale: float
+    sheets: tuple[Sheet, Sheet]
+    rows: tuple[int, int]
 
     @property
     def ratio(self) -> float:
@@ -59,9 +80,39 @@ class Change:
         return math.inf if self.after else 1.0
 
     @property
+    def weight(self) -> float:
+        """How much it changed, 0 to 1, whatever the figure: much in itself, and of a thing that is large.
+
+        The difference as a share of the larger value, times the square root of that value's share of `scale`.
+        """
+        larger = max(np.nan_to_num([self.before, self.after]).tolist())
+        return difference(self) / larger * math.sqrt(larger / self.scale) if larger and self.scale else 0.0
+
+    @property
     def is_longer(self) -> bool:
-        """It is a length of time, of which more is worse, and more than before."""
+        """It is a length of time, of which more is worse, and more than before.
+
+        Of states these are the ones in which a thread waits for a CPU or for others; that it waits longer for work is
+        no fault.
+        """
+        if self.sheet == "state" and not self.name.endswith(tuple(f" in {state}" for state in _NOBODY_WANTS)):
+            return False
+        if self.column.key == "longest_run_ns":
+            return False
         return self.column.kind is Kind.DURATION and self.after > self.before
+
+    def place(self, side: int) -> Column | None:
+        """Return the column of one trace's sheet that says where to look at it; None if it is not there.
+
+        Args:
+            side: 0 = the first trace, 1 = the second.
+        """
+        if self.rows[side] < 0:
+            return None
+        own = self.sheets[side].column(self.column.key)
+        if own.cycles is not None or own.events is not None:
+            return own
+        return self.sheets[side].column(_PLACES[self.sheet]) if self.sheet in _PLACES else own
 
 
 def compare(before: Trace, after: Trace, sheets: Sequence[str] = ()) -> list[Change]:
@@ -72,18 +123,45 @@ def compare(before: Trace, after: Trace, sheets: Sequence[str] = ()) -> list[Cha
         after: The trace that is compared.
         sheets: Keys of `FIGURES`; none = all.
     """
-    found = []
-    first, second = Statistics(before), Statistics(after)
+    return compare_statistics(Statistics(before), Statistics(after), sheets)
+
+
+def compare_statistics(
+    first: Statistics, second: Statistics, sheets: Sequence[str] = (), check: Callable[[], None] | None = None
+) -> list[Change]:
+    """Return the same of parts of two traces.
+
+    Args:
+        first: Of the trace to compare with.
+        second: Of the trace that is compared.
+        sheets: Keys of `FIGURES`; none = all.
+        check: Called between sheets; what it raises ends the work.
+    """
+    found: list[Change] = []
     for key in sheets or FIGURES:
-        old, new = (SHEETS[key](statistics, None) for statistics in (first, second))
+        if check is not None:
+            check()
+        both = _sheet(first, key), _sheet(second, key)
+        names = tuple(_rows_by_name(sheet, key) for sheet in both)
         for figure in FIGURES[key]:
-            values = [_values(sheet, figure, key, statistics.length_s)
-                      for sheet, statistics in ((old, first), (new, second))]  # fmt: skip
-            column = new.column(figure)
-            changes = [Change(key, name, column, values[0].get(name, math.nan), values[1].get(name, math.nan),
-                              _grows(column)) for name in dict.fromkeys((*values[1], *values[0]))]  # fmt: skip
-            found += sorted(changes, key=_difference, reverse=True)
-    return found
+            found += _changes(key, figure, both, names, (first.length_s, second.length_s))
+    return _scaled(found)
+
+
+def by_weight(found: Sequence[Change], *, once: bool = False) -> list[Change]:
+    """Return changes of all figures in one order: what changed most first.
+
+    Args:
+        found: The changes.
+        once: Of every thing only the figure that changed most.
+    """
+    ordered = sorted(found, key=lambda change: (-change.weight, -difference(change), change.name))
+    if not once:
+        return ordered
+    first: dict[tuple[str, str], Change] = {}
+    for change in ordered:
+        first.setdefault((change.sheet, change.name), change)
+    return list(first.values())
 
 
 def verdict_changes(before: Trace, after: Trace) -> dict[str, tuple[int, int]]:
@@ -92,18 +170,64 @@ def verdict_changes(before: Trace, after: Trace) -> dict[str, tuple[int, int]]:
     return {kind: (first[kind], second[kind]) for kind in dict.fromkeys((*second, *first))}
 
 
-def _values(sheet: Sheet, figure: str, key: str, length_s: float) -> dict[str, float]:
-    """Return the values of a column by the name of the row; the second of a name has a number behind it."""
-    column = sheet.column(figure)
-    names = [each for each in sheet.columns if each.kind is Kind.TEXT][: _NAMES.get(key, 1)]
-    found: dict[str, float] = {}
+def _sheet(found: Statistics, key: str) -> Sheet:
+    if key == "latency":
+        trace = found.trace
+        return latency_statistics_sheet(trace, latency_list(trace, LatencyFilter(window=found.window)))
+    return SHEETS[key](found, None)
+
+
+def _changes(
+    key: str,
+    figure: str,
+    both: tuple[Sheet, Sheet],
+    rows: tuple[dict[str, int], ...],
+    lengths_s: tuple[float, float],
+) -> list[Change]:
+    """Return one figure of all things that either sheet names, the largest difference first."""
+    columns = [sheet.column(figure) for sheet in both]
+    grows = _grows(columns[1])
+    names = list(dict.fromkeys((*rows[1], *rows[0])))
+    at = [(rows[0].get(name, -1), rows[1].get(name, -1)) for name in names]
+    values = [[_value(columns[side], pair[side], lengths_s[side] if grows else 0.0) for pair in at] for side in (0, 1)]
+    changes = [Change(key, name, columns[1], old, new, grows, 0.0, both, pair)
+               for name, pair, old, new in zip(names, at, *values, strict=True)]  # fmt: skip
+    return sorted(changes, key=difference, reverse=True)
+
+
+def _scaled(found: list[Change]) -> list[Change]:
+    """Return changes that know the largest value of their kind."""
+
+    def kind(change: Change) -> str:
+        is_length = change.column.kind is Kind.DURATION and not change.is_per_s
+        return "length" if is_length else f"{change.sheet} {change.column.key}"
+
+    largest: dict[str, float] = {}
+    for change in found:
+        values = np.nan_to_num([change.before, change.after])
+        largest[kind(change)] = max(largest.get(kind(change), 0.0), float(values.max()))
+    return [replace(change, scale=largest[kind(change)]) for change in found]
+
+
+def _value(column: Column, row: int, length_s: float) -> float:
+    """Return a value of a sheet, nan where it is not there or not known; per second if a length is given."""
+    if row < 0 or isinstance(column.values, tuple):
+        return math.nan
+    value = float(column.values[row])
+    return math.nan if value < 0 else value / length_s if length_s else value
+
+
+def _rows_by_name(sheet: Sheet, key: str) -> dict[str, int]:
+    """Return rows by what they are called in both traces; the second of a name has a number behind it."""
+    between = _NAMES.get(key, ())
+    names = [each for each in sheet.columns if each.kind is Kind.TEXT][: len(between) + 1]
+    found: dict[str, int] = {}
     seen = Counter[str]()
     for row in range(len(sheet)):
-        name = " to ".join(each.text(row) for each in names)
+        texts = [each.text(row) for each in names]
+        name = texts[0] + "".join(word + text for word, text in zip(between, texts[1:], strict=False))
         seen[name] += 1
-        value = float(column.values[row])
-        value = math.nan if value < 0 else value / length_s if _grows(column) and length_s else value
-        found[name if seen[name] == 1 else f"{name} ({seen[name]})"] = value
+        found[name if seen[name] == 1 else f"{name} ({seen[name]})"] = row
     return found
 
 
@@ -113,8 +237,18 @@ def _grows(column: Column) -> bool:
     return column.kind is Kind.DURATION and not any(word in column.key for word in _OF_ONE)
 
 
-def _difference(change: Change) -> float:
+def difference(change: Change) -> float:
+    """Return how far apart the values are; one that is not there counts as 0."""
     return abs((0 if math.isnan(change.after) else change.after) - (0 if math.isnan(change.before) else change.before))
+
+
+def change_text(change: Change) -> str:
+    """Return what became of a value for people: `+12.5%`, `new`, `gone`, `from none`."""
+    if math.isnan(change.before):
+        return "" if math.isnan(change.after) else "new"
+    if math.isnan(change.after):
+        return "gone"
+    return "from none" if math.isinf(change.ratio) else f"{change.ratio - 1:+.1%}"
 
 
 def value_text(change: Change, value: float) -> str:

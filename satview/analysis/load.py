@@ -19,9 +19,10 @@ from satview.base.time import TimeWindow
 from satview.events.states import FIRST_PROCESS, IDLE, KERNEL_CALL
 from satview.store.time_ranges import Cycles, cut_at
 
-LARGEST: Final = 8  # processes with a band of their own
-NOBODY: Final = 0  # subject of a process band: row 0 of the tables, the thread is not known
-OTHERS: Final = -2  # subject of the band of all processes that are not among the largest
+LARGEST: Final = 8  # processes, or threads, with a band of their own
+NOBODY: Final = 0  # subject of a process or thread band: row 0 of the tables, the thread is not known
+NOT_LOGGED: Final = -1  # subject of a band of priority or partition that the trace does not show
+OTHERS: Final = -2  # subject of the band of all that are not among the largest
 
 
 class LoadBy(StrEnum):
@@ -29,7 +30,12 @@ class LoadBy(StrEnum):
 
     CPU = "CPU"
     PROCESS = "Process"
+    THREAD = "Thread"
     PRIORITY = "Priority"
+    PARTITION = "Partition"
+
+
+_OWNERS: Final = (LoadBy.PROCESS, LoadBy.THREAD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +45,10 @@ class Load:
     Attributes:
         by: What the bands are.
         edges: int64, (bins + 1,), cycles, ascending; the first and last are those of the window.
-        subjects: int64, (bands,), number of the CPU, row of the process table or priority of each band; `OTHERS` for
-            the rest of the processes, -1 for a priority that the trace does not have. Processes: largest first;
-            priorities: highest first.
+        subjects: int64, (bands,), number of the CPU, row of the process or thread table, priority or number of the
+            partition of each band; `OTHERS` for the rest of the processes or threads, `NOT_LOGGED` for a priority or
+            partition that the trace does not show. Processes, threads, partitions: largest first; priorities: highest
+            first.
         busy_cycles: int64, (bands, bins). Over all bands and bins it is what `CpuTable.busy_cycles` adds up to.
         interrupt_cycles: int64, (bins,), CPUs handled interrupts, whatever they interrupted.
         unknown_cycles: int64, (bins,), over all CPUs: the trace does not show, as in `CpuTable.unknown_cycles`.
@@ -88,25 +95,29 @@ def load_over_time(scope: Scope, by: LoadBy, bins: int) -> Load:
     """
     edges, basis = bin_edges(scope.window, bins), scope.basis
     count = len(edges) - 1
-    runs, priority = basis.runs_by_priority if by is LoadBy.PRIORITY else (basis.runs, None)
-    pieces = _pieces_of(scope, runs, priority, edges)
+    runs, logged = _runs_of(basis, by)
+    pieces = _pieces_of(scope, runs, logged, edges)
     works = (pieces.value >= FIRST_PROCESS) | (pieces.value == KERNEL_CALL)
     is_known = works | (pieces.value == IDLE)
     key = {
         LoadBy.CPU: pieces.cpu.astype(np.int64),
         LoadBy.PROCESS: scope.trace.threads.process[pieces.thread].astype(np.int64),
-        LoadBy.PRIORITY: pieces.priority,
+        LoadBy.THREAD: pieces.thread,
+        LoadBy.PRIORITY: pieces.logged,
+        LoadBy.PARTITION: pieces.logged,
     }[by][works]
     scope.check()
-    if by is LoadBy.PROCESS:
-        key = _largest_processes(key, pieces.net[works], len(scope.trace.processes))
+    if by in _OWNERS:
+        owners = scope.trace.processes if by is LoadBy.PROCESS else scope.trace.threads
+        key = _largest(key, pieces.net[works], len(owners))
     subjects, band = np.unique(key, return_inverse=True)
     total = sum_by(band, pieces.net[works], len(subjects))
-    order = {
-        LoadBy.CPU: np.arange(len(subjects)),
-        LoadBy.PROCESS: np.lexsort((-total, subjects == OTHERS)),
-        LoadBy.PRIORITY: np.argsort(-subjects),
-    }[by]
+    if by is LoadBy.CPU:
+        order = np.arange(len(subjects))
+    elif by is LoadBy.PRIORITY:
+        order = np.argsort(-subjects)
+    else:
+        order = np.lexsort((-total, subjects < 0))
     position = np.argsort(order)[band]
     busy = sum_by(position * count + pieces.bin[works], pieces.net[works], len(subjects) * count).reshape(-1, count)
     interrupted = _interrupted(basis, edges)
@@ -123,6 +134,13 @@ def load_over_time(scope: Scope, by: LoadBy, bins: int) -> Load:
     )
 
 
+def _runs_of(basis: Basis, by: LoadBy) -> tuple[Runs, NDArray[np.int64] | None]:
+    """Return the runs, and what their RUNNING events show of each where bands are made of that."""
+    if by is LoadBy.PRIORITY:
+        return basis.runs_by_priority
+    return basis.runs_by_partition[:2] if by is LoadBy.PARTITION else (basis.runs, None)
+
+
 @dataclass(frozen=True, slots=True)
 class _Pieces:
     """Runs cut at the edges of bins; `net` is what interrupts leave of each."""
@@ -130,15 +148,15 @@ class _Pieces:
     cpu: NDArray[np.uint8]
     thread: NDArray[np.int64]
     value: NDArray[np.uint8]
-    priority: NDArray[np.int64]
+    logged: NDArray[np.int64]
     bin: NDArray[np.int64]
     net: Cycles
 
 
-def _pieces_of(scope: Scope, runs: Runs, priority: NDArray[np.int64] | None, edges: Cycles) -> _Pieces:
+def _pieces_of(scope: Scope, runs: Runs, logged: NDArray[np.int64] | None, edges: Cycles) -> _Pieces:
     parts = []
-    if priority is None:
-        priority = np.zeros(len(runs.cpu), np.int64)
+    if logged is None:
+        logged = np.zeros(len(runs.cpu), np.int64)
     for cpu, handled in enumerate(scope.basis.interrupts):
         scope.check()
         first, last = np.searchsorted(runs.cpu, (cpu, cpu + 1))
@@ -152,7 +170,7 @@ def _pieces_of(scope: Scope, runs: Runs, priority: NDArray[np.int64] | None, edg
                 runs.cpu[rows],
                 runs.thread[rows],
                 runs.value[rows],
-                priority[rows],
+                logged[rows],
                 number,
                 end - start - handled.within(start, end),
             )
@@ -168,12 +186,12 @@ def _interrupted(basis: Basis, edges: Cycles) -> Cycles:
     return total
 
 
-def _largest_processes(process: NDArray[np.int64], net: Cycles, count: int) -> NDArray[np.int64]:
-    """Return the process of each piece, `OTHERS` for those that are not among the largest."""
-    total = sum_by(process, net, count)
+def _largest(owner: NDArray[np.int64], net: Cycles, count: int) -> NDArray[np.int64]:
+    """Return the process or thread of each piece, `OTHERS` for those that are not among the largest."""
+    total = sum_by(owner, net, count)
     ranked = np.argsort(-total, kind="stable")
     small = np.ones(count, np.bool_)
     small[ranked[:LARGEST]] = False
     if np.count_nonzero(total[small]) == 1:  # "others" would take its position for one
         small[ranked[LARGEST]] = False
-    return np.where(small[process], OTHERS, process)
+    return np.where(small[owner], OTHERS, owner)

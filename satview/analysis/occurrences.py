@@ -13,17 +13,18 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.analysis.activations import activations
 from satview.analysis.by_key import percentiles_by
 from satview.analysis.call_times import CALL_NUMBERS, IS_INTERRUPT
 from satview.analysis.event_counts import IS_CALL
 from satview.analysis.scope import Mask, Scope
-from satview.analysis.state_times import StateSpans, state_spans
+from satview.analysis.state_times import state_spans
+from satview.analysis.whole_intervals import runs_are_cut, states_are_cut
 from satview.events import wire
-from satview.events.states import DEAD, FIRST_PROCESS, READY, RUNNING, STATE_BY_NAME, STATE_BY_VALUE, UNKNOWN
+from satview.events.states import DEAD, FIRST_PROCESS, READY, RUNNING, STATE_BY_NAME, STATE_BY_VALUE
 from satview.linkage.table import LinkKind
 from satview.linkage.transactions import transactions
-from satview.store.losses import losses, losses_of
-from satview.store.time_ranges import Cycles, TimeRanges
+from satview.store.time_ranges import Cycles
 from satview.store.trace import Trace
 
 _BINS_PER_DECADE: Final = (40, 20, 10, 5)
@@ -42,7 +43,8 @@ class Measure:
     """What a histogram can be of.
 
     Attributes:
-        key: `run`, `state:NAME`, `call`, `call:NAME`, `queued`, `service`, `round_trip`, `interrupt`, `latency`.
+        key: `run`, `response`, `period`, `state:NAME`, `call`, `call:NAME`, `queued`, `service`, `round_trip`,
+            `interrupt`, `latency`.
         title: For people.
         capture: What a capture needs for it.
         is_of_threads: False for interrupts, which belong to no thread.
@@ -98,6 +100,8 @@ def measures(trace: Trace) -> tuple[Measure, ...]:
     """Return what the trace has durations of: states and kernel calls by name only where it holds such events."""
     found = [
         Measure("run", "Run slice", "THREAD events"),
+        Measure("response", "Response: from ready to the next wait", "THREAD events"),
+        Measure("period", "Period: from one activation to the next", "THREAD events"),
         Measure("state:READY", "READY: wait for a CPU", "THREAD events"),
     ]
     values = trace.catalogue.state_value_of_code[np.flatnonzero(trace.code_counts)]
@@ -129,6 +133,8 @@ def occurrences(scope: Scope, key: str, threads: Mask | None = None) -> Occurren
     kind, _, name = key.partition(":")
     if kind == "run":
         return _runs(scope, threads)
+    if kind in ("response", "period"):
+        return _activations(scope, kind == "period", threads)
     if kind == "state":
         return _states(scope, STATE_BY_NAME[name].value, threads)
     if kind in _MESSAGE_LEGS:
@@ -241,6 +247,17 @@ def _runs(scope: Scope, threads: Mask | None) -> Occurrences:
     return _known(cycles, start, thread, np.full(len(mine), -1, np.int64), threads)
 
 
+def _activations(scope: Scope, is_period: bool, threads: Mask | None) -> Occurrences:
+    """Return how long activations took that begin in the window, or the periods that end with them."""
+    found = activations(scope)
+    mine = np.flatnonzero(_begin_in(scope, found.start))
+    cycles = found.period_cycles if is_period else np.where(found.is_cut, -1, found.end - found.start)
+    if is_period:  # the first of a thread ends none
+        mine = mine[np.append(False, found.thread[1:] == found.thread[:-1])[: len(found)][mine]]
+    start = found.start[mine] - np.maximum(cycles[mine], 0) if is_period else found.start[mine]
+    return _known(cycles[mine], start, found.thread[mine], np.full(len(mine), -1, np.int64), threads)
+
+
 def _states(scope: Scope, value: int, threads: Mask | None) -> Occurrences:
     """Return the intervals in a state; one that ends where events are missing has no known end."""
     trace, parts = scope.trace, []
@@ -256,40 +273,3 @@ def _states(scope: Scope, value: int, threads: Mask | None) -> Occurrences:
     none = np.empty(0, np.int64)
     cycles, start, thread = (np.concatenate([none, *(part[i] for part in parts)]) for i in range(3))
     return _known(cycles, start, thread, np.full(len(cycles), -1, np.int64), threads)
-
-
-def states_are_cut(trace: Trace, spans: StateSpans, mine: NDArray[np.intp] | None = None) -> Mask:
-    """Return for which intervals in a state the trace does not hold both ends, bool (n,).
-
-    Args:
-        trace: The trace.
-        spans: Intervals of threads.
-        mine: (n,), the intervals queried about; None = all.
-    """
-    mine = np.arange(len(spans.value)) if mine is None else mine
-    after = np.minimum(mine + 1, len(spans.value) - 1)
-    is_cut = _is_cut(trace, spans.start[mine], spans.end[mine])
-    return np.asarray(is_cut | (spans.thread[after] == spans.thread[mine]) & (spans.value[after] == UNKNOWN))
-
-
-def runs_are_cut(trace: Trace, cpu: NDArray[np.uint8], start: Cycles, end: Cycles) -> Mask:
-    """Return for which runs of threads the trace does not hold both ends, bool (n,).
-
-    Args:
-        trace: The trace.
-        cpu: uint8 (n,).
-        start: int64 (n,), cycles.
-        end: int64 (n,), cycles.
-    """
-    lost, is_cut = losses(trace), _is_cut(trace, start, end)
-    for number in range(trace.cpu_count if len(lost) else 0):
-        here = cpu == number
-        # A run that a loss cuts ends a cycle after the last event before it.
-        is_cut[here] |= TimeRanges.of_rows(losses_of(lost, number)).meet(end[here] - 1, end[here])
-    return is_cut
-
-
-def _is_cut(trace: Trace, start: Cycles, end: Cycles) -> Mask:
-    """Return which intervals begin before the trace does, end after it, or are reported by its opening dump only."""
-    begins_before = (start <= trace.window.start) | (start <= trace.dump_end_cycles)
-    return np.asarray(begins_before | (end >= trace.window.end))

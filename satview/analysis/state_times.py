@@ -98,7 +98,9 @@ def state_spans(scope: Scope) -> Iterator[StateSpans]:
         Cancelled: The scope says so.
     """
     # In 8.0 CPUs lose events each for itself; what that does to a thread depends on where it ran.
-    for spans in _lanes(scope) if scope.basis.loses_per_cpu else _blocks(scope):
+    # Of several files on one axis each begins and ends when it does.
+    by_lane = scope.basis.loses_per_cpu or scope.trace.axis is not None
+    for spans in _lanes(scope) if by_lane else _blocks(scope):
         scope.check()
         yield spans
 

@@ -28,6 +28,7 @@ from satview.linkage.transactions import transactions
 from satview.linkage.wake_ups import last_sends
 from satview.linkage.whole import is_whole, is_whole_on
 from satview.store.arguments import argument, argument_under
+from satview.store.axis import are_beside
 from satview.store.trace import Trace
 from satview.timeline.per_thread import thread_spans, value_of_code
 from satview.timeline.spans import LaneSpans
@@ -341,6 +342,7 @@ class _Chain:
         events, (rows, _) = self.trace.events, self.evidence.slices
         inside = rows[self.evidence.slices_in((step.at_cycles, step.at_cycles + 1))]
         inside = inside[(events.thread[inside] != 0) & (events.thread[inside] != step.thread)]
+        inside = inside[are_beside(self.trace, events.thread[inside], step.thread)]
         is_idle = self.evidence.is_idle[events.thread[inside]]
         own = int(events.cpu[step.row]) if step.row >= 0 else _NONE
         found = [(int(events.cpu[row]), int(events.thread[row]), self._priority(row), int(events.time_cycles[row]))

@@ -12,6 +12,8 @@ from datetime import UTC, datetime
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.counts import counted
+
 NS_PER_S = 1_000_000_000
 Cycles = NDArray[np.int64]
 _MOST_S = np.iinfo(np.int64).max // NS_PER_S - 1  # whole seconds that still fit into int64 nanoseconds
@@ -25,6 +27,7 @@ class Clock:
         cycles_per_s: Rate of the stamps, TRACE_CYCLES_PER_SEC; at least 1.
         start_cycles: Counter value that counts as zero for relative times: the first event of the trace.
         boot_time_s: Seconds since 1970 UTC when the counter was (about) zero, or None if the file does not show.
+        boot_rest_ns: What is to be added to `boot_time_s`, where the file shows it to the nanosecond.
         is_absolute: False when the upper half of the counter is unknown, so that only differences mean something.
     """
 
@@ -32,6 +35,7 @@ class Clock:
     start_cycles: int = 0
     boot_time_s: int | None = None
     is_absolute: bool = True
+    boot_rest_ns: int = 0
 
     def ns(self, cycles: int) -> int:
         """Return nanoseconds since the start of the trace; exact, rounded towards minus infinity."""
@@ -80,7 +84,8 @@ class Clock:
         if self.boot_time_s is None or not self.is_absolute:
             return None
         try:
-            return datetime.fromtimestamp(self.boot_time_s + cycles / self.cycles_per_s, tz=UTC)
+            boot_s = self.boot_time_s + self.boot_rest_ns / NS_PER_S
+            return datetime.fromtimestamp(boot_s + cycles / self.cycles_per_s, tz=UTC)
         except (OverflowError, ValueError, OSError):
             return None
 
@@ -164,7 +169,7 @@ def format_exactly(cycles: int, clock: Clock) -> str:
 
 def format_cycles(cycles: int) -> str:
     """Return a number of cycles for people: `1 cycle`, `2,409,125 cycles`."""
-    return f"{cycles:,} cycle{'s' if abs(cycles) != 1 else ''}"
+    return counted(cycles, "cycle")
 
 
 def format_time(ns: int, resolution_ns: int = 1) -> str:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from satview.events.spec import Release
 from satview.events.wire import SLOT_BYTES
-from satview.filters.external import ExternalClass, classes_of
+from satview.filters.external import SECURITY, ExternalClass, classes_of
 
 SET_UP_PRIORITY = 45
 NO_RING0 = 11  # a number of `-F` that the logger of 6.4 knows, but no manual
@@ -136,6 +136,6 @@ def filter_calls(options: LoggerOptions, release: Release) -> list[RULE]:
     without: list[RULE] = [("DELCLASS", (_CLASSES_OF_F[n],)) for n in options.without if _CLASSES_OF_F.get(n) in known]
     if NO_RING0 in options.without and release is Release.QNX_6:
         without.append(("DELEVENT", (ExternalClass.KERCALL, _RING0)))
-    has_security = options.with_security and ExternalClass.SEC in known
-    security: list[RULE] = [("ADDCLASS", (ExternalClass.SEC,))] if has_security else []
+    has_security = options.with_security and SECURITY in known
+    security: list[RULE] = [("ADDCLASS", (SECURITY,))] if has_security else []
     return [*clear, ("ADDALLCLASSES", ()), *security, *without, width]

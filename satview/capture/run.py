@@ -15,6 +15,7 @@ from satview.capture.kernel import Kernel
 from satview.capture.logger import Logger
 from satview.capture.logger_options import SET_UP_PRIORITY, LoggerOptions, LoggerReport, Say
 from satview.capture.probe import Probe
+from satview.capture.qst import QstFile, QstForm, QstTracer
 from satview.capture.report import findings
 from satview.capture.rules import calls_of_text
 from satview.capture.sim.machine import Machine
@@ -79,6 +80,7 @@ class Capture:
             of the workload. `load_function` is called for rules that call Python functions; None refuses them.
         keeps_truth: Keep what really happened, to compare it with the trace; memory grows with the duration.
         needs_privilege: Programs that attach handlers need I/O privilege, as on a target; False waives it.
+        qst: Write the kernel's ring as a QST file of this form, without a logger; None = a .kev file.
         pace: Simulated seconds per real second, for files that grow while somebody watches; 0 = as fast as it can.
     """
 
@@ -100,6 +102,7 @@ class Capture:
     needs_privilege: bool = True
     rules_text: str = ""
     load_function: FunctionLoader | None = None
+    qst: QstForm | None = None
 
 
 def run(
@@ -149,15 +152,7 @@ def run(
         return was_cancelled
 
     with (
-        KevFile(
-            path,
-            machine.target,
-            started,
-            capture.attributes,
-            capture.limit_bytes,
-            stream,
-            is_growing=not options.is_ring,
-        ) as file,
+        _file(capture, path, machine, started, stream) as file,
         control.advancing(machine, path.name, capture.patience_s, lambda: file.is_waiting),
     ):
         machine.run(started, ask)
@@ -238,8 +233,22 @@ def _losses(kernel: Kernel) -> tuple[int, int]:
     return (buffers.lost_buffers, buffers.dropped_events) if buffers is not None else (0, 0)
 
 
-def _logger(kernel: Kernel, options: LoggerOptions, file: KevFile, say: Say, program: Body | None) -> Logger | Probe:
-    """Start the logger, or attach the probe."""
+def _file(capture: Capture, path: Path, machine: Machine, started: int, stream: BinaryIO | None) -> KevFile | QstFile:
+    """Begin the file of a capture."""
+    if capture.qst is not None:
+        return QstFile(path, capture.qst, machine.target)
+    return KevFile(
+        path, machine.target, started, capture.attributes, capture.limit_bytes, stream,
+        is_growing=not capture.options.is_ring,
+    )  # fmt: skip
+
+
+def _logger(
+    kernel: Kernel, options: LoggerOptions, file: KevFile | QstFile, say: Say, program: Body | None
+) -> Logger | Probe:
+    """Start the logger, or attach the probe or the tracer that keeps the ring."""
+    if isinstance(file, QstFile):
+        return QstTracer(kernel, options, file, say)
     if options.is_probe:
         return Probe(kernel, options, file, say)
     machine = kernel.machine

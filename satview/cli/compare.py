@@ -1,4 +1,4 @@
-"""`satview compare A B`: what is different in two traces: verdicts, load, waits, calls, messages, interrupts."""
+"""`satview compare A B`: what is different in two traces: verdicts, load, states, calls, messages, latencies."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from satview.base.errors import UsageError
 from satview.base.process_end import COST_DATA, FINE
+from satview.cli._ranges import add_range, range_of
 from satview.formats.registry import open_trace
 
 if TYPE_CHECKING:
+    from rich.table import Table as RichTable
+
     from satview.analysis.comparison import Change
     from satview.store.trace import Trace
 
 FOUND: Final = 3
-_KINDS: Final = ("process", "thread", "call", "message", "interrupt", "cpu")
+_KINDS: Final = ("process", "thread", "state", "call", "message", "latency", "interrupt", "cpu")
 _EPILOG: Final = """\
 Rows are matched by name: a thread by its process, number and name, a call by its name. Counts are per second, so that
 traces of different lengths compare. A thread that only one of them has is new or gone.
@@ -43,6 +46,7 @@ def add_parser(subparsers: Any) -> None:
     add("after", metavar="FILE", help="the trace that is compared")
     add("--by", action="append", choices=_KINDS, help="only this; repeatable")
     add("--top", type=int, default=10, metavar="N", help="rows of each figure, the largest difference first (10)")
+    add_range(add, "only this part, by the times of each trace")
     add("--worse-than", type=float, metavar="PERCENT", help="exit with 3 if a length of time grew by more than that")
     add("--format", choices=("table", "json"), default="table", help="(default %(default)s)")
     parser.set_defaults(run=run)
@@ -59,9 +63,11 @@ def run(args: argparse.Namespace) -> int:
     if args.worse_than is not None and not args.worse_than >= 0:
         raise UsageError(f"--worse-than {args.worse_than} is no percentage")
     before, after = open_trace(args.before), open_trace(args.after)
-    from satview.analysis.comparison import compare, verdict_changes  # brings numpy; --help needs none
+    from satview.analysis.comparison import compare_statistics, verdict_changes  # brings numpy; --help needs none
+    from satview.analysis.statistics import Statistics
 
-    found = compare(before, after, args.by or ())
+    first, second = (Statistics(trace, range_of(args.range, trace)) for trace in (before, after))
+    found = compare_statistics(first, second, args.by or ())
     limit = math.inf if args.worse_than is None else 1 + args.worse_than / 100
     worse = [change for change in found if change.is_longer and change.ratio > limit]
     verdicts = verdict_changes(before, after)
@@ -95,9 +101,7 @@ def _record(change: Change, is_worse: bool) -> dict[str, Any]:
 def _print_tables(
     before: Trace, after: Trace, found: list[Change], verdicts: dict[str, tuple[int, int]], top: int
 ) -> None:
-    from rich.table import Table
-
-    from satview.analysis.comparison import value_text
+    from satview.analysis.comparison import by_weight
     from satview.base.time import format_duration
     from satview.cli._console import cell, make_console
 
@@ -110,18 +114,31 @@ def _print_tables(
         console.print(f"  {kind}: {old} before, {new} after")
     if not verdicts:
         console.print("  none in either")
+    shown = [change for change in by_weight(found, once=True) if change.weight][:top]
+    if shown:
+        console.print("\n[bold]Changed most[/bold]")
+        console.print(_table(shown, with_figure=True))
     for title, changes in _by_figure(found).items():
-        shown = [change for change in changes if change.before or change.after][:top]
-        if not shown:
-            continue
-        console.print(f"\n[bold]{cell(title)}[/bold]")
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        for head in ("", "Before", "After", "Change"):
-            table.add_column(head, no_wrap=True, justify="right" if head else "left")
-        for change in shown:
-            texts = (change.name, value_text(change, change.before), value_text(change, change.after), _said(change))
-            table.add_row(*map(cell, texts))
-        console.print(table)
+        shown = [change for change in changes if max(0, change.before) or max(0, change.after)][:top]
+        if shown:
+            console.print(f"\n[bold]{cell(title)}[/bold]")
+            console.print(_table(shown))
+
+
+def _table(changes: list[Change], *, with_figure: bool = False) -> RichTable:
+    from rich.table import Table
+
+    from satview.analysis.comparison import change_text, value_text
+    from satview.cli._console import cell
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for head in ("", *(["Figure"] if with_figure else []), "Before", "After", "Change"):
+        table.add_column(head, no_wrap=True, justify="left" if head in ("", "Figure") else "right")
+    for change in changes:
+        figure = [f"{change.sheet}: {change.column.title}"] if with_figure else []
+        values = (value_text(change, value) for value in (change.before, change.after))
+        table.add_row(*map(cell, (change.name, *figure, *values, change_text(change))))
+    return table
 
 
 def _by_figure(found: list[Change]) -> dict[str, list[Change]]:
@@ -131,18 +148,10 @@ def _by_figure(found: list[Change]) -> dict[str, list[Change]]:
     return out
 
 
-def _said(change: Change) -> str:
-    if math.isnan(change.before):
-        return "new"
-    if math.isnan(change.after):
-        return "gone"
-    return "from none" if math.isinf(change.ratio) else f"{change.ratio - 1:+.1%}"
-
-
 def _print_worse(change: Change) -> None:
-    from satview.analysis.comparison import value_text
+    from satview.analysis.comparison import change_text, value_text
     from satview.base.process_end import say
     from satview.base.safe_text import visible_line
 
     say(visible_line(f"worse: {change.column.title} of {change.name}: {value_text(change, change.before)} before, "
-                     f"{value_text(change, change.after)} after ({_said(change)})"))  # fmt: skip
+                     f"{value_text(change, change.after)} after ({change_text(change)})"))  # fmt: skip

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from satview.base.counts import counted
 from satview.base.errors import UsageError
 from satview.base.process_end import COST_DATA, FINE, say
 from satview.base.targets import is_standard_output
@@ -56,7 +57,5 @@ def run(args: argparse.Namespace) -> int:
     from satview.report.page import write_report
 
     count = write_report(trace, args.output, None if args.rules is None else read_thresholds(args.rules), args.pictures)
-    (say if is_standard_output(args.output) else print)(
-        f"{args.output}: {count or 'no'} verdict{'s' if count != 1 else ''}"
-    )
+    (say if is_standard_output(args.output) else print)(f"{args.output}: {counted(count, 'verdict')}")
     return COST_DATA if trace.problems.cost_data else FINE

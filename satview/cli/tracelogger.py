@@ -16,6 +16,7 @@ from satview.base.safe_text import visible, visible_line
 from satview.base.targets import find_target, is_standard_output
 from satview.capture import control, tiles
 from satview.capture.logger_options import NO_RING0, LoggerOptions
+from satview.capture.qst import QstForm
 from satview.capture.run import DAY_S, NS_PER_S, Capture, CaptureResult
 from satview.capture.run import run as run_capture
 from satview.capture.workloads import registry
@@ -26,7 +27,7 @@ from satview.filters.rules.text import read_rule_text
 
 DEFAULT_FILE = "tracebuffer.kev"
 DEFAULT_WORKLOAD = "automotive"
-RELEASES = tuple(release.value for release in Release if release is not Release.UNIXWARE)
+RELEASES = tuple(release.value for release in Release if release.is_qnx)
 _SIZE = re.compile(r"(\d+)([kKmM]?)")
 _FILTERS = {
     0: "none",
@@ -78,6 +79,7 @@ _REST: tuple[tuple[str, str, Any], ...] = (
     ("--pace", "pace", 0),
     ("--no-flush", "no_flush", False),
     ("--probe", "probe", False),
+    ("--qst", "qst", None),
     ("--no-privilege", "no_privilege", False),
     ("--disk", "disk", _DISK_MS),
 )
@@ -195,6 +197,12 @@ def _add_target_options(parser: argparse.ArgumentParser) -> None:
         "run under all rules",
     )
     group.add_argument(
+        "--qst",
+        choices=[form.value for form in QstForm],
+        help="keep the newest -k buffers and write them out at the end as a QST file of this version, as a tracer on "
+        "the target does (7.x and 8.0); no logger runs",
+    )
+    group.add_argument(
         "--no-flush",
         action="store_true",
         help="leave the partly filled last buffer in the kernel, as tracelogger does in linear mode",
@@ -248,6 +256,8 @@ def _capture(args: argparse.Namespace) -> int:
     for note in _notes(args, limit):
         say(0, note)
     to_stdout = is_standard_output(args.file)
+    if args.qst:
+        _check_qst(args)
     find_target(args.file, _read_files(args), streams=True)  # refused before the long work
     path = Path("stdout" if to_stdout else args.file)
     stream = sys.stdout.buffer if to_stdout else None
@@ -267,6 +277,7 @@ def _capture(args: argparse.Namespace) -> int:
             skew_ns=args.skew,
             keeps_truth=False,
             needs_privilege=not args.no_privilege,
+            qst=QstForm(args.qst) if args.qst else None,
             **_rules(args, switched_off.append),
         )
         say(1, f"creating {path.name}" + (f", at most {limit} bytes" if limit else ""))
@@ -338,6 +349,16 @@ def _check_release(args: argparse.Namespace) -> None:
             )
     if args.file == "-" and args.release == Release.QNX_6.value:
         raise UsageError("-f -: tracelogger of 6.x cannot write to standard output; that of 6.6 can (--release 6.6)")
+
+
+def _check_qst(args: argparse.Namespace) -> None:
+    """Refuse what belongs to a logger where there is none."""
+    not_there = (("-d1", args.daemon), ("--control", args.control), ("-S", args.size), ("-n", args.iterations),
+                 ("-A", args.attributes), ("-D", args.flush))  # fmt: skip
+    if given := [flag for flag, value in not_there if value]:
+        raise UsageError(f"--qst: goes without {', '.join(given)}, since no logger writes the file")
+    if is_standard_output(args.file):
+        raise UsageError("--qst needs a file")
 
 
 def _options(args: argparse.Namespace) -> LoggerOptions:

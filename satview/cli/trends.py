@@ -99,6 +99,6 @@ def _print_table(found: Trend, shown: list[Point]) -> None:
         table.add_column(title, no_wrap=True, justify="right" if title == "Value" else "left")
     for point in shown:
         begin = f"{point.begin:%Y-%m-%d %H:%M:%S}" if point.begin else ""
-        mark = cell(point.place.command) if point.is_outlier else ""
+        mark = cell(point.location.command) if point.is_outlier else ""
         table.add_row(cell(point.trace), begin, metric.text(point.value), mark)
     console.print(table)

@@ -193,18 +193,8 @@ def share_index(
     return out
 
 
-def shares(
-    start: NDArray[np.int64],
-    value: NDArray[np.uint8],
-    end: int,
-    every: int,
-    kind_of: NDArray[np.int64],
-    weight: NDArray[np.int64],
-    index: NDArray[np.int64],
-    begins: NDArray[np.int64],
-    edges: NDArray[np.int64],
-) -> NDArray[np.int64]:
-    """Return how long a lane has each kind of value in each bin, int64 (bins, kinds), cycles times weight.
+class ShareSums:
+    """The sums of one lane, ready to be asked for any bins: what does not change is checked and found once.
 
     Args:
         start: int64 (n,), when intervals begin, ascending.
@@ -215,21 +205,41 @@ def shares(
         weight: int64 (64,), what a cycle of each value counts.
         index: As `share_index` returns it.
         begins: int64 (marks,), `start` of every `every`-th interval.
-        edges: int64 (bins + 1,), cycles, ascending.
     """
-    assert len(start) == len(value)
-    assert len(kind_of) == len(weight) == CPUS
-    assert len(begins) == len(index)
-    bins, kinds = max(0, len(edges) - 1), index.shape[1]
-    out = np.empty((bins, kinds), np.int64)
-    failed = function("satview_shares")(
-        address(start), address(value), I64(len(start)), I64(end), I64(every),
-        address(kind_of), address(weight), I64(kinds), address(index),
-        address(begins), I64(len(index)), address(edges), I64(bins),
-        address(out),
-    )  # fmt: skip
-    assert not failed
-    return out
+
+    def __init__(
+        self,
+        start: NDArray[np.int64],
+        value: NDArray[np.uint8],
+        end: int,
+        every: int,
+        kind_of: NDArray[np.int64],
+        weight: NDArray[np.int64],
+        index: NDArray[np.int64],
+        begins: NDArray[np.int64],
+    ) -> None:
+        assert len(start) == len(value)
+        assert len(kind_of) == len(weight) == CPUS
+        assert len(begins) == len(index)
+        self._kept = start, value, kind_of, weight, index, begins  # the library has their addresses only
+        self._kinds = index.shape[1]
+        self._call = function("satview_shares")
+        self._lane = (
+            address(start), address(value), I64(len(start)), I64(end), I64(every), address(kind_of), address(weight),
+            I64(self._kinds), address(index), address(begins), I64(len(index)),
+        )  # fmt: skip
+
+    def cycles(self, edges: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return how long a lane has each kind of value in each bin, int64 (bins, kinds), cycles times weight.
+
+        Args:
+            edges: int64 (bins + 1,), cycles, ascending.
+        """
+        bins = max(0, len(edges) - 1)
+        out = np.empty((bins, self._kinds), np.int64)
+        failed = self._call(*self._lane, address(edges), I64(bins), address(out))
+        assert not failed
+        return out
 
 
 def draw_stack(
@@ -262,4 +272,22 @@ def draw_stack(
         address(columns), address(colours), ctypes.c_uint32(background), I64(rows[0]),
         I64(rows[1]), address(pixels), I64(pixels.shape[1]), I64(pixels.shape[0]),
     )  # fmt: skip
+    assert not failed
+
+
+def hatch(pixels: NDArray[np.uint32], hatches: NDArray[np.uint8], top: int, cell: int) -> None:
+    """Hatch the pixels of a picture whose highest byte is 255 less the number of a hatch; all are opaque then.
+
+    Args:
+        pixels: uint32 (height, width), changed.
+        hatches: uint8 (n, 8), a bit for each pixel that gets ink, 8 rows each.
+        top: How far the picture is below the place where hatches begin, device pixels.
+        cell: Device pixels of a pixel of a hatch.
+    """
+    assert pixels.flags.c_contiguous
+    assert hatches.shape[1] == 8
+    height, width = pixels.shape
+    failed = function("satview_hatch")(
+        address(pixels), I64(width), I64(height), address(hatches), I64(len(hatches)), I64(top), I64(cell)
+    )
     assert not failed

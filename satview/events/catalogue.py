@@ -8,13 +8,33 @@ from __future__ import annotations
 import difflib
 import re
 from functools import cache
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.events import arguments, naming, rows, states, unixware, wire
+from satview.events import arguments, class_table, linux, naming, rows, states, unixware, wire
 from satview.events.spec import ClassSpec, EventSpec, Release
 from satview.events.wire import WireClass
+
+
+class _Events(Protocol):
+    """A module with the events of another system."""
+
+    def names(self) -> dict[int, naming.Name]: ...
+
+    def classes(self) -> tuple[ClassSpec, ...]: ...
+
+    def class_indices(self) -> NDArray[np.uint8]: ...
+
+    def state_values(self) -> NDArray[np.uint8]: ...
+
+    def unnamed(self, code: int) -> str: ...
+
+    def spec(self, code: int, class_name: str) -> EventSpec: ...
+
+
+_FOREIGN: Final[dict[Release, _Events]] = {Release.UNIXWARE: unixware, Release.LINUX: linux}
 
 
 class Catalogue:
@@ -30,12 +50,12 @@ class Catalogue:
 
     def __init__(self, release: Release) -> None:
         self.release = release
-        is_unixware = release == Release.UNIXWARE
-        self._names = unixware.names() if is_unixware else naming.names(release)
+        self._foreign = _FOREIGN.get(release)
+        self._names = self._foreign.names() if self._foreign else naming.names(release)
         self.classes: tuple[ClassSpec, ...] = (
-            unixware.classes()
-            if is_unixware
-            else (*naming.printed_classes(), *(naming.undefined_class(number) for number in naming.UNDEFINED_CLASSES))
+            self._foreign.classes()
+            if self._foreign
+            else (*class_table.printed_classes(), *class_table.undefined_classes())
         )
         self.class_index_of_code = self._class_indices()
         self.state_value_of_code = self._state_values()
@@ -58,8 +78,8 @@ class Catalogue:
     def name(self, code: int) -> str:
         """Return the name of a code without reading any argument list."""
         known = self._names.get(code)
-        if known is None and self.release == Release.UNIXWARE:
-            return unixware.unnamed(code)
+        if known is None and self._foreign:
+            return self._foreign.unnamed(code)
         return known.name if known else naming.unnamed(code, self.release)
 
     def class_name(self, code: int) -> str:
@@ -99,8 +119,8 @@ class Catalogue:
         return _errno().get(number)
 
     def _class_indices(self) -> NDArray[np.uint8]:
-        if self.release == Release.UNIXWARE:
-            return unixware.class_indices()
+        if self._foreign:
+            return self._foreign.class_indices()
         row = {spec.name: index for index, spec in enumerate(self.classes)}
         table = np.zeros(wire.CODE_COUNT, dtype=np.uint8)
         for number in range(wire.CLASS_MASK + 1):
@@ -116,8 +136,8 @@ class Catalogue:
         return table
 
     def _state_values(self) -> NDArray[np.uint8]:
-        if self.release == Release.UNIXWARE:
-            return unixware.state_values()
+        if self._foreign:
+            return self._foreign.state_values()
         table = np.full(wire.CODE_COUNT, states.NOT_A_STATE, dtype=np.uint8)
         for code, known in self._names.items():
             if known.class_name == "THREAD" and known.key in states.STATE_BY_NAME:
@@ -127,8 +147,8 @@ class Catalogue:
 
     def _make_spec(self, code: int) -> EventSpec:
         known = self._names.get(code)
-        if self.release == Release.UNIXWARE:
-            return unixware.spec(code, self.class_name(code))
+        if self._foreign:
+            return self._foreign.spec(code, self.class_name(code))
         if known is None:
             return EventSpec(code, self.class_name(code), naming.unnamed(code, self.release), is_known=False)
         fast, wide = arguments.lists_of(known, self.release)

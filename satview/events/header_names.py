@@ -10,6 +10,7 @@ from functools import cache
 from typing import Final
 
 from satview.events import constants, naming, wire
+from satview.events.class_table import external_classes
 from satview.events.modes import PREFIX, Mode
 from satview.events.spec import Release
 
@@ -55,7 +56,7 @@ def header_names(release: Release) -> dict[str, int]:
         if release != Release.QNX_8:
             found[f"{PREFIX}V{naming.thread_name(state)}"] = 1 << number
     found |= {f"{PREFIX}{name}": 1 << bit for bit, name in enumerate(_PROCESS)}
-    classes = constants.external_classes(release)
+    classes = external_classes(release)
     found |= {f"{PREFIX}{name}": number for name, number in classes.items()}
     found |= {f"{PREFIX}{name}": classes[meant] for name, meant in _ALIASES.items() if meant in classes}
     found |= {f"{PREFIX}{name}": number for name, number in (*_BOUNDS.items(), *_FEATURES.items())}

@@ -212,7 +212,7 @@ def _laid_out(form: str, fields: Sequence[Field], count: int, release: Release) 
 
 
 @lru_cache(maxsize=1 << 14)
-def place_of(release: Release, code: int, count: int, name: str, variant: int = BY_COUNT) -> Part | None:
+def argument_part(release: Release, code: int, count: int, name: str, variant: int = BY_COUNT) -> Part | None:
     """Return where a number or text of a given name is, None if such events have none."""
     for part in layout_of(release, code, count, variant).parts:
         if part.show is not Show.STRUCT and is_same_name(part.name, name):

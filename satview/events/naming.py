@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from functools import cache
 
 from satview.events import rows, wire
-from satview.events.spec import ClassSpec, Release
+from satview.events.class_table import plain_classes
+from satview.events.spec import Release
 from satview.events.wire import WireClass
 
 KER_CLASSES = (("KER_CALL", 0), ("KER_EXIT", wire.KER_EXIT_OFFSET), ("INT_CALL", wire.KER_INT_OFFSET))
@@ -22,20 +23,17 @@ INT_CLASSES = {
     6: "INT_HANDLER_ENTR",
     7: "INTERRUPT",
 }
-TABLES = (  # file, wire class, printed class; empty = by event number
+_TABLES = (  # file, wire class, printed class; empty = by event number
     ("control", WireClass.CONTROL, "CONTROL"),
     ("interrupt", WireClass.INT, ""),
     ("process", WireClass.PR_TH, "PROCESS"),
     ("system", WireClass.SYSTEM, "SYSTEM"),
     ("comm", WireClass.COMM, "COMM"),
-    ("sec", WireClass.SEC, "SEC"),
-    ("qvm", WireClass.QVM, "QVM"),
-    ("pmu", WireClass.PMU, "PMU"),
+    *((plain.file, plain.internal, plain.name) for plain in plain_classes() if plain.file),
 )
 # The 6.4 C library put the external class number of SYSTEM into the header word of these three.
 STRAY_SYSTEM_CLASS = 13
 STRAY_SYSTEM_EVENTS = (9, 10, 11)
-UNDEFINED_CLASSES = range(max(WireClass) + 1, wire.CLASS_MASK + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,21 +55,6 @@ class Name:
     file: str
     key: str
     is_64bit: bool = False
-
-
-@cache
-def printed_classes() -> tuple[ClassSpec, ...]:
-    """Return the classes that listings of QNX print, in table order."""
-    specs = []
-    for line in rows.lines("classes", "printed"):
-        name, internal, external, title = line.split(None, 3)
-        specs.append(ClassSpec(name, title, int(external), int(internal)))
-    return tuple(specs)
-
-
-def undefined_class(number: int) -> ClassSpec:
-    """Return the class that represents an internal number no release defines."""
-    return ClassSpec(f"CLASS {number}", f"Undefined class {number}", None, number)
 
 
 def _kernel_calls(release: Release) -> dict[int, Name]:
@@ -107,7 +90,7 @@ def thread_name(state: str) -> str:
 
 def _tables(release: Release) -> dict[int, Name]:
     names: dict[int, Name] = {}
-    for file, wire_class, printed in TABLES:
+    for file, wire_class, printed in _TABLES:
         for number, name, symbol, releases in rows.columns(file, "names"):
             if rows.admits(releases, release):
                 event = int(number)
@@ -139,8 +122,6 @@ def names(release: Release) -> dict[int, Name]:
 def class_of_unnamed(code: int, release: Release) -> str:
     """Return the printed class of a code that `names` does not hold."""
     number, event = wire.class_of(code), wire.event_of(code)
-    if number in UNDEFINED_CLASSES:
-        return f"CLASS {number}"
     if number == WireClass.KER_CALL:
         return ("KER_CALL", "KER_EXIT", "INT_CALL", "KER_CALL")[event >> 7 & 3]
     if number == WireClass.PR_TH:
@@ -148,7 +129,7 @@ def class_of_unnamed(code: int, release: Release) -> str:
             return "PROCESS"
         is_virtual = release != Release.QNX_8 and wire.VTHREAD_OFFSET <= event < 2 * wire.VTHREAD_OFFSET
         return "VTHREAD" if is_virtual else "THREAD"
-    return _ONLY_CLASS[number]
+    return _ONLY_CLASS.get(number, f"CLASS {number}")
 
 
 def unnamed(code: int, release: Release) -> str:
@@ -167,8 +148,4 @@ _ONLY_CLASS: dict[int, str] = {
     WireClass.SYSTEM: "SYSTEM",
     WireClass.USER: "USREVENT",
     WireClass.COMM: "COMM",
-    WireClass.QUIP: "QUIP",
-    WireClass.SEC: "SEC",
-    WireClass.QVM: "QVM",
-    WireClass.PMU: "PMU",
-}
+} | {plain.internal: plain.name for plain in plain_classes()}

@@ -24,6 +24,15 @@ def blocks(file: str) -> dict[str, str]:
         return tomllib.load(stream)  # every value of these files is text
 
 
+def is_there(file: str) -> bool:
+    """Return whether there is a file of that name under `resources/events`."""
+    try:
+        resource_path(f"events/{file}.toml")
+    except FileNotFoundError:
+        return False
+    return True
+
+
 def lines(file: str, key: str) -> Iterator[str]:
     """Yield the rows of a block without comments and blank lines; none if there is no such block."""
     for line in blocks(file).get(key, "").splitlines():

@@ -14,6 +14,12 @@ class Release(StrEnum):
     QNX_7 = "7.x"  # 7.0 and 7.1
     QNX_8 = "8.0"
     UNIXWARE = "unixware"  # thread_trace files
+    LINUX = "linux"  # schedules of trace.dat, perf and Perfetto
+
+    @property
+    def is_qnx(self) -> bool:
+        """False for the formats of other systems, whose events no .kev file can hold."""
+        return self not in (Release.UNIXWARE, Release.LINUX)
 
 
 class Show(StrEnum):
@@ -86,12 +92,14 @@ class ClassSpec:
         title: What it holds, for people: `Kernel call exit`.
         external: Number that TraceEvent() and the traceparser library use; None where there is none.
         internal: Internal class number of its events.
+        mark_colours: Colours 0xRRGGBB of its marks, in the light and in the dark theme.
     """
 
     name: str
     title: str
     external: int | None
     internal: int
+    mark_colours: tuple[int, int] = (0x5C6472, 0xA6AEBC)
 
 
 @dataclass(frozen=True, slots=True)

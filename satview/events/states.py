@@ -34,7 +34,7 @@ class StateMeaning:
 
     Attributes:
         name: QNX spelling without prefix: `RUNNING`, `NET_SEND`.
-        value: Its lane value, 2 to 39.
+        value: Its lane value, 2 to 37.
         group: Kind of waiting.
         meaning: One short sentence.
     """
@@ -85,6 +85,13 @@ _ROWS: Final = (
     ("DEAD", StateGroup.DEAD, "ended, not yet cleaned up"),
     # No state of the kernel, where a thread waits for a server: Python programs traced by satview.threadtrace.
     ("IO", StateGroup.MESSAGE, "waiting for input, output or another process"),
+    # Of Linux, which does not say what for.
+    ("SLEEPING", StateGroup.TIME, "waiting for anything at all (S of Linux)"),
+    (
+        "UNINTERRUPTIBLE",
+        StateGroup.MEMORY,
+        "waiting where no signal reaches it, mostly for a disk or a driver (D of Linux)",
+    ),
 )
 
 STATES: Final[tuple[StateMeaning, ...]] = tuple(
@@ -97,12 +104,12 @@ READY: Final = STATE_BY_NAME["READY"].value
 DEAD: Final = STATE_BY_NAME["DEAD"].value
 
 # Values of CPU lanes. Six bits hold every value; the two bits above are flags of a drawn cell.
-IDLE: Final = 36
-INTERRUPT: Final = 37
-KERNEL_CALL: Final = 38
-WAITING: Final = 39  # process lanes: it lives, none of its threads runs or is ready
-FIRST_PROCESS: Final = 40
-PROCESS_HUES: Final = 24
+IDLE: Final = 38
+INTERRUPT: Final = 39
+KERNEL_CALL: Final = 40
+WAITING: Final = 41  # process lanes: it lives, none of its threads runs or is ready
+FIRST_PROCESS: Final = 42
+PROCESS_HUES: Final = 22
 VALUE_COUNT: Final = FIRST_PROCESS + PROCESS_HUES
 VALUE_MASK: Final = 0x3F
 SEEN_RUNNING: Final = 0x40  # something ran in this cell, though another state dominates it

@@ -32,7 +32,7 @@ TEXT: Final = 20  # a user event whose payload is a text
 FAILURES: Final = (FAILED, FAILED_64, FAILED_UNKNOWN)
 FAILED_ARGUMENTS: Final = ("ret_val", "errno")  # of a call that failed
 ERRNO_WORD: Final = {FAILED: 1, FAILED_64: 2}
-USER_CLASSES: Final = (WireClass.USER, WireClass.QUIP)
+USER_CLASSES: Final = (WireClass.USER, WireClass["QUIP"])
 
 _CODES: Final = np.arange(CODE_COUNT)
 EXITS: Final[NDArray[np.bool_]] = (_CODES >> CLASS_SHIFT == WireClass.KER_CALL) & (  # (32768,), as `is_exit`
@@ -51,7 +51,7 @@ def is_exit(code: int) -> bool:
 def _kinds(release: Release) -> NDArray[np.uint8]:
     """Return which codes have variants at all, (32768,): exits, and the call whose first word counts its arguments."""
     table = np.zeros(CODE_COUNT, np.uint8)
-    if release is not Release.UNIXWARE:
+    if release.is_qnx:
         table[EXITS] = _EXIT
         book = catalogue(release)
         calls = range(wire.code(WireClass.KER_CALL, 0), wire.code(WireClass.KER_CALL, KER_EXIT_OFFSET))

@@ -9,6 +9,8 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final
 
+from satview.events.class_table import plain_classes
+
 SLOT_BYTES: Final = 16
 
 EVENT_MASK: Final = 0x3FF
@@ -32,8 +34,9 @@ class Struct(IntEnum):
 
 
 class WireClass(IntEnum):
-    """Internal classes, as they are in the header word."""
+    """Internal classes, as they are in the header word; those of `class_table.plain_classes` too."""
 
+    _ignore_ = "each"
     EMPTY = 0
     CONTROL = 1
     KER_CALL = 2
@@ -42,10 +45,8 @@ class WireClass(IntEnum):
     SYSTEM = 5
     USER = 6
     COMM = 7
-    QUIP = 8
-    SEC = 9
-    QVM = 10
-    PMU = 11
+    for each in plain_classes():
+        vars()[each.name] = each.internal
 
 
 def code(wire_class: int, event: int) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from satview.events.layout import Part, arguments_of, is_same_name, place_of, text_offset
+from satview.events.layout import Part, argument_part, arguments_of, is_same_name, text_offset
 from satview.export.c_offsets import Find, code_ranges, place_rows
 from satview.export.c_tables import Tables
 from satview.export.c_text import byte_count, literal
@@ -203,7 +203,7 @@ class Condition:
         ]
 
         def find(code: int, count: int, variant: int) -> Part | None:
-            return place_of(release, code, count, name, variant)
+            return argument_part(release, code, count, name, variant)
 
         return self._positions(f"arg.{name}", codes, find)
 

@@ -1,6 +1,6 @@
 """Some events of a trace as a listing, or as the CSV of the event list: both by the printer, in one pass over the file.
 
-The printer reads events as their slots come; what was chosen is known by rows of the trace. An event's last slot, when
+The printer reads events as their slots come; what is selected is known by rows of the trace. An event's last slot, when
 it is printed, is what both know it by.
 """
 
@@ -37,41 +37,41 @@ IsCancelled = Callable[[], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class Selected:
     """Events of a trace as the printer meets them.
 
     Attributes:
         rows: int64 (n,), rows of the event table, ascending.
         slots: int64 (n,), their last slots, ascending.
-        places: int64 (n,), for each of `slots` its place among `rows`.
+        positions: int64 (n,), for each of `slots` its position among `rows`.
         total: Slots of the file up to the last event, at least 1.
     """
 
     rows: NDArray[np.int64]
     slots: NDArray[np.int64]
-    places: NDArray[np.int64]
+    positions: NDArray[np.int64]
     total: int
 
     @classmethod
-    def of(cls, trace: Trace, mask: Bools | None) -> Chosen:
+    def of(cls, trace: Trace, mask: Bools | None) -> Selected:
         """Return the events that a mask over all events chooses; None = all."""
         rows = np.arange(len(trace.events)) if mask is None else np.flatnonzero(mask)
         last = trace.last_slots()
         slots = last[rows]
-        places = np.argsort(slots, kind="stable")
-        return cls(rows, slots[places], places, int(last.max(initial=0)) + 1)
+        positions = np.argsort(slots, kind="stable")
+        return cls(rows, slots[positions], positions, int(last.max(initial=0)) + 1)
 
     def in_batch(self, batch: Batch) -> NDArray[np.int64]:
-        """Return which events of a batch are chosen, ascending."""
+        """Return which events of a batch are selected, ascending."""
         if not len(self.slots):
             return np.empty(0, np.int64)
         slots = batch.first_slot + batch.last_slot
         found = np.minimum(np.searchsorted(self.slots, slots), len(self.slots) - 1)
         return np.flatnonzero(self.slots[found] == slots)
 
-    def places_in(self, batch: Batch, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return places among `rows` of chosen events of a batch."""
-        return self.places[np.searchsorted(self.slots, batch.first_slot + batch.last_slot[rows])]
+    def positions_in(self, batch: Batch, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return positions among `rows` of selected events of a batch."""
+        return self.positions[np.searchsorted(self.slots, batch.first_slot + batch.last_slot[rows])]
 
     def behind(self, batch: Batch) -> int:
         """Return how many of `slots` a batch and those before it hold."""
@@ -95,12 +95,12 @@ def write_listing(
         UsageError: The trace is none of QNX or was read from standard input, or the file cannot be written.
         Cancelled: `cancelled()` returned True; nothing is left behind.
     """
-    chosen = Chosen.of(trace, mask)
+    selected = Selected.of(trace, mask)
     with _source(trace) as source, _new_file(trace, path) as file:
         layout = layout_of(source.release)
         style = Style(layout, source.release, source.byte_order, False, False, source.notations)
-        printer = Printer(source, TextRows(source, style, default_time(layout)), chosen=chosen.in_batch)
-        for text in printer.encoded(_checked(chosen, progress, cancelled)):
+        printer = Printer(source, TextRows(source, style, default_time(layout)), chosen=selected.in_batch)
+        for text in printer.encoded(_checked(selected, progress, cancelled)):
             file.write(text)
         return printer.printed
 
@@ -124,34 +124,34 @@ def write_event_list(
         UsageError: The file cannot be written.
         Cancelled: `cancelled()` returned True; nothing is left behind.
     """
-    chosen = Chosen.of(trace, mask)
+    selected = Selected.of(trace, mask)
     with _new_file(trace, path) as file:
         file.write(LIST_HEAD.encode())
         count = 0
         lines = _printed_lines if _can_be_read_again(trace) else _decoded_lines
-        for text, more in lines(trace, chosen, progress, cancelled):
+        for text, more in lines(trace, selected, progress, cancelled):
             file.write(text)
             count += more
         return count
 
 
 def _printed_lines(
-    trace: Trace, chosen: Chosen, progress: Report | None, cancelled: IsCancelled | None
+    trace: Trace, selected: Selected, progress: Report | None, cancelled: IsCancelled | None
 ) -> Iterator[tuple[bytes | memoryview, int]]:
     """Yield rows of the list, and how many, as soon as all rows above them have been read; valid until the next."""
-    coming = np.minimum.accumulate(chosen.places[::-1])[::-1]  # the first place that is still to come
-    waiting, done = np.full(len(chosen.rows), b"", object), 0
+    coming = np.minimum.accumulate(selected.positions[::-1])[::-1]  # the first position that is still to come
+    waiting, done = np.full(len(selected.rows), b"", object), 0
     with _source(trace) as source:
-        printer = Printer(source, ListRows(trace, chosen, RecordRows(source, "csv")), chosen=chosen.in_batch)
-        for batch, rows, lines in printer.batches(_checked(chosen, progress, cancelled)):
-            places = chosen.places_in(batch, rows)
-            if np.array_equal(places, np.arange(done, done + len(rows))):  # which is nearly always so
+        printer = Printer(source, ListRows(trace, selected, RecordRows(source, "csv")), chosen=selected.in_batch)
+        for batch, rows, lines in printer.batches(_checked(selected, progress, cancelled)):
+            positions = selected.positions_in(batch, rows)
+            if np.array_equal(positions, np.arange(done, done + len(rows))):  # which is nearly always so
                 yield lines.text, lines.printed
                 done += len(rows)
             else:
-                waiting[places] = lines.each()
+                waiting[positions] = lines.each()
                 yield b"", lines.printed
-            behind = chosen.behind(batch)
+            behind = selected.behind(batch)
             ready = max(done, int(coming[behind]) if behind < len(coming) else len(waiting))
             yield b"".join(waiting[done:ready]), 0
             waiting[done:ready] = b""
@@ -160,18 +160,18 @@ def _printed_lines(
 
 
 def _decoded_lines(
-    trace: Trace, chosen: Chosen, progress: Report | None, cancelled: IsCancelled | None
+    trace: Trace, selected: Selected, progress: Report | None, cancelled: IsCancelled | None
 ) -> Iterator[tuple[bytes, int]]:
     """Yield the same of a trace whose file cannot be printed, event by event: thread traces, which are small."""
-    columns = ListColumns(trace, chosen.rows)
-    for start in range(0, len(chosen.rows), _BLOCK):
-        _check(start / len(chosen.rows), progress, cancelled)
-        places = np.arange(start, min(start + _BLOCK, len(chosen.rows)))
-        every = np.arange(len(places))
-        heads = zip(*(head.of(every) for head in columns.of(places)), strict=True)
-        tails = map(partial(_decoded, trace), chosen.rows[places].tolist())
+    columns = ListColumns(trace, selected.rows)
+    for start in range(0, len(selected.rows), _BLOCK):
+        _check(start / len(selected.rows), progress, cancelled)
+        positions = np.arange(start, min(start + _BLOCK, len(selected.rows)))
+        every = np.arange(len(positions))
+        heads = zip(*(head.of(every) for head in columns.of(positions)), strict=True)
+        tails = map(partial(_decoded, trace), selected.rows[positions].tolist())
         text = "".join(ListColumns.TEMPLATE % head + tail for head, tail in zip(heads, tails, strict=True))
-        yield text.encode("utf-8", "surrogateescape"), len(places)
+        yield text.encode("utf-8", "surrogateescape"), len(positions)
 
 
 def _decoded(trace: Trace, event: int) -> str:
@@ -199,12 +199,12 @@ class ListColumns:
         time = trace.events.time_cycles[rows]
         self._delta = np.diff(time, prepend=time[:1])
 
-    def of(self, places: NDArray[np.int64]) -> list[Head]:
-        """Return the columns of `TEMPLATE` for places among the rows."""
-        at, events = self._rows[places], self._trace.events
+    def of(self, positions: NDArray[np.int64]) -> list[Head]:
+        """Return the columns of `TEMPLATE` for positions among the rows."""
+        at, events = self._rows[positions], self._trace.events
         cycles, thread = events.time_cycles[at], events.thread[at]
         owners, pid, names, tid = self._of_thread
-        columns = [at + 1, self._trace.clock.ns_array(cycles), cycles, self._delta[places], events.cpu[at]]
+        columns = [at + 1, self._trace.clock.ns_array(cycles), cycles, self._delta[positions], events.cpu[at]]
         return [*map(Head, columns), Head(thread, owners), Head(pid[thread]), Head(thread, names), Head(tid[thread])]
 
 
@@ -214,21 +214,21 @@ class ListRows:
 
     Attributes:
         trace: The trace.
-        chosen: The events.
+        selected: The events.
         records: Writes arguments.
         start_cycles: Of the rows of any output; times come from the trace.
         separator: Stands between two rows.
     """
 
     trace: Trace
-    chosen: Chosen
+    selected: Selected
     records: RecordRows
     start_cycles: int = 0
     separator: str = ""
     _columns: ListColumns = field(init=False)
 
     def __post_init__(self) -> None:
-        self._columns = ListColumns(self.trace, self.chosen.rows)
+        self._columns = ListColumns(self.trace, self.selected.rows)
 
     def head(self, source: Source) -> Iterator[str]:
         """Yield the names of the columns."""
@@ -246,7 +246,7 @@ class ListRows:
 
     def heads(self, batch: Batch, rows: NDArray[np.int64]) -> list[Head]:
         """Return these columns."""
-        return self._columns.of(self.chosen.places_in(batch, rows))
+        return self._columns.of(self.selected.positions_in(batch, rows))
 
     def tail(self, printed: int) -> str:
         """Return nothing."""
@@ -259,14 +259,18 @@ def _quoted(name: str) -> str:
 
 
 def _can_be_read_again(trace: Trace) -> bool:
-    return trace.release is not Release.UNIXWARE and str(trace.path) != "-"
+    return trace.release.is_qnx and trace.axis is None and str(trace.path) != "-"
 
 
 @contextmanager
 def _source(trace: Trace) -> Iterator[Source]:
     """Open the file of a trace for a second pass."""
+    if trace.release is Release.LINUX:
+        raise UsageError(f"{trace.path.name}: the vendor's layout has no lines for a trace of Linux; export it as CSV")
     if trace.release is Release.UNIXWARE:
         raise UsageError(f"{trace.path.name}: thread traces have a listing of their own; `satview records` prints it")
+    if trace.axis is not None:
+        raise UsageError(f"{trace.path.name}: files on one axis have no listing together; list each, or write CSV")
     if str(trace.path) == "-":
         raise UsageError("the trace came from standard input, which cannot be read again; write it to a file first")
     with opened(trace.path) as source:
@@ -279,9 +283,9 @@ def _new_file(trace: Trace, path: Path | str) -> Iterator[BinaryIO]:
         yield file.stream
 
 
-def _checked(chosen: Chosen, progress: Report | None, cancelled: IsCancelled | None) -> Callable[[Batch], None]:
+def _checked(selected: Selected, progress: Report | None, cancelled: IsCancelled | None) -> Callable[[Batch], None]:
     """Return what the printer calls after each batch."""
-    return lambda batch: _check((batch.first_slot + len(batch.slots)) / chosen.total, progress, cancelled)
+    return lambda batch: _check((batch.first_slot + len(batch.slots)) / selected.total, progress, cancelled)
 
 
 def _check(share: float, progress: Report | None, cancelled: IsCancelled | None) -> None:

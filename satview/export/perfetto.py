@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from satview.analysis.load import LoadBy, load_over_time
 from satview.analysis.scope import scope_of
 from satview.base.new_file import NewFile
+from satview.events.linux import FIRST_TID
 from satview.events.states import READY, STATE_BY_NAME
 from satview.export import protobuf
 from satview.export.protobuf import Block, message, nested, number, text
@@ -27,7 +28,6 @@ from satview.tables.columns import Texts
 from satview.tables.table import Table, table
 
 _Ints = NDArray[np.int64]
-FIRST_TID: Final = 2_000_000_000  # of row 0; no process of QNX has a number that high
 _CHUNK: Final = 1 << 15  # messages made at once
 _LOAD_BINS: Final = 4000
 _SEQUENCE: Final = 1

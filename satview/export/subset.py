@@ -20,7 +20,6 @@ from satview.base.errors import UsageError
 from satview.base.new_file import NewFile
 from satview.base.targets import find_target
 from satview.base.time import TimeWindow
-from satview.events.spec import Release
 from satview.events.wire import (
     CONTROL_BUFFER,
     CONTROL_BUFFER_END,
@@ -90,8 +89,12 @@ def write_subset(
         Cancelled: `cancelled()` returned True; nothing is left behind.
     """
     path = Path(path)
-    if trace.release is Release.UNIXWARE:
-        raise UsageError(f"{trace.path.name}: thread traces have events of their own, which no .kev file can hold")
+    if not trace.release.is_qnx:
+        raise UsageError(f"{trace.path.name}: traces of other systems have events that no .kev file can hold")
+    if trace.axis is not None:
+        raise UsageError(
+            f"{trace.path.name}: one .kev file cannot hold events of several targets; write each file's own"
+        )
     find_target(path, [trace.path], streams=True)  # refused before the long work
     rows = trace.rows_between(window) if window is not None else slice(0, len(trace.events))
     keep = _selected(trace, selected, rows)

@@ -15,6 +15,7 @@ from satview.filters.event_context import EventContext
 from satview.linkage.columns import partners
 from satview.linkage.states import state_ends
 from satview.linkage.table import NO_EVENT, OPEN
+from satview.store.axis import files_of
 from satview.store.trace import Trace
 
 UNKNOWN: Final = -1
@@ -74,8 +75,8 @@ class TraceDerivedColumns:
         Returns:
             int64 (len(rows),), nanoseconds.
         """
-        ends, last = state_ends(self._trace)[rows], len(self._trace.events) - 1
-        return self._lengths_ns(rows, np.where(ends == OPEN, np.uint32(max(last, 0)), ends))
+        ends = state_ends(self._trace)[rows]
+        return self._lengths_ns(rows, np.where(ends == OPEN, self._last_rows(rows), ends))
 
     def priority(self, rows: _Rows) -> NDArray[np.int64]:
         """See `DerivedColumns.priority`.
@@ -109,6 +110,15 @@ class TraceDerivedColumns:
         """Make the links now, which the first question for a duration or length has to wait for else."""
         _ = partners(self._trace), state_ends(self._trace)
 
+    def _last_rows(self, rows: _Rows) -> NDArray[np.uint32]:
+        """Return the last event of the file that each event is from, uint32 (len(rows),)."""
+        files = files_of(self._trace)
+        if files is None:
+            return np.full(len(rows), max(len(self._trace.events) - 1, 0), np.uint32)
+        return np.array([part.rows[-1] if len(part.rows) else 0 for part in files.parts], np.uint32)[
+            files.part_of[rows]
+        ]
+
     def _lengths_ns(self, rows: _Rows, others: NDArray[np.uint32]) -> NDArray[np.int64]:
         """Return the times between events and others, -1 where there is no other."""
         times, clock = self._trace.events.time_cycles, self._trace.clock
@@ -120,13 +130,22 @@ class TraceDerivedColumns:
 
     @cached_property
     def _priorities(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        events = self._trace.events
-        rows = self._trace.states.event
-        rows = rows[events.slot_count[rows] >= 2]
-        keys = events.thread[rows].astype(np.int64) << 32 | rows.astype(np.int64)
-        values = self._trace.payloads.column(rows, _PRIORITY_WORD).astype(np.int64)
-        order = np.argsort(keys)
-        return keys[order], values[order]
+        return logged_priorities(self._trace)
+
+
+def logged_priorities(trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the priorities that wide thread events log.
+
+    Returns:
+        int64 (n,), row of the thread << 32 | row of the event, ascending; and int64 (n,), the priorities.
+    """
+    events = trace.events
+    rows = trace.states.event
+    rows = rows[events.slot_count[rows] >= 2]
+    keys = events.thread[rows].astype(np.int64) << 32 | rows.astype(np.int64)
+    values = trace.payloads.column(rows, _PRIORITY_WORD).astype(np.int64)
+    order = np.argsort(keys)
+    return keys[order], values[order]
 
 
 def state_rows(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
+from satview.events.class_table import external_classes, plain_classes
 from satview.events.spec import Release
 from satview.events.wire import KER_64BIT, VTHREAD_OFFSET, WireClass, class_of, code, event_of
 
@@ -18,6 +19,7 @@ from satview.events.wire import KER_64BIT, VTHREAD_OFFSET, WireClass, class_of, 
 class ExternalClass(IntEnum):
     """Class numbers of TraceEvent() and of the traceparser library; the names are those after `_NTO_TRACE_`."""
 
+    _ignore_ = "each"
     EMPTY = 0
     CONTROL = 1
     KERCALL = 2
@@ -35,10 +37,8 @@ class ExternalClass(IntEnum):
     COMM = 14
     INT_HANDLER_ENTER = 15
     INT_HANDLER_EXIT = 16
-    QUIP = 17
-    SEC = 18
-    QVM = 19
-    PMU = 20
+    for each in plain_classes():
+        vars()[each.name] = each.external
 
 
 KER_CLASSES: Final = frozenset({ExternalClass.KERCALL, ExternalClass.KERCALLENTER, ExternalClass.KERCALLEXIT})
@@ -54,28 +54,8 @@ INT_CLASSES: Final = frozenset(
 MASK_CLASSES: Final = frozenset(
     {ExternalClass.CONTROL, ExternalClass.PROCESS, ExternalClass.THREAD, ExternalClass.VTHREAD}
 )
-LATER_CLASSES: Final = {
-    ExternalClass.QUIP: WireClass.QUIP,
-    ExternalClass.SEC: WireClass.SEC,
-    ExternalClass.QVM: WireClass.QVM,
-    ExternalClass.PMU: WireClass.PMU,
-}
-_SINCE: Final = {
-    ExternalClass.QUIP: (Release.QNX_6_6, Release.QNX_7, Release.QNX_8),
-    ExternalClass.SEC: (Release.QNX_7, Release.QNX_8),
-    ExternalClass.QVM: (Release.QNX_7, Release.QNX_8),
-    ExternalClass.PMU: (Release.QNX_8,),
-}
-_RESERVED_IN_8: Final = frozenset(
-    {
-        ExternalClass.INTENTER,
-        ExternalClass.INTEXIT,
-        ExternalClass.VTHREAD,
-        ExternalClass.INT_HANDLER_ENTER,
-        ExternalClass.INT_HANDLER_EXIT,
-    }
-)
-
+LATER_CLASSES: Final = {ExternalClass(plain.external): WireClass(plain.internal) for plain in plain_classes()}
+SECURITY: Final = next(external for external in LATER_CLASSES if external.name == "SEC")
 CALL_COUNT: Final = 128  # kernel call numbers that have a switch
 VECTOR_COUNT: Final = 256  # interrupt vectors that have a switch
 USER_COUNT: Final = 1024
@@ -102,17 +82,14 @@ SYSTEM_COUNT: Final = {
     Release.QNX_7: 29,
     Release.QNX_8: 33,
     Release.UNIXWARE: 0,
+    Release.LINUX: 0,
 }  # one above the last SYSTEM event of a release
 PROCESS_NAMES: Final = ("PROCCREATE", "PROCDESTROY", "PROCCREATE_NAME", "PROCDESTROY_NAME", "PROCTHREAD_NAME")
 
 
 def classes_of(release: Release) -> tuple[ExternalClass, ...]:
     """Return the classes that TraceEvent() of a release knows, ascending."""
-    return tuple(
-        c
-        for c in ExternalClass
-        if release in _SINCE.get(c, (release,)) and not (release is Release.QNX_8 and c in _RESERVED_IN_8)
-    )
+    return tuple(ExternalClass(number) for number in sorted(external_classes(release).values()))
 
 
 def has_event_masks(external: ExternalClass, release: Release) -> bool:
@@ -185,9 +162,9 @@ def external_of(event_code: int, release: Release) -> ExternalEvent:
     if wire_class in _PLAIN:
         is_64 = wire_class == WireClass.SYSTEM and release in _HAS_64BIT
         return ExternalEvent(_PLAIN[WireClass(wire_class)], event & ~KER_64BIT if is_64 else event)
-    for external, later in LATER_CLASSES.items():
-        if wire_class == later and release in _SINCE[external]:
-            return ExternalEvent(external, event)
+    for plain in plain_classes():
+        if wire_class == plain.internal and plain.is_in(release):
+            return ExternalEvent(ExternalClass(plain.external), event)
     return ExternalEvent(None, event)
 
 

@@ -68,10 +68,10 @@ def _write(found: pa.Table, dataset: Dataset, name: str, source: Source) -> None
 
 def _one_type(found: pa.Table) -> pa.Table:
     pyarrow = required("pyarrow")
-    for place, field in enumerate(found.schema):
+    for position, field in enumerate(found.schema):
         if str(field.type) in _ONE_TYPE:
             wide = pyarrow.type_for_alias(_ONE_TYPE[str(field.type)])
-            found = found.set_column(place, field.name, found.column(place).cast(wide))
+            found = found.set_column(position, field.name, found.column(position).cast(wide))
     return found
 
 

@@ -18,7 +18,7 @@ from satview.base.errors import UsageError
 from satview.base.resources import resource_path
 from satview.base.time import format_duration
 from satview.fleet.query import query_dataset
-from satview.store.place import Place
+from satview.store.location import Location
 from satview.tables.sql import Limits, Result
 
 # B. Iglewicz, D. Hoaglin: How to Detect and Handle Outliers (1993): the modified z-score and its usual limit.
@@ -93,11 +93,11 @@ class Point:
     length_ns: int = 0
 
     @property
-    def place(self) -> Place:
+    def location(self) -> Location:
         """Where in the trace it comes from; the whole trace if nowhere in particular."""
         if self.start_ns < 0:
-            return Place(self.path, 0, self.length_ns, 0, self.length_ns)
-        return Place(self.path, self.start_ns, max(self.end_ns, self.start_ns), self.event + 1, self.length_ns)
+            return Location(self.path, 0, self.length_ns, 0, self.length_ns)
+        return Location(self.path, self.start_ns, max(self.end_ns, self.start_ns), self.event + 1, self.length_ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ def trend(
     values = np.array([_number(rows.get(name, {}).get("value"), missing) for name, *_ in order], np.float64)
     far = outliers(values)
     points = tuple(
-        Point(name, Path(file), begin, float(value), bool(is_far), *_place(rows.get(name, {})), length_ns)
+        Point(name, Path(file), begin, float(value), bool(is_far), *_location(rows.get(name, {})), length_ns)
         for (name, begin, file, length_ns), value, is_far in zip(order, values.tolist(), far.tolist(), strict=True)
     )
     known = values[~np.isnan(values)]
@@ -200,6 +200,6 @@ def _number(value: Any, missing: float) -> float:
         raise UsageError(f"{str(value)[:40]!r} is no number; the column value holds numbers") from None
 
 
-def _place(row: dict[str, Any]) -> tuple[int, int, int]:
+def _location(row: dict[str, Any]) -> tuple[int, int, int]:
     start, end, event = (row.get(name) for name in ("start_ns", "end_ns", "event"))
     return (-1 if start is None else int(start), -1 if end is None else int(end), -1 if event is None else int(event))

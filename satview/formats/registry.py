@@ -13,6 +13,7 @@ from satview.base.errors import TraceFormatError
 from satview.base.plugins import Plugin, PluginKind, plugins
 from satview.formats.unixware import members
 from satview.formats.unpacked import opened_plain
+from satview.store import axis_file
 from satview.store.trace import Trace
 
 Progress = Callable[[float], None]
@@ -43,10 +44,19 @@ class Format:
 
 FORMATS: Final = (
     Format("kev", "Kernel event traces", ("*.kev",), "satview.formats.kev.reader", "open_kev"),
+    Format("qst", "QST files", ("*.qst",), "satview.formats.qst.reader", "open_qst"),
+    Format(
+        "linux",
+        "Schedules of Linux",
+        ("*.dat", "*.data", "*.perf", "*.pftrace", "*.perfetto-trace"),
+        "satview.formats.linux.reader",
+        "open_linux",
+    ),
     Format("traceprinter", "traceprinter listings", ("*.txt", "*.log"), "satview.formats.traceprinter", "open_listing"),
     Format(
         "thread_trace", "UnixWare thread traces", ("tr.*.*",), "satview.formats.unixware.reader", "open_thread_trace"
     ),
+    Format("axis", "Traces on one time axis", ("*.sataxis",), "satview.formats.axis.reader", "open_axis"),
 )
 
 
@@ -81,6 +91,8 @@ def source_files(path: Path) -> list[Path]:
         except (TraceFormatError, OSError):
             return [path]
         return [*files, *members.names_files(files)]
+    if path.suffix == axis_file.SUFFIX:
+        return [path, *axis_file.files_in(path)]
     return [path]
 
 

@@ -19,7 +19,10 @@ from satview.formats.kev.header import BEGIN, END, MAX_HEADER_BYTES, key_byte_or
 from satview.formats.kev.reader import SAMPLE_SLOTS, byte_order_of
 from satview.formats.kev.stream import EventStream, blocks_of_array, blocks_of_file
 from satview.formats.kev.syspage import parse_syspage
+from satview.formats.linux import reader as linux
 from satview.formats.listing.reader import read_listing
+from satview.formats.qst import reader as qst
+from satview.formats.qst.one_pass import one_pass
 from satview.formats.unixware import reader as unixware
 from satview.formats.unpacked import is_packed, unpacked_stream
 from satview.store.problems import Problems
@@ -27,6 +30,7 @@ from satview.store.trace import Header, SystemInfo
 
 _BLOCK: Final = 1 << 16
 _SAMPLE: Final = 1 << 12
+_CERTAIN: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +39,7 @@ class Source:
 
     Attributes:
         path: The file; `-` for a pipe.
-        format: `kev` or `traceprinter`.
+        format: `kev`, `qst` or `traceprinter`.
         header: Its keys and values.
         system_page: Image of the target's system page; empty if there is none.
         system: The same as values.
@@ -87,6 +91,10 @@ def opened(path: Path | str, standard_input: BinaryIO | None = None) -> Iterator
     if path.is_dir():
         raise TraceFormatError(path, None, "this is a directory", "name a file in it")
     with path.open("rb") as file:
+        if qst.score(file.read(_SAMPLE), path) == _CERTAIN:
+            yield _qst(path)
+            return
+        file.seek(0)
         yield source_of(file, path)
 
 
@@ -106,6 +114,20 @@ def source_of(file: BinaryIO, path: Path) -> Source:
         return _kev(file, path, first)
     if traceprinter.score(first, path) > 0:
         return _listing(file, path, first)
+    if qst.score(first, path) == _CERTAIN:
+        raise TraceFormatError(
+            path,
+            0,
+            "the buffers of a QST file are not in time order, so it cannot be read as it comes",
+            "unpack it, or write it to a file first",
+        )
+    if linux.score(first, path) > 0:
+        raise TraceFormatError(
+            path,
+            0,
+            "a trace of Linux is not printed in the vendor's layout",
+            "list its events with `satview export FILE -o events.csv --format list`",
+        )
     if unixware.score(first, path) > 0:
         raise TraceFormatError(
             path,
@@ -159,6 +181,17 @@ def _kev(file: BinaryIO, path: Path, data: bytes) -> Source:
     blocks = blocks_of_file(file, rest, byte_order, problems, need)
     events = EventStream(blocks, problems, need, release)
     return Source(path, "kev", header, page, system, byte_order, release, rate, events, problems)
+
+
+def _qst(path: Path) -> Source:
+    found = one_pass(path)
+    start = found.start
+    release = choose_release(start.header, None, start.problems)
+    rate = choose_rate(start.header, None, start.problems)
+    events = EventStream(found.blocks(), start.problems, 0, release, found.times)
+    return Source(
+        path, "qst", start.header, b"", None, start.contents.byte_order, release, rate, events, start.problems
+    )
 
 
 def _read_at_most(file: BinaryIO, size: int) -> bytes:

@@ -154,6 +154,24 @@ def _zstd(packed: _Counting) -> tuple[_Zstd, type[Exception]]:
     return _Zstd(packed, lambda: zstandard.ZstdDecompressor().decompressobj()), zstandard.ZstdError
 
 
+def zstd_block(data: bytes, size: int) -> bytes:
+    """Return one frame of zstd, unpacked to at most `size` bytes.
+
+    Raises:
+        ValueError: It is damaged, or unpacks to more.
+    """
+    frames, fault = _zstd(_Counting(b"", io.BytesIO(data)))
+    found = bytearray()
+    try:
+        while len(found) <= size and (more := frames.read(_BLOCK)):
+            found += more
+    except (fault, EOFError) as error:
+        raise ValueError(str(error)) from error
+    if len(found) > size:
+        raise ValueError("it unpacks to more than it announces")
+    return bytes(found)
+
+
 def opened_plain(path: Path, open_plain: Callable[[Path], Trace], cancelled: Callable[[], bool] | None = None) -> Trace:
     """Open a trace that may be compressed or come from standard input; its path is the one that was given.
 

@@ -8,10 +8,15 @@ threads of a healthy system spend their time.
 from __future__ import annotations
 
 import colorsys
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from satview.base.palettes import PRINT, STANDARD
 from satview.events import states
+from satview.events.class_table import mark_colours
+from satview.gui.state_looks import read_looks
+
+if TYPE_CHECKING:  # themes are there before anything of a trace
+    from satview.gui.theme import Theme
 
 # State name: (light, dark), 0xRRGGBB.
 _STATE_COLOURS: Final = {
@@ -49,6 +54,8 @@ _STATE_COLOURS: Final = {
     "SUSPENDED": (0x9FA6B3, 0x5C6370),
     "DEAD": (0x5A606B, 0x2A2D33),
     "IO": (0x7FB3D9, 0x3F6E99),
+    "SLEEPING": (0xC6CBD6, 0x3D434F),
+    "UNINTERRUPTIBLE": (0xC27C4E, 0xA96B42),
 }
 _OTHER_COLOURS: Final = {
     states.UNKNOWN: (0xDFE2E8, 0x2C3038),
@@ -105,8 +112,9 @@ _LIKE: Final = {
     "JOIN": "CONDVAR", "TIMER_DELEGATE": "NANOSLEEP", "INTR_ATTACH_EV": "INTR", "SIGSUSPEND": "NANOSLEEP",
     "SIGWAITINFO": "NANOSLEEP", "STACK": "SEM", "WAITTHREAD": "CONDVAR", "WAITPAGE": "SEM", "WAITCTX": "CONDVAR",
     "TRACEBUFFER": "SEM", "STOPPED": "NANOSLEEP", "SUSPENDED": "NANOSLEEP", "IO": "REPLY",
+    "SLEEPING": "NANOSLEEP", "UNINTERRUPTIBLE": "SEM",
 }  # fmt: skip
-# States drawn as a full bar; the others are thin, so that a lane can be read from afar.
+# States drawn as a full bar; the others are thin, so that a lane can be read from afar. A user can say otherwise.
 THICK: Final = frozenset(
     {
         states.RUNNING,
@@ -118,38 +126,37 @@ THICK: Final = frozenset(
     }
 )
 
-# Class of an event: colour of its marks.
-_CLASS_COLOURS: Final = {
-    "KER_CALL": (0x5A4FA8, 0xA79DF0),
-    "KER_EXIT": (0x5A4FA8, 0xA79DF0),
-    "INT_CALL": (0x5A4FA8, 0xA79DF0),
-    "INT_ENTR": (0xB83A24, 0xF07A63),
-    "INT_EXIT": (0xB83A24, 0xF07A63),
-    "INT_HANDLER_ENTR": (0xC4612F, 0xEE9566),
-    "INT_HANDLER_EXIT": (0xC4612F, 0xEE9566),
-    "INTERRUPT": (0xB83A24, 0xF07A63),
-    "PROCESS": (0x1F2430, 0xE6E9F0),
-    "THREAD": (0x2C7A4B, 0x6FD394),
-    "VTHREAD": (0x2C7A4B, 0x6FD394),
-    "SYSTEM": (0x7D6210, 0xD9BE62),
-    "USREVENT": (0xB0208C, 0xF277D2),
-    "COMM": (0x1F5FBF, 0x7DB2FF),
-    "CONTROL": (0x7A8190, 0x8C94A4),
-    "PMU": (0x0F7F86, 0x58C8CE),
-    "SEC": (0x8A4B08, 0xE0A064),
-    "QVM": (0x0F7F86, 0x58C8CE),
-    "QUIP": (0x4B6B1F, 0xA9CE77),
-}
+FADE: Final = 0.78  # how far what is no concern now is moved to the background
+# Hatching, for those who cannot tell by the colour: eight rows of eight pixels, a bit for each that is inked.
+SOLID: Final = 0
+_RISING: Final = (0x11, 0x22, 0x44, 0x88, 0x11, 0x22, 0x44, 0x88)
+_FALLING: Final = (0x88, 0x44, 0x22, 0x11, 0x88, 0x44, 0x22, 0x11)
+_FALLING_WIDE: Final = (0x80, 0x40, 0x20, 0x10, 0x08, 0x04, 0x02, 0x01)
+_CROSSED: Final = (0x99, 0x66, 0x66, 0x99, 0x99, 0x66, 0x66, 0x99)
+_UPRIGHT: Final = (0x11,) * 8
+_UPRIGHT_WIDE: Final = (0x01,) * 8
+_LEVEL: Final = (0xFF, 0, 0, 0, 0xFF, 0, 0, 0)
+_DOTTED: Final = (0x01, 0, 0, 0, 0x10, 0, 0, 0)
+HATCHES: Final = (
+    (0,) * 8, _RISING, _CROSSED, _FALLING, _FALLING_WIDE, _UPRIGHT, _UPRIGHT_WIDE, _LEVEL, _DOTTED,
+)  # fmt: skip
+_HATCH_OF: Final = {
+    "READY": 1, "MUTEX": 2, "SEND": 3, "REPLY": 4, "SEM": 5, "CONDVAR": 6, "INTR": 8,
+}  # fmt: skip
 
 
-def value_colour(value: int, is_dark: bool, palette: str = STANDARD) -> int | None:
+def value_colour(value: int, is_dark: bool, palette: str = STANDARD, looks: str = "") -> int | None:
     """Return the colour of a lane value as 0xRRGGBB; None where the background shows.
 
     Args:
         value: Of `events.states`.
         is_dark: On a dark background.
         palette: One of `base.palettes.PALETTES`.
+        looks: What the user wants otherwise, as `state_looks` reads it.
     """
+    look = read_looks(looks).get(value)
+    if look is not None and (wanted := look.colour(is_dark)) is not None:
+        return wanted
     own = _PALETTE_COLOURS.get(palette, {})
     if value == states.ABSENT:
         return None
@@ -161,6 +168,30 @@ def value_colour(value: int, is_dark: bool, palette: str = STANDARD) -> int | No
         name = states.STATE_BY_VALUE[value].name
         return own.get(_LIKE.get(name, name), _STATE_COLOURS[name])[is_dark]
     return process_colour(value - states.FIRST_PROCESS, is_dark, palette) if value < states.VALUE_COUNT else None
+
+
+def state_colour(value: int, theme: Theme) -> int | None:
+    """Return the colour of a lane value in a theme, as `value_colour`."""
+    return value_colour(value, theme.is_dark, theme.palette, theme.looks)
+
+
+def is_thick(value: int, looks: str = "") -> bool:
+    """Return whether a lane value is drawn as a full bar; arguments as of `value_colour`."""
+    look = read_looks(looks).get(value)
+    return value in THICK if look is None or look.is_thick is None else look.is_thick
+
+
+def hatch_of(value: int) -> int:
+    """Return which of `HATCHES` tells a lane value from others of a like colour.
+
+    Of processes every second one is hatched: with the greys for print two neighbours have one colour.
+    """
+    if value >= states.FIRST_PROCESS:
+        return 3 if (value - states.FIRST_PROCESS) % 2 else SOLID
+    if value == states.KERNEL_CALL:
+        return 7
+    state = states.STATE_BY_VALUE.get(value)
+    return _HATCH_OF.get(_LIKE.get(state.name, state.name), SOLID) if state is not None else SOLID
 
 
 def process_colour(hue: int, is_dark: bool, palette: str = STANDARD) -> int:
@@ -179,7 +210,7 @@ def process_colour(hue: int, is_dark: bool, palette: str = STANDARD) -> int:
 
 def class_colour(class_name: str, is_dark: bool) -> int:
     """Return the colour of marks of events of a class."""
-    return _CLASS_COLOURS.get(class_name, (0x5C6472, 0xA6AEBC))[is_dark]
+    return mark_colours(class_name)[is_dark]
 
 
 def mixed(colour: int, other: int, share: float) -> int:

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import (
     QComboBox,
     QLineEdit,
     QPlainTextEdit,
+    QSpinBox,
     QTabBar,
     QTabWidget,
     QWidget,
@@ -46,6 +47,8 @@ def _value(field: object) -> Value:
         return field.isChecked()
     if isinstance(field, QLineEdit):
         return field.text()
+    if isinstance(field, QSpinBox):
+        return field.value()
     if isinstance(field, QButtonGroup):
         return field.checkedId()
     assert isinstance(field, QPlainTextEdit), f"{type(field).__name__} has no value to keep"
@@ -63,6 +66,9 @@ def _put(field: object, value: Value) -> None:
         field.setChecked(value)
     elif isinstance(field, QLineEdit) and isinstance(value, str):
         field.setText(value)
+        field.editingFinished.emit()
+    elif isinstance(field, QSpinBox) and type(value) is int:
+        field.setValue(min(max(value, field.minimum()), field.maximum()))
     elif isinstance(field, QPlainTextEdit) and isinstance(value, str):
         field.setPlainText(value)
     elif isinstance(field, QButtonGroup) and type(value) is int and field.button(value) is not None:

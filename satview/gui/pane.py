@@ -37,9 +37,11 @@ class Panes(QSplitter):
 
     Signals:
         added: A second one is there.
+        removed: The second one is gone.
     """
 
     added = Signal()
+    removed = Signal()
 
     def __init__(self, first: Pane, settings: Settings, parent: QWidget) -> None:
         super().__init__(Qt.Orientation.Vertical, parent)
@@ -52,7 +54,33 @@ class Panes(QSplitter):
 
     def split(self, theme: Theme) -> Pane:
         """Show a second set of lanes, with what the first one shows; it gets the keyboard."""
-        opened = SecondView(self.first.opened, self._settings, self)
+        pane = self._add(SecondView(self.first.opened, self._settings, self), theme)
+        pane.area.view.setFocus()
+        return pane
+
+    def show_beside(self, opened: OpenTrace, theme: Theme) -> Pane:
+        """Show the lanes of another trace below the first ones; what was there goes.
+
+        Args:
+            opened: The other trace; it must live longer.
+            theme: Colours.
+        """
+        self.join()
+        pane = self._add(opened, theme)
+        for each in (self.first, pane):
+            each.area.set_title(each.opened.trace.path.name)
+        return pane
+
+    def shows(self, opened: OpenTrace) -> bool:
+        """Return whether the second set of lanes is of some trace."""
+        return self.second is not None and self.second.opened is opened
+
+    @property
+    def is_split(self) -> bool:
+        """True while there is a second set of lanes of the same trace."""
+        return self.second is not None and isinstance(self.second.opened, SecondView)
+
+    def _add(self, opened: OpenTrace, theme: Theme) -> Pane:
         area = SwimlaneArea(opened, self._settings, theme, self)
         self.first.area.show_legend(False)  # one, below both
         navigation = Navigation(opened, self)
@@ -63,7 +91,6 @@ class Panes(QSplitter):
         self.setSizes([half, half])
         area.view.installEventFilter(self)
         self.added.emit()
-        area.view.setFocus()
         return self.second
 
     def set_theme(self, theme: Theme) -> None:
@@ -79,13 +106,18 @@ class Panes(QSplitter):
             self._activate(self.first)
             self.first.area.set_active(False)
             self.first.area.show_legend(True)
+            self.first.area.set_title("")
             self.first.area.view.setFocus()
             second.motion.stop()
             second.area.close_down()
-            second.opened.shut_down()
             second.area.hide()
-            for part in (second.area, second.navigation, second.opened):
+            parts: list[QObject] = [second.area, second.navigation]
+            if isinstance(second.opened, SecondView):
+                second.opened.shut_down()
+                parts.append(second.opened)
+            for part in parts:
                 dismantle(part)
+            self.removed.emit()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Note which lanes have the keyboard."""

@@ -17,6 +17,7 @@ from satview.session.panel_table import PanelRow
 
 if TYPE_CHECKING:
     from satview.gui.swimlane.area import SwimlaneArea
+    from satview.session.comparison.comparison import Comparison
     from satview.session.navigation import Navigation
     from satview.session.open_trace import OpenTrace
     from satview.session.settings import Settings
@@ -34,6 +35,7 @@ class PanelContext:
         area: The swimlanes, for panels whose time axis is theirs.
         find: Searches for a condition, as if it were typed into the find bar.
         report: Says something in the status bar for a few seconds.
+        comparison: The trace with a second one, if there is one.
     """
 
     opened: OpenTrace
@@ -43,6 +45,7 @@ class PanelContext:
     area: SwimlaneArea
     find: Callable[[str], None]
     report: Callable[[str], None]
+    comparison: Comparison
 
 
 class Panel(QWidget):

@@ -162,7 +162,7 @@ def _request(content: Any) -> tuple[list[TraceLink], bool]:
     fields = Fields(content, "request")
     links = [
         TraceLink(Path(row.text("path")), row.text("range_text"), row.whole_or_none("event"), row.text("selected"),
-                  row.text("session"))
+                  row.text("session"), row.text("beside"))
         for row in fields.parts("open")
     ]  # fmt: skip
     if not links or len(links) > _LINKS_MAX or not all(link.path.is_absolute() for link in links):

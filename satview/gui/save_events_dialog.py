@@ -20,7 +20,6 @@ from PySide6.QtWidgets import (
 )
 
 from satview.base.time import TimeWindow
-from satview.events.spec import Release
 from satview.gui import dialogs
 from satview.gui.event_files import KINDS, event_mask, write_events
 from satview.gui.message_line import MessageLine
@@ -73,8 +72,10 @@ class SaveEventsDialog(QDialog):
     def _make_editors(self) -> None:
         selection, filters = self._opened.selection, self._opened.filters
         self.kind = QComboBox(self)
+        trace = self._opened.trace
+        has_slots = trace.release.is_qnx and trace.axis is None
         for key, (title, _) in KINDS.items():
-            if key == "csv" or self._opened.trace.release is not Release.UNIXWARE:  # which only its own reader knows
+            if key == "csv" or has_slots:  # what has none only its own reader knows
                 self.kind.addItem(f"{title} (.{key})", key)
         self.in_range = QCheckBox("Only those in the selected &range", self)
         if selection.time_range is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -38,12 +38,23 @@ class SettingsDialog(QDialog):
                 form.addRow(PlainLabel(row.help.rstrip("."), self), self._editor(row))
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
         buttons.rejected.connect(self.close)
+        self.looks_button = buttons.addButton(
+            "Colours of states\N{HORIZONTAL ELLIPSIS}", QDialogButtonBox.ButtonRole.ActionRole
+        )
+        self.looks_button.setAutoDefault(False)
+        self.looks_button.clicked.connect(self._show_looks)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(20, 18, 20, 16)
         layout.setSpacing(16)
         layout.addLayout(form)
         layout.addWidget(buttons)
         keep_quiet(self)
+
+    @Slot()
+    def _show_looks(self) -> None:
+        from satview.gui.state_looks_dialog import StateLooksDialog  # on first use
+
+        StateLooksDialog(self._settings, self).show()
 
     def _editor(self, row: Setting) -> QWidget:
         set_value = partial(self._settings.set, row.key)

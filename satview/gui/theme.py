@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from satview.base.palettes import PRINT, STANDARD
 from satview.base.resources import resource_path
+from satview.session.settings import HATCH_ALWAYS, HATCH_PRINT, Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,9 @@ class Theme:
         mark: Bookmarks and notes.
         hit: Search hits.
         palette: Which set of data colours, of `base.palettes.PALETTES`.
+        looks: What of states the user wants otherwise, as `gui.state_looks` reads it.
+        is_hatched: States are told apart by hatching too.
+        text_percent: Size of texts.
     """
 
     is_dark: bool
@@ -52,6 +56,13 @@ class Theme:
     mark: int
     hit: int
     palette: str = STANDARD
+    looks: str = ""
+    is_hatched: bool = False
+    text_percent: int = 100
+
+    def px(self, size: int) -> int:
+        """Return a size of text as the user wants it, in pixels."""
+        return max(1, round(size * self.text_percent / 100))
 
 
 LIGHT: Final = Theme(
@@ -66,7 +77,7 @@ LIGHT: Final = Theme(
     faint=0x8B93A3,
     accent=0x2563C9,
     on_accent=0xFFFFFF,
-    warning=0xA86A00,
+    warning=0x935C00,
     error=0xC0342B,
     cursor_a=0x0B7285,
     cursor_b=0xA61E4D,
@@ -94,6 +105,12 @@ DARK: Final = Theme(
 )
 
 
+THEME_SETTINGS: Final = (
+    "window/theme", "window/text_percent", "swimlane/palette", "swimlane/state_looks", "swimlane/hatching",
+)  # fmt: skip
+_USUAL_SIZE: Final = "satview_usual_size"  # of the text of the system, kept with the application
+
+
 def colour(rgb: int, alpha: int = 255) -> QColor:
     """Return 0xRRGGBB as a Qt colour."""
     return QColor(rgb >> 16 & 0xFF, rgb >> 8 & 0xFF, rgb & 0xFF, alpha)
@@ -104,21 +121,31 @@ def css(rgb: int) -> str:
     return f"#{rgb:06x}"
 
 
-def theme_for(choice: str, palette: str = STANDARD) -> Theme:
-    """Return the theme of a setting: `light`, `dark`, or what the system says; for print always light.
-
-    Args:
-        choice: The setting.
-        palette: Of `base.palettes.PALETTES`.
-    """
+def theme_of(settings: Settings) -> Theme:
+    """Return the theme that is set: light, dark, or what the system says; with the palette for print always light."""
+    choice, palette = settings.text("window/theme"), settings.text("swimlane/palette")
     is_system_dark = QGuiApplication.styleHints().colorScheme() is Qt.ColorScheme.Dark
     is_dark = (choice == "dark" or (choice == "system" and is_system_dark)) and palette != PRINT
-    theme = DARK if is_dark else LIGHT
-    return theme if palette == STANDARD else replace(theme, palette=palette)
+    hatching = settings.text("swimlane/hatching")
+    return replace(
+        DARK if is_dark else LIGHT,
+        palette=palette,
+        looks=settings.text("swimlane/state_looks"),
+        is_hatched=hatching == HATCH_ALWAYS or (hatching == HATCH_PRINT and palette == PRINT),
+        text_percent=settings.number("window/text_percent"),
+    )
 
 
 def apply(app: QApplication, theme: Theme) -> None:
-    """Give the application the palette and style sheet of a theme."""
+    """Give the application the palette, style sheet and size of text of a theme."""
+    usual = app.property(_USUAL_SIZE)
+    if usual is None:
+        usual = app.font().pointSizeF()
+        app.setProperty(_USUAL_SIZE, usual)
+    font = app.font()
+    if usual > 0 and font.pointSizeF() != usual * theme.text_percent / 100:
+        font.setPointSizeF(usual * theme.text_percent / 100)
+        app.setFont(font)
     app.setPalette(_palette(theme))
     app.setStyleSheet(_style_sheet(theme))
 
@@ -263,7 +290,7 @@ def _style_sheet(theme: Theme) -> str:
     QAbstractScrollArea::corner {{ background: {base}; }}
     #hoverCard {{ background: {panel}; color: {text}; border: 1px solid {faint}; border-radius: 6px;
         padding: 7px 10px; }}
-    QLabel[role="title"] {{ font-size: 20px; font-weight: 600; color: {text}; }}
+    QLabel[role="title"] {{ font-size: {theme.px(20)}px; font-weight: 600; color: {text}; }}
     QLabel[role="dim"] {{ color: {dim}; }}
     QLabel[role="faint"] {{ color: {faint}; }}
     QLabel[role="head"] {{ background: {panel}; color: {faint}; border-right: 1px solid {line};

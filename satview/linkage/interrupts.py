@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from satview.core import library, links
 from satview.events import wire
-from satview.linkage.rows import by_cpu, depth_within, narrow, rows_of_class
+from satview.linkage.rows import by_cpu, depth_within, narrow, nested_pairs, rows_of_class
 from satview.linkage.whole import is_whole_on, part_of
 from satview.store.losses import losses
 from satview.store.trace import Trace
@@ -123,7 +123,7 @@ def _entries_and_exits(trace: Trace, cpu: int, rows: _Rows, kind: _Kinds) -> tup
 
 def _interrupts(trace: Trace, cpu: int, rows: _Rows, kind: _Kinds) -> tuple[_Rows, _Rows]:
     rows, part, step = _entries_and_exits(trace, cpu, rows, kind)
-    first, last = _paired(step, part)
+    first, last = nested_pairs(step, part)
     return rows[first], rows[last]
 
 
@@ -143,7 +143,7 @@ def _handlers(trace: Trace, cpu: int, rows: _Rows, kind: _Kinds) -> tuple[_Rows,
     level = part[at] * deepest + depth[at]
     interrupt = np.cumsum(is_border[at] | np.append(True, level[1:] != level[:-1])[: len(at)])
     at, interrupt = at[of_handler[at] != 0], interrupt[of_handler[at] != 0]
-    first, last = _paired(of_handler[at], interrupt)
+    first, last = nested_pairs(of_handler[at], interrupt)
     return rows[at[first]], rows[at[last]]
 
 
@@ -151,21 +151,6 @@ def _dispatches(_trace: Trace, _cpu: int, rows: _Rows, kind: _Kinds) -> tuple[_R
     is_entry = np.isin(kind, (*_ENTRIES, _DELIVERY))
     at = np.flatnonzero(is_entry[:-1] & np.isin(kind[1:], _HANDLER_ENTRIES))
     return rows[at], rows[at + 1]
-
-
-def _paired(step: NDArray[np.int8], part: _Positions) -> tuple[_Positions, _Positions]:
-    """Return positions of entries and of the exits that follow them at the same depth in the same part.
-
-    Args:
-        step: 1 or -1, (n,).
-        part: (n,), ascending.
-    """
-    level = depth_within(step, part) + (step < 0)
-    key = part * (int(level.max(initial=0)) + 1) + level
-    order = np.argsort(narrow(key, int(key.max(initial=0)) + 1), kind="stable")
-    key, is_entry = key[order], step[order] > 0
-    at = np.flatnonzero(is_entry[:-1] & ~is_entry[1:] & (key[:-1] == key[1:]))
-    return order[at], order[at + 1]
 
 
 def _exits_so_far(step: NDArray[np.int8], part: _Positions) -> NDArray[np.int64]:

@@ -318,3 +318,18 @@ def depth_within(step: NDArray[np.integer], part: NDArray[np.intp]) -> NDArray[n
     lift = np.repeat(np.arange(len(first)), sizes) * (4 * len(step) + 4)
     lowest = np.minimum.accumulate(np.minimum(raw, 0) - lift) + lift
     return np.asarray(raw - np.minimum(lowest, 0), np.int64)
+
+
+def nested_pairs(step: NDArray[np.int8], part: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return positions of entries and of the exits that follow them at the same depth in the same part.
+
+    Args:
+        step: 1 or -1, (n,).
+        part: (n,), ascending.
+    """
+    level = depth_within(step, part) + (step < 0)
+    key = part * (int(level.max(initial=0)) + 1) + level
+    order = np.argsort(narrow(key, int(key.max(initial=0)) + 1), kind="stable")
+    key, is_entry = key[order], step[order] > 0
+    at = np.flatnonzero(is_entry[:-1] & ~is_entry[1:] & (key[:-1] == key[1:]))
+    return order[at], order[at + 1]

@@ -7,8 +7,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.events import wire
+from satview.events import linux, wire
 from satview.events.kernel_calls import call_numbers
+from satview.events.spec import Release
 from satview.events.states import READY, RUNNING, STATE_BY_NAME
 from satview.linkage import actors, messages, pulses
 from satview.linkage.rows import (
@@ -22,7 +23,7 @@ from satview.linkage.rows import (
     thread_rows,
 )
 from satview.linkage.states import LANE_VALUES
-from satview.linkage.table import NO_EVENT, Certainty, LinkKind, LinkTable, Pairs, pairs_of
+from satview.linkage.table import NO_EVENT, Certainty, LinkKind, LinkTable, Pairs, no_pairs, pairs_of
 from satview.linkage.waits import Waits, number_of, objects_of, waits
 from satview.linkage.whole import is_whole
 from satview.store.arguments import arguments
@@ -66,7 +67,33 @@ def wake_ups(trace: Trace) -> LinkTable:
     Exact are links whose events name the same thread, message or object, or an interrupt that alone came during the
     wait. Inferred are those that follow from what the CPU was doing.
     """
-    return trace.kept("links.wake_up", lambda trace: LinkTable.of(LinkKind.WAKE_UP, _WakeUps(trace).pairs()))
+    return trace.kept("links.wake_up", lambda trace: LinkTable.of(LinkKind.WAKE_UP, _pairs(trace)))
+
+
+def _pairs(trace: Trace) -> Pairs:
+    return _linux_pairs(trace) if trace.release is Release.LINUX else _WakeUps(trace).pairs()
+
+
+def _linux_pairs(trace: Trace) -> Pairs:
+    """Return the wake-ups of a trace of Linux: the last one that names a thread before it is ready, in its wait."""
+    code, thread = trace.events.code, trace.events.thread
+    causes = np.flatnonzero(code == linux.point_codes()[linux.WAKING])
+    at = trace.states.event
+    can_run = np.isin(trace.catalogue.state_value_of_code[code[at]], (READY, RUNNING))
+    is_first = np.append(True, thread[at[1:]] != thread[at[:-1]])[: len(at)]
+    before = np.where(is_first, -1, np.append(-1, at[:-1].astype(np.int64))[: len(at)])
+    ends_wait = can_run & (is_first | ~np.append(False, can_run[:-1])[: len(at)])
+    effects, before = at[ends_wait].astype(np.int64), before[ends_wait]
+    woken, number = trace.payloads.column(causes, 0), trace.payloads.column(effects, 0)
+    known, rank = np.unique(woken, return_inverse=True)
+    if not len(known):
+        return no_pairs()
+    mine = np.minimum(np.searchsorted(known, number), len(known) - 1)
+    order = np.argsort(rank.astype(np.int64) << 32 | causes, kind="stable")
+    last = np.searchsorted((rank.astype(np.int64) << 32 | causes)[order], mine.astype(np.int64) << 32 | effects) - 1
+    cause = causes[order[np.maximum(last, 0)]]
+    fits = (last >= 0) & (known[mine] == number) & (rank[order[np.maximum(last, 0)]] == mine) & (cause > before)
+    return pairs_of(cause[fits], effects[fits])
 
 
 class _WakeUps:

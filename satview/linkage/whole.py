@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.linkage.table import Rows
+from satview.store.axis import files_of
 from satview.store.losses import losses, losses_of
 from satview.store.time_ranges import TimeRanges
 from satview.store.trace import Trace
@@ -13,7 +14,14 @@ from satview.store.trace import Trace
 
 def is_whole(trace: Trace, first: Rows, last: Rows) -> NDArray[np.bool_]:
     """Return for pairs of events whether no event of any CPU is missing in between, bool of the same shape."""
-    return _is_clear(trace, first, last, TimeRanges.of_rows(losses(trace)))
+    axis = files_of(trace)
+    if axis is None:
+        return _is_clear(trace, first, last, TimeRanges.of_rows(losses(trace)))
+    out = np.zeros(len(first), np.bool_)
+    for part, at, own in axis.split(first):  # pairs of events of two files are never whole
+        both = axis.part_of[last[at]] == axis.part_of[first[at]]
+        out[at[both]] = is_whole(part.trace, own[both], axis.own_row[last[at[both]]])
+    return out
 
 
 def is_whole_on(trace: Trace, cpu: int, first: Rows, last: Rows) -> NDArray[np.bool_]:

@@ -14,6 +14,7 @@ from satview.analysis.statistics import Statistics
 from satview.analysis.verdicts.find import find_verdicts
 from satview.analysis.verdicts.verdict import Verdict
 from satview.analysis.why import why
+from satview.base.counts import counted
 from satview.base.errors import UsageError
 from satview.base.time import format_duration, format_time
 from satview.linkage.chain import connections
@@ -25,8 +26,8 @@ from satview.session.events.connection_text import event_name
 from satview.session.events.details import Details, Line, Section
 from satview.session.events.event_text import event_details
 from satview.store.idle import idle_threads
+from satview.store.location import location_of
 from satview.store.losses import lost_marks
-from satview.store.place import place_of
 from satview.store.trace import Trace
 from satview.tables.table import table
 
@@ -127,7 +128,9 @@ def _trust_lines(trace: Trace) -> tuple[Line, ...]:
         total = trace.clock.duration_ns(int((lost[:, 1] - lost[:, 0]).sum()))
         first = format_time(trace.clock.ns(int(lost[0, 0])))
         lines.append(
-            Line("Lost", f"events are missing in {len(lost):,} places, {format_duration(total)}, first {first}")
+            Line(
+                "Lost", f"events are missing in {counted(len(lost), 'range')}, {format_duration(total)}, first {first}"
+            )
         )
     if missing:
         lines.append(Line("Verdicts", f"there may be more than is listed: {missing}"))
@@ -233,11 +236,11 @@ def _verdict(trace: Trace, handle: Handle) -> Details:
     found = verdicts_of(trace)
     verdict = found[_within(handle, len(found) + 1, 1) - 1]
     row = verdict.evidence[0] if verdict.evidence else -1
-    place = place_of(trace, verdict.start_cycles, verdict.end_cycles, row)
+    location = location_of(trace, verdict.start_cycles, verdict.end_cycles, row)
     clock = trace.clock
     when = " to ".join(format_time(clock.ns(cycles)) for cycles in (verdict.start_cycles, verdict.end_cycles))
     lines = [Line("Severity", str(verdict.severity)), Line("When", when), Line("What", verdict.says),
-             Line("Remedy", verdict.remedy), Line("Open", place.command)]  # fmt: skip
+             Line("Remedy", verdict.remedy), Line("Open", location.command)]  # fmt: skip
     lines += [Line("Thread", trace.thread_name(thread), thread=thread) for thread in verdict.threads]
     lines += [Line("Object", each) for each in verdict.objects]
     roles = verdict.roles or ("",) * len(verdict.evidence)
@@ -245,11 +248,11 @@ def _verdict(trace: Trace, handle: Handle) -> Details:
                      for role, event in zip(roles, verdict.evidence[:_MOST_EVIDENCE], strict=False))  # fmt: skip
     more = len(verdict.evidence) - _MOST_EVIDENCE
     evidence += (Line("", f"and {more:,} more"),) if more > 0 else ()
-    places = tuple(
+    locations = tuple(
         Line(str(number), format_time(clock.ns(each.start_cycles)), event=each.row if each.row >= 0 else None)
         for number, each in enumerate(verdict.occurrences[:_MOST], 1)
     )
-    sections = (Section("Verdict", tuple(lines)), Section("Evidence", evidence), Section("Times", places))
+    sections = (Section("Verdict", tuple(lines)), Section("Evidence", evidence), Section("Times", locations))
     return Details(f"{handle} {verdict.kind}", "", "verdict", tuple(part for part in sections if part.lines))
 
 

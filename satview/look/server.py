@@ -112,8 +112,8 @@ class Answers:
             at: The moment: 1.25s, 350us, or #4711 for an event.
         """
         found = self.trace(trace)
-        place = parse_position(at, axis_of(found))
-        cycles = place.cycles if place.event is None else int(found.events.time_cycles[place.event])
+        location = parse_position(at, axis_of(found))
+        cycles = location.cycles if location.event is None else int(found.events.time_cycles[location.event])
         assert cycles is not None
         return as_text(why_details(found, why(found, _thread(thread), cycles)))
 

@@ -13,7 +13,7 @@ from satview.base.picture import screenshot
 from satview.base.resources import resource_path
 from satview.base.safe_text import html_text
 from satview.report import sections
-from satview.store.place import place_of
+from satview.store.location import location_of
 from satview.store.trace import Trace
 
 _SIZE: Final = "1400x760"
@@ -37,8 +37,8 @@ def write_report(trace: Trace, path: Path | str, thresholds: Thresholds | None =
         drawn = {}
         for number, verdict in enumerate(found[:pictures]):
             row = verdict.evidence[0] if verdict.evidence else -1
-            place = place_of(trace, verdict.start_cycles, verdict.end_cycles, row)
-            drawn[number] = _picture(trace, Path(folder), place.options, f"{verdict.kind}, {place}")
+            location = location_of(trace, verdict.start_cycles, verdict.end_cycles, row)
+            drawn[number] = _picture(trace, Path(folder), location.options, f"{verdict.kind}, {location}")
     parts = [("Trace", sections.head(trace) + whole)]
     if len(trace.events):
         parts += [

@@ -20,11 +20,12 @@ from satview.analysis.sheets import Kind, Sheet
 from satview.analysis.statistics import Statistics
 from satview.analysis.statistics_sheets import SHEETS
 from satview.analysis.verdicts.verdict import Verdict
+from satview.base.counts import counted
 from satview.base.safe_text import html_text
 from satview.base.time import format_duration, format_time
 from satview.report.svg import histogram_bars, stacked_areas
+from satview.store.location import location_of
 from satview.store.losses import lost_marks
-from satview.store.place import place_of
 from satview.store.problems import KINDS
 from satview.store.trace import Trace
 
@@ -61,7 +62,7 @@ def head(trace: Trace) -> str:
 
 
 def verdict_list(trace: Trace, found: Sequence[Verdict], pictures: dict[int, str]) -> str:
-    """Return the verdicts, each with its place, the command that opens it, and its picture if there is one.
+    """Return the verdicts, each with its location, the command that opens it, and its picture if there is one.
 
     Args:
         trace: The trace.
@@ -117,7 +118,7 @@ def waits(trace: Trace) -> str:
                  for share, value in zip(SHARES, found.percentiles(), strict=True)]  # fmt: skip
         at = int(np.argmax(found.cycles))
         start = int(found.start[at])
-        longest = place_of(trace, start, start + int(found.cycles[at]))
+        longest = location_of(trace, start, start + int(found.cycles[at]))
         told = ", ".join(f"{name} {format_duration(value)}" for name, value in marks)
         parts.append(
             f"<h3>{title}</h3>{histogram_bars(drawn.edges_log10, drawn.counts, title)}"
@@ -145,7 +146,7 @@ def losses(trace: Trace) -> str:
     if len(lost):
         total = clock.duration_ns(int((lost[:, 1] - lost[:, 0]).sum()))
         rows = [(format_time(clock.ns(int(a))), format_duration(clock.duration_ns(int(b - a)))) for a, b in lost]
-        parts = [f"<p>Events are missing in {len(lost):,} places, {format_duration(total)} in all.</p>",
+        parts = [f"<p>Events are missing in {counted(len(lost), 'range')}, {format_duration(total)} in all.</p>",
                  _rows(("From", "Length"), rows[:_MOST_PLACES]), _more(len(rows), _MOST_PLACES)]  # fmt: skip
     counts = trace.problems.counts()
     if counts:
@@ -167,11 +168,11 @@ def limits(trace: Trace) -> str:
 
 def _verdict(trace: Trace, verdict: Verdict, drawn: str) -> str:
     row = verdict.evidence[0] if verdict.evidence else -1
-    place = place_of(trace, verdict.start_cycles, verdict.end_cycles, row)
+    location = location_of(trace, verdict.start_cycles, verdict.end_cycles, row)
     times = f", {len(verdict.occurrences):,} times" if len(verdict.occurrences) > 1 else ""
     return (
         f'<article class="{verdict.severity}"><h3>{verdict.severity}: {verdict.kind}{times}</h3>'
-        f"<p>{html_text(verdict.says)}</p><p>{html_text(verdict.remedy)}</p>{drawn}{_command(place.command)}</article>"
+        f"<p>{html_text(verdict.says)}</p><p>{html_text(verdict.remedy)}</p>{drawn}{_command(location.command)}</article>"
     )
 
 

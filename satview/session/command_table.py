@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from satview.session.commands import Command, Menu, Needs, Scope
+from satview.session.lanes.lane_arrangement import Label
 from satview.session.panel_table import panel_commands
+from satview.timeline.lane_classes import LANE_CLASSES
 
 # fmt: off
 # A table: a command is one row, which a call with an argument per line would hide.
@@ -13,6 +15,11 @@ COMMANDS: Final = (
     Command("file.open", "&Open\N{HORIZONTAL ELLIPSIS}", Menu.FILE, ("Ctrl+O",), "Open a trace.", icon="open"),
     Command("file.open_link", "Open lin&k\N{HORIZONTAL ELLIPSIS}", Menu.FILE, ("Ctrl+Shift+O",),
             "Open a trace at a place that was copied as a link: FILE#t=1.2s..1.5s&sel=1200."),
+    Command("file.compare", "Compare &with another trace\N{HORIZONTAL ELLIPSIS}", Menu.FILE, ("Ctrl+D",),
+            "Open a second trace below this one, aligned and moved together, and list what changed.", Needs.TRACE),
+    Command("file.together", "Put files on one ti&me axis\N{HORIZONTAL ELLIPSIS}", Menu.FILE, (),
+            "Make one trace of this file and others: two targets, a host and its guest, each at its offset.",
+            Needs.TRACE),
     Command("file.sample", "Open a s&ample", Menu.FILE, (),
             "Open the trace that comes with satview: an assistance system of a car on 4 CPUs, 7 s."),
     Command("file.trends", "&Trends of many traces\N{HORIZONTAL ELLIPSIS}", Menu.FILE, (),
@@ -35,6 +42,8 @@ COMMANDS: Final = (
             "Save what the swimlanes show, with title, time span and legend, as PNG, SVG or PDF.", Needs.TRACE),
     Command("file.settings", "&Settings\N{HORIZONTAL ELLIPSIS}", Menu.FILE, ("Ctrl+,",), "Change settings.",
             starts_group=True),
+    Command("file.state_looks", "Co&lours of states\N{HORIZONTAL ELLIPSIS}", Menu.FILE, (),
+            "Choose a palette and hatching, and give states other colours and thickness."),
     Command("file.keys", "Change ke&ys\N{HORIZONTAL ELLIPSIS}", Menu.FILE, ("Ctrl+Shift+K",),
             "Give commands other keys."),
     Command("file.close", "&Close window", Menu.FILE, ("Ctrl+W",), "Close this window.", starts_group=True),
@@ -63,7 +72,7 @@ COMMANDS: Final = (
     Command("filter.show_all", "Show &all events and threads", Menu.EDIT, ("Shift+F",), "Take the filter away.",
             Needs.TRACE),
     Command("edit.clear", "C&lear selection", Menu.EDIT, ("Esc",),
-            "Clear the range, then the selection, then the critical path.", Needs.TRACE,
+            "Clear what the legend highlights, the range, then the selection, then the critical path.", Needs.TRACE,
             starts_group=True),
 
     Command("view.zoom_in", "Zoom &in", Menu.VIEW, ("W", "+", "="), "Zoom in at the mouse.", Needs.TRACE,
@@ -95,6 +104,20 @@ COMMANDS: Final = (
     Command("view.shares", "S&hares of time", Menu.VIEW, ("Shift+S",),
             "Where intervals are too dense for bars, show how every lane divides its time, or the longest state again.",
             Needs.TRACE, is_checkable=True),
+    Command("view.cpu_kinds", "Kinds of work on CP&Us", Menu.VIEW, ("K",),
+            "Let lanes of CPUs show user, kernel, interrupt and idle time instead of processes, or processes again.",
+            Needs.TRACE, is_checkable=True),
+    *(Command(f"view.label_{label}", title, Menu.VIEW, (), help_text, Needs.TRACE, is_checkable=True,
+              submenu="Labels of inter&vals")
+      for label, title, help_text in (
+          (Label.STATE, "&State", "Write the state into intervals of threads."),
+          (Label.PRIORITY, "&Priority",
+           "Write the priority into intervals: p10, or p15\N{UPWARDS ARROW}10 if 15 is inherited."),
+          (Label.CPU, "&CPU", "Write on which CPU a thread runs."),
+          (Label.PARTNER, "P&artner", "Write whom a thread waits for: the server, the holder of the mutex."),
+          (Label.CALL, "&Kernel call", "Write in which kernel call a thread waits."),
+          (Label.PARTITION, "Pa&rtition", "Write the partition that a thread is in."),
+      )),
     Command("view.split", "S&plit view", Menu.VIEW, ("Ctrl+\\",),
             "Show a second set of lanes below, for another part of time or other lanes, or take it away.", Needs.TRACE,
             is_checkable=True, starts_group=True),
@@ -103,6 +126,17 @@ COMMANDS: Final = (
     Command("view.linked", "Lin&ked views", Menu.VIEW, ("Ctrl+Shift+L",),
             "Let the views of this trace, split or in several windows, show and select the same, or go their own ways.",
             Needs.TRACE, is_checkable=True),
+    *(Command(f"compare.{name}", title, Menu.VIEW, keys, help_text, Needs.SECOND, is_checkable=name == "linked",
+              starts_group=name == "linked", submenu="Trace &2, compared")
+      for name, title, keys, help_text in (
+          ("linked", "&Move together", (), "Let both traces show the same part of time, or each go its own way."),
+          ("starts", "Align &starts", (), "Let both traces begin at the same moment."),
+          ("cursors", "Align &cursors A", (), "Let cursor A of both traces be the same moment."),
+          ("selected", "Align s&elected events", (), "Let the selected events of both traces be the same moment."),
+          ("by", "Align &by\N{HORIZONTAL ELLIPSIS}", ("Ctrl+Shift+A",),
+           "Let the first event of each that fits a condition be the same moment, or place the second by an offset."),
+          ("end", "C&lose the second trace", (), "Take the second trace away."),
+      )),
     Command("view.theme_system", "Theme of the &system", Menu.VIEW, (), "Light or dark as the system says.",
             is_checkable=True, starts_group=True),
     Command("view.theme_light", "Ligh&t theme", Menu.VIEW, (), "Always light.", is_checkable=True),
@@ -185,6 +219,14 @@ COMMANDS: Final = (
           ("pattern", "Pattern of &names\N{HORIZONTAL ELLIPSIS}",
            "Let processes stand together by their names: Drivers: devb-*, io-*; HMI: hmi*."),
       )),
+    *(Command(f"lanes.show_{each.name}", each.menu, Menu.LANES, (), each.help, Needs.TRACE, is_checkable=True,
+              submenu="Lanes of e&vents")
+      for each in LANE_CLASSES),
+    Command("lanes.user_file", "&Descriptions of user events\N{HORIZONTAL ELLIPSIS}", Menu.LANES, (),
+            "Read names and fields of user events from an XML file of the vendor's toolkit.", Needs.TRACE),
+    Command("lanes.user_rules", "&Intervals and counters of user events\N{HORIZONTAL ELLIPSIS}", Menu.LANES, (),
+            "Say which user events are counters or intervals: 10 counter queue; 41..42 interval request.",
+            Needs.TRACE),
     Command("lanes.up", "Move &lane up", Menu.LANES, ("Alt+Up",),
             "Move the selected lane above the one before it, as dragging its name does.", Needs.LANE, Scope.LANES),
     Command("lanes.down", "Move lane dow&n", Menu.LANES, ("Alt+Down",), "Move the selected lane below the next one.",

@@ -32,6 +32,7 @@ class Needs(StrEnum):
     RANGE = "a selected range"
     HITS = "search hits"
     LIVE = "a followed file"
+    SECOND = "a second trace"
     CAPTURE = "a running capture"
 
 

@@ -15,10 +15,13 @@ from satview.session.events.event_links import EventLinks
 from satview.session.filtering.filter_stack import FilterStack
 from satview.session.filtering.search import Search
 from satview.session.highlight import Highlight
-from satview.session.lanes.lane_arrangement import GroupBy, SortBy
+from satview.session.lanes.class_loader import ClassLoader
+from satview.session.lanes.label_source import LabelSource
+from satview.session.lanes.lane_arrangement import GroupBy, SortBy, labels_in
 from satview.session.lanes.lane_list import LaneList
 from satview.session.lanes.lane_sorter import LaneSorter
 from satview.session.lanes.remap import event_of_slot
+from satview.session.legend_highlight import LegendHighlight
 from satview.session.loading.loaded_trace import Reload, Shown, events_per_thread
 from satview.session.loading.preview_view import PreviewView
 from satview.session.marks import Marks
@@ -32,6 +35,7 @@ from satview.session.tasks import IsCancelled
 from satview.session.viewport import Viewport, with_margin
 from satview.store.doubts import doubts, trusted_window
 from satview.store.trace import Trace
+from satview.timeline.lane_classes import classes_in
 from satview.timeline.lane_tree import LaneKind, Timeline
 from satview.timeline.preview import Preview
 
@@ -42,7 +46,7 @@ class OpenTrace(QObject):
     Attributes:
         trace: The data, read-only.
         timeline: Its lanes.
-        viewport, selection, filters, lanes, sorter, marks, search, edits: The parts; each sends its own signals.
+        viewport, selection, filters, lanes, labels, sorter, marks, search, edits: The parts, with signals of their own.
         events_of_thread: int64, shape (threads,), how many events each thread has.
         others: Other views of it in the same window.
         preview: What shows on CPU lanes that are not built yet; None = nothing.
@@ -89,6 +93,7 @@ class OpenTrace(QObject):
         self.event_links = EventLinks(self.selection, self)
         self.event_links.take(trace)
         self.highlight = Highlight(self.selection, self)
+        self.legend = LegendHighlight(self)
         self.verdicts: TraceAnswer[FoundVerdicts] = TraceAnswer(trace, search_verdicts, self)
         self.doctor: TraceAnswer[tuple[Diagnosis, ...]] = TraceAnswer(trace, _diagnoses, self)
         self.why = WhySearch(self.selection, self)
@@ -102,7 +107,14 @@ class OpenTrace(QObject):
             settings.number("swimlane/unfold_up_to"),
             self,
             hidden_lanes,
+            labels_in(settings.text("swimlane/labels")),
+            classes_in(settings.text("swimlane/lane_classes")),
         )
+        self.class_loader = ClassLoader(lambda: self.timeline, self._wanted_classes, settings, self)
+        self.class_loader.loaded.connect(self._on_classes)
+        self.lanes.classes_requested.connect(self.class_loader.load)
+        self.class_loader.load()
+        self.labels = LabelSource(trace, self)
         self.sorter = LaneSorter(self.lanes, self)
         self.marks = Marks(trace.path, self.viewport.limits, self)
         self.search = Search(trace, self, self.filters.evaluator)
@@ -125,6 +137,8 @@ class OpenTrace(QObject):
             view.viewport.grow(with_margin(self.trace.window), self.trace.window.end, sticks)
         self.marks.set_limits(self.viewport.limits)
         self.event_links.take(self.trace)
+        self.labels.take(self.trace)
+        self.class_loader.load()
         self.verdicts.take(self.trace)
         self.doctor.take(self.trace)
         self.why.forget()
@@ -230,6 +244,15 @@ class OpenTrace(QObject):
         """
         self.sorter.group(self.timeline, self.basis, group, self._window_in_mind, patterns)
 
+    def _wanted_classes(self) -> frozenset[str]:
+        """Return the classes of lanes of events that some view shows."""
+        return frozenset().union(*(view.lanes.arrangement.classes for view in (self, *self.others)))
+
+    @Slot()
+    def _on_classes(self) -> None:
+        for view in (self, *self.others):
+            view.lanes.take_classes()
+
     @property
     def _window_in_mind(self) -> TimeWindow:
         """The selected range, else what shows, within the trace."""
@@ -240,6 +263,8 @@ class OpenTrace(QObject):
     def shut_down(self) -> None:
         """Stop everything in the background and wait for it."""
         self.sorter.close()
+        self.labels.close()
+        self.class_loader.close()
         self.filters.close()
         self.search.close()
         self.event_links.close()

@@ -148,17 +148,18 @@ class NameFinder:
         self._names, self._trace = names, opened.trace
         self._keys = lane_keys(opened.timeline)
         self._owners = [
-            (key, info.kind.value, owner_of_lane(opened.trace, info))
+            (key, key[0], owner_of_lane(opened.trace, info))
             for key, info in zip(self._keys, opened.timeline.infos, strict=True)
         ]
 
     def lanes(self, key: LaneKey) -> tuple[LaneKey, ...]:
         """Return the lanes that a name of a lane means: one with the same numbers and name, else all of that name."""
-        kind, cpu, _, _ = key
+        kind, cpu, pid, tid = key
         name = self._names.get(key)
-        if kind not in (LaneKind.PROCESS, LaneKind.THREAD) or name is None:
+        has_owner = kind in (LaneKind.PROCESS, LaneKind.THREAD) or (":" in kind and pid > 0)
+        if not has_owner or name is None:
             return tuple(other for other in self._keys if other[:2] == (kind, cpu) and kind == other[0])
-        fits = _fits_owner(name, kind == LaneKind.THREAD)
+        fits = _fits_owner(name, kind == LaneKind.THREAD or (":" in kind and tid > 0))
         found = [(other, owner) for other, its_kind, owner in self._owners if its_kind == kind and fits(owner)]
         exact = [other for other, owner in found if owner == name]
         return tuple(exact or (other for other, _ in found))

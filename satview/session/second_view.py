@@ -32,7 +32,8 @@ class SecondView(OpenTrace):
         self.preview = None
         self._take(first.trace, first.timeline, first.events_of_thread)
         self.edits, self.selection, self.filters = first.edits, first.selection, first.filters
-        self.event_links, self.highlight = first.event_links, first.highlight
+        self.event_links, self.highlight, self.legend = first.event_links, first.highlight, first.legend
+        self.labels = first.labels
         self.verdicts, self.doctor, self.why, self.path = first.verdicts, first.doctor, first.why, first.path
         self.marks, self.search = first.marks, first.search
         self.viewport = Viewport(first.viewport.limits, self, first.trace.window.end)
@@ -41,6 +42,8 @@ class SecondView(OpenTrace):
         sizes = (settings.number("swimlane/lane_height_px"), settings.number("swimlane/unfold_up_to"))
         self.lanes = LaneList(first.timeline, first.filters, first.edits, *sizes, self)
         self.lanes.begin_with(first.lanes.arrangement, first.viewport.window)
+        self.class_loader = first.class_loader
+        self.lanes.classes_requested.connect(self.class_loader.load)
         self.sorter = LaneSorter(self.lanes, self)
         self.viewport.window_changed.connect(self._on_window)
         first.begins_reload.connect(self.begins_reload)

@@ -18,6 +18,8 @@ from satview.session.stored_json import StoredJson
 
 Value = bool | int | str
 _FILE_BYTES_MAX: Final = 1 << 20
+HATCH_PRINT: Final = "for print"
+HATCH_ALWAYS: Final = "always"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,7 @@ class Setting:
         help: One sentence for the dialog and the docs.
         low, high: Bounds of a number.
         selections: The values a text may have; empty = any.
-        is_shown: False for what the windows remember by themselves; such rows are not in the dialog.
+        is_shown: False for what the windows remember by themselves or another dialog asks for.
     """
 
     key: str
@@ -52,6 +54,7 @@ class Setting:
 
 SETTINGS: Final = (
     Setting("window/theme", "system", "Light or dark.", choices=("system", "light", "dark")),
+    Setting("window/text_percent", 100, "Size of text, percent of that of the system.", low=75, high=200),
     Setting("window/wheel_zooms", False, "The wheel alone zooms, and Ctrl+wheel scrolls lanes."),
     Setting("swimlane/lane_height_px", 20, "Height of a lane.", low=8, high=64),
     Setting("swimlane/label_width_px", 232, "Width of the column of lane names.", low=80, high=600, is_shown=False),
@@ -61,6 +64,21 @@ SETTINGS: Final = (
         STANDARD,
         "Colours of states: standard, distinguished by colour-blind people, high contrast, or greys for print.",
         choices=PALETTES,
+        is_shown=False,
+    ),
+    Setting(
+        "swimlane/hatching",
+        HATCH_PRINT,
+        "Tell states apart by hatching too: with the palette for print, always, or never.",
+        choices=(HATCH_PRINT, HATCH_ALWAYS, "never"),
+        is_shown=False,
+    ),
+    Setting("swimlane/state_looks", "", "States whose colour or thickness is not that of the palette.", is_shown=False),
+    Setting("swimlane/labels", "state", "What is written into intervals.", is_shown=False),
+    Setting(
+        "swimlane/lane_classes",
+        "",
+        "Lanes of events that traces begin with where they have some, separated by commas, such as log, paths, calls.",
     ),
     Setting("swimlane/shares", True, "Zoomed out, show how lanes divide their time."),
     Setting(
@@ -84,6 +102,18 @@ SETTINGS: Final = (
         high=100_000_000,
     ),
     Setting("events/row_height_px", 20, "Height of a row in the list of events.", low=16, high=40),
+    Setting(
+        "events/user_events",
+        "",
+        "File that describes user events: names, fields, named values, in the XML of the vendor's toolkit.",
+        is_shown=False,
+    ),
+    Setting(
+        "events/user_rules",
+        "",
+        "What lanes make of user events: 10 counter queue; 41..42 interval request; 7 moment.",
+        is_shown=False,
+    ),
     Setting("files/recent_count", 10, "How many recent files are remembered.", low=0, high=50),
     Setting(
         "files/cache_mb",

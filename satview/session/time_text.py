@@ -44,6 +44,15 @@ def parse_time_ns(text: str) -> int:
     return int(_parse_time(text))
 
 
+def parse_time_ps(text: str) -> int:
+    """Return a length of time in whole picoseconds, which are finer than any clock of a trace; it may be negative.
+
+    Raises:
+        UsageError: The text is no time.
+    """
+    return round(_parse_time(text) * 1000)
+
+
 def _parse_time(text: str) -> Fraction:
     """Return a time in nanoseconds, with all the decimals that it was given."""
     found = _TIME.fullmatch(text.strip())
@@ -157,7 +166,7 @@ def _parse_wall(found: re.Match[str], axis: Axis) -> int:
         raise UsageError(f"{found[0][:40]!r} is no time of day; write 2024-06-10 06:19:01.5") from error
     boot = datetime.fromtimestamp(axis.clock.boot_time_s or 0, tz=UTC)
     passed_ns = (at - boot) // timedelta(seconds=1) * NS_PER_S + (Fraction(found[3]) * NS_PER_S if found[3] else 0)
-    return _cycles_of(Fraction(passed_ns), axis.clock)
+    return _cycles_of(Fraction(passed_ns - axis.clock.boot_rest_ns), axis.clock)
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ class TraceLink:
         event: Number of the event to select, from 1; None for none.
         selected: `A..B`, the selected range; empty for none.
         session: Name or file of a saved session to open with it; empty for none.
+        beside: File of a second trace to compare it with; empty for none.
     """
 
     path: Path
@@ -37,11 +38,12 @@ class TraceLink:
     event: int | None = None
     selected: str = ""
     session: str = ""
+    beside: str = ""
 
     @property
     def has_place(self) -> bool:
         """True if it says more than the file."""
-        return bool(self.range_text or self.selected or self.session) or self.event is not None
+        return bool(self.range_text or self.selected or self.session or self.beside) or self.event is not None
 
 
 def parse_link(text: str) -> TraceLink:

@@ -14,7 +14,14 @@ from satview.base.errors import UsageError
 from satview.base.shared_file import DamagedFileError
 from satview.events.wire import CODE_COUNT
 from satview.filters.views.passes import Effect, Pass, PassStack
-from satview.session.lanes.lane_arrangement import GroupBy, LaneArrangement, LaneGroup, SortBy
+from satview.session.lanes.lane_arrangement import (
+    GroupBy,
+    Label,
+    LaneArrangement,
+    LaneGroup,
+    SortBy,
+    labels_in,
+)
 from satview.session.lanes.remap import LaneKey
 from satview.session.panel_layout import PanelLayout, layout_of
 
@@ -74,6 +81,24 @@ class SelectionState:
     range_end: int | None = None
     cursor_a: int | None = None
     cursor_b: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedState:
+    """The second trace that is compared.
+
+    Attributes:
+        path: Its file.
+        first_cycles, second_cycles: The moment of each trace that is the same.
+        aligned_by: What that is, in words.
+        is_linked: Both move together.
+    """
+
+    path: str
+    first_cycles: int
+    second_cycles: int
+    aligned_by: str
+    is_linked: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,12 +173,13 @@ class WorkspaceState:
     lanes: LanesState | None = None
     filter: FilterPart | None = None
     panels: PanelsState | None = None
+    compared: ComparedState | None = None
 
 
 def to_json(state: WorkspaceState) -> dict[str, Any]:
     """Return what a file holds."""
     content: dict[str, Any] = {KEY: VERSION}
-    for name in ("trace", "view", "selection"):
+    for name in ("trace", "view", "selection", "compared"):
         part = getattr(state, name)
         if part is not None:
             content[name] = asdict(part)
@@ -186,6 +212,7 @@ def from_json(content: Any) -> WorkspaceState:
         None if lanes is None else _lanes(lanes),
         None if filters is None else _filter(filters),
         None if panels is None else _panels(panels),
+        None if (compared := fields.part("compared")) is None else _compared(compared),
     )
 
 
@@ -202,6 +229,17 @@ def checked(content: Any) -> Any:
 def _sign(fields: Fields) -> TraceSign:
     return TraceSign(
         fields.text("path"), fields.whole("size", low=0), fields.whole("head_bytes", low=0), fields.text("head")
+    )
+
+
+def _compared(fields: Fields) -> ComparedState:
+    bounds = -(1 << 62), 1 << 62
+    return ComparedState(
+        fields.text("path"),
+        fields.whole("first_cycles", 0, *bounds),
+        fields.whole("second_cycles", 0, *bounds),
+        fields.text("aligned_by"),
+        fields.flag("is_linked", True),
     )
 
 
@@ -269,6 +307,9 @@ def _lanes_to_json(state: LanesState) -> dict[str, Any]:
         "patterns": now.patterns,
         "groups": [{"title": group.title, "members": sorted(rows(group.members))} for group in now.groups],
         "closed_groups": sorted(now.closed),
+        "classes": sorted(now.classes),
+        "labels": sorted(now.labels),
+        "shows_kinds": now.shows_kinds,
     }
 
 
@@ -300,8 +341,18 @@ def _lanes(fields: Fields) -> LanesState:
         tuple({group.title: group for group in groups}.values()),
         fields.text("patterns"),
         frozenset(fields.texts("closed_groups")),
+        frozenset(fields.texts("classes")),
+        _labels(fields),
+        fields.flag("shows_kinds"),
     )
     return LanesState(arrangement, frozenset(lanes(fields, "open")), frozenset(lanes(fields, "closed")), names)
+
+
+def _labels(fields: Fields) -> frozenset[Label]:
+    """Return what is written into intervals; a file of an older satview does not say it."""
+    if fields.list_or_none("labels") is None:
+        return LaneArrangement().labels
+    return labels_in(",".join(fields.texts("labels")))
 
 
 def _filter_to_json(part: FilterPart) -> dict[str, Any]:

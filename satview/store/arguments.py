@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Final
@@ -15,10 +15,10 @@ from satview.events.layout import (
     Layout,
     Part,
     argument_names,
+    argument_part,
     arguments_of,
     layout_of,
     one_spelling,
-    place_of,
     text_at,
     text_offset,
 )
@@ -26,11 +26,13 @@ from satview.events.spec import Release, Show
 from satview.events.variants import USER_CLASSES, variants
 from satview.events.wire import CLASS_SHIFT, CODE_COUNT
 from satview.events.words import join64
+from satview.store.axis import FileAxis, files_of
 from satview.store.trace import Trace
 
 Rows = NDArray[np.integer]
 Positions = NDArray[np.intp] | slice
 TextColumn = tuple[NDArray[np.uint32], tuple[str, ...]]  # (n,), which text; the texts
+Pids = Callable[[NDArray[np.int64]], NDArray[np.int64]]
 Arguments = dict[str, tuple[NDArray[np.int64] | TextColumn, NDArray[np.bool_]]]  # by name, with where it is known
 _MOST_WORDS: Final = (1 << 15) - 1
 _CHUNK: Final = 1 << 17  # events whose words are read together
@@ -47,12 +49,32 @@ def codes_with(name: str, release: Release) -> NDArray[np.bool_]:
     return table
 
 
+def codes_in(trace: Trace, name: str) -> NDArray[np.bool_]:
+    """Return which codes of a trace have an argument of a name in one of their forms, bool (32768,)."""
+    axis = files_of(trace)
+    if axis is None:
+        return codes_with(name, trace.release)
+    table = np.zeros(CODE_COUNT, np.bool_)
+    for part in axis.parts:
+        table[part.codes[codes_with(name, part.trace.release)]] = True
+    return table
+
+
+def is_pid(name: str) -> bool:
+    """Return whether an argument is the pid of a process: `pid`, `ppid`, `src_pid`, `info->pid`."""
+    return name.endswith("pid")
+
+
 def logged_codes_with(trace: Trace, name: str) -> NDArray[np.bool_]:
     """Return which of the codes that a trace has know an argument, bool (32768,).
 
     `codes_with` looks at all codes of a release, a quarter of a second the first time.
     """
     requested, table = one_spelling(name), np.zeros(CODE_COUNT, np.bool_)
+    if (axis := files_of(trace)) is not None:
+        for part in axis.parts:
+            table[part.codes[logged_codes_with(part.trace, name)]] = True
+        return table
     for code in np.flatnonzero(trace.code_counts).tolist():
         table[code] = any(one_spelling(part.name) == requested for part in arguments_of(trace.release, code))
     return table
@@ -110,6 +132,8 @@ def arguments(trace: Trace, rows: Rows, *names: str) -> list[tuple[NDArray[np.in
     Returns:
         For each argument int64 (len(rows),), and bool (len(rows),) where the event has it.
     """
+    if (axis := files_of(trace)) is not None:
+        return _arguments_of_files(axis, rows, names)
     words, found = _Words(trace, rows), []
     for name in names:
         values, known = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.bool_)
@@ -117,6 +141,19 @@ def arguments(trace: Trace, rows: Rows, *names: str) -> list[tuple[NDArray[np.in
             if part is not None and part.words:
                 values[at], known[at] = _gathered(trace, words, at, part), True
         found.append((values, known))
+    return found
+
+
+def _arguments_of_files(
+    axis: FileAxis, rows: Rows, names: tuple[str, ...]
+) -> list[tuple[NDArray[np.int64], NDArray[np.bool_]]]:
+    """Return the same of a trace of several files: each has its own release; pids are those of the axis."""
+    found = [(np.zeros(len(rows), np.int64), np.zeros(len(rows), np.bool_)) for _ in names]
+    for part, at, own in axis.split(rows):
+        for (values, known), name, (mine, is_mine) in zip(
+            found, names, arguments(part.trace, own, *names), strict=True
+        ):
+            values[at], known[at] = part.axis_pids(mine) if is_pid(name) else mine, is_mine
     return found
 
 
@@ -160,6 +197,11 @@ def variants_of(trace: Trace, rows: Rows, counts: NDArray[np.int64] | None = Non
         rows: (n,), rows of the event table.
         counts: int64 (n,), their payload words, if they are at hand.
     """
+    if (axis := files_of(trace)) is not None:
+        out = np.zeros(len(rows), np.uint8)
+        for part, at, own in axis.split(rows):
+            out[at] = variants_of(part.trace, own)
+        return out
     payloads = trace.payloads
     counts = payloads.word_counts(rows) if counts is None else counts
     return variants(
@@ -192,7 +234,9 @@ def argument_offsets(trace: Trace, rows: Rows, name: str | None) -> list[tuple[N
         zip(*(part.tolist() for part in np.unravel_index(kinds, shape)), strict=True)
     ):
         only = int(codes[which])
-        position = text_offset(release, only, words) if name is None else place_of(release, only, words, name, variant)
+        position = (
+            text_offset(release, only, words) if name is None else argument_part(release, only, words, name, variant)
+        )
         number_of_kind[number] = positions.setdefault(position, len(positions))
     if len(positions) == 1:
         return [(at, next(iter(positions)))]
@@ -226,6 +270,10 @@ def all_arguments(trace: Trace, rows: Rows) -> Arguments:
         (n,), which text; the texts); and bool (n,): the event has it.
     """
     columns = _Columns(len(rows))
+    if (axis := files_of(trace)) is not None:
+        for each, of_file, own in axis.split(rows):
+            columns.put_all(of_file, all_arguments(each.trace, own), each.axis_pids)
+        return columns.found
     for first in range(0, len(rows), _CHUNK):
         part = rows[first : first + _CHUNK]
         counts = np.minimum(trace.payloads.word_counts(part), _MOST_WORDS)
@@ -263,6 +311,15 @@ class _Columns:
         column, known = self.found[name]
         if not isinstance(column, tuple):  # no argument is a number in one event and a text in another
             column[at], known[at] = values, True
+
+    def put_all(self, at: NDArray[np.intp], found: Arguments, axis_pids: Pids) -> None:
+        """Fill in what was found of the events of one file."""
+        for name, (column, known) in found.items():
+            mine = at[known]
+            if isinstance(column, tuple):
+                self.put_texts(name, mine, column[0][known], column[1])
+            else:
+                self.put(name, mine, axis_pids(column[known]) if is_pid(name) else column[known])
 
     def put_texts(self, spelling: str, at: Positions, code: NDArray[np.uint32], texts: tuple[str, ...]) -> None:
         """Fill texts in, given as numbers of different ones."""

@@ -16,7 +16,7 @@ TEXT_MAX: Final = 4000
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A place the user wants to find again.
+    """A location the user wants to find again.
 
     Attributes:
         start_cycles: Where it begins.

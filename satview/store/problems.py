@@ -165,6 +165,20 @@ _KINDS: Final = (
         True,
     ),
     ProblemKind(
+        "section-cut",
+        "Part of the file missing or not known",
+        "A section is shorter than it announces, or is none: the file was cut short or damaged there. What is complete "
+        "is shown.",
+        True,
+    ),
+    ProblemKind(
+        "foreign",
+        "Trace of another system",
+        "This is no trace of QNX. Threads, states and events are those of the system that is named; what needs kernel "
+        "calls, messages or interrupts of QNX has nothing to look at.",
+        False,
+    ),
+    ProblemKind(
         "clock-set-back",
         "Clock set back",
         "A record is older than the one before it in its file: somebody set the clock. The order of the file counts.",
@@ -198,6 +212,20 @@ _KINDS: Final = (
         "listing-digits",
         "Damaged number in a listing",
         "A number of a listing has lost digits; the value shown is the nearest that fits.",
+        False,
+    ),
+    ProblemKind(
+        "no-overlap",
+        "Files that do not overlap",
+        "On the axis that it shares with others, a file has no moment in common with the first one. If they ran at the "
+        "same time, its offset is wrong: find it from an event that both have, or type it.",
+        False,
+    ),
+    ProblemKind(
+        "scaled-clock",
+        "Times scaled to another clock",
+        "The clock of a file is coarser than that of the axis. Its times are scaled and rounded down, by less than a "
+        "cycle of the axis.",
         False,
     ),
 )

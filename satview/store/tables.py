@@ -190,6 +190,12 @@ class BufferTable:
     time_cycles: NDArray[np.int64]
     lost_before: NDArray[np.uint32]
 
+    @classmethod
+    def none(cls) -> BufferTable:
+        """Return the table of a format without kernel buffers."""
+        none, few = np.empty(0, np.int64), np.empty(0, np.uint32)
+        return cls(none, np.empty(0, np.uint8), few, few.copy(), none.copy(), few.copy())
+
     def __post_init__(self) -> None:
         _freeze(self)
 

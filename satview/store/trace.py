@@ -87,6 +87,18 @@ class PayloadSource(Protocol):
         """
 
 
+class Axis(Protocol):
+    """What a trace that is made of several files knows of them (`store.axis`)."""
+
+    def made(self, name: str, make: Callable[[Trace], Any]) -> Any | None:
+        """Return what `Trace.kept` keeps under a name, made of what is kept of each file; None = make it of the whole.
+
+        Args:
+            name: As of `Trace.kept`.
+            make: As of `Trace.kept`; called with the trace of each file.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class Cpu:
     """One CPU of the target, from the system page."""
@@ -159,7 +171,7 @@ class Trace:
 
     Attributes:
         path: The file it came from.
-        format: `kev`, `traceprinter` or `thread_trace`.
+        format: As in `satview.formats.registry`: `kev`, `qst`, `traceprinter`, `thread_trace`, ...
         header: The text header.
         system: What the system page shows; None without one.
         release: Key of the tables that apply.
@@ -177,6 +189,7 @@ class Trace:
             format leaves pairing to `links`.
         cpu_titles: Titles of the CPU lanes where they are not CPUs, such as `LWP 3`; empty = `CPU 0`, ...
         lines: Lines of a listing by kind, which add up to all of its lines; empty for other formats.
+        axis: The files that it is made of, where these are several; None for a trace of one target.
     """
 
     path: Path
@@ -202,6 +215,7 @@ class Trace:
     pairs: NDArray[np.uint32] | None = None
     cpu_titles: tuple[str, ...] = ()
     lines: Mapping[str, int] = field(default_factory=dict)
+    axis: Axis | None = None
     _kept: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def __repr__(self) -> str:
@@ -257,7 +271,8 @@ class Trace:
         What is made must not hold the trace: that would be a cycle.
         """
         if name not in self._kept:
-            made = make(self)
+            made = None if self.axis is None else self.axis.made(name, make)
+            made = make(self) if made is None else made
             if isinstance(made, np.ndarray):
                 made.setflags(write=False)
             self._kept[name] = made
@@ -300,13 +315,18 @@ class Trace:
 
         Args:
             process: The row.
-            with_pid: False leaves the number out, for places that give it anyway.
+            with_pid: False leaves the number out, for locations that give it anyway.
         """
         pid = int(self.processes.pid[process])
-        name = _short_name(self.processes.names[process])
+        name = self.short_process_name(process)
         if name:
             return f"{name}[{pid}]" if with_pid and name in self.kept("trace.shared_names", _shared_names) else name
         return f"pid {pid}" if process else "unknown"
+
+    def short_process_name(self, process: int) -> str:
+        """Return the name of a process row without folders; that of a task of Linux is none of a file."""
+        name = self.processes.names[process]
+        return name if self.release is Release.LINUX else _short_name(name)
 
     def thread_name(self, thread: int) -> str:
         """Return a label for a thread row: `devb-eide 2`, `procnto 1 (idle)`."""
@@ -432,5 +452,5 @@ def _short_name(path: str) -> str:
 
 def _shared_names(trace: Trace) -> frozenset[str]:
     """Return the names that several processes have."""
-    counts = Counter(map(_short_name, trace.processes.names[1:]))
+    counts = Counter(map(trace.short_process_name, range(1, len(trace.processes.names))))
     return frozenset(name for name, count in counts.items() if count > 1)

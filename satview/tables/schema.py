@@ -425,7 +425,7 @@ SCHEMAS: Final[dict[str, TableSchema]] = {
             "The trace itself: one row.",
             (
                 _text("file", "its name"),
-                _text("format", "`kev`, `traceprinter` or `thread_trace`"),
+                _text("format", "what was read: `kev`, `qst`, `traceprinter`, `thread_trace` ..."),
                 _text("release", "whose numbers and names apply: `6.x`, `6.6`, `7.x`, `8.0`, `unixware`"),
                 *_moment("start", "the first event"),
                 *_moment("end", "just after the last event"),

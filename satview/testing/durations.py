@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.time import Cycles
-from satview.store.place import Place, place_of
+from satview.store.location import Location, location_of
 from satview.store.trace import Trace
 from satview.testing.figure import Claims, Figure, KevFailure, Unit
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Durations:
-    """Lengths of time of one kind; each property is a `Figure`, in nanoseconds, that knows its place in the trace.
+    """Lengths of time of one kind; each property is a `Figure`, in nanoseconds, that knows its location in the trace.
 
     Attributes:
         trace: The trace.
@@ -50,11 +50,11 @@ class Durations:
         return self.trace.clock.durations_ns(self.end_cycles - self.start_cycles)
 
     @property
-    def place_of_first(self) -> Place:
+    def location_of_first(self) -> Location:
         """Where the first one is."""
         __tracebackhide__ = True
         self._refuse_none()
-        return self._place(int(np.argmin(self.start_cycles)))
+        return self._location(int(np.argmin(self.start_cycles)))
 
     @property
     def count(self) -> Figure:
@@ -78,19 +78,19 @@ class Durations:
 
     @property
     def mean(self) -> Figure:
-        """The mean; its place is that of the longest."""
+        """The mean; its location is that of the longest."""
         __tracebackhide__ = True
         return self._figure(float(self.ns.mean()) if len(self) else 0.0, "mean", self._longest())
 
     @property
     def total(self) -> Figure:
-        """All of them together, 0 for none; its place is that of the longest."""
+        """All of them together, 0 for none; its location is that of the longest."""
         __tracebackhide__ = True
         return self._figure(float(self.ns.sum()), "total", self._longest() if len(self) else None)
 
     @property
     def jitter(self) -> Figure:
-        """The longest less the shortest; its place is that of the longest."""
+        """The longest less the shortest; its location is that of the longest."""
         __tracebackhide__ = True
         at = self._longest()
         return self._figure(float(self.ns.max() - self.ns.min()), "jitter", at)
@@ -116,7 +116,7 @@ class Durations:
     def percentile(self, percent: float) -> Figure:
         """Return the value that this part of them does not exceed: one of them, by its rank.
 
-        Its place is that of the longest.
+        Its location is that of the longest.
 
         Args:
             percent: From 0 to 100.
@@ -170,8 +170,8 @@ class Durations:
             raise KevFailure(f"{self.says}: {self.why_none}{unsure}")
 
     def _figure(self, value: float, what: str, at: int | None, unit: Unit = Unit.NS) -> Figure:
-        place = None if at is None else self._place(at)
-        return Figure(value, f"{what} of {self.says}", unit, place, self.claims)
+        location = None if at is None else self._location(at)
+        return Figure(value, f"{what} of {self.says}", unit, location, self.claims)
 
-    def _place(self, at: int) -> Place:
-        return place_of(self.trace, int(self.start_cycles[at]), int(self.end_cycles[at]), int(self.row[at]))
+    def _location(self, at: int) -> Location:
+        return location_of(self.trace, int(self.start_cycles[at]), int(self.end_cycles[at]), int(self.row[at]))

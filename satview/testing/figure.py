@@ -1,4 +1,4 @@
-"""A measured value that knows what it is and where it comes from, for assertions that fail with a place."""
+"""A measured value that knows what it is and where it comes from, for assertions that fail with a location."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Final, Self
 
 from satview.base.time import format_duration
-from satview.store.place import Place
+from satview.store.location import Location
 from satview.testing.baseline import Baseline
 
 
@@ -28,13 +28,13 @@ class Claims:
         test: Its name in the baseline.
         baseline: Values of earlier runs; None = none was given.
         failed: The value of the last claim that did not hold, and the claim in words.
-        places: Places of claims that did not hold, the last one last.
+        locations: Of claims that did not hold, the last one last.
     """
 
     test: str = ""
     baseline: Baseline | None = None
     failed: tuple[str, ...] = ()
-    places: list[Place] = field(default_factory=list)
+    locations: list[Location] = field(default_factory=list)
     skipped: int = 0
 
 
@@ -45,26 +45,26 @@ class KevFailure(AssertionError):  # noqa: N818  -- pytest shows the name, and i
 class Figure(float):
     """A value in a claim of a test: nanoseconds, a count, or a share of time.
 
-    It is a number like any other; a comparison that does not hold remembers the place for the report of the failure.
+    It is a number like any other; a comparison that does not hold remembers the location for the report of the failure.
 
     Attributes:
         says: What it is, such as `p99 of tick to done`.
         unit: What it counts.
-        place: Where to look when a claim about it fails; None = nowhere in particular.
+        location: Where to look when a claim about it fails; None = nowhere in particular.
         claims: Of the test.
     """
 
     says: str
     unit: Unit
-    place: Place | None
+    location: Location | None
     claims: Claims
 
-    __slots__ = ("claims", "place", "says", "unit")
+    __slots__ = ("claims", "location", "says", "unit")
 
-    def __new__(cls, value: float, says: str, unit: Unit, place: Place | None, claims: Claims) -> Self:
+    def __new__(cls, value: float, says: str, unit: Unit, location: Location | None, claims: Claims) -> Self:
         """Return the value with what it is."""
         found = super().__new__(cls, value)
-        found.says, found.unit, found.place, found.claims = says, unit, place, claims
+        found.says, found.unit, found.location, found.claims = says, unit, location, claims
         return found
 
     def __lt__(self, other: float) -> bool:
@@ -114,20 +114,20 @@ class Figure(float):
         limit = before * (1 - by if more_is_better else 1 + by)
         if float(self) >= limit if more_is_better else float(self) <= limit:
             return True
-        if self.place is not None:
-            self.claims.places.append(self.place)
+        if self.location is not None:
+            self.claims.locations.append(self.location)
         raise KevFailure(
             f"{self.says} is {value_text(float(self), self.unit)}, in the baseline "
             f"{value_text(before, self.unit)}: {'less' if more_is_better else 'more'} than {by:.0%} worse"
-            f"{_where(self.place)}"
+            f"{_where(self.location)}"
         )
 
     def _judged(self, compare: Callable[[float, float], bool], sign: str, other: object) -> bool:
         found = compare(self, other)  # type: ignore[arg-type]  # NotImplemented goes back to Python
         if found is False:
             self.claims.failed = claim_lines(self, sign, other)
-            if self.place is not None:
-                self.claims.places.append(self.place)
+            if self.location is not None:
+                self.claims.locations.append(self.location)
         return found
 
 
@@ -135,8 +135,8 @@ def claim_lines(figure: Figure, sign: str, other: object) -> tuple[str, ...]:
     """Return what a claim was and how it came out, and where to look."""
     claimed = value_text(float(other), figure.unit) if isinstance(other, int | float) else repr(other)
     lines = [f"{figure.says} is {value_text(float(figure), figure.unit)}, not {sign} {claimed}"]
-    if figure.place is not None:
-        lines += [f"  {figure.place}", f"  {figure.place.command}"]
+    if figure.location is not None:
+        lines += [f"  {figure.location}", f"  {figure.location.command}"]
     return tuple(lines)
 
 
@@ -150,5 +150,5 @@ def value_text(value: float, unit: Unit) -> str:
 _WHERE: Final = "\n  "
 
 
-def _where(place: Place | None) -> str:
-    return "" if place is None else f"{_WHERE}{place}{_WHERE}{place.command}"
+def _where(location: Location | None) -> str:
+    return "" if location is None else f"{_WHERE}{location}{_WHERE}{location.command}"

@@ -16,6 +16,7 @@ from satview.analysis.verdicts.find import all_kinds, find_verdicts
 from satview.analysis.verdicts.thresholds import Thresholds
 from satview.analysis.verdicts.verdict import Verdict, VerdictKind
 from satview.analysis.why import thread_of
+from satview.base.counts import counted
 from satview.base.errors import UsageError
 from satview.base.safe_text import visible_line
 from satview.events.words import text_words
@@ -23,8 +24,8 @@ from satview.filters.expressions.pattern import glob
 from satview.filters.expressions.vocabulary import event_names
 from satview.linkage.whole import is_whole
 from satview.opened import OpenedTrace
+from satview.store.location import Location, location_of
 from satview.store.losses import lost_marks
-from satview.store.place import Place, place_of
 from satview.tables.table import Table
 from satview.testing.durations import Durations
 from satview.testing.figure import Claims, Figure, KevFailure, Unit
@@ -104,10 +105,10 @@ class Kev:
         return _user_rows(self.trace, event)
 
     def events(self, event: str) -> Figure:
-        """Return how many events there are, of a name as `rows` takes it; its place is the first one."""
+        """Return how many events there are, of a name as `rows` takes it; its location is the first one."""
         rows = self.rows(event)
-        place = self._place_of_row(int(rows[0])) if len(rows) else None
-        return Figure(float(len(rows)), f"number of events {event}", Unit.COUNT, place, self.claims)
+        location = self._location_of_row(int(rows[0])) if len(rows) else None
+        return Figure(float(len(rows)), f"number of events {event}", Unit.COUNT, location, self.claims)
 
     def latency(self, begin: str, end: str, *, same_thread: bool = False) -> Durations:
         """Return how long it takes from each event of one name to the first of another after it.
@@ -144,15 +145,15 @@ class Kev:
         """
         __tracebackhide__ = True
         found = self.trace.table("message")
-        chosen = np.ones(len(found), np.bool_)
+        selected = np.ones(len(found), np.bool_)
         if client:
-            chosen &= found["client"] == self.thread(client).rows[0]
+            selected &= found["client"] == self.thread(client).rows[0]
         if server:
             pids = [int(self.trace.processes.pid[row]) for row in range(1, len(self.trace.processes))
                     if self.trace.process_name(row) == server]  # fmt: skip
-            chosen &= np.isin(found["server_pid"], pids)
+            selected &= np.isin(found["server_pid"], pids)
         says = f"messages{f' of {client}' if client else ''}{f' to {server}' if server else ''}"
-        return self._lengths(found, chosen, "time_cycles", "round_trip_cycles", says)
+        return self._lengths(found, selected, "time_cycles", "round_trip_cycles", says)
 
     def calls(self, name: str) -> Durations:
         """Return how long a kernel call takes from entry to exit.
@@ -166,8 +167,8 @@ class Kev:
     def interrupts(self, vector: int) -> Durations:
         """Return how long an interrupt takes from entry to exit."""
         found = self.trace.table("interrupt")
-        chosen = found["vector"] == vector
-        return self._lengths(found, chosen, "start_cycles", "length_cycles", f"interrupt 0x{vector:x}")
+        selected = found["vector"] == vector
+        return self._lengths(found, selected, "start_cycles", "length_cycles", f"interrupt 0x{vector:x}")
 
     def no_verdict(self, kind: str = "", thresholds: Thresholds | None = None) -> bool:
         """Return True if satview finds nothing wrong of a kind, or of any kind that the trace can tell of.
@@ -199,8 +200,8 @@ class Kev:
         lost = lost_marks(self.trace)
         if not len(lost):
             return True
-        place = place_of(self.trace, int(lost[0, 0]), int(lost[0, 1]))
-        raise self._failure(f"events are missing in {len(lost):,} places, the first one", place)
+        location = location_of(self.trace, int(lost[0, 0]), int(lost[0, 1]))
+        raise self._failure(f"events are missing in {counted(len(lost), 'range')}, the first one", location)
 
     def value(self, query: str) -> Figure:
         """Return the first value of the first row of an SQL query (docs/tables.md) as a number.
@@ -229,18 +230,18 @@ class Kev:
         order = np.argsort(first)
         return first[order], np.concatenate([part[1] for part in parts])[order]
 
-    def _lengths(self, found: Table, chosen: NDArray[np.bool_], start: str, length: str, says: str) -> Durations:
-        known = chosen & (found[length] >= 0)
+    def _lengths(self, found: Table, selected: NDArray[np.bool_], start: str, length: str, says: str) -> Durations:
+        known = selected & (found[length] >= 0)
         starts = found[start][known]
         return Durations(
             self.trace, self.claims, says, starts, starts + found[length][known],
             found["event"][known].astype(np.int64), "the trace has none with both ends",
-            int(np.count_nonzero(chosen & ~known)),
+            int(np.count_nonzero(selected & ~known)),
         )  # fmt: skip
 
-    def _place_of_row(self, row: int) -> Place:
+    def _location_of_row(self, row: int) -> Location:
         at = int(self.trace.events.time_cycles[row])
-        return place_of(self.trace, at, at, row)
+        return location_of(self.trace, at, at, row)
 
     def _verdict_failure(self, found: tuple[Verdict, ...]) -> KevFailure:
         first = found[0]
@@ -249,11 +250,13 @@ class Kev:
         if len(found) > _MOST_NAMED:
             lines.append(f"and {len(found) - _MOST_NAMED} more verdicts")
         lines.append(f"  {visible_line(first.remedy)}")
-        return self._failure("\n".join(lines), place_of(self.trace, first.start_cycles, first.end_cycles, row), "\n  ")
+        return self._failure(
+            "\n".join(lines), location_of(self.trace, first.start_cycles, first.end_cycles, row), "\n  "
+        )
 
-    def _failure(self, says: str, place: Place, between: str = " ") -> KevFailure:
-        self.claims.places.append(place)
-        return KevFailure(f"{says}{between}{place}\n  {place.command}")
+    def _failure(self, says: str, location: Location, between: str = " ") -> KevFailure:
+        self.claims.locations.append(location)
+        return KevFailure(f"{says}{between}{location}\n  {location.command}")
 
     def _nearest(self, name: str) -> str:
         labels = {self.trace.thread_name(row) for row in range(1, len(self.trace.threads))}

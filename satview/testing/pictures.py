@@ -1,4 +1,4 @@
-"""Pictures of the places at which claims fail, taken by a process of its own: the tests need no Qt in theirs."""
+"""Pictures of the locations at which claims fail, taken by a process of its own: the tests need no Qt in theirs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final
 from satview.base.errors import WriteError
 from satview.base.new_file import NewFile
 from satview.base.picture import screenshot
-from satview.store.place import Place
+from satview.store.location import Location
 
 MOST: Final = 20  # of one run: a broken build fails everywhere
 _SIZE: Final = "1400x860"
@@ -30,11 +30,11 @@ class Pictures:
     folder: Path | None
     taken: int = 0
 
-    def take(self, place: Place, test: str) -> str:
-        """Take a picture of a place; return its path, or why there is none.
+    def take(self, location: Location, test: str) -> str:
+        """Take a picture of a location; return its path, or why there is none.
 
         Args:
-            place: What to show, selected.
+            location: What to show, selected.
             test: Name of the test that failed, for the name of the file.
         """
         if self.folder is None:
@@ -47,7 +47,7 @@ class Pictures:
         except (OSError, WriteError) as error:
             return f"none: {self.folder}: {getattr(error, 'strerror', None) or error}"
         path = self.folder / f"{_NOT_IN_NAMES.sub('-', test)[-_LONGEST_NAME:]}.png"
-        why_not = screenshot(place.path, path, place.options, _SIZE)
+        why_not = screenshot(location.path, path, location.options, _SIZE)
         return f"none: {why_not}" if why_not else str(path)
 
 

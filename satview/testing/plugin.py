@@ -125,21 +125,21 @@ def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str]
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Add place, command and picture to the report of a claim that failed."""
+    """Add location, command and picture to the report of a claim that failed."""
     report = yield
     claims = item.stash.get(_claims, None)
     if claims is None or report.when != "call":
         return report
     item.config.stash[_skipped] = item.config.stash.get(_skipped, 0) + claims.skipped
     is_claim = call.excinfo is not None and call.excinfo.errisinstance(AssertionError)
-    if report.failed and is_claim and claims.places:
-        place = claims.places[-1]
-        picture = _pictures_of(item.config).take(place, item.nodeid)
-        told = [f"{place}", place.command, f"picture: {picture}"]
+    if report.failed and is_claim and claims.locations:
+        location = claims.locations[-1]
+        picture = _pictures_of(item.config).take(location, item.nodeid)
+        told = [f"{location}", location.command, f"picture: {picture}"]
         add_section = getattr(report.longrepr, "addsection", None)  # a failure without a traceback has none
         if add_section is not None:
             add_section("satview", "\n".join(told))
-        item.user_properties += [("satview.place", str(place)), ("satview.command", place.command),
+        item.user_properties += [("satview.location", str(location)), ("satview.command", location.command),
                                  ("satview.picture", picture)]  # fmt: skip
         report.user_properties = list(item.user_properties)
     return report
@@ -204,7 +204,9 @@ def _summary(config: pytest.Config) -> list[str]:
 
 
 def _values(count: int) -> str:
-    return f"{count} value{'s' if count != 1 else ''}"
+    from satview.base.counts import counted  # what every pytest imports stays one module
+
+    return counted(count, "value")
 
 
 def _trace(config: pytest.Config, path: Path) -> OpenedTrace:

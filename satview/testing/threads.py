@@ -12,8 +12,9 @@ from satview.base.time import format_duration
 from satview.events.states import STATES
 from satview.filters.expressions.vocabulary import state_value
 from satview.opened import OpenedTrace
-from satview.store.place import place_of
+from satview.store.location import location_of
 from satview.tables.columns import Texts
+from satview.tables.table import Table
 from satview.testing.durations import Durations
 from satview.testing.figure import Claims, Figure, KevFailure, Unit
 
@@ -49,11 +50,11 @@ class Threads:
         if not len(found):
             return True
         what = " or ".join(states)
-        place = found.place_of_first
-        self.claims.places.append(place)
+        location = found.location_of_first
+        self.claims.locations.append(location)
         total = format_duration(int(found.ns.sum()))
         times = "once" if len(found) == 1 else f"{len(found):,} times"
-        raise KevFailure(f"{self.says}: {what} {times}, {total} in all, first {place}\n  {place.command}")
+        raise KevFailure(f"{self.says}: {what} {times}, {total} in all, first {location}\n  {location.command}")
 
     def in_state(self, *states: str) -> Durations:
         """Return how long they are in states, each time: `in_state("READY").longest`.
@@ -68,45 +69,42 @@ class Threads:
         column = found.values(found.schema.column("state"))
         assert isinstance(column, Texts)
         codes = [code for code, text in enumerate(column.texts) if text in names]
-        chosen = np.isin(column.code, codes) & np.isin(found["thread"], self.rows)
-        return self._durations(f"{' or '.join(names)} of {self.says}", found["start_cycles"][chosen],
-                               found["end_cycles"][chosen], found["event"][chosen])  # fmt: skip
+        selected = np.isin(column.code, codes) & np.isin(found["thread"], self.rows)
+        return self._rows(f"{' or '.join(names)} of {self.says}", found, selected)
 
     @property
     def runs(self) -> Durations:
         """Their runs on CPUs without a break, interrupts included."""
         found = self.trace.table("run")
-        chosen = np.isin(found["thread"], self.rows)
-        return self._durations(f"runs of {self.says}", found["start_cycles"][chosen], found["end_cycles"][chosen],
-                               found["event"][chosen])  # fmt: skip
+        selected = np.isin(found["thread"], self.rows)
+        return self._rows(f"runs of {self.says}", found, selected)
 
     @property
     def responses(self) -> Durations:
         """From each time when one is woken until it waits again, as far as the trace holds both ends."""
         found = self.trace.table("activation")
-        chosen = np.isin(found["thread"], self.rows) & ~found["is_cut"]
-        return self._durations(f"responses of {self.says}", found["start_cycles"][chosen], found["end_cycles"][chosen],
-                               found["event"][chosen])  # fmt: skip
+        selected = np.isin(found["thread"], self.rows) & ~found["is_cut"]
+        return self._rows(f"responses of {self.says}", found, selected)
 
     @property
     def periods(self) -> Durations:
         """From each time when one is woken to the next, where the trace tells it."""
         found = self.trace.table("activation")
-        chosen = np.flatnonzero(np.isin(found["thread"], self.rows) & (found["period_cycles"] >= 0))
-        ends, before = found["start_cycles"][chosen], chosen - 1  # the table is by thread, then in time order
+        selected = np.flatnonzero(np.isin(found["thread"], self.rows) & (found["period_cycles"] >= 0))
+        ends, before = found["start_cycles"][selected], selected - 1  # the table is by thread, then in time order
         return self._durations(
-            f"periods of {self.says}", ends - found["period_cycles"][chosen], ends, found["event"][before]
+            f"periods of {self.says}", ends - found["period_cycles"][selected], ends, found["event"][before]
         )
 
     @property
     def cpu_share(self) -> Figure:
-        """Their part of the time of one CPU, without interrupts: 1.0 is a whole one; its place is the longest run."""
+        """Their part of the time of one CPU, without interrupts, 1.0 for a whole one; located at the longest run."""
         __tracebackhide__ = True
         found = self.trace.table("run")
-        chosen = np.isin(found["thread"], self.rows)
-        used = int(found["cpu_cycles"][chosen].sum())
-        place = None if not chosen.any() else self.runs.longest.place
-        return Figure(used / self.trace.window.length, f"CPU share of {self.says}", Unit.SHARE, place, self.claims)
+        selected = np.isin(found["thread"], self.rows)
+        used = int(found["cpu_cycles"][selected].sum())
+        location = None if not selected.any() else self.runs.longest.location
+        return Figure(used / self.trace.window.length, f"CPU share of {self.says}", Unit.SHARE, location, self.claims)
 
     def stays_on(self, *cpus: int) -> bool:
         """Return True if they run on these CPUs only.
@@ -120,13 +118,16 @@ class Threads:
         if not len(wrong):
             return True
         first = int(wrong[np.argmin(found["start_cycles"][wrong])])
-        place = place_of(self.trace, int(found["start_cycles"][first]), int(found["end_cycles"][first]),
+        location = location_of(self.trace, int(found["start_cycles"][first]), int(found["end_cycles"][first]),
                          int(found["event"][first]))  # fmt: skip
-        self.claims.places.append(place)
+        self.claims.locations.append(location)
         raise KevFailure(
             f"{self.says}: {len(wrong):,} runs on other CPUs than {', '.join(map(str, cpus))}, first on CPU "
-            f"{int(found['cpu'][first])} {place}\n  {place.command}"
+            f"{int(found['cpu'][first])} {location}\n  {location.command}"
         )
+
+    def _rows(self, says: str, found: Table, selected: NDArray[np.bool_]) -> Durations:
+        return self._durations(says, *(found[name][selected] for name in ("start_cycles", "end_cycles", "event")))
 
     def _durations(
         self, says: str, starts: NDArray[np.int64], ends: NDArray[np.int64], rows: NDArray[np.int64]

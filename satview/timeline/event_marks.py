@@ -18,6 +18,7 @@ from satview.timeline.lane_info import LaneInfo, LaneKind
 Rows = NDArray[np.unsignedinteger]
 _CHUNK: Final = 1 << 17
 _CPUS: Final = 256
+_APART: Final = (LaneKind.PLUGGED, LaneKind.TRACK)  # what is on them is found otherwise
 
 
 def mark_codes() -> NDArray[np.bool_]:
@@ -32,12 +33,15 @@ def belongs(trace: Trace, info: LaneInfo, rows: NDArray[np.integer] | slice) -> 
     """Return for every event row whether it is on a lane.
 
     On the lane of a thread is what it did and what changed its state, on that of a process the events of its threads,
-    on that of a CPU all it logged, on that of interrupts the interrupts of the CPU.
+    on that of a CPU all it logged, on that of interrupts the interrupts of the CPU, on that of events these.
 
     Returns:
         bool (events,).
     """
     events = trace.events
+    if info.track is not None:
+        numbers = np.arange(len(events))[rows] if isinstance(rows, slice) else rows
+        return _is_among(numbers, info.track.rows)
     if info.kind is LaneKind.THREAD:
         return np.asarray(events.thread[rows] == info.thread)
     if info.kind is LaneKind.DAMAGED:
@@ -65,7 +69,7 @@ class LanePositions:
         self._tables: dict[LaneKind, NDArray[np.intp]] = {}
         self._damaged: tuple[int, Doubts] | None = None
         for position, info in enumerate(infos):
-            if info.kind is LaneKind.PLUGGED:
+            if info.kind in _APART:
                 continue
             if info.kind is LaneKind.DAMAGED:
                 self._damaged = position, doubts(trace)
@@ -113,6 +117,8 @@ def marks(trace: Trace, infos: Sequence[LaneInfo], rows: Rows, edges: NDArray[np
         column = _columns(trace.events.time_cycles[part], edges)
         for position in positions.of(part):
             found.reshape(-1)[position * width_px + column] = True
+    for at, mine in _of_tracks(infos, rows):
+        found[at, _columns(trace.events.time_cycles[mine], edges)] = True
     return found[:-1]
 
 
@@ -133,6 +139,31 @@ def place_marks(
         for position in positions.of(part):
             mine = position < positions.nowhere
             yield position[mine], column[mine], part[mine]
+    for at, found in _of_tracks(infos, rows):
+        yield np.full(len(found), at, np.intp), _columns(trace.events.time_cycles[found], edges), found
+
+
+def _of_tracks(infos: Sequence[LaneInfo], rows: Rows) -> Iterator[tuple[int, Rows]]:
+    """Yield the position of every lane of events among lanes, and which of some rows are moments on it.
+
+    Args:
+        infos: The lanes.
+        rows: Event rows, ascending.
+    """
+    for position, info in enumerate(infos):
+        if info.track is not None and len(rows):
+            mine = info.track.moments
+            first, last = np.searchsorted(mine, (rows[0], int(rows[-1]) + 1)).tolist()
+            mine = mine[first:last]
+            yield position, mine[_is_among(mine, rows)]
+
+
+def _is_among(rows: NDArray[np.integer], known: NDArray[np.integer]) -> NDArray[np.bool_]:
+    """Return which rows are among others that ascend."""
+    if not len(known):
+        return np.zeros(len(rows), np.bool_)
+    at = np.minimum(np.searchsorted(known, rows), len(known) - 1)
+    return np.asarray(known[at] == rows)
 
 
 def _columns(times: NDArray[np.int64], edges: NDArray[np.int64]) -> NDArray[np.intp]:
@@ -164,7 +195,7 @@ def event_cells(
             events.time_cycles, events.code, events.cpu, events.thread, trace.window.start, codes, wire.WireClass.INT,
             wire.CLASS_SHIFT, _cell_tables(trace, infos), offset.astype(np.int64), shifts.astype(np.int64)
         )  # fmt: skip
-        return [seen[first:last] for first, last in pairwise(offset.tolist())]
+        return _with_tracks(trace, infos, shifts, [seen[first:last] for first, last in pairwise(offset.tolist())])
     shift = np.append(shifts, 62)  # all that is on none of the lanes goes into one cell behind the others
     seen = np.zeros(int(counts.sum()) + 1, np.bool_)
     positions = LanePositions(trace, infos)
@@ -173,7 +204,17 @@ def event_cells(
         time = trace.events.time_cycles[rows] - trace.window.start
         for position in positions.of(rows):
             seen[offset.take(position) + (time >> shift.take(position))] = True
-    return [seen[first:last] for first, last in pairwise(offset.tolist())]
+    return _with_tracks(trace, infos, shifts, [seen[first:last] for first, last in pairwise(offset.tolist())])
+
+
+def _with_tracks(
+    trace: Trace, infos: Sequence[LaneInfo], shifts: NDArray[np.int64], seen: list[NDArray[np.bool_]]
+) -> list[NDArray[np.bool_]]:
+    """Set the marks of lanes of events, which know their moments."""
+    for info, shift, cells in zip(infos, shifts.tolist(), seen, strict=True):
+        if info.track is not None:
+            cells[(trace.events.time_cycles[info.track.moments] - trace.window.start) >> shift] = True
+    return seen
 
 
 def _cell_tables(trace: Trace, infos: Sequence[LaneInfo]) -> pictures.CellTables:
@@ -181,7 +222,7 @@ def _cell_tables(trace: Trace, infos: Sequence[LaneInfo]) -> pictures.CellTables
     tables: dict[LaneKind, NDArray[np.int32]] = {}
     damaged: tuple[NDArray[np.int32], NDArray[np.int32]] | None = None
     for position, info in enumerate(infos):
-        if info.kind is LaneKind.PLUGGED:
+        if info.kind in _APART:
             continue
         if info.kind is LaneKind.DAMAGED:
             doubtful = doubts(trace)

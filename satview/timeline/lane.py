@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
+from satview.timeline.counter import Counter
 from satview.timeline.levels import Levels
 from satview.timeline.shares import Shares
 from satview.timeline.spans import LaneSpans, Span
@@ -18,15 +20,24 @@ class Lane:
         shares: How it divides its time.
         use: Of a process, how many CPUs it has when; None of other lanes.
         most_cpus: Of a process, the most CPUs that it ever has at a time, at least 1; 1 of other lanes.
+        counter: What a lane counts; None of other lanes.
     """
 
-    __slots__ = ("levels", "most_cpus", "shares", "spans", "use")
+    __slots__ = ("counter", "levels", "most_cpus", "shares", "spans", "use")
 
-    def __init__(self, spans: LaneSpans, levels: Levels, shares: Shares, use: Shares | None = None) -> None:
+    def __init__(
+        self,
+        spans: LaneSpans,
+        levels: Levels,
+        shares: Shares,
+        use: Shares | None = None,
+        numbers: NDArray[np.float64] | None = None,
+    ) -> None:
         self.spans = spans
         self.levels = levels
         self.shares = shares
         self.use = use
+        self.counter = Counter.of(spans.start_cycles, numbers) if numbers is not None else None
         self.most_cpus = max(1, int(use.spans.value.max(initial=0))) if use is not None else 1
 
     def at(self, cycles: int) -> Span | None:

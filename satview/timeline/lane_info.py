@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from satview.timeline.tracks.track import Track
 
 
 class LaneKind(StrEnum):
@@ -17,6 +21,8 @@ class LaneKind(StrEnum):
     """Events of CPUs, processes and threads that only damaged slots name."""
     PLUGGED = "plugged"
     """What a plug-in adds."""
+    TRACK = "track"
+    """Events of one sort, as `timeline.lane_classes` has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +39,7 @@ class LaneInfo:
         process: Row of the process; 0 = none.
         thread: Row of the thread; 0 = none.
         plugged: Which of the lanes of plug-ins; -1 = none.
+        track: What a lane of events shows; None for others.
     """
 
     index: int
@@ -44,3 +51,9 @@ class LaneInfo:
     process: int = 0
     thread: int = 0
     plugged: int = -1
+    track: Track | None = None
+
+    @property
+    def is_counter(self) -> bool:
+        """True if it draws numbers as steps."""
+        return self.track is not None and self.track.found.number is not None

@@ -26,8 +26,10 @@ from satview.store.doubts import Doubts, doubts
 from satview.store.idle import idle_threads
 from satview.store.losses import lost_marks
 from satview.store.trace import Trace
+from satview.timeline.cpu_kinds import kind_spans
 from satview.timeline.event_marks import belongs, event_cells, mark_codes, marks
 from satview.timeline.lane import Lane
+from satview.timeline.lane_classes import LANE_CLASS_BY_NAME, LANE_CLASSES, LaneClass
 from satview.timeline.lane_info import LaneInfo, LaneKind
 from satview.timeline.levels import PixelCells, build_levels, finest_shift
 from satview.timeline.per_cpu import cpu_spans, interrupt_spans, run_slices
@@ -35,6 +37,10 @@ from satview.timeline.per_thread import idle_values, process_spans, thread_spans
 from satview.timeline.plugged import plugged_lanes
 from satview.timeline.shares import Shares, use_spans
 from satview.timeline.spans import LaneSpans, Span, constant_lane, exact_raster, pixel_edges
+from satview.timeline.track_lanes import track_infos
+from satview.timeline.tracks.finders import finder_of
+from satview.timeline.tracks.track import tracks_of
+from satview.timeline.tracks.user import UserLanes
 
 __all__ = ["LaneInfo", "LaneKind", "Timeline"]
 
@@ -60,8 +66,11 @@ class Timeline:
         self._idle_values = idle_values(self._values)
         self._by_process: tuple[NDArray[np.uint32], NDArray[np.intp]] | None = None  # slices in that order, and where
         self._lanes: dict[int, Lane] = {}
+        self._kinds: dict[int, Shares] = {}
         self._rows: tuple[int, NDArray[np.uint32]] = (-1, np.empty(0, np.uint32))
         self._lock = threading.Lock()
+        self._tracks: dict[str, frozenset[int]] = {}
+        self._user = UserLanes()
         self.infos: tuple[LaneInfo, ...] = tuple(self._tree())
 
     def is_ready(self, index: int) -> bool:
@@ -84,16 +93,68 @@ class Timeline:
             raise IndexError(f"lane {index} of {len(self.infos)}")
         self._lanes[index] = lane
 
+    def lane_classes(self) -> tuple[LaneClass, ...]:
+        """Return the classes of lanes that there are events for, shown or not."""
+        counts = self.trace.code_counts
+        return tuple(each for each in LANE_CLASSES if self.trace.pairs is None and counts[list(each.codes)].any())
+
+    @property
+    def user_lanes(self) -> UserLanes:
+        """What is known of user events beside the trace."""
+        return self._user
+
+    def describe_user_events(self, user: UserLanes) -> None:
+        """Take descriptions and rules of user events; lanes made of others are found again by `show_classes`."""
+        if user != self._user:
+            self._user = user
+            self._tracks.pop("user", None)
+
+    def has_classes(self, names: Iterable[str]) -> bool:
+        """Return whether the lanes of some classes are known; names of no class have no lanes."""
+        return all(name in self._tracks for name in names if name in LANE_CLASS_BY_NAME)
+
+    @property
+    def known_classes(self) -> frozenset[str]:
+        """The names of the classes whose lanes are known."""
+        return frozenset(self._tracks)
+
+    def lanes_of_class(self, name: str) -> frozenset[int]:
+        """Return the lanes of a class as far as they are known."""
+        return self._tracks.get(name, frozenset())
+
+    def show_classes(self, names: Iterable[str], cancelled: Callable[[], bool] | None = None) -> None:
+        """Find the lanes of some classes, behind all others; takes a pass over the events, or several.
+
+        Args:
+            names: Of classes; those that are known already cost nothing.
+            cancelled: Called between classes; True ends it early.
+        """
+        there = {each.name for each in self.lane_classes()}
+        for each in LANE_CLASSES:
+            if each.name not in names or each.name in self._tracks or (cancelled is not None and cancelled()):
+                continue
+            found = finder_of(each)(self.trace, each, self._user) if each.name in there else []
+            with self._lock:
+                if each.name in self._tracks:  # another view has asked for it meanwhile
+                    continue
+                more = track_infos(self.trace, self.infos, (track for part in found for track in tracks_of(each, part)))
+                self._tracks[each.name] = frozenset(info.index for info in more)
+                self.infos = (*self.infos, *more)
+
     def build(self, indices: Iterable[int], cancelled: Callable[[], bool] | None = None) -> None:
         """Build lanes that are not ready yet; stops early when `cancelled()` says so."""
         requested = [i for i in indices if i not in self._lanes]
         for at in range(0, len(requested), _LANES_AT_ONCE):
             batch = requested[at : at + _LANES_AT_ONCE]
-            spans = {}
+            spans, numbers = {}, {}
             for index in batch:
                 if cancelled is not None and cancelled():
                     return
-                spans[index] = self._spans(self.infos[index])
+                track = self.infos[index].track
+                if track is None:
+                    spans[index] = self._spans(self.infos[index])
+                else:
+                    spans[index], numbers[index] = track.spans(self.trace)
             window = self.trace.window
             shifts = np.array([finest_shift(window, len(lane)) for lane in spans.values()], np.int64)
             cells = event_cells(self.trace, [self.infos[index] for index in spans], shifts, self._mark_codes)
@@ -101,14 +162,41 @@ class Timeline:
                 if cancelled is not None and cancelled():
                     return
                 self._lanes[index] = Lane(
-                    lane, build_levels(lane, window, seen), Shares.of(lane), self._use(self.infos[index])
+                    lane,
+                    build_levels(lane, window, seen),
+                    Shares.of(lane),
+                    self._use(self.infos[index]),
+                    numbers.get(index),
                 )
+
+    def kinds(self, index: int) -> Shares | None:
+        """Return how the lane of a CPU divides its time between kinds of work; None until `build_kinds` has run."""
+        return self._kinds.get(index)
+
+    @property
+    def has_kinds(self) -> bool:
+        """True if `build_kinds` has run to its end."""
+        return len(self._kinds) == sum(info.kind is LaneKind.CPU for info in self.infos)
+
+    def build_kinds(self, cancelled: Callable[[], bool] | None = None) -> None:
+        """Find what kind of work CPUs do when; builds their lanes too; stops early when `cancelled()` says so."""
+        found = {}
+        for info in self.infos:
+            if info.kind is not LaneKind.CPU or info.index in self._kinds:
+                continue
+            if cancelled is not None and cancelled():
+                return
+            mine = (other for other in self.infos if other.parent == info.index and other.kind is LaneKind.INTERRUPTS)
+            handled = next((self.lane(other.index).spans for other in mine), None)
+            spans = kind_spans(self.trace, info.cpu, self.lane(info.index).spans, handled)
+            found[info.index] = Shares.of(spans)
+        self._kinds |= found  # all at once: half of the lanes would look like others
 
     def events_of(self, index: int) -> NDArray[np.uint32]:
         """Return the rows of the events that belong to a lane, in time order.
 
         To a thread its state changes and what it did while running; to a process those of its threads; to a CPU all
-        that it logged; to an interrupt lane the interrupts. The answer for one lane is kept.
+        that it logged; to an interrupt lane the interrupts, to one of events these. The answer for one lane is kept.
 
         Returns:
             uint32 (n,).
@@ -117,6 +205,9 @@ class Timeline:
             kept, rows = self._rows
         if kept == index:
             return rows
+        track = self.infos[index].track
+        if track is not None:
+            return track.rows
         rows = np.flatnonzero(belongs(self.trace, self.infos[index], slice(None))).astype(np.uint32)
         with self._lock:
             self._rows = (index, rows)

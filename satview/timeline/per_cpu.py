@@ -12,9 +12,12 @@ from satview.linkage.interrupts import nesting
 from satview.linkage.states import following
 from satview.linkage.table import OPEN, Certainty, LinkKind
 from satview.linkage.trace_links import link_table
+from satview.store.axis import files_of
+from satview.store.idle import idle_threads
 from satview.store.losses import losses, losses_of, merged
 from satview.store.trace import Trace
 from satview.timeline.forgetting import forget
+from satview.timeline.on_axis import on_axis
 from satview.timeline.spans import NO_EVENT, LaneSpans, constant_lane, time_order, touching
 
 
@@ -69,6 +72,11 @@ def cpu_spans(
     trace: Trace, cpu: int, slices: tuple[NDArray[np.uint32], NDArray[np.int64]], idle: NDArray[np.bool_]
 ) -> LaneSpans:
     """Return who ran on a CPU: one hue per process, `IDLE`, or `UNKNOWN` where the trace does not say."""
+    if (files := files_of(trace)) is not None and (part := files.part_of_cpu(cpu)) is not None:
+        of_file = part.trace
+        return on_axis(
+            trace, part, cpu_spans(of_file, cpu - part.first_cpu, run_slices(of_file), idle_threads(of_file))
+        )
     rows, ends = slices
     mine = trace.events.cpu[rows] == cpu
     rows, ends = rows[mine], ends[mine]
@@ -121,6 +129,9 @@ def interrupt_spans(trace: Trace, cpu: int) -> LaneSpans | None:
 
     Where events are missing it is unknown, and so is the time up to an exit whose entry is missing.
     """
+    if (files := files_of(trace)) is not None and (part := files.part_of_cpu(cpu)) is not None:
+        own = interrupt_spans(part.trace, cpu - part.first_cpu)
+        return None if own is None else on_axis(trace, part, own)
     nested = nesting(trace, cpu)
     if not len(nested.rows):
         return None

@@ -11,8 +11,10 @@ from satview.core import lanes as core_lanes
 from satview.core import library
 from satview.events import wire
 from satview.events.states import ABSENT, DEAD, IDLE, NOT_A_STATE, READY, RUNNING, UNKNOWN, VALUE_COUNT, WAITING
+from satview.store.axis import files_of
 from satview.store.trace import Trace
 from satview.timeline.forgetting import forget_thread
+from satview.timeline.on_axis import on_axis
 from satview.timeline.spans import NO_EVENT, LaneSpans, constant_lane, touching
 
 _KIND = np.full(VALUE_COUNT, WAITING, np.uint8)  # what the state of one thread is to its process
@@ -30,6 +32,8 @@ def value_of_code(trace: Trace) -> NDArray[np.uint8]:
     table = trace.catalogue.state_value_of_code.copy()
     table[table == NOT_A_STATE] = UNKNOWN
     table[wire.THREAD_DESTROY] = ABSENT
+    for part in files.parts if (files := files_of(trace)) is not None else ():
+        table[part.codes[wire.THREAD_DESTROY]] = ABSENT
     return table
 
 
@@ -52,6 +56,9 @@ def thread_spans(trace: Trace, thread: int, values: NDArray[np.uint8]) -> LaneSp
     appears later without having been created is unknown until then; one that was created did not exist before. Where
     events are missing it is unknown until its next event.
     """
+    if (files := files_of(trace)) is not None and (found := files.part_of_thread(thread)) is not None:
+        part, row = found
+        return on_axis(trace, part, thread_spans(part.trace, row, values[part.codes]))
     rows = trace.states.of(thread)
     window = trace.window
     if not len(rows):

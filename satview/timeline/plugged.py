@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from satview.base.plugins import PluginKind, plugins
 from satview.events.states import ABSENT, FIRST_PROCESS
 from satview.store.trace import Trace
-from satview.timeline.spans import NO_EVENT, LaneSpans
+from satview.timeline.spans import NO_EVENT, LaneSpans, spread
 
 COLOURS: Final = 9  # those that processes have on the lanes of CPUs
 
@@ -36,7 +36,8 @@ class PluggedLane:
     texts: Sequence[str]
     colour: NDArray[np.integer] | None = None
     subtitle: str = ""
-    spans: LaneSpans = field(init=False)
+    _ends: tuple[NDArray[np.int64], NDArray[np.int64]] = field(init=False)
+    _values: NDArray[np.integer] = field(init=False)
 
     def __post_init__(self) -> None:
         start, end = np.asarray(self.start_cycles, np.int64), np.asarray(self.end_cycles, np.int64)
@@ -45,7 +46,8 @@ class PluggedLane:
             raise ValueError("the columns of a lane differ in length")
         if np.any(start >= end) or np.any(start[1:] < end[:-1]):
             raise ValueError("the intervals of a lane are empty, overlap, or are out of order")
-        object.__setattr__(self, "spans", _touching(start, end, colour % COLOURS, self.texts))
+        object.__setattr__(self, "_ends", (start, end))
+        object.__setattr__(self, "_values", colour % COLOURS + FIRST_PROCESS)
 
     def within(self, trace: Trace) -> LaneSpans:
         """Return its intervals over all of a trace.
@@ -53,19 +55,13 @@ class PluggedLane:
         Raises:
             ValueError: Some are outside.
         """
-        spans, window = self.spans, trace.window
-        if len(self.texts) and (int(self.start_cycles[0]) < window.start or spans.end_cycles > window.end):
+        window, start, end = trace.window, *self._ends
+        if len(self.texts) and (int(start[0]) < window.start or int(end[-1]) > window.end):
             raise ValueError("a lane has intervals outside the trace")
-        starts, values, texts = spans.start_cycles, spans.value, list(spans.texts or ())
-        if not len(starts) or int(starts[0]) > window.start:
-            starts, values, texts = np.append(window.start, starts), np.append(np.uint8(ABSENT), values), ["", *texts]
-        if int(values[-1]) != ABSENT and spans.end_cycles < window.end:
-            starts, values, texts = (
-                np.append(starts, spans.end_cycles),
-                np.append(values, np.uint8(ABSENT)),
-                [*texts, ""],
-            )
-        return _made(starts, values, texts, window.end)
+        starts, item = spread(start, end, window)
+        values = np.where(item >= 0, self._values[item] if len(start) else ABSENT, ABSENT).astype(np.uint8)
+        texts = tuple(str(self.texts[place]) if place >= 0 else "" for place in item.tolist())
+        return LaneSpans(starts, values, np.full(len(starts), NO_EVENT, np.uint32), None, window.end, texts)
 
 
 def plugged_lanes(trace: Trace) -> tuple[PluggedLane, ...]:
@@ -87,20 +83,3 @@ def _checked(lanes: Sequence[PluggedLane], trace: Trace) -> list[PluggedLane]:
             raise TypeError(f"it returned {type(lane).__name__}, no PluggedLane")
         lane.within(trace)
     return found
-
-
-def _touching(
-    start: NDArray[np.int64], end: NDArray[np.int64], colour: NDArray[np.int64], texts: Sequence[str]
-) -> LaneSpans:
-    """Return intervals with those between them, which are empty."""
-    gaps = np.flatnonzero(end[:-1] < start[1:])
-    starts = np.concatenate((start, end[gaps]))
-    order = np.argsort(starts, kind="stable")
-    values = np.concatenate((colour + FIRST_PROCESS, np.full(len(gaps), ABSENT))).astype(np.uint8)
-    named = [*map(str, texts), *[""] * len(gaps)]
-    return _made(starts[order], values[order], [named[place] for place in order], int(end[-1]) if len(end) else 0)
-
-
-def _made(starts: NDArray[np.int64], values: NDArray[np.uint8], texts: list[str], end: int) -> LaneSpans:
-    events = np.full(len(starts), NO_EVENT, np.uint32)
-    return LaneSpans(starts.astype(np.int64), values.astype(np.uint8), events, None, end, tuple(texts))

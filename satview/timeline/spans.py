@@ -26,7 +26,7 @@ class Span:
         value: Lane value (`events.states`).
         event: Row of the event that began it; `NO_EVENT` if none did.
         thread: Row of the thread that it is about; 0 = none.
-        text: What it is called on the lane of a plug-in; empty elsewhere.
+        text: What it is called on the lane of a plug-in or of events; empty elsewhere.
     """
 
     start_cycles: int
@@ -47,7 +47,7 @@ class LaneSpans:
         event: uint32, (n,), row of the event that began it, or `NO_EVENT`.
         thread: (n,), row of the thread that ran, on CPU lanes; None elsewhere.
         end_cycles: Where the last one ends.
-        texts: What each is called, on lanes of plug-ins; None elsewhere.
+        texts: What each is called, on lanes of plug-ins and of events; None elsewhere.
     """
 
     start_cycles: NDArray[np.int64]
@@ -55,7 +55,7 @@ class LaneSpans:
     event: NDArray[np.uint32]
     thread: NDArray[np.unsignedinteger] | None
     end_cycles: int
-    texts: tuple[str, ...] | None = None
+    texts: Sequence[str] | None = None
 
     def __len__(self) -> int:
         return len(self.start_cycles)
@@ -95,6 +95,28 @@ def touching(
         thread,
         max(end_cycles, int(start_cycles[-1]) + 1) if len(start_cycles) else end_cycles,
     )
+
+
+def spread(
+    start: NDArray[np.int64], end: NDArray[np.int64], window: TimeWindow
+) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
+    """Return intervals that do not overlap, with the gaps before, between and behind them, so that each meets the next.
+
+    Args:
+        start: int64 (n,), when they start, ascending.
+        end: int64 (n,), when they end, at least a cycle later and not after the next one starts.
+        window: What they are to fill.
+
+    Returns:
+        When each interval or gap starts, int64 (m,), ascending; and which interval it is, intp (m,), -1 for gaps.
+    """
+    after = np.append(start[1:], window.end)
+    gaps = np.flatnonzero(end < after)
+    before = np.array([window.start] if not len(start) or int(start[0]) > window.start else [], np.int64)
+    starts = np.concatenate((before, start, end[gaps]))
+    item = np.concatenate((np.full(len(before), -1), np.arange(len(start)), np.full(len(gaps), -1)))
+    order = np.argsort(starts, kind="stable")
+    return starts[order], item[order].astype(np.intp)
 
 
 def time_order(time: NDArray[np.int64]) -> NDArray[np.int64]:

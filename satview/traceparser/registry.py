@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from satview.events import wire
-from satview.events.constants import external_classes
+from satview.events.class_table import external_classes, plain_classes
 from satview.events.spec import Release
 from satview.events.wire import WireClass
 
@@ -18,11 +18,7 @@ _PLAIN = {
     "SYSTEM": WireClass.SYSTEM,
     "USER": WireClass.USER,
     "COMM": WireClass.COMM,
-    "QUIP": WireClass.QUIP,
-    "SEC": WireClass.SEC,
-    "QVM": WireClass.QVM,
-    "PMU": WireClass.PMU,
-}
+} | {plain.name: WireClass(plain.internal) for plain in plain_classes()}
 _KERNEL = {
     "KERCALL": (0, wire.KER_EXIT_OFFSET),
     "KERCALLENTER": (0,),

@@ -10,6 +10,7 @@ from satview.analysis.load import LARGEST, OTHERS, LoadBy, bin_edges, load_over_
 from satview.analysis.scope import scope_of
 from satview.base.time import TimeWindow
 from satview.store.time_ranges import cut_at
+from tests.analysis.test_partitions import scene as partitions_scene
 from tests.helpers.kev import TraceBuilder
 from tests.helpers.scene import scene
 
@@ -105,3 +106,20 @@ def test_edges_of_a_long_window_do_not_overflow():
 def test_pieces_cover_what_the_spans_cover():
     pieces = cut_at(np.array([-5, 12, 30]), np.array([3, 27, 30]), np.array([0, 10, 20, 25]))
     assert [column.tolist() for column in pieces] == [[0, 1, 1], [0, 1, 2], [0, 12, 20], [3, 20, 25]]
+
+
+def test_threads_have_bands_and_the_rest_one(dense):
+    load = load_over_time(scope_of(dense, None, None, None, None), LoadBy.THREAD, 50)
+    found = satview.Statistics(dense)
+    largest = np.argsort(-np.where(found.basis.is_idle, 0, found.threads.cpu_cycles), kind="stable")[:LARGEST]
+    assert load.subjects.tolist() == [*largest.tolist(), OTHERS]
+    assert load.busy_cycles[:-1].sum(axis=1).tolist() == found.threads.cpu_cycles[largest].tolist()
+
+
+def test_partitions_have_bands_of_their_own(tmp_path):
+    """Drivers (1) run from 1,000 to 4,000, System (0) to 6,000, then nobody."""
+    trace = partitions_scene().open(tmp_path)
+    load = load_over_time(scope_of(trace, None, None, None, None), LoadBy.PARTITION, 10)
+    shown = dict(zip(load.subjects.tolist(), load.busy_cycles.sum(axis=1).tolist(), strict=True))
+    assert shown == {1: 3_000, 0: 2_000}
+    assert load.busy_cycles[0].tolist() == [0, 1_000, 1_000, 1_000, *[0] * 6]

@@ -6,7 +6,8 @@ import pytest
 
 from satview.events import rows, wire
 from satview.events.catalogue import catalogue
-from satview.events.constants import external_classes, flag_names, internal_classes
+from satview.events.class_table import external_classes, internal_classes
+from satview.events.constants import flag_names
 from satview.events.modes import Mode
 from satview.events.naming import state_numbers
 from satview.events.spec import Release, Show
@@ -165,7 +166,7 @@ def test_system_event_numbers(table):
     ("block", "prefix", "number_key", "wire_class"),
     [
         ("comm_events", "_NTO_TRACE_COMM_", "number", WireClass.COMM),
-        ("qvm_events", "_NTO_TRACE_QVM_", "number", WireClass.QVM),
+        ("qvm_events", "_NTO_TRACE_QVM_", "number", WireClass["QVM"]),
         ("process_events", "_NTO_TRACE_", "wire", WireClass.PR_TH),
     ],
 )
@@ -177,8 +178,8 @@ def test_plain_number_tables(table, block, prefix, number_key, wire_class):
 @pytest.mark.parametrize(
     ("block", "prefix", "wire_class"),
     [
-        ("sec_events", "_NTO_TRACE_SEC_", WireClass.SEC),
-        ("pmu_events", "_NTO_TRACE_PMU_", WireClass.PMU),
+        ("sec_events", "_NTO_TRACE_SEC_", WireClass["SEC"]),
+        ("pmu_events", "_NTO_TRACE_PMU_", WireClass["PMU"]),
         ("interrupt_events", "_NTO_TRACE_INT_", WireClass.INT),
     ],
 )

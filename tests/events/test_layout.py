@@ -8,11 +8,11 @@ from satview.analysis.statistics import Statistics
 from satview.events import variants, wire
 from satview.events.catalogue import catalogue
 from satview.events.layout import (
+    argument_part,
     arguments_of,
     is_same_name,
     layout_of,
     logged_list,
-    place_of,
     printed_layout,
     text_at,
     text_offset,
@@ -108,7 +108,7 @@ def test_the_printer_of_6_4_goes_on_until_the_payload_is_used_up():
 def test_texts_are_where_the_numbers_end():
     part = text_offset(Release.QNX_7, wire.code(9, 4), 10)
     assert (part.name, part.word) == ("class_name", 4)
-    second = place_of(Release.QNX_7, wire.code(9, 4), 10, "perm_name")
+    second = argument_part(Release.QNX_7, wire.code(9, 4), 10, "perm_name")
     assert text_at(bytes(16) + b"file\0open\0\0\0", second) == "open"
     assert text_offset(Release.QNX_7, wire.code(5, 6), 12) is None, "MMAP of no file"
     assert text_offset(Release.QNX_7, wire.code(6, 1), 2) is None, "two words of a user event are no text"

@@ -194,8 +194,8 @@ def test_events_of_6x(event, expected):
             'USREVENT        :EVENT:100          STR:"LDD: start", '
             "d0:0x3a44444c d1:0x61747320 d2:0x00007472 d3:0x00000000\n",
         ),
-        ((WireClass.QVM, 0, [0xDEADBEEF, 0]), "QVM             :GUEST_ENTER        guest_ip:0x00000000deadbeef\n"),
-        ((WireClass.QVM, 3, [1, 2]), "QVM             :INTR_RAISE         vcpu_id:1 intr_vector:2\n"),
+        ((WireClass["QVM"], 0, [0xDEADBEEF, 0]), "QVM             :GUEST_ENTER        guest_ip:0x00000000deadbeef\n"),
+        ((WireClass["QVM"], 3, [1, 2]), "QVM             :INTR_RAISE         vcpu_id:1 intr_vector:2\n"),
     ],
 )
 def test_events_of_7_1(event, expected):

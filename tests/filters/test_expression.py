@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from satview.events.catalogue import catalogue
-from satview.events.layout import place_of
+from satview.events.layout import argument_part
 from satview.events.spec import Release
 from satview.events.variants import EXITS, is_exit
 from satview.events.wire import CODE_COUNT, WireClass, code
@@ -140,7 +140,7 @@ def test_arguments_are_those_of_the_decoded_payload():
             if payload.form in ("failed", "raw") or trace.spec(row).class_name == "USREVENT":
                 continue
             for argument in payload.arguments:
-                position = place_of(release, int(trace.events.code[row]), count, argument.name)
+                position = argument_part(release, int(trace.events.code[row]), count, argument.name)
                 is_named = not argument.name.startswith("word ") and argument.name != "empty"
                 if isinstance(argument.value, int) and position is not None and is_named:
                     assert (position.word, position.words) == (argument.first_word, argument.words), argument

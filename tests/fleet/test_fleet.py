@@ -274,11 +274,11 @@ def test_a_missing_package_is_named(traces, out, package, monkeypatch, capsys):
 @pytest.fixture(scope="module")
 def nightly(tmp_path_factory):
     """Nine traces; in number 6 the wait is fifty times as long as in the others."""
-    place = tmp_path_factory.mktemp("fleet")
+    folder = tmp_path_factory.mktemp("fleet")
     for number in range(9):
-        ready(place / "nightly", f"{number}.kev", 5_000 if number == 6 else 100 + number)
-    export.export_folder(place / "nightly", place / "fleet", ["state", "run"])
-    return place / "fleet"
+        ready(folder / "nightly", f"{number}.kev", 5_000 if number == 6 else 100 + number)
+    export.export_folder(folder / "nightly", folder / "fleet", ["state", "run"])
+    return folder / "fleet"
 
 
 def test_a_trend_and_its_outlier(nightly):
@@ -289,8 +289,8 @@ def test_a_trend_and_its_outlier(nightly):
     assert (far.trace, far.start_ns, far.end_ns) == ("6.kev", 1_000, 6_000)
     trace = open_trace(far.path)
     assert trace.spec(far.event).name == "THREADY"
-    assert far.place.command.startswith(f"satview {far.path} --range ")
-    assert f"--select {far.event + 1}" in far.place.command
+    assert far.location.command.startswith(f"satview {far.path} --range ")
+    assert f"--select {far.event + 1}" in far.location.command
 
 
 def test_every_metric_holds_for_every_trace(traces, out):

@@ -97,7 +97,7 @@ def test_text_is_bounded_by_the_payload_and_decoded_with_replacement():
 
 def test_two_texts_are_one_after_the_other():
     raw = payload(1, 0, 2, 3) + b"file\0open\0\0\0"
-    assert shown(decode(Release.QNX_7, WireClass.SEC, 4, raw))["perm_name"] == "open"
+    assert shown(decode(Release.QNX_7, WireClass["SEC"], 4, raw))["perm_name"] == "open"
 
 
 def test_thread_wide_has_four_or_six_words():
@@ -132,8 +132,8 @@ def test_user_events_are_text_only_if_nothing_else_is_possible():
         (WireClass.SYSTEM, 14, (9, 0), "bitset", "ONLINE BURST"),
         (WireClass.SYSTEM, 18, (1, 8, -1, 0x101), "flags", "WAKEUP ACTIVE"),
         (WireClass.SYSTEM, 18, (1, 8, -1, 0x101), "timer_id", "TimerTimeout()"),
-        (WireClass.SEC, 0, (1, 2, 3, 4, 0, 0, 0, 0), "flags", "ALLOW IS_ROOT"),
-        (WireClass.SEC, 3, (0, 1, 2, 3, 1, 0), "status", "SERVER_FAILED"),
+        (WireClass["SEC"], 0, (1, 2, 3, 4, 0, 0, 0, 0), "flags", "ALLOW IS_ROOT"),
+        (WireClass["SEC"], 3, (0, 1, 2, 3, 1, 0), "status", "SERVER_FAILED"),
     ],
 )
 def test_numbers_with_a_meaning(wire_class, event, words, name, note):

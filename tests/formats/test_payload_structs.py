@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from satview.events import variants, wire
 from satview.events.catalogue import catalogue
-from satview.events.layout import Layout, argument_names, is_same_name, layout_of, place_of, printed_layout
+from satview.events.layout import Layout, argument_names, argument_part, is_same_name, layout_of, printed_layout
 from satview.events.spec import Release, Show
 from satview.events.words import encode, text_words
 from satview.export import listing_columns
@@ -234,7 +234,7 @@ def test_details_show_what_constructs_build(release, order):
         assert payload.form == case.layout.form, str(case)
         shown = [argument for argument in payload.arguments if argument.name != "sigevent"]
         for argument in shown:
-            position = place_of(release, case.code, len(raw) // 4, argument.name, case.variant)
+            position = argument_part(release, case.code, len(raw) // 4, argument.name, case.variant)
             if isinstance(argument.value, int) and position is not None and argument.first_word == position.word:
                 assert argument.value == values[member_names(case.layout)[case.layout.parts.index(position)]], str(case)
         known = {part.name for part in case.layout.parts if part.show not in (Show.MSG_MORE, Show.STRUCT)}
@@ -304,7 +304,7 @@ def test_any_words_mean_the_same_everywhere(release, order, events):
         # A text that fills the payload up to its last byte has no zero at its end, and gets one.
         assert built in (raw, raw + b"\0")
         for name, argument in named.items():
-            position = place_of(release, code, len(words), name, variant)
+            position = argument_part(release, code, len(words), name, variant)
             if position is None or not isinstance(argument.value, int) or not variants.BY_COUNT <= variant <= 19:
                 continue
             value = (argument.value + (1 << 63)) % (1 << 64) - (1 << 63)
@@ -346,4 +346,4 @@ def test_a_payload_cut_short_shows_what_is_there():
         assert len(payload.words) == length // 4
         if length // 4 not in (2, 6):
             assert [argument.name for argument in payload.arguments] == [f"word {n}" for n in range(length // 4)]
-    assert place_of(Release.QNX_6, code, 4, "rparts") is None
+    assert argument_part(Release.QNX_6, code, 4, "rparts") is None

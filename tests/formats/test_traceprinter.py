@@ -301,7 +301,7 @@ def test_events_of_6x(line, code, words):
         ),
         (
             "QVM             :GUEST_ENTER        guest_ip:0x00000000deadbeef",
-            wire.code(WireClass.QVM, 0),
+            wire.code(WireClass["QVM"], 0),
             [0xDEADBEEF, 0],
         ),
         (

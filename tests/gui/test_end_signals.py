@@ -39,7 +39,7 @@ def reached(session):
     {when}
 
 Session._set_stage = set_stage
-sys.exit(application.run([TraceLink(Path(name)) for name in sys.argv[1:]], "dark"))
+sys.exit(application.run([TraceLink(Path(name)) for name in sys.argv[1:]], {{"window/theme": "dark"}}))
 """
 NOW = "print('now', flush=True)"
 NOTE = (

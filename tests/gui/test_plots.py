@@ -15,7 +15,9 @@ from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QApplication
 
 import satview
+from satview.analysis.activations import activations
 from satview.analysis.load import LoadBy
+from satview.analysis.scope import scope_of
 from satview.base.time import TimeWindow
 from satview.events.states import process_value
 from satview.gui import dialogs
@@ -319,3 +321,89 @@ def test_a_view_that_keeps_moving_is_drawn_and_ends_right(panel, dense, qtbot):
     assert len(windows) > 2
     plotted = drawn(panel, qtbot)
     assert plotted.window == viewport.window.clamped(trace.window)
+
+
+@pytest.fixture
+def counts(panel, qtbot):
+    qtbot.mouseClick(panel.tabs, LEFT, pos=panel.tabs.tabRect(2).center())
+    assert panel.view.kind is PlotKind.COUNTS
+    drawn(panel, qtbot)
+    return panel
+
+
+def test_counts_of_classes_and_of_conditions_per_division(counts, dense, qtbot, tmp_path):
+    opened = dense.session.opened
+    plotted = drawn(counts, qtbot)
+    totals = dict(zip(plotted.titles, plotted.divisions.counts.sum(axis=1).tolist(), strict=True))
+    assert totals["THREAD"] == satview.select(opened.trace, "class == THREAD").size
+    assert sum(totals.values()) == len(opened.trace.events)
+    assert counts.counts.legend.item(0).text() == f"{max(totals.values()):,}  {plotted.titles[0]}"
+    qtbot.keyClicks(counts.conditions, "event == MSG_SENDV; state == MUTEX and cpu == 1")
+    qtbot.keyClick(counts.conditions, Qt.Key.Key_Return)
+    counts.divisions.setValue(7)
+    plotted = drawn(counts, qtbot)
+    assert plotted.titles == ("event == MSG_SENDV", "state == MUTEX and cpu == 1")
+    assert plotted.divisions.counts.shape == (2, 7)
+    rows = satview.select(opened.trace, "event == MSG_SENDV")
+    times = opened.trace.events.time_cycles[rows]
+    assert plotted.divisions.counts[0].tolist() == np.histogram(times, plotted.divisions.edges)[0].tolist()
+    path = tmp_path / "counts.csv"
+    counts.export("csv", path)
+    qtbot.waitUntil(path.exists)
+    table = list(csv.reader(path.read_text("utf-8").splitlines()))
+    assert table[0] == ["start_ns", "end_ns", *plotted.titles]
+    assert [int(row[2]) for row in table[1:]] == plotted.divisions.counts[0].tolist()
+
+
+def test_a_click_on_a_division_goes_to_its_first_event(counts, dense, qtbot):
+    plotted = drawn(counts, qtbot)
+    made, kind, number = plotted.divisions, plotted.titles.index("THREAD"), 40
+    edges = made.edges - dense.session.opened.trace.window.start
+    x, y = float(edges[number : number + 2].mean()), float(made.counts[kind, number])
+    click(counts.counts.plot, x, y, qtbot)
+    event = dense.session.opened.selection.event
+    assert made.edges[number] <= dense.session.opened.trace.events.time_cycles[event] < made.edges[number + 1]
+    assert event == made.first[kind, number]
+
+
+def test_a_faulty_condition_is_told_and_the_next_one_counts(counts, qtbot):
+    qtbot.keyClicks(counts.conditions, "duraton > 2ms")
+    qtbot.keyClick(counts.conditions, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: not counts.view.is_pending)
+    assert "column 1" in counts.message.text()
+    counts.conditions.clear()
+    qtbot.keyClicks(counts.conditions, "class == COMM")
+    qtbot.keyClick(counts.conditions, Qt.Key.Key_Return)
+    assert drawn(counts, qtbot).titles == ("class == COMM",)
+    assert counts.plot is counts.counts
+
+
+def test_load_by_thread_names_threads(panel, dense, qtbot):
+    choose(panel.by, "By thread")
+    plotted = drawn(panel, qtbot)
+    assert plotted.load.by is LoadBy.THREAD
+    lines = [panel.load.legend.item(row).text() for row in range(panel.load.legend.count())]
+    assert any("map_update 1 (tiles-1)" in line for line in lines)
+    choose(panel.by, "By partition")
+    drawn(panel, qtbot)
+    assert "partition" in panel.message.text()
+
+
+def test_periods_and_responses_have_histograms(durations, dense, qtbot):
+    """Those of a thread are those of the table of activations."""
+    opened = dense.session.opened
+    info = next(info for info in opened.timeline.infos if info.title == "plan-50ms")
+    opened.select_at(info.index, opened.trace.window.start + 10**9)
+    durations.only_selected.click()
+    choose(durations.extent, "Whole trace")
+    choose(durations.measure, "Period: from one activation to the next")
+    found = drawn(durations, qtbot).found
+    table = activations(scope_of(opened.trace, None, None, None, None))
+    mine = table.thread == info.thread
+    known = table.period_cycles[mine & (table.period_cycles >= 0)]
+    assert sorted(found.cycles.tolist()) == sorted(known.tolist())
+    assert set((found.start + found.cycles).tolist()) <= set(table.start[mine].tolist())
+    choose(durations.measure, "Response: from ready to the next wait")
+    found = drawn(durations, qtbot).found
+    whole = mine & ~table.is_cut
+    assert sorted(found.cycles.tolist()) == sorted((table.end - table.start)[whole].tolist())

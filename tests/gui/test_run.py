@@ -30,7 +30,7 @@ app = application.make_qt_application()
 timer = QTimer()
 timer.timeout.connect(look)
 timer.start(20)
-sys.exit(application.run([TraceLink(Path(name)) for name in sys.argv[1:]], "dark"))
+sys.exit(application.run([TraceLink(Path(name)) for name in sys.argv[1:]], {"window/theme": "dark"}))
 """
 
 

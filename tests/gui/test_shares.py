@@ -16,10 +16,11 @@ from satview.gui.swimlane.lane_image import bar_of
 from satview.gui.swimlane.share_layer import Stack, draw_stack, figure
 from satview.gui.swimlane.share_text import share_text
 from satview.timeline.lane_info import LaneKind
-from satview.timeline.spans import pixel_edges
+from satview.timeline.spans import constant_lane, pixel_edges
 from tests.gui.conftest import settle
 from tests.helpers.core import without_core
 
+NOTHING = constant_lane(TimeWindow(0, 1))
 SAMPLE = Path(__file__).parents[2] / "sample_traces" / "dense-4cpu.kev"
 
 
@@ -197,7 +198,9 @@ def test_the_core_draws_what_numpy_draws():
         tops = np.cumsum(shares / max(1.0, float(shares.sum(axis=0).max())), axis=0)
         columns = np.sort(rng.integers(0, width + 1, bins + 1))
         values = tuple(rng.choice([2, 3, 36, 37, 39, 40, 41], kinds).tolist())
-        stack = Stack(np.arange(bins + 1), columns, values, tops, rng.integers(0, 2**32, kinds).astype(np.uint32))
+        stack = Stack(
+            np.arange(bins + 1), columns, values, tops, rng.integers(0, 2**32, kinds).astype(np.uint32), NOTHING
+        )
         top = int(rng.integers(-10, height))
         bottom = top + int(rng.integers(1, 30))
         mine, theirs = (np.full((height, width), 7, np.uint32) for _ in range(2))

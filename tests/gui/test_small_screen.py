@@ -38,7 +38,9 @@ def test_long_fields_of_the_status_bar_do_not_widen_the_window(small):
     assert small.minimumSizeHint().width() <= WIDTH
 
 
-@pytest.mark.parametrize("command", ["file.settings", "file.info", "file.new_capture", "file.save_events"])
+@pytest.mark.parametrize(
+    "command", ["file.settings", "file.info", "file.new_capture", "file.save_events", "file.state_looks"]
+)
 def test_dialogs_fit(small, command, qtbot):
     small.actions_by_id.by_id[command].trigger()
     (dialog,) = [dialog for dialog in small.findChildren(QDialog) if dialog.isVisible()]

@@ -90,7 +90,7 @@ def test_a_figure_that_cannot_be_made_is_told(trends, qtbot):
 def test_both_themes(trends):
     from satview.gui import theme
 
-    for each in (theme.theme_for("dark", ""), theme.theme_for("light", "")):
+    for each in (theme.DARK, theme.LIGHT):
         trends.set_theme(each)
         assert not trends.grab().isNull()
 

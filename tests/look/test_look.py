@@ -127,7 +127,7 @@ def test_what_is_not_there(trace, handle, says):
 
 
 def test_losses_are_told(tmp_path):
-    assert "events are missing in 1 places, 4.000 \N{MICRO SIGN}s, first 0.000 012 000 s" in as_text(
+    assert "events are missing in 1 range, 4.000 \N{MICRO SIGN}s, first 0.000 012 000 s" in as_text(
         look(open_trace(scene(tmp_path)))
     )
 

@@ -219,12 +219,15 @@ def test_what_is_switched_off_is_listed(package, capsys):
     assert capsys.readouterr().out.split(None, 4)[-1] == "switched off: SystemError: at\\x1b import\n"
 
 
-def test_lanes_of_any_intervals():
+def test_lanes_of_any_intervals(tmp_path):
     """Between intervals a lane is empty; those that touch have nothing in between."""
-    lane = PluggedLane("a", np.array([10, 20, 50]), np.array([20, 30, 60]), ["x", "y", "z"], np.array([0, 1, 12]))
-    assert lane.spans.start_cycles.tolist() == [10, 20, 30, 50]
-    assert lane.spans.texts == ("x", "y", "", "z")
-    assert (np.diff(lane.spans.value[:2].astype(int)) == 1).all()
+    trace = TraceBuilder().state("RUNNING", 0, 2, 1).state("READY", 99, 2, 1).open(tmp_path)
+    begin = trace.window.start
+    start, end = np.array([10, 20, 50]) + begin, np.array([20, 30, 60]) + begin
+    spans = PluggedLane("a", start, end, ["x", "y", "z"], np.array([0, 1, 12])).within(trace)
+    assert (spans.start_cycles - begin).tolist() == [0, 10, 20, 30, 50, 60]
+    assert spans.texts == ("", "x", "y", "", "z", "")
+    assert (np.diff(spans.value[1:3].astype(int)) == 1).all()
     for start, end in (([1, 2], [3, 4]), ([1], [1]), ([5, 1], [6, 2])):
         with pytest.raises(ValueError, match="overlap"):
             PluggedLane("a", start, end, ["x"] * len(start))

@@ -109,7 +109,7 @@ def test_numbers_are_those_of_the_commands(inversion, tmp_path, capsys):
 
 def test_losses_have_their_places(tmp_path):
     found = report(scene(tmp_path), tmp_path, "--pictures", "0")
-    assert "Events are missing in 1 places, 4.000 \N{MICRO SIGN}s in all." in found.text
+    assert "Events are missing in 1 range, 4.000 \N{MICRO SIGN}s in all." in found.text
     assert "0.000 012 000 s" in found.texts
     assert "error: data-loss" in found.text or "warning: data-loss" in found.text or "info: data-loss" in found.text
     assert ("class", "lost") in found.attributes

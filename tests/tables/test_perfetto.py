@@ -9,10 +9,11 @@ import pytest
 from satview.__main__ import main
 from satview.analysis.load import LoadBy, load_over_time
 from satview.analysis.scope import scope_of
+from satview.events.linux import FIRST_TID
 from satview.events.states import STATE_BY_NAME
 from satview.export import chrome, perfetto, protobuf
 from satview.export.chrome import write_chrome
-from satview.export.perfetto import FIRST_TID, write_perfetto
+from satview.export.perfetto import write_perfetto
 from satview.opened import with_answers
 from satview.store.losses import losses
 from satview.tables.cells import state_names

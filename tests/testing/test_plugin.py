@@ -55,7 +55,7 @@ def test_pytest_of_others_pays_nothing_for_it():
     assert eval(done.stdout) == ["satview", "satview.testing", "satview.testing.plugin"]
 
 
-def test_a_failure_names_the_place(project):
+def test_a_failure_names_the_location(project):
     project.pytester.makeini("[pytest]\nkev_file = tick.kev\nkev_pictures = none")
     result = project(SLOW)
     result.assert_outcomes(failed=1)
@@ -76,7 +76,7 @@ def test_a_failure_leaves_a_picture_and_junit_has_it(project):
     assert (picture.parent / ".gitignore").exists()
     [case] = ET.parse(project.path / "out.xml").getroot().iter("testcase")
     told = {each.get("name"): each.get("value") for each in case.iter("property")}
-    assert told["satview.place"] == "at 0.000 011 000 s (event 6)"
+    assert told["satview.location"] == "at 0.000 011 000 s (event 6)"
     assert told["satview.picture"] == str(picture)
     assert "p99 of tick to done is 250 ns" in case.find("failure").get("message")
     assert str(picture) in case.find("failure").text

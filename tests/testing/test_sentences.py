@@ -49,7 +49,7 @@ def test_latencies_between_user_events(kev):
         250, 100, 120, 250, 470, 150, 3)  # fmt: skip
     assert found.mean == pytest.approx(470 / 3)
     assert found.longest < 0.5 * us
-    assert found.longest.place.start_ns == 11_000
+    assert found.longest.location.start_ns == 11_000
     assert found.all_answered()
 
 
@@ -64,13 +64,13 @@ def test_user_texts_of_any_length(tmp_path, text, byte_order):
 
 def test_a_comparison_that_fails_knows_its_place(kev):
     assert not kev.latency("tick", "done").p99 < 200
-    place = kev.claims.places[-1]
-    assert (place.start_ns, place.end_ns) == (11_000, 11_250)
+    location = kev.claims.locations[-1]
+    assert (location.start_ns, location.end_ns) == (11_000, 11_250)
     assert kev.trace.iter_events is not None
-    assert kev.rows("tick").tolist()[1] + 1 == place.event
+    assert kev.rows("tick").tolist()[1] + 1 == location.event
     assert kev.claims.failed[0] == "p99 of tick to done is 250 ns, not < 200 ns"
-    assert str(place) == f"at 0.000 011 000 s (event {place.event})"
-    assert f"--select {place.event}" in place.command
+    assert str(location) == f"at 0.000 011 000 s (event {location.event})"
+    assert f"--select {location.event}" in location.command
 
 
 @pytest.mark.parametrize(
@@ -81,9 +81,9 @@ def test_a_comparison_that_fails_knows_its_place(kev):
 def test_every_comparison(kev, holds, fails):
     longest = kev.latency("tick", "done").longest
     assert eval(f"longest {holds}", {"longest": longest})
-    assert kev.claims.places == []
+    assert kev.claims.locations == []
     assert not eval(f"longest {fails}", {"longest": longest})
-    assert len(kev.claims.places) == 1
+    assert len(kev.claims.locations) == 1
 
 
 def test_an_end_that_is_missing_is_told(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from itertools import pairwise
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from satview.base.time import TimeWindow
 from satview.timeline.shares import Shares, use_spans
-from satview.timeline.spans import NO_EVENT, LaneSpans
+from satview.timeline.spans import NO_EVENT, LaneSpans, touching
 from tests.helpers.core import without_core
 
 
@@ -79,3 +80,22 @@ def test_no_bins(edges):
     assert Shares.of(spans).cycles(np.array(edges, np.int64)).shape == (0, 2)
     with without_core():
         assert Shares.of(spans).cycles(np.array(edges, np.int64)).shape == (0, 2)
+
+
+@pytest.mark.parametrize("core", [True, False])
+def test_bins_that_are_kept_are_what_their_intervals_add_up_to(core):
+    """5,000 intervals of 1 to 9 cycles: bins of 512 cycles and more are kept, shorter ones are added up."""
+    random = np.random.default_rng(4)
+    start = 1_000 + np.concatenate(([0], np.cumsum(random.integers(1, 10, 4_999))))
+    value = random.choice([1, 2, 3, 37], 5_000).astype(np.uint8)
+    whole = TimeWindow(1_000, int(start[-1]) + 7)
+    spans = touching(start, value, np.zeros(5_000, np.uint32), None, whole.end)
+    with nullcontext() if core else without_core():
+        shares = Shares.of(spans)
+        for shift in (0, 5, 8, 9, 10, 14, 20):
+            count = ((whole.length - 1) >> shift) + 1
+            for first, last in ((0, count), (count // 3, count // 2 + 1), (count, count)):
+                edges = np.minimum(whole.start + (np.arange(first, last + 1) << shift), whole.end)
+                assert np.array_equal(shares.binned(whole, shift, first, last), shares.cycles(edges)), shift
+        assert sorted(shares._levels) == list(range(9, 16))
+        assert int(shares.binned(whole, 20, 0, 1).sum()) == whole.length

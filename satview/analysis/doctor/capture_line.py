@@ -8,7 +8,6 @@ from typing import Final
 
 from satview.analysis.doctor.needs import NO_LOSS, Need
 from satview.events.modes import Mode
-from satview.events.spec import Release
 from satview.filters.external import ExternalClass as C
 from satview.filters.external import classes_of
 from satview.filters.rules.building import build
@@ -43,7 +42,7 @@ def capture_line(trace: Trace, needs: Iterable[Need]) -> CaptureLine | None:
         trace: The trace that does not meet them; its release says which options there are.
         needs: All needs of an analysis, met or not.
     """
-    if trace.release is Release.UNIXWARE:
+    if not trace.release.is_qnx:
         return None
     needs = tuple(needs)
     requested = {external for need in needs for external in need.classes}

@@ -9,11 +9,13 @@ from typing import Final
 
 from satview.analysis.verdicts import inversions, periods, scheduling, servers, system, waiting
 from satview.analysis.verdicts.evidence import Evidence
+from satview.analysis.verdicts.on_axis import on_axis
 from satview.analysis.verdicts.thresholds import Thresholds, default_thresholds
 from satview.analysis.verdicts.verdict import Occurrence, Severity, Verdict, VerdictKind
 from satview.base.errors import Cancelled
 from satview.base.plugins import PluginKind, plugins
 from satview.linkage.ahead import reading_ahead
+from satview.store.axis import files_of
 from satview.store.trace import Trace
 
 RULES: Final[dict[VerdictKind, Callable[[Evidence], list[Verdict]]]] = {
@@ -54,6 +56,10 @@ def find_verdicts(
     """
     if not len(trace.events):
         return ()
+    if (files := files_of(trace)) is not None:  # nobody waits for the CPUs of another target
+        of_files = [on_axis(part, verdict) for part in files.parts
+                    for verdict in find_verdicts(part.trace, thresholds, kinds, cancelled)]  # fmt: skip
+        return _in_order(of_files)
     evidence = Evidence(trace, thresholds or default_thresholds())
     found: list[Verdict] = []
     with reading_ahead(trace):
@@ -67,6 +73,10 @@ def find_verdicts(
                 raise Cancelled
             if kinds is None or each.name in kinds:
                 found += each.run(partial(_plugged, evidence, each.name), [])
+    return _in_order(found)
+
+
+def _in_order(found: list[Verdict]) -> tuple[Verdict, ...]:
     return tuple(sorted(found, key=lambda verdict: (_ORDER.index(verdict.severity), verdict.start_cycles)))
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from satview.analysis.verdicts.evidence import Evidence, StateSpans, groups
 from satview.analysis.verdicts.verdict import Severity, Verdict, VerdictKind
 from satview.analysis.verdicts.words import of_whom, waited_for
+from satview.base.counts import counted
 from satview.events.states import READY, RUNNING
 from satview.linkage.blockers import Blockers, blockers
 from satview.store.time_ranges import TimeRanges, overlaps
@@ -132,7 +133,7 @@ def _verdicts(evidence: Evidence, found: Blockers, columns: list[_Ints], least: 
         between, waited = int(middle[busiest]), evidence.length(evidence.times[stop] - evidence.times[start])
         name, object_text = evidence.name, waited_for(evidence, found, begin)
         more = int(steps[mine[0]]) - 1
-        chain = f" and so, {more} step{'s' if more > 1 else ''} on, for {name(low_row)}" if more else ""
+        chain = f" and so, {counted(more, 'step')} on, for {name(low_row)}" if more else ""
         times = [_position(evidence, found, int(wait[each[0]])) for _, each in long]
         again = f", and does so {evidence.more(times)}" if len(long) > 1 else ""
         held = _row_before(evidence, low_row, int(first[mine[0]]))

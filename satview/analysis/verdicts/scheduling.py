@@ -9,6 +9,7 @@ from satview.analysis.verdicts.evidence import Evidence, StateSpans, counts_with
 from satview.analysis.verdicts.verdict import Severity, Verdict, VerdictKind
 from satview.events.states import READY, RUNNING
 from satview.linkage.whole import is_whole_on
+from satview.store.axis import are_beside
 
 _Ints = NDArray[np.int64]
 
@@ -100,7 +101,7 @@ def ran_instead(evidence: Evidence, span: tuple[int, int], thread: int, most: in
     start = evidence.trace.events.time_cycles[rows[inside]]
     who = evidence.trace.events.thread[rows[inside]].astype(np.int64)
     part = np.minimum(ends[inside], span[1]) - np.maximum(start, span[0])
-    part[(who == thread) | evidence.is_idle[who] | (who == 0)] = 0
+    part[(who == thread) | evidence.is_idle[who] | (who == 0) | ~are_beside(evidence.trace, who, thread)] = 0
     total = np.bincount(who, part).astype(np.int64) if len(who) else np.empty(0, np.int64)
     order = np.argsort(-total, kind="stable")[:most]
     return [(int(row), int(total[row])) for row in order if total[row] > 0]

@@ -63,6 +63,7 @@ _ROWS: dict[str, tuple[str, int, int, int, str]] = {
     "fork-storm": ("processes", 2, 300, 5, "a shell loop starts processes that die at once"),
     "meeting-points": ("locking", 2, 200, 5, "barrier and reader/writer lock: kernel objects in 8.0"),
     "signals": ("processes", 1, 200, 5, "signals, handlers, interrupted calls, timeouts"),
+    "instrumented": ("instrumented", 2, 60, 5, "programs that log functions, counters, phases; a guest, power, faults"),
     "small-system": ("small_system", 1, 500, 20, "a development target: shell, file system, network, screen"),
     "automotive": ("automotive", 4, 2000, 400, "an assistance system of a car: everything at once on 4 CPUs"),
 }

@@ -16,6 +16,7 @@ from satview.filters.derived_columns import DerivedColumns
 from satview.filters.expressions.operators import KnownMask, Values
 from satview.filters.rows import Bools, Rows
 from satview.store.arguments import argument, argument_offsets, variants_of
+from satview.store.axis import files_of
 from satview.store.trace import Trace
 
 _TEXT_WORDS: Final = 1024  # of a text, at most
@@ -128,6 +129,10 @@ class RowColumns:
         Only different texts are tested: a trace repeats few of them many times.
         """
         passes = np.zeros(len(self.code), np.bool_)
+        if (axis := files_of(self.trace)) is not None:
+            for part, at, own in axis.split(self.index):
+                passes[at] = RowColumns(part.trace, self.derived, own).texts(name, test)
+            return passes
         for at, position in argument_offsets(self.trace, self.index, name):
             if position is None or position.words:
                 continue

@@ -21,7 +21,7 @@ from satview.filters.expressions.operators import ARITHMETIC, COMPARISONS, FUNCT
 from satview.filters.expressions.semantics import CodeTest
 from satview.filters.expressions.vocabulary import FIELDS, Domain, FieldKind
 from satview.filters.rows import Bools, Rows, TableTest
-from satview.store.arguments import codes_with
+from satview.store.arguments import codes_in
 from satview.store.trace import Trace
 
 _CHEAP: Final = 2  # cost up to which testing a whole chunk beats picking the rows that are left
@@ -222,7 +222,7 @@ class _Compiler:
         if not needed_by:
             return test
         # Without the argument the comparison is false, so only events that have it need a look.
-        tables = [codes_with(name, self.trace.release) for name in needed_by]
+        tables = [codes_in(self.trace, name) for name in needed_by]
         return Joined([CodeTable(self.trace, np.logical_and.reduce(tables)), test], needs_all=True)
 
     def joined(self, node: nodes.And | nodes.Or) -> Condition:

@@ -19,8 +19,8 @@ from satview.events.catalogue import catalogue
 from satview.events.layout import argument_names, is_same_name, logged_list
 from satview.events.spec import Field as Item
 from satview.events.spec import Release, Show
-from satview.events.variants import EXITS, FAILED_ARGUMENTS
-from satview.events.wire import CODE_COUNT, WireClass, class_of
+from satview.events.variants import EXITS, FAILED_ARGUMENTS, USER_CLASSES
+from satview.events.wire import CODE_COUNT, class_of
 from satview.filters.expressions import nodes
 from satview.filters.expressions.compiled import domains, table_of
 from satview.filters.expressions.semantics import CodeTest
@@ -75,7 +75,7 @@ class Logged:
         """Return the codes whose payload may hold a text, bool (32768,)."""
         return self._where(
             lambda code: (
-                class_of(code) in (WireClass.USER, WireClass.QUIP)
+                class_of(code) in USER_CLASSES
                 or any(item.show is Show.STRING for item in items_logged(self.release, code, self.is_wide(code)))
             )
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from satview.events.catalogue import catalogue
-from satview.events.layout import Part, place_of, text_at, text_offset
+from satview.events.layout import Part, argument_part, text_at, text_offset
 from satview.events.spec import Release
 from satview.events.variants import FAILURES, error_of, is_user, user_text, variant_of
 from satview.events.wire import WireClass, class_of, event_of
@@ -96,7 +96,7 @@ class _Event:
     def place(self, name: str) -> Part | None:
         context = self.context
         variant = variant_of(self.release, context.code, context.words)
-        return place_of(self.release, context.code, len(context.words), name, variant)
+        return argument_part(self.release, context.code, len(context.words), name, variant)
 
     def number(self, node: nodes.Node) -> int | None:
         if isinstance(node, nodes.Number):

@@ -23,6 +23,7 @@ from satview.filters.external import (
     LATER_CLASSES,
     MASK_CLASSES,
     OTHER_VECTOR,
+    SECURITY,
     STATE_COUNT,
     SYSTEM_COUNT,
     USER_COUNT,
@@ -154,7 +155,7 @@ class Switches:
 
     def add_all_classes(self) -> int:
         """Switch all events of all classes on; wide and fast stay as they are."""
-        for external in self.known - {C.SEC, C.THREAD}:
+        for external in self.known - {SECURITY, C.THREAD}:
             self._switch_class(external, True)
         self.thread |= self.all_states
         return self._changed()

@@ -8,6 +8,7 @@ from typing import Final
 
 from satview.events.modes import Mode
 from satview.events.spec import Release
+from satview.filters.external import SECURITY, classes_of
 from satview.filters.rules.building import BuiltRules
 from satview.filters.rules.rule_set import RuleSet
 from satview.filters.rules.switches import C
@@ -18,7 +19,6 @@ DEFAULT_OUTPUT: Final = "/dev/shmem/tracebuffer.kev"  # noqa: S108  -- on the ta
 _NO_RING0: Final = 11  # 6.4, not documented, so it is read but not written
 _RING0: Final = 2  # kernel call number
 _WITH_VALUE: Final = "AbDdFfknpSs"
-_SECURITY_SINCE: Final = (Release.QNX_7, Release.QNX_8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def tracelogger_command(rules: RuleSet | BuiltRules, file_name: str = DEFAULT_OU
     for number, external in _CLASS_OF_FILTER.items():
         if external in state.known and _is_off(state, external):
             words.append(f"-F{number}")
-    if state.release in _SECURITY_SINCE and state.later[C.SEC].any():
+    if SECURITY in state.known and state.later[SECURITY].any():
         words.append("-a")
     is_wide = _anything_wide(state)
     if is_wide:
@@ -139,8 +139,8 @@ def from_tracelogger_args(arguments: str, release: Release) -> ImportedArguments
     for option, value in options:
         if option == "F":
             rules += _left_out(value, release, notes)
-        elif option == "a" and release in _SECURITY_SINCE:
-            rules.append(Rule(Mode.ADDCLASS, C.SEC))
+        elif option == "a" and SECURITY in classes_of(release):
+            rules.append(Rule(Mode.ADDCLASS, SECURITY))
     is_wide = any(option == "w" for option, _ in options)
     rules.append(Rule(Mode.SETALLCLASSESWIDE if is_wide else Mode.SETALLCLASSESFAST))
     notes += [text for key, text in _MEANINGS.items() if any(option == key for option, _ in options)]

@@ -82,6 +82,7 @@ def trace_from_slots(
     has_whole_buffers: bool = True,
     times: NDArray[np.int64] | None = None,
     release: Release | None = None,
+    byte_of_slot: Callable[[int], int] | None = None,
     decoder_of: Callable[[SlotSource, Catalogue], Decoder] = Decoder,
 ) -> Trace:
     """Build a trace from its slots.
@@ -99,6 +100,7 @@ def trace_from_slots(
         cancelled: Called between chunks.
         times: (n,) full time of every slot, where the source shows it; None = rebuild it from the stamps.
         release: Whose tables apply, where the source shows it; None = as header and system page say.
+        byte_of_slot: Gives the file offset of a slot where slots do not follow each other from `offset` on.
         has_whole_buffers: False for listings with lines cut out, whose buffers cannot have their announced length.
         decoder_of: Gives the decoder; one that has decoded most of these slots before spares time.
 
@@ -112,7 +114,7 @@ def trace_from_slots(
         problems.add("syspage", doubt, header.length)
     release = choose_release(header, system, problems) if release is None else release
     names = catalogue(release)
-    region = EventRegion(offset, len(slots))
+    region = EventRegion(offset, len(slots), byte_of_slot)
     with timed("decode"):
         decoder = decoder_of(slots, names)
         decoded = decoder.run(progress, cancelled)

@@ -5,6 +5,7 @@ Source: kernel event trace format, section 6. Sequence numbers are global up to 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,13 +19,19 @@ from satview.store.tables import BufferTable, EventTable
 
 @dataclass(frozen=True, slots=True)
 class EventRegion:
-    """Where the slots lie: offset of the first one in the file, and how many there are."""
+    """Where the slots lie: offset of the first one in the file, and how many there are.
+
+    `byte_of_slot` gives the offset of each where they do not follow each other.
+    """
 
     offset: int
     slot_count: int
+    byte_of_slot: Callable[[int], int] | None = None
 
     def byte(self, slot: int) -> int:
         """Return the file offset of a slot."""
+        if self.byte_of_slot is not None:
+            return self.byte_of_slot(slot)
         return self.offset + slot * wire.SLOT_BYTES
 
 

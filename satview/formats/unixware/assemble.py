@@ -79,7 +79,7 @@ def trace_from_columns(path: Path, files: Sequence[Path], columns: Columns, name
     states = state_index(calls, code, lane, other, len(line_counts.threads))
     n = len(time_ns)
     events = EventTable(time_ns, code, lane, line_counts.thread, np.arange(n, dtype=np.uint32), np.ones(n, np.uint16))
-    payloads = RecordPayloads(copy(events), line_counts.threads, arguments, calls.partner, odd, names.objects)
+    payloads = RecordPayloads(arguments, copy(events), line_counts.threads, calls.partner, odd, names.objects)
     start = int(time_ns[0]) if n else 0
     return Trace(
         path,
@@ -95,7 +95,7 @@ def trace_from_columns(path: Path, files: Sequence[Path], columns: Columns, name
         line_counts.threads,
         line_counts.processes,
         states,
-        _no_buffers(),
+        BufferTable.none(),
         payloads,
         problems,
         catalogue(Release.UNIXWARE),
@@ -199,9 +199,3 @@ def _report_unfinished(calls: Calls, problems: Problems) -> None:
         problems.add("unfinished-calls", f"{name} has no counterpart", None, 1, int(calls.time_ns[row]))
     if len(rows) > _MANY:
         problems.add("unfinished-calls", "and more of the same", None, len(rows) - _MANY)
-
-
-def _no_buffers() -> BufferTable:
-    none = np.empty(0, np.int64)
-    few = np.empty(0, np.uint32)
-    return BufferTable(none, np.empty(0, np.uint8), few, few.copy(), none.copy(), few.copy())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Final
@@ -15,6 +14,7 @@ from satview.events.catalogue import catalogue
 from satview.events.layout import Part, layout_of
 from satview.events.spec import Argument, Payload, Release, Show
 from satview.events.unixware import ARGUMENTS, OTHER
+from satview.formats.number_payloads import NumberPayloads
 from satview.formats.unixware.calls import NOBODY
 from satview.store.tables import EventTable, ThreadTable
 
@@ -42,13 +42,12 @@ class OddRecords:
 
 
 @dataclass(frozen=True, slots=True)
-class RecordPayloads:
-    """Implements `store.trace.PayloadSource` for records; every argument takes two payload words, the low one first.
+class RecordPayloads(NumberPayloads):
+    """Implements `store.trace.PayloadSource` for records of five numbers, a1 to a5.
 
     Attributes:
         events: The event table.
         threads: The thread table.
-        arguments: a1 to a5, (n,) each, in the narrowest signed type.
         partner: uint32, (n,), the other record of a call; 2**32 - 1 = none.
         odd: Numbers of records of unknown kind.
         object_names: What the objects at these addresses are, by (pid, address); empty for traces of UnixWare.
@@ -56,71 +55,9 @@ class RecordPayloads:
 
     events: EventTable
     threads: ThreadTable
-    arguments: tuple[NDArray[np.signedinteger], ...]
     partner: NDArray[np.uint32]
     odd: OddRecords
     object_names: dict[tuple[int, int], str] = field(default_factory=dict)
-
-    def values(self, event: int) -> tuple[int, ...]:
-        """Return a1 to a5 of one event."""
-        return tuple(int(column[event]) for column in self.arguments)
-
-    def check(self) -> None:
-        """Do nothing: all records are in memory."""
-
-    def tolerate_loss(self) -> None:
-        """Do nothing: memory stays."""
-
-    def words(self, event: int) -> NDArray[np.uint32]:
-        """Return the arguments as ten payload words.
-
-        Returns:
-            uint32 (10,).
-        """
-        return np.array(self.values(event), "<i8").view("<u4").astype(np.uint32)
-
-    def raw(self, event: int) -> bytes:
-        """Return the arguments as bytes, eight each, little-endian."""
-        return np.array(self.values(event), "<i8").tobytes()
-
-    def column(self, events: NDArray[np.integer], word: int) -> NDArray[np.uint32]:
-        """Return payload word number `word` of many events; argument `word // 2`, its low half first.
-
-        Returns:
-            uint32 (len(events),).
-        """
-        if not 0 <= word < _WORDS:
-            return np.zeros(len(events), np.uint32)
-        values = self.arguments[word // 2][events].astype(np.int64)
-        return np.asarray(values >> 32 * (word % 2) & 0xFFFFFFFF, np.uint32)
-
-    def pair(self, events: NDArray[np.integer], word: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-        """Return the payload words `word` and `word` + 1 of many events.
-
-        Returns:
-            Two of uint32 (len(events),).
-        """
-        return self.column(events, word), self.column(events, word + 1)
-
-    def block(self, events: NDArray[np.integer], count: int) -> NDArray[np.uint32]:
-        """Return the first words of many events, as `PayloadSource.block`.
-
-        Returns:
-            uint32 (len(events), count).
-        """
-        return np.stack([self.column(events, word) for word in range(count)], axis=1)
-
-    def reading_ahead(self, events: NDArray[np.uint32]) -> AbstractContextManager[None]:  # noqa: ARG002
-        """Prepare for nothing: all arguments are in memory."""
-        return nullcontext()
-
-    def word_counts(self, events: NDArray[np.integer]) -> NDArray[np.int64]:
-        """Return the payload words of many events: always ten.
-
-        Returns:
-            int64 (len(events),).
-        """
-        return np.full(len(events), _WORDS, np.int64)
 
     def decode(self, event: int, most: int | None = None) -> Payload:  # noqa: ARG002
         """Return the named arguments of one event.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QItemSelectionModel, Slot
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 
+from satview.base.counts import counted
 from satview.base.time import TimeWindow
 from satview.gui.event_list.model import EventListModel
 from satview.gui.plain_label import CutLabel
@@ -56,7 +57,7 @@ class RowDelta(QWidget):
             f"#{first + 1:,} {trace.spec(first).name} to #{last + 1:,} {trace.spec(last).name}:  "
             f"{length_text(end - start, trace.clock)}",
             *([frequency] if frequency else []),
-            f"{last - first:,} event{'s' if last - first != 1 else ''} later",
+            f"{counted(last - first, 'event')} later",
             *([f"{count:,} rows selected"] if count > 2 else []),
         ]
         self.text.setText(" \N{MIDDLE DOT} ".join(parts))

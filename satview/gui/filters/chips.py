@@ -78,7 +78,7 @@ class ChipBar(QFrame):
             QFrame[chip] QPushButton {{ background: transparent; border: none; padding: 1px 0; color: {css(theme.text)};
                 text-align: left; }}
             QFrame[chip] QPushButton:focus {{ text-decoration: underline; }}
-            QFrame[chip="off"] QPushButton {{ color: {css(theme.faint)}; text-decoration: line-through; }}
+            QFrame[chip="off"] QPushButton {{ color: {css(theme.dim)}; text-decoration: line-through; }}
             QFrame[chip] QLabel {{ color: {css(theme.dim)}; border: none; background: transparent; }}
             QFrame[chip] QToolButton {{ padding: 0 4px; border-radius: 7px; color: {css(theme.dim)}; }}
             QFrame[chip] QToolButton:hover {{ color: {css(theme.text)}; background: {css(theme.line)}; }}

@@ -139,22 +139,23 @@ class DetailsPanel(Panel):
         head = (
             f"<table width='100%' cellpadding='0' cellspacing='0' style='margin-top:6px'>"
             "<tr><td style='padding:4px 10px'>"
-            f"<span style='font-size:15px; font-weight:600'>{html_text(details.title)}</span>"
-            f"&nbsp;&nbsp;<span style='color:{chip}; font-size:11px'>{html_text(details.kind)}</span><br>"
+            f"<span style='font-size:{self._theme.px(15)}px; font-weight:600'>{html_text(details.title)}</span>"
+            f"&nbsp;&nbsp;<span style='color:{chip}; font-size:{theme.px(11)}px'>{html_text(details.kind)}</span><br>"
             f"<span style='color:{css(theme.dim)}'>{html_text(details.subtitle)}</span></td></tr></table>"
         )
         return head + "".join((*map(self._section_html, details.sections), *map(self._table_html, details.tables)))
 
     def _title_html(self, title: str) -> str:
         return (
-            f"<p style='margin:10px 10px 2px 10px; font-size:11px; color:{css(self._theme.faint)}'>"
+            f"<p style='margin:10px 10px 2px 10px; font-size:{self._theme.px(11)}px; color:{css(self._theme.faint)}'>"
             f"{html_text(title.upper())}</p>"
         )
 
     def _table_html(self, table: Table) -> str:
         """Return a table whose first column is left, and the numbers right."""
         dim = css(self._theme.dim)
-        lines = [[f"<span style='color:{dim}; font-size:11px'>{html_text(text)}</span>" for text in table.head]]
+        small = f"<span style='color:{dim}; font-size:{self._theme.px(11)}px'>"
+        lines = [[f"{small}{html_text(text)}</span>" for text in table.head]]
         lines += [[self._cell_html(cell) for cell in row] for row in table.rows]
         names = "" if any(row[0].thread for row in table.rows) else _NO_WRAP  # names of threads may be long
         rows = "".join(
@@ -164,7 +165,7 @@ class DetailsPanel(Panel):
         more = f"<tr><td colspan='{len(table.head)}' style='color:{dim}'>{html_text(table.more)}</td></tr>"
         return (
             f"{self._title_html(table.title)}<table width='98%' cellpadding='2' cellspacing='0' "
-            "style='margin:0 8px 4px 8px; font-size:11px'>"
+            f"style='margin:0 8px 4px 8px; font-size:{self._theme.px(11)}px'>"
             f"{rows if table.rows else ''}{more if table.more else ''}</table>"
         )
 
@@ -210,7 +211,7 @@ class DetailsPanel(Panel):
         if line.is_more:
             value = self._link("more:", value)
         note = (
-            f"&nbsp; <span style='color:{css(theme.faint)}; font-size:11px'>{html_text(line.note)}</span>"
+            f"&nbsp; <span style='color:{css(theme.faint)}; font-size:{theme.px(11)}px'>{html_text(line.note)}</span>"
             if line.note
             else ""
         )

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QHeaderView, QStackedWidget, QTreeWidget, QTreeWid
 from satview.analysis.snapshot import SnapshotGroup, ThreadThen, holder_text
 from satview.base.safe_text import csv_text, tool_tip, visible_line
 from satview.base.time import format_duration, format_time
-from satview.gui.colours import value_colour
+from satview.gui.colours import state_colour
 from satview.gui.panel import Panel, PanelContext
 from satview.gui.plain_label import PlainLabel
 from satview.gui.theme import Theme, colour
@@ -239,7 +239,7 @@ class SnapshotPanel(Panel):
             self._opened.select_at(lane, found.at_cycles)
 
     def _swatch(self, value: int) -> QIcon:
-        rgb = value_colour(value, self._theme.is_dark, self._theme.palette)
+        rgb = state_colour(value, self._theme)
         pixmap = QPixmap(_SWATCH_PX, _SWATCH_PX)
         pixmap.fill(colour(self._theme.base if rgb is None else rgb))
         return QIcon(pixmap)

@@ -94,6 +94,15 @@ class CountAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no type hin
         return [f"{round(10**value - 1):,}" for value in values]
 
 
+class ShareAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no type hints
+    """Shares of a whole, in per cent."""
+
+    def tickStrings(self, values: list[float], _scale: float, spacing: float) -> list[str]:
+        """Return per cent, with decimals where ticks are that close."""
+        decimals = 0 if spacing >= 0.01 else 1 if spacing >= 0.001 else 2
+        return [f"{value:.{decimals}%}" for value in values]
+
+
 def height(count: float) -> float:
     """Return where a count is drawn."""
     return math.log10(count + 1)

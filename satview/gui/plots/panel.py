@@ -12,9 +12,11 @@ from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
     QHBoxLayout,
+    QLineEdit,
     QMenu,
     QPushButton,
     QSizePolicy,
+    QSpinBox,
     QStackedWidget,
     QTabBar,
     QVBoxLayout,
@@ -25,22 +27,26 @@ from satview.analysis.load import LoadBy
 from satview.analysis.occurrences import measures
 from satview.analysis.trust import EXACT, Trust, sign
 from satview.base.errors import WriteError
-from satview.base.safe_text import tool_tip, visible_line
+from satview.base.safe_text import tool_tip
+from satview.base.time import format_duration
 from satview.formats.registry import source_files
 from satview.gui import dialogs
 from satview.gui.panel import Panel, PanelContext
 from satview.gui.pictures import save_drawing, save_png
 from satview.gui.plain_label import PlainLabel
+from satview.gui.plots.reasons import reason_for, whose
 from satview.gui.theme import Theme
 from satview.session.extent import NO_RANGE, Extent
-from satview.session.panels.plots_task import DurationsPlotted, LoadPlotted, write_csv
+from satview.session.panels.plots_task import CountsPlotted, LoadPlotted, write_csv
 from satview.session.panels.plots_view import PlotKind, PlotsView
 from satview.session.tasks import Task
 
 if TYPE_CHECKING:
+    from satview.gui.plots.count_plot import CountPlot
     from satview.gui.plots.duration_plot import DurationPlot
     from satview.gui.plots.load_plot import LoadPlot
 
+_MOST_DIVISIONS: Final = 2000
 _PATTERNS: Final = {"png": "PNG (*.png)", "svg": "SVG (*.svg)", "csv": "CSV (*.csv)"}
 
 _EXTENTS: Final = {Extent.VIEW: "In view", Extent.TRACE: "Whole trace", Extent.RANGE: "Selected range"}
@@ -51,7 +57,7 @@ class PlotsPanel(Panel):
 
     Attributes:
         view: What is worked out.
-        load, durations: The plots; None until the panel is first seen.
+        load, durations, counts: The plots; None until the panel is first seen.
         statement: What is drawn, in words.
         message: Why nothing is.
 
@@ -60,7 +66,7 @@ class PlotsPanel(Panel):
         event_requested: One of the longest was clicked: row of its event.
     """
 
-    kept = ("tabs", "by", "measure", "extent", "only_selected")
+    kept = ("tabs", "by", "measure", "extent", "only_selected", "conditions", "divisions")
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
@@ -71,6 +77,7 @@ class PlotsPanel(Panel):
         labels.width_requested.connect(self.set_left)
         self.load: LoadPlot | None = None
         self.durations: DurationPlot | None = None
+        self.counts: CountPlot | None = None
         self._drawn: object = None
         self._job = Task(self)
         self._job.done.connect(self._on_exported)
@@ -83,6 +90,7 @@ class PlotsPanel(Panel):
         self._options.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self._options.addWidget(self._load_options())
         self._options.addWidget(self._duration_options())
+        self._options.addWidget(self._count_options())
         layout.addWidget(self._options)
         self._stack = QStackedWidget(self)
         self.message = PlainLabel(self)
@@ -99,7 +107,7 @@ class PlotsPanel(Panel):
     def set_theme(self, theme: Theme) -> None:
         """Draw in other colours."""
         self._theme = theme
-        for plot in (self.load, self.durations):
+        for plot in (self.load, self.durations, self.counts):
             if plot is not None:
                 plot.set_theme(theme)
 
@@ -107,8 +115,9 @@ class PlotsPanel(Panel):
     def set_left(self, left_px: int) -> None:
         """Put the load plot below the lanes again, after the width of what is left of them has changed."""
         self._left_px = left_px
-        if self.load is not None:
-            self.load.set_left(left_px)
+        for plot in (self.load, self.counts):
+            if plot is not None:
+                plot.set_left(left_px)
 
     def close_down(self) -> None:
         """Stop the work in the background."""
@@ -198,6 +207,22 @@ class PlotsPanel(Panel):
         self.only_selected.toggled.connect(self.view.set_only_selected)
         return _line(self, self.measure, self.extent, self.only_selected)
 
+    def _count_options(self) -> QWidget:
+        self.conditions = QLineEdit(self)
+        self.conditions.setAccessibleName("Conditions to count")
+        self.conditions.setPlaceholderText("Conditions with ; between: state == READY; duration > 2ms. Empty: classes")
+        self.conditions.setMinimumWidth(120)
+        self.conditions.setMaximumWidth(640)
+        self.conditions.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.conditions.editingFinished.connect(self._on_conditions)
+        self.divisions = QSpinBox(self)
+        self.divisions.setAccessibleName("Divisions")
+        self.divisions.setRange(1, _MOST_DIVISIONS)
+        self.divisions.setValue(self.view.divisions)
+        self.divisions.setSuffix(" divisions")
+        self.divisions.valueChanged.connect(self.view.set_divisions)
+        return _line(self, self.conditions, self.divisions)
+
     @Slot()
     def _on_reloaded(self) -> None:
         self._fill_measures()
@@ -220,15 +245,19 @@ class PlotsPanel(Panel):
         """Make the plots: 0.3 s the first time, for the import; so only once somebody looks."""
         if self.load is not None or not self.isVisible():
             return
-        from satview.gui.plots.duration_plot import DurationPlot  # on first use: pyqtgraph
+        from satview.gui.plots.count_plot import CountPlot  # on first use: pyqtgraph
+        from satview.gui.plots.duration_plot import DurationPlot
         from satview.gui.plots.load_plot import LoadPlot
 
         self.load = LoadPlot(self._opened, self._left_px, self._theme, self)
         self.durations = DurationPlot(self._opened, self._theme, self)
         self.load.time_requested.connect(self._navigation.show_time)
         self.durations.event_requested.connect(self._navigation.show_event)
-        self._stack.addWidget(self.load)
-        self._stack.addWidget(self.durations)
+        self.counts = CountPlot(self._opened, self._left_px, self._theme, self)
+        self.counts.time_requested.connect(self._navigation.show_time)
+        self.counts.event_requested.connect(self._navigation.show_event)
+        for plot in (self.load, self.durations, self.counts):
+            self._stack.addWidget(plot)
         self.view.watch(True)
         self._on_view()
 
@@ -240,6 +269,10 @@ class PlotsPanel(Panel):
     @Slot(int)
     def _on_by(self, number: int) -> None:
         self.view.set_by(list(LoadBy)[number])
+
+    @Slot()
+    def _on_conditions(self) -> None:
+        self.view.set_conditions(self.conditions.text())
 
     @Slot(int)
     def _on_measure(self, number: int) -> None:
@@ -256,15 +289,15 @@ class PlotsPanel(Panel):
     @Slot()
     def _on_view(self) -> None:
         """Draw what there is, or say why there is nothing."""
-        if self.load is None or self.durations is None:
+        if self.load is None or self.durations is None or self.counts is None:
             return
         self.extent.blockSignals(True)  # it follows the selected range
         self.extent.setCurrentIndex(list(_EXTENTS).index(self.view.extent))
         self.extent.blockSignals(False)
         plotted = self.view.plotted.get(self.view.kind)
-        reason = self.view.error or (NO_RANGE if self.view.needs_range else _reason(plotted))
+        reason = self.view.error or (NO_RANGE if self.view.needs_range else reason_for(plotted))
         self.message.setText(reason)
-        plot = self.load if self.view.kind is PlotKind.LOAD else self.durations
+        plot = {PlotKind.LOAD: self.load, PlotKind.DURATIONS: self.durations}.get(self.view.kind, self.counts)
         self._stack.setCurrentWidget(self.message if reason else plot)
         self.export_button.setEnabled(not reason)
         if reason or plotted is None:
@@ -282,12 +315,16 @@ class PlotsPanel(Panel):
                 f"{plotted.load.cpus} CPU" + ("s" if plotted.load.cpus > 1 else ""),
                 plotted.trust,
             )
+        elif isinstance(plotted, CountsPlotted):
+            self.counts.show_counts(plotted)
+            length = plotted.window.length // max(1, len(plotted.divisions.edges) - 1)
+            self._say(f"each division {format_duration(self._opened.trace.clock.duration_ns(length))}")
         else:
             self.durations.show_durations(plotted)
-            whose = _of(plotted)
+            of_whom = whose(plotted)
             left_out = plotted.found.unfinished
             self._say(
-                f"{len(plotted.found):,} times{whose}"
+                f"{len(plotted.found):,} times{of_whom}"
                 + (f"; {left_out:,} more without both ends in the trace" if left_out else ""),
                 plotted.trust,
             )
@@ -301,7 +338,8 @@ class PlotsPanel(Panel):
     def _on_export(self, action: object) -> None:
         kind = str(action.data())  # type: ignore[attr-defined]  # a QAction
         path = self._opened.trace.path
-        name = "load" if self.view.kind is PlotKind.LOAD else self.view.measure.key.replace(":", "-").lower()
+        measure = self.view.measure.key.replace(":", "-").lower()
+        name = {PlotKind.LOAD: "load", PlotKind.COUNTS: "events"}.get(self.view.kind, measure)
         target = dialogs.ask_save(self, path.with_name(f"{path.stem}-{name}.{kind}"), _PATTERNS[kind])
         if target is not None:
             self.export(kind, target)
@@ -326,35 +364,13 @@ class PlotsPanel(Panel):
         self.view.watch(False)
 
 
-def _reason(plotted: LoadPlotted | DurationsPlotted | None) -> str:
-    """Return why no plot shows; empty if one does."""
-    if plotted is None:
-        return "Counting\N{HORIZONTAL ELLIPSIS}"
-    if isinstance(plotted, LoadPlotted):
-        return plotted.capture
-    if plotted.histogram is not None:
-        return ""
-    whose = _of(plotted)
-    if plotted.found.unfinished:
-        return f"{plotted.measure.title}: the trace holds both ends of none of the {plotted.found.unfinished:,}{whose}."
-    return (
-        f"{plotted.measure.title}: none{whose} begins in this part of the trace.\n"
-        f"A capture needs {plotted.measure.capture} for it."
-    )
-
-
-def _of(plotted: DurationsPlotted) -> str:
-    """Return whose times are counted, in words; empty for all."""
-    return f" of {visible_line(plotted.whose)}" if plotted.whose else ""
-
-
 def _line(parent: QWidget, *widgets: QWidget) -> QWidget:
     line = QWidget(parent)
     layout = QHBoxLayout(line)
     layout.setContentsMargins(8, 2, 8, 4)
     layout.setSpacing(6)
     for widget in widgets:
-        layout.addWidget(widget)
+        layout.addWidget(widget, 4 if isinstance(widget, QLineEdit) else 0)
     layout.addStretch(1)
     return line
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from PySide6.QtCore import QPoint, Qt, Signal, Slot
 from PySide6.QtWidgets import QGridLayout, QScrollBar, QWidget
 
+from satview.base.safe_text import tool_tip, visible_line
 from satview.gui.pictures import save_drawing
 from satview.gui.plain_label import PlainLabel
 from satview.gui.swimlane.hover import HoverCard
@@ -24,6 +26,8 @@ from satview.session.arrow_source import ArrowMode
 from satview.session.open_trace import OpenTrace
 from satview.session.settings import Settings
 from satview.store.mark_file import Mark
+
+_HEAD: Final = "Whole trace"
 
 
 class SwimlaneArea(QWidget):
@@ -82,6 +86,12 @@ class SwimlaneArea(QWidget):
             label.style().unpolish(label)
             label.style().polish(label)
 
+    def set_title(self, title: str) -> None:
+        """Say above the names which trace the lanes are of; empty where there is only one."""
+        head = self._heads[0]
+        head.setText(visible_line(title) or _HEAD)
+        head.setToolTip(tool_tip(title))
+
     @property
     def is_exact(self) -> bool:
         """True if what shows is drawn exactly; lanes that nobody sees are not drawn."""
@@ -110,7 +120,7 @@ class SwimlaneArea(QWidget):
         self.view.arrows.source.close()
 
     def _lay_out(self) -> None:
-        head, scale_head = PlainLabel("Whole trace", self), PlainLabel("Time", self)
+        head, scale_head = PlainLabel(_HEAD, self), PlainLabel("Time", self)
         for label in (head, scale_head):
             label.setProperty("role", "head")
         self._heads = (head, scale_head)

@@ -187,7 +187,7 @@ class ArrowLayer(QObject):
         if groups.is_sample or not len(many):
             return
         many = many[np.argsort(-groups.count[many], kind="stable")][:_COUNTS]
-        painter.setFont(_small(painter.font()))
+        painter.setFont(_small(painter.font(), theme))
         metrics, taken = QFontMetricsF(painter.font()), list[QRectF]()
         for position in many.tolist():
             x1, y1, x2, y2 = self._ends[position]
@@ -202,7 +202,7 @@ class ArrowLayer(QObject):
             painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
 
     def _say(self, painter: QPainter, text: str, theme: Theme) -> None:
-        painter.setFont(_small(painter.font()))
+        painter.setFont(_small(painter.font(), theme))
         metrics, device = QFontMetricsF(painter.font()), painter.viewport()
         size = metrics.size(0, text)
         box = QRectF(device.width() - size.width() - 18, device.height() - size.height() - 10, size.width() + 12,
@@ -229,6 +229,6 @@ def _said(groups: ArrowGroups) -> str:
     return f"{groups.total:,} arrows in {len(groups):,} groups{left_out}"
 
 
-def _small(font: QFont) -> QFont:
-    font.setPixelSize(_SMALL_PX)
+def _small(font: QFont, theme: Theme) -> QFont:
+    font.setPixelSize(theme.px(_SMALL_PX))
     return font

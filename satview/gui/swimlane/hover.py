@@ -12,7 +12,7 @@ from satview.base.time import format_duration, format_time
 from satview.events.states import READY, STATE_BY_VALUE
 from satview.linkage.chain import are_waits_known, waits_for
 from satview.session.events.connection_text import wait_lines
-from satview.session.events.event_text import arguments_text
+from satview.session.events.event_text import arguments_text, lane_path
 from satview.session.open_trace import OpenTrace
 from satview.timeline.lane_tree import LaneKind
 from satview.timeline.spans import Span
@@ -57,15 +57,17 @@ def hover_text(opened: OpenTrace, lane: int, span: Span | None, event: int | Non
     """Return what the card says, as rich text."""
     trace, info = opened.trace, opened.timeline.infos[lane]
     lines = []
-    if span is not None and span.value:
-        lines.append(
-            f"<b>{html_text(opened.timeline.label(span))}</b>&nbsp;&nbsp;"
-            f"{format_duration(trace.clock.duration_ns(span.end_cycles - span.start_cycles))}"
-        )
+    if span is not None and (span.value or span.text):
+        length = format_duration(trace.clock.duration_ns(span.end_cycles - span.start_cycles))
+        # A moment lasts for nothing, whatever follows it when.
+        length = length if span.value or info.is_counter else ""
+        lines.append(f"<b>{html_text(opened.timeline.label(span))}</b>&nbsp;&nbsp;{length}")
         state = STATE_BY_VALUE.get(span.value)
         if state is not None:
             lines.append(f"<i>{html_text(state.meaning)}</i>")
-    if info.kind in (LaneKind.CPU, LaneKind.INTERRUPTS):
+    if info.track is not None:
+        lines.append(html_text(lane_path(opened.timeline, lane)))
+    elif info.kind in (LaneKind.CPU, LaneKind.INTERRUPTS):
         lines.append(html_text(trace.cpu_title(info.cpu)))
         if span is not None and span.thread > 0:
             lines.append(_thread_line(opened, span.thread))

@@ -61,14 +61,7 @@ class LaneLabels(QWidget):
         self._resizing = False
         self._drag: LaneDrag | None = None
         self._hovered: int | None = None
-        small = QFont(self.font())
-        small.setPixelSize(10)
-        self._numbers = _texts(small, QFont.Weight.Normal)
-        self._names = {
-            (is_top, is_low): _texts(small if is_low else self.font(), weight)
-            for is_top, weight in ((False, QFont.Weight.Normal), (True, QFont.Weight.DemiBold))
-            for is_low in (False, True)
-        }
+        self._take_fonts()
         opened.lanes.changed.connect(self.update)
         opened.selection.changed.connect(self.update)
         view.scrolled.connect(self.update)
@@ -76,9 +69,20 @@ class LaneLabels(QWidget):
         view.source.refined.connect(self.update)
 
     def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours."""
+        """Draw in other colours and sizes."""
         self._theme = theme
+        self._take_fonts()
         self.update()
+
+    def _take_fonts(self) -> None:
+        small = QFont(self.font())
+        small.setPixelSize(self._theme.px(10))
+        self._numbers = _texts(small, QFont.Weight.Normal)
+        self._names = {
+            (is_top, is_low): _texts(small if is_low else self.font(), weight)
+            for is_top, weight in ((False, QFont.Weight.Normal), (True, QFont.Weight.DemiBold))
+            for is_low in (False, True)
+        }
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Begin a click or a drag."""
@@ -199,7 +203,8 @@ class LaneLabels(QWidget):
         area = QRectF(0, top, self.width() - 1, head.height_px)
         painter.fillRect(area, colour(theme.line, 110))
         self._draw_triangle(painter, QPointF(11, area.center().y()), head.is_open)
-        names, count = self._names[True, head.height_px < _SMALL_BELOW_PX], self._numbers.fit(f"{head.count:,}", 60)
+        names = self._names[True, head.height_px < theme.px(_SMALL_BELOW_PX)]
+        count = self._numbers.fit(f"{head.count:,}", 60)
         room = area.right() - 28
         if count is not None:
             room -= count.size().width() + 8
@@ -210,12 +215,12 @@ class LaneLabels(QWidget):
 
     def _draw_names(self, painter: QPainter, row: LaneRow, area: QRectF, x: float) -> None:
         theme, info = self._theme, self._opened.timeline.infos[row.index]
-        is_top = info.kind in (LaneKind.CPU, LaneKind.PROCESS)
-        names = self._names[is_top, row.height_px < _SMALL_BELOW_PX]
+        is_top = info.kind in (LaneKind.CPU, LaneKind.PROCESS) or (info.track is not None and info.parent < 0)
+        names = self._names[is_top, row.height_px < theme.px(_SMALL_BELOW_PX)]
         title = lane_path(self._opened.timeline, row.index) if row.is_pinned or row.is_alone else info.title
         room = area.right() - 8 - x
-        whole_px = float(names.metrics.horizontalAdvance(title))
-        is_busy = info.kind in (LaneKind.CPU, LaneKind.PROCESS)
+        whole_px = names.width(title)
+        is_busy = info.kind in (LaneKind.CPU, LaneKind.PROCESS) or info.is_counter
         busy = figure(self._opened.timeline, row, self._view.scale.window) if is_busy else ""
         # The number of a process gives way to its name, and how busy it is leaves most of the name.
         for text, is_figure, least_px in ((busy, True, min(60.0, whole_px)), (info.subtitle, False, whole_px)):

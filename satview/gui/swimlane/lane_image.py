@@ -23,7 +23,9 @@ from numpy.typing import NDArray
 from PySide6.QtGui import QImage
 
 from satview.events import states
-from satview.gui.colours import THICK, mixed, value_colour
+from satview.gui.colours import FADE, is_thick, mixed, state_colour
+from satview.gui.swimlane import legend_keys
+from satview.gui.swimlane.hatching import hatch, lane_colour
 from satview.gui.swimlane.share_layer import Stack, draw_stack
 from satview.gui.theme import Theme
 
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
 Values = NDArray[np.uint8]
 Pixels = NDArray[np.uint32]
 OPAQUE: Final = 0xFF000000
-_FADE: Final = 0.78
 # On interrupt lanes: nothing for most of the pixel, but an interrupt in it.
 SEEN_INTERRUPT: Final = states.ABSENT | states.SEEN_RUNNING | states.SEEN_EVENT
 
@@ -91,44 +92,71 @@ class Ticks:
 class LanePalette:
     """The colour of every lane value with its flags, for every kind of pixel row: uint32, shape (6, 256).
 
-    Values of hidden states (whose events are filtered out) show the background.
+    Args:
+        theme: Colours.
+        hidden_values: Of states whose events are filtered out: they show the background.
+        highlighted: What stands out, all else fades: lane values, or keys of `legend_keys`; empty = nothing does.
     """
 
-    def __init__(self, theme: Theme, hidden_values: frozenset[int] = frozenset()) -> None:
-        table = _lane_table(theme).copy()
+    def __init__(
+        self,
+        theme: Theme,
+        hidden_values: frozenset[int] = frozenset(),
+        highlighted: frozenset[int] = frozenset(),
+    ) -> None:
+        table = _lane_table(theme)
+        faded = _faded(table, theme.base)
+        table = np.where(_stands_out(highlighted), table, faded) if highlighted else table.copy()
         if hidden_values:
             keys = np.flatnonzero(np.isin(np.arange(256) & states.VALUE_MASK, list(hidden_values)))
             for kind in (Kind.INNER, Kind.FOOT, Kind.OUTER, Kind.LOWER):
                 table[kind, keys] = theme.base | OPAQUE
         self.table = table
-        self.faded = _faded(table, theme.base)
+        self.faded = faded
         self.hit = np.uint32(theme.hit | OPAQUE)
         self.background = np.uint32(theme.base | OPAQUE)
         self.gap = np.uint32(theme.window | OPAQUE)
         self.line = np.uint32(mixed(theme.line, theme.base, 0.45) | OPAQUE)
+        self.is_hatched = theme.is_hatched
+
+
+def _stands_out(highlighted: frozenset[int]) -> NDArray[np.bool_]:
+    """Return which entries of a table of colours stand out, bool (6, 256)."""
+    keys = np.arange(256)
+    of_value = np.isin(keys & states.VALUE_MASK, list(highlighted))
+    out = np.tile(of_value, (len(Kind), 1))
+    out[Kind.TICKS] = legend_keys.EVENTS in highlighted
+    # The foot of a pixel shows what ran in it, whatever it shows above.
+    ran = (keys & states.SEEN_RUNNING != 0) & ~states.IS_BUSY[keys & states.VALUE_MASK]
+    shows_running = legend_keys.RAN in highlighted or states.RUNNING in highlighted
+    for kind in (Kind.FOOT, Kind.LOWER):
+        out[kind] = np.where(ran, shows_running, of_value)
+    if states.INTERRUPT in highlighted:
+        out[:, SEEN_INTERRUPT] = True
+    return out
 
 
 @lru_cache(maxsize=8)
 def _lane_table(theme: Theme) -> NDArray[np.uint32]:
     """Return the colours of a theme while nothing is hidden; shared, not to be changed."""
     table = np.full((len(Kind), 256), theme.base | OPAQUE, np.uint32)
-    running = value_colour(states.RUNNING, theme.is_dark, theme.palette) or 0
+    running = lane_colour(states.RUNNING, state_colour(states.RUNNING, theme) or 0, theme)
     tick = mixed(theme.dim, theme.base, 0.55)
     for key in range(256):
         value = key & states.VALUE_MASK
-        found = value_colour(value, theme.is_dark, theme.palette)
+        found = state_colour(value, theme)
         if key == SEEN_INTERRUPT:
-            interrupt = value_colour(states.INTERRUPT, theme.is_dark, theme.palette) or 0
+            interrupt = state_colour(states.INTERRUPT, theme) or 0
             table[Kind.INNER, key] = table[Kind.FOOT, key] = mixed(interrupt, theme.base, 0.5) | OPAQUE
         if key & states.SEEN_EVENT:
             table[Kind.TICKS, key] = tick | OPAQUE
         if found is None:
             continue
-        table[Kind.INNER, key] = table[Kind.FOOT, key] = found | OPAQUE
-        if value in THICK:
-            table[Kind.OUTER, key] = table[Kind.LOWER, key] = found | OPAQUE
+        table[Kind.INNER, key] = table[Kind.FOOT, key] = lane_colour(value, found, theme)
+        if is_thick(value, theme.looks):
+            table[Kind.OUTER, key] = table[Kind.LOWER, key] = lane_colour(value, found, theme)
         if key & states.SEEN_RUNNING and not states.IS_BUSY[value] and value != states.ABSENT:
-            table[Kind.FOOT, key] = table[Kind.LOWER, key] = running | OPAQUE
+            table[Kind.FOOT, key] = table[Kind.LOWER, key] = running
     return table
 
 
@@ -180,6 +208,8 @@ def compose(
     for position, stack in (stacks or {}).items():
         top, bottom = bar_of(rows[position], scroll_px, ratio)
         draw_stack(pixels, stack, top, bottom, int(palette.background))
+    if palette.is_hatched:
+        hatch(pixels, round(scroll_px * ratio), ratio)
     image = QImage(pixels.data, width, len(source), width * 4, QImage.Format.Format_RGB32)
     image.setDevicePixelRatio(ratio)
     # The image does not own its pixels; the holder of the image must hold the array.
@@ -196,7 +226,7 @@ def bar_of(row: LaneRow, scroll_px: int, ratio: float) -> tuple[int, int]:
 
 def _faded(table: Pixels, base: int) -> Pixels:
     """Return colours moved most of the way to the background."""
-    known = {int(colour): mixed(int(colour) & 0xFFFFFF, base, _FADE) | OPAQUE for colour in np.unique(table)}
+    known = {int(colour): mixed(int(colour) & 0xFFFFFF, base, FADE) | OPAQUE for colour in np.unique(table)}
     keys = np.array(list(known), np.uint32)
     order = np.argsort(keys)
     return np.array(list(known.values()), np.uint32)[order][np.searchsorted(keys[order], table)]

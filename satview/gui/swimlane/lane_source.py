@@ -32,11 +32,19 @@ _MARKS_PER_FRAME = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a frame shows."""
+    """What a frame shows.
+
+    Attributes:
+        lanes: Their indices, from top to bottom.
+        window: The part of the trace.
+        width_px: Device pixels.
+        kinds: Lanes of CPUs show kinds of work.
+    """
 
     lanes: tuple[int, ...]
     window: TimeWindow
     width_px: int
+    kinds: bool = False
 
 
 class LaneSource(QObject):
@@ -79,7 +87,9 @@ class LaneSource(QObject):
         """Return uint8, shape (lanes, width): value and flags of every pixel."""
         if self._requested != request:
             self._requested = request
-            if any(not self._timeline.is_ready(lane) for lane in request.lanes):
+            if any(not self._timeline.is_ready(lane) for lane in request.lanes) or (
+                request.kinds and not self._timeline.has_kinds
+            ):
                 self._refine()  # nothing to see yet: do not wait for the view to rest
             else:
                 self._rest.start()
@@ -205,7 +215,7 @@ def refined(
         report: Called when lanes are ready.
     """
     # Lanes of CPUs show as soon as they are there; all of them are requested, for the load over the whole trace.
-    first = [info.index for info in timeline.infos if info.cpu >= 0]
+    first = [info.index for info in timeline.infos if info.cpu >= 0 and info.track is None]
     others = [lane for lane in request.lanes if lane not in first]
     if not all(timeline.is_ready(lane) for lane in (*first, *others)):
         run_slices(timeline.trace)  # which both need
@@ -217,6 +227,9 @@ def refined(
             beside.wait()
         beside.result()
         give_back()  # what was freed while they were made
+    if request.kinds and not timeline.has_kinds:
+        timeline.build_kinds(is_cancelled)
+        give_back()
         report(0.5)
     values = np.zeros((len(request.lanes), request.width_px), np.uint8)
     part = timeline.trace.rows_between(request.window)

@@ -4,22 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from satview.events import states
-from satview.gui.colours import THICK, is_light, value_colour
+from satview.gui.colours import is_light, is_thick, state_colour
 from satview.gui.swimlane.scale import TimeScale
+from satview.gui.theme import Theme
+from satview.session.lanes.lane_arrangement import Label
 from satview.session.lanes.lane_row import LaneRow
-from satview.timeline.lane_tree import Timeline
+from satview.session.open_trace import OpenTrace
+from satview.timeline.lane_tree import LaneKind, Timeline
 from satview.timeline.spans import LaneSpans, Span
 
 NARROWEST_PX: Final = 42
 DARK_INK: Final = 0x14181F
 LIGHT_INK: Final = 0xFFFFFF
+_LABELS_OF: Final = {  # a lane of a CPU says which one it is
+    LaneKind.THREAD: frozenset(Label),
+    LaneKind.CPU: frozenset(Label) - {Label.CPU},
+}
 _SILENT: Final = frozenset({states.ABSENT, states.UNKNOWN, states.IDLE, states.WAITING})
 
 
@@ -32,6 +39,8 @@ class IntervalText:
         left_px, right_px: The part of the interval that shows.
         text: The name.
         ink: 0xRRGGBB, or None for the usual colour of text.
+        event: Row of the event that begins the interval; `NO_EVENT` if none does.
+        is_number: It is what a counter shows from there on.
     """
 
     row: LaneRow
@@ -39,6 +48,8 @@ class IntervalText:
     right_px: float
     text: str
     ink: int | None
+    event: int
+    is_number: bool = False
 
 
 def interval_texts(
@@ -46,8 +57,7 @@ def interval_texts(
     rows: tuple[LaneRow, ...],
     values: NDArray[np.uint8],
     scale: TimeScale,
-    is_dark: bool,
-    palette: str,
+    theme: Theme,
     hidden_values: frozenset[int] = frozenset(),
     shown: NDArray[np.bool_] | None = None,
     dimmed: NDArray[np.bool_] | None = None,
@@ -61,14 +71,35 @@ def interval_texts(
     found = []
     runs = _wide_runs(values & np.uint8(states.VALUE_MASK), scale.width_px)
     for position, row in enumerate(rows):
-        if row.height_px < 14 or not timeline.is_ready(row.index):
+        if row.height_px < theme.px(14) or not timeline.is_ready(row.index):
             continue
+        is_counter = timeline.infos[row.index].is_counter
         for left, right, span in _wide_spans(timeline.lane(row.index).spans, runs.get(position, ()), scale):
             if _is_left_out(span, shown, dimmed):
                 continue
-            if span.value not in _SILENT and span.value not in hidden_values:
-                found.append(IntervalText(row, left, right, timeline.label(span), _ink(span.value, is_dark, palette)))
+            is_named = bool(span.text) or span.value not in _SILENT
+            if span.value == states.ABSENT and span.start_cycles < scale.window.start and not is_counter:
+                continue  # a moment before the window is nothing of it
+            if is_named and span.value not in hidden_values:
+                ink = _ink(span.value, theme)
+                found.append(IntervalText(row, left, right, timeline.label(span), ink, span.event, is_counter))
     return found
+
+
+def labelled(opened: OpenTrace, texts: Sequence[IntervalText]) -> list[tuple[str, ...]]:
+    """Return what is written into intervals: the labels that are switched on, the most important first.
+
+    Lanes of CPUs name the thread that runs whatever is switched on; lanes of processes and of events have one name.
+    """
+    labels, infos = opened.lanes.arrangement.labels, opened.timeline.infos
+    parts: list[tuple[str, ...]] = [(text.text,) for text in texts]
+    for kind, wanted in _LABELS_OF.items():
+        mine = [place for place, text in enumerate(texts) if infos[text.row.index].kind is kind]
+        more = opened.labels.texts([texts[place].event for place in mine], labels & wanted)
+        for place, found in zip(mine, more, strict=True):
+            names = parts[place] if kind is LaneKind.CPU or Label.STATE in labels else ()
+            parts[place] = names + found
+    return parts
 
 
 def _is_left_out(span: Span, shown: NDArray[np.bool_] | None, dimmed: NDArray[np.bool_] | None) -> bool:
@@ -137,11 +168,11 @@ def _wide_runs(values: NDArray[np.uint8], width_px: int) -> dict[int, list[float
     return found
 
 
-@cache
-def _ink(value: int, is_dark: bool, palette: str) -> int | None:
-    colour = value_colour(value, is_dark, palette)
+@lru_cache(maxsize=256)
+def _ink(value: int, theme: Theme) -> int | None:
+    colour = state_colour(value, theme)
     if colour is None:
         return None
-    if value in THICK or not is_dark:
+    if is_thick(value, theme.looks) or not theme.is_dark or theme.looks:
         return DARK_INK if is_light(colour) else LIGHT_INK
     return None

@@ -1,33 +1,60 @@
-"""The legend: which colour represents what, only what occurs in this trace."""
+"""The legend: what bars, strips, ticks and hatching represent, only what occurs in this trace. A click highlights."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from PySide6.QtCore import QRectF, QSize, Qt, Slot
-from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPaintEvent, QResizeEvent
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Slot
+from PySide6.QtGui import (
+    QFocusEvent,
+    QFont,
+    QFontMetricsF,
+    QHelpEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QResizeEvent,
+)
+from PySide6.QtWidgets import QToolTip, QWidget
 
+from satview.base.safe_text import tool_tip
 from satview.events import states
-from satview.gui.colours import THICK, value_colour
+from satview.gui.colours import class_colour, is_thick, mixed, state_colour
+from satview.gui.state_looks import OTHER_NAMES
+from satview.gui.swimlane import legend_keys
+from satview.gui.swimlane.hatching import swatch
+from satview.gui.swimlane.overlays import draw_lost
 from satview.gui.theme import Theme, colour
 from satview.session.open_trace import OpenTrace
+from satview.timeline.cpu_kinds import USER
 from satview.timeline.lane_tree import LaneKind
 
 _ROW_PX: Final = 18
 _PAD_PX: Final = 8
-_NAMES: Final = {
-    states.UNKNOWN: "unknown",
-    states.IDLE: "idle",
-    states.INTERRUPT: "interrupt",
-    states.KERNEL_CALL: "kernel call",
-    states.WAITING: "no thread runs",
-}
+_SWATCH_PX: Final = 14
+_PROCESSES: Final = frozenset(range(states.FIRST_PROCESS, states.VALUE_COUNT))
+_KEYS: Final = (Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Space, Qt.Key.Key_Return)
+_TICK_CLASSES: Final = ("KER_CALL", "THREAD", "USREVENT")
 
 
-_SHARES: Final = -1  # no lane value: how lanes are drawn where intervals are too dense for bars
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One thing that the legend explains.
+
+    Attributes:
+        keys: What a click on it highlights, as `LegendHighlight.keys`.
+        name: In a few words.
+        says: In a sentence.
+    """
+
+    keys: frozenset[int]
+    name: str
+    says: str
 
 
 class Legend(QWidget):
@@ -35,28 +62,92 @@ class Legend(QWidget):
 
     def __init__(self, opened: OpenTrace, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setMouseTracking(True)
         self._theme = theme
         self._font = QFont(self.font())
-        self._font.setPixelSize(10)
+        self._font.setPixelSize(theme.px(10))
         self._opened = opened
-        self._entries: tuple[tuple[int, str], ...] = ()
+        self._current = 0
+        self.entries: tuple[Entry, ...] = ()
         self._refresh()
         opened.reloaded.connect(self._refresh)
+        opened.lanes.changed.connect(self._refresh)
+        opened.legend.changed.connect(self.update)
 
     @Slot()
     def _refresh(self) -> None:
         entries = tuple(_entries(self._opened))
-        if entries != self._entries:
-            self._entries = entries
-            self.setAccessibleName("Legend: " + ", ".join(name for _, name in entries))
+        if entries != self.entries:
+            self.entries = entries
+            self._current = 0
+            self.setAccessibleName("Legend: " + ", ".join(entry.name for entry in entries))
             if self.isVisible():
                 self.setFixedHeight(self._height_for(self.width()))
             self.update()
 
     def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours."""
+        """Draw in other colours and sizes."""
         self._theme = theme
+        self._font.setPixelSize(theme.px(10))
+        self.setFixedHeight(self._height_for(self.width()))
         self.update()
+
+    def entry_at(self, place: QPointF) -> Entry | None:
+        """Return what is explained at a place."""
+        found = zip(self.entries, self._positions(self.width()), strict=True)
+        return next((entry for entry, area in found if area.contains(place)), None)
+
+    def area_of(self, name: str) -> QRectF:
+        """Return where a thing is explained; empty where it is not."""
+        found = zip(self.entries, self._positions(self.width()), strict=True)
+        return next((area for entry, area in found if entry.name == name), QRectF())
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Highlight what is explained here, or no longer."""
+        entry = self.entry_at(event.position())
+        if entry is not None and event.button() == Qt.MouseButton.LeftButton:
+            self._current = self.entries.index(entry)
+            self._opened.legend.toggle(entry.keys)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Show what can be clicked."""
+        is_entry = self.entry_at(event.position()) is not None
+        self.setCursor(Qt.CursorShape.PointingHandCursor if is_entry else Qt.CursorShape.ArrowCursor)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Go to another entry by the arrows, highlight it by Space or Return."""
+        step = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}.get(Qt.Key(event.key()))
+        if step is not None and self.entries:
+            self._current = (self._current + step) % len(self.entries)
+            self.update()
+        elif event.key() in (Qt.Key.Key_Space, Qt.Key.Key_Return) and self._current < len(self.entries):
+            self._opened.legend.toggle(self.entries[self._current].keys)
+        else:
+            super().keyPressEvent(event)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """Show which entry keys act on."""
+        super().focusInEvent(event)
+        self.update()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        """Show it no longer."""
+        super().focusOutEvent(event)
+        self.update()
+
+    def event(self, event: QEvent) -> bool:
+        """Say more about the entry under the mouse; keep the keys that act on entries from running commands."""
+        if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent):
+            if event.key() in _KEYS:
+                event.accept()
+            return True
+        if isinstance(event, QHelpEvent):
+            entry = self.entry_at(QPointF(event.pos()))
+            says = f"{entry.name}: {entry.says}. A click highlights it, another one ends that." if entry else ""
+            QToolTip.showText(event.globalPos(), tool_tip(says), self)
+            return True
+        return super().event(event)
 
     def resizeEvent(self, _event: QResizeEvent) -> None:
         """Follow the size."""
@@ -69,40 +160,65 @@ class Legend(QWidget):
     def paintEvent(self, _event: QPaintEvent) -> None:
         """Draw."""
         painter = QPainter(self)
-        theme = self._theme
+        theme, highlighted = self._theme, self._opened.legend.keys
         painter.fillRect(self.rect(), colour(theme.panel))
         painter.fillRect(QRectF(0, 0, self.width(), 1), colour(theme.line))
         painter.setFont(self._font)
-        for (value, name), position in zip(self._entries, self._positions(self.width()), strict=True):
-            if value == _SHARES:
-                self._draw_shares(painter, position)
-            rgb = value_colour(value, theme.is_dark, theme.palette) if value != _SHARES else None
-            height = 10 if value in THICK else 7
-            swatch = QRectF(position.left(), position.center().y() - height / 2, 14, height)
-            if value != _SHARES:
-                painter.fillRect(swatch, colour(theme.base if rgb is None else rgb))
-            painter.setPen(colour(theme.dim))
+        ratio = painter.device().devicePixelRatio()
+        for number, (entry, position) in enumerate(zip(self.entries, self._positions(self.width()), strict=True)):
+            is_chosen = bool(highlighted) and entry.keys == highlighted
+            if is_chosen or (self.hasFocus() and number == self._current):
+                painter.setPen(QPen(colour(theme.accent), 1))
+                painter.setBrush(colour(theme.accent, 40 if is_chosen else 0))
+                painter.drawRoundedRect(position.adjusted(-3.5, 1.5, 3.5, -1.5), 3, 3)
+            area = QRectF(position.left(), position.center().y() - 5, _SWATCH_PX, 10)
+            self._draw_swatch(painter, entry, area, ratio)
+            painter.setPen(colour(theme.text if is_chosen else theme.dim))
             painter.drawText(
-                position.adjusted(19, 0, 0, 0), Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine, name
+                position.adjusted(19, 0, 0, 0), Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine, entry.name
             )
 
-    def _draw_shares(self, painter: QPainter, position: QRectF) -> None:
-        """Draw three bars of different height."""
-        running = value_colour(states.RUNNING, self._theme.is_dark, self._theme.palette) or 0
-        painter.fillRect(QRectF(position.left(), position.center().y() - 5, 14, 10), colour(self._theme.line))
-        for step, height in enumerate((4, 9, 6)):
-            bar = QRectF(position.left() + step * 5, position.center().y() + 5 - height, 4, height)
-            painter.fillRect(bar, colour(running))
+    def _draw_swatch(self, painter: QPainter, entry: Entry, area: QRectF, ratio: float) -> None:
+        """Draw a piece of what the lanes show."""
+        theme, running = self._theme, state_colour(states.RUNNING, self._theme) or 0
+        if entry.keys == _PROCESSES:
+            for step in range(3):
+                image = swatch(states.FIRST_PROCESS + step, theme, 4, 10, ratio)
+                painter.drawImage(QPointF(area.left() + step * 5, area.top()), image)
+            return
+        (key,) = entry.keys
+        if key == legend_keys.EVENTS:
+            for step, name in enumerate(_TICK_CLASSES):
+                rgb = class_colour(name, theme.is_dark)
+                painter.fillRect(QRectF(area.left() + 1 + step * 5, area.top(), 2, 4), colour(rgb))
+            painter.fillRect(area.adjusted(0, 5, 0, 0), colour(theme.line))
+        elif key == legend_keys.RAN:
+            painter.fillRect(area.adjusted(0, 1, 0, -1), colour(mixed(theme.line, theme.base, 0.3)))
+            painter.fillRect(QRectF(area.left() + 4, area.bottom() - 4, 6, 3), colour(running))
+        elif key == legend_keys.SHARES:
+            painter.fillRect(area, colour(theme.line))
+            for step, height in enumerate((4, 9, 6)):
+                painter.fillRect(QRectF(area.left() + step * 5, area.bottom() - height, 4, height), colour(running))
+        elif key == legend_keys.LOST:
+            painter.save()
+            painter.translate(0, area.top())
+            draw_lost(painter, [(area.left(), area.right())], area.height(), theme)
+            painter.restore()
+        else:
+            height = 10 if is_thick(key, theme.looks) else 7
+            image = swatch(key, theme, _SWATCH_PX, height, ratio)
+            painter.drawImage(QPointF(area.left(), area.center().y() - height / 2), image)
 
     def _positions(self, width: int) -> list[QRectF]:
         metrics = QFontMetricsF(self._font)
+        row_px = max(_ROW_PX, round(metrics.height()) + 5)
         x, y = float(_PAD_PX), 4.0
         positions = []
-        for _, name in self._entries:
-            needed = 19 + metrics.horizontalAdvance(name) + 2
+        for entry in self.entries:
+            needed = 19 + metrics.horizontalAdvance(entry.name) + 2
             if x + needed > width - _PAD_PX and x > _PAD_PX:
-                x, y = float(_PAD_PX), y + _ROW_PX
-            positions.append(QRectF(x, y, needed, _ROW_PX))
+                x, y = float(_PAD_PX), y + row_px
+            positions.append(QRectF(x, y, needed, row_px))
             x += needed + 12
         return positions
 
@@ -111,19 +227,39 @@ class Legend(QWidget):
         return round(positions[-1].bottom()) + 4 if positions else 0
 
 
-def _entries(opened: OpenTrace) -> Iterable[tuple[int, str]]:
-    trace = opened.trace
+def _entries(opened: OpenTrace) -> Iterator[Entry]:
+    trace, infos = opened.trace, opened.timeline.infos
     values = trace.catalogue.state_value_of_code
     codes = np.flatnonzero(trace.code_counts)
     seen = {int(values[code]) for code in codes}
+    has_states = bool(seen - {states.NOT_A_STATE})
     for state in states.STATES:
         if state.value in seen:
-            yield state.value, state.name
-    yield states.IDLE, _NAMES[states.IDLE]
-    if any(info.kind is LaneKind.INTERRUPTS for info in opened.timeline.infos):
-        yield states.INTERRUPT, _NAMES[states.INTERRUPT]
-    if not seen - {states.NOT_A_STATE}:
-        yield states.KERNEL_CALL, _NAMES[states.KERNEL_CALL]
-    yield states.WAITING, _NAMES[states.WAITING]
-    yield states.UNKNOWN, _NAMES[states.UNKNOWN]
-    yield _SHARES, "dense: height is share of time"
+            yield Entry(frozenset({state.value}), state.name, state.meaning)
+    yield _other(states.IDLE, "the idle thread of a CPU runs")
+    if any(info.kind is LaneKind.INTERRUPTS for info in infos):
+        yield _other(states.INTERRUPT, "the CPU handles an interrupt")
+    if has_states and opened.lanes.shows_kinds:
+        yield Entry(frozenset({USER}), "user code on a CPU", "neither in the kernel nor in an interrupt")
+    if not has_states or opened.lanes.shows_kinds:
+        yield _other(states.KERNEL_CALL, "the CPU is in a kernel call")
+    yield _other(states.WAITING, "the process lives, none of its threads runs or is ready")
+    yield _other(states.UNKNOWN, "the trace does not show what happened")
+    if has_states and not opened.lanes.shows_kinds:
+        yield Entry(_PROCESSES, "process on a CPU", "on lanes of CPUs, in the colour beside the name of the process")
+    yield Entry(frozenset({legend_keys.EVENTS}), "events", "a tick above the bar for each, coloured by class")
+    if has_states:
+        yield Entry(
+            frozenset({legend_keys.RAN}), "ran for less than a pixel", "a strip at the foot of what fills most of it"
+        )
+    yield Entry(
+        frozenset({legend_keys.SHARES}),
+        "dense: height is share of time",
+        "where intervals are too dense for bars; a dot is what was too little for a pixel",
+    )
+    if len(opened.timeline.lost_marks):
+        yield Entry(frozenset({legend_keys.LOST}), "events are missing", "buffers were lost here")
+
+
+def _other(value: int, says: str) -> Entry:
+    return Entry(frozenset({value}), OTHER_NAMES[value], says)

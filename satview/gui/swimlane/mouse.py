@@ -174,8 +174,7 @@ class SwimlaneMouse(QObject):
         if share is not None:
             # Of hundreds of intervals that one position shows: the longest of the kind that one points at.
             window, value = share
-            spans = self._opened.timeline.lane(row.index).spans
-            moment = longest_of(spans, window, value)
+            moment = longest_of(self._view.stacks[row.index].spans, window, value)
             self._opened.select_at(row.index, self._view.scale.cycles(place.x()) if moment is None else moment)
             return
         event = self._event_near(row, place.x())
@@ -238,7 +237,7 @@ class SwimlaneMouse(QObject):
             share = self._view.share_at(row, place.x(), place.y())
             if share is not None:
                 self._view.hovered = (row, scale.x(share[0].start), scale.x(share[0].end))
-                text = share_text(self._opened, row.index, share[0])
+                text = share_text(self._opened, row.index, share[0], self._view.stacks[row.index].spans)
             else:
                 span = self._opened.timeline.lane(row.index).at(cycles)
                 event = self._event_near(row, place.x())

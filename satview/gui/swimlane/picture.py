@@ -72,9 +72,9 @@ class LanePicture:
     def _draw_head(self, painter: QPainter) -> None:
         font = QFont(self._area.font())
         font.setBold(True)
-        font.setPixelSize(15)
+        font.setPixelSize(self._theme.px(15))
         small = QFont(self._area.font())
-        small.setPixelSize(11)
+        small.setPixelSize(self._theme.px(11))
         room = self._lanes.width() - 2 * _MARGIN_PX
         for face, text, top, rgb in (
             (font, visible_line(self._opened.trace.path.name), 7, self._theme.text),

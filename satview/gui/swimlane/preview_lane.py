@@ -12,7 +12,7 @@ from PySide6.QtGui import QBrush, QImage, QPainter
 
 from satview.base.time import TimeWindow
 from satview.events import states
-from satview.gui.colours import value_colour
+from satview.gui.colours import state_colour
 from satview.gui.theme import Theme, colour
 from satview.timeline.preview import Preview
 
@@ -71,7 +71,7 @@ def lane_pixels(cover: NDArray[np.float64], height: int, theme: Theme) -> NDArra
 
 @lru_cache(maxsize=4)
 def _colours(theme: Theme) -> NDArray[np.uint32]:
-    found = [value_colour(value, theme.is_dark, theme.palette) for value in range(states.VALUE_COUNT)]
+    found = [state_colour(value, theme) for value in range(states.VALUE_COUNT)]
     return np.array([(theme.base if rgb is None else rgb) | _OPAQUE for rgb in found], np.uint32)
 
 

@@ -46,7 +46,7 @@ class Ruler(QWidget):
         self._moved: Moved | None = None
         self._anchor_cycles, self._pressed_x = 0, 0.0
         self._small = QFont(self.font())
-        self._small.setPixelSize(10)
+        self._small.setPixelSize(theme.px(10))
         selection = opened.selection
         for signal in (
             opened.viewport.window_changed,
@@ -62,6 +62,7 @@ class Ruler(QWidget):
     def set_theme(self, theme: Theme) -> None:
         """Draw in other colours."""
         self._theme = theme
+        self._small.setPixelSize(theme.px(10))
         self.update()
 
     @property

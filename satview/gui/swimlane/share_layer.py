@@ -17,16 +17,21 @@ from numpy.typing import NDArray
 from satview.base.time import TimeWindow
 from satview.core import library, pictures
 from satview.events import states
-from satview.gui.colours import mixed, value_colour
+from satview.gui.colours import FADE, mixed, state_colour
+from satview.gui.swimlane import legend_keys
+from satview.gui.swimlane.hatching import lane_colour
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.theme import Theme
 from satview.session.lanes.lane_row import LaneRow
+from satview.timeline.counter import Counter
 from satview.timeline.lane import Lane
 from satview.timeline.lane_info import LaneInfo, LaneKind
 from satview.timeline.lane_tree import Timeline
+from satview.timeline.shares import Shares
+from satview.timeline.spans import LaneSpans, pixel_edges
 
 _DENSE_PX: Final = 3.0  # intervals that are narrower on average are not drawn one by one
-_CPU_BIN_PX: Final = 6
+_CPU_BIN_PX: Final = 4
 _BIN_PX: Final = 2
 _FAINT: Final = 0.5
 _LEAST_FIGURE: Final = 0.01
@@ -43,7 +48,8 @@ class Stack:
         columns: (bins + 1,), their pixels.
         values: (k,), lane values from bottom to top.
         tops: float64 (k, bins), where each ends, 0 = bottom, 1 = top of the lane.
-        colours: uint32 (k,), opaque.
+        colours: uint32 (k,), as `hatching.lane_colour` gives them.
+        spans: The intervals that it adds up.
     """
 
     edges: NDArray[np.int64]
@@ -51,6 +57,7 @@ class Stack:
     values: tuple[int, ...]
     tops: NDArray[np.float64]
     colours: NDArray[np.uint32]
+    spans: LaneSpans
 
     def bin_at(self, cycles: int) -> int:
         """Return the bin of a moment, -1 for none."""
@@ -74,7 +81,15 @@ def interval_px(lane: Lane, scale: TimeScale) -> float:
 
 
 def stack_of(
-    timeline: Timeline, row: LaneRow, scale: TimeScale, width_px: int, theme: Theme, hidden: frozenset[int]
+    timeline: Timeline,
+    row: LaneRow,
+    scale: TimeScale,
+    width_px: int,
+    theme: Theme,
+    hidden: frozenset[int],
+    highlighted: frozenset[int] = frozenset(),
+    *,
+    kinds: bool = False,
 ) -> Stack | None:
     """Return what a lane shows as shares, None where its intervals are drawn.
 
@@ -85,53 +100,69 @@ def stack_of(
         width_px: Device pixels.
         theme: Colours.
         hidden: Values that are not to be seen.
+        highlighted: What stands out, as for `LanePalette`.
+        kinds: Lanes of CPUs show kinds of work, once these are found.
     """
     if not timeline.is_ready(row.index):
         return None
     lane, info = timeline.lane(row.index), timeline.infos[row.index]
+    if lane.counter is not None:
+        value = int(info.track.found.value[0]) if info.track else 0
+        colour = int(_colours((value,), theme, frozenset(), highlighted)[0])
+        return _steps(lane.counter, lane.spans, scale.window, width_px, value, colour, theme)
     wide_px = interval_px(lane, scale)
     if info.kind in (LaneKind.DAMAGED, LaneKind.PLUGGED) or wide_px >= _DENSE_PX:
         return None
     # On a CPU many processes share a bin: the more, the wider, so that they can be distinguished.
     bin_px = min(_CPU_BIN_PX, round(_BIN_PX * max(1.0, 2 / wide_px))) if _is_cpu(info) else _BIN_PX
-    edges, columns = _bins(timeline.trace.window, scale, width_px, bin_px)
-    length = np.maximum(np.diff(edges), 1)
-    cycles, kinds = lane.shares.cycles(edges), lane.shares.values.tolist()
+    bins, whole = _bins(timeline.trace.window, scale, width_px, bin_px), timeline.trace.window
+    edges, columns, length = bins.edges, bins.columns, bins.length
+    shares = (timeline.kinds(row.index) if kinds and _is_cpu(info) else None) or lane.shares
+    cycles, found = shares.binned(whole, bins.shift, bins.first, bins.last), shares.values.tolist()
     if lane.use is not None:
-        share_of = dict(zip(kinds, cycles.T / length, strict=True))
-        return _use_stack(lane, edges, columns, length, share_of, theme)
-    values = [value for value in _order(lane, info, timeline.trace.window) if value not in _LEFT_OUT]
+        share_of = dict(zip(found, cycles.T / length, strict=True))
+        used, tops = _use(lane, lane.use.binned(whole, bins.shift, bins.first, bins.last), length, share_of)
+        return Stack(edges, columns, used, tops, _colours(used, theme, frozenset(), highlighted), lane.spans)
+    values = [value for value in _order(shares, info, whole) if value not in _LEFT_OUT]
     if not values:
         return None
-    up_to = np.cumsum(cycles[:, [kinds.index(value) for value in values]], axis=1)
+    up_to = np.cumsum(cycles[:, [found.index(value) for value in values]], axis=1)
     tops = np.divide(up_to.T, length, out=np.empty((len(values), len(length))))
-    colours = [theme.base if value in hidden else _colour(value, theme) for value in values]
-    return Stack(edges, columns, tuple(values), tops, np.array(colours, np.uint32) | np.uint32(_OPAQUE))
+    return Stack(edges, columns, tuple(values), tops, _colours(tuple(values), theme, hidden, highlighted), shares.spans)
 
 
-def _use_stack(
-    lane: Lane,
-    edges: NDArray[np.int64],
-    columns: NDArray[np.intp],
-    length: NDArray[np.int64],
-    share_of: dict[int, NDArray[np.float64]],
-    theme: Theme,
+def _steps(
+    counter: Counter, spans: LaneSpans, window: TimeWindow, width_px: int, value: int, colour: int, theme: Theme
 ) -> Stack:
-    """Return what a process lane shows: CPUs it has, above them that it could have had one, and that it exists."""
-    assert lane.use is not None
+    """Return a counter as steps: solid up to the least value in a pixel, paler up to the largest."""
+    edges = pixel_edges(window, width_px)
+    span = max(counter.highest - counter.lowest, 1e-300)
+    least, most = (np.nan_to_num(each, nan=counter.lowest) - counter.lowest for each in counter.extremes(edges))
+    tops = np.stack((least, most)) / span
+    colours = np.array([colour, mixed(colour & 0xFFFFFF, theme.base, _FAINT) | _OPAQUE], np.uint32)
+    return Stack(edges, np.arange(width_px + 1), (value, value), tops, colours, spans)
+
+
+def _use(
+    lane: Lane, in_use: NDArray[np.int64], length: NDArray[np.int64], share_of: dict[int, NDArray[np.float64]]
+) -> tuple[tuple[int, ...], NDArray[np.float64]]:
+    """Return what a process lane shows: CPUs it has, above them that it could have had one, and that it exists.
+
+    Returns:
+        Lane values, float64 (values, bins), as the fields of `Stack`.
+    """
     most = lane.most_cpus  # the height of the lane
     none = np.zeros(len(length))
-    used = lane.use.cycles(edges)[:, 0] / length / most
+    used = in_use[:, 0] / length / most
     ready = used + share_of.get(states.READY, none) / most
     unknown = np.maximum(ready, share_of.get(states.UNKNOWN, none))
     exists = np.maximum(unknown, 1 - share_of.get(states.ABSENT, none))
     values = (states.RUNNING, states.READY, states.UNKNOWN, states.WAITING)
-    colours = np.array([_colour(value, theme) for value in values], np.uint32) | np.uint32(_OPAQUE)
-    return Stack(edges, columns, values, np.stack((used, ready, unknown, exists)), colours)
+    return values, np.stack((used, ready, unknown, exists))
 
 
 def figure(timeline: Timeline, row: LaneRow, window: TimeWindow) -> str:
-    """Return how busy a lane is in a window: `53 %` of a CPU, `1.05 CPU` of a process; else nothing."""
+    """Return how busy a lane is in a window: `53 %` of a CPU, `1.05 CPU` of a process, `\u2264 17` of a counter."""
     info = timeline.infos[row.index]
     whole = timeline.trace.window
     start, end = max(window.start, whole.start), min(window.end, whole.end)
@@ -141,7 +172,10 @@ def figure(timeline: Timeline, row: LaneRow, window: TimeWindow) -> str:
     if lane.use is not None:
         used = int(lane.use.totals(window)[0]) / window.length
         return f"{used:.2f} CPU" if used >= _LEAST_FIGURE or not used else f"< {_LEAST_FIGURE} CPU"
-    if info.kind in (LaneKind.DAMAGED, LaneKind.PLUGGED):
+    if lane.counter is not None:
+        most = float(np.nan_to_num(lane.counter.extremes(np.array([start, end], np.int64))[1][0]))
+        return f"\N{LESS-THAN OR EQUAL TO} {most:,.6g}"
+    if info.kind in (LaneKind.DAMAGED, LaneKind.PLUGGED, LaneKind.TRACK):
         return ""
     cycles = lane.shares.totals(window)
     busy = int(cycles[states.IS_BUSY[lane.shares.values]].sum())
@@ -191,37 +225,67 @@ def _draw_by_rows(
     pixels[first:last, left:right] = np.repeat(colours, widths, axis=1)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Bins:
+    """Bins that reach into a window; `edges`, cut at the trace, and `columns` as in `Stack`.
+
+    Attributes:
+        shift: They are 2^shift cycles long.
+        first, last: Their numbers from the start of the trace; the last one is not included.
+        length: int64 (bins,), cycles of each within the trace.
+    """
+
+    shift: int
+    first: int
+    last: int
+    edges: NDArray[np.int64]
+    columns: NDArray[np.intp]
+    length: NDArray[np.int64]
+
+
 @lru_cache(maxsize=8)
-def _bins(
-    whole: TimeWindow, scale: TimeScale, width_px: int, bin_px: int
-) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
-    """Return the bins that reach into a window: when they begin, cut at the trace, and their device pixels."""
+def _bins(whole: TimeWindow, scale: TimeScale, width_px: int, least_px: int) -> _Bins:
+    """Return the bins for a window: at least so wide, and less than twice that.
+
+    Lengths are powers of two, so that bins stay what they are while the view moves, and for a while as it zooms.
+    """
     window = scale.window
-    length = max(1, window.length * bin_px // max(1, scale.width_px))
-    first, last = (window.start - whole.start) // length, -((whole.start - window.end) // length)
-    edges = np.clip(whole.start + np.arange(first, last + 1, dtype=np.int64) * length, whole.start, whole.end)
+    shift = max(0, window.length * least_px // max(1, scale.width_px) - 1).bit_length()
+    first = max(0, (window.start - whole.start) >> shift)
+    last = max(first, min(-((whole.start - window.end) >> shift), ((whole.length - 1) >> shift) + 1))
+    edges = np.minimum(whole.start + (np.arange(first, last + 1, dtype=np.int64) << shift), whole.end)
     columns = np.clip((edges - window.start).astype(np.float64) * width_px / window.length, 0, width_px)
-    return edges, np.rint(columns).astype(np.intp)
+    return _Bins(shift, first, last, edges, np.rint(columns).astype(np.intp), np.maximum(np.diff(edges), 1))
 
 
 def _is_cpu(info: LaneInfo) -> bool:
     return info.kind is LaneKind.CPU
 
 
-def _order(lane: Lane, info: LaneInfo, whole: TimeWindow) -> list[int]:
+def _order(shares: Shares, info: LaneInfo, whole: TimeWindow) -> list[int]:
     """Return the values of a lane from bottom to top: what works first, on CPUs who works most."""
-    values = lane.shares.values.tolist()
-    if not _is_cpu(info):
-        first = [states.RUNNING, states.INTERRUPT, states.READY]
+    values = shares.values.tolist()
+    if not _is_cpu(info) or states.RUNNING in values:
+        first = [states.RUNNING, states.KERNEL_CALL, states.INTERRUPT, states.READY]
         return sorted(values, key=lambda value: (first.index(value) if value in first else 9, value == 1, value))
-    total = dict(zip(values, lane.shares.totals(whole).tolist(), strict=True))
+    total = dict(zip(values, shares.totals(whole).tolist(), strict=True))
     last = {states.KERNEL_CALL: 1, states.UNKNOWN: 2, states.IDLE: 3}
     return sorted(values, key=lambda value: (last.get(value, 0), -total[value]))
 
 
-def _colour(value: int, theme: Theme) -> int:
-    """Return the colour of a value; what takes up a lane without anything happening is fainter than in bars."""
-    found = value_colour(value, theme.is_dark, theme.palette)
-    if found is None:
-        return theme.base
-    return mixed(found, theme.base, _FAINT) if value in (states.WAITING, states.IDLE) else found
+@lru_cache(maxsize=512)
+def _colours(
+    values: tuple[int, ...], theme: Theme, hidden: frozenset[int], highlighted: frozenset[int]
+) -> NDArray[np.uint32]:
+    """Return the colours of values, uint32 (values,); what takes up a lane without anything happening is fainter."""
+    found = []
+    for value in values:
+        rgb = state_colour(value, theme)
+        if rgb is None or value in hidden:
+            found.append(theme.base | _OPAQUE)
+            continue
+        if value in (states.WAITING, states.IDLE):
+            rgb = mixed(rgb, theme.base, _FAINT)
+        stands_out = not highlighted or value in highlighted or legend_keys.SHARES in highlighted
+        found.append(lane_colour(value, rgb, theme) if stands_out else mixed(rgb, theme.base, FADE) | _OPAQUE)
+    return np.array(found, np.uint32)

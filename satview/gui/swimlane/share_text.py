@@ -11,37 +11,51 @@ from satview.base.safe_text import html_text
 from satview.base.time import TimeWindow, format_duration, format_time
 from satview.events import states
 from satview.session.open_trace import OpenTrace
+from satview.timeline.cpu_kinds import USER
 from satview.timeline.lane_info import LaneKind
-from satview.timeline.spans import LaneSpans
+from satview.timeline.spans import NO_EVENT, LaneSpans
 
 _MOST_LINES: Final = 7
 
 
-def share_text(opened: OpenTrace, lane: int, window: TimeWindow) -> str:
-    """Return how a lane divides a span of time, the longest first, as rich text."""
+def share_text(opened: OpenTrace, lane: int, window: TimeWindow, spans: LaneSpans | None = None) -> str:
+    """Return how a lane divides a span of time, the longest first, as rich text.
+
+    Args:
+        opened: The trace.
+        lane: Index of the lane.
+        window: The span of time.
+        spans: The intervals that are divided; None = those of the lane.
+    """
     timeline, trace = opened.timeline, opened.trace
     info, made = timeline.infos[lane], timeline.lane(lane)
-    start, end, part = inside(made.spans, window)
+    spans = made.spans if spans is None else spans
+    start, end, part = inside(spans, window)
     if not len(start):
         return ""
     lines = [f"<b>{format_duration(trace.clock.duration_ns(window.length))}</b> of {html_text(info.title)}"]
     if made.use is not None:
         used = int(made.use.totals(window)[0]) / window.length
         lines.append(f"{used:.2f} CPUs in use (full height: {made.most_cpus})")
-    key = made.spans.value[part].astype(np.int64)
-    if info.kind is LaneKind.CPU and made.spans.thread is not None:  # by process, of which several share a hue
-        process = trace.threads.process[made.spans.thread[part]].astype(np.int64)
+    key = spans.value[part].astype(np.int64)
+    if info.kind is LaneKind.CPU and spans.thread is not None:  # by process, of which several share a hue
+        process = trace.threads.process[spans.thread[part]].astype(np.int64)
         key = np.where(key >= states.FIRST_PROCESS, process + states.VALUE_COUNT, key)
+    if info.track is not None and info.track.lane_class.text == "{event}":  # several may share a hue
+        known = made.spans.event[part] != NO_EVENT
+        code = trace.events.code[np.where(known, made.spans.event[part], 0)].astype(np.int64)
+        key = np.where(known, code + states.VALUE_COUNT, key)
     kinds, which = np.unique(key, return_inverse=True)
     cycles = np.bincount(which, end - start, len(kinds))
     for position in np.argsort(-cycles, kind="stable")[:_MOST_LINES].tolist():
-        name = _name(opened, lane, int(kinds[position]))
+        first = part.start + int(np.argmax(which == position))
+        name = _name(opened, lane, int(kinds[position]), first)
         if name and cycles[position]:
             lines.append(f"{100 * cycles[position] / window.length:.1f} %&nbsp;&nbsp;{html_text(name)}")
     if len(kinds) > _MOST_LINES:
         lines.append(f"and {len(kinds) - _MOST_LINES} more")
     longest = int(np.argmax(end - start))
-    name = _name(opened, lane, int(key[longest]))
+    name = _name(opened, lane, int(key[longest]), part.start + longest)
     length = format_duration(trace.clock.duration_ns(int(end[longest] - start[longest])))
     lines.append(f"{len(start):,} intervals, the longest {length}" + (f" {html_text(name)}" if name else ""))
     lines.append(f"<small>{format_time(trace.clock.ns(window.start))}</small>")
@@ -74,9 +88,14 @@ def inside(spans: LaneSpans, window: TimeWindow) -> tuple[NDArray[np.int64], NDA
     return np.maximum(start, window.start), np.minimum(end, window.end), part
 
 
-def _name(opened: OpenTrace, lane: int, key: int) -> str:
+def _name(opened: OpenTrace, lane: int, key: int, interval: int) -> str:
+    texts = opened.timeline.lane(lane).spans.texts
+    if texts is not None:
+        return texts[interval]
     if key >= states.VALUE_COUNT:
         return opened.trace.process_name(key - states.VALUE_COUNT)
+    if key == USER and opened.timeline.infos[lane].kind is LaneKind.CPU:
+        return "user"
     if key in states.STATE_BY_VALUE:
         return states.STATE_BY_VALUE[key].name
     if key == states.ABSENT:

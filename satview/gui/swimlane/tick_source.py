@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.gui.colours import class_colour, mixed
+from satview.gui.colours import FADE, class_colour, mixed
 from satview.gui.swimlane.lane_image import OPAQUE, Ticks
 from satview.gui.swimlane.lane_source import Request
 from satview.gui.theme import Theme
@@ -25,10 +25,12 @@ class TickSource:
 
     Attributes:
         opened: The trace and its filter.
+        fades: Something else is highlighted.
     """
 
     def __init__(self, opened: OpenTrace, theme: Theme) -> None:
         self.opened = opened
+        self.fades = False
         self._marks = mark_codes()
         self.set_theme(theme)
 
@@ -37,7 +39,7 @@ class TickSource:
         catalogue = self.opened.trace.catalogue
         colours = [class_colour(spec.name, theme.is_dark) | OPAQUE for spec in catalogue.classes]
         self._colours = np.array(colours, np.uint32)[catalogue.class_index_of_code]
-        pale = [mixed(colour & 0xFFFFFF, theme.base, 0.78) | OPAQUE for colour in colours]
+        pale = [mixed(colour & 0xFFFFFF, theme.base, FADE) | OPAQUE for colour in colours]
         self._faded = np.array(pale, np.uint32)[catalogue.class_index_of_code]
         self._hit = np.uint32(theme.hit | OPAQUE)
 
@@ -79,6 +81,8 @@ class TickSource:
         self, view: FilterView, part: slice, shown: NDArray[np.bool_]
     ) -> tuple[tuple[NDArray[np.uint32], NDArray[np.bool_]], ...]:
         """Return colours by code with the events that have them; faded ones first, so that they are below."""
+        if self.fades:
+            return ((self._faded, shown),)
         if view.dimmed is None:
             return ((self._colours, shown),)
         dimmed = view.dimmed[part]

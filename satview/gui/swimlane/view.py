@@ -12,13 +12,21 @@ from PySide6.QtWidgets import QWidget
 
 from satview.base.debug import timed
 from satview.base.time import TimeWindow
-from satview.events.states import NOT_A_STATE, SEEN_EVENT
+from satview.events.states import NOT_A_STATE, SEEN_EVENT, VALUE_COUNT
 from satview.gui.swimlane.arrow_layer import ArrowLayer
 from satview.gui.swimlane.arrows import draw_arrows
 from satview.gui.swimlane.fitted_text import FittedTexts
 from satview.gui.swimlane.lane_image import SEEN_INTERRUPT, LanePalette, bar_of, compose
 from satview.gui.swimlane.lane_source import LaneSource, Request, Values
-from satview.gui.swimlane.lane_text import DARK_INK, LIGHT_INK, IntervalText, interval_starts, interval_texts
+from satview.gui.swimlane.lane_text import (
+    DARK_INK,
+    LIGHT_INK,
+    IntervalText,
+    interval_starts,
+    interval_texts,
+    labelled,
+)
+from satview.gui.swimlane.legend_keys import EVENTS
 from satview.gui.swimlane.overlays import draw_cursors, draw_lost, draw_marks, draw_range, lost_spans
 from satview.gui.swimlane.path_line import draw_path
 from satview.gui.swimlane.preview_lane import draw_preview_lane
@@ -36,6 +44,7 @@ from satview.timeline.spans import pixel_edges
 _CYCLE_PX: Final = 7.0  # a cycle must be that wide before cycles get lines of their own
 _TEXT_STEP_PX: Final = 3
 _LEAST_LETTERS: Final = 4
+_ALL_VALUES: Final = frozenset(range(VALUE_COUNT))
 
 
 class SwimlaneView(QWidget):
@@ -74,9 +83,8 @@ class SwimlaneView(QWidget):
         self.source.refined.connect(self.update)
         self.arrows = ArrowLayer(opened, self)
         self.arrows.changed.connect(self.update)
-        font = QFont(self.font())
-        font.setPixelSize(10)
-        self._texts = FittedTexts(font, Qt.TextElideMode.ElideRight, _TEXT_STEP_PX, _LEAST_LETTERS)
+        opened.labels.refined.connect(self.update)
+        self._texts = self._fitted_texts()
         self._inks = _inks(theme)
         self._palette = LanePalette(theme)
         self._ticks = TickSource(opened, theme)
@@ -93,6 +101,7 @@ class SwimlaneView(QWidget):
             opened.path.changed,
         ):
             signal.connect(self.update)
+        opened.legend.changed.connect(self._on_legend)
         opened.lanes.changed.connect(self._on_lanes)
         opened.filters.view_changed.connect(self._on_filter)
         opened.begins_reload.connect(self._note_top)
@@ -108,7 +117,8 @@ class SwimlaneView(QWidget):
         self._theme = theme
         self._inks = _inks(theme)
         self._ticks.set_theme(theme)
-        self._palette = LanePalette(theme, self._hidden)
+        self._texts = self._fitted_texts()
+        self._make_palette()
         self.update()
 
     def set_shares(self, shows: bool) -> None:
@@ -153,7 +163,7 @@ class SwimlaneView(QWidget):
         Returns:
             The part of the trace that its bin shows, and the value there; None above all values.
         """
-        stack = self.stacks.get(row.index)
+        stack = self.stacks.get(row.index) if not self._opened.timeline.infos[row.index].is_counter else None
         position = stack.bin_at(self.scale.cycles(x)) if stack is not None else -1
         if stack is None or position < 0:
             return None
@@ -182,6 +192,22 @@ class SwimlaneView(QWidget):
         self.scrolled.emit()
         self.update()
 
+    def _fitted_texts(self) -> FittedTexts:
+        font = QFont(self.font())
+        font.setPixelSize(self._theme.px(10))
+        return FittedTexts(font, Qt.TextElideMode.ElideRight, _TEXT_STEP_PX, _LEAST_LETTERS)
+
+    def _make_palette(self) -> None:
+        self._palette = LanePalette(self._theme, self._hidden, self._opened.legend.keys)
+
+    @Slot()
+    def _on_legend(self) -> None:
+        """Let what the legend highlights stand out: the rest fades, and has no names."""
+        keys = self._opened.legend.keys
+        self._ticks.fades = bool(keys) and EVENTS not in keys
+        self._make_palette()
+        self.update()
+
     @Slot()
     def _on_filter(self) -> None:
         values = self._opened.trace.catalogue.state_value_of_code
@@ -190,7 +216,7 @@ class SwimlaneView(QWidget):
         hidden = frozenset(np.setdiff1d(values[of_states], shown).tolist())
         if hidden != self._hidden:
             self._hidden = hidden
-            self._palette = LanePalette(self._theme, hidden)
+            self._make_palette()
         self.repaint()  # at once: the answer to a filter does not wait for list and overview
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -217,7 +243,8 @@ class SwimlaneView(QWidget):
             return
         ratio = self.devicePixelRatioF()
         width_px = max(1, round(self.width() * ratio))
-        request = Request(tuple(row.index for row in rows), scale.window, width_px)
+        kinds = self._opened.lanes.shows_kinds
+        request = Request(tuple(row.index for row in rows), scale.window, width_px, kinds)
         self._draw_lanes(painter, rows, request, scale)
         if scale.px_per_cycle >= _CYCLE_PX:
             self._draw_cycles(painter, scale)
@@ -274,25 +301,38 @@ class SwimlaneView(QWidget):
         painter.drawImage(0, 0, image)
         self._draw_previews(painter, rows, scale)
         painter.setFont(self._texts.font)
-        view, data = self._opened.filters.view, (self._theme.is_dark, self._theme.palette)
-        for text in interval_texts(timeline, rows, values, scale, *data, self._hidden, view.by_passes, view.dimmed):
-            if text.row.index not in self.stacks:
-                self._draw_text(painter, text)
+        view, keys = self._opened.filters.view, self._opened.legend.keys
+        nameless = self._hidden | (_ALL_VALUES - keys) if keys else self._hidden
+        texts = interval_texts(timeline, rows, values, scale, self._theme, nameless, view.by_passes, view.dimmed)
+        self._draw_texts(painter, [text for text in texts if text.row.index not in self.stacks or text.is_number])
 
     def _stacks_of(self, rows: tuple[LaneRow, ...], request: Request, scale: TimeScale) -> dict[int, Stack]:
-        """Return the lanes that show shares of time; none while a filter hides or fades single intervals."""
-        if not self.shows_shares or not self.source.overlay.does_nothing:
-            return {}
-        requested = request, self._theme, self._hidden, self.source.overlay
+        """Return the lanes that show steps, and those that show shares of time.
+
+        None of these while a filter hides or fades single intervals.
+        """
+        shows_all, highlighted = self.shows_shares and self.source.overlay.does_nothing, self._opened.legend.keys
+        requested = request, self._theme, self._hidden, highlighted, self.source.overlay, shows_all
         if self._stacked is not None and self._stacked[0] == requested and len(self._stacked[1]) == len(rows):
             return self._stacked[2]
         timeline, found = self._opened.timeline, {}
         with timed("lane shares"):
             for row in rows:
-                stack = stack_of(timeline, row, scale, request.width_px, self._theme, self._hidden)
+                if not shows_all and not timeline.infos[row.index].is_counter:
+                    continue
+                stack = stack_of(
+                    timeline,
+                    row,
+                    scale,
+                    request.width_px,
+                    self._theme,
+                    self._hidden,
+                    highlighted,
+                    kinds=request.kinds,
+                )
                 if stack is not None:
                     found[row.index] = stack
-        if all(timeline.is_ready(row.index) for row in rows):
+        if all(timeline.is_ready(row.index) for row in rows) and (timeline.has_kinds or not request.kinds):
             self._stacked = requested, rows, found
         return found
 
@@ -318,14 +358,16 @@ class SwimlaneView(QWidget):
         edges = pixel_edges(request.window, request.width_px)
         return overlay.faded(request.lanes, edges, waits=False), overlay.marked(request.lanes, edges, waits=False)
 
-    def _draw_text(self, painter: QPainter, text: IntervalText) -> None:
-        words = self._texts.fit(text.text, text.right_px - text.left_px - 8)
-        if words is None:
-            return
-        # The bar begins under the marks of events, so its middle is a little below that of the lane.
-        middle = text.row.y_px - self.scroll_px + text.row.height_px * 0.555
-        painter.setPen(self._inks[text.ink])
-        painter.drawStaticText(QPointF(text.left_px + 5, middle - self._texts.metrics.height() / 2), words)
+    def _draw_texts(self, painter: QPainter, texts: list[IntervalText]) -> None:
+        """Write the labels that are switched on into intervals, as many as fit."""
+        for text, parts in zip(texts, labelled(self._opened, texts), strict=True):
+            words = self._texts.fit_parts(parts, text.right_px - text.left_px - 8) if parts else None
+            if words is None:
+                continue
+            # The bar begins under the marks of events, so its middle is a little below that of the lane.
+            middle = text.row.y_px - self.scroll_px + text.row.height_px * 0.555
+            painter.setPen(self._inks[text.ink])
+            painter.drawStaticText(QPointF(text.left_px + 5, middle - self._texts.metrics.height() / 2), words)
 
     def _draw_cycles(self, painter: QPainter, scale: TimeScale) -> None:
         painter.setPen(QPen(colour(self._theme.dim, 45), 1))

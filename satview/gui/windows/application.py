@@ -6,8 +6,9 @@ import logging
 import os
 import sys
 import threading
+from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import QMessageLogContext, QObject, Qt, QtMsgType, Signal, Slot, qInstallMessageHandler
@@ -69,7 +70,7 @@ class Application(QObject):
         self._looks = FirstLooks(self)
         self.windows: list[MainWindow] = []
         self.trends: list[TrendsWindow] = []
-        self.theme = themes.theme_for(self.settings.text("window/theme"), self.settings.text("swimlane/palette"))
+        self.theme = themes.theme_of(self.settings)
         self._apply_theme()
         self.settings.changed.connect(self._on_setting)
         QGuiApplication.styleHints().colorSchemeChanged.connect(self._on_system_theme)
@@ -175,7 +176,7 @@ class Application(QObject):
     @Slot(object)
     def _on_trace(self, point: Point) -> None:
         window = self.new_window()
-        place = point.place
+        place = point.location
         link = TraceLink(point.path, place.range_text if place.options else "", place.event or None)
         self.open_links([link], window)
 
@@ -219,7 +220,7 @@ class Application(QObject):
 
     @Slot(str)
     def _on_setting(self, key: str) -> None:
-        if key in ("window/theme", "swimlane/palette"):
+        if key in themes.THEME_SETTINGS:
             self._change_theme()
 
     @Slot(Qt.ColorScheme)
@@ -227,7 +228,7 @@ class Application(QObject):
         self._change_theme()
 
     def _change_theme(self) -> None:
-        requested = themes.theme_for(self.settings.text("window/theme"), self.settings.text("swimlane/palette"))
+        requested = themes.theme_of(self.settings)
         if requested != self.theme:
             self.theme = requested
             self._apply_theme()
@@ -239,21 +240,19 @@ class Application(QObject):
 
 def run(
     links: list[TraceLink],
-    theme: str = "",
+    looks: Mapping[str, str] = MappingProxyType({}),
     is_followed: bool = False,
     *,
     is_cached: bool = True,
-    palette: str = "",
     is_shared: bool = False,
 ) -> int:
     """Show windows until the user closes them.
 
     Args:
         links: Files to open, and places in them.
-        theme: `light`, `dark` or `system`; empty = as it is set.
+        looks: Settings that hold for this run only, by key.
         is_followed: Keep in step with the files while they grow.
         is_cached: Use what is kept of large files that were decoded before.
-        palette: Colours of states; empty = as they are set.
         is_shared: Let an instance that runs already open them, if there is one.
 
     Returns:
@@ -266,10 +265,8 @@ def run(
             return 0
     app = make_qt_application()
     settings = Settings(settings_file())
-    if theme:
-        settings.set("window/theme", theme, is_kept=False)
-    if palette:
-        settings.set("swimlane/palette", palette, is_kept=False)
+    for key, value in looks.items():
+        settings.set(key, value, is_kept=False)
     if not is_cached:
         settings.set("files/cache_mb", 0, is_kept=False)
     recent = RecentFiles(recent_files_file(), settings.number("files/recent_count"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer, Slot
@@ -35,14 +36,16 @@ def look_at(views: Workspace, link: TraceLink) -> None:
 
 
 def show_link(window: MainWindow, link: TraceLink) -> None:
-    """Let a window that shows the file of a link look as it says: with its session, at its place.
+    """Let a window that shows the file of a link look as it says: with its session, a second trace, at its place.
 
     Raises:
-        UsageError: As `look_at`; or there is no such session.
+        UsageError: As `look_at`; there is no such session, or the second trace is the first.
     """
     if window.workspace is not None:
         if link.session:
             use_session(window, link.session)
+        if link.beside:
+            window.workspace.beside.open(Path(link.beside))
         look_at(window.workspace, link)
 
 

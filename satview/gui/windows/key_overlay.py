@@ -100,7 +100,7 @@ class KeyOverlay(QFrame):
             f"<td style='color:{css(theme.text)}'>{html_text(what)}</td></tr>"
             for keys, what in rows
         )
+        style = f"margin:10px 0 2px 0; color:{css(theme.faint)}; font-size:{theme.px(11)}px"
         return (
-            f"<p style='margin:10px 0 2px 0; color:{css(theme.faint)}; font-size:11px'>{html_text(title.upper())}</p>"
-            f"<table cellspacing='0' cellpadding='2'>{lines}</table>"
+            f"<p style='{style}'>{html_text(title.upper())}</p><table cellspacing='0' cellpadding='2'>{lines}</table>"
         )

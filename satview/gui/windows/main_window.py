@@ -257,6 +257,7 @@ class MainWindow(CommandWindow):
         self.workspace.panes.added.connect(self._on_pane)
         self.workspace.menu_requested.connect(self._show_context_menu)
         self.workspace.area.view.source.refined.connect(self._on_refined)
+        self.workspace.comparison.changed.connect(refresh)
         opened.capture_requested.connect(self._capture_with)
 
     @Slot()
@@ -266,6 +267,8 @@ class MainWindow(CommandWindow):
         if second is not None:
             self.actions_by_id.attach_lane_keys(second.area)
             second.area.menu_requested.connect(self._show_context_menu)
+            for signal in (second.opened.selection.changed, second.opened.selection.range_changed):
+                signal.connect(self.actions_by_id.refresh)
 
     @Slot()
     def _on_refined(self) -> None:
@@ -333,7 +336,7 @@ class MainWindow(CommandWindow):
         if self.workspace is not None:
             from satview.gui.filters.context import add_filter_menus  # brings numpy
 
-            add_filter_menus(menu, self.workspace.opened, argument)
+            add_filter_menus(menu, self.workspace.active.opened, argument)
         for command_id in _CONTEXT:
             if command_id is None:
                 menu.addSeparator()

@@ -60,7 +60,6 @@ class PreviewLanes(QWidget):
         self._dragged: tuple[float, TimeWindow] | None = None
         self._load: NDArray[np.float64] | None = None  # of the strip, which a pan does not change
         self._small, self._bold = QFont(self.font()), QFont(self.font())
-        self._small.setPixelSize(10)
         self._bold.setWeight(QFont.Weight.DemiBold)
         self._wheel_zooms = False
         self.set_theme(theme)
@@ -68,6 +67,7 @@ class PreviewLanes(QWidget):
     def set_theme(self, theme: Theme) -> None:
         """Draw in other colours."""
         self._theme = theme
+        self._small.setPixelSize(theme.px(10))
         self.update()
 
     def set_up(self, label_px: int, lane_px: int, *, wheel_zooms: bool) -> None:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from satview.base.errors import SatviewError
-from satview.base.palettes import STANDARD
 from satview.base.targets import find_target
 from satview.session.trace_link import TraceLink
 
 if TYPE_CHECKING:
     from satview.gui.windows.main_window import MainWindow
+    from satview.gui.windows.workspace import Workspace
 
 _PATIENCE_S: Final = 600
 _WAKE_MS: Final = 20  # between looks at conditions that no signal shows
@@ -31,13 +31,13 @@ class ScreenshotRequest:
             of the whole window.
         width_px, height_px: Size of the window in logical pixels.
         scale: 1 or 2 device pixels per logical one.
-        theme: `light` or `dark`.
+        looks: Settings by key: theme, colours of states, labels and the like; all others are as they come.
         range_text: `A..B`, or empty for the whole trace.
         event: Number of the event to select, from 1; None for none.
         is_cached: Use what a window has kept of a large file that it decoded.
-        palette: Colours of states.
         selected: `A..B`, the selected range, or empty.
         session: Name or file of a saved session, or empty.
+        beside: File of a second trace to compare it with, or empty.
     """
 
     trace: Path
@@ -45,13 +45,13 @@ class ScreenshotRequest:
     width_px: int = 1600
     height_px: int = 1000
     scale: int = 1
-    theme: str = "light"
+    looks: Mapping[str, str] = field(default_factory=dict)
     range_text: str = ""
     event: int | None = None
     is_cached: bool = True
-    palette: str = STANDARD
     selected: str = ""
     session: str = ""
+    beside: str = ""
 
 
 def take(request: ScreenshotRequest) -> int:
@@ -108,9 +108,12 @@ def take(request: ScreenshotRequest) -> int:
                 raise window.session.error
             raise RuntimeError("the trace could not be read") from window.session.error
         assert window.workspace is not None
-        link = TraceLink(request.trace, request.range_text, request.event, request.selected, request.session)
+        link = TraceLink(request.trace, request.range_text, request.event, request.selected, request.session,
+                         request.beside)  # fmt: skip
         show_link(window, link)
         wait_while(lambda: not _is_settled(window))
+        if window.workspace.beside.error is not None:
+            raise window.workspace.beside.error
         app.processEvents()  # what has another text by now is laid out again
         _save(window, request.output, reading)
         assert window.session.opened is not None
@@ -133,7 +136,7 @@ def _save(window: MainWindow, path: Path, reading: Sequence[Path]) -> None:
 
 def _settings(request: ScreenshotRequest) -> dict[str, str | int]:
     """Return the settings that a picture needs; all others are as they come."""
-    found: dict[str, str | int] = {"window/theme": request.theme, "swimlane/palette": request.palette}
+    found: dict[str, str | int] = {"window/theme": "light", **request.looks}
     return found if request.is_cached else found | {"files/cache_mb": 0}
 
 
@@ -144,4 +147,13 @@ def _is_settled(window: object) -> bool:
     views = window.workspace
     if views is None or views.opened.event_links.is_busy:
         return views is None
-    return views.area.is_exact and not views.is_checking
+    is_busy = views.is_checking or views.opened.labels.is_busy or views.opened.class_loader.is_busy
+    return views.panes.is_exact and not is_busy and not _is_comparing(views)
+
+
+def _is_comparing(views: Workspace) -> bool:
+    from satview.gui.comparison.panel import ComparisonPanel
+
+    if views.beside.is_reading:
+        return True
+    return views.comparison.second is not None and views.panel(ComparisonPanel).view.is_pending

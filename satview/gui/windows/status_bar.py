@@ -7,6 +7,7 @@ from typing import Final
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QStatusBar, QToolButton, QWidget
 
+from satview.base.counts import counted
 from satview.base.safe_text import tool_tip
 from satview.base.time import TimeWindow, format_duration, format_time
 from satview.gui.plain_label import CutLabel, PlainLabel
@@ -119,7 +120,7 @@ class StatusFields(QWidget):
         window: TimeWindow = self._opened.viewport.window
         filters = self._opened.filters
         hidden = self._opened.lanes.hidden_count
-        text = f"{hidden} lane{'s' if hidden != 1 else ''} hidden   " if hidden else ""
+        text = f"{counted(hidden, 'lane')} hidden   " if hidden else ""
         text += f"Showing {self._length(window.length)}"
         if filters.is_active:
             text += f"   filter: {filters.row_count:,} of {len(self._opened.trace.events):,} events"
@@ -129,7 +130,7 @@ class StatusFields(QWidget):
     def _show_problems(self) -> None:
         counts = self._opened.trace.problems.counts()
         kinds = len(counts)
-        of = f"{kinds} kind{'s' if kinds != 1 else ''} of problems" if kinds else "no problems"
+        of = f"{counted(kinds, 'kind')} of problems" if kinds else "no problems"
         self.problems.setText(f"File: {of}")
         lines = [f"{slug}: {count:,}" for slug, count in counts.items()] or ["All of the file was understood"]
         self.problems.setToolTip(tool_tip("\n".join(lines)))

@@ -11,6 +11,7 @@ from PySide6.QtGui import QGuiApplication
 from satview.base.errors import UsageError
 from satview.gui import dialogs
 from satview.gui.quick_pick import Choice, LinePrompt, QuickPick
+from satview.gui.windows.comparison_commands import ComparisonCommands
 from satview.gui.windows.lane_commands import LaneCommands
 from satview.session.commands import CommandRegistry, Needs
 from satview.session.panel_table import PANELS
@@ -43,7 +44,8 @@ class TraceCommands:
             *self._edit_commands(),
         ):
             registry.bind(command_id, partial(self.run, run))
-        LaneCommands(self.run, lambda: self.workspace).bind(registry)
+        LaneCommands(self.run, lambda: self.workspace, self._settings).bind(registry)
+        ComparisonCommands(self._window, self.run, lambda: self.workspace).bind(registry)
         for mode in ("off", "selection", "all"):
             registry.bind(f"view.arrows_{mode}", partial(self._set_arrows, mode), partial(self._has_arrows, mode))
         registry.bind("view.split", partial(self.run, self._split), lambda: self.workspace.is_split)
@@ -66,15 +68,17 @@ class TraceCommands:
             return self._window.capture_job.is_busy
         if views is None:
             return False
-        selection = views.opened.selection
+        opened = views.active.opened
+        selection = opened.selection
         return {
             Needs.TRACE: True,
             Needs.EVENT: selection.event is not None,
             Needs.SELECTION: not selection.is_empty,
             Needs.LANE: selection.lane is not None,
             Needs.RANGE: selection.time_range is not None,
-            Needs.HITS: len(views.opened.search.hits) > 0,
+            Needs.HITS: len(opened.search.hits) > 0,
             Needs.LIVE: self._window.session.follow is not None,
+            Needs.SECOND: views.comparison.second is not None,
         }[needs]
 
     @property
@@ -86,7 +90,8 @@ class TraceCommands:
 
     @property
     def _opened(self) -> OpenTrace:
-        return self.workspace.opened
+        """The trace whose lanes have the keyboard: the one that is open, or a second one that is compared."""
+        return self.workspace.active.opened
 
     def run(self, run: Run) -> None:
         """Carry a command out; say why it cannot be."""
@@ -139,14 +144,18 @@ class TraceCommands:
         return (
             (
                 "marks.cursor_a",
-                lambda views: views.opened.selection.set_cursors(self._here(), views.opened.selection.cursor_b),
+                lambda views: views.active.opened.selection.set_cursors(
+                    self._here(), views.active.opened.selection.cursor_b
+                ),
             ),
             (
                 "marks.cursor_b",
-                lambda views: views.opened.selection.set_cursors(views.opened.selection.cursor_a, self._here()),
+                lambda views: views.active.opened.selection.set_cursors(
+                    views.active.opened.selection.cursor_a, self._here()
+                ),
             ),
-            ("marks.clear_cursors", lambda views: views.opened.selection.set_cursors(None, None)),
-            ("marks.range", lambda views: views.opened.selection.set_range(views.active.navigation.target())),
+            ("marks.clear_cursors", lambda views: views.active.opened.selection.set_cursors(None, None)),
+            ("marks.range", lambda views: views.active.opened.selection.set_range(views.active.navigation.target())),
             ("marks.type_range", self._ask_range),
             ("marks.temporary", lambda _: self._add_mark("", is_temporary=True)),
             ("marks.bookmark", lambda _: self._add_mark("")),
@@ -168,21 +177,21 @@ class TraceCommands:
             ("edit.clear", self._clear),
             (
                 "filter.only_thread",
-                lambda views: views.opened.filters.only_threads([self._thread()], "only this thread"),
+                lambda views: views.active.opened.filters.only_threads([self._thread()], "only this thread"),
             ),
             (
                 "filter.hide_thread",
-                lambda views: views.opened.filters.show_threads([self._thread()], False, "hide this thread"),
+                lambda views: views.active.opened.filters.show_threads([self._thread()], False, "hide this thread"),
             ),
             (
                 "filter.only_event",
-                lambda views: views.opened.filters.only_codes([self._code()], "only this kind of event"),
+                lambda views: views.active.opened.filters.only_codes([self._code()], "only this kind of event"),
             ),
             (
                 "filter.hide_event",
-                lambda views: views.opened.filters.show_codes([self._code()], False, "hide this kind of event"),
+                lambda views: views.active.opened.filters.show_codes([self._code()], False, "hide this kind of event"),
             ),
-            ("filter.show_all", lambda views: views.opened.filters.show_all()),
+            ("filter.show_all", lambda views: views.active.opened.filters.show_all()),
             ("file.save_events", self._save_events),
             ("file.export_picture", self._export_picture),
         )
@@ -231,18 +240,18 @@ class TraceCommands:
         views.show_panel("path")
 
     def _zoom_range(self, views: Workspace) -> None:
-        time_range = views.opened.selection.time_range
+        time_range = views.active.opened.selection.time_range
         if time_range is not None:
             views.active.opened.viewport.jump(time_range)
 
     def _undo(self, views: Workspace) -> None:
-        title = views.opened.edits.undo_title
-        views.opened.edits.undo()
+        title = views.active.opened.edits.undo_title
+        views.active.opened.edits.undo()
         views.report(f"Undone: {title}" if title else "Nothing to undo")
 
     def _redo(self, views: Workspace) -> None:
-        title = views.opened.edits.redo_title
-        views.opened.edits.redo()
+        title = views.active.opened.edits.redo_title
+        views.active.opened.edits.redo()
         views.report(f"Done again: {title}" if title else "Nothing to do again")
 
     def _copy(self, views: Workspace) -> None:
@@ -254,13 +263,15 @@ class TraceCommands:
         views.report("Copied")
 
     def _clear(self, views: Workspace) -> None:
-        selection = views.opened.selection
+        selection = views.active.opened.selection
+        if views.active.opened.legend.clear():
+            return
         if selection.time_range is not None:
             selection.set_range(None)
         elif not selection.is_empty:
             selection.select(None, None, None)
         else:
-            views.opened.path.forget()
+            views.active.opened.path.forget()
 
     def _split(self, views: Workspace) -> None:
         views.toggle_split()
@@ -318,10 +329,10 @@ class TraceCommands:
     def _ask_range(self, views: Workspace) -> None:
         from satview.session.time_text import range_text  # with the trace, not before: brings numpy
 
-        before, clock = views.opened.selection.time_range, views.opened.trace.clock
+        before, clock = views.active.opened.selection.time_range, views.active.opened.trace.clock
 
         def select(text: str) -> None:
-            views.opened.viewport.reveal(views.navigation.select_range(text).start)
+            views.active.opened.viewport.reveal(views.active.navigation.select_range(text).start)
 
         LinePrompt(
             "Range of time: from..to, or from..+length",
@@ -334,7 +345,7 @@ class TraceCommands:
     def _ask_lane(self, views: Workspace) -> None:
         from satview.session.events.event_text import lane_path  # with the trace, not before: brings numpy
 
-        timeline, show = views.opened.timeline, views.active.navigation.show_lane
+        timeline, show = views.active.opened.timeline, views.active.navigation.show_lane
         choices = [
             Choice(lane_path(timeline, info.index), info.subtitle, partial(show, info.index)) for info in timeline.infos
         ]
@@ -353,11 +364,13 @@ class TraceCommands:
 
     def _ask_note(self, views: Workspace) -> None:
         place = self._place_of_mark()  # now: while somebody types, the mouse may be anywhere
-        here = [mark for mark in views.opened.marks if (mark.start_cycles, mark.end_cycles) == place and mark.text]
+        here = [
+            mark for mark in views.active.opened.marks if (mark.start_cycles, mark.end_cycles) == place and mark.text
+        ]
 
         def keep(text: str) -> None:
             for mark in here:
-                views.opened.marks.remove(mark)
+                views.active.opened.marks.remove(mark)
             self._add_mark(text, place=place)
 
         LinePrompt(
@@ -369,26 +382,26 @@ class TraceCommands:
         )
 
     def _remove_mark(self, views: Workspace) -> None:
-        selected = views.opened.marks.selected
+        selected = views.active.opened.marks.selected
         if selected is None:
             raise UsageError("no mark is selected; N goes to the next one")
-        views.opened.marks.remove(selected)
+        views.active.opened.marks.remove(selected)
 
     def _save_events(self, views: Workspace) -> None:
         from satview.gui.save_events_dialog import SaveEventsDialog  # on first use: brings what prints listings
 
-        SaveEventsDialog(views.opened, self._window).open()
+        SaveEventsDialog(views.active.opened, self._window).open()
 
     def _export_picture(self, views: Workspace) -> None:
-        suggestion = views.opened.trace.path.with_suffix(".png")
+        suggestion = views.active.opened.trace.path.with_suffix(".png")
         path = dialogs.ask_save(self._window, suggestion, "PNG (*.png);;SVG (*.svg);;PDF (*.pdf)")
         if path is not None:
             from satview.formats.registry import source_files  # with the trace, not before: brings numpy
 
-            views.active.area.save_picture(path, source_files(views.opened.trace.path))
+            views.active.area.save_picture(path, source_files(views.active.opened.trace.path))
             views.report(f"Saved {path.name}")
 
 
 def _copy_link(views: Workspace) -> None:
-    QGuiApplication.clipboard().setText(link_to(views.opened))
+    QGuiApplication.clipboard().setText(link_to(views.active.opened))
     views.report("Copied a link to this view; File > Open link or satview 'LINK' opens it")

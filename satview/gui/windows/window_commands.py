@@ -38,6 +38,7 @@ class WindowCommands:
         registry.bind("file.reload", self._reload)
         registry.bind("file.info", self._info)
         registry.bind("file.settings", self._show_settings)
+        registry.bind("file.state_looks", self._show_state_looks)
         registry.bind("file.keys", self._change_keys)
         registry.bind("file.close", self._close)
         registry.bind("file.quit", window.quit_requested.emit)
@@ -107,6 +108,11 @@ class WindowCommands:
         from satview.gui.settings_dialog import SettingsDialog  # on first use
 
         SettingsDialog(self._settings, self._window).show()
+
+    def _show_state_looks(self) -> None:
+        from satview.gui.state_looks_dialog import StateLooksDialog  # on first use
+
+        StateLooksDialog(self._settings, self._window).show()
 
     def _change_keys(self) -> None:
         from satview.gui.keys_dialog import KeysDialog  # on first use

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QDockWidget, QMainWindow, QVBoxLayout, QWidget
 from satview.base.memory import borrowed
 from satview.base.plugins import newly_switched_off
 from satview.base.safe_text import visible_line
+from satview.gui.comparison.beside import Beside
 from satview.gui.docks import put_layout, take_layout
 from satview.gui.event_list.panel import EventListPanel
 from satview.gui.filters.chips import ChipBar
@@ -25,6 +26,7 @@ from satview.gui.theme import Theme
 from satview.gui.windows.panel_set import PanelSet
 from satview.gui.windows.status_bar import StatusFields
 from satview.gui.windows.store_field import StoreField
+from satview.session.comparison.comparison import Comparison
 from satview.session.dismantle import dismantle
 from satview.session.navigation import Navigation
 from satview.session.open_trace import OpenTrace
@@ -55,6 +57,7 @@ class Workspace(QWidget):
         panes: The lanes, and a second set of them, if wanted.
         panels: Name of the panel to its widget, made when it is first seen or asked for.
         navigation, motion: The moves.
+        comparison, beside: The trace with a second one, and what opens that.
         kept_values: What panels kept, by name of the panel, for those that are not made yet.
         docks: Name of the panel to its dock.
 
@@ -94,6 +97,8 @@ class Workspace(QWidget):
         self.find_bar = FindBar(opened, theme, self)
         self.motion = Motion(opened, self.area.view)
         self.panes = Panes(Pane(opened, self.area, self.navigation, self.motion), self._settings, self)
+        self.comparison = Comparison(opened, self)
+        self.beside = Beside(self.comparison, self.panes, self._settings, theme, self)
         self.panels = PanelSet(borrowed(self._make_panel))
         self.status = StatusFields(opened, window.statusBar())
         self.unsaved = StoreField(opened.marks.file, "Notes", window.statusBar())
@@ -115,19 +120,20 @@ class Workspace(QWidget):
 
     @property
     def is_split(self) -> bool:
-        """True while there are two sets of lanes."""
-        return self.panes.second is not None
+        """True while there are two sets of lanes of the trace."""
+        return self.panes.is_split
 
     def toggle_split(self) -> None:
         """Show a second set of lanes below the first, or take it away."""
         if self.is_split:
             self.panes.join()
         else:
+            self.beside.close()
             self.panes.split(self._theme)
 
     def views(self) -> tuple[OpenTrace, ...]:
-        """Return what each set of lanes shows."""
-        second = self.panes.second
+        """Return what each set of lanes of the trace shows."""
+        second = self.panes.second if self.panes.is_split else None
         return (self.opened,) if second is None else (self.opened, second.opened)
 
     def panel(self, kind: type[_Found]) -> _Found:
@@ -137,8 +143,9 @@ class Workspace(QWidget):
     def _make_panel(self, name: str) -> Panel:
         """Return a new panel, in its dock."""
         context = PanelContext(
-            self.opened, self.navigation, self._settings, self._theme, self.area, self.find_bar.look_for, self.report
-        )
+            self.opened, self.navigation, self._settings, self._theme, self.area, self.find_bar.look_for, self.report,
+            self.comparison,
+        )  # fmt: skip
         # In its dock from the first: to move a widget with its children costs Qt as much as to make it.
         panel = make_panel(next(row for row in PANELS if row.name == name), context, self.docks[name])
         panel.menu_requested.connect(self.menu_requested)
@@ -234,6 +241,7 @@ class Workspace(QWidget):
     def set_theme(self, theme: Theme) -> None:
         """Draw in other colours."""
         self._theme = theme
+        self.beside.theme = theme
         for view in (self.panes, self.chips, self.find_bar):
             view.set_theme(theme)
         for panel in self.panels.made.values():
@@ -285,6 +293,8 @@ class Workspace(QWidget):
 
     def _stop(self) -> None:
         self._check.stop()
+        self.beside.close()
+        self.comparison.close()
         self.panes.close_down()
         for panel in self.panels.made.values():
             panel.close_down()
@@ -340,6 +350,7 @@ class Workspace(QWidget):
         self.chips.rules_requested.connect(self._show_rules)
         self.opened.filters.failed.connect(self.report)
         self.opened.sorter.failed.connect(self.report_failure)
+        self.opened.class_loader.failed.connect(self.report_failure)
         self.find_bar.closed.connect(self._focus_lanes)
         self.area.fit_requested.connect(self.navigation.fit)
         self.opened.reloaded.connect(self._on_reloaded)
@@ -348,6 +359,15 @@ class Workspace(QWidget):
         self.opened.verdicts.changed.connect(self._title_verdicts)
         self.opened.verdicts.changed.connect(self.report_plugins)
         self._settings.changed.connect(self._on_setting)
+        self.beside.opened.connect(self._on_beside)
+        self.beside.failed.connect(self.report)
+        self.comparison.failed.connect(self.report)
+
+    @Slot()
+    def _on_beside(self) -> None:
+        """Show what changed, with the second trace that has just come."""
+        self.show_panel("comparison")
+        self.report("Both move together; View > Trace 2, compared aligns them by cursors, events or an offset")
 
     @Slot()
     def _focus_lanes(self) -> None:

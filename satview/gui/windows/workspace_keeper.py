@@ -68,7 +68,8 @@ class WorkspaceKeeper(QObject):
         elif self.file.notice:
             QTimer.singleShot(0, self, self.keep)  # at once: that sets the damaged file aside, and says so
         opened = self._views.opened
-        for signal in (opened.viewport.window_changed, opened.lanes.changed, opened.filters.changed):
+        for signal in (opened.viewport.window_changed, opened.lanes.changed, opened.filters.changed,
+                       self._views.comparison.changed):  # fmt: skip
             signal.connect(self._on_change)
 
     def _begin_with(self, state: WorkspaceState, same: bool) -> None:
@@ -90,6 +91,8 @@ class WorkspaceKeeper(QObject):
             if state.selection.span_start is not None and opened.selection.span is None and lane is not None:
                 self._waiting = state.selection  # for the lane: to build it here would hold the window
                 self._building.start(partial(_build, opened.timeline, lane))
+        if state.compared is not None and same and Path(state.compared.path).is_file():
+            views.beside.open(Path(state.compared.path), state.compared)
         if state.view is not None:
             # A turn later: the lanes have their height by then.
             QTimer.singleShot(0, self, partial(scroll_to, views, state.view))
@@ -160,6 +163,7 @@ def taken(views: Workspace) -> WorkspaceState:
         take_lanes(opened.lanes),
         take_filter(opened.trace, opened.filters.state),
         take_panels(views),
+        views.beside.state(),
     )
 
 

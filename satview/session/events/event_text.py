@@ -194,7 +194,8 @@ def lane_path(timeline: Timeline, index: int) -> str:
     info = timeline.infos[index]
     if info.parent < 0:
         return info.title
-    return f"{timeline.infos[info.parent].title} \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} {info.title}"
+    above = lane_path(timeline, info.parent) if info.thread and info.track is not None else ""
+    return f"{above or timeline.infos[info.parent].title} \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} {info.title}"
 
 
 def lane_kind(info: LaneInfo) -> str:
@@ -207,7 +208,7 @@ def lane_kind(info: LaneInfo) -> str:
         LaneKind.DAMAGED: "events of damaged slots",
         LaneKind.PLUGGED: "of a plug-in",
     }
-    return names[info.kind]
+    return info.track.lane_class.title if info.track is not None else names[info.kind]
 
 
 def _event_at_end(timeline: Timeline, lane: int, span: Span) -> int | None:

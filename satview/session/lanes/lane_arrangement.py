@@ -31,6 +31,17 @@ class GroupBy(StrEnum):
     PATTERN = "pattern"
 
 
+class Label(StrEnum):
+    """What is written into intervals, in this order as far as there is room."""
+
+    STATE = "state"
+    PRIORITY = "priority"
+    CPU = "cpu"
+    PARTNER = "partner"
+    CALL = "call"
+    PARTITION = "partition"
+
+
 @dataclass(frozen=True, slots=True)
 class LaneGroup:
     """Lanes under one heading.
@@ -58,6 +69,9 @@ class LaneArrangement:
         groups: The groups in their order; empty = lanes are grouped by process.
         patterns: As typed, where lanes are grouped by pattern.
         closed: Titles of groups that are folded.
+        classes: Names of the classes of lanes of events that show (`timeline.lane_classes`).
+        labels: What is written into intervals.
+        shows_kinds: Lanes of CPUs show what kind of work they do, not whose.
     """
 
     turned: frozenset[LaneKey] = frozenset()
@@ -70,3 +84,12 @@ class LaneArrangement:
     groups: tuple[LaneGroup, ...] = ()
     patterns: str = ""
     closed: frozenset[str] = frozenset()
+    classes: frozenset[str] = frozenset()
+    labels: frozenset[Label] = frozenset({Label.STATE})
+    shows_kinds: bool = False
+
+
+def labels_in(text: str) -> frozenset[Label]:
+    """Return the labels that a setting names, separated by commas; names that are none are left out."""
+    names = {name.strip() for name in text.split(",")}
+    return frozenset(label for label in Label if label.value in names)

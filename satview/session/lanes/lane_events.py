@@ -78,7 +78,11 @@ def busy_lanes(timeline: Timeline, window: TimeWindow) -> frozenset[int]:
     doubtful = doubts(trace)
     tables[LaneKind.DAMAGED] = np.array([(doubtful.threads & threads).any() or (doubtful.cpus & cpus).any()])
     tables[LaneKind.PLUGGED] = np.ones(1, np.bool_)  # it has no events: it is never empty
-    return frozenset(info.index for info in timeline.infos if tables[info.kind][_number(info)])
+    return frozenset(
+        info.index
+        for info in timeline.infos
+        if (info.track.is_busy(window) if info.track is not None else tables[info.kind][_number(info)])
+    )
 
 
 def _number(info: LaneInfo) -> int:

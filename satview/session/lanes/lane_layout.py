@@ -54,6 +54,10 @@ class LanePlaces:
         """Return whether a lane is that of a CPU."""
         return self.infos[index].kind is LaneKind.CPU
 
+    def is_of_events(self, index: int) -> bool:
+        """Return whether a lane is one of events of one sort."""
+        return self.infos[index].track is not None
+
     def is_about_cpus(self, index: int) -> bool:
         """Return whether a lane is that of a CPU or of its interrupts."""
         return self.infos[index].kind in _CPU_KINDS
@@ -115,8 +119,10 @@ class LaneLayout:
         """Return all lanes but pinned ones, as they stand together; hidden ones included."""
         tops = self._places.children(-1)
         cpus = [index for index in tops if self._places.is_about_cpus(index)]
-        others = [index for index in tops if not self._places.is_about_cpus(index)]
-        found = [Block("cpu", None, self._ordered(cpus))]
+        events = [index for index in tops if self._places.is_of_events(index)]
+        apart = {*cpus, *events}
+        others = [index for index in tops if index not in apart]
+        found = [Block("cpu", None, self._ordered(cpus)), Block("events", None, self._ordered(events))]
         if not self._now.groups:
             return (*found, Block("process", None, self._ordered(others)))
         in_groups: set[int] = set()
@@ -126,11 +132,15 @@ class LaneLayout:
             nests = any(self._places.infos[index].kind is LaneKind.PROCESS for index in members)
             found.append(Block(group.title, group, self._ordered(members), nests))
             in_groups.update(members)
-        units = others if nests else [child for top in others for child in self._places.children(top) or [top]]
+        units = others if nests else [unit for top in others for unit in self._units(top)]
         rest = [index for index in units if index not in in_groups]
         if rest:
             found.append(Block("", LaneGroup(OTHERS, frozenset()), self._ordered(rest), nests))
         return tuple(found)
+
+    def _units(self, top: int) -> list[int]:
+        """Return the lanes under a process that groups are made of, or itself if it has none."""
+        return [child for child in self._places.children(top) if not self._places.is_of_events(child)] or [top]
 
     def lay_out(self) -> tuple[tuple[LaneRow, ...], tuple[GroupHead, ...]]:
         """Return the rows from top to bottom, and the headings among them."""
@@ -161,10 +171,17 @@ class LaneLayout:
         for top in tops:
             if top not in self._pinned:
                 yield top, 0
-            if block.nests and self._opens(top):
-                for child in self._ordered(self._places.children(top)):
-                    if child not in self._pinned and self._stays(child):
-                        yield child, 1
+            if block.nests or self._places.infos[top].kind is LaneKind.THREAD:
+                yield from self._lanes_under(top, 1)
+
+    def _lanes_under(self, lane: int, depth: int) -> Iterator[tuple[int, int]]:
+        """Yield the lanes that show under a lane, and those under these."""
+        if not self._opens(lane):
+            return
+        for child in self._ordered(self._places.children(lane)):
+            if child not in self._pinned and self._stays(child):
+                yield child, depth
+                yield from self._lanes_under(child, depth + 1)
 
     def _stays(self, index: int) -> bool:
         """Return whether a lane shows, unless it is pinned or what it is under is closed."""
@@ -177,7 +194,7 @@ class LaneLayout:
 
     def _row(self, index: int, depth: int, y_px: int, is_pinned: bool = False, is_alone: bool = False) -> LaneRow:
         info = self._places.infos[index]
-        foldable = not is_pinned and not is_alone and bool(self._places.children(index))
+        foldable = not is_pinned and any(self._stays(child) for child in self._children_of(index, is_alone))
         return LaneRow(
             index,
             depth,
@@ -189,6 +206,11 @@ class LaneLayout:
             is_alone and info.parent >= 0,
         )
 
+    def _children_of(self, index: int, is_alone: bool) -> list[int]:
+        """Return the lanes that can fold into a lane; into one that stands alone only those of events."""
+        children = self._places.children(index)
+        return [child for child in children if self._places.is_of_events(child)] if is_alone else children
+
 
 def height_of(info: LaneInfo, lane_px: int) -> int:
     """Return how tall a lane is where those of threads are `lane_px` tall."""
@@ -196,4 +218,6 @@ def height_of(info: LaneInfo, lane_px: int) -> int:
         return lane_px + 4
     if info.kind is LaneKind.INTERRUPTS:
         return max(8, lane_px * 3 // 4)
+    if info.is_counter:
+        return lane_px + 8  # steps need height
     return lane_px

@@ -10,17 +10,17 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, Signal, Slot
 
 from satview.base.time import TimeWindow
 from satview.session.edit_history import Edit, EditHistory
 from satview.session.filtering.filter_stack import FilterStack
-from satview.session.lanes.lane_arrangement import GroupBy, LaneArrangement, LaneGroup, SortBy
+from satview.session.lanes.lane_arrangement import GroupBy, Label, LaneArrangement, LaneGroup, SortBy
 from satview.session.lanes.lane_events import busy_lanes
 from satview.session.lanes.lane_layout import OTHERS, LaneLayout, LanePlaces, height_of
 from satview.session.lanes.lane_row import GroupHead, LaneRow
 from satview.session.lanes.remap import LaneKey
-from satview.timeline.lane_tree import LaneKind, Timeline
+from satview.timeline.lane_tree import LaneInfo, LaneKind, Timeline
 
 _GROWS_TO: Final = 2  # times the height that is set
 _TALLEST_PX: Final = 48  # that lanes grow to by themselves
@@ -34,10 +34,12 @@ class LaneList(QObject):
         heads: Headings of groups among them.
 
     Signals:
-        changed: `rows` or `heads` changed.
+        changed: `rows`, `heads` or `shows_kinds` changed.
+        classes_requested: Classes of lanes are to show whose lanes the timeline does not know yet.
     """
 
     changed = Signal()
+    classes_requested = Signal()
 
     def __init__(
         self,
@@ -48,6 +50,8 @@ class LaneList(QObject):
         unfold_up_to: int,
         parent: QObject | None = None,
         hidden: frozenset[int] = frozenset(),
+        labels: frozenset[Label] = frozenset({Label.STATE}),
+        classes: frozenset[str] = frozenset(),
     ) -> None:
         super().__init__(parent)
         self._take(timeline)
@@ -60,11 +64,11 @@ class LaneList(QObject):
         self._window: TimeWindow | None = None
         self._is_small = len(self._infos) - len(hidden) <= unfold_up_to
         self._silent = self._places.keys_of(hidden)
-        self._now = LaneArrangement(hidden=self._silent)
+        self._now = LaneArrangement(hidden=self._silent, labels=labels, classes=classes)
         self.rows: tuple[LaneRow, ...] = ()
         self.heads: tuple[GroupHead, ...] = ()
         self._tops: list[int] = []
-        filters.view_changed.connect(self._lay_out)
+        filters.view_changed.connect(self._on_filter)
         self._lay_out()
 
     @property
@@ -141,8 +145,9 @@ class LaneList(QObject):
         self._change("unfold all", replace(self._now, turned=self._places.keys_of(closed)))
 
     def fold_all(self) -> None:
-        """Close all lanes but those of the CPUs."""
-        stays = {i for i in self._places.parents if self._places.is_cpu(i) and self._is_open(i)}
+        """Close all lanes but those of the CPUs, and what is under threads."""
+        keeps = (LaneKind.CPU, LaneKind.THREAD)
+        stays = {i for i in self._places.parents if self._infos[i].kind in keeps and self._is_open(i)}
         turned = (i for i in self._places.parents if self._opens_at_first(i) != (i in stays))
         self._change("fold all", replace(self._now, turned=self._places.keys_of(turned)))
 
@@ -202,6 +207,20 @@ class LaneList(QObject):
         after = replace(self._now, group=group, groups=groups, patterns=patterns, closed=frozenset())
         self._change(f"groups by {group.value}", after)
 
+    def set_labels(self, labels: frozenset[Label]) -> None:
+        """Say what is written into intervals."""
+        self._change("labels", replace(self._now, labels=labels))
+
+    def show_classes(self, classes: frozenset[str]) -> None:
+        """Say which classes of lanes of events show; those not known yet do so when the timeline has found them."""
+        self._change("lanes of events", replace(self._now, classes=classes))
+
+    def take_classes(self) -> None:
+        """Show lanes that the timeline has found meanwhile."""
+        self._take(self._timeline)
+        if not self._lay_out():
+            self.changed.emit()
+
     def fold_group(self, title: str) -> None:
         """Open or close a group."""
         self._change("folding", replace(self._now, closed=self._now.closed ^ {title}))
@@ -240,6 +259,15 @@ class LaneList(QObject):
         self._window = window
         self._change("empty lanes", replace(self._now, hides_empty=hides))
 
+    @property
+    def shows_kinds(self) -> bool:
+        """True if lanes of CPUs show what kind of work they do, not whose."""
+        return self._now.shows_kinds
+
+    def show_kinds(self, shows: bool) -> None:
+        """Let lanes of CPUs show user, kernel, interrupt and idle time, or processes."""
+        self._change("lanes of CPUs", replace(self._now, shows_kinds=shows))
+
     def set_window(self, window: TimeWindow) -> None:
         """Return which window shows; matters only while empty lanes are hidden."""
         if self._now.hides_empty and window != self._window:
@@ -250,14 +278,17 @@ class LaneList(QObject):
         """Make a lane show: open what it is under and unhide it."""
         if self.row_of(index) is not None:
             return
-        parent = self._infos[index].parent
+        above = self._above(index)
         group = next((group for group in self._now.groups if not group.members.isdisjoint(self._names_of(index))), None)
         closed = self._now.closed - {group.title if group is not None else OTHERS}
         hidden, turned = self._now.hidden - {self._places.keys[index]}, self._now.turned
-        if parent >= 0:
+        for parent in above:
             hidden = hidden - {self._places.keys[parent]}
             turned = turned if self._is_open(parent) else turned ^ {self._places.keys[parent]}
-        self._change("show lane", replace(self._now, hidden=hidden, turned=turned, closed=closed, hides_empty=False))
+        track = self._infos[index].track
+        classes = self._now.classes | ({track.lane_class.name} if track is not None else set())
+        after = replace(self._now, hidden=hidden, turned=turned, closed=closed, hides_empty=False, classes=classes)
+        self._change("show lane", after)
 
     def set_lane_height(self, height_px: int) -> None:
         """Change the height of lanes."""
@@ -296,18 +327,32 @@ class LaneList(QObject):
         self._history.add(Edit(title, partial(self._restore, before), partial(self._restore, after)))
 
     def _restore(self, arrangement: LaneArrangement) -> None:
-        self._now = arrangement
-        self._lay_out()
+        before, self._now = self._now, arrangement
+        looks = (before.labels, before.classes, before.shows_kinds)
+        is_other = looks != (arrangement.labels, arrangement.classes, arrangement.shows_kinds)
+        if not self._lay_out() and is_other:
+            self.changed.emit()
+        if not self._timeline.has_classes(arrangement.classes):
+            self.classes_requested.emit()
 
     def _take(self, timeline: Timeline) -> None:
         self._timeline, self._infos, self._places = timeline, timeline.infos, LanePlaces(timeline)
 
     def _names_of(self, index: int) -> set[LaneKey]:
         """Return the keys of a lane and of what it is under."""
-        return {self._places.keys[each] for each in (index, self._infos[index].parent) if each >= 0}
+        return {self._places.keys[each] for each in (index, *self._above(index))}
+
+    def _above(self, index: int) -> list[int]:
+        """Return what a lane is under, and what that is under."""
+        found = []
+        while (index := self._infos[index].parent) >= 0:
+            found.append(index)
+        return found
 
     def _opens_at_first(self, index: int) -> bool:
-        return self._is_small or self._places.is_cpu(index)
+        if self._places.is_of_events(index):
+            return False
+        return self._is_small or self._infos[index].kind in (LaneKind.CPU, LaneKind.THREAD)
 
     def _is_open(self, index: int) -> bool:
         return self._opens_at_first(index) != (self._places.keys[index] in self._now.turned)
@@ -316,27 +361,44 @@ class LaneList(QObject):
         shows = partial(self._shows, busy, self._filters.threads)
         return LaneLayout(self._places, self._now, self._is_open, shows, lane_px)
 
-    def _lay_out(self) -> None:
+    @Slot()
+    def _on_filter(self) -> None:
+        self._lay_out()
+
+    def _lay_out(self) -> bool:
+        """Lay lanes out; return whether they are laid out otherwise than before."""
         busy = self._busy_lanes()
         rows, heads = self._layout(busy, self._lane_height_px).lay_out()
         self._shown_px = self._grown(rows)
         if self._shown_px != self._lane_height_px:
             rows, heads = self._layout(busy, self._shown_px).lay_out()
-        if (self.rows, self.heads) != (rows, heads):
-            self.rows, self.heads = rows, heads
-            self._tops = [row.y_px for row in rows]
-            self.changed.emit()
+        if (self.rows, self.heads) == (rows, heads):
+            return False
+        self.rows, self.heads = rows, heads
+        self._tops = [row.y_px for row in rows]
+        self.changed.emit()
+        return True
 
     def _shows(self, busy: frozenset[int] | None, shown: NDArray[np.bool_], index: int) -> bool:
         if busy is not None and index not in busy:
             return False
         info = self._infos[index]
-        if info.kind is LaneKind.THREAD:
+        if info.track is not None and not self._shows_class(info):
+            return False
+        if info.thread:
             return bool(shown[info.thread])
+        if info.track is not None and info.process:
+            return bool(shown[self._timeline.trace.threads.process == info.process].any())
         if info.kind is LaneKind.PROCESS:
             threads = [self._infos[child].thread for child in self._places.children(index)]
             return not threads or bool(shown[threads].any())
         return True
+
+    def _shows_class(self, info: LaneInfo) -> bool:
+        """Return whether the lanes of events that a lane belongs to show, and are not out of date."""
+        assert info.track is not None
+        name = info.track.lane_class.name
+        return name in self._now.classes and info.index in self._timeline.lanes_of_class(name)
 
     def _busy_lanes(self) -> frozenset[int] | None:
         """Return the lanes with events in the window; None = do not ask."""

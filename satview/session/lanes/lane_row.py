@@ -11,7 +11,7 @@ class LaneRow:
 
     Attributes:
         index: Index in `Timeline.infos`.
-        depth: 0 for CPUs and processes, 1 for what is under them.
+        depth: 0 for CPUs and processes, 1 for what is under them, 2 for what is under threads.
         y_px: Top, from the top of the list.
         height_px: Height.
         is_foldable: It has lanes under it.

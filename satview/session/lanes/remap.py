@@ -13,7 +13,7 @@ LaneKey = tuple[str, int, int, int]
 def lane_keys(timeline: Timeline) -> tuple[LaneKey, ...]:
     """Return what distinguishes each lane from all others, in any reading of the same file.
 
-    That is kind, CPU, pid, tid, or the number of a lane of a plug-in.
+    That is kind, CPU, pid, tid, or the number of a lane of a plug-in. Kinds of lanes of events are `class:lane:depth`.
     """
     trace = timeline.trace
     process_pids = trace.processes.pid.tolist()
@@ -21,7 +21,8 @@ def lane_keys(timeline: Timeline) -> tuple[LaneKey, ...]:
     keys = []
     for info in timeline.infos:
         pid = pids[info.thread] if info.thread else process_pids[info.process]
-        keys.append((info.kind.value, info.cpu, pid, tids[info.thread] if info.plugged < 0 else info.plugged))
+        kind = info.kind.value if info.track is None else info.track.key
+        keys.append((kind, info.cpu, pid, tids[info.thread] if info.plugged < 0 else info.plugged))
     return tuple(keys)
 
 

@@ -119,9 +119,13 @@ def prepared(loaded: LoadedTrace, shown: Shown, is_cancelled: IsCancelled) -> Re
         Cancelled: `is_cancelled()` said so.
     """
     trace, timeline = loaded.trace, loaded.timeline
+    timeline.describe_user_events(shown.timeline.user_lanes)
+    timeline.show_classes(shown.timeline.known_classes, is_cancelled)
     moved = moved_lanes(shown.timeline, timeline)
     lanes = tuple(moved[lane] for lane in shown.lanes if lane in moved)
     timeline.build(lanes, is_cancelled)
+    if shown.timeline.has_kinds:
+        timeline.build_kinds(is_cancelled)
     evaluator = FilterEvaluator(trace)
     evaluator.allowed, evaluator.folder = set(shown.evaluator.allowed), shown.evaluator.folder
     state = shown.state.for_threads(len(trace.threads))

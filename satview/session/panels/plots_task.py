@@ -13,22 +13,31 @@ from numpy.typing import NDArray
 
 from satview.analysis.basis import Basis
 from satview.analysis.doctor.figures import trust_in_durations, trust_in_load
-from satview.analysis.load import OTHERS, Load, LoadBy, load_over_time
+from satview.analysis.event_divisions import Divisions, divisions
+from satview.analysis.load import NOT_LOGGED, OTHERS, Load, LoadBy, load_over_time
 from satview.analysis.occurrences import SHARES, Histogram, Measure, Occurrences, histogram, occurrences
+from satview.analysis.partitions import partition_names, partition_title
 from satview.analysis.scope import scope_of
 from satview.analysis.statistics import Statistics
 from satview.analysis.trust import EXACT, Trust
+from satview.base.errors import Cancelled
 from satview.base.memory import borrowed
 from satview.base.new_file import new_text_file
 from satview.base.safe_text import csv_text
 from satview.base.time import TimeWindow
+from satview.session.filtering.filter_task import FilterEvaluator
+from satview.session.filtering.search import task_for
 from satview.session.tasks import IsCancelled, Report
 from satview.store.trace import Trace
 
 BINS: Final = 300
-_NO_PRIORITY: Final = -1
+_LOGGED: Final = {
+    LoadBy.PRIORITY: "The trace has no priorities: its thread events were logged fast.",
+    LoadBy.PARTITION: "The trace names no partitions: its thread events were logged fast, or the target has none.",
+}
 _ANALYSES: Final = {  # first part of the key of a measure to the analysis that it is of
-    "run": "cpu", "state": "states", "call": "calls", "queued": "messages", "service": "messages",
+    "run": "cpu", "response": "states", "period": "states", "state": "states",
+    "call": "calls", "queued": "messages", "service": "messages",
     "round_trip": "messages", "interrupt": "interrupts", "latency": "interrupts",
 }  # fmt: skip
 
@@ -97,7 +106,30 @@ class DurationsPlotted:
             yield from zip(edges[:-1].tolist(), edges[1:].tolist(), self.histogram.counts.tolist(), strict=True)
 
 
-Plotted = LoadPlotted | DurationsPlotted
+@dataclass(frozen=True, slots=True, eq=False)
+class CountsPlotted:
+    """Counts of events over time.
+
+    Attributes:
+        divisions: What is drawn.
+        titles: What each line counts: the condition, or the class.
+        window: The range.
+        of_classes: Lines are classes, in whose colours they are.
+    """
+
+    divisions: Divisions
+    titles: tuple[str, ...]
+    window: TimeWindow
+    of_classes: bool
+
+    def rows(self, trace: Trace) -> Iterator[tuple[object, ...]]:
+        """Yield the table: names of columns, then one row per division; times in nanoseconds."""
+        yield ("start_ns", "end_ns", *(csv_text(title) for title in self.titles))
+        edges = trace.clock.ns_array(self.divisions.edges)
+        yield from zip(edges[:-1].tolist(), edges[1:].tolist(), *self.divisions.counts.tolist(), strict=True)
+
+
+Plotted = LoadPlotted | DurationsPlotted | CountsPlotted
 
 
 def plot_load(
@@ -146,6 +178,46 @@ def plot_durations(
                             trust_in_durations(trace, _ANALYSES[measure.key.partition(":")[0]]))  # fmt: skip
 
 
+def plot_counts(
+    trace: Trace,
+    evaluator: FilterEvaluator,
+    window: TimeWindow,
+    conditions: tuple[str, ...],
+    count: int,
+    is_cancelled: IsCancelled,
+    report: Report,
+) -> CountsPlotted:
+    """Return how many events fit each condition in each division of a window; without any, how many of each class.
+
+    Raises:
+        UsageError: A condition is faulty.
+        Cancelled: A newer request came.
+    """
+    if conditions:
+        found = [task_for(text, trace, evaluator)(is_cancelled, report) for text in conditions]
+        kinds = [rows for rows in found if isinstance(rows, np.ndarray)]
+        titles = conditions
+    else:
+        titles, kinds = _by_class(trace, window, is_cancelled)
+    return CountsPlotted(divisions(trace, window, count, kinds), titles, window, not conditions)
+
+
+def _by_class(
+    trace: Trace, window: TimeWindow, is_cancelled: IsCancelled
+) -> tuple[tuple[str, ...], list[NDArray[np.unsignedinteger]]]:
+    """Return the classes that occur in a window, most events first, and the rows of their events in it."""
+    part, catalogue = trace.rows_between(window), trace.catalogue
+    of_event = catalogue.class_index_of_code[trace.events.code[part]]
+    totals = np.bincount(of_event, minlength=len(catalogue.classes))
+    order = [number for number in np.argsort(-totals, kind="stable").tolist() if totals[number]]
+    kinds = []
+    for number in order:
+        if is_cancelled():
+            raise Cancelled("the plot was stopped")
+        kinds.append((np.flatnonzero(of_event == number) + part.start).astype(np.uint32))
+    return tuple(catalogue.classes[number].name for number in order), kinds
+
+
 def write_csv(
     trace: Trace, plotted: Plotted, path: Path, reading: Sequence[Path], _is_cancelled: IsCancelled, _report: Report
 ) -> str:
@@ -162,12 +234,18 @@ def write_csv(
 def _band_title(trace: Trace, by: LoadBy, subject: int) -> str:
     if by is LoadBy.CPU:
         return trace.cpu_title(subject)
+    if subject == NOT_LOGGED:
+        return f"{by.value} not known"
     if by is LoadBy.PRIORITY:
-        return f"Priority {subject}" if subject != _NO_PRIORITY else "Priority not known"
+        return f"Priority {subject}"
+    if by is LoadBy.PARTITION:
+        return partition_title(partition_names(trace), subject)
     if subject == OTHERS:
         return "Others"
     if not subject:
         return "Thread not known"
+    if by is LoadBy.THREAD:
+        return trace.thread_name(subject)
     name = trace.process_name(subject, with_pid=False)
     return f"{name} ({int(trace.processes.pid[subject])})" if trace.processes.names[subject] else name
 
@@ -181,9 +259,6 @@ def _missing(load: Load) -> str:
                 "Capture the class THREAD: ADDCLASS THREAD in rules."
             )
         return ""
-    if load.by is LoadBy.PRIORITY and not np.any(load.subjects != _NO_PRIORITY):
-        return (
-            "The trace has no priorities: its thread events were logged fast.\n"
-            "Capture the class THREAD wide: SETCLASSWIDE THREAD in rules, or tracelogger -w."
-        )
+    if load.by in _LOGGED and not np.any(load.subjects != NOT_LOGGED):
+        return f"{_LOGGED[load.by]}\nCapture the class THREAD wide: SETCLASSWIDE THREAD in rules, or tracelogger -w."
     return ""

@@ -15,9 +15,19 @@ from satview.analysis.occurrences import Measure, measures
 from satview.base.time import TimeWindow
 from satview.session.extent import Extent, ExtentChoice
 from satview.session.open_trace import OpenTrace
-from satview.session.panels.plots_task import DurationsPlotted, LoadPlotted, plot_durations, plot_load
+from satview.session.panels.plots_task import (
+    CountsPlotted,
+    DurationsPlotted,
+    LoadPlotted,
+    Plotted,
+    plot_counts,
+    plot_durations,
+    plot_load,
+)
 from satview.session.questions.answer import WatchedAnswer
 
+DIVISIONS: Final = 100
+MOST_CONDITIONS: Final = 12  # more lines cannot be told apart
 _SETTLE_MS: Final = 40  # a moving view asks for a new plot that often at most
 
 
@@ -26,6 +36,7 @@ class PlotKind(StrEnum):
 
     LOAD = "Load over time"
     DURATIONS = "Histogram"
+    COUNTS = "Events over time"
 
 
 class PlotsView(WatchedAnswer):
@@ -37,18 +48,22 @@ class PlotsView(WatchedAnswer):
         by: Bands of the load plot.
         measure: What the histogram is of.
         only_selected: True to take only the selected thread or process.
+        conditions: What is counted over time; empty = the classes of events.
+        divisions: Into how many parts the window is divided for that.
     """
 
     def __init__(self, opened: OpenTrace, parent: QObject | None = None) -> None:
         """Prepare; nothing is worked out before `watch`."""
         super().__init__(_SETTLE_MS, parent)
         self._opened = opened
-        self.plotted: dict[PlotKind, LoadPlotted | DurationsPlotted] = {}
+        self.plotted: dict[PlotKind, Plotted] = {}
         self.kind = PlotKind.LOAD
         self.by = LoadBy.PROCESS
         self.measure: Measure = measures(opened.trace)[0]
         self._choice = ExtentChoice(opened, Extent.VIEW)
         self.only_selected = False
+        self.conditions: tuple[str, ...] = ()
+        self.divisions = DIVISIONS
         self._is_outdated = False
         opened.viewport.window_changed.connect(self._on_window)
         opened.selection.changed.connect(self._on_selection)
@@ -108,8 +123,18 @@ class PlotsView(WatchedAnswer):
         self.only_selected = only_selected
         self._ask()
 
+    def set_conditions(self, text: str) -> None:
+        """Want counts of other events: conditions with `;` between, as the search takes them."""
+        self.conditions = tuple(part.strip() for part in text.split(";") if part.strip())[:MOST_CONDITIONS]
+        self._ask()
+
+    def set_divisions(self, divisions: int) -> None:
+        """Want more or fewer counts."""
+        self.divisions = divisions
+        self._later()
+
     def _window(self) -> TimeWindow:
-        if self.kind is PlotKind.LOAD:
+        if self.kind is not PlotKind.DURATIONS:
             return self._opened.viewport.window.within(self._opened.trace.window)
         return self._choice.window()
 
@@ -123,6 +148,9 @@ class PlotsView(WatchedAnswer):
         basis = self._opened.basis
         if self.kind is PlotKind.LOAD:
             self._start(partial(plot_load, trace, basis, window, self.by))
+        elif self.kind is PlotKind.COUNTS:
+            evaluator = self._opened.filters.evaluator
+            self._start(partial(plot_counts, trace, evaluator, window, self.conditions, self.divisions))
         else:
             threads, whose = None, ""
             if self.only_selected and self.measure.is_of_threads and (selected := self.selected) is not None:
@@ -134,12 +162,14 @@ class PlotsView(WatchedAnswer):
             self.plotted[PlotKind.LOAD] = result
         elif isinstance(result, DurationsPlotted):
             self.plotted[PlotKind.DURATIONS] = result
+        elif isinstance(result, CountsPlotted):
+            self.plotted[PlotKind.COUNTS] = result
         if self._is_outdated:  # by what changed while the plot was worked out
             self._settle.start()
 
     @Slot()
     def _on_window(self) -> None:
-        if self.kind is PlotKind.LOAD or self.extent is Extent.VIEW:
+        if self.kind is not PlotKind.DURATIONS or self.extent is Extent.VIEW:
             self._later()
 
     @Slot()

@@ -10,6 +10,7 @@ from satview.analysis.doctor.report import may_be_more
 from satview.analysis.doctor.undecided import undecided
 from satview.analysis.verdicts.find import find_verdicts
 from satview.analysis.verdicts.verdict import Verdict, VerdictKind
+from satview.base.counts import counted
 from satview.session.tasks import IsCancelled
 from satview.store.trace import Trace
 
@@ -45,7 +46,7 @@ def summary(found: FoundVerdicts) -> str:
     count, unknown = len(found.verdicts), len(found.undecided)
     kinds = list(dict.fromkeys(str(verdict.kind) for verdict in found.verdicts))
     if not count:
-        reported = f", {unknown} kind{'s' if unknown != 1 else ''} cannot be decided" if unknown else ""
+        reported = f", {counted(unknown, 'kind')} cannot be decided" if unknown else ""
         return f"No verdicts{reported}"
     more = "\N{HORIZONTAL ELLIPSIS}" if len(kinds) > _MOST_KINDS else ""
-    return f"{count} verdict{'s' if count != 1 else ''}: {', '.join(kinds[:_MOST_KINDS])}{more}"
+    return f"{counted(count, 'verdict')}: {', '.join(kinds[:_MOST_KINDS])}{more}"

@@ -10,12 +10,12 @@ from typing import Final
 from satview.base.time import NS_PER_S, format_time
 from satview.store.trace import Trace
 
-_ROOM: Final = 4  # the place takes this part of the picture's width, so that one sees what is around it
-_LEAST_NS: Final = 20_000  # shown around a place that is a moment
+_ROOM: Final = 4  # the location takes this part of the picture's width, so that one sees what is around it
+_LEAST_NS: Final = 20_000  # shown around a location that is a moment
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Location:
     """A range of time in a trace, and the event by which it begins.
 
     Attributes:
@@ -47,7 +47,7 @@ class Place:
 
     @property
     def options(self) -> list[str]:
-        """What to give `satview` besides the file; nothing where the place is all of it."""
+        """What to give `satview` besides the file; nothing where the location is all of it."""
         if (self.start_ns, self.event) == (0, 0) and self.end_ns >= self.last_ns:
             return []
         return ["--range", self.range_text, *(["--select", str(self.event)] if self.event else [])]
@@ -58,8 +58,8 @@ class Place:
         return shlex.join(["satview", str(self.path), *self.options])
 
 
-def place_of(trace: Trace, start_cycles: int, end_cycles: int, row: int = -1) -> Place:
-    """Return a place of a trace.
+def location_of(trace: Trace, start_cycles: int, end_cycles: int, row: int = -1) -> Location:
+    """Return a location of a trace.
 
     Args:
         trace: The trace.
@@ -68,7 +68,7 @@ def place_of(trace: Trace, start_cycles: int, end_cycles: int, row: int = -1) ->
         row: Of the event by which it begins; -1 = by none.
     """
     clock = trace.clock
-    return Place(trace.path, clock.ns(start_cycles), clock.ns(end_cycles), row + 1, trace.duration_ns)
+    return Location(trace.path, clock.ns(start_cycles), clock.ns(end_cycles), row + 1, trace.duration_ns)
 
 
 def _seconds(ns: int) -> str:

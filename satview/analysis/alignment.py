@@ -1,0 +1,133 @@
+"""Where traces are on a common time axis: by their starts, their counters, or an event that each of them has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from satview.base.errors import UsageError
+from satview.filters.expressions.expression import select
+from satview.store.trace import Trace
+
+START: Final = "start"
+COUNTER: Final = "counter"
+PS_PER_S: Final = 10**12
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """The moment of a trace that is put upon that of another one.
+
+    Attributes:
+        cycles: When, in cycles of the trace.
+        row: The event; -1 = by none.
+        count: How many events fitted.
+    """
+
+    cycles: int
+    row: int = -1
+    count: int = 0
+
+
+def anchor_of(trace: Trace, condition: str, number: int = 1) -> Anchor:
+    """Return the moment of a trace that a condition names: its start, or the event that fits.
+
+    Args:
+        trace: The trace.
+        condition: `start`, or an expression as filters have it (docs/filters.md).
+        number: Which of the events that fit, from 1.
+
+    Raises:
+        UsageError: The condition is faulty, or the trace has no such event; names the trace.
+    """
+    if condition == START:
+        return Anchor(trace.window.start)
+    try:
+        rows = select(trace, condition)
+    except UsageError as error:
+        raise UsageError(f"{trace.path.name}: {error}") from error
+    if len(rows) < number:
+        what = f"only {len(rows)} events" if len(rows) else "no event"
+        raise UsageError(
+            f"{trace.path.name} has {what} where {condition[:80]}; align by another event, or type an offset"
+        )
+    row = int(rows[number - 1])
+    return Anchor(int(trace.events.time_cycles[row]), row, len(rows))
+
+
+def offset_ps(first: Trace, other: Trace, at_first: int, at_other: int) -> int:
+    """Return how far after the first event of one trace that of another one is if two moments are the same.
+
+    Args:
+        first: One trace.
+        other: The other one.
+        at_first: The moment in the first, in its cycles.
+        at_other: The same moment in the other, in its cycles.
+
+    Returns:
+        Picoseconds, rounded to the nearest.
+    """
+    return _ps(first, at_first - first.window.start) - _ps(other, at_other - other.window.start)
+
+
+def counter_offset_ps(first: Trace, other: Trace) -> int:
+    """Return the offset of a trace whose counter is that of the first one, or began with it: two files of one target.
+
+    Raises:
+        UsageError: Their counters count differently, or the upper half of one is not known.
+    """
+    one, two = first.clock, other.clock
+    if one.cycles_per_s != two.cycles_per_s:
+        raise UsageError(
+            f"{other.path.name} counts at {two.cycles_per_s:,} Hz and {first.path.name} at {one.cycles_per_s:,} Hz: "
+            "these are different counters; align by an event, or type an offset"
+        )
+    if not (one.is_absolute and two.is_absolute):
+        name = (other if one.is_absolute else first).path.name
+        raise UsageError(f"the full counter of {name} is not known; align by an event, or type an offset")
+    return _ps(first, other.window.start - first.window.start)
+
+
+def offsets_ps(traces: Sequence[Trace], condition: str, number: int = 1) -> list[int]:
+    """Return where each trace is on an axis with the first one.
+
+    Args:
+        traces: At least one.
+        condition: `start`, `counter`, or an expression that each trace has an event for.
+        number: Which of the events that fit.
+
+    Returns:
+        Picoseconds from the first event of the first trace to the first event of each; 0 for the first.
+
+    Raises:
+        UsageError: A trace cannot be aligned so; says which and what to do instead.
+    """
+    first = traces[0]
+    if condition == COUNTER:
+        return [0, *(counter_offset_ps(first, other) for other in traces[1:])]
+    at_first = anchor_of(first, condition, number).cycles
+    return [0, *(offset_ps(first, other, at_first, anchor_of(other, condition, number).cycles) for other in traces[1:])]
+
+
+def _ps(trace: Trace, cycles: int) -> int:
+    rate = trace.clock.cycles_per_s
+    return (cycles * PS_PER_S + rate // 2) // rate
+
+
+def common_events(traces: Sequence[Trace], most: int = 20) -> list[str]:
+    """Return conditions by which traces could be aligned: events that each has and none has often, the rarest first.
+
+    Args:
+        traces: The traces.
+        most: Conditions at most.
+    """
+    counts: dict[str, list[int]] = {}
+    for number, trace in enumerate(traces):
+        for code in np.flatnonzero(trace.code_counts).tolist():
+            name = f"{trace.catalogue.class_name(code)}/{trace.catalogue.name(code)}"
+            counts.setdefault(name, [0] * len(traces))[number] += int(trace.code_counts[code])
+    common = [(max(each), name) for name, each in counts.items() if min(each)]
+    return [f'event == "{name}"' for _, name in sorted(common)[:most]]

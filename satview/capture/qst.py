@@ -1,0 +1,242 @@
+"""The on-target tracer that writes the kernel's ring of buffers out as a QST file, beside tracelogger's .kev files.
+
+It keeps the ring and adds, in a second, very short trace, the names of what exists. What it writes is what is in the
+kernel's memory: whole buffers, empty ones included, in the order of their addresses, not of their numbers.
+Source: QST description.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.base.errors import UsageError, WriteError
+from satview.base.new_file import write_file
+from satview.capture.buffers import Buffer, BufferRing
+from satview.capture.files import EPOCH_S, CaptureError
+from satview.capture.kernel import Kernel
+from satview.capture.logger_options import LoggerOptions, Say
+from satview.capture.probe import Probe
+from satview.capture.sim.target import Target
+from satview.events.kernel_buffers import BUFFER_SIZES
+from satview.events.spec import Release
+from satview.events.wire import SLOT_BYTES
+from satview.formats.qst import layout
+
+_BUFFER_BYTES: Final = 16 << 10
+_NS_PER_S: Final = 1_000_000_000
+_SYSTEM: Final = {Release.QNX_7: 710, Release.QNX_8: 800}
+
+
+class QstForm(StrEnum):
+    """Which of the three forms of the file."""
+
+    VERSION_3 = "3"
+    VERSION_4 = "4"
+    VERSION_4_SLOTS = "4-slots"  # the older variant of version 4: slots, and a list of the buffers they are from
+
+
+@dataclass(frozen=True, slots=True)
+class _KernelBuffer:
+    """One buffer as it is in the kernel's memory; `slots` are uint32 (n, 4)."""
+
+    index: int
+    cpu: int
+    sequence: int
+    closed_at: int
+    slots: NDArray[np.uint32]
+
+
+class QstFile:
+    """A QST file, written in one piece when the tracer has its buffers.
+
+    Args:
+        path: Where.
+        form: Which form.
+        target: What is traced.
+
+    Raises:
+        UsageError: No tracer writes this form on such a target.
+
+    Attributes:
+        written: Bytes of slots.
+        is_cut, is_waiting: Never: as `capture.files.KevFile` has them.
+    """
+
+    is_cut = is_waiting = False
+
+    def __init__(self, path: Path, form: QstForm, target: Target) -> None:
+        if target.release not in _SYSTEM or (form is QstForm.VERSION_3 and target.release is not Release.QNX_7):
+            allowed = "7.x" if form is QstForm.VERSION_3 else "7.x and 8.0"
+            raise UsageError(f"QST files of form {form} are written by tracers of {allowed}, not of {target.release}")
+        self._path, self._form, self._target = path, form, target
+        self.written = 0
+
+    def write(self, slots: NDArray[np.uint32]) -> None:  # noqa: ARG002
+        """Refuse single slots: a tracer keeps whole buffers."""
+        raise CaptureError(f"{self._path.name}: a QST file is written in one piece")
+
+    def save(self, rings: Sequence[BufferRing], names: Sequence[BufferRing], begin: int, end: int) -> None:
+        """Write the file.
+
+        Args:
+            rings: The kernel's rings when tracing was stopped.
+            names: Those of the second trace.
+            begin: When tracing began, in cycles.
+            end: When it was stopped.
+
+        Raises:
+            CaptureError: The file cannot be written.
+        """
+        main, pinf = _kernel_buffers(rings), _kernel_buffers(names)
+        last_stamp, last = _last(main, end)
+        wall_ns = [EPOCH_S * _NS_PER_S + at * _NS_PER_S // self._target.cycles_per_s for at in (begin, last)]
+        if self._form is QstForm.VERSION_3:
+            data = _version_3(main, pinf, self._target, wall_ns[1], last_stamp)
+        else:
+            data = _version_4(main, pinf, self._target, (wall_ns[0], wall_ns[1]), self._form)
+        try:
+            write_file(self._path, data, streams=True)
+        except WriteError as error:
+            raise CaptureError(f"{self._path.name}: cannot be written: {error.what}") from error
+        self.written = sum(len(buffer.slots) for buffer in main) * SLOT_BYTES
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Do nothing: the file is complete or not there."""
+
+
+class QstTracer(Probe):
+    """Keeps the newest buffers in the kernel's ring, and writes them out at the end; arguments as `Probe`."""
+
+    def __init__(self, kernel: Kernel, options: LoggerOptions, output: QstFile, say: Say) -> None:
+        self._file, self._begin = output, kernel.machine.now
+        super().__init__(kernel, replace(options, is_ring=True, iterations=0), output, say)
+
+    def _end(self, _nothing: object) -> None:
+        if self.is_done:
+            return
+        self.is_done = True
+        kernel, machine = self.kernel, self.kernel.machine
+        kernel.control.hook = None
+        self._ask("STOP")
+        end = machine.now
+        rings = self._rings()
+        self._ask("DEALLOCBUFFER")
+        self._ask("ALLOCBUFFER", self.options.kernel_buffers, [])
+        self._ask("SETRINGMODE")
+        self._ask("START")  # reports all processes and threads that exist
+        self._ask("STOP")
+        try:
+            self._file.save(rings, self._rings(), self._begin, end)
+            buffers = [buffer for ring in rings for buffer in ring.buffers if buffer.slots]
+            self.report.buffers, self.report.slots = len(buffers), sum(buffer.slots for buffer in buffers)
+        except CaptureError as error:
+            self.failure = error
+        self._ask("DELALLCLASSES")
+        self._ask("DEALLOCBUFFER")
+        machine.stop()
+
+    def _rings(self) -> list[BufferRing]:
+        buffers = self.kernel.emitter.buffers
+        return buffers.rings if buffers is not None else []
+
+
+def _kernel_buffers(rings: Sequence[BufferRing]) -> list[_KernelBuffer]:
+    def made(ring: BufferRing, buffer: Buffer) -> _KernelBuffer:
+        slots = np.array(buffer.words, np.uint32).reshape(-1, 4)
+        return _KernelBuffer(buffer.index, ring.cpu, buffer.sequence, buffer.closed_at, slots)
+
+    return [made(ring, buffer) for ring in rings for buffer in ring.buffers]
+
+
+def _last(buffers: Sequence[_KernelBuffer], end: int) -> tuple[int, int]:
+    """Return the stamp of the last event and its time in cycles; it is less than a rollover before the end."""
+    stamps = [int(buffer.slots[-1, 1]) for buffer in buffers if len(buffer.slots)]
+    if not stamps:
+        return 0, end
+    ages = [(end - stamp) % (1 << 32) for stamp in stamps]
+    nearest = min(ages)
+    return stamps[ages.index(nearest)], end - nearest
+
+
+def _filled(buffers: Sequence[_KernelBuffer]) -> list[_KernelBuffer]:
+    """Return the buffers with slots in the order in which they were filled."""
+    return sorted((each for each in buffers if len(each.slots)), key=lambda each: (each.cpu, each.sequence))
+
+
+def _slot_bytes(buffers: Sequence[_KernelBuffer]) -> bytes:
+    return b"".join(each.slots.astype("<u4").tobytes() for each in buffers)
+
+
+def _version_3(
+    main: Sequence[_KernelBuffer], names: Sequence[_KernelBuffer], target: Target, end_ns: int, last_stamp: int
+) -> bytes:
+    head = np.zeros(1, layout.HEAD_3)
+    head[0] = (layout.MAGIC_3, 3, target.cycles_per_s, end_ns // _NS_PER_S, end_ns % _NS_PER_S, last_stamp, b"")
+    parts = [head.tobytes()]
+    for magic, buffers in ((layout.NAMES, names), (layout.MAIN, main)):
+        data = _slot_bytes(_filled(buffers))
+        section = np.zeros(1, layout.SECTION_3)
+        section[0] = (magic, len(data) // SLOT_BYTES, b"")
+        parts += [section.tobytes(), data]
+    return b"".join(parts)
+
+
+def _version_4(
+    main: Sequence[_KernelBuffer],
+    names: Sequence[_KernelBuffer],
+    target: Target,
+    wall_ns: tuple[int, int],
+    form: QstForm,
+) -> bytes:
+    is_raw = form is QstForm.VERSION_4
+    has_own_rings = target.release is Release.QNX_8
+    slots_at = _BUFFER_BYTES - BUFFER_SIZES[target.release].slots * SLOT_BYTES
+    head = np.zeros(1, layout.HEAD_4)
+    head[0] = (
+        layout.MAGIC_4, 4, layout.HEAD_BYTES, 0, target.cycles_per_s, *wall_ns, target.cpus, _SYSTEM[target.release],
+        _BUFFER_BYTES if is_raw else 0, slots_at if is_raw else 0,
+        len(main) // target.cpus if has_own_rings else 0, 0,
+    )  # fmt: skip
+    if is_raw:
+        return b"".join((
+            head.tobytes(), _raw_section(layout.DATA, main, slots_at), _raw_section(layout.NAMES, names, slots_at),
+        ))  # fmt: skip
+    listed = np.zeros(len(main), layout.BUFFER_4)
+    for row, each in enumerate(main):
+        cpu = each.cpu if has_own_rings else layout.NO_CPU
+        listed[row] = (each.index, each.sequence, len(each.slots), 0, cpu, b"")
+    slots, pinf = _slot_bytes(main), _slot_bytes(_filled(names))
+    return b"".join((
+        head.tobytes(), _section(layout.BUFFERS, listed.tobytes(), len(main)),
+        _section(layout.MAIN, slots, len(slots) // SLOT_BYTES), _section(layout.NAMES, pinf, len(pinf) // SLOT_BYTES),
+    ))  # fmt: skip
+
+
+def _raw_section(magic: int, buffers: Sequence[_KernelBuffer], slots_at: int) -> bytes:
+    """Return a section of whole kernel buffers."""
+    data: NDArray[Any] = np.zeros((len(buffers), _BUFFER_BYTES), np.uint8)
+    for row, each in zip(data, buffers, strict=True):
+        head = np.array([len(each.slots), each.sequence & 0xFFFFFFFF], "<u4")
+        row[layout.SLOT_COUNT_AT : layout.SLOT_COUNT_AT + 8] = head.view(np.uint8)
+        slots = each.slots.astype("<u4").tobytes()
+        row[slots_at : slots_at + len(slots)] = np.frombuffer(slots, np.uint8)
+    return _section(magic, data.tobytes(), len(buffers))
+
+
+def _section(magic: int, data: bytes, entries: int) -> bytes:
+    head = np.zeros(1, layout.SECTION_4)
+    head[0] = (magic, layout.SECTION_VERSION, len(data), entries, 0)
+    return head.tobytes() + data

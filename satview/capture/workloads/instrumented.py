@@ -1,0 +1,128 @@
+"""Programs that log what they do: functions, counters, phases; a guest; power, page faults, log lines and checks.
+
+What the kernel or a library logs on a target is inserted here by the programs themselves, with
+TraceEvent(), as those libraries do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from satview.capture.kernel import Kernel
+from satview.capture.sim.calls import Compute, Mmap, Munmap, Sleep, TraceEvent
+from satview.capture.sim.threads import Program
+from satview.capture.workloads.parts import MS, US
+from satview.events.modes import Mode
+from satview.events.spec import Release
+from satview.events.wire import KER_64BIT, WireClass
+from satview.events.words import text_words
+
+QUEUE, REQUEST_BEGIN, REQUEST_END, NOTE = 10, 41, 42, 50  # user events
+PLAN, SEARCH, CHECK, STORE = 0x8049000, 0x8049100, 0x8049240, 0x8049380  # functions
+_FUNC_ENTER, _FUNC_EXIT, _SLOG, _POWER, _PAGEWAIT = 10, 11, 12, 15, 17
+_GUEST_ENTER, _GUEST_EXIT, _RAISE = 0, 1, 3
+_ABLE, _PATH_ATTACH = 0, 2
+_IDLE, _BEGINS = 0x10000, 0x20000
+Calls = Sequence[tuple[int, int, Sequence[Any]]]  # address, microseconds, what they call
+_CHECKS: Calls = ((CHECK, 80, ()), (CHECK, 60, ()))
+GUEST_IP = 0xFFFFFF8008081000
+
+
+def setup_instrumented(kernel: Kernel) -> None:
+    """Start a planner and a reader of a file, and where the release has them a power manager and a hypervisor."""
+    is_wide = kernel.target.release in (Release.QNX_7, Release.QNX_8)
+    kernel.spawn("usr/bin/planner", _planner, is_wide, priority=12, thread_name="plan")
+    kernel.spawn("usr/bin/reader", _reader, kernel, priority=11, thread_name="read")
+    if is_wide:
+        kernel.spawn("sbin/power-mgr", _power, kernel, priority=20, thread_name="power")
+        kernel.spawn("sbin/qvm", _guest, kernel, priority=10, thread_name="vcpu0")
+
+
+def _planner(is_wide: bool) -> Program:
+    """Plan every 10 ms: the queue fills, each request is a phase, its functions call each other."""
+    yield Sleep(6 * MS)
+    yield TraceEvent(Mode.INSERTUSRSTREVENT, NOTE, "planner is up")
+    for turn in range(1, 100):
+        for depth in range(turn % 4 + 1):
+            yield TraceEvent(Mode.INSERTSUSEREVENT, QUEUE, depth + 1, 0)
+            yield Compute(50 * US)
+        for depth in range(turn % 4, -1, -1):
+            yield TraceEvent(Mode.INSERTSUSEREVENT, REQUEST_BEGIN, turn * 10 + depth, 0)
+            yield from _function(is_wide, PLAN, 100, ((SEARCH, 300, _CHECKS), (STORE, 120, ())))
+            yield TraceEvent(Mode.INSERTSUSEREVENT, REQUEST_END, turn * 10 + depth, 0)
+            yield TraceEvent(Mode.INSERTSUSEREVENT, QUEUE, depth, 0)
+        yield Sleep(8 * MS)
+
+
+def _function(is_wide: bool, address: int, length_us: int, calls: Calls) -> Program:
+    """Run an instrumented function of a length, which calls others in the middle of it."""
+    words, flag = ([address, 0, address - 8, 0], KER_64BIT) if is_wide else ([address, address - 8], 0)
+    yield _system(_FUNC_ENTER | flag, words)
+    yield Compute(length_us * US // 2)
+    for called in calls:
+        yield from _function(is_wide, *called)
+    yield Compute(length_us * US // 2)
+    yield _system(_FUNC_EXIT | flag, words)
+
+
+def _reader(kernel: Kernel) -> Program:
+    """Map a file and touch it page by page; what goes wrong is noted."""
+    pid = next(each.pid for each in kernel.machine.processes.values() if each.name.endswith("reader"))
+    for turn in range(50):
+        address = yield Mmap(0x10000, "/data/map.bin" if turn % 2 else "")
+        for page in range(3):
+            if kernel.target.release != Release.QNX_6:
+                fault = [pid, 1, 0x8048100, address + page * 0x1000 & 0xFFFFFFFF]
+                yield _system(_PAGEWAIT, fault)
+            yield Compute(200 * US)
+        yield _system(_SLOG, [turn, 5, *text_words(b"map.bin: page %d read late" % turn, _order(kernel))])
+        if kernel.target.release in (Release.QNX_7, Release.QNX_8):
+            path = text_words(b"/dev/map%d" % turn, _order(kernel))
+            yield TraceEvent(
+                Mode.INSERTCCLASSEVENT, WireClass["SEC"], _PATH_ATTACH, *_sized([pid, 1, 2, turn % 2, *path])
+            )
+        yield Munmap(address, 0x10000)
+        yield Sleep(7 * MS)
+
+
+def _power(kernel: Kernel) -> Program:
+    """Say in which mode CPUs run, slow them down and let them sleep."""
+    cpus = kernel.target.cpus
+    for cpu in range(cpus):
+        yield _system(_POWER, [cpu, 3])
+    for turn in range(100):
+        yield Sleep(6 * MS)
+        cpu, mode = turn % cpus, (1, 2, 3)[turn % 3]
+        yield _system(_POWER, [cpu | _BEGINS, mode])
+        yield Compute(30 * US)
+        yield _system(_POWER, [cpu, mode])
+        yield _system(_POWER, [cpu | _IDLE | _BEGINS, 1])
+        yield Sleep(2 * MS)
+        yield _system(_POWER, [cpu | _IDLE, 1])
+
+
+def _guest(kernel: Kernel) -> Program:
+    """Run a guest, and interrupt it now and then."""
+    order = _order(kernel)
+    low, high = (GUEST_IP & 0xFFFFFFFF, GUEST_IP >> 32)
+    address = [low, high] if order == "little" else [high, low]
+    for turn in range(100):
+        yield TraceEvent(Mode.INSERTCCLASSEVENT, WireClass["QVM"], _GUEST_ENTER, *_sized(address))
+        yield Compute(900 * US)
+        leave = [0, turn % 3, 0, 0, *address, 0, 0]
+        yield TraceEvent(Mode.INSERTCCLASSEVENT, WireClass["QVM"], _GUEST_EXIT, *_sized(leave))
+        yield TraceEvent(Mode.INSERTSCLASSEVENT, WireClass["QVM"], _RAISE, 0, 32 + turn % 4)
+        yield Sleep(3 * MS)
+
+
+def _order(kernel: Kernel) -> str:
+    return "big" if kernel.target.big_endian else "little"
+
+
+def _system(event: int, words: list[int]) -> TraceEvent:
+    return TraceEvent(Mode.INSERTCCLASSEVENT, WireClass.SYSTEM, event, *_sized(words))
+
+
+def _sized(words: list[int]) -> tuple[list[int], int]:
+    return words, len(words)

@@ -1,0 +1,104 @@
+"""The classes of events: what the header word, TraceEvent() and listings call them, since when, and in which colour.
+
+Rows of `resources/events/classes.toml`. A class that has one name everywhere and whose events are told apart by number
+alone is one row there (`plain`); the enumerations of `wire` and `filters.external` take it over.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from satview.events import rows
+from satview.events.spec import ClassSpec, Release
+
+_LAST = Release.QNX_8
+
+
+@dataclass(frozen=True, slots=True)
+class PlainClass:
+    """A class that is the same in the header word, for TraceEvent() and in listings.
+
+    Attributes:
+        name: `SEC`.
+        internal: Number in the header word.
+        external: Number of TraceEvent() and of the traceparser library.
+        since: First release that has it.
+        spec: The class as listings print it.
+    """
+
+    name: str
+    internal: int
+    external: int
+    since: Release
+    spec: ClassSpec
+
+    @property
+    def file(self) -> str:
+        """File under `resources/events` with its events; empty if nothing is known of them."""
+        file = self.name.lower()
+        return file if rows.is_there(file) else ""
+
+    def is_in(self, release: Release) -> bool:
+        """Return whether a release has the class."""
+        return _is_from(self.since, release)
+
+
+@cache
+def plain_classes() -> tuple[PlainClass, ...]:
+    """Return the classes whose events are told apart by number alone, in table order."""
+    made = []
+    for line in rows.lines("classes", "plain"):
+        name, internal, external, since, light, dark, title = line.split(None, 6)
+        spec = ClassSpec(name, title, int(external), int(internal), (int(light, 16), int(dark, 16)))
+        made.append(PlainClass(name, int(internal), int(external), Release(since), spec))
+    return tuple(made)
+
+
+@cache
+def printed_classes() -> tuple[ClassSpec, ...]:
+    """Return the classes that listings of QNX print, in table order; the empty slot is the last."""
+    specs = []
+    for line in rows.lines("classes", "printed"):
+        name, internal, external, light, dark, title = line.split(None, 5)
+        specs.append(ClassSpec(name, title, int(external), int(internal), (int(light, 16), int(dark, 16))))
+    specs += [plain.spec for plain in plain_classes()]
+    return tuple(sorted(specs, key=lambda spec: spec.internal == 0))
+
+
+def undefined_classes() -> tuple[ClassSpec, ...]:
+    """Return a class for every number of the header word that no release defines."""
+    known = set(internal_classes(_LAST).values())
+    unknown = (number for number in range(32) if number not in known)
+    return tuple(ClassSpec(f"CLASS {number}", f"Undefined class {number}", None, number) for number in unknown)
+
+
+@cache
+def mark_colours(class_name: str) -> tuple[int, int]:
+    """Return the colours 0xRRGGBB of marks of a printed class, in the light and in the dark theme."""
+    found = (spec for spec in printed_classes() if spec.name == class_name)
+    return next(found, ClassSpec(class_name, "", None, 0)).mark_colours
+
+
+@cache
+def external_classes(release: Release) -> dict[str, int]:
+    """Return the classes that TraceEvent() and the traceparser library know, without prefix, and their numbers."""
+    found = {
+        name: int(number)
+        for number, name, first, last in rows.columns("classes", "external")
+        if _is_from(Release(first), release) and _is_from(release, Release(last))
+    }
+    return found | {plain.name: plain.external for plain in plain_classes() if plain.is_in(release)}
+
+
+@cache
+def internal_classes(release: Release) -> dict[str, int]:
+    """Return the classes of the header word and their numbers."""
+    found = {name: int(number) for number, name in rows.columns("classes", "internal")}
+    return found | {plain.name: plain.internal for plain in plain_classes() if plain.is_in(release)}
+
+
+def _is_from(first: Release, release: Release) -> bool:
+    if release not in rows.RELEASE_ORDER:
+        return False  # UnixWare has classes of its own
+    return rows.RELEASE_ORDER.index(first) <= rows.RELEASE_ORDER.index(release)

@@ -1,0 +1,113 @@
+"""Events of traces of Linux: changes of the states of threads, and tracepoints.
+
+A switch of threads is two events here, one for the thread that leaves the CPU and one for the thread that gets it, as a
+change of state is one in QNX; a wake-up is two as well, what the waker did and the thread that is ready. A code has the
+layout of kernel events, so every table over codes works: states are in the class of threads, with the number of RUNNING
+where QNX has it, tracepoints in a class that no release of QNX has.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.events import rows, states, wire
+from satview.events.naming import Name
+from satview.events.spec import ClassSpec, EventSpec, Field
+
+POINT_CLASS: Final = 16
+POINT: Final = wire.code(POINT_CLASS, 0)  # any tracepoint without a name of its own
+WAKING: Final = "sched_waking"
+FIRST_TID: Final = 2_000_000_000  # of thread row 0 in exports for Perfetto; no process of QNX has a number that high
+GONE: Final = wire.code(wire.WireClass.PR_TH, 51)  # a thread is off its CPU, nothing says since when or in which state
+_FILE: Final = "linux"
+_STATES: Final = "sched"
+_POINTS: Final = "tracepoint"
+_TAKEN: Final = tuple(wire.event_of(code) for code in (wire.THREAD_CREATE, wire.THREAD_DESTROY))
+
+
+@cache
+def state_codes() -> dict[int, int]:
+    """Return the code of the event that puts a thread into a state, by the state's lane value."""
+    free = [number for number in range(wire.event_of(GONE)) if number not in _TAKEN]
+    running = wire.event_of(wire.THREAD_RUNNING)
+    free.remove(running)
+    numbers = iter(free)
+    return {
+        state.value: wire.code(wire.WireClass.PR_TH, running if state.value == states.RUNNING else next(numbers))
+        for state in states.STATES
+    }
+
+
+@cache
+def point_codes() -> dict[str, int]:
+    """Return the codes of the tracepoints that have a name of their own."""
+    return {row[1]: wire.code(POINT_CLASS, int(row[0])) for row in rows.columns(_FILE, "tracepoints")}
+
+
+@cache
+def value_of_letter() -> dict[str, int]:
+    """Return the lane value of a state as /proc spells it: `S`, `D`, ..."""
+    return {letter: states.STATE_BY_NAME[name].value for letter, name in rows.columns(_FILE, "states")}
+
+
+@cache
+def classes() -> tuple[ClassSpec, ...]:
+    """Return the two classes."""
+    return (
+        ClassSpec(_STATES, "States of threads", None, wire.WireClass.PR_TH),
+        ClassSpec(_POINTS, "Tracepoints", None, POINT_CLASS),
+    )
+
+
+@cache
+def names() -> dict[int, Name]:
+    """Return the name of every code that the tables know."""
+    found = {
+        code: Name(_STATES, states.STATE_BY_VALUE[value].name, "sched_switch", _FILE, states.STATE_BY_VALUE[value].name)
+        for value, code in state_codes().items()
+    }
+    found[GONE] = Name(_STATES, "UNKNOWN", "sched_switch", _FILE, "UNKNOWN")
+    found[wire.THREAD_CREATE] = Name(_STATES, "CREATE", "sched_process_fork", _FILE, "CREATE")
+    found[wire.THREAD_DESTROY] = Name(_STATES, "DESTROY", "sched_process_exit", _FILE, "DESTROY")
+    return found | {code: Name(_POINTS, name, name, _FILE, name) for name, code in point_codes().items()}
+
+
+def class_indices() -> NDArray[np.uint8]:
+    """Return the row in `classes()` of every code, shape (32768,), uint8."""
+    return np.where(np.arange(wire.CODE_COUNT) >> wire.CLASS_SHIFT == wire.WireClass.PR_TH, 0, 1).astype(np.uint8)
+
+
+def state_values() -> NDArray[np.uint8]:
+    """Return the state into which every code puts a thread, shape (32768,), uint8."""
+    table = np.full(wire.CODE_COUNT, states.NOT_A_STATE, np.uint8)
+    for value, code in state_codes().items():
+        table[code] = value
+    return table
+
+
+def unnamed(code: int) -> str:
+    """Return the name shown for a code that no table knows."""
+    return f"EVENT {wire.event_of(code)}"
+
+
+def fields_of(code: int) -> tuple[Field, ...]:
+    """Return the numbers that are kept of an event; empty where its arguments are in the file only."""
+    known = names().get(code)
+    table = rows.lists(_FILE, "lists")
+    if known is None:
+        return ()
+    found = table.get(known.key, table["*"] if known.class_name == _STATES else (None, None))
+    return found[0] or ()
+
+
+def spec(code: int, class_name: str) -> EventSpec:
+    """Return what is known of a code."""
+    known = names().get(code)
+    if known is None:
+        return EventSpec(code, class_name, unnamed(code), is_known=False)
+    fields = fields_of(code)
+    return EventSpec(code, known.class_name, known.name, "", fields, fields, (known.symbol,))

@@ -1,0 +1,331 @@
+"""From the traces of several files to one trace on one time axis.
+
+The axis counts at the rate of the file with the finest clock, and the stamps of the first file stay as they are if that
+is its own. Times of a file with a coarser clock are scaled and rounded down, by less than a cycle of the axis; at equal
+rates they are only shifted. CPUs, threads and processes of the files get numbers after each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.base.errors import TraceFormatError
+from satview.base.time import Clock, format_duration
+from satview.events.catalogue import Catalogue
+from satview.events.joined_catalogue import JoinedCatalogue
+from satview.formats.axis.joining import JOINERS
+from satview.formats.axis.payloads import AxisPayloads
+from satview.store.axis import FileAxis, Part, concatenated
+from satview.store.problems import Problems
+from satview.store.tables import BufferTable, EventTable, Fragments, ProcessTable, StateIndex, ThreadTable
+from satview.store.trace import Header, Trace
+
+PS_PER_S: Final = 10**12
+FORMAT: Final = "axis"
+_MOST_CPUS: Final = 255  # the event table has eight bits; the last one is for CPUs that only damaged slots name
+_MOST_EVENTS: Final = 2**32 - 16
+_LARGEST: Final = 2**62
+_MOST_PID: Final = 2**31 - 1
+_Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One file that is to be on the axis.
+
+    Attributes:
+        name: What it is called.
+        trace: Its trace.
+        offset_ps: Picoseconds from the first event of the first file to the first event of this one.
+    """
+
+    name: str
+    trace: Trace
+    offset_ps: int = 0
+
+
+def trace_on_axis(path: Path, members: Sequence[Member]) -> Trace:
+    """Return one trace that holds the events of several.
+
+    Args:
+        path: Of the file that names them.
+        members: The files, at least one; of the first one the offset counts for nothing.
+
+    Raises:
+        TraceFormatError: They have too many CPUs or events, or the times of one are too far away.
+    """
+    _refuse(path, members)
+    rate = max(member.trace.clock.cycles_per_s for member in members)
+    parts, catalogue = _parts(path, members, rate)
+    times = concatenated([part.cycles(part.trace.events.time_cycles) for part in parts])
+    order = np.argsort(times, kind="stable")
+    start = int(times[order[0]]) if len(order) else 0
+    axis = _axis([_as_named(part, start) for part in parts], order)
+    parts = list(axis.parts)
+    code = concatenated([part.codes[part.trace.events.code] for part in parts])[order]
+    events = _events(parts, times[order], code, order)
+    problems = _problems(parts, rate)
+    first = min(parts, key=lambda part: part.window.start)
+    return Trace(
+        path,
+        FORMAT,
+        _header(parts),
+        None,
+        catalogue.release,
+        parts[0].trace.byte_order,
+        _clock(members[0].trace, rate, start),
+        sum(part.trace.cpu_count for part in parts),
+        sum(part.trace.slot_count for part in parts),
+        events,
+        _threads(parts),
+        _processes(parts),
+        _states(parts),
+        _buffers(parts),
+        AxisPayloads(axis, events.code),
+        problems,
+        catalogue,
+        int(first.cycles(np.array([first.trace.dump_end_cycles]))[0]),
+        _fragments(parts),
+        np.sort(concatenated([part.rows[part.trace.truncated] for part in parts]).astype(np.uint32)),
+        cpu_titles=tuple(title for part in parts for title in part.trace.cpu_titles),
+        axis=axis,
+    )
+
+
+def _refuse(path: Path, members: Sequence[Member]) -> None:
+    cpus = sum(member.trace.cpu_count for member in members)
+    if cpus > _MOST_CPUS:
+        raise TraceFormatError(
+            path, None, f"the files have {cpus} CPUs together", f"at most {_MOST_CPUS} fit; name fewer"
+        )
+    if sum(len(member.trace.events) for member in members) > _MOST_EVENTS:
+        raise TraceFormatError(path, None, "the files have too many events together", "name fewer, or cut them")
+
+
+def _parts(path: Path, members: Sequence[Member], rate: int) -> tuple[list[Part], Catalogue]:
+    """Return where each file is, but for the rows of its events, and the names of all events."""
+    base = _base(members, rate)
+    catalogue, codes = _codes(path, members)
+    pids = _pids([member.trace for member in members])
+    parts: list[Part] = []
+    cpu, thread, process = 0, 0, 0
+    for number, member in enumerate(members):
+        trace = member.trace
+        at = base + ((member.offset_ps * rate + PS_PER_S // 2) // PS_PER_S if number else 0)
+        length = (trace.window.length // trace.clock.cycles_per_s + 1) * rate
+        if not -_LARGEST < at < at + length < _LARGEST:
+            raise TraceFormatError(path, None, f"the times of {member.name} are too far away", "check its offset")
+        threads, processes = (np.arange(count, dtype=np.int64) for count in (len(trace.threads), len(trace.processes)))
+        threads[1:] += thread
+        processes[1:] += process
+        parts.append(Part(member.name, trace, trace.window.start, at, rate, cpu, np.empty(0, np.uint32), threads,
+                          processes, codes[number], pids[number]))  # fmt: skip
+        cpu, thread, process = cpu + trace.cpu_count, thread + len(threads) - 1, process + len(processes) - 1
+    return parts, catalogue
+
+
+def _base(members: Sequence[Member], rate: int) -> int:
+    """Return where the first file begins: at its own stamp if it has the finest clock, else as that is scaled."""
+    first = members[0].trace
+    base = first.window.start * rate // first.clock.cycles_per_s
+    return base if abs(base) < _LARGEST // 2 else 0
+
+
+def _clock(first: Trace, rate: int, start: int) -> Clock:
+    own = first.clock
+    is_own = own.cycles_per_s == rate
+    return Clock(rate, start, own.boot_time_s if is_own else None, is_own and own.is_absolute)
+
+
+def _codes(path: Path, members: Sequence[Member]) -> tuple[Catalogue, list[NDArray[np.uint16]]]:
+    """Return the catalogue of all files, and of each file the code on the axis by its own.
+
+    The codes are those of the first file of QNX, as calls and states are looked for by their numbers there.
+    """
+    books = [member.trace.catalogue for member in members]
+    first = next((book for book in books if book.release.is_qnx), books[0])
+    if all(book is first for book in books):
+        same = np.arange(len(first.class_index_of_code), dtype=np.uint16)
+        return first, [same] * len(books)
+    joined = JoinedCatalogue(first)
+    try:
+        tables = [joined.take(book, np.flatnonzero(member.trace.code_counts))
+                  for book, member in zip(books, members, strict=True)]  # fmt: skip
+    except ValueError as error:
+        raise TraceFormatError(path, None, "the files have too many kinds of events together", "name fewer") from error
+    joined.freeze()
+    return joined, tables
+
+
+def _pids(traces: Sequence[Trace]) -> list[_Ints]:
+    """Return the pids of each file's processes on the axis: those of the first as they are, others behind a digit.
+
+    Pid 7 of the second file is 1000007 where no pid has more than six digits: the first digit is the file.
+    """
+    largest = max(int(trace.processes.pid.max(initial=0)) for trace in traces)
+    step = 10 ** len(str(largest))
+    if step * len(traces) > _MOST_PID:  # as damaged slots may name; the numbers are without meaning then
+        step = _MOST_PID // len(traces)
+    found = []
+    for number, trace in enumerate(traces):
+        pid = trace.processes.pid.astype(np.int64)
+        found.append(np.where(pid >= 0, (pid if step > largest else np.minimum(pid, step - 1)) + number * step, pid))
+    return found
+
+
+def _axis(parts: list[Part], order: NDArray[np.intp]) -> FileAxis:
+    """Return the axis, and with it where the events of each file are."""
+    counts = [len(part.trace.events) for part in parts]
+    starts = np.concatenate(([0], np.cumsum(counts)))
+    place = np.empty(len(order), np.uint32)
+    place[order] = np.arange(len(order), dtype=np.uint32)
+    part_of = np.repeat(np.arange(len(parts), dtype=np.uint8), counts)[order]
+    own = (order - starts[:-1][part_of]).astype(np.uint32)
+    complete = []
+    for number, part in enumerate(parts):
+        rows = place[starts[number] : starts[number + 1]].copy()
+        rows.setflags(write=False)
+        complete.append(replace(part, rows=rows))
+    for column in (part_of, own):
+        column.setflags(write=False)
+    return FileAxis(tuple(complete), part_of, own, JOINERS)
+
+
+def _as_named(part: Part, start: int) -> Part:
+    """Return a file whose trace has the names of the axis and counts from its zero, so that sentences about it fit."""
+    own, clock = part.trace.processes, part.trace.clock
+    processes = ProcessTable(own.pid, own.parent_pid, ("", *(_process_name(part, row) for row in range(1, len(own)))),
+                             own.created_cycles, own.destroyed_cycles)  # fmt: skip
+    titles = tuple(f"{part.name} {part.trace.cpu_title(cpu)}" for cpu in range(part.trace.cpu_count))
+    clock = replace(clock, start_cycles=part.own_cycles(start))
+    return replace(part, trace=replace(part.trace, processes=processes, clock=clock, cpu_titles=titles, _kept={}))
+
+
+def _events(parts: list[Part], times: _Ints, code: NDArray[np.uint16], order: NDArray[np.intp]) -> EventTable:
+    cpus = sum(part.trace.cpu_count for part in parts)
+    threads = 1 + sum(len(part.threads) - 1 for part in parts)
+    thread = np.concatenate([part.threads[part.trace.events.thread] for part in parts])[order]
+    cpu = np.concatenate([
+        np.where(part.trace.events.cpu < part.trace.cpu_count, part.trace.events.cpu.astype(np.int64) + part.first_cpu,
+                 cpus)
+        for part in parts
+    ])[order]  # fmt: skip
+    slot = np.concatenate([part.trace.events.slot.astype(np.int64) + first
+                           for part, first in zip(parts, _first_slots(parts), strict=True)])[order]  # fmt: skip
+    count = np.concatenate([part.trace.events.slot_count.astype(np.uint32) for part in parts])[order]
+    return EventTable(times, code, cpu.astype(np.uint8), thread.astype(np.uint16 if threads < 1 << 16 else np.uint32),
+                      slot, count)  # fmt: skip
+
+
+def _first_slots(parts: list[Part]) -> list[int]:
+    """Return which slot of all the first slot of each file is."""
+    return [sum(before.trace.slot_count for before in parts[:number]) for number in range(len(parts))]
+
+
+def _threads(parts: list[Part]) -> ThreadTable:
+    tables = [part.trace.threads for part in parts]
+    pid = [part.pids[table.process[1:]] for part, table in zip(parts, tables, strict=True)]
+    return ThreadTable(
+        np.concatenate(([-1], *pid)).astype(np.int32),
+        np.concatenate(([-1], *(table.tid[1:] for table in tables))).astype(np.int32),
+        np.concatenate(([0], *(part.processes[part.trace.threads.process[1:]] for part in parts))).astype(np.int32),
+        ("", *(name for table in tables for name in table.names[1:])),
+    )
+
+
+def _processes(parts: list[Part]) -> ProcessTable:
+    tables = [part.trace.processes for part in parts]
+
+    def moments(name: str) -> _Ints:
+        own = [getattr(table, name)[1:] for table in tables]
+        on_axis = [np.where(each >= 0, part.cycles(each), -1) for part, each in zip(parts, own, strict=True)]
+        return np.concatenate(([-1], *on_axis)).astype(np.int64)
+
+    parents = [part.axis_pids(table.parent_pid[1:].astype(np.int64)) for part, table in zip(parts, tables, strict=True)]
+    return ProcessTable(
+        np.concatenate(([-1], *(part.pids[1:] for part in parts))).astype(np.int32),
+        np.concatenate(([-1], *parents)).astype(np.int32),
+        ("", *(name for table in tables for name in table.names[1:])),
+        moments("created_cycles"),
+        moments("destroyed_cycles"),
+    )
+
+
+def _process_name(part: Part, row: int) -> str:
+    """Return `guest:devb-ahci`; a process without a name has its pid of the file."""
+    name = part.trace.processes.names[row].rsplit("/", 1)[-1]
+    return f"{part.name}:{name or f'pid {int(part.trace.processes.pid[row])}'}"
+
+
+def _states(parts: list[Part]) -> StateIndex:
+    of_nobody = np.sort(np.concatenate([part.rows[part.trace.states.of(0)] for part in parts]))
+    rest = [part.rows[part.trace.states.event[part.trace.states.start[1] :]] for part in parts]
+    counts = np.concatenate([np.diff(part.trace.states.start)[1:] for part in parts])
+    start = np.concatenate(([0], np.cumsum(np.concatenate(([len(of_nobody)], counts))))).astype(np.int64)
+    return StateIndex(np.concatenate((of_nobody, *rest)).astype(np.uint32), start)
+
+
+def _buffers(parts: list[Part]) -> BufferTable:
+    tables = [part.trace.buffers for part in parts]
+    slots = [table.slot + first for table, first in zip(tables, _first_slots(parts), strict=True)]
+    return BufferTable(
+        np.concatenate(slots),
+        np.concatenate([np.minimum(table.cpu.astype(np.int64) + part.first_cpu, _MOST_CPUS)
+                        for part, table in zip(parts, tables, strict=True)]).astype(np.uint8),
+        concatenated([table.sequence for table in tables]),
+        concatenated([table.slots for table in tables]),
+        np.concatenate([part.cycles(part.trace.buffers.time_cycles) for part in parts]),
+        concatenated([table.lost_before for table in tables]),
+    )  # fmt: skip
+
+
+def _fragments(parts: list[Part]) -> Fragments:
+    event = np.concatenate([part.rows[part.trace.fragments.event] for part in parts])
+    if not len(event):
+        return Fragments.none()
+    order = np.argsort(event, kind="stable")
+    starts, slots, before = [], [], 0
+    for part, first in zip(parts, _first_slots(parts), strict=True):
+        found = part.trace.fragments
+        starts.append(np.stack((found.start[:-1] + before, np.diff(found.start)), axis=1))
+        slots.append(found.slot.astype(np.int64) + first)
+        before += len(found.slot)
+    start, count = np.concatenate(starts)[order].T
+    slot = np.concatenate(slots)
+    first_of = np.concatenate(([0], np.cumsum(count)))
+    at = np.repeat(start - first_of[:-1], count) + np.arange(first_of[-1])
+    return Fragments(event[order].astype(np.uint32), first_of, slot[at])
+
+
+def _header(parts: list[Part]) -> Header:
+    pairs = [("FILE_COUNT", str(len(parts)))]
+    for number, part in enumerate(parts, 1):
+        pairs += [(f"FILE_{number}_NAME", part.name), (f"FILE_{number}", str(part.trace.path)),
+                  (f"FILE_{number}_FORMAT", f"{part.trace.format}, release {part.trace.release}")]  # fmt: skip
+    return Header(tuple(pairs))
+
+
+def _problems(parts: list[Part], rate: int) -> Problems:
+    """Return the problems of all files, and what is odd about the axis."""
+    out = Problems()
+    for part in parts:
+        for each in part.trace.problems:
+            time = None if each.time_cycles is None else int(part.cycles(np.array([each.time_cycles]))[0])
+            out.add(each.kind.slug, each.detail, each.offset, each.count, time, each.line,
+                    f"{part.name} {each.file}".rstrip())  # fmt: skip
+        if part.trace.clock.cycles_per_s != rate:
+            own = part.trace.clock.cycles_per_s
+            out.add("scaled-clock", f"its clock counts at {own:,} Hz, the axis at {rate:,} Hz", file=part.name)
+    first = parts[0].window
+    for part in parts[1:]:
+        gap = max(part.window.start - first.end, first.start - part.window.end)
+        if gap >= 0:
+            out.add("no-overlap", f"{format_duration(gap * 10**9 // rate)} between it and {parts[0].name}",
+                    time_cycles=part.window.start, file=part.name)  # fmt: skip
+    return out

@@ -1,0 +1,42 @@
+"""Opens a file that names several traces on one time axis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from satview.formats import registry
+from satview.store.axis_file import looks_like_axis, read_axis
+from satview.store.trace import Trace
+
+_CERTAIN: Final = 100
+_Progress = Callable[[float], None]
+
+
+def score(first: bytes, path: Path) -> int:
+    """Return how sure it is that a file names traces on an axis, 0 to 100."""
+    return _CERTAIN if looks_like_axis(first, path) else 0
+
+
+def open_axis(path: Path, progress: _Progress | None = None, cancelled: Callable[[], bool] | None = None) -> Trace:
+    """Open all files that an axis file names as one trace.
+
+    Raises:
+        TraceFormatError: The file or one of those it names cannot be read.
+        Cancelled: `cancelled()` returned True.
+    """
+    from satview.formats.axis.assemble import Member, trace_on_axis  # brings numpy and the links
+
+    entries = read_axis(path)
+    members = []
+    for number, entry in enumerate(entries):
+        report = None if progress is None else partial(_report, progress, number, len(entries))
+        trace = registry.open_trace(entry.path, report, cancelled)
+        members.append(Member(entry.name, trace, entry.offset_ps))
+    return trace_on_axis(path, members)
+
+
+def _report(progress: _Progress, number: int, count: int, share: float) -> None:
+    progress((number + share) / count)

@@ -1,0 +1,250 @@
+"""From a schedule of Linux to a `Trace`: events in time order, threads and processes, states."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.base.errors import TraceFormatError
+from satview.base.time import NS_PER_S, Clock
+from satview.events import linux, wire
+from satview.events.catalogue import catalogue
+from satview.events.spec import Release
+from satview.events.states import READY, RUNNING
+from satview.formats.linux.payloads import LinuxPayloads
+from satview.formats.linux.schedule import Ints, Schedule, Tasks
+from satview.store.problems import Problems
+from satview.store.tables import BufferTable, EventTable, ProcessTable, StateIndex, ThreadTable
+from satview.store.trace import Header, Trace
+
+_MOST_CPUS: Final = 256  # the event table has eight bits for a CPU
+_MOST_NUMBER: Final = 1 << 31
+
+
+@dataclass(frozen=True, slots=True)
+class _Events:
+    """Events before they are sorted, int64 (n,) each.
+
+    Attributes:
+        time_ns, record: As in the schedule.
+        rank: Order of the events that one record makes.
+        cpu: Where.
+        thread: Whose, as `_who` numbers them.
+        code: What.
+        first, second, third: The numbers that are kept of it, see `resources/events/linux.toml`.
+    """
+
+    time_ns: Ints
+    record: Ints
+    rank: Ints
+    cpu: Ints
+    thread: Ints
+    code: Ints
+    first: Ints
+    second: Ints
+    third: Ints
+
+    def taken(self, at: NDArray[Any]) -> _Events:
+        """Return some of them."""
+        return _Events(*(getattr(self, field.name)[at] for field in fields(self)))
+
+
+_UNKNOWN: Final = -_MOST_NUMBER  # nobody knows who
+
+
+def trace_from_schedule(path: Path, format_name: str, schedule: Schedule, problems: Problems) -> Trace:
+    """Build a trace.
+
+    Args:
+        path: What was opened.
+        format_name: For `Trace.format`.
+        schedule: What was found in it.
+        problems: Receives what is found wrong; becomes part of the trace.
+
+    Raises:
+        TraceFormatError: There is not one event.
+    """
+    events = _joined(
+        _switches(schedule), _gone(schedule, problems), _wakeups(schedule), _points(schedule), _states(schedule)
+    )
+    if not len(events.time_ns):
+        raise TraceFormatError(path, None, "it has no switch of threads, no wake-up and no other event",
+                               "record the tracepoints of the group sched")  # fmt: skip
+    problems.add("foreign", f"{schedule.title}: names, states and events are those of Linux")
+    if int(events.cpu.max()) >= _MOST_CPUS:
+        problems.add("lwp-lanes", f"CPUs from number {_MOST_CPUS - 1} on share one lane")
+    events = events.taken(np.lexsort((events.rank, events.record, events.time_ns)))
+    events = _without_early_wakeups(events)
+    keys, thread = _numbered(events)
+    threads, processes = _tables(keys, schedule.tasks)
+    small = np.uint16 if len(keys) < 1 << 16 else np.uint32
+    n, start = len(events.time_ns), int(events.time_ns[0])
+    table = EventTable(
+        events.time_ns, events.code.astype(np.uint16), np.minimum(events.cpu, _MOST_CPUS - 1).astype(np.uint8),
+        thread.astype(small), np.arange(n, dtype=np.uint32), np.ones(n, np.uint16),
+    )  # fmt: skip
+    numbers = tuple(column.astype(np.int32) for column in (events.first, events.second, events.third))
+    payloads = LinuxPayloads(numbers, table, events.record, schedule.details, schedule.tasks.names)
+    return Trace(
+        path, format_name, Header((("SYSTEM", "Linux"), ("SOURCE", schedule.title), *schedule.facts)), None,
+        Release.LINUX, "little", Clock(NS_PER_S, start, None, is_absolute=False),
+        max(schedule.cpus, int(table.cpu.max()) + 1), n, table, threads, processes,
+        _state_index(table, len(keys)), BufferTable.none(), payloads, problems, catalogue(Release.LINUX), start - 1,
+    )  # fmt: skip
+
+
+# ---- events --------------------------------------------------------------------------------------------------------
+
+
+def _joined(*parts: _Events) -> _Events:
+    return _Events(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(_Events)))
+
+
+def _who(thread: Ints, cpu: Ints) -> Ints:
+    """Return threads by a number of their own: the idle thread of each CPU, whose number is 0 in Linux, is -1 - CPU."""
+    return np.where(thread == 0, -1 - cpu, np.where(thread < 0, _UNKNOWN, thread))
+
+
+def _switches(schedule: Schedule) -> _Events:
+    """Return two events for each switch: one of the thread that leaves, one of the thread that comes."""
+    found, code = schedule.switches, _code_of_value()
+    before, after = _who(found.before, found.cpu), _who(found.after, found.cpu)
+    zero = np.zeros(len(found.cpu), np.int64)
+    state = np.where(found.before == 0, READY, found.state)  # the idle thread can always run
+    leaves = _Events(found.time_ns, found.record, zero, found.cpu, before, code[state], found.before,
+                     found.before_prio, found.after)  # fmt: skip
+    comes = _Events(found.time_ns, found.record, zero + 1, found.cpu, after, zero + code[RUNNING], found.after,
+                    found.after_prio, found.before)  # fmt: skip
+    return _joined(leaves.taken(before != _UNKNOWN), comes.taken(after != _UNKNOWN))
+
+
+def _gone(schedule: Schedule, problems: Problems) -> _Events:
+    """Return that threads are off their CPU where the next switch there is from another one: switches are missing."""
+    found = schedule.switches
+    order = np.lexsort((found.record, found.time_ns, found.cpu))
+    last, here = order[:-1], order[1:]
+    is_missing = (found.cpu[last] == found.cpu[here]) & (found.after[last] != found.before[here])
+    is_missing &= (found.after[last] >= 0) & (found.before[here] >= 0)
+    last, here = last[is_missing], here[is_missing]
+    if len(here):
+        first = int(found.time_ns[here].min())
+        problems.add("lost-events", "switches are missing: a thread leaves a CPU that another one had; the state of "
+                     "that one is unknown from there on", None, len(here), first)  # fmt: skip
+    was_busy = found.after[last] > 0
+    last, here = last[was_busy], here[was_busy]
+    zero = np.zeros(len(here), np.int64)
+    return _Events(found.time_ns[here], found.record[here], zero - 1, found.cpu[here], found.after[last],
+                   zero + linux.GONE, found.after[last], zero, zero - 1)  # fmt: skip
+
+
+def _wakeups(schedule: Schedule) -> _Events:
+    """Return two events for each wake-up: what the waker did, and the thread that is ready."""
+    found = schedule.wakeups
+    waker = np.where(found.waker < 0, _runs_then(schedule), found.waker)
+    waker, zero = _who(waker, found.cpu), np.zeros(len(found.cpu), np.int64)
+    point, ready = linux.point_codes()[linux.WAKING], linux.state_codes()[READY]
+    causes = _Events(found.time_ns, found.record, zero, found.cpu, waker, zero + point, found.thread, found.prio,
+                     found.target_cpu)  # fmt: skip
+    effects = _Events(found.time_ns, found.record, zero + 1, found.cpu, found.thread, zero + ready, found.thread,
+                      found.prio, np.where(waker == _UNKNOWN, -1, np.maximum(waker, 0)))  # fmt: skip
+    return _joined(causes, effects.taken((found.thread > 0) & schedule.wakes_make_ready))
+
+
+def _runs_then(schedule: Schedule) -> Ints:
+    """Return who had the CPU of each wake-up then, by the switch before it there; -1 where there is none."""
+    found, switches = schedule.wakeups, schedule.switches
+    out = np.full(len(found.cpu), -1, np.int64)
+    for cpu in np.unique(found.cpu).tolist():
+        mine = np.flatnonzero(switches.cpu == cpu)
+        mine = mine[np.argsort(switches.time_ns[mine], kind="stable")]
+        at = np.flatnonzero(found.cpu == cpu)
+        last = np.searchsorted(switches.time_ns[mine], found.time_ns[at], "right") - 1
+        out[at[last >= 0]] = switches.after[mine[last[last >= 0]]]
+    return out
+
+
+def _points(schedule: Schedule) -> _Events:
+    found = schedule.points
+    zero = np.zeros(len(found.cpu), np.int64)
+    return _Events(found.time_ns, found.record, zero, found.cpu, _who(found.thread, found.cpu), found.code, zero, zero,
+                   zero)  # fmt: skip
+
+
+def _states(schedule: Schedule) -> _Events:
+    found = schedule.states
+    zero = np.zeros(len(found.cpu), np.int64)
+    return _Events(found.time_ns, found.record, zero + 2, found.cpu, _who(found.thread, found.cpu),
+                   _code_of_value()[found.state], found.thread, zero, zero - 1)  # fmt: skip
+
+
+def _code_of_value() -> Ints:
+    """Return the code of the event that puts a thread into a state, int64 (256,), by lane value."""
+    code = np.zeros(256, np.int64)
+    for value, number in linux.state_codes().items():
+        code[value] = number
+    return code
+
+
+def _without_early_wakeups(events: _Events) -> _Events:
+    """Leave out that a thread is ready while it runs: it was woken before it had left its CPU, or cannot be.
+
+    Linux wakes a thread that has made up its mind to sleep as soon as it has; its switch then says what it became.
+    """
+    ready, running = linux.state_codes()[READY], linux.state_codes()[RUNNING]
+    is_state = events.code >> wire.CLASS_SHIFT == wire.WireClass.PR_TH
+    at = np.flatnonzero(is_state)
+    at = at[np.argsort(events.thread[at], kind="stable")]
+    code, thread = events.code[at], events.thread[at]
+    is_woken = (code == ready) & (events.rank[at] == 1)
+    # The last state before that is no wake-up: its position, carried forward over wake-ups of the same thread.
+    position = np.where(is_woken, 0, np.arange(len(at)))
+    last = np.maximum.accumulate(position)
+    runs = (code[last] == running) & (thread[last] == thread) & ~is_woken[last]
+    keep = np.ones(len(events.code), np.bool_)
+    keep[at[is_woken & runs]] = False
+    return events.taken(keep)
+
+
+# ---- tables --------------------------------------------------------------------------------------------------------
+
+
+def _numbered(events: _Events) -> tuple[Ints, NDArray[np.intp]]:
+    """Return the threads in table order, row 0 for nobody, and the row of every event."""
+    keys, thread = np.unique(events.thread, return_inverse=True)
+    if keys[0] == _UNKNOWN:
+        return keys, thread
+    return np.concatenate(([_UNKNOWN], keys)), thread + 1
+
+
+def _tables(keys: Ints, tasks: Tasks) -> tuple[ThreadTable, ProcessTable]:
+    """Return threads and processes; a thread of which no file says whose it is is a process of its own."""
+    numbers = keys[1:].tolist()
+    pids = [tasks.process.get(number, number) if number > 0 else 0 for number in numbers]
+    tids = [tasks.shown.get(number, number) if number > 0 else -1 - number for number in numbers]
+    names = [tasks.names.get(number, "") if number > 0 else f"swapper/{-1 - number}" for number in numbers]
+    by_pid = sorted(set(pids))
+    row = {pid: index + 1 for index, pid in enumerate(by_pid)}
+    process = [0, *(row[pid] for pid in pids)]
+    nothing = np.full(len(by_pid) + 1, -1, np.int64)
+    of_thread = {pid: name for pid, name in zip(reversed(pids), reversed(names), strict=True) if name}
+    process_names = tuple(
+        (tasks.process_names.get(pid) or tasks.names.get(pid) or of_thread.get(pid, "")) if pid else "swapper"
+        for pid in by_pid
+    )
+    return (
+        ThreadTable(np.array([-1, *pids], np.int32), np.array([-1, *tids], np.int32), np.array(process, np.int32),
+                    ("", *names)),
+        ProcessTable(np.array([-1, *by_pid], np.int32), nothing.astype(np.int32), ("", *process_names), nothing,
+                     nothing.copy()),
+    )  # fmt: skip
+
+
+def _state_index(events: EventTable, thread_count: int) -> StateIndex:
+    rows = np.flatnonzero(events.code >> wire.CLASS_SHIFT == wire.WireClass.PR_TH)
+    rows = rows[np.argsort(events.thread[rows], kind="stable")]
+    start = np.searchsorted(events.thread[rows], np.arange(thread_count + 1))
+    return StateIndex(rows.astype(np.uint32), start.astype(np.int64))

@@ -1,0 +1,366 @@
+"""Traces of Perfetto: the schedule in them, the names of threads, and slices as events.
+
+Both what Perfetto records on Linux and Android (bundles of ftrace events, compact or not, and process trees) and what
+`satview export` writes, whose slices of states become states again. Source of the field numbers: protos/perfetto/trace
+of Perfetto.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from dataclasses import dataclass, field, fields, replace
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.base.errors import TraceFormatError
+from satview.events import linux, rows
+from satview.events.states import STATE_BY_NAME
+from satview.formats.linux.event_format import STATE_FLAGS, lane_value
+from satview.formats.linux.perfetto_compact import compact_switches, compact_wakeups
+from satview.formats.linux.perfetto_details import PerfettoDetails, Places, Slices
+from satview.formats.linux.schedule import Ints, Points, Schedule, States, Switches, Tasks, WakeUps, joined
+from satview.formats.linux.wire_format import Fields, TextColumn, fields_of, packed
+from satview.store.problems import Problems
+
+_PACKET: Final = 1  # of Trace
+_FTRACE, _TREE, _TIME, _SEQUENCE, _TRACK_EVENT, _INTERNED, _COMPRESSED, _CLOCK, _DEFAULTS, _TRACK = (
+    1, 2, 8, 10, 11, 12, 50, 58, 59, 60,
+)  # fmt: skip
+_SWITCH, _WAKING, _WAKEUP, _WAKEUP_NEW = 4, 20, 17, 114  # of FtraceEvent
+_BEGIN, _INSTANT, _COUNTER = 1, 3, 4  # TrackEvent.Type
+_OWN_CLOCK: Final = 64  # of a sequence, from there on
+_MOST_INNER: Final = 64 << 20
+_RATIO_MAX: Final = 1000  # of a packet; text of logs compresses well
+_LABEL: Final = re.compile(r".{1,500}? (\d{1,9})(?: \((.{1,500})\))?")  # `dumper 3 (writer)`
+_MANY: Final = 100
+_MOST_TAG: Final = 5  # bytes
+_FIRST_WAKE: Final = 1 << 40  # records of compact wake-ups
+_FIRST_SLICE: Final = 1 << 50  # records of slices
+_TOP_FIELDS: Final = frozenset((1, 2, 3, 6, 8, 9, 10, 11, 12, 13, 33, 34, 35, 36, 41, 42, 43, 45, 50, 58, 59, 60, 79))
+
+
+def looks_like(first: bytes) -> bool:
+    """Return whether a file begins as a trace: fields number 1 that are packets, whose fields are known ones."""
+    if not first or first[0] != _PACKET << 3 | 2:
+        return False
+    data = np.frombuffer(first, np.uint8)
+    top = fields_of(data, np.zeros(1, np.int64), np.full(1, len(data), np.int64))
+    packets = np.flatnonzero((top.number == _PACKET) & (top.length >= 0))
+    if not len(packets):  # the first one is longer than what was read
+        tag = packed(data, _behind_length(first), _MOST_TAG)
+        return len(tag) > 0 and int(tag[0]) >> 3 in _TOP_FIELDS
+    if len(packets) != len(top.number):
+        return False
+    inner, _ = top.inner(_PACKET)
+    return bool(len(inner.number)) and not inner.is_bad.any() and bool(_TOP_FIELDS & set(inner.number.tolist()))
+
+
+def _behind_length(first: bytes) -> int:
+    """Return where the first packet begins: behind its mark and its length."""
+    at = 1
+    while at < len(first) and first[at] & 0x80:
+        at += 1
+    return at + 1
+
+
+@cache
+def _codes() -> dict[int, int]:
+    """Return the code of events by their field in FtraceEvent."""
+    points = linux.point_codes()
+    return {int(number): points[name] for number, name in rows.columns("linux", "perfetto")}
+
+
+def read_perfetto(path: Path, data: NDArray[np.uint8], problems: Problems) -> Schedule:
+    """Return the schedule in a trace of Perfetto.
+
+    Args:
+        path: For errors.
+        data: Its bytes.
+        problems: Receives what is damaged.
+
+    Raises:
+        TraceFormatError: It unpacks to more than a trace can.
+    """
+    data, packets = _packets(path, data, problems)
+    tasks, tracks = Tasks(), _Tracks()
+    _read_trees(packets, tasks)
+    tracks.read(packets, tasks)
+    bundles, _ = packets.inner(_FTRACE)
+    found = _ftrace(data, bundles, tasks, problems)
+    slices = _slices(packets, tracks, problems)
+    is_own = len(slices.states.time_ns) > 0
+    if is_own:
+        _number_again(tasks)
+    switches, states = _with_states(found.switches, slices.states) if is_own else (found.switches, slices.states)
+    return Schedule(
+        "trace of Perfetto, written by satview" if is_own else "trace of Perfetto", (), switches, found.wakeups,
+        joined(Points, [found.points, slices.points]), tasks,
+        PerfettoDetails(packets.data, found.places, Slices(slices.points.record, slices.names)), states,
+        wakes_make_ready=not is_own,
+    )  # fmt: skip
+
+
+def _number_again(tasks: Tasks) -> None:
+    """Take numbers and names of threads from their labels: satview's exports number threads anew."""
+    for number, label in list(tasks.names.items()):
+        if number > linux.FIRST_TID and (found := _LABEL.fullmatch(label)):
+            tasks.shown[number] = int(found[1])
+            tasks.names[number] = found[2] or ""
+
+
+# ---- packets -------------------------------------------------------------------------------------------------------
+
+
+def _packets(path: Path, data: NDArray[np.uint8], problems: Problems) -> tuple[NDArray[np.uint8], Fields]:
+    """Return the fields of all packets, those in compressed packets included, and the bytes they are in."""
+    top = fields_of(data, np.zeros(1, np.int64), np.full(1, len(data), np.int64))
+    if top.is_bad[0]:
+        last = int((top.value + np.maximum(top.length, 0)).max(initial=0))
+        problems.add("section-cut", f"{len(data) - last:,} bytes at the end are no whole packet", last)
+    packets, _ = top.inner(_PACKET)
+    parts, size = [data], len(data)
+    for row in packets.bytes_rows(_COMPRESSED).tolist():
+        at = int(packets.value[row])
+        part = _inflated(path, data[at : at + int(packets.length[row])], at, problems)
+        parts.append(part)
+        size += len(part)
+        if size > 1 << 33:
+            raise TraceFormatError(path, at, "its packets unpack to more than 8 GiB", "record a shorter trace")
+    if len(parts) > 1:
+        edges = np.cumsum([0, *(len(part) for part in parts)])
+        data = np.concatenate(parts)
+        begin, end = np.concatenate(([0], edges[1:-1])), np.concatenate(([edges[1]], edges[2:]))
+        top = fields_of(data, begin.astype(np.int64), end.astype(np.int64))
+        packets, _ = top.inner(_PACKET)
+    damaged = int(np.count_nonzero(packets.is_bad))
+    if damaged:
+        problems.add("section-cut", "packets are damaged; what precedes the damage is read", None, damaged)
+    return data, packets
+
+
+def _inflated(path: Path, packed: NDArray[np.uint8], at: int, problems: Problems) -> NDArray[np.uint8]:
+    most = min(_MOST_INNER, _RATIO_MAX * len(packed) + 4096)
+    unpacker = zlib.decompressobj()
+    try:
+        content = unpacker.decompress(packed.tobytes(), most)
+    except zlib.error as error:
+        problems.add("section-cut", f"a packed part is damaged ({error})", at)
+        return np.empty(0, np.uint8)
+    if unpacker.unconsumed_tail:
+        raise TraceFormatError(path, at, "a packed part unpacks to more than a trace does",
+                               "unpack it with `traceconv` if you trust it")  # fmt: skip
+    return np.frombuffer(content, np.uint8)
+
+
+# ---- names ---------------------------------------------------------------------------------------------------------
+
+
+def _read_trees(packets: Fields, tasks: Tasks) -> None:
+    """Read which processes and threads there are."""
+    trees, _ = packets.inner(_TREE)
+    processes, _ = trees.inner(1)
+    for pid, name in zip(processes.numbers(1).tolist(), processes.texts(3), strict=True):
+        first = name.split("\0", 1)[0].rsplit("/", 1)[-1]
+        if pid > 0 and first:
+            tasks.process[pid] = pid
+            tasks.process_names[pid] = first
+    threads, _ = trees.inner(2)
+    for tid, process, name in zip(threads.numbers(1).tolist(), threads.numbers(3).tolist(), threads.texts(2),
+                                  strict=True):  # fmt: skip
+        if tid > 0 and process > 0:
+            tasks.process[tid] = process
+        if tid > 0 and name:
+            tasks.names[tid] = name
+
+
+@dataclass(slots=True)
+class _Tracks:
+    """Tracks of slices.
+
+    Attributes:
+        thread: Number of the thread that a track, or the track that it is a child of, belongs to.
+    """
+
+    thread: dict[int, int] = field(default_factory=dict)
+
+    def read(self, packets: Fields, tasks: Tasks) -> None:
+        """Read the descriptions of tracks; names of threads and processes that they give are added."""
+        tracks, _ = packets.inner(_TRACK)
+        uuids, parents = tracks.numbers(1).tolist(), tracks.numbers(5).tolist()
+        threads, of_track = tracks.inner(4)
+        columns = (threads.numbers(1).tolist(), threads.numbers(2).tolist(), threads.texts(5), of_track.tolist())
+        for pid, tid, name, track in zip(*columns, strict=True):
+            self.thread[uuids[track]] = tid
+            tasks.process[tid] = pid
+            if name:
+                tasks.names[tid] = name
+        processes, _ = tracks.inner(3)
+        for pid, name in zip(processes.numbers(1).tolist(), processes.texts(6), strict=True):
+            if name:
+                tasks.process_names[pid] = name
+        for uuid, parent in zip(uuids, parents, strict=True):
+            if uuid not in self.thread and parent in self.thread:
+                self.thread[uuid] = self.thread[parent]
+
+
+# ---- ftrace --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    switches: Switches
+    wakeups: WakeUps
+    points: Points
+    places: Places
+
+
+def _ftrace(data: NDArray[np.uint8], bundles: Fields, tasks: Tasks, problems: Problems) -> _Found:
+    """Return the switches, wake-ups and other events of all bundles; records are numbered in the order of the file."""
+    lost = np.flatnonzero(bundles.numbers(3))
+    cpu_of = bundles.numbers(1)
+    for row in lost[:_MANY].tolist():
+        problems.add("lost-events", f"CPU {cpu_of[row]} has lost events before this bundle")
+    events, bundle = bundles.inner(2)
+    time, pid, cpu = events.numbers(1), events.numbers(2), cpu_of[bundle]
+    # What an event is shows in the one field of bytes that it has.
+    payload = np.flatnonzero(events.length >= 0)
+    number, row = events.number[payload], events.message[payload]
+    begin, end = events.value[payload], events.value[payload] + events.length[payload]
+
+    def of(*numbers: int) -> Ints:
+        return np.flatnonzero(np.isin(number, numbers))
+
+    at = of(_SWITCH)
+    inner = fields_of(data, begin[at], end[at])
+    states, which = np.unique(inner.numbers(4), return_inverse=True)
+    values = np.array([lane_value(state, STATE_FLAGS) for state in states.tolist()] or [0], np.int64)
+    _add_names(inner, 2, 1, tasks)
+    _add_names(inner, 6, 5, tasks)
+    switches = Switches(time[row[at]], row[at], cpu[row[at]], inner.numbers(2), inner.numbers(3), values[which],
+                        inner.numbers(6), inner.numbers(7))  # fmt: skip
+    is_waking = bool(len(of(_WAKING)))
+    compact, in_bundle = bundles.inner(4)
+    first = len(time)  # records of the compact form follow
+    more = compact_switches(compact, cpu_of[in_bundle], first, tasks)
+    woken = compact_wakeups(compact, cpu_of[in_bundle], _FIRST_WAKE, tasks)
+    wakes = (_WAKING, _WAKEUP_NEW) if is_waking or len(woken.time_ns) else (_WAKEUP, _WAKEUP_NEW)
+    at = of(*wakes)
+    inner = fields_of(data, begin[at], end[at])
+    _add_names(inner, 2, 1, tasks)
+    wakeups = WakeUps(time[row[at]], row[at], cpu[row[at]], pid[row[at]], inner.numbers(2), inner.numbers(3),
+                      inner.numbers(5, -1))  # fmt: skip
+    other = np.flatnonzero(~np.isin(number, (_SWITCH, *wakes)))
+    codes = np.full(int(number.max(initial=0)) + 1, linux.POINT, np.int64)
+    for known, code in _codes().items():
+        if known < len(codes):
+            codes[known] = code
+    points = Points(time[row[other]], row[other], cpu[row[other]], pid[row[other]], codes[number[other]])
+    places = Places(row[other], number[other], begin[other], end[other])
+    return _Found(joined(Switches, [switches, more]), joined(WakeUps, [wakeups, woken]), points, places)
+
+
+def _add_names(inner: Fields, number: int, name: int, tasks: Tasks) -> None:
+    """Add the names of threads that events spell out, the last one of each."""
+    at = inner.bytes_rows(name)
+    threads = inner.numbers(number)[inner.message[at]]
+    numbers, last = np.unique(threads[::-1], return_index=True)
+    for thread, row in zip(numbers.tolist(), at[len(at) - 1 - last].tolist(), strict=True):
+        if thread > 0:
+            tasks.names.setdefault(thread, inner.text_at(row))
+
+
+# ---- slices --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Slices:
+    """Slices of tracks: those that are events here, what these are called, and states of threads."""
+
+    points: Points
+    names: TextColumn
+    states: States
+
+
+def _slices(packets: Fields, tracks: _Tracks, problems: Problems) -> _Slices:
+    """Return the slices of tracks; those of satview's own exports that are states become states again."""
+    events, packet = packets.inner(_TRACK_EVENT)
+    time, kind, track = packets.numbers(_TIME)[packet], events.numbers(9), events.numbers(11)
+    is_odd = packets.numbers(_CLOCK)[packet] >= _OWN_CLOCK
+    is_odd |= np.isin(packets.numbers(_SEQUENCE)[packet], _sequences_with_clock(packets))
+    if is_odd.any():
+        problems.add("unknown-events", "slices with times of a clock of their own are left out", None,
+                     int(np.count_nonzero(is_odd)))  # fmt: skip
+    counters = int(np.count_nonzero((kind == _COUNTER) & ~is_odd))
+    if counters:
+        problems.add("unknown-events", "values of counters have no place here", None, counters)
+    names, categories = _names(packets, packet, events), events.text_column(22)
+    uuids, which = np.unique(track, return_inverse=True)
+    thread = np.array([tracks.thread.get(uuid, -1) for uuid in uuids.tolist()] or [0], np.int64)[which]
+    values = np.array([STATE_BY_NAME[name].value if name in STATE_BY_NAME else -1 for name in names.texts], np.int64)
+    value = values[names.code]
+    is_state = np.array([text == "state" for text in categories.texts], np.bool_)[categories.code]
+    is_state &= (thread > 0) & (value >= 0)
+    zero = np.zeros(len(time), np.int64)
+    record = _FIRST_SLICE + np.arange(len(time), dtype=np.int64)
+    at = np.flatnonzero(is_state & (kind == _BEGIN) & ~is_odd)
+    states = States(time[at], record[at], zero[at], thread[at], value[at])
+    other = np.flatnonzero(np.isin(kind, (_BEGIN, _INSTANT)) & ~is_state & ~is_odd)
+    code = linux.point_codes()["user_slice"]
+    points = Points(time[other], record[other], zero[other], thread[other], zero[other] + code)
+    return _Slices(points, TextColumn(names.code[other], names.texts), states)
+
+
+def _sequences_with_clock(packets: Fields) -> Ints:
+    defaults, packet = packets.inner(_DEFAULTS)
+    sequence = packets.numbers(_SEQUENCE)[packet]
+    return sequence[defaults.numbers(_CLOCK) >= _OWN_CLOCK]
+
+
+def _names(packets: Fields, packet: Ints, events: Fields) -> TextColumn:
+    """Return the names of track events, spelled out or by the number that their sequence gave them."""
+    spelled = events.text_column(23)
+    number, sequence = events.numbers(10), packets.numbers(_SEQUENCE)
+    is_numbered = (spelled.code == 0) & (number > 0)
+    if not is_numbered.any():
+        return spelled
+    interned, of_packet = packets.inner(_INTERNED)
+    entries, of_data = interned.inner(2)
+    keys = zip(sequence[of_packet[of_data]].tolist(), entries.numbers(1).tolist(), strict=True)
+    known = dict(zip(keys, entries.texts(2), strict=True))
+    used = np.stack((sequence[packet[is_numbered]], number[is_numbered]), axis=1)
+    used, which = np.unique(used, axis=0, return_inverse=True)
+    texts = tuple(known.get((each[0], each[1]), "") for each in used.tolist())
+    code = spelled.code.copy()
+    code[is_numbered] = len(spelled.texts) + which.reshape(-1)
+    return TextColumn(code, spelled.texts + texts)
+
+
+def _with_states(switches: Switches, states: States) -> tuple[Switches, States]:
+    """Return switches after which threads are in the states that slices say, and the states that no switch tells."""
+    at = _match(switches.before, switches.time_ns, states.thread, states.time_ns)
+    state = np.where(at >= 0, states.state[np.maximum(at, 0)], switches.state)
+    keep = np.ones(len(states.time_ns), np.bool_)
+    keep[at[at >= 0]] = False
+    left = States(*(getattr(states, each.name)[keep] for each in fields(states)))
+    return replace(switches, state=state), left
+
+
+def _match(thread: Ints, time_ns: Ints, of_thread: Ints, at_ns: Ints) -> Ints:
+    """Return for each thread and time the row of a table of threads and times that is the same, -1 for none."""
+    if not len(of_thread):
+        return np.full(len(thread), -1, np.int64)
+    known, rank = np.unique(of_thread, return_inverse=True)
+    first, span = int(at_ns.min()), int(np.ptp(at_ns)) + 1
+    key = rank * span + (at_ns - first)
+    order = np.argsort(key, kind="stable")
+    mine = np.searchsorted(known, thread)
+    is_there = (mine < len(known)) & (time_ns >= first) & (time_ns < first + span)
+    is_there &= known[np.minimum(mine, len(known) - 1)] == thread
+    wanted = np.where(is_there, mine * span + (time_ns - first), -1)
+    position = np.minimum(np.searchsorted(key[order], wanted), len(key) - 1)
+    return np.where(is_there & (key[order][position] == wanted), order[position], -1)

@@ -1,0 +1,323 @@
+"""trace.dat of trace-cmd, versions 6 and 7.
+
+Source: manual pages trace-cmd.dat.v6(5) and trace-cmd.dat.v7(5). Of several instances of ftrace the first with events
+is read.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.base.errors import TraceFormatError
+from satview.formats.linux import metadata
+from satview.formats.linux.cursor import ByteOrder, Cursor
+from satview.formats.linux.metadata import MAGIC, Metadata
+from satview.formats.linux.records import RecordDetails, schedule_of
+from satview.formats.linux.ring_pages import Pages, walk
+from satview.formats.linux.schedule import Schedule, Tasks
+from satview.store.problems import Problems
+
+_DATE, _BUFFER, _UNAME, _CPUCOUNT, _HEADER, _FTRACE, _EVENTS, _CMDLINES = 1, 3, 5, 8, 16, 17, 18, 21
+_IS_COMPRESSED: Final = 1
+_MOST_PAGE: Final = 1 << 20
+_MOST_CPUS: Final = 4096
+_MOST_OPTIONS: Final = 1 << 16
+_MOST_UNPACKED: Final = 1 << 33
+_RATIO_MAX: Final = 100  # what grows more is no trace
+_FREE_BYTES: Final = 256 << 20
+_MANY: Final = 100
+_COPY_AGAIN: Final = "copy it again"
+
+
+@dataclass(slots=True)
+class _File:
+    """A trace.dat while it is read.
+
+    Attributes:
+        cursor: Over its bytes.
+        data: The same, uint8.
+        version: 6 or 7.
+        page_bytes: Of a page of the target.
+        parts: (CPU, first byte, bytes) of the pages of each CPU; first bytes are in `unpacked` if that is there.
+        unpacked: Pages of all CPUs where the file has them compressed.
+    """
+
+    cursor: Cursor
+    data: NDArray[np.uint8]
+    version: int
+    page_bytes: int
+    meta: Metadata = field(default_factory=Metadata)
+    facts: list[tuple[str, str]] = field(default_factory=list)
+    parts: list[tuple[int, int, int]] = field(default_factory=list)
+    unpacked: NDArray[np.uint8] | None = None
+    cpus: int = 0
+
+
+def read_trace_dat(path: Path, data: NDArray[np.uint8], problems: Problems) -> Schedule:
+    """Return the schedule in a trace.dat file.
+
+    Args:
+        path: For errors.
+        data: Its bytes.
+        problems: Receives what is damaged.
+
+    Raises:
+        TraceFormatError: What is in front of its pages is damaged, or it has none.
+    """
+    file = _start(path, data)
+    if file.version == 6:
+        _read_6(file, problems)
+    else:
+        _read_7(file, problems)
+    pages = _pages(file, problems)
+    order = "<" if file.cursor.order == "little" else ">"
+    walked = walk(file.data if file.unpacked is None else file.unpacked, pages, order)
+    for row in walked.lossy[:_MANY].tolist():
+        problems.add("lost-events", f"CPU {pages.cpu[row]} has lost events before this page", _offset(file, pages, row))
+    for row in walked.damaged[:_MANY].tolist():
+        what = f"a page of CPU {pages.cpu[row]} runs over its end; what fits is shown"
+        problems.add("section-cut", what, _offset(file, pages, row))
+    tasks = Tasks(dict(file.meta.names))
+    found = schedule_of(walked.records, file.meta.formats, tasks)
+    if found.unknown:
+        problems.add("unknown-events", "the file brings no format for these events", None, found.unknown)
+    return Schedule(
+        f"trace.dat of trace-cmd, version {file.version}", tuple(file.facts), found.switches, found.wakeups,
+        found.points, tasks, RecordDetails(walked.records, file.meta.formats), cpus=file.cpus,
+    )  # fmt: skip
+
+
+def _offset(file: _File, pages: Pages, row: int) -> int | None:
+    return int(pages.at[row]) if file.unpacked is None else None
+
+
+def _start(path: Path, data: NDArray[np.uint8]) -> _File:
+    cursor = Cursor(data.data, path, len(MAGIC))
+    version = cursor.text("its version")
+    if version not in ("6", "7"):
+        raise TraceFormatError(path, len(MAGIC), f"version {version[:20]!a} of trace.dat is not known",
+                               "satview reads versions 6 and 7; `trace-cmd convert` makes them")  # fmt: skip
+    is_big = cursor.number(1, "its byte order")
+    order: ByteOrder = "big" if is_big == 1 else "little"
+    cursor.take(1, "the size of a word")
+    cursor.order = order
+    page_bytes = cursor.number(4, "the size of a page")
+    if not 64 <= page_bytes <= _MOST_PAGE:
+        raise TraceFormatError(path, cursor.at - 4, f"pages of {page_bytes} bytes cannot be", _COPY_AGAIN)
+    return _File(cursor, data, int(version), page_bytes)
+
+
+# ---- version 6 -----------------------------------------------------------------------------------------------------
+
+
+def _read_6(file: _File, problems: Problems) -> None:
+    cursor = file.cursor
+    metadata.read_all(cursor, file.meta)
+    file.cpus = _cpu_count(cursor.number(4, "the number of CPUs"), cursor)
+    kind = cursor.take(10, "the kind of the data")
+    instances: list[int] = []
+    if kind == b"options  \0":
+        while option := cursor.number(2, "the options"):
+            value = cursor.take(cursor.number(4, "the options"), "the options")
+            _read_fact(file, option, value)
+            if option == _BUFFER and len(value) >= 8:
+                instances.append(int.from_bytes(value[:8], cursor.order))
+        kind = cursor.take(10, "the kind of the data")
+    _read_places_6(file, kind, problems)
+    for at in instances:  # of ftrace, beside the usual one
+        if not any(size for _, _, size in file.parts) and at < len(cursor.data):
+            cursor.at = at
+            _read_places_6(file, cursor.take(10, "the kind of the data"), problems)
+
+
+def _read_places_6(file: _File, kind: bytes, problems: Problems) -> None:
+    cursor = file.cursor
+    if kind == b"latency  \0":
+        raise TraceFormatError(cursor.path, cursor.at - 10, "it holds the text of a latency tracer, no events",
+                               "record tracepoints: trace-cmd record -e sched")  # fmt: skip
+    if kind != b"flyrecord\0":
+        raise TraceFormatError(cursor.path, cursor.at - 10, "the kind of its data is not known", _COPY_AGAIN)
+    file.parts = [
+        (cpu, cursor.number(8, "where a CPU's pages are"), cursor.number(8, "where a CPU's pages are"))
+        for cpu in range(file.cpus)
+    ]
+    _cut_parts(file, problems)
+
+
+def _cpu_count(count: int, cursor: Cursor) -> int:
+    if count > _MOST_CPUS:
+        raise TraceFormatError(cursor.path, cursor.at - 4, f"{count} CPUs cannot be", _COPY_AGAIN)
+    return count
+
+
+def _read_fact(file: _File, option: int, value: bytes) -> None:
+    text = value.split(b"\0", 1)[0].decode("utf-8", "replace").strip()
+    if option == _UNAME and text:
+        file.facts.append(("UNAME", text))
+    elif option == _CPUCOUNT and len(value) == 4:
+        file.cpus = max(file.cpus, min(int.from_bytes(value, file.cursor.order), _MOST_CPUS))
+
+
+def _cut_parts(file: _File, problems: Problems) -> None:
+    """Leave of the pages of each CPU what is in the file."""
+    total = len(file.data if file.unpacked is None else file.unpacked)
+    for i, (cpu, at, size) in enumerate(file.parts):
+        there = max(0, min(size, total - at))
+        if there < size:
+            problems.add("section-cut", f"{size - there:,} bytes of the pages of CPU {cpu} are missing", min(at, total))
+        file.parts[i] = (cpu, at, there)
+
+
+# ---- version 7 -----------------------------------------------------------------------------------------------------
+
+
+def _read_7(file: _File, problems: Problems) -> None:
+    cursor = file.cursor
+    algorithm = cursor.text("the name of the compression")
+    cursor.text("the version of the compression")
+    buffers: list[bytes] = []
+    sections: dict[int, int] = {}
+    for option, value in _options(cursor, cursor.number(8, "where the options are"), algorithm):
+        _read_fact(file, option, value)
+        if option == _BUFFER:
+            buffers.append(value)
+        elif len(value) == 8:
+            sections[option] = int.from_bytes(value, cursor.order)
+    for option, read in (
+        (_HEADER, metadata.read_header_info), (_FTRACE, metadata.read_ftrace_formats),
+        (_EVENTS, metadata.read_event_formats), (_CMDLINES, metadata.read_names),
+    ):  # fmt: skip
+        if option in sections:
+            read(_section(cursor, sections[option], algorithm)[0], file.meta)
+    for value in buffers:
+        if not any(size for _, _, size in file.parts):
+            _read_buffer(file, value, algorithm, problems)
+
+
+def _options(cursor: Cursor, at: int, algorithm: str) -> Iterator[tuple[int, bytes]]:
+    """Yield the options of all their sections; each ends with where the next one is."""
+    seen: set[int] = set()
+    while at and at not in seen and len(seen) < _MOST_OPTIONS:
+        seen.add(at)
+        inner, _ = _section(cursor, at, algorithm)
+        at = 0
+        while inner.left:
+            option, size = inner.number(2, "an option"), inner.number(4, "an option")
+            value = inner.take(size, "an option")
+            if option == 0:
+                at = int.from_bytes(value[:8], cursor.order)
+                break
+            yield option, value
+
+
+def _section(cursor: Cursor, at: int, algorithm: str) -> tuple[Cursor, bool]:
+    """Return the content of a section, unpacked, and whether it was packed."""
+    if at >= len(cursor.data):
+        raise TraceFormatError(cursor.path, len(cursor.data), "the file ends before one of its sections", _COPY_AGAIN)
+    cursor.at = at
+    _, flags = cursor.number(2, "the head of a section"), cursor.number(2, "the head of a section")
+    cursor.take(4, "the head of a section")
+    size = cursor.number(8, "the head of a section")
+    begin = cursor.at
+    content = _unpacked(cursor, algorithm) if flags & _IS_COMPRESSED else cursor.take(size, "a section")
+    return Cursor(content, cursor.path, 0, cursor.order, begin), bool(flags & _IS_COMPRESSED)
+
+
+def _unpacked(cursor: Cursor, algorithm: str) -> bytes:
+    """Return the next packed block: its size packed and unpacked, then its bytes."""
+    packed, size = cursor.number(4, "a packed block"), cursor.number(4, "a packed block")
+    at = cursor.at
+    data = cursor.take(packed, "a packed block")
+    if size > _FREE_BYTES and size > _RATIO_MAX * packed:
+        raise TraceFormatError(cursor.path, at, f"a block unpacks to more than {_RATIO_MAX} times its size",
+                               "unpack it with `trace-cmd convert --compression none` if you trust it")  # fmt: skip
+    try:
+        content = _unpacker(algorithm, cursor, at)(data, size)
+    except (zlib.error, ValueError, RuntimeError, MemoryError) as error:
+        content = b""
+        fault = f" ({error})"
+    else:
+        fault = ""
+    if len(content) != size:
+        raise TraceFormatError(cursor.path, at, f"a packed block is damaged{fault}", _COPY_AGAIN)
+    return content
+
+
+def _unpacker(algorithm: str, cursor: Cursor, at: int) -> Callable[[bytes, int], bytes]:
+    if algorithm == "zlib":
+        return lambda data, size: zlib.decompressobj().decompress(data, size or 1)
+    if algorithm == "zstd":
+        from satview.formats.unpacked import zstd_block  # the package is for few files
+
+        return zstd_block
+    raise TraceFormatError(cursor.path, at, f"the compression {algorithm[:20]!a} is not known",
+                           "unpack it with `trace-cmd convert --compression none`")  # fmt: skip
+
+
+def _read_buffer(file: _File, value: bytes, algorithm: str, problems: Problems) -> None:
+    """Read where the pages of an instance are; unpack them if they are packed."""
+    cursor = file.cursor
+    inner = Cursor(value, cursor.path, 0, cursor.order)
+    at = inner.number(8, "the description of a buffer")
+    inner.text("the description of a buffer")
+    clock = inner.text("the description of a buffer")
+    page_bytes = inner.number(4, "the description of a buffer")
+    count = _cpu_count(inner.number(4, "the description of a buffer"), inner)
+    parts = [(inner.number(4, "a CPU"), inner.number(8, "a CPU"), inner.number(8, "a CPU")) for _ in range(count)]
+    if not any(size for _, _, size in parts):
+        return
+    if 64 <= page_bytes <= _MOST_PAGE:
+        file.page_bytes = page_bytes
+    if clock:
+        file.facts.append(("TRACE_CLOCK", clock))
+    cursor.at = at
+    flags = int.from_bytes(cursor.take(4, "the head of the pages")[2:], cursor.order)
+    file.parts = parts
+    file.cpus = max(file.cpus, count)
+    if flags & _IS_COMPRESSED:
+        _unpack_pages(file, algorithm, problems)
+    _cut_parts(file, problems)
+
+
+def _unpack_pages(file: _File, algorithm: str, problems: Problems) -> None:
+    """Unpack the pages of all CPUs; a damaged block ends those of its CPU."""
+    whole, total, parts = [], 0, []
+    for cpu, at, size in file.parts:
+        begin = total
+        if size and at < len(file.data):
+            cursor = file.cursor
+            cursor.at = at
+            try:
+                for _ in range(cursor.number(4, "the pages of a CPU")):
+                    whole.append(_unpacked(cursor, algorithm))
+                    total += len(whole[-1])
+                    if total > _MOST_UNPACKED:
+                        raise TraceFormatError(cursor.path, at, "its pages unpack to more than 8 GiB",
+                                               "cut it with `trace-cmd split`")  # fmt: skip
+            except TraceFormatError as error:
+                if total > _MOST_UNPACKED or "compression" in error.what:
+                    raise
+                problems.add("section-cut", f"pages of CPU {cpu}: {error.what}", error.offset)
+        parts.append((cpu, begin, total - begin))
+    file.unpacked = np.frombuffer(b"".join(whole), np.uint8)
+    file.parts = parts
+
+
+def _pages(file: _File, problems: Problems) -> Pages:
+    """Return the complete pages of all CPUs."""
+    at, cpus = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    for cpu, begin, size in file.parts:
+        count, rest = divmod(size, file.page_bytes)
+        if rest:
+            problems.add("section-cut", f"the last page of CPU {cpu} has {rest} of {file.page_bytes} bytes",
+                         begin + count * file.page_bytes if file.unpacked is None else None)  # fmt: skip
+        at.append(begin + np.arange(count, dtype=np.int64) * file.page_bytes)
+        cpus.append(np.full(count, cpu, np.int64))
+    return Pages(np.concatenate(at), np.concatenate(cpus), file.page_bytes, file.meta.commit_bytes)

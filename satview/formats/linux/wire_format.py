@@ -1,0 +1,183 @@
+"""Messages of protobuf as columns: a row for each field of many messages at once.
+
+Source: "Encoding" of the protobuf documentation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.core import library, protobuf
+from satview.formats.linux.schedule import Ints
+
+_MOST_TEXT: Final = 512  # bytes of a name that count
+_MOST: Final = 10  # bytes of a number of 64 bits
+_WIDE: Final = {1: 8, 5: 4}  # bytes of numbers of a fixed size, by kind
+
+
+@dataclass(frozen=True, slots=True)
+class TextColumn:
+    """Texts of which few are different: int64 (n,), which of the texts, and the texts."""
+
+    code: Ints
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """Fields of messages, in the order of the data within each message.
+
+    Attributes:
+        data: uint8, the bytes.
+        messages: How many messages there are.
+        message: int64 (n,), ascending: whose field it is.
+        number: int64 (n,), number of the field.
+        value: int64 (n,), a number, or where the bytes of a field of bytes begin.
+        length: int64 (n,), of a field of bytes; -1 of a number.
+        is_bad: bool (messages,), which end inside a field; what precedes is there.
+    """
+
+    data: NDArray[np.uint8]
+    messages: int
+    message: Ints
+    number: Ints
+    value: Ints
+    length: Ints
+    is_bad: NDArray[np.bool_]
+
+    def numbers(self, number: int, default: int = 0) -> Ints:
+        """Return a field of numbers, int64 (messages,), its last one; the default where a message has none."""
+        out = np.full(self.messages, default, np.int64)
+        at = np.flatnonzero((self.number == number) & (self.length < 0))
+        out[self.message[at]] = self.value[at]
+        return out
+
+    def inner(self, number: int) -> tuple[Fields, Ints]:
+        """Return the fields of the messages that are in a field, and in which message each of those is."""
+        at = np.flatnonzero((self.number == number) & (self.length >= 0))
+        return fields_of(self.data, self.value[at], self.value[at] + self.length[at]), self.message[at]
+
+    def texts(self, number: int) -> list[str]:
+        """Return a field of texts by message, the first of several, empty for none; for messages that are few."""
+        out = [""] * self.messages
+        for at in self.bytes_rows(number)[::-1].tolist():
+            out[int(self.message[at])] = self.text_at(at)
+        return out
+
+    def text_at(self, row: int) -> str:
+        """Return the bytes of one field as text."""
+        begin = int(self.value[row])
+        return self.data[begin : begin + int(self.length[row])].tobytes().decode("utf-8", "replace")
+
+    def text_column(self, number: int) -> TextColumn:
+        """Return a field of texts of which few are different; text 0 is empty, for messages without."""
+        at = self.bytes_rows(number)
+        code, texts = np.zeros(self.messages, np.int64), [""]
+        length = np.minimum(self.length[at], _MOST_TEXT)
+        for size in np.unique(length[length > 0]).tolist():
+            rows = at[length == size]
+            raw = self.data[self.value[rows][:, None] + np.arange(size)]
+            raw = np.ascontiguousarray(raw).view(np.dtype((np.void, size)))[:, 0]
+            different, which = np.unique(raw, return_inverse=True)
+            code[self.message[rows]] = len(texts) + which
+            texts += [each.tobytes().decode("utf-8", "replace") for each in different]
+        return TextColumn(code, tuple(texts))
+
+    def bytes_rows(self, number: int) -> Ints:
+        """Return the rows of a field of bytes."""
+        return np.flatnonzero((self.number == number) & (self.length >= 0))
+
+
+def fields_of(data: NDArray[np.uint8], begin: Ints, end: Ints) -> Fields:
+    """Return the fields of messages.
+
+    Args:
+        data: uint8, the bytes.
+        begin: int64 (n,), contiguous: where each message begins.
+        end: int64 (n,), and where it ends.
+    """
+    begin, end = np.ascontiguousarray(begin, np.int64), np.ascontiguousarray(end, np.int64)
+    walk = protobuf.fields if library.is_available() else _walk
+    return Fields(data, len(begin), *walk(data, begin, end))
+
+
+def packed(data: NDArray[np.uint8], begin: int, length: int) -> Ints:
+    """Return the numbers of a packed field; one that is cut at the end is left out."""
+    part = data[begin : begin + length]
+    ends = np.flatnonzero(part < 0x80)
+    if not len(ends):
+        return np.empty(0, np.int64)
+    starts = np.concatenate(([0], ends[:-1] + 1))
+    place = np.arange(int(ends[-1]) + 1) - np.repeat(starts, ends - starts + 1)
+    bits = (part[: int(ends[-1]) + 1] & np.uint8(0x7F)).astype(np.uint64) << (7 * np.minimum(place, _MOST - 1)).astype(
+        np.uint64
+    )
+    return np.bitwise_or.reduceat(bits, starts).astype(np.int64)
+
+
+def _walk(data: NDArray[np.uint8], begin: Ints, end: Ints) -> tuple[Ints, Ints, Ints, Ints, NDArray[np.bool_]]:
+    """Do in numpy what `core.protobuf.fields` does: a field of every message at a time."""
+    size = len(data)
+    is_bad = (begin < 0) | (end > size)
+    message = np.flatnonzero(begin >= 0)
+    at, stop = begin[message], np.minimum(end[message], size)
+    found: list[tuple[Ints, Ints, Ints, Ints]] = []
+    while True:
+        alive = at < stop
+        message, at, stop = message[alive], at[alive], stop[alive]
+        if not len(message):
+            break
+        tag, at, is_good = _varints(data, at, stop)
+        number, kind = tag >> 3, tag & 7
+        is_good &= (number > 0) & (tag >> 32 == 0)
+        is_good &= np.isin(kind, (0, 1, 2, 5))
+        value, after, is_read = _varints(data, at, stop)
+        is_good &= is_read | np.isin(kind, list(_WIDE))
+        length = np.where(kind == 2, value, -1)
+        is_good &= (kind != 2) | ((value >= 0) & (value <= stop - after))
+        for fixed, wide in _WIDE.items():
+            is_fixed = kind == fixed
+            is_good &= ~is_fixed | (stop - at >= wide)
+            value = np.where(is_fixed, _fixed(data, at, wide), value)
+            after = np.where(is_fixed, at + wide, after)
+        value = np.where(kind == 2, after, value)
+        after = np.where(kind == 2, after + length, after)
+        is_bad[message[~is_good]] = True
+        message, stop = message[is_good], stop[is_good]
+        at = after[is_good]
+        found.append((message, number[is_good], value[is_good], length[is_good]))
+    columns = [np.concatenate(column) for column in zip(*found, strict=True)] if found else [np.empty(0, np.int64)] * 4
+    order = np.argsort(columns[0], kind="stable")
+    first, second, third, fourth = (column[order] for column in columns)
+    return first, second, third, fourth, is_bad
+
+
+def _varints(data: NDArray[np.uint8], at: Ints, stop: Ints) -> tuple[Ints, Ints, NDArray[np.bool_]]:
+    """Return the numbers that begin at some places, where they end, and which end at all."""
+    value, goes_on = np.zeros(len(at), np.uint64), np.ones(len(at), np.bool_)
+    end = at.copy()
+    for step in range(_MOST):
+        goes_on &= end < stop
+        byte = data[np.minimum(end, max(len(data) - 1, 0))].astype(np.uint64)
+        value |= np.where(goes_on, (byte & np.uint64(0x7F)) << np.uint64(7 * step), np.uint64(0))
+        end += goes_on
+        is_last = goes_on & (byte < 0x80)
+        goes_on &= ~is_last
+        if step == 0:
+            done = is_last
+        else:
+            done |= is_last
+        if not goes_on.any():
+            break
+    return value.astype(np.int64), end, done
+
+
+def _fixed(data: NDArray[np.uint8], at: Ints, wide: int) -> Ints:
+    value = np.zeros(len(at), np.uint64)
+    for byte in range(wide):
+        value |= data[np.minimum(at + byte, len(data) - 1)].astype(np.uint64) << np.uint64(8 * byte)
+    return value.astype(np.int64)

@@ -1,0 +1,81 @@
+"""Payloads that are a few numbers per event, kept in memory: what formats have whose events are no slots."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class NumberPayloads:
+    """All of `store.trace.PayloadSource` but `decode`; every number takes two payload words, the low one first.
+
+    Attributes:
+        arguments: The numbers, (n,) each, in the narrowest signed type.
+    """
+
+    arguments: tuple[NDArray[np.signedinteger], ...]
+
+    def values(self, event: int) -> tuple[int, ...]:
+        """Return the numbers of one event."""
+        return tuple(int(column[event]) for column in self.arguments)
+
+    def check(self) -> None:
+        """Do nothing: all records are in memory."""
+
+    def tolerate_loss(self) -> None:
+        """Do nothing: memory stays."""
+
+    def words(self, event: int) -> NDArray[np.uint32]:
+        """Return the numbers as payload words.
+
+        Returns:
+            uint32 (words,).
+        """
+        return np.array(self.values(event), "<i8").view("<u4").astype(np.uint32)
+
+    def raw(self, event: int) -> bytes:
+        """Return the arguments as bytes, eight each, little-endian."""
+        return np.array(self.values(event), "<i8").tobytes()
+
+    def column(self, events: NDArray[np.integer], word: int) -> NDArray[np.uint32]:
+        """Return payload word number `word` of many events; argument `word // 2`, its low half first.
+
+        Returns:
+            uint32 (len(events),).
+        """
+        if not 0 <= word < 2 * len(self.arguments):
+            return np.zeros(len(events), np.uint32)
+        values = self.arguments[word // 2][events].astype(np.int64)
+        return np.asarray(values >> 32 * (word % 2) & 0xFFFFFFFF, np.uint32)
+
+    def pair(self, events: NDArray[np.integer], word: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+        """Return the payload words `word` and `word` + 1 of many events.
+
+        Returns:
+            Two of uint32 (len(events),).
+        """
+        return self.column(events, word), self.column(events, word + 1)
+
+    def block(self, events: NDArray[np.integer], count: int) -> NDArray[np.uint32]:
+        """Return the first words of many events, as `PayloadSource.block`.
+
+        Returns:
+            uint32 (len(events), count).
+        """
+        return np.stack([self.column(events, word) for word in range(count)], axis=1)
+
+    def reading_ahead(self, events: NDArray[np.uint32]) -> AbstractContextManager[None]:  # noqa: ARG002
+        """Prepare for nothing: all arguments are in memory."""
+        return nullcontext()
+
+    def word_counts(self, events: NDArray[np.integer]) -> NDArray[np.int64]:
+        """Return the payload words of many events: the same for all.
+
+        Returns:
+            int64 (len(events),).
+        """
+        return np.full(len(events), 2 * len(self.arguments), np.int64)

@@ -1,0 +1,63 @@
+"""The slots of a QST file in time order, for commands that go through a trace once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.formats.qst.reader import Start, open_qst, read_start
+from satview.formats.qst.sections import Buffers
+from satview.formats.qst.slots import BufferSlots
+from satview.store.trace import Trace
+
+_CHUNK: Final = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class OnePass:
+    """What one pass over a QST file needs.
+
+    Attributes:
+        start: Heads, header, problems so far.
+        slots: Buffers of all CPUs in the order of their first events.
+        times: int64 (slots,), cycles.
+    """
+
+    start: Start
+    slots: BufferSlots
+    times: NDArray[np.int64]
+
+    def blocks(self) -> Iterator[NDArray[np.uint32]]:
+        """Yield the slots in chunks, uint32 (n, 4), host order."""
+        for at in range(0, len(self.slots), _CHUNK):
+            yield self.slots.read(at, min(at + _CHUNK, len(self.slots)))
+
+
+def one_pass(path: Path) -> OnePass:
+    """Return the slots of a file in time order: it is opened first, since the buffers of a CPU stand together in it.
+
+    Raises:
+        TraceFormatError: As `reader.open_qst`.
+        OSError: It cannot be read.
+    """
+    times = _slot_times(open_qst(path))
+    start = read_start(path)
+    first = start.slots.first
+    order = np.argsort(times[first[:-1]], kind="stable")
+    main = start.contents.main
+    buffers = Buffers(main.at[order], main.slots[order], main.cpu[order], main.sequence[order])
+    moved = np.concatenate([times[first[each] : first[each + 1]] for each in order.tolist()])
+    return OnePass(start, BufferSlots(start.file, buffers, start.contents.byte_order), moved)
+
+
+def _slot_times(trace: Trace) -> NDArray[np.int64]:
+    """Return the time of every slot: that of the event which begins there or before."""
+    order = np.argsort(trace.events.slot, kind="stable")
+    slot, time = trace.events.slot[order].astype(np.int64), trace.events.time_cycles[order]
+    at = np.searchsorted(slot, np.arange(trace.slot_count), "right") - 1
+    return np.asarray(time[np.maximum(at, 0)])

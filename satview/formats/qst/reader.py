@@ -1,0 +1,160 @@
+"""Opens QST files: heads and buffers are found first, then slots become a trace as those of a .kev file do."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.base.time import NS_PER_S
+from satview.formats.kev.assemble import trace_from_slots
+from satview.formats.kev.slot_source import SourceFile
+from satview.formats.qst import layout
+from satview.formats.qst.sections import Buffers, Contents, read_contents
+from satview.formats.qst.slots import BufferSlots
+from satview.formats.qst.times import times_without_clock
+from satview.store.problems import Problems
+from satview.store.trace import Header, Trace
+
+_BEGINNINGS = tuple(struct.pack("<I", magic) for magic in (layout.MAGIC_3, layout.MAGIC_4))
+
+
+def score(first_bytes: bytes, path: Path) -> int:
+    """Return how sure we are that a file is a QST file: 100, 0, or a little for another one of that name."""
+    if first_bytes.startswith(_BEGINNINGS):
+        return 100
+    return 5 if path.suffix.lower() == ".qst" else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A QST file before its slots are decoded.
+
+    Attributes:
+        contents: What its heads say.
+        header: The same as keys and values.
+        slots: Of the trace, in the order in which the kernel filled its buffers.
+        times: int64 (slots,), cycles, where TIME events do not give them; else None.
+        problems: What is damaged.
+        file: The open file.
+    """
+
+    contents: Contents
+    header: Header
+    slots: BufferSlots
+    times: NDArray[np.int64] | None
+    problems: Problems
+    file: SourceFile
+
+
+def read_start(path: Path | str) -> Start:
+    """Read the heads of a QST file; it stays open as long as its slots are used.
+
+    Raises:
+        TraceFormatError: There is no usable head, or no complete kernel buffer.
+        OSError: It cannot be read.
+    """
+    path, problems = Path(path), Problems()
+    file = SourceFile(path, path.stat().st_size)
+    contents = read_contents(file, path, problems)
+    slots = BufferSlots(file, contents.main, contents.byte_order)
+    if contents.last_stamp >= 0 and (last := int(slots.read(len(slots) - 1, len(slots))[0, 1])) != contents.last_stamp:
+        what = f"the last stamp is {last:#x}, the head of the file says {contents.last_stamp:#x}"
+        problems.add("clock-damaged", what, slots.byte(len(slots) - 1))
+    return Start(contents, _header(path, contents), slots, times_without_clock(slots), problems, file)
+
+
+def open_qst(
+    path: Path | str, progress: Callable[[float], None] | None = None, cancelled: Callable[[], bool] | None = None
+) -> Trace:
+    """Open a QST file.
+
+    Args:
+        path: The file; it stays open as long as the trace lives.
+        progress: Called with 0 to 1.
+        cancelled: Called now and then; True stops the load.
+
+    Raises:
+        TraceFormatError: There is no usable head, or no complete kernel buffer.
+        SourceChangedError: Somebody writes it over meanwhile.
+        OSError: It cannot be read.
+        Cancelled: `cancelled()` returned True.
+    """
+    start = read_start(path)
+
+    def stops() -> bool:
+        start.file.check()
+        return cancelled is not None and cancelled()
+
+    trace = trace_from_slots(
+        path, "qst", start.header, b"", start.slots, start.contents.byte_order, start.problems,
+        progress=progress, cancelled=stops, times=start.times, byte_of_slot=start.slots.byte,
+        has_whole_buffers=start.contents.version == 4,
+    )  # fmt: skip
+    return _with_wall_clock(_with_names(trace, start), start.contents)
+
+
+def _header(path: Path, contents: Contents) -> Header:
+    """Return what the head of a file says under the keys of a .kev file."""
+    pairs = [
+        ("FILE_NAME", path.name),
+        ("QST_VERSION", str(contents.version)),
+        ("DATE", _date(contents.start_ns)),
+        ("END_DATE", _date(contents.end_ns)),
+        (f"{contents.byte_order.upper()}_ENDIAN", "TRUE"),
+        ("CYCLES_PER_SEC", str(contents.cycles_per_s)),
+        ("CPU_NUM", str(contents.cpus) if contents.cpus else ""),
+        ("SYS_RELEASE", contents.sys_release),
+        ("BUFFERS", str(len(contents.main.at))),
+    ]
+    return Header(tuple((key, value) for key, value in pairs if value))
+
+
+def _date(wall_ns: int) -> str:
+    try:
+        return datetime.fromtimestamp(wall_ns // NS_PER_S, tz=UTC).strftime("%a %b %d %H:%M:%S %Y") if wall_ns else ""
+    except (OverflowError, ValueError, OSError):
+        return ""
+
+
+def _with_wall_clock(trace: Trace, contents: Contents) -> Trace:
+    """Return a trace whose last event is at the wall clock of the end."""
+    if not _date(contents.end_ns) or not len(trace.events):
+        return trace
+    since_zero_ns = int(trace.events.time_cycles[-1]) * NS_PER_S // trace.clock.cycles_per_s
+    zero_s, rest_ns = divmod(contents.end_ns - since_zero_ns, NS_PER_S)
+    return replace(trace, clock=replace(trace.clock, boot_time_s=zero_s, boot_rest_ns=rest_ns))
+
+
+def _with_names(trace: Trace, start: Start) -> Trace:
+    """Return a trace with the names of the second, short trace for all that have none; nothing else is taken of it."""
+    if not len(start.contents.names.at):
+        return trace
+    named = _names(start.contents.names, start)
+    processes = {int(pid): name for pid, name in zip(named.processes.pid.tolist(), named.processes.names, strict=True)}
+    threads = dict(zip(zip(named.threads.pid.tolist(), named.threads.tid.tolist(), strict=True), named.threads.names,
+                       strict=True))  # fmt: skip
+    process_names = tuple(
+        name or processes.get(pid, "")
+        for pid, name in zip(trace.processes.pid.tolist(), trace.processes.names, strict=True)
+    )
+    keys = zip(trace.threads.pid.tolist(), trace.threads.tid.tolist(), strict=True)
+    thread_names = tuple(name or threads.get(key, "") for key, name in zip(keys, trace.threads.names, strict=True))
+    return replace(
+        trace,
+        processes=replace(trace.processes, names=process_names),
+        threads=replace(trace.threads, names=thread_names),
+    )
+
+
+def _names(buffers: Buffers, start: Start) -> Trace:
+    """Return the second trace; what is wrong with it costs no event, so it is not listed."""
+    slots = BufferSlots(start.file, buffers, start.contents.byte_order)
+    return trace_from_slots(
+        "names", "qst", start.header, b"", slots, start.contents.byte_order, Problems(), has_whole_buffers=False
+    )

@@ -1,0 +1,331 @@
+"""Finds the kernel buffers in a QST file, in the order in which the kernel filled them; sizes are checked first.
+
+Nothing is taken on trust: a section ends at the end of the file at the latest, a buffer with more slots than fit is
+listed and left out, one that was cut too. What is complete is found wherever it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.base.errors import TraceFormatError
+from satview.events.wire import SLOT_BYTES
+from satview.formats.kev.slot_source import SourceFile
+from satview.formats.qst import layout
+from satview.formats.qst.layout import SECTION_NAMES
+from satview.store.problems import Problems
+
+_COPY_AGAIN: Final = "copy it from the target again"
+_MANY: Final = 200
+_MOST_CPUS: Final = 64
+_HALF_RANGE: Final = 1 << 31
+_Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Buffers:
+    """Complete kernel buffers, in the order in which the kernel filled them; those of a CPU together in 8.0.
+
+    Attributes:
+        at: int64 (n,), byte offset of the first slot.
+        slots: int64 (n,), slots in use.
+        cpu: int64 (n,), whose ring it belongs to; 0 where all CPUs share one.
+        sequence: int64 (n,), its number.
+    """
+
+    at: _Ints
+    slots: _Ints
+    cpu: _Ints
+    sequence: _Ints
+
+    @classmethod
+    def of(cls, columns: tuple[_Ints, _Ints, _Ints, _Ints]) -> Buffers:
+        """Return the buffers of some columns that have slots, ordered."""
+        at, slots, cpu, sequence = columns
+        used = np.flatnonzero(slots > 0)
+        order = used[_in_order(cpu[used], sequence[used])]
+        return cls(at[order], slots[order], cpu[order], sequence[order])
+
+    @classmethod
+    def run(cls, at: int, slots: int) -> Buffers:
+        """Return slots in the order of the file as one buffer."""
+        columns = [np.array([value], np.int64)[: int(slots > 0)] for value in (at, slots, 0, 0)]
+        return cls(*columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What a QST file holds.
+
+    Attributes:
+        version: 3 or 4.
+        cycles_per_s: Rate of the stamps as the file has it.
+        start_ns, end_ns: Wall clock, ns since 1970 UTC; 0 = not given.
+        cpus: CPUs as the file says; 0 = not given.
+        sys_release: `7.1.0` or `8.0.0`; empty if the file names another system.
+        byte_order: Of slots and of the heads of kernel buffers.
+        main: The trace.
+        names: A second, short trace from which only names are taken.
+        last_stamp: Version 3: of the last event; -1 = not given.
+    """
+
+    version: int
+    cycles_per_s: int
+    start_ns: int
+    end_ns: int
+    cpus: int
+    sys_release: str
+    byte_order: str
+    main: Buffers
+    names: Buffers
+    last_stamp: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    magic: int
+    at: int  # byte offset behind its head
+    size: int  # bytes that are there
+    entries: int
+
+
+def read_contents(file: SourceFile, path: Path, problems: Problems) -> Contents:
+    """Return what is in a QST file.
+
+    Args:
+        file: The open file.
+        path: For errors.
+        problems: Receives what is damaged.
+
+    Raises:
+        TraceFormatError: The head is cut or makes no sense, or there is no buffer of the trace.
+    """
+    if file.size < layout.HEAD_BYTES:
+        raise TraceFormatError(path, file.size, f"the file ends inside its head of {layout.HEAD_BYTES} bytes",
+                               _COPY_AGAIN)  # fmt: skip
+    magic = int(_records(file, 0, layout.SECTION_3, 1)["magic"][0])
+    found = _version_3(file, path, problems) if magic == layout.MAGIC_3 else _version_4(file, path, problems)
+    if not len(found.main.slots):
+        raise TraceFormatError(path, layout.HEAD_BYTES, "no complete kernel buffer with events is in it",
+                               "the tracer wrote nothing, or the file was cut short; write it out again")  # fmt: skip
+    return found
+
+
+def _records(file: SourceFile, at: int, dtype: np.dtype[Any], count: int) -> NDArray[Any]:
+    return np.frombuffer(file.bytes_at(dtype.itemsize * count, at), dtype)
+
+
+# ---- version 4 -----------------------------------------------------------------------------------------------------
+
+
+def _version_4(file: SourceFile, path: Path, problems: Problems) -> Contents:
+    head = _records(file, 0, layout.HEAD_4, 1)[0]
+    if int(head["version"]) != 4:
+        raise TraceFormatError(path, 4, f"version {head['version']} in a file that begins as version 4 does",
+                               "satview reads versions 3 and 4; the file may be damaged")  # fmt: skip
+    head_bytes = int(head["head_bytes"])
+    if not layout.HEAD_BYTES <= head_bytes <= file.size:
+        problems.add("header", f"a head of {head_bytes} bytes cannot be; read as {layout.HEAD_BYTES}", 8)
+        head_bytes = layout.HEAD_BYTES
+    order = "big" if int(head["flags"]) & 1 else "little"
+    sections = {each.magic: each for each in _sections(file, head_bytes, problems)}
+    if layout.DATA in sections:
+        shape = _Shape.of(head, path)
+        main = _kernel_buffers(file, sections[layout.DATA], shape, order, problems)
+        names = _names_of(file, sections, shape, order, problems)
+    else:
+        main = _listed_slots(file, sections, problems)
+        names = _slots_of(sections.get(layout.NAMES), problems)
+    system = int(head["system"])
+    if system not in layout.SYSTEMS:
+        problems.add("header", f"system {system} is neither 710 nor 800", 44)
+    return Contents(
+        4, int(head["cycles_per_s"]), int(head["start_ns"]), int(head["end_ns"]), _cpus(int(head["cpus"]), problems),
+        layout.SYSTEMS.get(system, ""), order, main, names,
+    )  # fmt: skip
+
+
+def _cpus(count: int, problems: Problems) -> int:
+    if 1 <= count <= _MOST_CPUS:
+        return count
+    problems.add("header", f"{count} CPUs: a target has 1 to {_MOST_CPUS}", 40)
+    return 0
+
+
+def _sections(file: SourceFile, at: int, problems: Problems) -> list[_Section]:
+    """Return the sections from an offset on, up to the first that is none."""
+    found: list[_Section] = []
+    size = layout.SECTION_4.itemsize
+    while at + size <= file.size:
+        head = _records(file, at, layout.SECTION_4, 1)[0]
+        magic, length = int(head["magic"]), int(head["bytes"])
+        if magic not in SECTION_NAMES or int(head["version"]) != layout.SECTION_VERSION:
+            problems.add("section-cut", f"{file.size - at:,} bytes that are no section known here are left out", at)
+            return found
+        there = min(length, file.size - at - size)
+        if there < length:
+            what = f"section {SECTION_NAMES[magic]} announces {length:,} bytes, {there:,} are there"
+            problems.add("section-cut", what, at + 8)
+        found.append(_Section(magic, at + size, there, int(head["entries"])))
+        at += size + there
+    if at < file.size:
+        problems.add("section-cut", f"{file.size - at} bytes of the head of a section", at)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """Sizes of one kernel buffer in bytes, and how many each CPU has (0: all CPUs share one ring)."""
+
+    buffer_bytes: int
+    slots_at: int
+    buffers_per_cpu: int
+
+    @property
+    def capacity(self) -> int:
+        """Slots that fit a buffer."""
+        return (self.buffer_bytes - self.slots_at) // SLOT_BYTES
+
+    @classmethod
+    def of(cls, head: Any, path: Path) -> _Shape:
+        """Return the sizes that a head gives.
+
+        Raises:
+            TraceFormatError: They cannot be.
+        """
+        size, at = int(head["buffer_bytes"]), int(head["slots_at"])
+        if not layout.LEAST_BUFFER_HEAD <= at <= size - SLOT_BYTES:
+            raise TraceFormatError(
+                path, 48, f"kernel buffers of {size} bytes with slots from byte {at} on cannot be",
+                "the head of the file is damaged; write it out again",
+            )  # fmt: skip
+        return cls(size, at, int(head["buffers_per_cpu"]) if int(head["system"]) == 800 else 0)
+
+
+def _kernel_buffers(
+    file: SourceFile, section: _Section, shape: _Shape, order: str, problems: Problems, *, is_main: bool = True
+) -> Buffers:
+    """Return the complete buffers of a section of whole kernel buffers."""
+    name = SECTION_NAMES[section.magic]
+    count, rest = divmod(section.size, shape.buffer_bytes)
+    if rest:
+        what = f"a kernel buffer of {name} has {rest} of {shape.buffer_bytes} bytes"
+        problems.add("section-cut", what, section.at + count * shape.buffer_bytes)
+    if section.entries != count + bool(rest):
+        what = f"{name} announces {section.entries} kernel buffers, {count} are complete"
+        problems.add("section-cut", what, section.at - 8, abs(section.entries - count) or 1)
+    at = section.at + np.arange(count, dtype=np.int64) * shape.buffer_bytes
+    heads = [file.bytes_at(8, int(each) + layout.SLOT_COUNT_AT) for each in at]
+    words = np.frombuffer(b"".join(heads), "<u4" if order == "little" else ">u4").reshape(-1, 2).astype(np.int64)
+    slots, sequence = words[:, 0], words[:, 1]
+    too_many = np.flatnonzero(slots > shape.capacity)
+    for each in too_many[:_MANY].tolist():
+        what = f"a kernel buffer of {name} announces {slots[each]} slots where {shape.capacity} fit; it is left out"
+        problems.add("buffer-length", what, int(at[each]) + layout.SLOT_COUNT_AT)
+    if len(too_many) > _MANY:
+        problems.add("buffer-length", "and more of the same", None, len(too_many) - _MANY)
+    slots[too_many] = 0
+    cpu = np.arange(count, dtype=np.int64) // shape.buffers_per_cpu if shape.buffers_per_cpu else slots * 0
+    if is_main:
+        _report_repeated(at, slots, cpu, sequence, problems)
+    return Buffers.of((at + shape.slots_at, slots, cpu, sequence))
+
+
+def _report_repeated(at: _Ints, slots: _Ints, cpu: _Ints, sequence: _Ints, problems: Problems) -> None:
+    """List buffers of one ring that share their number, of which one must be wrong."""
+    used = np.flatnonzero(slots > 0)
+    key = cpu[used] << 32 | sequence[used]
+    order = np.argsort(key, kind="stable")
+    again = used[order[1:][key[order][1:] == key[order][:-1]]]
+    for each in again[:_MANY].tolist():
+        what = f"a kernel buffer has the number {sequence[each]} of another one"
+        problems.add("buffer-order", what, int(at[each]) + layout.SEQUENCE_AT)
+
+
+def _names_of(
+    file: SourceFile, sections: dict[int, _Section], shape: _Shape, order: str, problems: Problems
+) -> Buffers:
+    section = sections.get(layout.NAMES)
+    if section is None:
+        return Buffers.run(0, 0)
+    return _kernel_buffers(file, section, shape, order, problems, is_main=False)
+
+
+def _slots_of(section: _Section | None, problems: Problems) -> Buffers:
+    """Return a section of slots as one buffer."""
+    if section is None:
+        return Buffers.run(0, 0)
+    count = min(section.entries, section.size // SLOT_BYTES)
+    if count < section.entries:
+        what = f"{SECTION_NAMES[section.magic]} announces {section.entries:,} slots, {count:,} are there"
+        problems.add("section-cut", what, section.at, section.entries - count)
+    return Buffers.run(section.at, count)
+
+
+def _listed_slots(file: SourceFile, sections: dict[int, _Section], problems: Problems) -> Buffers:
+    """Return the buffers of the older variant: slots in one section, what each buffer has of them in another."""
+    slots, listed = _slots_of(sections.get(layout.MAIN), problems), sections.get(layout.BUFFERS)
+    if listed is None or not len(slots.at):
+        return slots
+    count = min(listed.entries, listed.size // layout.BUFFER_4.itemsize)
+    rows = _records(file, listed.at, layout.BUFFER_4, count)
+    counts, there = rows["slots"].astype(np.int64), int(slots.slots[0])
+    if int(counts.sum()) < there or count < listed.entries:
+        problems.add("section-cut", f"KBUF lists {int(counts.sum()):,} slots, MAIN has {there:,}; they are read in the "
+                     "order of the file", listed.at)  # fmt: skip
+        return slots
+    # What was cut off is missing at the end: a buffer of which a part is there is not complete.
+    ends = np.cumsum(counts)
+    whole = ends <= there
+    if not whole.all():
+        left_out = int(np.count_nonzero(counts[~whole]))
+        problems.add("section-cut", f"{left_out} kernel buffers of KBUF are not complete in MAIN", listed.at, left_out)
+    cpu = np.where(rows["cpu"] == layout.NO_CPU, 0, rows["cpu"]).astype(np.int64)
+    at = int(slots.at[0]) + (ends - counts) * SLOT_BYTES
+    return Buffers.of((at[whole], counts[whole], cpu[whole], rows["sequence"].astype(np.int64)[whole]))
+
+
+def _in_order(cpu: _Ints, sequence: _Ints) -> NDArray[np.intp]:
+    """Return the order in which the kernel filled buffers; numbers of one ring may have passed 2^32 once."""
+    sequence = sequence.copy()
+    for number in np.unique(cpu).tolist():
+        mine = cpu == number
+        if np.ptp(sequence[mine]) > _HALF_RANGE:
+            sequence[mine & (sequence < _HALF_RANGE)] += 1 << 32
+    return np.lexsort((sequence, cpu))
+
+
+# ---- version 3 -----------------------------------------------------------------------------------------------------
+
+
+def _version_3(file: SourceFile, path: Path, problems: Problems) -> Contents:
+    head = _records(file, 0, layout.HEAD_3, 1)[0]
+    if int(head["version"]) != 3:
+        raise TraceFormatError(path, 4, f"version {head['version']} in a file that begins as version 3 does",
+                               "satview reads versions 3 and 4; the file may be damaged")  # fmt: skip
+    end_s, end_rest_ns = int(head["end_s"]), int(head["end_rest_ns"])
+    sections: dict[int, _Section] = {}
+    at, size = layout.HEAD_BYTES, layout.SECTION_3.itemsize
+    for magic in (layout.NAMES, layout.MAIN):
+        if at + size > file.size:
+            problems.add("section-cut", f"section {SECTION_NAMES[magic]} is missing", at)
+            break
+        section = _records(file, at, layout.SECTION_3, 1)[0]
+        if int(section["magic"]) != magic:
+            problems.add("section-cut", f"section {SECTION_NAMES[magic]} is not where it belongs", at)
+            break
+        entries = int(section["entries"])
+        sections[magic] = _Section(magic, at + size, min(entries * SLOT_BYTES, file.size - at - size), entries)
+        at += size + entries * SLOT_BYTES
+    if at < file.size and layout.MAIN in sections:
+        problems.add("section-cut", f"{file.size - at:,} bytes behind the last slot are left out", at)
+    return Contents(
+        3, int(head["cycles_per_s"]), 0, end_s * 1_000_000_000 + end_rest_ns, 0, "7.1.0", "little",
+        _slots_of(sections.get(layout.MAIN), problems), _slots_of(sections.get(layout.NAMES), problems),
+        int(head["last_stamp"]),
+    )  # fmt: skip

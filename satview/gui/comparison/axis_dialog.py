@@ -1,0 +1,245 @@
+"""Asks which files are to be on one time axis, and where each begins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QComboBox,
+    QDialog,
+    QDialogButtonBox,
+    QHBoxLayout,
+    QHeaderView,
+    QPushButton,
+    QTableWidget,
+    QTableWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from satview.analysis.alignment import COUNTER, START, common_events
+from satview.base.errors import SatviewError
+from satview.base.safe_text import tool_tip, visible_line
+from satview.base.time import Clock, format_exactly
+from satview.formats.axis.assemble import FORMAT, PS_PER_S
+from satview.gui import dialogs
+from satview.gui.plain_label import PlainLabel
+from satview.session.axis_files import AxisRequest, plan, write_users_axis
+from satview.session.comparison.comparison import Comparison
+from satview.session.tasks import IsCancelled, Report, Task
+from satview.store.axis_file import AxisEntry, names_for, read_axis
+from satview.store.trace import Trace
+
+_WIDTH_PX: Final = 680
+_TABLE_PX: Final = 170
+_NAME, _FILE, _OFFSET = range(3)
+_HINT: Final = (
+    "The first file stays where it is. An offset, such as 12.5ms or -2s, is the time from its beginning to the "
+    "beginning of another file; files without one are aligned."
+)
+_ALIGN: Final = {START: "at their starts", COUNTER: "by their counters, which began together"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    path: Path
+    name: str
+    offset: str
+
+
+class AxisDialog(QDialog):
+    """Makes an axis of the open file and others.
+
+    Attributes:
+        table: The files with names and offsets.
+        align: How files without an offset are aligned.
+        error: What is wrong.
+
+    Signals:
+        made: The axis is written: its file.
+    """
+
+    made = Signal(object)
+
+    def __init__(self, trace: Trace, comparison: Comparison, parent: QWidget) -> None:
+        """Begin with the open file, or those of the open axis, and the second one that is compared.
+
+        Args:
+            trace: What is open.
+            comparison: Has the second trace and its offset, if there is one.
+            parent: The window.
+        """
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle("Files on one time axis")
+        self._folder = trace.path.parent
+        self._job = Task(self)
+        self._job.done.connect(self._on_planned)
+        self._job.failed.connect(self._on_failed)
+        self.table = QTableWidget(self)
+        self.align = QComboBox(self)
+        self.error = PlainLabel(self)
+        self.buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Open | QDialogButtonBox.StandardButton.Cancel)
+        self._add_button = QPushButton("&Add file\N{HORIZONTAL ELLIPSIS}", self)
+        self._remove_button = QPushButton("&Remove", self)
+        self._set_up(trace, comparison)
+        self._lay_out()
+        for row in _first_rows(trace, comparison):
+            self._append(row)
+        self._on_rows()
+        self.resize(min(_WIDTH_PX, parent.width() - 40), self.sizeHint().height())
+
+    def _set_up(self, trace: Trace, comparison: Comparison) -> None:
+        self.table.setColumnCount(3)
+        self.table.setHorizontalHeaderLabels(["Name", "File", "Offset"])
+        self.table.verticalHeader().hide()
+        self.table.horizontalHeader().setSectionResizeMode(_FILE, QHeaderView.ResizeMode.Stretch)
+        self.table.setColumnWidth(_NAME, 140)
+        self.table.setColumnWidth(_OFFSET, 170)
+        self.table.setMinimumHeight(_TABLE_PX)
+        self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.table.setAccessibleName("Files")
+        self.align.setEditable(True)
+        self.align.setAccessibleName("Align files without an offset")
+        self.align.setToolTip("Or an expression: the first event of each file that fits is at the same time.")
+        for key, title in _ALIGN.items():
+            self.align.addItem(title, key)
+        if comparison.second is not None:
+            for condition in common_events([trace, comparison.second.trace], 8):
+                self.align.addItem(condition, condition)
+        self.error.setProperty("role", "error")
+        self.error.setWordWrap(True)
+        self.error.hide()
+        self._add_button.clicked.connect(self._on_add)
+        self._remove_button.clicked.connect(self._on_remove)
+        self.table.itemSelectionChanged.connect(self._on_rows)
+        self.buttons.accepted.connect(self._on_open)
+        self.buttons.rejected.connect(self.close)
+
+    def _lay_out(self) -> None:
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(20, 18, 20, 16)
+        layout.setSpacing(8)
+        hint = PlainLabel(_HINT, self)
+        hint.setProperty("role", "dim")
+        hint.setWordWrap(True)
+        layout.addWidget(hint)
+        layout.addWidget(self.table, 1)
+        line = QHBoxLayout()
+        line.addWidget(self._add_button)
+        line.addWidget(self._remove_button)
+        line.addStretch()
+        line.addWidget(PlainLabel("Without an offset:", self))
+        line.addWidget(self.align, 1)
+        layout.addLayout(line)
+        layout.addWidget(self.error)
+        layout.addWidget(self.buttons)
+
+    def add_file(self, path: Path) -> None:
+        """Put one more file on the axis."""
+        rows = self._rows()
+        self._append(_Row(path, names_for([*(Path(row.name) for row in rows), path])[-1], ""))
+        self._on_rows()
+
+    def closeEvent(self, event: object) -> None:
+        """Stop what runs in the background."""
+        self._job.close()
+        super().closeEvent(event)  # type: ignore[arg-type]
+
+    def _append(self, row: _Row) -> None:
+        at = self.table.rowCount()
+        self.table.insertRow(at)
+        name, offset = QTableWidgetItem(row.name), QTableWidgetItem(row.offset if at else "")
+        file = QTableWidgetItem(visible_line(row.path.name))
+        file.setData(Qt.ItemDataRole.UserRole, str(row.path))
+        file.setToolTip(tool_tip(str(row.path)))
+        file.setFlags(Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable)
+        if not at:
+            offset.setFlags(Qt.ItemFlag.ItemIsSelectable)
+        for column, item in ((_NAME, name), (_FILE, file), (_OFFSET, offset)):
+            self.table.setItem(at, column, item)
+
+    def _rows(self) -> list[_Row]:
+        found = []
+        for row in range(self.table.rowCount()):
+            name, file, offset = (self.table.item(row, column) for column in (_NAME, _FILE, _OFFSET))
+            assert name is not None
+            assert file is not None
+            assert offset is not None
+            path = Path(str(file.data(Qt.ItemDataRole.UserRole)))
+            found.append(_Row(path, name.text().strip(), offset.text().strip()))
+        return found
+
+    @Slot()
+    def _on_rows(self) -> None:
+        self.buttons.button(QDialogButtonBox.StandardButton.Open).setEnabled(self.table.rowCount() > 1)
+        self._remove_button.setEnabled(self.table.currentRow() > 0)
+
+    @Slot()
+    def _on_add(self) -> None:
+        for path in dialogs.ask_open(self, self._folder):
+            self.add_file(path)
+
+    @Slot()
+    def _on_remove(self) -> None:
+        if self.table.currentRow() > 0:
+            self.table.removeRow(self.table.currentRow())
+            self._on_rows()
+
+    @Slot()
+    def _on_open(self) -> None:
+        """Find out where each file is; what aligns by events reads the files."""
+        rows = self._rows()
+        offsets = {row.name: row.offset for row in rows[1:] if row.offset}
+        text = self.align.currentText().strip()
+        align = next((key for key, title in _ALIGN.items() if title == text), text)
+        request = AxisRequest(tuple(row.path for row in rows), tuple(row.name for row in rows), offsets, align)
+        self._say("")
+        self.buttons.button(QDialogButtonBox.StandardButton.Open).setEnabled(False)
+        self._job.start(partial(_planned, request))
+
+    @Slot(object)
+    def _on_planned(self, result: object) -> None:
+        assert isinstance(result, Path)
+        self.made.emit(result)
+        self.close()
+
+    @Slot(object)
+    def _on_failed(self, error: object) -> None:
+        if not isinstance(error, SatviewError):
+            raise error if isinstance(error, Exception) else RuntimeError(str(error))
+        self._say(str(error))
+        self._on_rows()
+
+    def _say(self, text: str) -> None:
+        self.error.setText(text[:1].upper() + text[1:])
+        self.error.setVisible(bool(text))
+
+
+def _planned(request: AxisRequest, is_cancelled: IsCancelled, _report: Report) -> Path:
+    return write_users_axis(plan(request, is_cancelled))
+
+
+def _first_rows(trace: Trace, comparison: Comparison) -> list[_Row]:
+    """Return the files that are known already: those of the open axis, or the open file and the compared one."""
+    if trace.format == FORMAT:
+        return [_of_entry(entry) for entry in read_axis(trace.path)]
+    paths, offsets = [trace.path], [""]
+    if comparison.second is not None:
+        paths.append(comparison.second.trace.path)
+        offsets.append(_offset_text(comparison.offset_ps))
+    return [_Row(path, name, offset) for path, name, offset in zip(paths, names_for(paths), offsets, strict=True)]
+
+
+def _of_entry(entry: AxisEntry) -> _Row:
+    return _Row(entry.path, entry.name, _offset_text(entry.offset_ps))
+
+
+def _offset_text(offset_ps: int) -> str:
+    """Return an offset as it is typed, exactly: `12.5 ms`."""
+    return format_exactly(offset_ps, Clock(PS_PER_S))

@@ -1,0 +1,121 @@
+"""Opens a second trace below the lanes of the first one, and closes it."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal, Slot
+
+from satview.base.errors import SatviewError, UsageError
+from satview.gui.pane import Panes
+from satview.gui.theme import Theme
+from satview.session.comparison.comparison import Comparison
+from satview.session.dismantle import dismantle
+from satview.session.put_state import put_lanes
+from satview.session.session import Session, Stage
+from satview.session.settings import Settings
+from satview.session.take_state import take_lanes
+from satview.session.workspace_state import ComparedState
+
+
+class Beside(QObject):
+    """The second trace of a workspace, from the file to its lanes.
+
+    Attributes:
+        comparison: What knows both.
+        path: The file that is beside, or is being read; None = none.
+        error: Why the last one could not be shown; None = it could.
+
+    Signals:
+        opened: The second trace shows.
+        failed: It cannot be shown, as a sentence.
+    """
+
+    opened = Signal()
+    failed = Signal(str)
+
+    def __init__(self, comparison: Comparison, panes: Panes, settings: Settings, theme: Theme, parent: QObject) -> None:
+        super().__init__(parent)
+        self.comparison = comparison
+        self.theme = theme
+        self.path: Path | None = None
+        self.error: SatviewError | None = None
+        self._place: ComparedState | None = None
+        self._panes, self._settings = panes, settings
+        self._session: Session | None = None
+        panes.removed.connect(self._on_removed)
+
+    @property
+    def is_reading(self) -> bool:
+        """True while the second trace is being read."""
+        return self._session is not None and self._session.stage is Stage.LOADING
+
+    def open(self, path: Path, place: ComparedState | None = None) -> None:
+        """Read a file, and show it below once that is done; what was there goes.
+
+        Args:
+            path: The file.
+            place: How it was aligned when it was here last; None = by the starts.
+
+        Raises:
+            UsageError: It is the file that is open.
+        """
+        if path.absolute() == self.comparison.first.trace.path.absolute():
+            raise UsageError("that file is open here already; View > Split view shows another part of it")
+        self.close()
+        self.path, self.error, self._place = path, None, place
+        self._session = Session(self._settings, self)
+        self._session.stage_changed.connect(self._on_stage)
+        self._session.open(path)
+
+    def close(self) -> None:
+        """Take the second trace away, or stop reading it."""
+        self.path = None
+        session, self._session = self._session, None
+        if session is None:
+            return
+        session.stage_changed.disconnect(self._on_stage)
+        self.comparison.end()
+        if session.opened is not None and self._panes.shows(session.opened):
+            self._panes.join()
+        session.shut_down()
+        dismantle(session)
+
+    def state(self) -> ComparedState | None:
+        """Return what is there and how it is aligned, to be there again the next time; None = nothing."""
+        second = self.comparison.second
+        if second is None or self.path is None:
+            return None
+        same = self.comparison.map
+        return ComparedState(str(self.path.absolute()), same.from_cycles, same.to_cycles, self.comparison.aligned_by,
+                             self.comparison.is_linked)  # fmt: skip
+
+    @Slot()
+    def _on_removed(self) -> None:
+        """Close the file when its lanes are taken away."""
+        if self._session is not None and self._session.opened is not None:
+            self.close()
+
+    @Slot()
+    def _on_stage(self) -> None:
+        session = self._session
+        if session is None or session.stage is Stage.LOADING:
+            return
+        if session.stage is Stage.READY and session.opened is not None:
+            with suppress(UsageError):  # a pattern of names that somebody wrote into a session
+                put_lanes(session.opened, take_lanes(self.comparison.first.lanes), is_same=False, is_first=True)
+            self._panes.show_beside(session.opened, self.theme)
+            self.comparison.begin(session.opened)
+            if self._place is not None:
+                place, self._place = self._place, None
+                self.comparison.align(place.first_cycles, place.second_cycles, place.aligned_by)
+                self.comparison.set_linked(place.is_linked)
+            self.opened.emit()
+        elif session.stage is Stage.FAILED:
+            error = session.error
+            self.close()
+            if not isinstance(error, SatviewError):
+                raise error if error is not None else RuntimeError("the trace could not be read")
+            self.error = error
+            self.failed.emit(str(error))

@@ -1,0 +1,292 @@
+"""The panel of what changed between two traces: a row for each figure, a click shows it in both."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from PySide6.QtCore import QModelIndex, QSignalBlocker, Qt, Slot
+from PySide6.QtGui import QGuiApplication, QHideEvent, QShowEvent
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QHBoxLayout,
+    QHeaderView,
+    QLineEdit,
+    QPushButton,
+    QSplitter,
+    QStackedWidget,
+    QTableView,
+    QVBoxLayout,
+    QWidget,
+)
+
+from satview.analysis.comparison import Change
+from satview.base.safe_text import csv_text, visible_line
+from satview.gui.comparison.model import FIGURE, KINDS, NAME, TITLES, ChangesModel
+from satview.gui.panel import PanelContext
+from satview.gui.plain_label import PlainLabel
+from satview.gui.row_table import selected_ranges, set_up_rows
+from satview.gui.statistics.positions import Positions
+from satview.gui.table_panel import TablePanel
+from satview.gui.theme import Theme
+from satview.session.comparison.changes_view import ChangesView, OverlaidView
+from satview.session.extent import NO_RANGE, Extent
+from satview.session.navigation import Navigation
+from satview.session.open_trace import OpenTrace
+
+if TYPE_CHECKING:
+    from satview.gui.comparison.overlay_plot import OverlayPlot
+
+_ROW_PX: Final = 22
+_WIDTHS_PX: Final = (300, 140, 80, 80, 80, 66)
+_PLOT_PX: Final = 340
+_EXTENTS: Final = {Extent.TRACE: "Whole traces", Extent.VIEW: "In view", Extent.RANGE: "Selected range"}
+_NO_SECOND: Final = (
+    "There is no second trace.\nFile > Compare with another trace (Ctrl+D) opens one beside this one: "
+    "this one is before, the other one after a change."
+)
+
+
+class ComparisonPanel(TablePanel[ChangesModel]):
+    """What changed from the first trace to the second.
+
+    Attributes:
+        view: What is worked out.
+        overlaid: The durations behind the selected row.
+        table, model: The rows.
+        kind, words, every, extent: What of it shows.
+        statement: Both traces, and how they are aligned.
+        plot: The histograms; None until the first row is selected.
+    """
+
+    kept = ("kind", "words", "every", "extent")
+
+    def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
+        super().__init__(context, parent)
+        self.setMinimumSize(120, 64)
+        self._comparison = context.comparison
+        self._second: tuple[OpenTrace, Navigation] | None = None
+        self.view = ChangesView(context.comparison, self)
+        self.overlaid = OverlaidView(self.view, self)
+        self.plot: OverlayPlot | None = None
+        self.model = ChangesModel(context.theme, self)
+        self.table = QTableView(self)
+        set_up_rows(self.table, self.model, "What changed", _ROW_PX)
+        self._set_up_table()
+        self._stack = QStackedWidget(self)
+        self.message = PlainLabel(self)
+        self.message.setProperty("role", "dim")
+        self.message.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.message.setWordWrap(True)
+        self._split = QSplitter(Qt.Orientation.Horizontal, self)
+        self._split.setChildrenCollapsible(False)
+        self._split.addWidget(self.table)
+        self._plots = QStackedWidget(self)
+        self._plots.setMinimumWidth(160)
+        self._no_plot = PlainLabel("A row shows the durations behind it", self)
+        self._no_plot.setProperty("role", "dim")
+        self._no_plot.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._no_plot.setWordWrap(True)
+        self._plots.addWidget(self._no_plot)
+        self._split.addWidget(self._plots)
+        self._split.setStretchFactor(0, 1)
+        self._split.setSizes([10 * _PLOT_PX, _PLOT_PX])
+        self._stack.addWidget(self.message)
+        self._stack.addWidget(self._split)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addLayout(self._head())
+        layout.addWidget(self._stack, 1)
+        self.view.changed.connect(self._on_view)
+        self.overlaid.changed.connect(self._on_overlaid)
+        context.comparison.changed.connect(self._on_comparison)
+        self._on_comparison()
+
+    def _set_up_table(self) -> None:
+        head = self.table.horizontalHeader()
+        head.setSectionsClickable(True)
+        head.sectionClicked.connect(self._on_head)
+        head.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Stretch)
+        for column, width_px in enumerate(_WIDTHS_PX):
+            if column != NAME:
+                self.table.setColumnWidth(column, width_px)
+        self.table.selectionModel().selectionChanged.connect(self._on_rows)
+        self.table.clicked.connect(self._on_click)
+        self.table.activated.connect(self._on_click)
+
+    def _head(self) -> QHBoxLayout:
+        line = QHBoxLayout()
+        line.setContentsMargins(8, 4, 8, 4)
+        line.setSpacing(8)
+        self.kind = QComboBox(self)
+        self.kind.setAccessibleName("What of")
+        for key, title in KINDS.items():
+            self.kind.addItem(title, key)
+        self.extent = QComboBox(self)
+        self.extent.setAccessibleName("Part of the traces")
+        for extent, title in _EXTENTS.items():
+            self.extent.addItem(title, extent)
+        self.words = QLineEdit(self)
+        self.words.setPlaceholderText("Words in the name or figure")
+        self.words.setAccessibleName("Words in the name or figure")
+        self.words.setClearButtonEnabled(True)
+        self.every = QCheckBox("Every figure", self)
+        self.every.setToolTip("All figures of a thread, call or state, not only the one that changed most.")
+        self.copy = QPushButton("Copy", self)
+        self.copy.setProperty("flat", "true")
+        self.statement = PlainLabel(self)
+        self.statement.setProperty("role", "dim")
+        self.statement.setMinimumWidth(1)
+        for widget in (self.kind, self.extent, self.words, self.every):
+            line.addWidget(widget)
+        self.words.setMaximumWidth(220)
+        line.addWidget(self.statement, 1)
+        line.addWidget(self.copy)
+        self.kind.currentIndexChanged.connect(self._sift)
+        self.words.textChanged.connect(self._sift)
+        self.every.toggled.connect(self._sift)
+        self.extent.currentIndexChanged.connect(self._on_extent)
+        self.copy.clicked.connect(self._on_copy)
+        return line
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw in other colours."""
+        super().set_theme(theme)
+        if self.plot is not None:
+            self.plot.set_theme(theme)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Work while somebody looks."""
+        super().showEvent(event)
+        self.view.watch(is_watched=True)
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        """Rest."""
+        self.view.watch(is_watched=False)
+        super().hideEvent(event)
+
+    def close_down(self) -> None:
+        """Stop the work in the background."""
+        self.view.close()
+        self.overlaid.close()
+
+    def copied_text(self) -> str:
+        """Return the selected rows, tab-separated under their titles, for Copy; empty while the table has no focus."""
+        return self.rows_text() if self.table.hasFocus() else ""
+
+    def rows_text(self) -> str:
+        """Return the selected rows, or all, tab-separated under their titles."""
+        chosen = [row for rows in selected_ranges(self.table.selectionModel()) for row in rows]
+        rows = chosen or range(len(self.model.shown))
+        lines = [TITLES, *([csv_text(self.model.text(row, column)) for column in range(len(TITLES))] for row in rows)]
+        return "\n".join("\t".join(line) for line in lines)
+
+    def go_to(self, change: Change) -> None:
+        """Show what a row is about in both traces: where the longest is, else its lane or an event of its kind."""
+        linked = self._comparison.is_linked
+        self._comparison.is_linked = False  # each has its own place
+        for side, places in enumerate(self._places()):
+            column = change.place(side)
+            if column is not None:
+                places.go_to(change.sheets[side], column, change.rows[side])
+        self._comparison.is_linked = linked
+
+    def _places(self) -> list[Positions]:
+        second = self._comparison.second
+        found = [Positions(self._opened, self._navigation)]
+        if second is not None:
+            if self._second is None or self._second[0] is not second:
+                self._second = second, Navigation(second, self)
+            found.append(Positions(*self._second))
+        return found
+
+    def _select_first(self) -> None:
+        """Select what changed most, so that its durations show; where it is shows at a click."""
+        self.table.selectRow(0)
+        self._on_rows()
+
+    @Slot()
+    def _sift(self) -> None:
+        self.model.sift(str(self.kind.currentData()), self.words.text(), every=self.every.isChecked())
+        self._select_first()
+
+    @Slot(int)
+    def _on_head(self, column: int) -> None:
+        descending = column not in (NAME, FIGURE)
+        if column == self.model.sort_column:
+            descending = not self.model.is_descending
+        order = Qt.SortOrder.DescendingOrder if descending else Qt.SortOrder.AscendingOrder
+        self.model.sort(column, order)
+
+    @Slot(int)
+    def _on_extent(self, _index: int) -> None:
+        self.view.set_extent(self.extent.currentData())
+
+    @Slot()
+    def _on_copy(self) -> None:
+        QGuiApplication.clipboard().setText(self.rows_text())
+
+    @Slot(QModelIndex)
+    def _on_click(self, index: QModelIndex) -> None:
+        if index.isValid():
+            self.go_to(self.model.shown[index.row()])
+
+    @Slot()
+    def _on_rows(self) -> None:
+        row = self.table.currentIndex().row()
+        self.overlaid.show_change(self.model.shown[row] if 0 <= row < len(self.model.shown) else None)
+
+    @Slot()
+    def _on_comparison(self) -> None:
+        second = self._comparison.second
+        if second is None:
+            self._second = None
+            self.statement.setText("")
+        else:
+            names = f"{self._opened.trace.path.name} \N{RIGHTWARDS ARROW} {second.trace.path.name}"
+            self.statement.setText(visible_line(f"{names}, aligned by {self._comparison.aligned_by}: the second begins "
+                                                f"{self._comparison.offset_text} after the first"))  # fmt: skip
+            self.statement.setToolTip(self.statement.text())
+        self._on_view()
+
+    @Slot()
+    def _on_view(self) -> None:
+        with QSignalBlocker(self.extent):
+            self.extent.setCurrentIndex(list(_EXTENTS).index(self.view.extent))
+        changes = self.view.changes
+        if self._comparison.second is None:
+            said = _NO_SECOND
+        elif self.view.error:
+            said = self.view.error
+        elif changes is None:
+            said = "Comparing\N{HORIZONTAL ELLIPSIS}"
+        elif self.view.extent is Extent.RANGE and self._opened.selection.time_range is None:
+            said = NO_RANGE
+        else:
+            said = "" if changes.found else "Nothing is known of these parts of the traces."
+        self.message.setText(said)
+        self._stack.setCurrentWidget(self.message if said else self._split)
+        shown = () if changes is None else changes.found
+        if shown != self.model.all:
+            self.model.show(shown)
+            self._select_first()
+
+    @Slot()
+    def _on_overlaid(self) -> None:
+        found = self.overlaid.overlaid
+        if found is None or not any(map(len, found.sides)):
+            self._no_plot.setText(self.overlaid.error or (
+                "Looking for durations\N{HORIZONTAL ELLIPSIS}" if self.overlaid.is_busy
+                else "A row shows the durations behind it" if not self.table.selectionModel().hasSelection()
+                else "There are no durations behind this figure"
+            ))  # fmt: skip
+            self._plots.setCurrentWidget(self._no_plot)
+            return
+        if self.plot is None:
+            from satview.gui.comparison.overlay_plot import OverlayPlot  # on first use: brings pyqtgraph
+
+            self.plot = OverlayPlot(self._theme, self)
+            self._plots.addWidget(self.plot)
+        self.plot.show_overlaid(found)
+        self._plots.setCurrentWidget(self.plot)

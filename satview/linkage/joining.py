@@ -1,0 +1,156 @@
+"""How links and waits of several files become those of the trace that the files make together.
+
+Links are found in each file alone: two targets know nothing of each other's messages, mutexes and interrupts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.linkage.blockers import Blockers
+from satview.linkage.latencies import Latencies
+from satview.linkage.mutexes import MutexCalls, Mutexes
+from satview.linkage.services import Services
+from satview.linkage.table import NO_EVENT, LinkKind, LinkTable
+from satview.linkage.transactions import Transactions
+from satview.linkage.waits import Waits
+from satview.store.axis import FileAxis, Joiner, Part, concatenated, scaled
+
+_Found = NDArray[Any]
+_ROWS: Final = frozenset({"row"})
+_THREADS: Final = frozenset({"thread", "client", "server"})
+_PIDS: Final = frozenset({"pid", "server_pid"})
+_MOMENTS: Final = frozenset({"start", "end"})
+
+
+def _column(part: Part, name: str, own: _Found) -> _Found:
+    """Return a column of a file's table as it is on the axis; what the column holds follows from its name."""
+    if name in _ROWS or name.endswith("_row"):
+        return part.axis_rows(own)
+    if name in _THREADS:
+        return np.where(own >= 0, part.threads[own], own)
+    if name in _PIDS:
+        return part.axis_pids(own)
+    if name in _MOMENTS:
+        return part.cycles(own)
+    if name.endswith("_cycles"):
+        return np.where(own >= 0, scaled(own, part.trace.clock.cycles_per_s, part.rate), own)
+    return own
+
+
+def _columns(axis: FileAxis, found: Sequence[Any], names: Sequence[str]) -> dict[str, _Found]:
+    return {
+        name: concatenated([_column(part, name, getattr(own, name))
+                            for part, own in zip(axis.parts, found, strict=True)])
+        for name in names
+    }  # fmt: skip
+
+
+def _names(kind: type) -> list[str]:
+    return [each.name for each in fields(kind)]
+
+
+def _event_column(axis: FileAxis, found: list[NDArray[np.uint32]]) -> NDArray[np.uint32]:
+    """Return a column over all events that holds rows of events."""
+    out = np.full(len(axis.part_of), NO_EVENT, np.uint32)
+    for part, own in zip(axis.parts, found, strict=True):
+        out[part.rows] = part.axis_rows(own)
+    return out
+
+
+def _rows(axis: FileAxis, found: list[NDArray[np.uint32]]) -> NDArray[np.uint32]:
+    return np.sort(concatenated([part.axis_rows(own) for part, own in zip(axis.parts, found, strict=True)]))
+
+
+def _table(axis: FileAxis, found: list[LinkTable]) -> LinkTable:
+    columns = _columns(axis, found, ("from_row", "to_row", "certainty"))
+    return LinkTable.of(found[0].kind, (columns["from_row"], columns["to_row"], columns["certainty"]))
+
+
+def _waits(axis: FileAxis, found: list[Waits]) -> Waits:
+    return Waits(**_columns(axis, found, _names(Waits)))  # by thread: those of a later file have larger rows
+
+
+def _blockers(axis: FileAxis, found: list[Blockers]) -> Blockers:
+    columns = _columns(axis, found, ("thread", "pid", "certainty"))
+    return Blockers(_waits(axis, [each.waits for each in found]), **columns)
+
+
+def _mutexes(axis: FileAxis, found: list[Mutexes]) -> Mutexes:
+    first, starts = 0, []
+    for each in found:
+        starts.append(first)
+        first += 1 + max(int(column.max(initial=-1)) for column in (each.gets.mutex, each.gives.mutex, each.of_wait))
+
+    def numbered(column: _Found, number: int) -> _Found:
+        return np.where(column >= 0, column + starts[number], column)
+
+    def calls(of_each: list[MutexCalls]) -> MutexCalls:
+        columns = _columns(axis, of_each, ("row", "thread"))
+        mutex = concatenated([numbered(each.mutex, number) for number, each in enumerate(of_each)])
+        order = np.argsort(columns["row"], kind="stable")
+        return MutexCalls(columns["row"][order], columns["thread"][order], mutex[order])
+
+    of_wait = concatenated([numbered(each.of_wait, number) for number, each in enumerate(found)])
+    return Mutexes(calls([each.gets for each in found]), calls([each.gives for each in found]), of_wait)
+
+
+def _transactions(axis: FileAxis, found: list[Transactions]) -> Transactions:
+    columns = _columns(axis, found, _names(Transactions))
+    columns["parent"] = _numbered([each.parent for each in found], _places(axis, found))
+    order = np.argsort(columns["send_row"], kind="stable")
+    return Transactions(**{name: column[order] for name, column in columns.items()})
+
+
+def _services(axis: FileAxis, found: list[Services], sent: list[Transactions]) -> Services:
+    columns = _columns(axis, found, _names(Services))
+    columns["transaction"] = _numbered([each.transaction for each in found], _places(axis, sent))
+    return Services(**columns)  # by client
+
+
+def _places(axis: FileAxis, found: list[Transactions]) -> list[NDArray[np.int64]]:
+    """Return of the transactions of each file which ones they are of all, int64."""
+    sends = _columns(axis, found, ("send_row",))["send_row"]
+    place = np.empty(len(sends), np.int64)
+    place[np.argsort(sends, kind="stable")] = np.arange(len(sends))
+    return np.split(place, np.cumsum([len(each) for each in found])[:-1])
+
+
+def _numbered(own: list[_Found], places: list[NDArray[np.int64]]) -> _Found:
+    return concatenated([
+        np.where(column >= 0, place[column], column) if len(place) else column
+        for column, place in zip(own, places, strict=True)
+    ])  # fmt: skip
+
+
+def _latencies(axis: FileAxis, found: list[Latencies]) -> Latencies:
+    columns = _columns(axis, found, _names(Latencies))
+    first = np.where(columns["cause_row"] >= 0, columns["cause_row"], columns["pulse_row"])
+    order = np.lexsort((columns["pulse_row"], columns["ready_row"], first))
+    return Latencies(**{name: column[order] for name, column in columns.items()})
+
+
+def _services_of(axis: FileAxis, found: list[Services]) -> Services:
+    from satview.linkage.transactions import transactions
+
+    return _services(axis, found, [transactions(part.trace) for part in axis.parts])
+
+
+JOINERS: Final[dict[str, Joiner]] = {
+    **{f"links.{kind.name.lower()}": _table for kind in LinkKind},
+    "links.partners": _event_column,
+    "links.state_ends": _event_column,
+    "links.beginnings": _rows,
+    "links.waits": _waits,
+    "links.blockers": _blockers,
+    "links.mutexes": _mutexes,
+    "links.transactions": _transactions,
+    "links.services": _services_of,
+    "links.latencies": _latencies,
+}
+"""By name of what a trace keeps (`Trace.kept`), as `FileAxis.joiners` takes them."""

@@ -1,0 +1,197 @@
+"""What changed between two traces: figures and histograms, worked out in the background while somebody looks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QObject, Slot
+
+from satview.analysis.basis import Basis
+from satview.analysis.comparison import Change, by_weight, compare_statistics
+from satview.analysis.comparison_durations import durations, has_durations
+from satview.analysis.statistics import Statistics
+from satview.base.errors import Cancelled
+from satview.base.memory import borrowed
+from satview.base.time import TimeWindow
+from satview.session.comparison.comparison import Comparison
+from satview.session.extent import Extent, ExtentChoice
+from satview.session.questions.answer import WatchedAnswer
+from satview.session.tasks import IsCancelled, Report
+from satview.store.trace import Trace
+
+_SETTLE_MS: Final = 200  # a moving view asks for other figures that often at most
+_Side = tuple[Trace, Basis, TimeWindow]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Changes:
+    """What was found.
+
+    Attributes:
+        found: Every figure of everything, what changed most first.
+        windows: The parts that were compared, of the first trace and the second.
+    """
+
+    found: tuple[Change, ...]
+    windows: tuple[TimeWindow, TimeWindow]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Overlaid:
+    """The durations behind one figure.
+
+    Attributes:
+        change: The figure.
+        sides: int64 (n,) each, nanoseconds, of the first trace and the second.
+    """
+
+    change: Change
+    sides: tuple[NDArray[np.int64], NDArray[np.int64]]
+
+
+class ChangesView(WatchedAnswer):
+    """Works out what changed, whenever what it depends on changes and somebody looks.
+
+    Attributes:
+        changes: The last result; None = nothing yet.
+        extent: The part that is compared.
+    """
+
+    def __init__(self, comparison: Comparison, parent: QObject | None = None) -> None:
+        super().__init__(_SETTLE_MS, parent)
+        self._comparison = comparison
+        self.changes: Changes | None = None
+        self._choice = ExtentChoice(comparison.first, Extent.TRACE)
+        comparison.changed.connect(self._on_comparison)
+        comparison.first.viewport.window_changed.connect(self._on_window)
+        comparison.first.selection.range_changed.connect(self._on_range)
+        comparison.first.reloaded.connect(self._on_reloaded)
+
+    @property
+    def extent(self) -> Extent:
+        """The part of both traces that is compared."""
+        return self._choice.extent
+
+    def set_extent(self, extent: Extent) -> None:
+        """Want another part."""
+        self._choice.choose(extent)
+        self._ask()
+
+    def sides(self) -> tuple[_Side, _Side] | None:
+        """Return trace, basis and part of both; None while there is no second trace."""
+        first, second = self._comparison.first, self._comparison.second
+        if second is None:
+            return None
+        if self.extent is Extent.TRACE or self._choice.needs_range:
+            windows = first.trace.window, second.trace.window
+        else:
+            wanted = first.selection.time_range if self.extent is Extent.RANGE else first.viewport.window
+            assert wanted is not None
+            windows = (wanted.within(first.trace.window),
+                       self._comparison.map.window(wanted).within(second.trace.window))  # fmt: skip
+        return (first.trace, first.basis, windows[0]), (second.trace, second.basis, windows[1])
+
+    @Slot()
+    def _ask(self) -> None:
+        self._settle.stop()
+        sides = self.sides()
+        if sides is None:
+            self.changes = None
+            self._job.cancel()
+            self.changed.emit()
+        elif self._is_watched:
+            self._start(partial(_changes, *sides))
+
+    def _take(self, result: object) -> None:
+        self.changes = result if isinstance(result, Changes) else None
+
+    def _later(self) -> None:
+        if self._is_watched:
+            self._settle.start()
+
+    @Slot()
+    def _on_comparison(self) -> None:
+        sides = self.sides()
+        if sides is None or self.changes is None or self.changes.windows != (sides[0][2], sides[1][2]):
+            self.changes = None
+            self._ask()
+
+    @Slot()
+    def _on_window(self) -> None:
+        if self.extent is Extent.VIEW:
+            self._later()
+
+    @Slot()
+    def _on_range(self) -> None:
+        before = self.extent
+        self._choice.follow_range()
+        if self.extent is Extent.RANGE or self.extent is not before:
+            self._later()
+            self.changed.emit()
+
+    @Slot(object)
+    def _on_reloaded(self, _reload: object) -> None:
+        self._later()
+
+
+def _changes(first: _Side, second: _Side, is_cancelled: IsCancelled, _report: Report) -> Changes:
+    asked = borrowed(is_cancelled)
+
+    def check() -> None:
+        if asked():
+            raise Cancelled
+
+    sides = [Statistics(trace, window, None, basis) for trace, basis, window in (first, second)]
+    found = [
+        change for change in compare_statistics(sides[0], sides[1], (), check) if change.weight or _is_there(change)
+    ]
+    return Changes(tuple(by_weight(found)), (first[2], second[2]))
+
+
+def _is_there(change: Change) -> bool:
+    """Return whether a figure has a value in either trace."""
+    return max(0, change.before) > 0 or max(0, change.after) > 0
+
+
+class OverlaidView(WatchedAnswer):
+    """Finds the durations behind the selected figure, in both traces.
+
+    Attributes:
+        overlaid: The last result; None = nothing yet, or there are none.
+    """
+
+    def __init__(self, changes: ChangesView, parent: QObject | None = None) -> None:
+        super().__init__(0, parent)
+        self._changes = changes
+        self._wanted: Change | None = None
+        self.overlaid: Overlaid | None = None
+        self.watch(is_watched=True)
+
+    def show_change(self, change: Change | None) -> None:
+        """Want the durations behind a figure, or none."""
+        self._wanted = change
+        self.overlaid = None
+        self._ask()
+
+    @Slot()
+    def _ask(self) -> None:
+        sides, wanted = self._changes.sides(), self._wanted
+        if sides is None or wanted is None or not has_durations(wanted):
+            self._job.cancel()
+            self.changed.emit()
+        else:
+            self._start(partial(_overlaid, *sides, wanted))
+
+    def _take(self, result: object) -> None:
+        self.overlaid = result if isinstance(result, Overlaid) else None
+
+
+def _overlaid(first: _Side, second: _Side, change: Change, is_cancelled: IsCancelled, _report: Report) -> Overlaid:
+    asked = borrowed(is_cancelled)
+    found = [durations(trace, basis, window, change, side, asked)
+             for side, (trace, basis, window) in enumerate((first, second))]  # fmt: skip
+    return Overlaid(change, (found[0], found[1]))

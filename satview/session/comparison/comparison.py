@@ -1,0 +1,225 @@
+"""A second trace beside the open one: aligned at a moment that both have, zoomed and moved together."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from PySide6.QtCore import QObject, Signal, Slot
+
+from satview.analysis.alignment import anchor_of, offset_ps
+from satview.base.errors import UsageError
+from satview.base.time import TimeWindow, format_exactly
+from satview.session.comparison.time_map import TimeMap
+from satview.session.open_trace import OpenTrace
+from satview.session.tasks import IsCancelled, Report, Task
+from satview.session.time_text import parse_time_ps
+from satview.session.viewport import with_margin
+
+_PS_PER_S = 10**12
+
+
+class Comparison(QObject):
+    """The open trace, the second one, and what moment of both is the same.
+
+    Attributes:
+        first: The open trace: before.
+        second: The other one: after; None = there is none.
+        aligned_by: What the same moment is, in words.
+        is_linked: Moving one moves the other.
+
+    Signals:
+        changed: The second trace came or went, or is aligned otherwise.
+        failed: They cannot be aligned so, as a sentence.
+    """
+
+    changed = Signal()
+    failed = Signal(str)
+
+    def __init__(self, first: OpenTrace, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.first = first
+        self.second: OpenTrace | None = None
+        self.aligned_by = ""
+        self.is_linked = True
+        self._map: TimeMap | None = None
+        self._is_passing_on = False
+        self._search = Task(self)
+        self._search.done.connect(self._on_found)
+        self._search.failed.connect(self._on_failed)
+        first.viewport.window_changed.connect(self._on_first)
+        first.reloaded.connect(self._on_reloaded)
+
+    @property
+    def map(self) -> TimeMap:
+        """From the time of the first trace to that of the second.
+
+        Raises:
+            UsageError: There is no second trace.
+        """
+        if self._map is None:
+            raise UsageError("there is no second trace; File > Compare with another trace opens one")
+        return self._map
+
+    def begin(self, second: OpenTrace) -> None:
+        """Take a second trace; its start is that of the first."""
+        self.second = second
+        second.viewport.window_changed.connect(self._on_second)
+        self.align_starts()
+
+    def end(self) -> None:
+        """Let the second trace go."""
+        self._search.cancel()
+        if self.second is not None:
+            self.second.viewport.window_changed.disconnect(self._on_second)
+            self.second, self._map, self.aligned_by = None, None, ""
+            self._set_limits()
+            self.changed.emit()
+
+    def close(self) -> None:
+        """Stop what runs in the background."""
+        self._search.close()
+
+    def align_starts(self) -> None:
+        """Take the first events of both for the same moment."""
+        self.align(self.first.trace.window.start, self._second().trace.window.start, "starts")
+
+    def align_cursors(self) -> None:
+        """Take cursor A of both for the same moment.
+
+        Raises:
+            UsageError: One of them has no cursor A.
+        """
+        at = self.first.selection.cursor_a, self._second().selection.cursor_a
+        if at[0] is None or at[1] is None:
+            which = "first" if at[0] is None else "second"
+            raise UsageError(f"the {which} trace has no cursor A; press 1 over its lanes to set it")
+        self.align(at[0], at[1], "cursors A")
+
+    def align_selected(self) -> None:
+        """Take the selected events of both for the same moment.
+
+        Raises:
+            UsageError: One of them has no selected event.
+        """
+        at = []
+        for opened, which in ((self.first, "first"), (self._second(), "second")):
+            event = opened.selection.event
+            if event is None:
+                raise UsageError(f"no event of the {which} trace is selected; click one in its lanes")
+            at.append(int(opened.trace.events.time_cycles[event]))
+        self.align(at[0], at[1], "selected events")
+
+    def align_by(self, text: str) -> None:
+        """Take the first event of each that fits a condition for the same moment, or place the second by an offset.
+
+        Args:
+            text: An expression as filters have it, looked for in the background; or a time such as `12.5ms`, `-2s`:
+                so long after the first event of the first trace the second one begins.
+        """
+        second = self._second()
+        try:
+            offset = parse_time_ps(text)
+        except UsageError:
+            self._search.start(partial(_anchors, self.first, second, text))
+            return
+        rate = self.first.trace.clock.cycles_per_s
+        start = self.first.trace.window.start + (offset * rate + _PS_PER_S // 2) // _PS_PER_S
+        self.align(start, second.trace.window.start, f"offset {text.strip()}")
+
+    def align(self, first_cycles: int, second_cycles: int, by: str) -> None:
+        """Take a moment of each for the same.
+
+        Args:
+            first_cycles: In the first trace.
+            second_cycles: In the second one.
+            by: What it is, in words.
+        """
+        rates = self.first.trace.clock.cycles_per_s, self._second().trace.clock.cycles_per_s
+        self._map = TimeMap(first_cycles, second_cycles, *rates)
+        self.aligned_by = by
+        self._set_limits()
+        self._pass_on(self.first, self.second, self._map)
+        self.changed.emit()
+
+    def set_linked(self, is_linked: bool) -> None:
+        """Let moving one move the other, or let each go its own way."""
+        self.is_linked = is_linked
+        if is_linked and self.second is not None:
+            self._pass_on(self.first, self.second, self.map)
+        self.changed.emit()
+
+    @property
+    def offset_text(self) -> str:
+        """How long after the first event of the first trace the second one begins, exactly."""
+        second = self._second()
+        start = self.map.inverse.cycles(second.trace.window.start)
+        return format_exactly(start - self.first.trace.window.start, self.first.trace.clock)
+
+    @property
+    def offset_ps(self) -> int:
+        """The same in picoseconds, for an axis with both."""
+        second, same = self._second(), self.map
+        return offset_ps(self.first.trace, second.trace, same.from_cycles, same.to_cycles)
+
+    def _second(self) -> OpenTrace:
+        if self.second is None:
+            raise UsageError("there is no second trace; File > Compare with another trace opens one")
+        return self.second
+
+    def _set_limits(self) -> None:
+        """Let each viewport show as much as both traces cover, else one would stop at its end and the other go on."""
+        own = with_margin(self.first.trace.window)
+        if self.second is None or self._map is None:
+            self.first.viewport.grow(own, self.first.trace.window.end, is_at_end=False)
+            return
+        theirs = with_margin(self.second.trace.window)
+        mapped = self._map.inverse.window(theirs)
+        both = TimeWindow(min(own.start, mapped.start), max(own.end, mapped.end))
+        was_whole = self.first.viewport.is_whole
+        self.first.viewport.grow(both, self.first.trace.window.end, is_at_end=False)
+        self.second.viewport.grow(self._map.window(both), self.second.trace.window.end, is_at_end=False)
+        if was_whole:
+            self.first.viewport.move(both)
+
+    @Slot()
+    def _on_first(self) -> None:
+        if self.second is not None and self._map is not None:
+            self._follow(self.first, self.second, self._map)
+
+    @Slot()
+    def _on_second(self) -> None:
+        if self.second is not None and self._map is not None:
+            self._follow(self.second, self.first, self._map.inverse)
+
+    def _follow(self, moved: OpenTrace, other: OpenTrace, same: TimeMap) -> None:
+        if self.is_linked:
+            self._pass_on(moved, other, same)
+
+    def _pass_on(self, moved: OpenTrace, other: OpenTrace | None, same: TimeMap) -> None:
+        if not self._is_passing_on and other is not None:
+            self._is_passing_on = True
+            other.viewport.move(same.window(moved.viewport.window))
+            self._is_passing_on = False
+
+    @Slot(object)
+    def _on_reloaded(self, _reload: object) -> None:
+        if self.second is not None:
+            self._set_limits()
+
+    @Slot(object)
+    def _on_found(self, result: object) -> None:
+        if isinstance(result, tuple) and self.second is not None:
+            self.align(*result)
+
+    @Slot(object)
+    def _on_failed(self, error: object) -> None:
+        if not isinstance(error, UsageError):
+            raise error if isinstance(error, Exception) else RuntimeError(str(error))
+        self.failed.emit(str(error))
+
+
+def _anchors(
+    first: OpenTrace, second: OpenTrace, condition: str, _is_cancelled: IsCancelled, _report: Report
+) -> tuple[int, int, str]:
+    """Return when the first event of each is that fits a condition, and what that is in words."""
+    return anchor_of(first.trace, condition).cycles, anchor_of(second.trace, condition).cycles, f"first {condition}"

@@ -1,0 +1,178 @@
+"""A trace that is made of several files on one time axis: where each file is in it, and back.
+
+Events, threads, processes and CPUs of the files are rows of one trace, each with a number of its own. What follows from
+the events of one target (links, states, losses) is found in the trace of its file and put together here, so that
+nothing is ever linked, or taken for missing, across files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.base.time import TimeWindow
+from satview.store.trace import Trace
+
+Joiner = Callable[["FileAxis", list[Any]], Any]
+_FIRST_SPECIAL: Final = 2**32 - 2  # rows from here on are none: "ends with the trace", "no event"
+_Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """One file of the axis.
+
+    Attributes:
+        name: What it is called; stands before the names of its processes and CPUs.
+        trace: The trace of the file alone.
+        origin_cycles: A time of that trace, in its cycles.
+        at_cycles: The same moment on the axis, in cycles of the axis.
+        rate: Cycles of the axis per second; at least those of the file.
+        first_cpu: Number of its CPU 0.
+        rows: uint32, (events of the file,), ascending: rows of the axis.
+        threads, processes: int64, rows of the axis by row of the file; row 0 is row 0.
+        codes: uint16, (32768,), code on the axis by code in the file.
+        pids: int64, (processes,), pid on the axis by row of the file's process table.
+    """
+
+    name: str
+    trace: Trace
+    origin_cycles: int
+    at_cycles: int
+    rate: int
+    first_cpu: int
+    rows: NDArray[np.uint32]
+    threads: _Ints
+    processes: _Ints
+    codes: NDArray[np.uint16]
+    pids: _Ints
+
+    def cycles(self, own: _Ints) -> _Ints:
+        """Return times of the file on the axis: exact at equal rates, else rounded down to a cycle; same shape."""
+        return scaled(own - self.origin_cycles, self.trace.clock.cycles_per_s, self.rate) + self.at_cycles
+
+    def own_cycles(self, cycles: int) -> int:
+        """Return the first moment of the file that is not before a moment of the axis."""
+        return self.origin_cycles - (-(cycles - self.at_cycles) * self.trace.clock.cycles_per_s // self.rate)
+
+    @property
+    def window(self) -> TimeWindow:
+        """What the file covers of the axis."""
+        whole = self.trace.window
+        first, last = self.cycles(np.array([whole.start, whole.end - 1])).tolist()
+        return TimeWindow(first, last + 1)
+
+    def axis_rows(self, own: NDArray[np.integer]) -> NDArray[np.integer]:
+        """Return rows of the file's events as rows of the axis; those that stand for none stay; same shape and dtype.
+
+        Args:
+            own: Unsigned, where the two largest numbers of 32 bits are none, or signed, where negative ones are.
+        """
+        out = own.copy()
+        real = own < _FIRST_SPECIAL if own.dtype.kind == "u" else own >= 0
+        out[real] = self.rows[own[real]]
+        return out
+
+    def axis_pids(self, own: _Ints) -> _Ints:
+        """Return pids of the file as those of the axis; what is the pid of no process stays; same shape."""
+        known = self.trace.processes.pid.astype(np.int64)
+        order = np.argsort(known, kind="stable")
+        at = np.minimum(np.searchsorted(known, own, sorter=order), len(known) - 1)
+        rows = order[at]
+        return np.where((known[rows] == own) & (rows > 0), self.pids[rows], own)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FileAxis:
+    """The files of a trace, and whose each event is. Implements `store.trace.Axis`.
+
+    Attributes:
+        parts: The files.
+        part_of: uint8, (events,), which file each event is from.
+        own_row: uint32, (events,), its row there.
+        joiners: By name of what a trace keeps: puts together what is kept of each file.
+    """
+
+    parts: tuple[Part, ...]
+    part_of: NDArray[np.uint8]
+    own_row: NDArray[np.uint32]
+    joiners: Mapping[str, Joiner]
+
+    def made(self, name: str, make: Callable[[Trace], Any]) -> Any | None:
+        """Return what is kept under a name, put together; None where nothing says how (`store.trace.Axis`)."""
+        joiner = self.joiners.get(name)
+        return None if joiner is None else joiner(self, [part.trace.kept(name, make) for part in self.parts])
+
+    def split(self, rows: NDArray[np.integer]) -> Iterator[tuple[Part, NDArray[np.intp], NDArray[np.uint32]]]:
+        """Yield of each file that some events are from: the file, their positions among the rows, their rows there.
+
+        Args:
+            rows: (n,), rows of the axis.
+        """
+        which = self.part_of[rows]
+        for number, part in enumerate(self.parts):
+            at = np.flatnonzero(which == number)
+            if len(at):
+                yield part, at, self.own_row[rows[at]]
+
+    def part_of_thread(self, thread: int) -> tuple[Part, int] | None:
+        """Return the file of a thread and its row there; None for row 0."""
+        return next(
+            ((part, int(np.searchsorted(part.threads[1:], thread)) + 1)
+             for part in self.parts if len(part.threads) > 1 and part.threads[1] <= thread <= part.threads[-1]),
+            None,
+        )  # fmt: skip
+
+    def part_of_cpu(self, cpu: int) -> Part | None:
+        """Return the file of a CPU; None for one that only damaged slots name."""
+        return next((p for p in self.parts if p.first_cpu <= cpu < p.first_cpu + p.trace.cpu_count), None)
+
+
+def files_of(trace: Trace) -> FileAxis | None:
+    """Return what a trace of several files is made of; None for a trace of one."""
+    return trace.axis if isinstance(trace.axis, FileAxis) else None
+
+
+def are_beside(trace: Trace, threads: NDArray[np.integer], thread: int) -> NDArray[np.bool_]:
+    """Return which threads share CPUs with another one: all of a trace of one file, else those of its file.
+
+    Args:
+        trace: The trace.
+        threads: (n,), rows of the thread table.
+        thread: Row of the other one.
+
+    Returns:
+        bool (n,).
+    """
+    files = files_of(trace)
+    found = None if files is None else files.part_of_thread(thread)
+    if found is None:
+        return np.ones(len(threads), np.bool_)
+    own = found[0].threads[1:]
+    return np.asarray((threads >= own[0]) & (threads <= own[-1]))
+
+
+def scaled(cycles: _Ints, rate: int, new_rate: int) -> _Ints:
+    """Return numbers of cycles at another rate, rounded down; exact in whole seconds, int64 of the same shape.
+
+    Args:
+        cycles: int64.
+        rate: Cycles per second.
+        new_rate: Cycles per second.
+    """
+    if rate == new_rate:
+        return cycles
+    whole = cycles // rate
+    rest = cycles - whole * rate
+    if rate * new_rate <= np.iinfo(np.int64).max:
+        return np.asarray(whole * new_rate + rest * new_rate // rate)
+    return whole * new_rate + np.array([int(each) * new_rate // rate for each in rest], np.int64)
+
+
+def concatenated(found: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Return columns of several files one after the other, in the type of the first one."""
+    return np.concatenate([column.astype(found[0].dtype, copy=False) for column in found])

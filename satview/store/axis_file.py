@@ -1,0 +1,141 @@
+"""The file that names traces and where each is on the time axis that they share: JSON, which runs no code."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from satview.base.checked_json import Fields
+from satview.base.errors import TraceFormatError, UsageError
+from satview.base.new_file import write_file
+from satview.base.shared_file import DamagedFileError, parsed_json, read_shared
+
+SUFFIX: Final = ".sataxis"
+MARK: Final = "satview_axis"
+VERSION: Final = 1
+MOST_FILES: Final = 16
+_HEAD_BYTES: Final = 4096
+_FILE_BYTES_MAX: Final = 1 << 20
+_MOST_PS: Final = 10**12 * 86_400 * 366  # a year
+
+
+@dataclass(frozen=True, slots=True)
+class AxisEntry:
+    """One file on the axis.
+
+    Attributes:
+        path: The file.
+        name: What it is called on the axis, such as `guest`.
+        offset_ps: Picoseconds from the first event of the first file to the first event of this one; of the first
+            file 0.
+    """
+
+    path: Path
+    name: str
+    offset_ps: int = 0
+
+
+def read_axis(path: Path) -> list[AxisEntry]:
+    """Return the files that an axis file names; relative names are relative to its folder.
+
+    Raises:
+        TraceFormatError: It is damaged, or names files that cannot be together. Says what, and what to do.
+        OSError: It cannot be read.
+    """
+    remedy = "make it again with `satview together`"
+    try:
+        data = read_shared(path, _FILE_BYTES_MAX)
+        fields = Fields(parsed_json(data or b""), "the file")
+        if fields.whole(MARK) != VERSION:
+            raise TraceFormatError(path, 0, f"it is no axis of version {VERSION}", "open it with a newer satview")
+        entries = [
+            AxisEntry(
+                path.parent / each.text("path"), each.text("name"), each.whole("offset_ps", 0, -_MOST_PS, _MOST_PS)
+            )
+            for each in fields.parts("files")
+        ]
+        check_entries(entries)
+    except DamagedFileError as error:
+        raise TraceFormatError(path, 0, str(error), remedy) from error
+    except UsageError as error:
+        raise TraceFormatError(path, 0, str(error), remedy) from error
+    return entries
+
+
+def write_axis(path: Path, entries: Sequence[AxisEntry]) -> None:
+    """Write an axis file; files below its folder are named relative to it, so that the folder can be moved.
+
+    Raises:
+        UsageError: The files cannot be together.
+        WriteError: It cannot be written.
+    """
+    check_entries(entries)
+    files = [
+        {"name": entry.name, "path": _written(entry.path, path), "offset_ps": entry.offset_ps} for entry in entries
+    ]
+    text = json.dumps({MARK: VERSION, "files": files}, indent=1, ensure_ascii=False) + "\n"
+    write_file(path, text, reading=[entry.path for entry in entries])
+
+
+def check_entries(entries: Sequence[AxisEntry]) -> None:
+    """Refuse what makes no axis.
+
+    Raises:
+        UsageError: There are too few or too many files, one of them twice, a name twice, or a file that is an axis.
+    """
+    if not 2 <= len(entries) <= MOST_FILES:
+        raise UsageError(f"an axis has 2 to {MOST_FILES} files, and here are {len(entries)}")
+    paths = [os.path.realpath(entry.path) for entry in entries]
+    for entry, path in zip(entries, paths, strict=True):
+        if paths.count(path) > 1:
+            raise UsageError(f"{entry.path.name} is named twice; one file cannot be beside itself on an axis")
+        if _is_axis(entry.path):  # which could name this one again
+            raise UsageError(f"{entry.path.name} is an axis itself; name the files that it names")
+        if not entry.name.strip() or len(entry.name) > 40 or any(sign in entry.name for sign in "/:*?\n"):
+            raise UsageError(f"{entry.name[:40]!r} is no name for a file on an axis; use letters and digits")
+    for name in (entry.name for entry in entries):
+        if sum(entry.name == name for entry in entries) > 1:
+            raise UsageError(f"two files are called {name[:40]!r}; give each a name of its own")
+
+
+def looks_like_axis(first: bytes, path: Path) -> bool:
+    """Return whether a file is one that names traces on an axis, by its first bytes."""
+    return first.lstrip()[:1] == b"{" and (f'"{MARK}"'.encode() in first or path.suffix == SUFFIX)
+
+
+def _is_axis(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return looks_like_axis(file.read(_HEAD_BYTES), path)
+    except OSError:  # opening it says what is wrong
+        return False
+
+
+def files_in(path: Path) -> list[Path]:
+    """Return the files that an axis file names; none if it cannot be read."""
+    try:
+        return [entry.path for entry in read_axis(path)]
+    except (TraceFormatError, OSError):
+        return []
+
+
+def names_for(paths: Sequence[Path]) -> list[str]:
+    """Return short names for files: what their names have before the first point, with a number where that is taken."""
+    found: list[str] = []
+    for path in paths:
+        stem = path.name.partition(".")[0] or path.name
+        name = "".join("_" if sign in "/:*?\n" else sign for sign in stem)[:30].strip() or "trace"
+        number, wanted = 2, name
+        while name in found:
+            name, number = f"{wanted}-{number}", number + 1
+        found.append(name)
+    return found
+
+
+def _written(file: Path, axis: Path) -> str:
+    file, folder = file.absolute(), axis.absolute().parent
+    return file.relative_to(folder).as_posix() if file.is_relative_to(folder) else str(file)

@@ -1,0 +1,100 @@
+"""The lanes that events of one sort have: kernel calls, handlers, page faults, log lines. One row each.
+
+To add one: add a row. Events that are moments need no more; what begins and ends, or has numbers, names a function of
+`timeline.tracks.finders`. No numpy here: menus are made of this table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from satview.events.wire import KER_64BIT, WireClass, code
+
+
+class Place(StrEnum):
+    """Where the lanes of a class are."""
+
+    TRACE = "trace"
+    """Between the CPUs and the processes."""
+    PROCESS = "process"
+    """There too, one for all, which unfolds into one for each process."""
+    CPU = "cpu"
+    """Under the CPU."""
+    THREAD = "thread"
+    """Under the thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaneClass:
+    """One class of lanes.
+
+    Attributes:
+        name: Stable name: in settings, sessions and on the command line.
+        menu: Entry of the menu, with `&` before its letter.
+        title: Name of its lanes.
+        place: Where they are.
+        codes: Codes of the events that it is about; without any of them the trace has no such lanes.
+        help: One sentence for menus and docs.
+        text: What an interval or moment is called: arguments in braces, where an event has none of that name nothing.
+            `{event}` is the name of the event, `{process}` that of the argument `pid`, else of whom it belongs to,
+            `{timer}` the number of a timer or that it is a timeout.
+        finder: Function of `timeline.tracks.finders`.
+    """
+
+    name: str
+    menu: str
+    title: str
+    place: Place
+    codes: tuple[int, ...]
+    help: str
+    text: str = "{event}"
+    finder: str = "moments"
+
+
+def _system(*numbers: int) -> tuple[int, ...]:
+    """Return the codes of system events, those with 64-bit values included."""
+    return tuple(code(WireClass.SYSTEM, number) | wide for number in numbers for wide in (0, KER_64BIT))
+
+
+def _all_of(wire_class: WireClass) -> tuple[int, ...]:
+    return tuple(code(wire_class, number) for number in range(1024))
+
+
+LANE_CLASSES: Final = (
+    LaneClass("log", "Kernel &log", "kernel log", Place.TRACE, _system(12), "What the kernel notes (SLOG).",
+              "{message}"),
+    LaneClass("user", "&User events", "user events", Place.TRACE, _all_of(WireClass.USER),
+              "Events that programs insert, one lane for each number: moments, intervals, or counters drawn as steps.",
+              finder="user_events"),
+    LaneClass("security", "&Security checks", "security", Place.TRACE, _all_of(WireClass["SEC"]),
+              "Abilities, permissions and paths that are checked.",
+              "{event} {able} {name} {path} {class_name} {perm_name} {dst_name}"),
+    LaneClass("paths", "&Path look-ups", "path look-ups", Place.PROCESS, _system(2), "Path names that are resolved.",
+              "{pathname}{path}"),
+    LaneClass("maps", "&Memory maps", "memory maps", Place.PROCESS, _system(6, 7, 8, 21),
+              "Memory that is mapped and given back.", "{event} {len} {name}{path}"),
+    LaneClass("faults", "Page &faults", "page faults", Place.PROCESS, _system(17), "Page faults that are handled.",
+              "{vaddr} {object_name}"),
+    LaneClass("timers", "&Timers", "timers", Place.PROCESS, _system(18), "Timers that expire.", "{timer}"),
+    LaneClass("frequency", "CPU fre&quency", "frequency", Place.CPU, _system(15),
+              "The throughput mode that a CPU runs in, drawn as steps.", finder="frequencies"),
+    LaneClass("idle", "CPU &idle modes", "idle mode", Place.CPU, _system(15), "When a CPU sleeps, and in which mode.",
+              "mode {mode}", "idle_modes"),
+    LaneClass("handlers", "Interrupt &handlers", "handlers", Place.CPU, _all_of(WireClass.INT)[3:8],
+              "Handlers of interrupts, nested ones below; in 8.0 what is delivered to service threads.",
+              "{process} {interrupt_number}{intr_id}", "handlers"),
+    LaneClass("calls", "Kernel &calls", "kernel calls", Place.THREAD, _all_of(WireClass.KER_CALL),
+              "The kernel calls of a thread from entry to exit, time that it waits in them included.", finder="calls"),
+    LaneClass("functions", "Functions (flame chart) (&x)", "functions", Place.THREAD, _system(10, 11),
+              "Instrumented functions from entry to exit, those that they call below.", "{thisfn}", "functions"),
+    LaneClass("guests", "Hypervisor &guests", "guest", Place.THREAD, _all_of(WireClass["QVM"]),
+              "When a virtual CPU runs its guest, and what it raises.", "{event} {guest_ip}{intr_vector}", "guests"),
+)  # fmt: skip
+LANE_CLASS_BY_NAME: Final = {each.name: each for each in LANE_CLASSES}
+
+
+def classes_in(text: str) -> frozenset[str]:
+    """Return the names of classes that a setting names, separated by commas; names that are none are left out."""
+    return frozenset(name for part in text.split(",") if (name := part.strip()) in LANE_CLASS_BY_NAME)

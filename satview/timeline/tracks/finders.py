@@ -1,0 +1,232 @@
+"""How classes of lanes find what they show. Each function returns it for the whole trace; called when first shown.
+
+Nothing crosses a range in which events are missing: what began before is not known to go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.events import wire
+from satview.linkage.rows import narrow, nested_pairs, rows_of_class, rows_of_codes, rows_where
+from satview.linkage.table import OPEN, LinkKind
+from satview.linkage.trace_links import link_table
+from satview.linkage.whole import is_whole
+from satview.store.arguments import argument, argument_under
+from satview.store.losses import losses
+from satview.store.tables import UNKNOWN_THREAD
+from satview.store.trace import Trace
+from satview.timeline.lane_classes import LaneClass, Place
+from satview.timeline.tracks.found import Found, Rows, hues
+from satview.timeline.tracks.user import UserLanes, user_lanes
+
+Finder = Callable[[Trace, LaneClass, UserLanes], list[Found]]
+_CALL_NUMBER: Final = 0x7F
+_CALL_FORM: Final = 0x180  # 0 = entry
+_FUNC_ENTER: Final = 10
+_GUEST_ENTER, _GUEST_EXIT = (wire.code(wire.WireClass["QVM"], number) for number in (0, 1))
+_DELIVERY: Final = wire.code(wire.WireClass.INT, 7)
+_POWER_CPU, _POWER_IDLE, _POWER_START = 0xFFFF, 0x10000, 0x20000  # of word 0 of SYSTEM POWER
+
+
+def moments(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[Found]:
+    """Return the events of a class one by one."""
+    rows = _rows(trace, lane_class.codes)
+    return [_moments(trace, rows, _owners(trace, rows, lane_class.place), lane_class.place, lane_class.title)]
+
+
+def calls(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[Found]:
+    """Return kernel calls of threads; those that have not returned as the trace ends go on to its end."""
+    table = link_table(trace, LinkKind.CALL)
+    known = np.flatnonzero((trace.events.thread[table.from_row] != UNKNOWN_THREAD) & (table.to_row != OPEN))
+    first, last = table.from_row[known], table.to_row[known]
+    if trace.pairs is None:
+        rows = rows_of_class(trace, wire.WireClass.KER_CALL)
+        newest = _last_of_each(trace.events.thread[rows], rows)
+        newest = newest[trace.events.code[newest] & _CALL_FORM == 0]
+        first, last = _with_open(trace, first, last, newest[trace.events.thread[newest] != UNKNOWN_THREAD])
+    value = hues(trace.events.code[first] & _CALL_NUMBER)
+    return [_spans(trace, lane_class, first, last, trace.events.thread[first], value)]
+
+
+def handlers(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[Found]:
+    """Return interrupt handlers by CPU, in the colours of their processes; of 8.0 the deliveries."""
+    table = link_table(trace, LinkKind.HANDLER)
+    known = table.to_row != OPEN
+    first, last = table.from_row[known], table.to_row[known]
+    process = _processes(trace, argument(trace, first, "pid")[0])
+    found = [_spans(trace, lane_class, first, last, trace.events.cpu[first], hues(process))]
+    rows = rows_of_codes(trace, _DELIVERY)
+    if len(rows):
+        found.append(_moments(trace, rows, trace.events.cpu[rows], Place.CPU, "deliveries", "deliveries"))
+    return found
+
+
+def functions(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[Found]:
+    """Return functions of threads; those that have not returned as the trace ends go on to its end."""
+    rows = _rows(trace, lane_class.codes)
+    rows = rows[trace.events.thread[rows] != UNKNOWN_THREAD]
+    rows = rows[np.argsort(narrow(trace.events.thread[rows], len(trace.threads)), kind="stable")]
+    step = np.where(trace.events.code[rows] & 0xFF == _FUNC_ENTER, 1, -1).astype(np.int8)
+    part = _parts(trace, rows, trace.events.thread[rows])
+    at, end = nested_pairs(step, part)
+    function = argument(trace, rows, "thisfn")[0]
+    same = function[at] == function[end]  # else the entry or exit in between is missing
+    at, end = at[same], end[same]
+    without = np.ones(len(rows), np.bool_)
+    without[at] = False
+    waiting = rows[np.flatnonzero(without & (step > 0))]
+    first, last = _with_open(trace, rows[at], rows[end], waiting)
+    names = argument(trace, first, "thisfn")[0]
+    # Addresses are multiples of 4 and more: a multiplication spreads them over the colours.
+    value = hues((names.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(40)).astype(np.int64))
+    return [_spans(trace, lane_class, first, last, trace.events.thread[first], value)]
+
+
+def guests(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[Found]:
+    """Return when threads of virtual CPUs ran their guests, and what else they logged of them."""
+    rows = _rows(trace, lane_class.codes)
+    rows = rows[np.argsort(narrow(trace.events.thread[rows], len(trace.threads)), kind="stable")]
+    thread, code = trace.events.thread[rows], trace.events.code[rows]
+    is_border = np.isin(code, (_GUEST_ENTER, _GUEST_EXIT))
+    borders, of_thread, kind = rows[is_border], thread[is_border], code[is_border]
+    at = np.flatnonzero((kind[:-1] == _GUEST_ENTER) & (kind[1:] == _GUEST_EXIT) & (of_thread[:-1] == of_thread[1:]))
+    first, last = borders[at], borders[at + 1]
+    whole = is_whole(trace, first, last)
+    first, last = first[whole], last[whole]
+    found = [_spans(trace, lane_class, first, last, trace.events.thread[first], hues(trace.events.thread[first]))]
+    others = np.flatnonzero(~is_border)
+    if len(others):
+        found.append(_moments(trace, rows[others], thread[others], Place.THREAD, "guest events", "events"))
+    return found
+
+
+def frequencies(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[Found]:
+    """Return the throughput mode of each CPU: what ends of changes show. The first one holds from the start.
+
+    The power manager logs the mode of every CPU as tracing begins. Source: format description, system event 15.
+    """
+    rows, bits, mode = _power(trace)
+    at = np.flatnonzero(bits & (_POWER_IDLE | _POWER_START) == 0)
+    cpu, start = (bits[at] & _POWER_CPU).astype(np.int64), trace.events.time_cycles[rows[at]].copy()
+    _, first = np.unique(cpu, return_index=True)
+    start[first] = trace.window.start
+    value = hues(cpu)
+    return [Found(Place.CPU, cpu, start, start, rows[at], value, lane_class.title, number=mode[at].astype(np.float64),
+                  text="mode {mode}")]  # fmt: skip
+
+
+def idle_modes(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[Found]:
+    """Return when CPUs sleep: from an entry to the CPU's next event of idle. Entries and exits need not pair."""
+    rows, bits, mode = _power(trace)
+    at = np.flatnonzero(bits & _POWER_IDLE)
+    cpu = bits[at] & _POWER_CPU
+    at, cpu = at[order := np.argsort(cpu, kind="stable")], cpu[order]
+    begins = np.flatnonzero((bits[at[:-1]] & _POWER_START > 0) & (cpu[:-1] == cpu[1:]))
+    first, last = rows[at[begins]], rows[at[begins + 1]]
+    whole = is_whole(trace, first, last)
+    begins, first, last = begins[whole], first[whole], last[whole]
+    return [_spans(trace, lane_class, first, last, cpu[begins], hues(mode[at[begins]]))]
+
+
+def user_events(trace: Trace, lane_class: LaneClass, user: UserLanes) -> list[Found]:
+    """Return user events by number, as their descriptions or rules say."""
+    return user_lanes(trace, _rows(trace, lane_class.codes), user)
+
+
+def _rows(trace: Trace, codes: tuple[int, ...]) -> Rows:
+    """Return the rows of the events of a class, ascending."""
+    if trace.pairs is not None:  # a format with codes of its own
+        return np.empty(0, np.uint32)
+    table = np.zeros(wire.CODE_COUNT, np.bool_)
+    table[list(codes)] = True
+    return rows_where(trace, table)
+
+
+def _owners(trace: Trace, rows: Rows, place: Place) -> NDArray[np.integer]:
+    """Return whose events are: of the process that the event names, else of that of its thread."""
+    if place is Place.TRACE:
+        return np.zeros(len(rows), np.int64)
+    if place is Place.CPU:
+        return trace.events.cpu[rows]
+    if place is Place.THREAD:
+        return trace.events.thread[rows]
+    pid, known = argument(trace, rows, "pid")
+    named = np.where(known, _processes(trace, pid), 0)
+    return np.where(named > 0, named, trace.threads.process[trace.events.thread[rows]])
+
+
+def _processes(trace: Trace, pids: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the rows of processes by number, 0 where the trace does not know one; of several the newest."""
+    order = np.argsort(trace.processes.pid, kind="stable")
+    known = trace.processes.pid[order].astype(np.int64)
+    at = np.maximum(np.searchsorted(known, pids, side="right") - 1, 0)
+    return np.where(known[at] == pids, order[at], 0)
+
+
+def _parts(trace: Trace, rows: Rows, owner: NDArray[np.integer]) -> NDArray[np.intp]:
+    """Return a number for each event that is another one for another owner, and after a loss; rows are by owner."""
+    lost = np.sort(losses(trace)[:, 1])
+    before = np.searchsorted(lost, trace.events.time_cycles[rows], side="right")
+    changes = np.ones(len(rows), np.bool_)
+    changes[1:] = (owner[1:] != owner[:-1]) | (before[1:] != before[:-1])
+    return np.asarray(np.cumsum(changes) - 1)
+
+
+def _last_of_each(owner: NDArray[np.integer], rows: Rows) -> Rows:
+    """Return the last row of every owner; rows ascend."""
+    last = np.full(int(owner.max(initial=0)) + 1, -1, np.int64)
+    last[owner] = rows
+    return last[last >= 0].astype(np.uint32)
+
+
+def _with_open(trace: Trace, first: Rows, last: Rows, waiting: Rows) -> tuple[Rows, Rows]:
+    """Return pairs with those that the trace ends before their end; OPEN is their end."""
+    end = np.full(len(waiting), len(trace.events) - 1, np.uint32)
+    waiting = waiting[is_whole(trace, waiting, end)]
+    waiting = waiting[~np.isin(waiting, first)]
+    return np.concatenate((first, waiting)), np.concatenate((last, np.full(len(waiting), OPEN, np.uint32)))
+
+
+def _power(trace: Trace) -> tuple[Rows, NDArray[np.int64], NDArray[np.int64]]:
+    """Return the events of the power manager: rows, bits and modes, int64."""
+    rows = _rows(trace, (wire.code(wire.WireClass.SYSTEM, 15),))
+    return rows, argument_under(trace, rows, "bitset"), argument_under(trace, rows, "mode")
+
+
+def _moments(trace: Trace, rows: Rows, owner: NDArray[np.integer], place: Place, title: str, key: str = "") -> Found:
+    time = trace.events.time_cycles[rows]
+    return Found(place, owner.astype(np.int64), time, time, rows, hues(np.zeros(len(rows), np.int64)), title, key)
+
+
+def _spans(
+    trace: Trace,
+    lane_class: LaneClass,
+    first: Rows,
+    last: Rows,
+    owner: NDArray[np.integer],
+    value: NDArray[np.uint8],
+) -> Found:
+    """Return intervals from event to event; those without an end last until the trace ends."""
+    time = trace.events.time_cycles
+    end = np.full(len(last), trace.window.end, np.int64)
+    end[last != OPEN] = time[last[last != OPEN]]
+    start = time[first]
+    # What begins and ends in one cycle still shows.
+    end = np.maximum(end, start + 1)
+    return Found(lane_class.place, owner.astype(np.int64), start, end, first, value, lane_class.title)
+
+
+_FINDERS: Final[dict[str, Finder]] = {
+    finder.__name__: finder
+    for finder in (moments, calls, handlers, functions, guests, frequencies, idle_modes, user_events)
+}
+
+
+def finder_of(lane_class: LaneClass) -> Finder:
+    """Return the function that finds what a class of lanes shows."""
+    return _FINDERS[lane_class.finder]

@@ -1,0 +1,214 @@
+"""One lane of events of one sort, and how what a class finds is divided among lanes: by owner, and by nesting."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Final, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.base.time import TimeWindow
+from satview.events.states import ABSENT
+from satview.store.trace import Trace
+from satview.timeline.lane_classes import LaneClass, Place
+from satview.timeline.spans import NO_EVENT, LaneSpans, spread, touching
+from satview.timeline.tracks.found import Found, Rows
+
+_DEEPEST: Final = 32  # lanes below each other; what is nested deeper is in the last one
+_TEXT_WORDS: Final = 80  # payload words that a text is made of
+_PLACES: Final = re.compile(r"\{(\w+)\}")
+_KEPT: Final = 20_000
+_TIMEOUT: Final = (-1, 0xFFFFFFFF)  # instead of the number of a timer: that of TimerTimeout()
+
+
+@dataclass(frozen=True, eq=False)
+class Track:
+    """What one lane shows.
+
+    Attributes:
+        lane_class: Of which class.
+        found: Its intervals or moments, in time order; of one owner, not overlapping.
+        depth: 0 for what is within nothing, 1 for what is within that.
+        is_whole: It shows the events of all processes.
+    """
+
+    lane_class: LaneClass
+    found: Found
+    depth: int
+    is_whole: bool = False
+
+    @property
+    def owner(self) -> int:
+        """Row of the thread or process, number of the CPU."""
+        return int(self.found.owner[0])
+
+    @property
+    def key(self) -> str:
+        """What distinguishes it from other lanes of the same owner."""
+        return f"{self.lane_class.name}:{self.found.key}:{self.depth}"
+
+    @cached_property
+    def rows(self) -> Rows:
+        """Rows of its events, uint32, ascending."""
+        return np.unique(self.found.event)
+
+    @cached_property
+    def moments(self) -> Rows:
+        """Rows of the events that are marks on it, uint32, ascending: those that begin no interval."""
+        return np.unique(self.found.event[self.found.end == self.found.start])
+
+    def is_busy(self, window: TimeWindow) -> bool:
+        """Return whether an interval or moment of it is in a window."""
+        found = self.found
+        first = int(np.searchsorted(found.end, window.start))  # ends ascend with starts: nothing overlaps
+        return first < len(found) and int(found.start[first]) < window.end
+
+    def spans(self, trace: Trace) -> tuple[LaneSpans, NDArray[np.float64] | None]:
+        """Return its intervals, and what it counts in each (NaN = not known).
+
+        Moments are in empty intervals that go to the next one, so that they have names; a counter's too.
+        """
+        found, window = self.found, trace.window
+        is_interval = found.end > found.start
+        if is_interval.any():
+            found = found.take(np.flatnonzero(is_interval))
+            start, item = spread(found.start, np.minimum(found.end, np.append(found.start[1:], window.end)), window)
+            value = np.where(item >= 0, found.value[item], ABSENT).astype(np.uint8)
+        else:
+            item = np.arange(-1 if not len(found) or int(found.start[0]) > window.start else 0, len(found))
+            start = np.where(item >= 0, found.start[item], window.start)
+            value = np.full(len(start), ABSENT, np.uint8)
+        event = np.where(item >= 0, found.event[item], np.uint32(NO_EVENT)).astype(np.uint32)
+        spans = touching(start, value, event, None, window.end)
+        texts = EventTexts(spans.event, text_of(trace, self))
+        named = LaneSpans(spans.start_cycles, spans.value, spans.event, None, spans.end_cycles, texts)
+        return named, _numbers(found, spans) if found.number is not None else None
+
+
+def _numbers(found: Found, spans: LaneSpans) -> NDArray[np.float64]:
+    """Return what a counter shows in every interval; NaN before its first event."""
+    assert found.number is not None
+    of_event = np.searchsorted(found.event, spans.event)  # events ascend, as their times do
+    known = spans.event != NO_EVENT
+    return np.where(known, found.number[np.minimum(of_event, len(found) - 1)], np.nan)
+
+
+class EventTexts(Sequence[str]):
+    """What intervals are called, each worked out when it is asked for.
+
+    Args:
+        events: uint32 (n,), rows of the events that begin them.
+        name: Names an event.
+    """
+
+    def __init__(self, events: Rows, name: Callable[[int], str]) -> None:
+        self._events, self._name = events, name
+        self._kept: dict[int, str] = {}
+
+    def __len__(self) -> int:
+        return len(self._events)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[str]: ...
+
+    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
+        if isinstance(index, slice):
+            return EventTexts(self._events[index], self._name)
+        event = int(self._events[index])
+        if event == NO_EVENT:
+            return ""
+        if event not in self._kept:
+            if len(self._kept) > _KEPT:
+                self._kept.clear()
+            self._kept[event] = self._name(event)
+        return self._kept[event]
+
+
+def text_of(trace: Trace, track: Track) -> Callable[[int], str]:
+    """Return what names the events of a track."""
+    if callable(track.found.text):
+        return track.found.text
+    template = track.found.text or track.lane_class.text
+    if track.is_whole:
+        template = "{process}: " + template
+    wanted = frozenset(_PLACES.findall(template))
+
+    def name(event: int) -> str:
+        values = _values(trace, event, wanted)
+        return " ".join(_PLACES.sub(lambda found: values.get(found[1], ""), template).split())
+
+    return name
+
+
+def _values(trace: Trace, event: int, wanted: frozenset[str]) -> dict[str, str]:
+    values = {}
+    spec = trace.spec(event)
+    if "event" in wanted:
+        values["event"] = spec.label or spec.name
+    if wanted - {"event"}:
+        pid = -1
+        for argument in trace.payloads.decode(event, _TEXT_WORDS).arguments:
+            values[argument.name] = _short(argument.value, argument.text)
+            if argument.name == "pid" and isinstance(argument.value, int):
+                pid = argument.value
+            if argument.name == "timer_id":
+                values["timer"] = "timeout" if argument.value in _TIMEOUT else f"timer {argument.value!r}"
+        if "process" in wanted:
+            values["process"] = _process_name(trace, event, pid)
+    return values
+
+
+def _short(value: int | str | bytes, text: str) -> str:
+    """Return an argument as it is written, but hexadecimal numbers without leading zeros."""
+    if isinstance(value, int) and text.startswith("0x"):
+        return f"{value:#x}" if value > 9 else f"{value}"
+    return value if isinstance(value, str) else text
+
+
+def _process_name(trace: Trace, event: int, pid: int) -> str:
+    found = np.flatnonzero(trace.processes.pid == pid)
+    if pid >= 0 and len(found):
+        return trace.process_name(int(found[-1]))
+    return trace.process_name(int(trace.threads.process[trace.events.thread[event]]))
+
+
+def tracks_of(lane_class: LaneClass, found: Found) -> Iterator[Track]:
+    """Yield the lanes that intervals and moments need: one for each owner and depth, in this order.
+
+    Those of processes are preceded by one for all.
+    """
+    if not len(found):
+        return
+    depth = depths(found)
+    order = np.lexsort((found.start, depth, found.owner))
+    by_owner, depth = found.take(order), depth[order]
+    if found.place is Place.PROCESS:
+        yield Track(lane_class, found.take(np.argsort(found.start, kind="stable")), 0, is_whole=True)
+    changes = (by_owner.owner[1:] != by_owner.owner[:-1]) | (depth[1:] != depth[:-1])
+    begins = np.concatenate(([0], np.flatnonzero(changes) + 1, [len(order)])).tolist()
+    for first, last in pairwise(begins):
+        yield Track(lane_class, by_owner.take(np.arange(first, last)), int(depth[first]))
+
+
+def depths(found: Found) -> NDArray[np.int64]:
+    """Return within how many others of its owner every interval begins, int64 (n,), at most 31."""
+    count = len(found)
+    owner, time = np.tile(found.owner, 2), np.concatenate((found.start, found.end))
+    step = np.repeat(np.array([1, -1]), count)
+    moments = np.tile(found.end == found.start, 2)
+    step[moments] = 0
+    # At one moment what ends does so before anything begins; of what begins together the longer one is outside.
+    longest = np.concatenate((-(found.end - found.start), np.zeros(count, np.int64)))
+    order = np.lexsort((longest, step, time, owner))
+    open_now = np.cumsum(step[order])
+    after = np.empty(2 * count, np.int64)  # how many are open after each beginning and each end
+    after[order] = open_now
+    return np.where(found.end == found.start, 0, np.clip(after[:count] - 1, 0, _DEEPEST - 1))

@@ -1,0 +1,165 @@
+"""Lanes of user events: moments, intervals between two events, and counters; as descriptions and rules say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.events import wire
+from satview.events.user_events import UserEvent, UserField, UserRule, UserRuleKind
+from satview.events.words import join64
+from satview.linkage.rows import narrow, nested_pairs
+from satview.linkage.whole import is_whole
+from satview.store.tables import UNKNOWN_THREAD
+from satview.store.trace import Trace
+from satview.timeline.lane_classes import Place
+from satview.timeline.tracks.found import Found, Rows, hues
+
+_WORD = UserField("", 4, is_signed=True)
+_TEXT_WORDS = 64
+_WORDS_SHOWN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class UserLanes:
+    """What is known of user events beside the trace.
+
+    Attributes:
+        events: Descriptions by number.
+        rules: What the user says of their lanes.
+    """
+
+    events: Mapping[int, UserEvent] = field(default_factory=dict)
+    rules: tuple[UserRule, ...] = ()
+
+
+def user_lanes(trace: Trace, rows: Rows, user: UserLanes) -> list[Found]:
+    """Return the lanes of the user events of a trace: one for each number that no rule of an interval has.
+
+    Args:
+        trace: The events.
+        rows: Rows of its user events, ascending.
+        user: What is known of them.
+    """
+    numbers = trace.events.code[rows] & wire.EVENT_MASK
+    found, in_intervals = list[Found](), set[int]()
+    for rule in (*user.rules, *_pairs_by_name(user)):
+        if rule.kind is UserRuleKind.INTERVAL and rule.number not in in_intervals:
+            of_rule = _intervals(trace, rows, numbers, rule, user)
+            if len(of_rule):
+                found.append(of_rule)
+                in_intervals |= {rule.number, rule.end_number}
+    for number in np.unique(numbers).tolist():
+        if number not in in_intervals:
+            found.append(_lane(trace, rows[numbers == number], number, user))
+    return found
+
+
+def _lane(trace: Trace, rows: Rows, number: int, user: UserLanes) -> Found:
+    """Return a counter or moments of one number."""
+    event = user.events.get(number)
+    rule = next((rule for rule in user.rules if rule.number == number and rule.kind is not UserRuleKind.INTERVAL), None)
+    place = _counted(event, rule)
+    name = (rule.name if rule is not None else "") or (event.name if event is not None else "")
+    time, owner = trace.events.time_cycles[rows], np.zeros(len(rows), np.int64)
+    values = None if place is None else _values(trace, rows, *place)
+    if place is not None and not name:
+        name = place[1].label
+    title = name or f"event {number}"
+    subtitle = f"user event {number}" if name else ""
+    text = partial(_text, trace, event)
+    if values is not None:
+        text = partial(_counter_text, trace, rows, values, event)
+    return Found(Place.TRACE, owner, time, time, rows, hues(owner + number), title, str(number), subtitle, values, text)
+
+
+def _intervals(trace: Trace, rows: Rows, numbers: NDArray[np.integer], rule: UserRule, user: UserLanes) -> Found:
+    """Return the intervals from one event to another of the same thread; nested ones are on lanes of their own."""
+    mine = rows[np.isin(numbers, (rule.number, rule.end_number))]
+    mine = mine[trace.events.thread[mine] != UNKNOWN_THREAD]
+    mine = mine[np.argsort(narrow(trace.events.thread[mine], len(trace.threads)), kind="stable")]
+    is_begin = trace.events.code[mine] & wire.EVENT_MASK == rule.number
+    if rule.number == rule.end_number:  # the same event begins and ends it, by turns
+        of_thread = trace.events.thread[mine]
+        first = np.searchsorted(of_thread, of_thread)
+        is_begin = (np.arange(len(mine)) - first) % 2 == 0
+    thread = trace.events.thread[mine]
+    part = np.cumsum(np.append(False, thread[1:] != thread[:-1])[: len(mine)])
+    at, end = nested_pairs(np.where(is_begin, 1, -1).astype(np.int8), part)
+    whole = is_whole(trace, mine[at], mine[end])
+    first, last = mine[at[whole]], mine[end[whole]]
+    event = user.events.get(rule.number)
+    name = rule.name or (event.name if event is not None else "") or f"event {rule.number}"
+    time, owner = trace.events.time_cycles, trace.events.thread[first].astype(np.int64)
+    return Found(Place.THREAD, owner, time[first], np.maximum(time[last], time[first] + 1), first,
+                 hues(np.full(len(first), rule.number)), name, f"{rule.number}-{rule.end_number}",
+                 f"{rule.number}..{rule.end_number}", text=partial(_text, trace, event, name))  # fmt: skip
+
+
+def _pairs_by_name(user: UserLanes) -> list[UserRule]:
+    """Return rules for events that are called the same but for begin and end, enter and exit, start and stop."""
+    by_name = {event.name.casefold(): event for event in user.events.values()}
+    found = []
+    for event in user.events.values():
+        for begin, end in (("begin", "end"), ("enter", "exit"), ("entry", "exit"), ("start", "stop"), ("start", "end")):
+            stem = event.name.casefold().removesuffix(begin)
+            other = by_name.get(stem + end) if stem != event.name.casefold() else None
+            if other is not None and stem:
+                name = event.name[: len(stem)].rstrip(" _-.:")
+                found.append(UserRule(event.number, UserRuleKind.INTERVAL, other.number, 0, name))
+                break
+    return found
+
+
+def _counted(event: UserEvent | None, rule: UserRule | None) -> tuple[int, UserField] | None:
+    """Return the byte and form of the number that a lane counts, None where it counts none."""
+    if rule is not None:
+        if rule.kind is UserRuleKind.MOMENT:
+            return None
+        named = event.number_at(rule.field) if event is not None else None
+        return named if named is not None else (4 * rule.field, _WORD)
+    if event is None or len(event.fields) != 1:
+        return None
+    found = event.number_at(0)  # an event with one number is a counter, unless it names values or an address
+    return found if found is not None and found[1].is_counter else None
+
+
+def _values(trace: Trace, rows: Rows, byte: int, form: UserField) -> NDArray[np.float64]:
+    """Return a number of many events, float64 (n,); NaN where the payload is shorter."""
+    word, shift = byte // 4, byte % 4
+    if form.size == 8:
+        first, second = (trace.payloads.column(rows, word + i).astype(np.int64) for i in (0, 1))
+        values = join64(first, second, trace.byte_order)
+        out = values.astype(np.float64) if form.is_signed else values.view(np.uint64).astype(np.float64)
+    else:
+        bits = 8 * form.size
+        words = trace.payloads.column(rows, word).astype(np.int64)
+        values = words >> (8 * shift if trace.byte_order == "little" else 32 - bits - 8 * shift) & ((1 << bits) - 1)
+        if form.is_signed:
+            values = np.where(values >> (bits - 1) > 0, values - (1 << bits), values)
+        out = values.astype(np.float64)
+    out[trace.payloads.word_counts(rows) * 4 < byte + form.size] = np.nan
+    return out
+
+
+def _text(trace: Trace, event: UserEvent | None, name_or_row: str | int, row: int | None = None) -> str:
+    """Return what an event is called: `request id=5`; what no description names has its words."""
+    name, row = ("", int(name_or_row)) if row is None else (str(name_or_row), row)
+    if event is not None:
+        fields = " ".join(event.texts(trace.payloads.raw(row), trace.byte_order))
+        return f"{name or event.name} {fields}".strip()
+    if name:
+        return name
+    texts = [each.text for each in trace.payloads.decode(row, _TEXT_WORDS).arguments if isinstance(each.value, str)]
+    return " ".join(texts) or " ".join(f"{word:#x}" for word in trace.payloads.words(row)[:_WORDS_SHOWN].tolist())
+
+
+def _counter_text(trace: Trace, rows: Rows, values: NDArray[np.float64], event: UserEvent | None, row: int) -> str:
+    value = float(values[int(np.searchsorted(rows, row))])
+    if np.isnan(value):
+        return "no number"
+    return _text(trace, event, row) if event is not None and len(event.fields) > 1 else f"{value:,.15g}"

@@ -1,0 +1,277 @@
+"""Several files on one time axis: each file's events, lanes and links are in it as in the file alone, at its offset."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from satview.analysis.alignment import common_events, offsets_ps
+from satview.analysis.statistics import Statistics
+from satview.analysis.verdicts.find import find_verdicts
+from satview.base.errors import TraceFormatError, UsageError
+from satview.capture.workloads import registry
+from satview.events.spec import Release
+from satview.events.states import RUNNING, STATE_BY_NAME, STATE_BY_VALUE, UNKNOWN
+from satview.filters.expressions.expression import select
+from satview.formats.axis.assemble import Member, trace_on_axis
+from satview.formats.registry import open_trace, source_files
+from satview.linkage.accessor import links
+from satview.linkage.table import LinkKind
+from satview.linkage.trace_links import link_table
+from satview.store.axis import files_of
+from satview.store.axis_file import AxisEntry, names_for, write_axis
+from satview.timeline.lane_tree import LaneKind, Timeline
+from tests.capture.made import FAST, WIDE, traced
+from tests.helpers import linux_scene
+from tests.helpers.kev import START, TraceBuilder, from_lanes
+
+US = 1_000_000  # picoseconds
+
+
+def axis(folder, first, other, offset_ps=0):
+    return trace_on_axis(folder / "x.sataxis", [Member("host", first), Member("guest", other, offset_ps)])
+
+
+@pytest.fixture(scope="module")
+def captures(tmp_path_factory):
+    """Two captures of other releases, widths and numbers of CPUs."""
+    found = []
+    for name, release, modes, ms in (
+        ("client-server", Release.QNX_7, WIDE, 60), ("automotive", Release.QNX_8, FAST, 30)
+    ):  # fmt: skip
+        setup = registry.find(name)
+        found.append(traced(setup.setup, ms, tmp_path_factory.mktemp(name), release, setup.cpus, 5, modes).trace)
+    return found
+
+
+@pytest.fixture(scope="module")
+def both(captures, tmp_path_factory):
+    return axis(tmp_path_factory.mktemp("axis"), *captures, 20_000_000 * 1000)
+
+
+def test_events_are_shifted_by_the_offset_and_told_apart(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    host = from_lanes(tmp_path / "a", "cpu0 A A B .")
+    guest = from_lanes(tmp_path / "b", "cpu0 A . C\ncpu1 . D D")
+    found = axis(tmp_path, host, guest, 2 * US)
+    assert found.cpu_count == 3
+    assert found.cpu_titles == ("host CPU 0", "guest CPU 0", "guest CPU 1")
+    times = {part.name: found.events.time_cycles[part.rows] for part in files_of(found).parts}
+    assert times["host"].tolist() == host.events.time_cycles.tolist(), "a clock of 1 GHz: stamps stay"
+    assert (times["guest"] - guest.events.time_cycles).tolist() == [2000] * len(guest.events)
+    assert np.all(np.diff(found.events.time_cycles) >= 0)
+    assert found.threads.row(2, 1) != found.threads.row(12, 1), "pid 2 of the guest is 12: 1 for the file"
+    assert [found.process_name(found.processes.row(pid)) for pid in (2, 12)] == ["host:pid 2", "guest:pid 2"]
+    guest_rows = select(found, 'name ~ "guest:*" and state == RUNNING')
+    assert len(guest_rows) == len(select(guest, "state == RUNNING"))
+    assert set(found.events.cpu[guest_rows].tolist()) == {1, 2}
+
+
+def test_before_and_after_a_file_its_lanes_are_unknown(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    host = from_lanes(tmp_path / "a", "cpu0 A A A A A A A A")
+    found = axis(tmp_path, host, from_lanes(tmp_path / "b", "cpu0 B B"), 3 * US)
+    timeline = Timeline(found)
+    lane = next(info.index for info in timeline.infos if info.kind is LaneKind.CPU and info.title == "guest CPU 0")
+    timeline.build([lane], lambda: False)
+    spans = timeline.lane(lane).spans
+    assert spans.value.tolist()[0] == UNKNOWN
+    assert spans.value.tolist()[-1] == UNKNOWN
+    assert spans.start_cycles.tolist()[-1] - START == 3000 + 2010 + 1, "just after the last event of the file"
+    thread = Statistics(found).states
+    row = found.threads.row(13, 1)
+    mine = (thread.thread == row) & (thread.value == RUNNING)
+    assert thread.total_cycles[mine].tolist() == [2001], "not up to the end of the other file"
+
+
+def test_links_are_those_of_each_file(both, captures):
+    for kind in LinkKind:
+        expected = set()
+        for part in files_of(both).parts:
+            table = link_table(part.trace, kind)
+            ends = part.axis_rows(table.to_row)
+            expected |= set(
+                zip(part.rows[table.from_row].tolist(), ends.tolist(), table.certainty.tolist(), strict=True)
+            )
+        table = link_table(both, kind)
+        assert (
+            set(zip(table.from_row.tolist(), table.to_row.tolist(), table.certainty.tolist(), strict=True)) == expected
+        )
+    found, alone = links(both), [links(trace) for trace in captures]
+    for name in ("transactions", "latencies", "blockers"):
+        assert len(getattr(found, name)) == sum(len(getattr(each, name)) for each in alone)
+        assert len(getattr(found, name))
+    sent = found.transactions
+    assert np.all(np.diff(sent.send_row) > 0)
+    times = both.events.time_cycles
+    known = (sent.send_row >= 0) & (sent.receive_row >= 0)
+    lengths = times[sent.receive_row[known]] - times[sent.send_row[known]]
+    assert lengths.tolist() == sent.queued_cycles[known].tolist(), "rows and cycles moved alike"
+    inner = np.flatnonzero(sent.parent >= 0)
+    assert np.all(sent.server[sent.parent[inner]] == sent.client[inner]), "what a server sends on behalf of its client"
+
+
+def test_lanes_are_those_of_each_file(both, captures):
+    whole = Timeline(both)
+    for part, trace in zip(files_of(both).parts, captures, strict=True):
+        alone = Timeline(trace)
+        for info in alone.infos:
+            if info.kind is LaneKind.THREAD:
+                found = next(each for each in whole.infos if each.thread == part.threads[info.thread] and each.thread)
+            elif info.kind in (LaneKind.CPU, LaneKind.INTERRUPTS):
+                found = next(each for each in whole.infos
+                             if each.kind is info.kind and each.cpu == part.first_cpu + info.cpu)  # fmt: skip
+            else:
+                continue
+            alone.build([info.index], lambda: False)
+            whole.build([found.index], lambda: False)
+            own, mine = alone.lane(info.index).spans, whole.lane(found.index).spans
+            if info.kind is LaneKind.INTERRUPTS and len(own) == 1:  # 8.0 has deliveries only: nothing but ticks
+                continue
+            first = int(np.searchsorted(mine.start_cycles, part.cycles(own.start_cycles[:1])[0]))
+            inside = slice(first, first + len(own))
+            assert mine.start_cycles[inside].tolist() == part.cycles(own.start_cycles).tolist()
+            if info.kind is LaneKind.THREAD:
+                assert mine.value[inside].tolist() == own.value.tolist()
+            assert mine.event[inside].tolist() == part.axis_rows(own.event).tolist()
+
+
+def test_figures_are_those_of_each_file(both, captures):
+    found = Statistics(both).threads
+    for part, trace in zip(files_of(both).parts, captures, strict=True):
+        alone = Statistics(trace).threads
+        assert found.cpu_cycles[part.threads[1:]].tolist() == alone.cpu_cycles[1:].tolist()
+    assert len(find_verdicts(both)) == sum(len(find_verdicts(trace)) for trace in captures)
+
+
+def test_arguments_have_the_pids_of_the_axis(both, captures):
+    part = files_of(both).parts[1]
+    row = int(select(captures[1], "state == RUNNING and pid > 1")[0])
+    on_axis = int(part.rows[row])
+    own = captures[1].payloads.decode(row).arguments[0]
+    assert own.name == "pid"
+    shown = both.payloads.decode(on_axis).arguments[0]
+    pid = int(both.threads.pid[both.events.thread[on_axis]])
+    assert (shown.value, shown.note) == (pid, f"{own.text} in guest")
+    assert on_axis in select(both, f"arg.pid == {pid}")
+    assert int(both.payloads.column(np.array([on_axis]), 0)[0]) == pid == int(both.payloads.words(on_axis)[0])
+    assert both.payloads.raw(on_axis) == captures[1].payloads.raw(row)
+
+
+def test_a_coarser_clock_is_scaled_and_said(tmp_path):
+    fine = TraceBuilder().time_event(0).state("RUNNING", 10, 2, 1).event(6 << 10, 3000).open(tmp_path)
+    pairs = tmp_path / "b"
+    pairs.mkdir()
+    coarse = TraceBuilder().time_event(0).state("RUNNING", 1, 2, 1).event(6 << 10, 30).open(pairs)
+    object.__setattr__(coarse, "clock", type(coarse.clock)(300_000_000, coarse.clock.start_cycles))
+    found = axis(tmp_path, fine, coarse)
+    part = files_of(found).parts[1]
+    assert (found.events.time_cycles[part.rows] - START).tolist() == [0, 3, 100], "10/3 cycles each, rounded down"
+    assert [problem.kind.slug for problem in found.problems] == ["scaled-clock"]
+    swapped = trace_on_axis(tmp_path / "y", [Member("a", coarse), Member("b", fine)])
+    assert swapped.clock.cycles_per_s == 1_000_000_000
+
+
+def test_states_of_another_release_have_the_codes_of_the_first(both, captures):
+    state = STATE_BY_NAME["RECEIVE"].value
+    guest = files_of(both).parts[1]
+    codes = both.events.code[guest.rows[select(captures[1], "state == RECEIVE")]]
+    assert len(codes)
+    assert set(both.catalogue.state_value_of_code[codes].tolist()) == {state}
+    names = {captures[1].catalogue.name(code) for code in np.flatnonzero(captures[1].code_counts).tolist()}
+    there = {both.catalogue.name(code) for code in np.flatnonzero(both.code_counts).tolist()}
+    assert names <= there
+
+
+def marked(folder, at):
+    builder = TraceBuilder().time_event(0).state("RUNNING", 10, 2, 1)
+    for time in at:
+        builder.event(6 << 10 | 7, time)
+    folder.mkdir()
+    return builder.event(6 << 10, 9000).open(folder)
+
+
+def test_offsets_from_a_common_event(tmp_path):
+    one, two = marked(tmp_path / "a", (500, 700)), marked(tmp_path / "b", (1500, 1600))
+    assert offsets_ps([one, two], 'event == "USREVENT/EVENT 7"') == [0, -1_000_000]
+    assert offsets_ps([one, two], 'event == "USREVENT/EVENT 7"', 2) == [0, -900_000]
+    assert offsets_ps([one, two], "start") == [0, 0]
+    assert offsets_ps([one, two], "counter") == [0, 0]
+    assert 'event == "USREVENT/EVENT 0"' in common_events([one, two])
+    with pytest.raises(UsageError, match=r'built.kev has only 2 events where event == "USREVENT/EVENT 7"'):
+        offsets_ps([one, two], 'event == "USREVENT/EVENT 7"', 3)
+    found = axis(tmp_path, one, two, -1_000_000)
+    times = [found.events.time_cycles[part.rows[select(part.trace, 'event == "USREVENT/EVENT 7"')[0]]]
+             for part in files_of(found).parts]  # fmt: skip
+    assert times[0] == times[1]
+
+
+def test_a_file_that_does_not_overlap_is_named(tmp_path):
+    found = axis(tmp_path, marked(tmp_path / "a", ()), marked(tmp_path / "b", ()), 10**13)
+    [problem] = found.problems
+    assert (problem.kind.slug, problem.file, problem.detail) == ("no-overlap", "guest", "10.000 s between it and host")
+
+
+def test_the_file_names_what_is_beside_it(tmp_path):
+    paths = [marked(tmp_path / name, ()).path for name in ("a", "b")]
+    target = tmp_path / "x.sataxis"
+    write_axis(target, [AxisEntry(paths[0], "one"), AxisEntry(paths[1], "two", -5)])
+    assert json.loads(target.read_text())["files"][1] == {"name": "two", "path": "b/built.kev", "offset_ps": -5}
+    assert [part.name for part in files_of(open_trace(target)).parts] == ["one", "two"]
+    assert source_files(target) == [target, *paths]
+    assert names_for(paths) == ["built", "built-2"]
+    moved = tmp_path.rename(tmp_path.with_name(tmp_path.name + "-moved"))
+    assert len(open_trace(moved / "x.sataxis").events)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ({"files": []}, "an axis has 2 to 16 files, and here are 0"),
+        ({"files": [{"path": "a.kev", "name": "a"}] * 2}, "a.kev is named twice"),
+        ({"files": [{"path": "a.kev", "name": "a"}, {"path": "b.kev", "name": "a"}]}, "two files are called 'a'"),
+        (
+            {"files": [{"path": "a.kev", "name": "a"}, {"path": "x.sataxis", "name": "b"}]},
+            "x.sataxis is an axis itself",
+        ),
+        ({"files": [{"path": "a.kev", "name": "a"}, {"path": "b.kev", "name": "../b"}]}, "is no name for a file"),
+        ({"files": [{"path": "a.kev", "name": "a", "offset_ps": 1e300}]}, "offset_ps is no whole number"),
+        ({"files": 7}, "files is no list"),
+        ({"satview_axis": 2, "files": []}, "it is no axis of version 1"),
+    ],
+)
+def test_a_faulty_file_is_one_sentence(tmp_path, content, says):
+    path = tmp_path / "x.sataxis"
+    path.write_text(json.dumps({"satview_axis": 1, **content}))
+    with pytest.raises(TraceFormatError) as failed:
+        open_trace(path)
+    assert says in str(failed.value)
+    assert str(failed.value).startswith("x.sataxis, byte 0x0: ")
+
+
+def test_a_schedule_of_linux_beside_its_host(tmp_path):
+    """The guest is foreign: its own states, events and priorities, and nothing of it becomes the host's."""
+    (tmp_path / "a").mkdir()
+    host = from_lanes(tmp_path / "a", "cpu0 A A B .")
+    (tmp_path / "guest.txt").write_text(linux_scene.TEXT)
+    guest = open_trace(tmp_path / "guest.txt")
+    found = axis(tmp_path, host, guest, 1000 * US)
+    assert found.release is Release.QNX_7
+    assert found.cpu_titles[:1] == ("host CPU 0",)
+    part = files_of(found).parts[1]
+    names = {guest.catalogue.name(code) for code in np.flatnonzero(guest.code_counts).tolist()}
+    assert names <= {found.catalogue.name(int(code)) for code in np.unique(found.events.code[part.rows])}
+    timeline = Timeline(found)
+    for name, states in linux_scene.TRUTH.items():
+        info = next(each for each in timeline.infos if each.kind is LaneKind.THREAD and each.thread in part.threads
+                    and name in found.thread_name(each.thread))  # fmt: skip
+        timeline.build([info.index], lambda: False)
+        spans = timeline.lane(info.index).spans
+        begins = [found.clock.ns(start) - 1_000_000 for start in spans.start_cycles.tolist()]
+        both = zip(spans.value.tolist(), begins, strict=True)
+        shown = [(STATE_BY_VALUE[value].name, begin) for value, begin in both if value in STATE_BY_VALUE]
+        assert [each for each in shown if each[1] > 0] == [each for each in states if each[1] > 0]

@@ -1,0 +1,317 @@
+"""Schedules of Linux: one and the same in every form that is read, and what damage costs."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import satview
+from satview.base.errors import TraceFormatError
+from satview.core import library, protobuf
+from satview.events.states import STATE_BY_NAME
+from satview.formats.linux import wire_format
+from satview.store.trace import Trace
+from satview.tables.table import table
+from tests.helpers import linux_scene, perf_data, trace_dat
+from tests.helpers.commands import satview as command
+
+MS = linux_scene.MS
+FORMS = {
+    "trace.dat": linux_scene.as_trace_dat,
+    "perf.data": linux_scene.as_perf_data,
+    "perf-script": linux_scene.TEXT.encode,
+    "perfetto": linux_scene.as_perfetto,
+    "perfetto compact": lambda: linux_scene.as_perfetto(is_compact=True),
+}
+
+
+def _opened(folder: Path, content: bytes) -> Trace:
+    path = folder / "schedule"
+    path.write_bytes(content)
+    return satview.open_trace(path)
+
+
+def _states(trace: Trace, name: str) -> list[tuple[str, int]]:
+    rows = trace.states.of(trace.threads.names.index(name))
+    return [
+        (trace.catalogue.name(int(trace.events.code[row])), int(trace.events.time_cycles[row]) - linux_scene.START)
+        for row in rows
+    ]
+
+
+def _problems(trace: Trace) -> dict[str, str]:
+    return {problem.kind.slug: problem.detail for problem in trace.problems}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_tells_the_same(tmp_path, form):
+    trace = _opened(tmp_path, FORMS[form]())
+    assert trace.format == form.split()[0]
+    assert {name: _states(trace, name) for name in linux_scene.TRUTH} == linux_scene.TRUTH
+    assert trace.cpu_count == 2
+    # Who ran: client 3 ms and 292.9 ms on CPU 0, server 3.5 ms on CPU 1; swapper is idle.
+    runs = table(trace, "run")
+    busy = ~runs["is_idle"]
+    assert sorted(zip(runs["cpu"][busy].tolist(), runs["length_ns"][busy].tolist(), strict=True)) == [
+        (0, 3 * MS), (0, 292_900_000), (1, 3_500_000)
+    ]  # fmt: skip
+    client = trace.threads.row(100 if form == "trace.dat" else 90, 100)
+    woken = table(trace, "wake_up")
+    server = trace.threads.names.index("server")
+    assert woken["waker"][woken["thread"] == server].tolist() == [client]
+    assert _problems(trace)["foreign"].endswith("names, states and events are those of Linux")
+    names = [trace.catalogue.name(int(code)) for code in trace.events.code]
+    assert names.count("irq_handler_entry") == 1
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_arguments_are_those_of_the_file(tmp_path, form):
+    trace = _opened(tmp_path, FORMS[form]())
+    point = next(e for e in trace.iter_events() if e.name == "irq_handler_entry")
+    assert {key: str(value) for key, value in point.args.items()} == {"irq": "42", "name": "eth0"}
+    assert point.thread_name.endswith("100 (client)")
+    woken = next(e for e in trace.iter_events() if e.name == "READY" and e.args["pid"] == 200)
+    assert woken.args["by_pid"] == 100
+    assert len(satview.select(trace, "event == sched_waking and arg.prio == 100")) == 1
+
+
+def test_it_says_that_it_is_foreign(tmp_path):
+    path = tmp_path / "host.dat"
+    path.write_bytes(linux_scene.as_trace_dat())
+    shown = command("info", path).stdout.decode()
+    assert "trace.dat of trace-cmd, version 6" in shown
+    assert "Trace of another system" in shown
+    assert b"events that no .kev file can hold" in command("export", path, "-o", tmp_path / "x.kev").stderr
+    assert b"not printed in the vendor's layout" in command("traceprinter", "-f", path).stderr
+    listed = command("export", path, "-o", tmp_path / "x.csv", "--format", "list")
+    assert listed.returncode == 0
+    assert (tmp_path / "x.csv").read_text().count("\n") == 1 + 17  # 6 switches and 2 wake-ups are two events each
+
+
+def test_lanes_have_states_of_linux(tmp_path):
+    trace = _opened(tmp_path, linux_scene.as_trace_dat())
+    values = table(trace, "state")
+    texts = values.values(values.schema.column("state"))
+    assert {"SLEEPING", "UNINTERRUPTIBLE"} <= {texts.texts[code] for code in texts.code.tolist()}
+    assert STATE_BY_NAME["SLEEPING"].meaning.endswith("(S of Linux)")
+
+
+# ---- trace.dat -----------------------------------------------------------------------------------------------------
+
+
+def test_long_gaps_and_lost_events_of_a_page(tmp_path):
+    second = trace_dat.switch(100, ("client", 100, 110, 1), ("swapper/0", 0, 120))
+    first = trace_dat.switch(0, ("swapper/0", 0, 120, 0), ("client", 100, 110))
+    gap = 5 << 27  # needs a time extend
+    pages = [trace_dat.page([(1000, first), (1000 + gap, second)]), trace_dat.page([(9 << 30, first)], missed=True)]
+    trace = _opened(tmp_path, trace_dat.trace_dat([pages]))
+    assert sorted(set((trace.events.time_cycles - 1000).tolist())) == [0, gap, (9 << 30) - 1000]
+    assert _problems(trace)["lost-events"] == "CPU 0 has lost events before this page"
+
+
+def test_a_record_that_is_longer_than_112_bytes(tmp_path):
+    long = trace_dat.interrupt(0, 7, "n" * 200)
+    after = trace_dat.switch(0, ("swapper/0", 0, 120, 0), ("client", 100, 110))
+    trace = _opened(tmp_path, trace_dat.trace_dat([[trace_dat.page([(10, long), (20, after)])]]))
+    assert trace.payloads.decode(0).arguments[1].value == "n" * 200
+    assert trace.events.time_cycles.tolist() == [10, 20, 20]
+
+
+def test_a_damaged_page_costs_that_page(tmp_path):
+    content = bytearray(linux_scene.as_trace_dat())
+    at = len(content) - 3 * trace_dat.PAGE  # the first page of CPU 0
+    content[at + 16 : at + 20] = (28 | 0xFFFFF << 5).to_bytes(4, "little")
+    content[at + 8 : at + 12] = (40).to_bytes(4, "little")
+    trace = _opened(tmp_path, bytes(content))
+    assert "runs over its end" in _problems(trace)["section-cut"]
+    assert _states(trace, "client")[-1] == ("UNINTERRUPTIBLE", 300 * MS)
+
+
+def test_a_cut_file_shows_what_is_there(tmp_path):
+    content = linux_scene.as_trace_dat()
+    trace = _opened(tmp_path, content[: len(content) - trace_dat.PAGE - 100])
+    assert "server" not in trace.threads.names or not any(name == "RUNNING" for name, _ in _states(trace, "server"))
+    assert "bytes of the pages of CPU 1 are missing" in str([problem.detail for problem in trace.problems])
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ((10, b"9"), "version '9' of trace.dat is not known"),
+        ((14, b"\0\0\0\0"), "pages of 0 bytes cannot be"),
+        ((30, b"\xff\xff\xff\xff\xff\xff\xff\x7f"), "the file ends inside header_page"),
+    ],
+)
+def test_a_head_that_cannot_be(tmp_path, change, what):
+    content = bytearray(linux_scene.as_trace_dat())
+    content[change[0] : change[0] + len(change[1])] = change[1]
+    with pytest.raises(TraceFormatError, match=what):
+        _opened(tmp_path, bytes(content))
+
+
+@pytest.mark.skipif(shutil.which("trace-cmd") is None, reason="trace-cmd is not installed")
+@pytest.mark.parametrize("compression", ["none", "zstd"])
+def test_version_7_as_trace_cmd_converts_it(tmp_path, compression):
+    (tmp_path / "6.dat").write_bytes(linux_scene.as_trace_dat())
+    subprocess.run(["trace-cmd", "convert", "-i", "6.dat", "-o", "7.dat", "--file-version", "7", "--compression",
+                    compression], cwd=tmp_path, check=True, capture_output=True)  # fmt: skip
+    trace = satview.open_trace(tmp_path / "7.dat")
+    assert dict(trace.header.pairs)["SOURCE"] == "trace.dat of trace-cmd, version 7"
+    assert {name: _states(trace, name) for name in linux_scene.TRUTH} == linux_scene.TRUTH
+
+
+@pytest.mark.parametrize("compression", ["none", "zlib", "zstd"])
+def test_version_7(tmp_path, compression):
+    trace = _opened(tmp_path, trace_dat.version_7(linux_scene.as_trace_dat(), compression))
+    assert {name: _states(trace, name) for name in linux_scene.TRUTH} == linux_scene.TRUTH
+    assert trace.threads.names.count("client") == 1
+
+
+def test_a_packed_block_that_is_damaged_costs_the_pages_of_its_cpu(tmp_path):
+    content = bytearray(trace_dat.version_7(linux_scene.as_trace_dat(), "zlib"))
+    options = content.index(b"1\0", 16) + 2
+    at = int.from_bytes(content[options : options + 8], "little")  # right behind the pages of CPU 1
+    content[at - 20 : at] = bytes(20)
+    trace = _opened(tmp_path, bytes(content))
+    assert "a packed block is damaged" in _problems(trace)["section-cut"]
+    assert _states(trace, "client") == linux_scene.TRUTH["client"]
+
+
+# ---- perf.data and text --------------------------------------------------------------------------------------------
+
+
+def test_lost_samples_are_counted(tmp_path):
+    trace = _opened(tmp_path, linux_scene.as_perf_data(perf_data.lost(5)))
+    lost = next(problem for problem in trace.problems if problem.kind.slug == "lost-events")
+    assert lost.count == 5
+    assert lost.kind.costs_data
+
+
+def test_a_switch_that_is_missing_leaves_its_thread_unknown(tmp_path):
+    def switch(before, after):
+        return trace_dat.switch(before, ("a", before, 120, 1), ("b", after, 120))
+
+    samples = [perf_data.sample(1000 * i, 0, pid, switch(pid, after)) for i, (pid, after) in
+               enumerate([(0, 5), (6, 0), (0, 5), (5, 0)])]  # fmt: skip
+    trace = _opened(tmp_path, perf_data.perf_data(samples))
+    assert "switches are missing" in _problems(trace)["lost-events"]
+    rows = trace.states.of(trace.threads.row(5, 5))
+    seen = [(trace.catalogue.name(int(trace.events.code[row])), int(trace.events.time_cycles[row])) for row in rows]
+    assert seen == [("RUNNING", 0), ("UNKNOWN", 1000), ("RUNNING", 2000), ("SLEEPING", 3000)]
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ((8, (16).to_bytes(8, "little")), "written to a pipe"),
+        ((72, bytes(8)), "brings no formats of tracepoints"),
+        ((16, (1 << 40).to_bytes(8, "little")), "an impossible size"),
+        ((40, (1 << 50).to_bytes(8, "little")), "it holds no samples"),
+    ],
+)
+def test_a_head_of_perf_that_cannot_be(tmp_path, change, what):
+    content = bytearray(linux_scene.as_perf_data())
+    content[change[0] : change[0] + len(change[1])] = change[1]
+    with pytest.raises(TraceFormatError, match=what):
+        _opened(tmp_path, bytes(content))
+
+
+def test_lines_that_are_no_events_are_counted(tmp_path):
+    trace = _opened(tmp_path, linux_scene.TEXT.replace("==>", "=>", 1).encode() + b"\nsomething else\n")
+    problems = _problems(trace)
+    assert problems["bad-line"] == "switches or wake-ups of a spelling that is not known"
+    assert "foreign-line" in problems
+    assert _states(trace, "server") == linux_scene.TRUTH["server"]
+
+
+def test_a_hostile_line_takes_no_time(tmp_path):
+    text = linux_scene.TEXT.encode() + b"a 1 " * 250_000 + b"\n" + b"-" * 1_000_000 + b"\n"
+    trace = _opened(tmp_path, text)
+    assert _states(trace, "client") == linux_scene.TRUTH["client"]
+
+
+# ---- Perfetto ------------------------------------------------------------------------------------------------------
+
+
+def test_packed_packets_and_a_cut_end(tmp_path):
+    import zlib
+
+    from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as protocol
+
+    inner = linux_scene.as_perfetto()
+    trace = protocol.Trace()
+    trace.packet.add().compressed_packets = zlib.compress(inner)
+    opened = _opened(tmp_path, trace.SerializeToString() + inner[:20])
+    assert {name: _states(opened, name) for name in linux_scene.TRUTH} == linux_scene.TRUTH
+    assert "no whole packet" in _problems(opened)["section-cut"]
+
+
+def test_a_packet_that_is_a_bomb_is_refused(tmp_path):
+    import zlib
+
+    from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as protocol
+
+    trace = protocol.Trace()
+    trace.packet.add().compressed_packets = zlib.compress(bytes(80 << 20), 1)
+    with pytest.raises(TraceFormatError, match="unpacks to more than a trace does"):
+        _opened(tmp_path, trace.SerializeToString())
+
+
+def test_other_ftrace_events_are_named_with_the_package_and_without(tmp_path, monkeypatch):
+    from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as protocol
+
+    from satview.formats.linux import perfetto_details
+
+    trace = protocol.Trace.FromString(linux_scene.as_perfetto())
+    event = trace.packet[1].ftrace_events.event.add(timestamp=linux_scene.START + 9 * MS, pid=100)
+    event.block_rq_issue.dev = 8
+    opened = _opened(tmp_path, trace.SerializeToString())
+    row = int(np.flatnonzero(opened.events.time_cycles == linux_scene.START + 9 * MS)[0])
+    assert opened.catalogue.name(int(opened.events.code[row])) == "tracepoint"
+    shown = {argument.name: argument.value for argument in opened.payloads.decode(row).arguments}
+    assert shown == {"tracepoint": "block_rq_issue", "dev": 8}
+    perfetto_details._protocol.cache_clear()
+    monkeypatch.setattr(perfetto_details, "import_module", lambda _name: (_ for _ in ()).throw(ImportError))
+    shown = {argument.name: argument.value for argument in opened.payloads.decode(row).arguments}
+    perfetto_details._protocol.cache_clear()
+    assert shown == {"tracepoint": "ftrace event 45", "field 1": 8, "names": "pip install perfetto shows them"}
+
+
+def test_both_walks_over_messages_find_the_same_fields():
+    if not library.is_available():
+        pytest.skip("there is no compiled core to compare with")
+    chance = np.random.default_rng(1)
+    good = np.frombuffer(linux_scene.as_perfetto(), np.uint8)
+    for i in range(200):
+        data = chance.integers(0, 256, 300, dtype=np.uint8) if i % 2 else good[:300].copy()
+        data[chance.integers(0, 300, 3)] = chance.integers(0, 256, 3)
+        edges = np.sort(chance.integers(0, 320, 6)).astype(np.int64)
+        begin, end = edges[:5].copy(), edges[1:].copy()
+        for one, other in zip(protobuf.fields(data, begin, end), wire_format._walk(data, begin, end), strict=True):
+            assert np.array_equal(one, other)
+
+
+def test_packed_numbers():
+    data = np.array([0x01, 0xAC, 0x02, 0x7F, 0x80], np.uint8)  # 1, 300, 127, and one that is cut
+    assert wire_format.packed(data, 0, 5).tolist() == [1, 300, 127]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_any_damage_opens_or_is_refused(tmp_path, form):
+    content, chance = FORMS[form](), np.random.default_rng(2)
+    for _ in range(25):
+        damaged = bytearray(content[: int(chance.integers(1, len(content)))] if chance.random() < 0.4 else content)
+        for at in chance.integers(0, len(damaged), 6).tolist():
+            damaged[at] = int(chance.integers(0, 256))
+        try:
+            trace = _opened(tmp_path, bytes(damaged))
+        except TraceFormatError as error:
+            assert error.what
+            continue
+        assert np.all(np.diff(trace.events.time_cycles) >= 0)
+        for row in range(0, len(trace.events), 7):
+            trace.payloads.decode(row)

@@ -1,0 +1,239 @@
+"""QST files: the simulated kernel's ring as a tracer on the target writes it out, against tracelogger's of one run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import satview
+from satview.base.errors import TraceFormatError, UsageError
+from satview.capture.logger_options import LoggerOptions
+from satview.capture.qst import QstForm
+from satview.capture.run import Capture, run
+from satview.events.spec import Release
+from satview.formats.qst import layout
+from satview.store.trace import Trace
+from tests.helpers.commands import satview as command
+
+FORMS = [
+    (Release.QNX_7, QstForm.VERSION_3),
+    (Release.QNX_7, QstForm.VERSION_4),
+    (Release.QNX_7, QstForm.VERSION_4_SLOTS),
+    (Release.QNX_8, QstForm.VERSION_4),
+    (Release.QNX_8, QstForm.VERSION_4_SLOTS),
+]
+EPOCH_S = 1_718_000_000
+BUFFER = 16384
+
+
+def _captured(folder: Path, release: Release, form: QstForm | None) -> Path:
+    options = LoggerOptions(iterations=0, kernel_buffers=4, is_ring=True, is_probe=True)
+    path = folder / f"{release}-{form}{'.qst' if form else '.kev'}"
+    capture = Capture("automotive", release=release, duration_ns=150_000_000, options=options, cpus=2, qst=form)
+    run(capture, path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[Release, QstForm | None], Path]:
+    folder = tmp_path_factory.mktemp("qst")
+    kevs = [(Release.QNX_7, None), (Release.QNX_8, None)]
+    return {key: _captured(folder, *key) for key in (*FORMS, *kevs)}
+
+
+def _same_events(found: Trace, truth: Trace) -> bool:
+    columns = ("time_cycles", "code", "cpu", "thread")
+    return all(np.array_equal(getattr(found.events, name), getattr(truth.events, name)) for name in columns)
+
+
+@pytest.mark.parametrize(("release", "form"), FORMS)
+def test_every_event_of_the_ring_is_found_and_none_invented(files, release, form):
+    found, truth = satview.open_trace(files[release, form]), satview.open_trace(files[release, None])
+    assert found.format == "qst"
+    assert _same_events(found, truth)
+    assert len(found.events) > 2000
+    assert found.payloads.words(500).tolist() == truth.payloads.words(500).tolist()
+
+
+@pytest.mark.parametrize(("release", "form"), FORMS)
+def test_the_last_event_is_at_the_wall_clock_of_the_end(files, release, form):
+    trace = satview.open_trace(files[release, form])
+    last = int(trace.events.time_cycles[-1])
+    # The simulated counter is zero at boot, which was at EPOCH_S.
+    truth_ns = EPOCH_S * 10**9 + last * 10**9 // trace.clock.cycles_per_s
+    clock = trace.clock
+    assert clock.boot_time_s * 10**9 + clock.boot_rest_ns + last * 10**9 // clock.cycles_per_s == truth_ns
+    assert clock.wall_time(last).timestamp() == pytest.approx(truth_ns / 1e9, abs=1e-5)
+
+
+@pytest.mark.parametrize(("release", "form"), FORMS)
+def test_names_come_from_the_second_trace_and_nothing_else(files, release, form):
+    trace = satview.open_trace(files[release, form])
+    named = satview.open_trace(files[release, None])
+    alone = dict(zip(named.processes.pid.tolist(), named.processes.names, strict=True))
+    with_names = dict(zip(trace.processes.pid.tolist(), trace.processes.names, strict=True))
+    assert with_names.keys() == alone.keys()
+    assert with_names[1] == "proc/boot/procnto-smp-instr"
+    if release is Release.QNX_7:  # its ring has lost the dump of START, so only the second trace can know
+        assert not alone[1]
+    assert all(with_names[pid] == name for pid, name in alone.items() if name)
+
+
+def _patched(source: Path, target: Path, *changes: tuple[int, bytes]) -> Path:
+    data = bytearray(source.read_bytes())
+    for at, new in changes:
+        data[at : at + len(new)] = new
+    target.write_bytes(data)
+    return target
+
+
+def _data_at(index: int) -> int:
+    return layout.HEAD_BYTES + layout.SECTION_4.itemsize + index * BUFFER
+
+
+def _details(trace: Trace, slug: str) -> list[tuple[str, int | None]]:
+    return [(problem.detail, problem.offset) for problem in trace.problems if problem.kind.slug == slug]
+
+
+def test_a_cut_file_keeps_its_complete_buffers(files, tmp_path):
+    whole = files[Release.QNX_7, QstForm.VERSION_4]
+    cut = tmp_path / "cut.qst"
+    cut.write_bytes(whole.read_bytes()[: _data_at(3) + 5000])
+    truth, found = satview.open_trace(whole), satview.open_trace(cut)
+    assert len(truth.buffers) == 4
+    assert len(found.buffers) == 3
+    assert _details(found, "section-cut") == [
+        (f"section DATA announces 65,536 bytes, {3 * BUFFER + 5000:,} are there", 72),
+        ("a kernel buffer of DATA has 5000 of 16384 bytes", _data_at(3)),
+    ]
+    times = set(truth.events.time_cycles.tolist())
+    assert set(found.events.time_cycles.tolist()) < times
+    assert found.processes.names[1] == ""  # the names were behind it
+
+
+def test_a_buffer_with_an_impossible_count_is_left_out(files, tmp_path):
+    whole = files[Release.QNX_8, QstForm.VERSION_4]
+    at = _data_at(1) + layout.SLOT_COUNT_AT
+    found = satview.open_trace(_patched(whole, tmp_path / "count.qst", (at, b"\xff\xff\xff\x7f")))
+    what = "a kernel buffer of DATA announces 2147483647 slots where 1011 fit; it is left out"
+    assert (what, at) in _details(found, "buffer-length")
+    assert len(found.buffers) == len(satview.open_trace(whole).buffers) - 1
+
+
+def test_an_emptied_buffer_shows_as_lost(files, tmp_path):
+    whole = files[Release.QNX_7, QstForm.VERSION_4]
+    slots = [int.from_bytes(whole.read_bytes()[_data_at(i) + 24 : _data_at(i) + 28], "little") for i in range(4)]
+    second = slots.index(sorted(slots)[1])
+    at = _data_at(second) + layout.SLOT_COUNT_AT
+    found = satview.open_trace(_patched(whole, tmp_path / "empty.qst", (at, bytes(4))))
+    assert found.buffers.lost_before.sum() == 1
+
+
+def test_sequence_numbers_may_pass_two_to_the_thirty_two(files, tmp_path):
+    whole = files[Release.QNX_7, QstForm.VERSION_4]
+    data = whole.read_bytes()
+    at = [_data_at(i) + layout.SEQUENCE_AT for i in range(4)]
+    first = min(int.from_bytes(data[each : each + 4], "little") for each in at)
+    changes = []
+    for each in at:
+        number = int.from_bytes(data[each : each + 4], "little") - first - 2 & 0xFFFFFFFF
+        changes.append((each, number.to_bytes(4, "little")))
+    found = satview.open_trace(_patched(whole, tmp_path / "wrap.qst", *changes))
+    assert _same_events(found, satview.open_trace(whole))
+
+
+def test_without_time_events_it_is_counted_backwards_from_the_end(files, tmp_path):
+    """TIME events become user events, so only stamps and the wall clock of the end are left."""
+    whole = files[Release.QNX_8, QstForm.VERSION_4]
+    data = np.frombuffer(bytearray(whole.read_bytes()), np.uint8)
+    slots = data[layout.HEAD_BYTES + layout.SECTION_4.itemsize :]
+    words = slots[: len(slots) // 4 * 4].view("<u4")
+    times = np.flatnonzero(words & 0xC0FFFFFF == 0x401)  # heads of TIME events; 0x1800 is a user event
+    words[times] += 0x1800 - 0x401
+    path = tmp_path / "stamps.qst"
+    path.write_bytes(data.tobytes())
+    truth, found = satview.open_trace(whole), satview.open_trace(path)
+    ns = [trace.events.time_cycles - trace.events.time_cycles[-1] for trace in (truth, found)]
+    assert np.array_equal(*ns)
+    wall = [trace.clock.wall_time(int(trace.events.time_cycles[-1])) for trace in (truth, found)]
+    assert abs((wall[0] - wall[1]).total_seconds()) < 1e-5
+
+
+def test_the_older_variant_without_its_list_is_read_in_the_order_of_the_file(files, tmp_path):
+    whole = files[Release.QNX_7, QstForm.VERSION_4_SLOTS]
+    at = layout.HEAD_BYTES + layout.SECTION_4.itemsize + 8  # slots of the first buffer
+    found = satview.open_trace(_patched(whole, tmp_path / "list.qst", (at, bytes(4))))
+    assert len(_details(found, "section-cut")) == 1
+    assert len(found.events) == len(satview.open_trace(whole).events)
+
+
+def test_version_3_says_when_its_last_stamp_is_another(files, tmp_path):
+    whole = files[Release.QNX_7, QstForm.VERSION_3]
+    found = satview.open_trace(_patched(whole, tmp_path / "stamp.qst", (32, b"\1\0\0\0")))
+    assert any("the head of the file says 0x1" in what for what, _ in _details(found, "clock-damaged"))
+
+
+@pytest.mark.parametrize(
+    ("change", "offset", "what"),
+    [
+        ((4, b"\5"), 4, "version 5 in a file that begins as version 4 does"),
+        ((48, bytes(4)), 48, "kernel buffers of 0 bytes with slots from byte 192 on cannot be"),
+        ((64, bytes(4)), 64, "no complete kernel buffer with events is in it"),
+    ],
+)
+def test_a_head_that_cannot_be_is_refused_in_a_sentence(files, tmp_path, change, offset, what):
+    path = _patched(files[Release.QNX_7, QstForm.VERSION_4], tmp_path / "head.qst", change)
+    with pytest.raises(TraceFormatError, match=what) as refused:
+        satview.open_trace(path)
+    assert refused.value.offset == offset
+    assert refused.value.remedy
+
+
+@pytest.mark.parametrize(("release", "form"), FORMS)
+def test_any_damage_opens_or_is_refused(files, tmp_path, release, form):
+    data, path = files[release, form].read_bytes(), tmp_path / "any.qst"
+    chance = np.random.default_rng(1)
+    for _ in range(12):
+        damaged = bytearray(data[: int(chance.integers(0, len(data)))] if chance.random() < 0.5 else data)
+        for at in chance.integers(0, min(400, max(len(damaged), 1)), 4).tolist():
+            if at < len(damaged):
+                damaged[at] = int(chance.integers(0, 256))
+        path.write_bytes(damaged)
+        try:
+            trace = satview.open_trace(path)
+        except TraceFormatError as error:
+            assert error.what
+            continue
+        assert np.all(np.diff(trace.events.time_cycles) >= 0)
+
+
+def test_commands_read_it_like_any_trace(files, tmp_path):
+    path = files[Release.QNX_8, QstForm.VERSION_4]
+    listing = command("traceprinter", "-f", path).stdout.decode()
+    assert "TRACE_QST_VERSION:: 4" in listing
+    stamps = [int(line.split()[0].partition(":")[2], 0) for line in listing.splitlines() if line.startswith("t:0x")]
+    assert len(stamps) == len(satview.open_trace(path).events)
+    assert command("convert", path, tmp_path / "x.kev").returncode == 0
+    assert _same_events(satview.open_trace(tmp_path / "x.kev"), satview.open_trace(path))
+    with path.open("rb") as file:
+        assert b"not in time order" in command("traceprinter", "-f", "-", stdin=file).stderr
+
+
+def test_the_command_writes_it(tmp_path):
+    path = tmp_path / "ring.qst"
+    done = command(
+        "tracelogger", "--qst", "3", "--workload", "two-threads", "--duration", "0.05", "-k", "2", "-f", path
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert satview.open_trace(path).header.get("QST_VERSION") == "3"
+    refused = command("tracelogger", "--qst", "3", "--release", "8.0", "-f", path)
+    assert refused.returncode == 2
+    assert b"QST files of form 3 are written by tracers of 7.x, not of 8.0" in refused.stderr
+    assert b"goes without -S" in command("tracelogger", "--qst", "4", "-S", "1m", "-f", path).stderr
+
+
+def test_other_targets_have_no_such_tracer(tmp_path):
+    with pytest.raises(UsageError, match=r"of 7.x and 8.0, not of 6.6"):
+        _captured(tmp_path, Release.QNX_6_6, QstForm.VERSION_4)

@@ -1,0 +1,194 @@
+"""A second trace beside the first: aligned, moved together, what changed and a click that shows it in both."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+
+from satview.base.time import TimeWindow
+from satview.events.catalogue import catalogue
+from satview.events.spec import Release
+from satview.gui import dialogs
+from satview.gui.comparison.axis_dialog import AxisDialog
+from satview.gui.comparison.model import FIGURE, NAME
+from satview.gui.comparison.panel import ComparisonPanel
+from satview.session.session import Stage
+from satview.store.axis import files_of
+from tests.gui.conftest import settle
+from tests.helpers.kev import TraceBuilder
+
+K = Qt.Key
+CONTROL = Qt.KeyboardModifier.ControlModifier
+MS = 1_000_000
+LOCK = catalogue(Release.QNX_7).kernel_call_number("SYNC_MUTEX_LOCK")
+
+
+def called(path, length, gap=MS, name="app"):
+    """`app` runs, then waits in MUTEX within a call of so many ns, three times, a millisecond apart; a mark before."""
+    builder = TraceBuilder().time_event(0).process_name(1, 7, name).state("RUNNING", 10, 7, 1).event(6 << 10 | 7, 500)
+    for number in range(3):
+        at = 10_000 + number * gap
+        builder.call(LOCK, at).state("MUTEX", at + 10, 7, 1).state("READY", at + length, 7, 1)
+        builder.state("RUNNING", at + length + 100, 7, 1).exit(LOCK, at + length + 200)
+    return builder.event(6 << 10, 4 * gap).write(path)
+
+
+@pytest.fixture
+def pair(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    return called(tmp_path / "a" / "before.kev", 20_000), called(tmp_path / "b" / "after.kev", 400_000)
+
+
+@pytest.fixture
+def compared(empty_window, load, pair, qtbot, monkeypatch):
+    """Return a window with the second trace beside the first one, opened by its key."""
+    window = load(empty_window, pair[0])
+    window.activateWindow()
+    window.workspace.area.view.setFocus()
+    qtbot.waitUntil(window.isActiveWindow)
+    monkeypatch.setattr(dialogs, "ask_open", lambda *_: [pair[1]])
+    qtbot.keyClick(window.workspace.area.view, K.Key_D, CONTROL)
+    qtbot.waitUntil(lambda: window.workspace.comparison.second is not None)
+    settle(qtbot, window)
+    return window
+
+
+@pytest.fixture
+def comparison(compared):
+    return compared.workspace.comparison
+
+
+@pytest.fixture
+def panel(compared, qtbot):
+    panel = compared.workspace.panel(ComparisonPanel)
+    qtbot.waitUntil(lambda: panel.view.changes is not None and not panel.view.is_pending)
+    return panel
+
+
+def part(opened, first_ns, last_ns):
+    return TimeWindow(opened.trace.clock.cycles(first_ns), opened.trace.clock.cycles(last_ns))
+
+
+def trigger(window, command):
+    window.actions_by_id.refresh()
+    assert window.actions_by_id.by_id[command].isEnabled()
+    window.actions_by_id.by_id[command].trigger()
+
+
+def test_both_move_together_and_name_their_files(compared, comparison):
+    first, second = comparison.first, comparison.second
+    first.viewport.jump(part(first, 100_000, 150_000))
+    assert second.viewport.window == part(second, 100_000, 150_000)
+    second.viewport.jump(part(second, 2 * MS, 3 * MS))
+    shown = first.viewport.window
+    pixel = shown.length // first.viewport.width_px + 1  # windows begin at whole pixels
+    assert abs(shown.start - part(first, 2 * MS, 3 * MS).start) <= pixel
+    heads = [pane.area._heads[0].text() for pane in (compared.workspace.panes.first, compared.workspace.panes.second)]
+    assert heads == ["before.kev", "after.kev"]
+    trigger(compared, "compare.linked")
+    before = second.viewport.window
+    first.viewport.show_all()
+    assert second.viewport.window == before
+
+
+def test_aligned_by_cursors_events_condition_and_offset(compared, comparison, qtbot):
+    first, second = comparison.first, comparison.second
+    assert comparison.offset_text == "0 ns"
+    start = first.trace.window.start
+    first.selection.set_cursors(start + 1_000, None)
+    trigger(compared, "compare.cursors")
+    assert "second trace has no cursor A" in compared.statusBar().currentMessage()
+    second.selection.set_cursors(second.trace.window.start + 250, None)
+    trigger(compared, "compare.cursors")
+    assert (comparison.offset_text, comparison.aligned_by) == ("750 ns", "cursors A")
+    first.viewport.jump(TimeWindow(start + 1_000, start + 9_000))
+    assert second.viewport.window.start == second.trace.window.start + 250
+    comparison.align_by("-2us")
+    assert comparison.offset_text == "-2 µs"
+    assert first.viewport.limits.start < start - 2_000, "as far as the second one reaches"
+    comparison.align_by('event == "USREVENT/EVENT 7"')
+    qtbot.waitUntil(lambda: comparison.aligned_by.startswith("first event"))
+    assert comparison.offset_text == "0 ns"
+    comparison.align_by("event == MSG_SENDV")
+    qtbot.waitUntil(lambda: "before.kev has no event where" in compared.statusBar().currentMessage())
+
+
+def test_what_changed_first_and_where(panel, comparison, qtbot):
+    rows = [(panel.model.text(row, NAME), panel.model.text(row, FIGURE)) for row in range(panel.model.rowCount())]
+    assert ("app 1 in MUTEX") in [name for name, _ in rows[:3]]
+    row = [name for name, _ in rows].index("app 1 in MUTEX")
+    assert rows[row][1].startswith("states: ")
+    panel.kind.setCurrentIndex(panel.kind.findData("call"))
+    panel.every.setChecked(True)
+    assert panel.model.text(0, FIGURE) in ("kernel calls: Mean", "kernel calls: 99 %", "kernel calls: Longest")
+    panel.words.setText("longest")
+    assert panel.model.rowCount() == 1
+    assert [panel.model.text(0, column) for column in range(2, 5)] == ["20.20 µs", "400.2 µs", "+1881.2%"]
+    at = panel.table.visualRect(panel.model.index(0, NAME)).center()
+    qtbot.mouseClick(panel.table.viewport(), Qt.MouseButton.LeftButton, pos=at)
+    for opened, length in ((comparison.first, 20_200), (comparison.second, 400_200)):
+        event = opened.selection.event
+        assert opened.trace.spec(event).name == "SYNC_MUTEX_LOCK"
+        assert opened.viewport.window.contains(int(opened.trace.events.time_cycles[event]) + length)
+    qtbot.waitUntil(lambda: panel.plot is not None and panel.plot.shares is not None)
+    before, after = panel.overlaid.overlaid.sides
+    assert (before.tolist(), after.tolist()) == ([20_200] * 3, [400_200] * 3)
+    shares = panel.plot.shares
+    assert [float(each.sum()) for each in shares] == [1.0, 1.0]
+    assert int(shares[0].argmax()) < int(shares[1].argmax())
+
+
+def test_keys_act_on_the_trace_whose_lanes_have_the_keyboard(compared, comparison, qtbot):
+    second = compared.workspace.panes.second
+    second.area.view.setFocus()
+    qtbot.waitUntil(lambda: compared.workspace.active is second)
+    comparison.set_linked(is_linked=False)
+    comparison.second.select_event(5, reveal=False)
+    QTest.keyClick(second.area.view, K.Key_R)
+    assert comparison.second.selection.time_range is not None
+    assert comparison.first.selection.time_range is None
+
+
+def test_the_second_trace_goes_and_leaves_nothing(compared, comparison, qtbot):
+    limits = comparison.first.viewport.limits
+    comparison.align_by("1s")
+    trigger(compared, "compare.end")
+    assert comparison.second is None
+    assert compared.workspace.panes.second is None
+    assert comparison.first.viewport.limits == limits
+    assert not compared.actions_by_id.by_id["compare.starts"].isEnabled()
+    QTest.keyClick(compared.workspace.area.view, K.Key_Backslash, CONTROL)
+    assert compared.workspace.is_split, "the same trace again, in two sets of lanes"
+
+
+def test_a_file_that_is_none_is_said(empty_window, load, pair, qtbot, monkeypatch, tmp_path):
+    window = load(empty_window, pair[0])
+    (tmp_path / "x.kev").write_bytes(b"nothing")
+    for path, says in (
+        (tmp_path / "x.kev", "this is not a kernel event trace"),
+        (pair[0], "That file is open here already"),
+    ):
+        monkeypatch.setattr(dialogs, "ask_open", lambda *_, path=path: [path])
+        trigger(window, "file.compare")
+        qtbot.waitUntil(lambda says=says: says in window.statusBar().currentMessage())
+    assert window.workspace.comparison.second is None
+
+
+def test_both_on_one_axis_with_the_offset_they_were_aligned_by(compared, comparison, qtbot, monkeypatch, tmp_path):
+    monkeypatch.setattr("platformdirs.user_state_path", lambda *_, **__: tmp_path / "state")
+    comparison.align_by("300us")
+    trigger(compared, "file.together")
+    dialog = compared.findChild(AxisDialog)
+    assert [dialog.table.item(row, 0).text() for row in range(2)] == ["before", "after"]
+    assert dialog.table.item(1, 2).text() == "300 µs"
+    dialog.table.item(1, 0).setText("guest")
+    qtbot.mouseClick(dialog.buttons.button(dialog.buttons.StandardButton.Open), Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: compared.session.stage is Stage.READY and compared.session.path.suffix == ".sataxis")
+    settle(qtbot, compared)
+    trace = compared.session.opened.trace
+    assert [part.name for part in files_of(trace).parts] == ["before", "guest"]
+    first, second = (part.window.start for part in files_of(trace).parts)
+    assert second - first == 300_000
+    assert trace.cpu_titles == ("before CPU 0", "guest CPU 0")

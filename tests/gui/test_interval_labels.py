@@ -1,0 +1,57 @@
+"""Labels of intervals are switched in the menu View, drawn where they fit, kept and undone."""
+
+from __future__ import annotations
+
+from satview.gui.swimlane.lane_text import interval_texts, labelled
+from satview.session.lanes.lane_arrangement import Label
+from tests.gui.conftest import settle
+
+CLIENT_1 = 3
+
+
+def trigger(window, name):
+    window.actions_by_id.by_id[name].trigger()
+
+
+def written(window, lane):
+    """Return what is written on a lane, left to right."""
+    view, opened = window.workspace.area.view, window.session.opened
+    rows = view.visible_rows()
+    values = opened.timeline.raster([row.index for row in rows], opened.viewport.window, view.width())
+    found = interval_texts(opened.timeline, rows, values, view.scale, False, "standard")
+    parts = zip(found, labelled(opened, found), strict=True)
+    return [texts for text, texts in parts if text.row.index == lane]
+
+
+def test_labels_are_switched_kept_and_undone(window, qtbot):
+    opened = window.session.opened
+    assert written(window, CLIENT_1) == [("RUNNING",), ("REPLY",), ("RUNNING",)]
+    trigger(window, "view.label_call")
+    trigger(window, "view.label_cpu")
+    window.workspace.area.view.repaint()  # begins the work
+    qtbot.waitUntil(lambda: not opened.labels.is_busy)
+    assert written(window, CLIENT_1) == [
+        ("RUNNING", "CPU 0"), ("REPLY", "MSG_SENDV"), ("RUNNING", "CPU 0")
+    ]  # fmt: skip
+    assert window.settings.text("swimlane/labels") == "state,cpu,call"
+    trigger(window, "view.label_state")
+    assert written(window, CLIENT_1)[1:2] == [("MSG_SENDV",)]
+    window.actions_by_id.refresh()
+    checked = {label for label in Label if window.actions_by_id.by_id[f"view.label_{label}"].isChecked()}
+    assert checked == {Label.CPU, Label.CALL}
+    trigger(window, "edit.undo")
+    trigger(window, "edit.undo")
+    assert opened.lanes.arrangement.labels == {Label.STATE, Label.CALL}
+
+
+def test_labels_change_the_picture_and_fit_whole(window, qtbot):
+    view, opened = window.workspace.area.view, window.session.opened
+    before = view.grab().toImage()
+    trigger(window, "view.label_cpu")
+    settle(qtbot, window)
+    assert view.grab().toImage() != before
+    texts = view._texts
+    whole = texts.metrics.horizontalAdvance("RUNNING   CPU 0")
+    assert texts.fit_parts(("RUNNING", "CPU 0"), whole + 3).text() == "RUNNING   CPU 0"
+    assert texts.fit_parts(("RUNNING", "CPU 0"), whole - 3).text() == "RUNNING"
+    assert opened.lanes.arrangement.labels == {Label.STATE, Label.CPU}

@@ -1,0 +1,232 @@
+"""Lanes of events in a window: switched in the menu, drawn, stepped through, kept; user events described by a file."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QPointF, Qt
+from PySide6.QtTest import QTest
+
+from satview.events import wire
+from satview.events.wire import KER_64BIT, WireClass
+from satview.events.words import text_words
+from satview.gui import dialogs
+from satview.gui.quick_pick import LinePrompt
+from satview.gui.swimlane.hover import hover_text
+from satview.session.state_files import StateFiles
+from satview.session.take_state import take_lanes
+from satview.session.workspace_state import WorkspaceState, from_json, to_json
+from tests.gui.conftest import settle
+from tests.helpers.kev import TraceBuilder
+
+A, B = 2, 3
+QUEUE = wire.code(WireClass.USER, 10)
+
+
+@pytest.fixture
+def state_files(tmp_path):
+    return StateFiles(tmp_path / "views", tmp_path / "sessions")
+
+
+def written(folder):
+    """Two processes: alpha calls functions and looks up a path, beta counts a queue; the kernel logs a line."""
+    made = TraceBuilder(cpus=1).time_event(0)
+    made.process_name(10, A, "usr/bin/alpha").process_name(20, B, "usr/bin/beta")
+    made.state("RUNNING", 100, A, 1)
+    system = WireClass.SYSTEM
+    for time, code, address in ((1_000, 10, 0x100), (2_000, 10, 0x200), (3_000, 11, 0x200), (4_000, 11, 0x100)):
+        made.event(wire.code(system, code | KER_64BIT), time, (address, 0, 0, 0))
+    made.event(wire.code(system, 2), 5_000, (A, 1, *text_words(b"/dev/ser1", "little")))
+    made.event(wire.code(system, 12), 6_000, (1, 2, *text_words(b"disk is slow", "little")))
+    made.state("READY", 7_000, A, 1).state("RUNNING", 7_001, B, 1)
+    made.event(QUEUE, 8_000, (2, 0)).event(QUEUE, 9_000, (4, 0)).event(QUEUE, 10_000, (0, 0))
+    return made.write(folder / "lanes.kev")
+
+
+@pytest.fixture
+def window(empty_window, load, tmp_path, qtbot):
+    load(empty_window, written(tmp_path))
+    empty_window.activateWindow()
+    empty_window.workspace.area.view.setFocus()
+    qtbot.waitUntil(empty_window.isActiveWindow)
+    return empty_window
+
+
+def show(window, qtbot, *names):
+    for name in names:
+        window.actions_by_id.by_id[f"lanes.show_{name}"].trigger()
+    at_rest(window, qtbot)
+
+
+def at_rest(window, qtbot):
+    qtbot.waitUntil(lambda: not window.session.opened.class_loader.is_busy)
+    settle(qtbot, window)
+
+
+def titles(opened):
+    return [opened.timeline.infos[row.index].title for row in opened.lanes.rows]
+
+
+def lane(opened, title):
+    return next(row for row in opened.lanes.rows if opened.timeline.infos[row.index].title == title)
+
+
+def test_lanes_are_switched_on_and_off_where_they_belong(window, qtbot):
+    opened = window.session.opened
+    assert titles(opened) == ["CPU 0", "alpha", "thread 1", "beta", "thread 1"]
+    show(window, qtbot, "functions", "log")
+    assert titles(opened) == [
+        "CPU 0", "kernel log", "alpha", "thread 1", "functions", "functions 2", "beta", "thread 1"
+    ]  # fmt: skip
+    assert [row.depth for row in opened.lanes.rows] == [0, 0, 0, 1, 2, 2, 0, 1]
+    assert window.settings.text("swimlane/lane_classes") == "functions,log"
+    opened.lanes.fold(lane(opened, "alpha").index)
+    assert titles(opened) == ["CPU 0", "kernel log", "alpha", "beta", "thread 1"]
+    opened.lanes.fold(lane(opened, "alpha").index)
+    thread = opened.lanes.rows[3]
+    assert (thread.is_foldable, thread.is_open) == (True, True)
+    show(window, qtbot, "functions", "log")
+    assert titles(opened) == ["CPU 0", "alpha", "thread 1", "beta", "thread 1"]
+    window.actions_by_id.by_id["edit.undo"].trigger()
+    assert "kernel log" in titles(opened)
+
+
+def test_a_class_without_events_is_refused_in_one_sentence(window, qtbot):
+    show(window, qtbot, "guests")
+    assert "The trace has no events for lanes of guest" in window.statusBar().currentMessage()
+    assert window.session.opened.lanes.arrangement.classes == frozenset()
+
+
+def test_keys_step_through_the_events_of_a_lane(window, qtbot):
+    show(window, qtbot, "user")
+    opened, view = window.session.opened, window.workspace.area.view
+    row = lane(opened, "event 10")
+    opened.select_at(row.index, opened.trace.window.start + 8_500)
+    assert opened.trace.events.code[opened.selection.event] == QUEUE
+    first = opened.selection.event
+    QTest.keyClick(view, Qt.Key.Key_Period)
+    assert (opened.selection.event, opened.selection.lane) == (first + 1, row.index)
+    QTest.keyClick(view, Qt.Key.Key_Comma)
+    assert opened.selection.event == first
+
+
+def test_moments_are_marked_and_named_and_have_no_length(window, qtbot):
+    show(window, qtbot, "log")
+    opened, view = window.session.opened, window.workspace.area.view
+    row = lane(opened, "kernel log")
+    here = opened.timeline.lane(row.index).at(opened.trace.window.start + 6_500)
+    text = hover_text(opened, row.index, here, None, here.start_cycles)
+    assert "<b>disk is slow</b>&nbsp;&nbsp;<br>kernel log" in text
+    image = view.grab().toImage()
+    column = round(view.scale.x(opened.trace.window.start + 6_000))
+    colours = {image.pixelColor(column + 1, row.y_px + y).rgb() for y in range(row.height_px)}
+    empty = {image.pixelColor(column - 30, row.y_px + y).rgb() for y in range(row.height_px)}
+    assert colours - empty, "a mark stands where the line was logged"
+
+
+def test_a_click_selects_the_interval_of_a_function(window, qtbot):
+    show(window, qtbot, "functions")
+    opened, view = window.session.opened, window.workspace.area.view
+    row = lane(opened, "functions 2")
+    place = QPointF(view.scale.x(opened.trace.window.start + 2_500), row.y_px + row.height_px / 2).toPoint()
+    QTest.mouseClick(view, Qt.MouseButton.LeftButton, pos=place)
+    span = opened.selection.span
+    assert (span.end_cycles - span.start_cycles, span.text) == (1_000, "0x200")
+    assert opened.selection.lane == row.index
+
+
+def test_a_rule_makes_steps_whose_heights_are_the_numbers(window, qtbot):
+    opened, view = window.session.opened, window.workspace.area.view
+    window.actions_by_id.by_id["lanes.user_rules"].trigger()
+    prompt = window.findChild(LinePrompt)
+    QTest.keyClicks(prompt.line, "10 gauge")
+    QTest.keyClick(prompt.line, Qt.Key.Key_Return)
+    assert "is no rule for user events" in prompt.error.text()
+    prompt.line.setText("10 counter queue")
+    QTest.keyClick(prompt.line, Qt.Key.Key_Return)
+    at_rest(window, qtbot)
+    row = lane(opened, "queue")
+    stack = view.stacks[row.index]
+    here = [stack.bin_at(opened.trace.window.start + time) for time in (7_500, 8_500, 9_500)]
+    assert stack.tops[0, here].tolist() == [0.0, 0.5, 1.0]
+    image = view.grab().toImage()
+    heights = []
+    for time in (8_500, 9_500):
+        x = round(view.scale.x(opened.trace.window.start + time))
+        column = [image.pixelColor(x, row.y_px + y).rgb() for y in range(row.height_px)]
+        heights.append(column.count(column[row.height_px - 4]))
+    assert 0.4 * heights[1] < heights[0] < 0.6 * heights[1]
+    assert window.settings.text("events/user_rules") == "10 counter queue"
+
+
+def test_descriptions_from_a_file(window, qtbot, tmp_path, monkeypatch):
+    opened, path = window.session.opened, tmp_path / "events.xml"
+    monkeypatch.setattr(dialogs, "ask_file", lambda *_: path)
+    path.write_text("<!DOCTYPE x><a/>")
+    window.actions_by_id.by_id["lanes.user_file"].trigger()
+    assert "take <!DOCTYPE> out" in window.statusBar().currentMessage()
+    path.write_text('<eventclass id="6"><event id="10" name="work left" sformat="%4u1d items"/></eventclass>')
+    window.actions_by_id.by_id["lanes.user_file"].trigger()
+    at_rest(window, qtbot)
+    assert "work left" in titles(opened)
+    path.unlink()  # the next time it is gone: the events show all the same, and a sentence says why
+    window.settings.set("events/user_rules", "9 moment")
+    at_rest(window, qtbot)
+    assert "event 10" in titles(opened)
+    assert "No such file" in window.statusBar().currentMessage()
+
+
+def test_lanes_and_labels_are_in_sessions(window, qtbot):
+    opened = window.session.opened
+    show(window, qtbot, "functions", "paths")
+    window.actions_by_id.by_id["view.label_priority"].trigger()
+    opened.lanes.pin(lane(opened, "functions 2").index)
+    state = from_json(to_json(WorkspaceState(lanes=take_lanes(opened.lanes))))
+    assert state.lanes.arrangement.classes == {"functions", "paths"}
+    assert sorted(state.lanes.arrangement.labels) == ["priority", "state"]
+    assert opened.timeline.infos[opened.lanes.rows[0].index].title == "functions 2"
+
+
+def test_a_trace_opens_with_the_lanes_that_it_had(window, application, load, qtbot, tmp_path):
+    opened = window.session.opened
+    show(window, qtbot, "functions", "paths")
+    opened.lanes.pin(lane(opened, "functions 2").index)
+    shown = titles(opened)
+    assert shown[0] == "functions 2"
+    with qtbot.waitSignal(window.destroyed):
+        window.close()
+    application.shared.settings.set("swimlane/lane_classes", "")
+    again = application.new_window()
+    again.resize(1200, 800)
+    load(again, tmp_path / "lanes.kev")
+    at_rest(again, qtbot)
+    assert titles(again.session.opened) == shown
+
+
+def test_a_second_view_has_lanes_of_its_own(window, qtbot):
+    window.actions_by_id.by_id["view.split"].trigger()
+    views = window.workspace.panes
+    second = views.second.opened
+    second.lanes.show_classes(frozenset({"log"}))
+    at_rest(window, qtbot)
+    assert "kernel log" in titles(second)
+    assert "kernel log" not in titles(window.session.opened)
+
+
+def test_empty_lanes_of_events_are_hidden_too(window, qtbot):
+    opened = window.session.opened
+    show(window, qtbot, "log", "functions")
+    begin = opened.trace.window.start
+    opened.lanes.hide_empty(True, type(opened.trace.window)(begin + 900, begin + 4_500))
+    assert "functions 2" in titles(opened)
+    assert "kernel log" not in titles(opened)
+
+
+def test_lanes_of_a_hidden_thread_are_hidden(window, qtbot):
+    opened = window.session.opened
+    show(window, qtbot, "functions", "paths")
+    thread = opened.timeline.infos[lane(opened, "functions").index].thread
+    opened.filters.only_threads([int(np.flatnonzero(opened.trace.threads.pid == B)[0])], "only beta")
+    assert "functions" not in titles(opened)
+    opened.filters.only_threads([thread], "only alpha")
+    assert "functions" in titles(opened)

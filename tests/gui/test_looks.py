@@ -1,0 +1,297 @@
+"""How states look: colours and thickness of one's own, hatching, size of text; the legend explains and highlights."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor
+from PySide6.QtWidgets import QApplication, QColorDialog
+
+from satview.core import library
+from satview.events import states
+from satview.gui.colours import HATCHES, hatch_of, is_thick, value_colour
+from satview.gui.settings_dialog import SettingsDialog
+from satview.gui.state_looks import StateLook, read_looks, write_looks
+from satview.gui.state_looks_dialog import StateLooksDialog
+from satview.gui.swimlane.hatching import hatch, lane_colour, swatch
+from satview.gui.swimlane.lane_image import Kind, LanePalette, bands, bar_of
+from satview.gui.swimlane.legend_keys import EVENTS, RAN
+from satview.gui.swimlane.share_text import share_text
+from satview.gui.theme import DARK, LIGHT, theme_of
+from satview.session.settings import Settings
+from tests.gui.conftest import settle
+from tests.gui.test_lane_image import draw
+from tests.gui.test_shares import SAMPLE
+from tests.helpers.core import without_core
+
+K = Qt.Key
+READY, MUTEX = states.READY, states.STATE_BY_NAME["MUTEX"].value
+CLIENT_1 = 3  # its lane in the scene
+
+
+def colour_at(window, lane, ns):
+    opened, view = window.session.opened, window.workspace.area.view
+    row, scale = opened.lanes.row_of(lane), view.scale
+    top, bottom = bar_of(row, view.scroll_px, 1.0)
+    x = round(scale.x(opened.trace.clock.cycles(ns)))
+    return view.grab().toImage().pixel(x, (top + bottom) // 2 + 2) & 0xFFFFFF
+
+
+def test_looks_are_read_as_they_are_written():
+    looks = [StateLook(READY, light=0x102030), StateLook(states.KERNEL_CALL, dark=0xABCDEF, is_thick=False)]
+    text = write_looks(looks)
+    assert text == "READY light=#102030; kernel_call dark=#abcdef thin"
+    assert list(read_looks(text).values()) == looks
+    assert write_looks([StateLook(READY)]) == ""
+
+
+@pytest.mark.parametrize(
+    "text", ["", ";;;", "NO_STATE thick", "READY light=#12", "READY light=red fat", "=", "\x00 thin", "READY " * 3000]
+)
+def test_what_no_look_says_changes_nothing(text):
+    assert read_looks(text) == {}
+    assert value_colour(READY, False, looks=text) == value_colour(READY, False)
+
+
+def test_a_look_holds_on_its_background_only():
+    text = "READY light=#123456 thin"
+    assert value_colour(READY, False, looks=text) == 0x123456
+    assert value_colour(READY, True, looks=text) == value_colour(READY, True)
+    assert not is_thick(READY, text)
+    assert is_thick(READY)
+
+
+def test_hatching_is_for_print_unless_it_is_set():
+    settings = Settings(None)
+    assert not theme_of(settings).is_hatched
+    settings.set("swimlane/palette", "print")
+    assert theme_of(settings).is_hatched
+    settings.set("swimlane/hatching", "never")
+    assert not theme_of(settings).is_hatched
+    settings.set("swimlane/palette", "standard")
+    settings.set("swimlane/hatching", "always")
+    assert theme_of(settings).is_hatched
+
+
+def test_what_looks_alike_in_greys_is_hatched_otherwise():
+    """The greys of two processes are one: every second process is hatched. So are the kinds of waiting."""
+    processes = range(states.FIRST_PROCESS, states.VALUE_COUNT)
+    assert len({(value_colour(value, False, "print"), hatch_of(value)) for value in processes}) == len(processes)
+    names = ("RUNNING", "READY", "MUTEX", "SEND", "REPLY", "SEM", "CONDVAR", "INTR")
+    hatches = [hatch_of(states.STATE_BY_NAME[name].value) for name in names]
+    assert len(set(hatches)) == len(names)
+    assert len(set(HATCHES)) == len(HATCHES)
+
+
+@pytest.mark.skipif(not library.is_available(), reason="no C compiler here: the numpy code runs alone")
+def test_the_core_hatches_what_numpy_hatches():
+    random = np.random.default_rng(3)
+    for _ in range(40):
+        size, top, ratio = random.integers(1, 60, 2), int(random.integers(0, 50)), float(random.integers(1, 4))
+        pixels = random.integers(0, 1 << 24, size).astype(np.uint32)
+        pixels |= (255 - random.integers(0, len(HATCHES) + 3, size)).astype(np.uint32) << np.uint32(24)
+        mine, theirs = pixels.copy(), pixels.copy()
+        hatch(mine, top, ratio)
+        with without_core():
+            hatch(theirs, top, ratio)
+        assert np.array_equal(mine, theirs)
+        assert (mine >> 24 == 255).all()
+        is_plain = pixels >> 24 == 255
+        assert np.array_equal(mine[is_plain], pixels[is_plain])
+
+
+def test_a_hatch_is_ink_on_the_colour_of_its_state():
+    """READY has lines four pixels apart."""
+    theme = theme_of(_settings({"swimlane/hatching": "always"}))
+    picture = draw([READY] * 16, theme)
+    row = picture[(bands(20).bar_top + bands(20).bar_end) // 2]
+    ready = value_colour(READY, False)
+    assert np.count_nonzero(row != ready) == 4
+    assert len(set(row.tolist())) == 2
+    assert (draw([READY] * 16)[10] == ready).all()
+    image = swatch(READY, theme, 16, 8, 1.0)
+    assert {image.pixel(x, 3) & 0xFFFFFF for x in range(16)} == set(row.tolist())
+    assert lane_colour(READY, ready, LIGHT) == 0xFF000000 | ready
+
+
+def _settings(values):
+    settings = Settings(None)
+    for key, value in values.items():
+        settings.set(key, value)
+    return settings
+
+
+def test_highlighting_fades_all_but_what_it_is_about():
+    usual, palette = LanePalette(LIGHT).table, LanePalette(LIGHT, highlighted=frozenset({READY})).table
+    assert palette[Kind.INNER, READY] == usual[Kind.INNER, READY]
+    assert palette[Kind.INNER, MUTEX] != usual[Kind.INNER, MUTEX]
+    assert palette[Kind.TICKS, READY | states.SEEN_EVENT] != usual[Kind.TICKS, READY | states.SEEN_EVENT]
+    events = LanePalette(LIGHT, highlighted=frozenset({EVENTS})).table
+    assert events[Kind.TICKS, READY | states.SEEN_EVENT] == usual[Kind.TICKS, READY | states.SEEN_EVENT]
+    ran, key = LanePalette(LIGHT, highlighted=frozenset({RAN})).table, MUTEX | states.SEEN_RUNNING
+    assert ran[Kind.FOOT, key] == usual[Kind.FOOT, key]
+    assert ran[Kind.INNER, key] != usual[Kind.INNER, key]
+
+
+def click_legend(window, qtbot, name):
+    legend = window.workspace.area.legend
+    area = legend.area_of(name)
+    assert not area.isEmpty(), name
+    qtbot.mouseClick(legend, Qt.MouseButton.LeftButton, pos=area.center().toPoint())
+
+
+def test_a_click_on_the_legend_highlights_and_another_ends_that(window, view, qtbot):
+    running, reply = value_colour(states.RUNNING, False), value_colour(states.STATE_BY_NAME["REPLY"].value, False)
+    assert (colour_at(window, CLIENT_1, 3_500), colour_at(window, CLIENT_1, 6_000)) == (running, reply)
+    click_legend(window, qtbot, "RUNNING")
+    assert colour_at(window, CLIENT_1, 3_500) == running
+    assert colour_at(window, CLIENT_1, 6_000) not in (reply, LIGHT.base)
+    click_legend(window, qtbot, "REPLY")
+    assert colour_at(window, CLIENT_1, 3_500) != running
+    assert colour_at(window, CLIENT_1, 6_000) == reply
+    click_legend(window, qtbot, "REPLY")
+    assert (colour_at(window, CLIENT_1, 3_500), colour_at(window, CLIENT_1, 6_000)) == (running, reply)
+    click_legend(window, qtbot, "events are missing")
+    assert colour_at(window, CLIENT_1, 3_500) != running
+    qtbot.keyClick(view, K.Key_Escape)
+    assert colour_at(window, CLIENT_1, 3_500) == running
+
+
+def test_the_legend_can_be_used_by_keys(window, opened, qtbot):
+    legend = window.workspace.area.legend
+    names = [entry.name for entry in legend.entries]
+    legend.setFocus()
+    for _ in range(names.index("REPLY")):
+        qtbot.keyClick(legend, K.Key_Right)
+    qtbot.keyClick(legend, K.Key_Space)
+    assert opened.legend.keys == {states.STATE_BY_NAME["REPLY"].value}
+    qtbot.keyClick(legend, K.Key_Left)
+    qtbot.keyClick(legend, K.Key_Space)
+    assert opened.legend.keys == legend.entries[names.index("REPLY") - 1].keys
+    qtbot.keyClick(legend, K.Key_Escape)
+    assert not opened.legend.keys
+
+
+def test_the_legend_explains_ticks_strips_and_hatching(window):
+    names = window.workspace.area.legend.accessibleName()
+    for thing in ("events", "ran for less than a pixel", "events are missing", "dense: height is share", "process on"):
+        assert thing in names
+
+
+@pytest.fixture
+def dialog(window, qtbot):
+    window.actions_by_id.refresh()
+    window.actions_by_id.by_id["file.state_looks"].trigger()
+    found = window.findChild(StateLooksDialog)
+    found.activateWindow()
+    found.tree.setFocus()
+    yield found
+    found.close()
+
+
+def choose(dialog, qtbot, name):
+    qtbot.keyClicks(dialog.tree, name)  # the list goes to what begins so
+    assert dialog.tree.currentItem().text(0) == name
+
+
+def test_a_state_gets_a_colour_and_a_thickness(dialog, window, application, qtbot):
+    choose(dialog, qtbot, "READY")
+    qtbot.mouseClick(dialog.colour_button, Qt.MouseButton.LeftButton)
+    chooser = dialog.findChild(QColorDialog)
+    chooser.setCurrentColor(QColor(0x12, 0x34, 0x56))
+    qtbot.keyClick(chooser, K.Key_Return)
+    assert colour_at(window, CLIENT_1, 700) == 0x123456
+    qtbot.mouseClick(dialog.thickness_button, Qt.MouseButton.LeftButton)
+    assert application.settings.text("swimlane/state_looks") == "READY light=#123456 thin"
+    assert dialog.tree.currentItem().text(1) == "thin"
+    assert dialog.tree.currentItem().font(0).bold()
+    qtbot.mouseClick(dialog.usual_button, Qt.MouseButton.LeftButton)
+    assert colour_at(window, CLIENT_1, 700) == value_colour(READY, False)
+    assert application.settings.text("swimlane/state_looks") == ""
+
+
+def test_all_states_look_as_usual_again(dialog, application, qtbot):
+    application.settings.set("swimlane/state_looks", "READY thin; MUTEX light=#000000")
+    qtbot.mouseClick(dialog.all_usual_button, Qt.MouseButton.LeftButton)
+    assert application.settings.text("swimlane/state_looks") == ""
+
+
+def test_palette_and_hatching_are_in_the_dialog_too(dialog, window, application, qtbot):
+    qtbot.keyClicks(dialog.palette_box, "print")
+    assert application.settings.text("swimlane/palette") == "print"
+    assert window.theme.is_hatched
+    qtbot.keyClicks(dialog.hatching_box, "never")
+    assert not window.theme.is_hatched
+
+
+def test_a_setting_that_makes_no_sense_is_no_obstacle(application, window):
+    application.settings.set("swimlane/state_looks", "READY light=#zzzzzz thin;; ???")
+    assert colour_at(window, CLIENT_1, 700) in (value_colour(READY, False), LIGHT.base)
+    assert window.theme.looks
+
+
+def test_text_has_the_size_that_is_set(window, application, qtbot):
+    usual, legend = QApplication.font().pointSizeF(), window.workspace.area.legend
+    height, small = legend.height(), window.workspace.area.view._texts.font.pixelSize()
+    application.settings.set("window/text_percent", 150)
+    assert QApplication.font().pointSizeF() == pytest.approx(usual * 1.5)
+    assert window.workspace.area.view._texts.font.pixelSize() == small * 1.5
+    assert legend.height() > height
+    assert window.menuBar().font().pointSizeF() == pytest.approx(usual * 1.5)
+    application.settings.set("window/text_percent", 100)
+    assert QApplication.font().pointSizeF() == pytest.approx(usual)
+    assert legend.height() == height
+
+
+def luminance(rgb):
+    parts = [(rgb >> shift & 255) / 255 for shift in (16, 8, 0)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one, other):
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
+def test_texts_can_be_read_on_what_is_behind_them(theme):
+    """WCAG asks for 4.5; what is faint is no more than decoration of what is said elsewhere."""
+    for text in (theme.text, theme.dim, theme.warning, theme.error, theme.accent):
+        for behind in (theme.window, theme.panel, theme.base):
+            assert contrast(text, behind) >= 4.5, (hex(text), hex(behind))
+
+
+def test_kinds_of_work_are_shown_on_lanes_of_cpus_and_undone(empty_window, load, qtbot):
+    window = load(empty_window, SAMPLE)
+    view, opened = window.workspace.area.view, window.session.opened
+    window.activateWindow()
+    view.setFocus()
+    qtbot.waitUntil(window.isActiveWindow)
+    cpu = opened.lane_of_cpu(0)
+    assert max(view.stacks[cpu].values) >= states.FIRST_PROCESS
+    busy = view.stacks[cpu].tops[list(view.stacks[cpu].values).index(states.IDLE) - 1]
+    qtbot.keyClick(view, K.Key_K)
+    settle(qtbot, window)
+    kinds = view.stacks[cpu]
+    assert kinds.values[:3] == (states.RUNNING, states.KERNEL_CALL, states.INTERRUPT)
+    assert "user code on a CPU" in window.workspace.area.legend.accessibleName()
+    # The same time, divided otherwise: interrupts are above what they interrupted.
+    assert np.abs(kinds.tops[2] - busy).max() < 0.02
+    text = share_text(opened, cpu, kinds.window_of(20), kinds.spans)
+    assert "user" in text
+    assert "kernel call" in text
+    window.actions_by_id.by_id["edit.undo"].trigger()
+    settle(qtbot, window)
+    assert max(view.stacks[cpu].values) >= states.FIRST_PROCESS
+
+
+def test_settings_lead_to_the_colours(window, qtbot):
+    window.actions_by_id.by_id["file.settings"].trigger()
+    dialog = window.findChild(SettingsDialog)
+    qtbot.mouseClick(dialog.looks_button, Qt.MouseButton.LeftButton)
+    looks = dialog.findChild(StateLooksDialog)
+    assert looks.isVisible()
+    looks.close()
+    dialog.close()

@@ -1,0 +1,89 @@
+"""Lanes of events in traces that are read again, and in other traces."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from satview.events import wire
+from satview.events.user_events import parse_rules
+from satview.events.wire import KER_64BIT, WireClass
+from satview.session.filtering.filter_state import FilterState
+from satview.session.filtering.filter_task import FilterEvaluator
+from satview.session.lanes.remap import lane_keys
+from satview.session.loading.loaded_trace import LoadedTrace, Shown, prepared
+from satview.session.open_trace import OpenTrace
+from satview.session.put_state import put_lanes
+from satview.session.settings import Settings
+from satview.session.take_state import take_lanes
+from satview.timeline.lane_tree import Timeline
+from satview.timeline.tracks.user import UserLanes
+from tests.helpers.kev import TraceBuilder
+
+ALPHA, BETA = 2, 3
+
+
+def trace_of(folder, pids, until=5_000):
+    """Write processes that call a function each, one after the other."""
+    folder.mkdir(exist_ok=True)
+    made = TraceBuilder().time_event(0)
+    for pid, name in pids.items():
+        made.process_name(10 + pid, pid, f"usr/bin/{name}")
+    for place, pid in enumerate(pids):
+        time = 1_000 + place * 1_000
+        made.state("RUNNING", time, pid, 1).event(wire.code(WireClass.SYSTEM, 10 | KER_64BIT), time + 10, (8, 0, 0, 0))
+        made.event(wire.code(WireClass.SYSTEM, 11 | KER_64BIT), time + 500, (8, 0, 0, 0))
+    return made.event(wire.code(WireClass.USER, 7), until, (3, 0)).open(folder)
+
+
+@pytest.fixture
+def opening(qapp):
+    opened = []
+
+    def run(trace):
+        opened.append(OpenTrace(trace, Timeline(trace), Settings(None)))
+        opened[-1].viewport.set_width(1_000)
+        return opened[-1]
+
+    yield run
+    for each in opened:
+        each.shut_down()
+
+
+def test_a_longer_reading_has_the_lanes_that_showed(tmp_path):
+    short = Timeline(trace_of(tmp_path / "a", {ALPHA: "alpha"}))
+    short.describe_user_events(UserLanes(rules=parse_rules("7 counter")))
+    short.show_classes(["functions", "user"])
+    lane = next(iter(short.lanes_of_class("functions")))
+    long = trace_of(tmp_path / "b", {ALPHA: "alpha", BETA: "beta"})
+    shown = Shown(short, (lane,), _state(long), FilterEvaluator(short.trace), "")
+    reload = prepared(LoadedTrace.of(long), shown, lambda: False)
+    timeline = reload.loaded.timeline
+    assert timeline.known_classes == {"functions", "user"}
+    assert timeline.infos[reload.moved[lane]].title == "functions"
+    assert timeline.is_ready(reload.moved[lane])
+    assert [info.title for info in timeline.infos if info.is_counter] == ["event 7"]
+
+
+def _state(trace):
+    return FilterState(np.ones(wire.CODE_COUNT, np.bool_), np.ones(len(trace.threads), np.bool_))
+
+
+def test_a_session_finds_lanes_of_threads_by_name_in_another_trace(tmp_path, opening):
+    first = opening(trace_of(tmp_path / "a", {ALPHA: "alpha", BETA: "beta"}))
+    first.lanes.show_classes(frozenset({"functions"}))
+    of_beta = max(first.timeline.lanes_of_class("functions"))
+    first.lanes.pin(of_beta)
+    state = take_lanes(first.lanes)
+    other = opening(trace_of(tmp_path / "b", {7: "gamma", 8: "beta"}))
+    other.lanes.show_classes(frozenset({"functions"}))
+    put_lanes(other, state, is_same=False)
+    assert [row.index for row in other.lanes.rows if row.is_pinned] == [max(other.timeline.lanes_of_class("functions"))]
+    assert other.timeline.infos[other.lanes.rows[0].index].process == 2
+
+
+def test_keys_of_lanes_are_all_different(tmp_path):
+    timeline = Timeline(trace_of(tmp_path / "a", {ALPHA: "alpha", BETA: "beta"}))
+    timeline.show_classes(["functions", "user", "calls", "paths"])
+    keys = lane_keys(timeline)
+    assert len(set(keys)) == len(keys)
