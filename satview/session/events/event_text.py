@@ -154,6 +154,8 @@ def span_details(timeline: Timeline, lane: int, span: Span, waits: WaitsFor | No
     trace, info = timeline.trace, timeline.infos[lane]
     length_ns = trace.clock.duration_ns(span.end_cycles - span.start_cycles)
     state = STATE_BY_VALUE.get(span.value)
+    if info.track is not None and not span.value and not info.is_counter:
+        return _moment_details(timeline, lane, span)
     trust = _trust_in_length(timeline, lane, span)
     length = f"{sign(trust.mark)} {format_duration(length_ns)}".lstrip()
     note = ", ".join(filter(None, (f"{span.end_cycles - span.start_cycles:,} cycles", trust.reason)))
@@ -177,6 +179,18 @@ def span_details(timeline: Timeline, lane: int, span: Span, waits: WaitsFor | No
         f"{lane_path(timeline, lane)}  {info.subtitle}".strip(),
         lane_kind(info),
         (Section("Interval", tuple(lines)),),
+    )
+
+
+def _moment_details(timeline: Timeline, lane: int, span: Span) -> Details:
+    """Return what is known of a moment of a lane of events, which lasts for nothing."""
+    trace, lines = timeline.trace, list[Line]()
+    if 0 <= span.event < len(trace.events):
+        at = format_time(trace.clock.ns(int(trace.events.time_cycles[span.event])))
+        lines = [Line("At", at), Line("Event", event_name(trace, span.event), event=span.event)]
+    title = timeline.label(span) or "nothing yet"
+    return Details(
+        title, lane_path(timeline, lane), lane_kind(timeline.infos[lane]), (Section("Moment", tuple(lines)),)
     )
 
 
