@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from PySide6.QtCore import QPointF, Qt
@@ -175,6 +177,9 @@ def test_descriptions_from_a_file(window, qtbot, tmp_path, monkeypatch):
     window.actions_by_id.by_id["lanes.user_file"].trigger()
     at_rest(window, qtbot)
     assert "work left" in titles(opened)
+    opened.select_at(lane(opened, "work left").index, opened.trace.window.start + 9_500)
+    text = window.workspace.panels["details"].as_text()
+    assert re.search(r"As described\n\s*Name\s+work left\n\s*items\s+4\n", text), text
     path.unlink()  # the next time it is gone: the events show all the same, and a sentence says why
     window.settings.set("events/user_rules", "9 moment")
     at_rest(window, qtbot)
