@@ -66,6 +66,7 @@ def test_commands_take_it_as_one_trace(pair, tmp_path, capsys):
         ("ab", ["--offset", "host=1s"], "host is the file that the others are placed by"),
         ("ab", ["--offset", "guest"], "is no offset; write B=12.5ms"),
         ("ab", ["--offset", "guest=soon"], "'soon' is no time"),
+        ("ab", ["--offset", "guest=40000000s"], "guest would begin more than a year away"),
         ("ab", ["--names", "a"], "there are 2 files and 1 names"),
         ("ab", ["--names", "a,a"], "two files are called 'a'"),
         ("ab", ["--align", 'event == "USREVENT/EVENT 9"'], "host.kev has no event where"),
