@@ -87,6 +87,8 @@ def check_entries(entries: Sequence[AxisEntry]) -> None:
     """
     if not 2 <= len(entries) <= MOST_FILES:
         raise UsageError(f"an axis has 2 to {MOST_FILES} files, and here are {len(entries)}")
+    if any(str(entry.path) == "-" for entry in entries):
+        raise UsageError("standard input cannot be read again, as an axis has to be; write it to a file first")
     paths = [os.path.realpath(entry.path) for entry in entries]
     for entry, path in zip(entries, paths, strict=True):
         if paths.count(path) > 1:
@@ -108,6 +110,8 @@ def looks_like_axis(first: bytes, path: Path) -> bool:
 
 
 def _is_axis(path: Path) -> bool:
+    if not path.is_file():  # a pipe would be waited for
+        return False
     try:
         with path.open("rb") as file:
             return looks_like_axis(file.read(_HEAD_BYTES), path)

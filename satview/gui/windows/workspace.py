@@ -364,9 +364,21 @@ class Workspace(QWidget):
         """Show what changed, with the second trace that has just come."""
         second = self.comparison.second
         assert second is not None
-        self._beside_field = StoreField(second.marks.file, "Notes on the second trace", self._window.statusBar())
+        second.marks.file.changed.connect(self._on_beside_notes)
+        self._on_beside_notes()
         self.show_panel("comparison")
         self.report("Both move together; View > Trace 2, compared aligns them by cursors, events or an offset")
+
+    @Slot()
+    def _on_beside_notes(self) -> None:
+        """Say what is wrong with the notes of the second trace; not before, as a new field paints over messages."""
+        second = self.comparison.second
+        if (
+            second is not None
+            and self._beside_field is None
+            and (second.marks.file.failure or second.marks.file.notice)
+        ):
+            self._beside_field = StoreField(second.marks.file, "Notes on the second trace", self._window.statusBar())
 
     @Slot()
     def _on_one_left(self) -> None:
