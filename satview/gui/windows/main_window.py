@@ -240,7 +240,9 @@ class MainWindow(CommandWindow):
         assert opened is not None
         self.workspace = Workspace(opened, self.settings, self.theme, self)
         is_lasting = self._is_lasting(opened.trace.path)
-        self.keeper = WorkspaceKeeper(self.workspace, self.shared.files, opened.trace.path, is_lasting)
+        self.keeper = WorkspaceKeeper(
+            self.workspace, self.shared.files, opened.trace.path, is_lasting, self.shared.view_links
+        )
         self.workspace.watch_file(self.keeper.file, "Views")
         self._pages.addWidget(self.workspace)
         self._pages.setCurrentWidget(self.workspace)
