@@ -2,26 +2,76 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
+from PySide6.QtCore import QEvent, QObject, Qt
+from PySide6.QtGui import QGuiApplication, QKeyEvent
+from PySide6.QtWidgets import QFileDialog, QLineEdit, QMessageBox, QWidget
 
 from satview import __version__
+from satview.base.errors import UsageError
 from satview.base.safe_text import html_text, visible
+from satview.session.trace_link import TraceLink, parse_link
 
 
-def ask_open(parent: QWidget, folder: Path | None) -> list[Path]:
-    """Return the files to be opened; empty if the user changed his mind."""
-    names, _ = QFileDialog.getOpenFileNames(
-        parent,
-        "Open trace",
-        str(folder or ""),
-        "Traces (*.kev *.txt *.log);;Kernel event traces (*.kev);;All files (*)",
-    )
-    return [Path(name) for name in names]
+def ask_open(parent: QWidget, folder: Path | None, take_link: Callable[[TraceLink], None] | None = None) -> list[Path]:
+    """Return the files to be opened; empty if the user changed his mind.
+
+    Args:
+        parent: Owner.
+        folder: Where to look first.
+        take_link: Called with a place in a file, `boot.kev#t=1s..2s`, that was typed as the name: the dialog of Qt lets
+            a program see that, those of systems do not, and look for a file of that name.
+    """
+    from satview.formats.registry import FORMATS  # on first use: brings numpy
+
+    every = " ".join(pattern for each in FORMATS for pattern in each.patterns)
+    kinds = [f"Traces ({every})", *(f"{each.title} ({' '.join(each.patterns)})" for each in FORMATS), "All files (*)"]
+    dialog = QFileDialog(parent, "Open trace", str(folder or ""))
+    dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
+    dialog.setNameFilters(kinds)
+    typed = _TypedLink(dialog)
+    is_accepted = dialog.exec() == QFileDialog.DialogCode.Accepted
+    dialog.deleteLater()
+    if typed.link is not None and take_link is not None:
+        take_link(typed.link)
+        return []
+    return [Path(name) for name in dialog.selectedFiles()] if is_accepted else []
+
+
+class _TypedLink(QObject):
+    """Takes a link that is typed into the dialog of Qt and ended by Return.
+
+    Attributes:
+        link: The link; None as long as none was typed.
+    """
+
+    def __init__(self, dialog: QFileDialog) -> None:
+        super().__init__(dialog)
+        self._dialog = dialog
+        self.link: TraceLink | None = None
+        line = dialog.findChild(QLineEdit, "fileNameEdit")
+        if isinstance(line, QLineEdit):  # else the dialog is that of the system
+            line.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Look at what was typed before the dialog says that there is no such file."""
+        is_return = isinstance(event, QKeyEvent) and event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+        if event.type() != QEvent.Type.KeyPress or not is_return or not isinstance(watched, QLineEdit):
+            return False
+        try:
+            link = parse_link(watched.text())
+        except UsageError:
+            return False  # the dialog names what it cannot find
+        link = replace(link, path=Path(self._dialog.directory().absolutePath()) / link.path)
+        if not link.has_place or not link.path.is_file():
+            return False
+        self.link = link
+        self._dialog.reject()
+        return True
 
 
 def ask_folder(parent: QWidget, title: str) -> Path | None:

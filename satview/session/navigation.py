@@ -30,6 +30,7 @@ class Navigation(QObject):
         self._opened = opened
         self._focus_step = 0
         self._focus_before: TimeWindow | None = None
+        self._focus_shows: TimeWindow | None = None
         opened.selection.changed.connect(self._forget_focus)
 
     def step_edge(self, direction: int, extend: bool = False) -> None:
@@ -252,18 +253,26 @@ class Navigation(QObject):
             self.show_lane(lane)
 
     def focus(self) -> None:
-        """Centre the selection; the second time fit it; the third time go back to the view before."""
+        """Centre the selection; the second time fit it; the third time go back to the view before.
+
+        It begins anew where the view has moved in between, and fits at once what is in the centre already.
+        """
         viewport, target = self._opened.viewport, self.target()
         if target is None:
             return
+        if viewport.window != self._focus_shows:
+            self._focus_step = 0
         if self._focus_step == 0:
             self._focus_before = viewport.window
             viewport.centre(target.start + target.length // 2)
-        elif self._focus_step == 1:
+            if viewport.window == self._focus_before:
+                self._focus_step = 1
+        if self._focus_step == 1:
             viewport.fit(target)
-        elif self._focus_before is not None:
+        elif self._focus_step == 2 and self._focus_before is not None:
             viewport.jump(self._focus_before)
         self._focus_step = (self._focus_step + 1) % 3
+        self._focus_shows = viewport.window
 
     def fit(self) -> None:
         """Zoom to the selection."""

@@ -164,6 +164,21 @@ class PanelsState:
 
 
 @dataclass(frozen=True, slots=True)
+class SecondState:
+    """A second set of lanes, below the first.
+
+    Attributes:
+        view: The part of the trace that it shows.
+        lanes: How its lanes are arranged.
+        is_linked: It follows the first one.
+    """
+
+    view: ViewState
+    lanes: LanesState
+    is_linked: bool
+
+
+@dataclass(frozen=True, slots=True)
 class WorkspaceState:
     """All of it; None = not kept."""
 
@@ -173,6 +188,7 @@ class WorkspaceState:
     lanes: LanesState | None = None
     filter: FilterPart | None = None
     panels: PanelsState | None = None
+    second: SecondState | None = None
     compared: ComparedState | None = None
 
 
@@ -189,6 +205,12 @@ def to_json(state: WorkspaceState) -> dict[str, Any]:
         content["filter"] = _filter_to_json(state.filter)
     if state.panels is not None:
         content["panels"] = asdict(state.panels)
+    if state.second is not None:
+        content["second"] = {
+            "view": asdict(state.second.view),
+            "lanes": _lanes_to_json(state.second.lanes),
+            "is_linked": state.second.is_linked,
+        }
     return content
 
 
@@ -212,6 +234,7 @@ def from_json(content: Any) -> WorkspaceState:
         None if lanes is None else _lanes(lanes),
         None if filters is None else _filter(filters),
         None if panels is None else _panels(panels),
+        _second(fields.part("second")),
         None if (compared := fields.part("compared")) is None else _compared(compared),
     )
 
@@ -257,6 +280,13 @@ def _view(fields: Fields) -> ViewState:
     if found.end_cycles <= found.start_cycles or found.end_ns < found.start_ns:
         raise DamagedFileError("view: it ends before it begins")
     return found
+
+
+def _second(fields: Fields | None) -> SecondState | None:
+    view, lanes = (None, None) if fields is None else (fields.part("view"), fields.part("lanes"))
+    if fields is None or view is None or lanes is None:
+        return None
+    return SecondState(_view(view), _lanes(lanes), fields.flag("is_linked"))
 
 
 def _selection(fields: Fields) -> SelectionState:

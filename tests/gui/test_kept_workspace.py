@@ -262,3 +262,63 @@ def test_panels_that_were_moved_stay_where_they_were_put(open_again, qtbot, tmp_
     for group, was in zip(after.groups, before.groups, strict=True):
         assert abs(group.width_px - was.width_px) <= 8
         assert abs(group.height_px - was.height_px) <= 8
+
+
+@pytest.mark.parametrize("is_linked", [True, False])
+def test_a_split_view_is_split_again_and_linked_as_it_was(open_again, qtbot, tmp_path, is_linked):
+    path = scene(tmp_path)
+    window = open_again(path)
+    view = window.workspace.area.view
+    window.activateWindow()
+    view.setFocus()
+    qtbot.waitUntil(window.isActiveWindow)
+    qtbot.keyClick(view, Qt.Key.Key_Backslash, Qt.KeyboardModifier.ControlModifier)
+    second = window.workspace.panes.second
+    if not is_linked:
+        shift = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
+        qtbot.keyClick(second.area.view, Qt.Key.Key_L, shift)
+    second.opened.viewport.zoom(0.2, second.opened.trace.clock.cycles(6_000))
+    second.opened.lanes.hide(4)
+    before = second.opened.viewport.window, window.session.opened.viewport.window
+    assert (before[0] == before[1]) is is_linked
+    close(window, qtbot)
+    window = open_again(path)
+    second = window.workspace.panes.second
+    assert (second.opened.viewport.window, window.session.opened.viewport.window) == before
+    assert second.opened.lanes.hidden_count == 1
+    assert window.session.opened.lanes.hidden_count == 0
+    links = window.shared.view_links
+    assert all(links.has(view) for view in window.workspace.views()) is is_linked
+
+
+def test_a_second_view_that_makes_no_sense_is_left_out(open_again, qtbot, tmp_path):
+    path = scene(tmp_path)
+    close(open_again(path), qtbot)
+    kept = kept_file(tmp_path)
+    content = json.loads(kept.read_text())
+    content["second"] = {"view": {}, "lanes": {}}
+    kept.write_text(json.dumps(content))
+    window = open_again(path)
+    assert not window.workspace.is_split
+
+
+def test_a_second_trace_is_beside_it_again(open_again, qtbot, tmp_path):
+    first, second = many_processes(tmp_path), many_processes(tmp_path, "after.kev", count=3)
+    window = open_again(first)
+    window.workspace.beside.open(second)
+    qtbot.waitUntil(lambda: window.workspace.comparison.second is not None)
+    window.workspace.comparison.align_by("1.5us")
+    window.workspace.comparison.set_linked(is_linked=False)
+    close(window, qtbot)
+
+    window = open_again(first)
+    comparison = window.workspace.comparison
+    qtbot.waitUntil(lambda: comparison.second is not None)
+    assert comparison.second.trace.path == second
+    assert (comparison.offset_text, comparison.aligned_by, comparison.is_linked) == ("1.5 µs", "offset 1.5us", False)
+    window.workspace.beside.close()
+    close(window, qtbot)
+
+    second.unlink()
+    window = open_again(first)
+    assert not window.workspace.beside.is_reading, "it was taken away, and it is gone"

@@ -6,9 +6,9 @@ import threading
 import weakref
 
 import pytest
-from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
+from PySide6.QtCore import QMimeData, QPointF, Qt, QTimer, QUrl
 from PySide6.QtGui import QDropEvent
-from PySide6.QtWidgets import QApplication, QDockWidget, QMenu
+from PySide6.QtWidgets import QApplication, QDockWidget, QLineEdit, QMenu
 
 from satview.base.errors import Cancelled
 from satview.base.resources import resource_path
@@ -17,6 +17,7 @@ from satview.session.command_table import COMMANDS
 from satview.session.commands import Menu
 from satview.session.panel_table import PANELS
 from satview.session.session import Stage
+from tests.helpers import linux_scene
 from tests.helpers.scene import scene
 
 
@@ -248,3 +249,32 @@ def test_fields_of_the_status_bar_stay_behind_a_message(window, qtbot):
     assert status.selected.isVisible()
     assert status.selected.text().startswith("#13 ")
     assert status.time_range.text().startswith("Range ")
+
+
+def test_a_link_can_be_typed_where_files_are_chosen(empty_window, qtbot, tmp_path):
+    """In the dialog of Qt, which offscreen always is; what is no link there is looked for as a file, as before."""
+    path, taken = scene(tmp_path), []
+
+    def type_into(text):
+        dialog = QApplication.activeModalWidget()
+        line = dialog.findChild(QLineEdit, "fileNameEdit")
+        line.setText(text)
+        qtbot.keyClick(line, Qt.Key.Key_Return)
+        return dialog
+
+    QTimer.singleShot(0, lambda: type_into(f"{path.name}#t=1us..2us&sel=4"))
+    assert dialogs.ask_open(empty_window, tmp_path, taken.append) == []
+    assert [(link.path, link.range_text, link.event) for link in taken] == [(path, "1us..2us", 4)]
+    QTimer.singleShot(0, lambda: type_into(path.name))
+    assert dialogs.ask_open(empty_window, tmp_path, taken.append) == [path]
+    assert len(taken) == 1
+
+
+def test_the_title_names_another_system(application, qtbot, tmp_path):
+    path = tmp_path / "host.txt"
+    path.write_text(linux_scene.TEXT)
+    window = application.new_window()
+    window.session.open(path)
+    qtbot.waitUntil(lambda: window.session.stage is Stage.READY)
+    assert window.windowTitle() == "host.txt (Linux) \N{EM DASH} satview"
+    window.close()

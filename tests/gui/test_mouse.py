@@ -253,3 +253,27 @@ def test_wheel_works_over_ruler_and_overview_too(window, opened, qtbot):
     assert once < opened.viewport.limits.length
     turn(window.workspace.area.overview, QPoint(300, 10), 3)
     assert opened.viewport.window.length < once
+
+
+def test_keys_zoom_at_the_mouse_however_the_view_moved(opened, view, qtbot):
+    """17 steps, and pans in between: what is under the mouse stays there to a pixel."""
+    x = 433
+    qtbot.mouseMove(view, QPoint(x, 60))
+
+    for direction, steps in ((Qt.Key.Key_W, 8), (Qt.Key.Key_S, 4), (Qt.Key.Key_W, 5)):
+        moment = view.scale.cycles(x)
+        for _ in range(steps):
+            qtbot.keyClick(view, direction)
+            assert abs(view.scale.x(moment) - x) <= 1.5  # windows begin at whole pixels
+        qtbot.keyClick(view, Qt.Key.Key_D)
+
+
+def test_a_drag_with_the_middle_button_takes_the_moment_along(opened, view, qtbot):
+    opened.viewport.zoom(0.3, opened.trace.clock.cycles(6_000))
+    moment = view.scale.cycles(200)
+    drag(view, QPoint(200, 40), QPoint(341, 40), MIDDLE)
+    assert abs(view.scale.x(moment) - 341) <= 1.5
+    left, right = view.scale.cycles(100), view.scale.cycles(300)
+    drag(view, QPoint(100, 40), QPoint(300, 40), RIGHT)
+    assert abs(view.scale.x(left)) <= 1.5
+    assert abs(view.scale.x(right) - view.width()) <= 1.5

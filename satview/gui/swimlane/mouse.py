@@ -59,9 +59,10 @@ class SwimlaneMouse(QObject):
         self._start_window: TimeWindow | None = None
         self._start_scroll = 0
         self._is_space_down = False
+        self._last: QPointF | None = None
         view.installEventFilter(self)
         # What the card speaks of is no longer under the mouse; the wheel, which moves the view too, shows another one.
-        opened.viewport.window_changed.connect(self._forget_hovered)
+        opened.viewport.window_changed.connect(self._on_window)
         view.scrolled.connect(self._forget_hovered)
 
     def take_wheel_of(self, widget: QWidget) -> None:
@@ -109,7 +110,7 @@ class SwimlaneMouse(QObject):
         self._hover.hide()
 
     def _move(self, event: QMouseEvent) -> None:
-        place = event.position()
+        place = self._last = event.position()
         row = self._view.row_at(place.y())
         self._opened.selection.set_mouse(self._view.scale.cycles(place.x()), row.index if row is not None else None)
         if self._pressed is None:
@@ -254,7 +255,18 @@ class SwimlaneMouse(QObject):
             self._view.update()
 
     def _leave(self) -> None:
+        self._last = None
         self._opened.selection.set_mouse(None)
+        self._forget_hovered()
+
+    @Slot()
+    def _on_window(self) -> None:
+        """Tell which moment is under the mouse by now: keys zoom there, and cursors are set there."""
+        if self._last is not None:
+            row = self._view.row_at(self._last.y())
+            self._opened.selection.set_mouse(
+                self._view.scale.cycles(self._last.x()), row.index if row is not None else None
+            )
         self._forget_hovered()
 
     @Slot()

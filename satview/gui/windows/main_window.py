@@ -221,8 +221,16 @@ class MainWindow(CommandWindow):
             self._enter_workspace()
         else:
             self._pages.setCurrentWidget(self.welcome)
-        self.setWindowTitle(f"{path.name} \N{EM DASH} satview" if path is not None else "satview")
+        self.setWindowTitle(self._title())
         self.actions_by_id.refresh()
+
+    def _title(self) -> str:
+        """Return the title of the window: the file, and the system where that is not QNX."""
+        path, opened = self.session.path, self.session.opened
+        if path is None:
+            return "satview"
+        system = opened.trace.foreign_system if opened is not None else ""
+        return f"{path.name}{f' ({system})' if system else ''} \N{EM DASH} satview"
 
     def _enter_workspace(self) -> None:
         from satview.gui.windows.workspace import Workspace  # brings numpy: not before the first window shows
@@ -232,7 +240,9 @@ class MainWindow(CommandWindow):
         assert opened is not None
         self.workspace = Workspace(opened, self.settings, self.theme, self)
         is_lasting = self._is_lasting(opened.trace.path)
-        self.keeper = WorkspaceKeeper(self.workspace, self.shared.files, opened.trace.path, is_lasting)
+        self.keeper = WorkspaceKeeper(
+            self.workspace, self.shared.files, opened.trace.path, is_lasting, self.shared.view_links
+        )
         self.workspace.watch_file(self.keeper.file, "Views")
         self._pages.addWidget(self.workspace)
         self._pages.setCurrentWidget(self.workspace)

@@ -58,7 +58,7 @@ class WindowCommands:
 
     def _open(self) -> None:
         recent = self._window.recent.files()
-        files = dialogs.ask_open(self._window, recent[0].parent if recent else None)
+        files = dialogs.ask_open(self._window, recent[0].parent if recent else None, self._window.link_requested.emit)
         if files:
             self._window.files_requested.emit(files)
 

@@ -15,10 +15,20 @@ from satview.session.put_state import put_filter, put_lanes, put_selection, put_
 from satview.session.state_files import StateFiles, is_same, sign_of
 from satview.session.take_state import take_filter, take_lanes, take_selection, take_view
 from satview.session.tasks import IsCancelled, Report, Task
-from satview.session.workspace_state import PanelsState, SelectionState, ViewState, WorkspaceState, from_json, to_json
+from satview.session.view_links import ViewLinks
+from satview.session.workspace_state import (
+    PanelsState,
+    SecondState,
+    SelectionState,
+    ViewState,
+    WorkspaceState,
+    from_json,
+    to_json,
+)
 from satview.timeline.lane_tree import Timeline
 
 if TYPE_CHECKING:
+    from satview.gui.pane import Pane
     from satview.gui.windows.workspace import Workspace
 
 _KEEP_MS: Final = 20_000  # after a change; what is closed in good order is kept at once
@@ -31,7 +41,9 @@ class WorkspaceKeeper(QObject):
         file: Where it is kept; tells whether that worked.
     """
 
-    def __init__(self, views: Workspace, files: StateFiles, path: Path, is_lasting: bool) -> None:
+    def __init__(
+        self, views: Workspace, files: StateFiles, path: Path, is_lasting: bool, view_links: ViewLinks
+    ) -> None:
         """Prepare; nothing is read yet.
 
         Args:
@@ -39,8 +51,10 @@ class WorkspaceKeeper(QObject):
             files: Where states are kept.
             path: The trace.
             is_lasting: The trace will be there the next time; else nothing is kept of it.
+            view_links: Which views show the same.
         """
         super().__init__(views)
+        self._view_links = view_links
         self._views, self._files, self._path = views, files, path
         self.file = files.of_trace(path) if is_lasting else StateFiles().of_trace(path)
         self.file.setParent(self)
@@ -63,7 +77,8 @@ class WorkspaceKeeper(QObject):
             state = from_json(content)
             same = is_same(state.trace, self._path)
             if not same or is_followed:
-                state = replace(state, view=None, selection=None, filter=state.filter if same else None)
+                kept = state.filter if same else None
+                state = replace(state, view=None, selection=None, filter=kept, second=None)
             self._begin_with(state, same)
         elif self.file.notice:
             QTimer.singleShot(0, self, self.keep)  # at once: that sets the damaged file aside, and says so
@@ -95,7 +110,26 @@ class WorkspaceKeeper(QObject):
             views.beside.open(Path(state.compared.path), state.compared)
         if state.view is not None:
             # A turn later: the lanes have their height by then.
-            QTimer.singleShot(0, self, partial(scroll_to, views, state.view))
+            QTimer.singleShot(0, self, partial(scroll_to, views.panes.first, state.view))
+        if state.second is not None:
+            self._begin_second(state.second)
+
+    def _begin_second(self, state: SecondState) -> None:
+        """Show the second set of lanes again, and let it follow the first if it did."""
+        views = self._views
+        views.toggle_split()
+        pane = views.panes.second
+        assert pane is not None
+        try:
+            put_lanes(pane.opened, state.lanes, True, is_first=True)
+        except UsageError as error:
+            views.report_failure(str(error))
+        if state.is_linked:
+            for view in views.views():
+                self._view_links.add(view)
+        else:
+            put_view(pane.opened, state.view, True, is_first=True)
+        QTimer.singleShot(0, self, partial(scroll_to, pane, state.view))
 
     @Slot()
     def _on_built(self) -> None:
@@ -119,10 +153,18 @@ class WorkspaceKeeper(QObject):
         if self.file.path is None:
             return
         self._timer.stop()
-        state = replace(taken(self._views), trace=sign_of(self._path))
+        state = replace(taken(self._views), trace=sign_of(self._path), second=self._second())
         if state.trace is not None:  # else the trace is gone: what was kept of it stays
             content = to_json(state)
             self.file.store(lambda _before: content)
+
+    def _second(self) -> SecondState | None:
+        """Return the state of the second set of lanes; None without one."""
+        pane = self._views.panes.second if self._views.is_split else None
+        if pane is None:
+            return None
+        is_linked = all(self._view_links.has(view) for view in self._views.views())
+        return SecondState(take_view(pane.opened, pane.area.view.scroll_px), take_lanes(pane.opened.lanes), is_linked)
 
     def close(self) -> None:
         """Keep what shows, and give up what cannot be stored: it is no views of the user."""
@@ -163,7 +205,7 @@ def taken(views: Workspace) -> WorkspaceState:
         take_lanes(opened.lanes),
         take_filter(opened.trace, opened.filters.state),
         take_panels(views),
-        views.beside.state(),
+        compared=views.beside.state(),
     )
 
 
@@ -186,11 +228,11 @@ def put_panels(views: Workspace, state: PanelsState) -> None:
     views.find_bar.restore(state.search, state.finds)
 
 
-def scroll_to(views: Workspace, state: ViewState) -> None:
-    """Scroll the lanes to the one that was at the top."""
-    keys = lane_keys(views.opened.timeline)
-    top = next((row for row in views.opened.lanes.rows if keys[row.index] == state.top), None)
-    views.area.view.scroll_to(0 if top is None else top.y_px + state.top_px)
+def scroll_to(pane: Pane, state: ViewState) -> None:
+    """Scroll lanes to the one that was at the top."""
+    keys = lane_keys(pane.opened.timeline)
+    top = next((row for row in pane.opened.lanes.rows if keys[row.index] == state.top), None)
+    pane.area.view.scroll_to(0 if top is None else top.y_px + state.top_px)
 
 
 def _build(timeline: Timeline, lane: int, is_cancelled: IsCancelled, _report: Report) -> None:
