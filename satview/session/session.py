@@ -130,7 +130,7 @@ class Session(QObject):
         else:
             self._opens += 1
             show = partial(self._preview_ready.emit, self._opens)
-            self._job.start(partial(read_file, path, self._prepare, show, self._cache_bytes))
+            self._job.start(partial(read_file, path, self._prepare, show, self._cache_bytes, self._memory_bytes))
 
     def open_shared(self, other: Session) -> None:
         """Show the trace that another window has read, without reading it again; whatever was open is closed."""
@@ -171,6 +171,10 @@ class Session(QObject):
         self._drop()
         self.path = None
         self._set_stage(Stage.EMPTY)
+
+    @property
+    def _memory_bytes(self) -> int:
+        return self._settings.number("files/memory_mb") * _MEGABYTE
 
     @property
     def _cache_bytes(self) -> int:

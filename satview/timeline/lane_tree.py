@@ -36,7 +36,7 @@ from satview.timeline.per_cpu import cpu_spans, interrupt_spans, run_slices
 from satview.timeline.per_thread import idle_values, process_spans, thread_spans, value_of_code
 from satview.timeline.plugged import plugged_lanes
 from satview.timeline.shares import Shares, use_spans
-from satview.timeline.spans import LaneSpans, Span, constant_lane, exact_raster, pixel_edges
+from satview.timeline.spans import LaneSpans, Span, constant_lane, exact_raster, pixel_edges, settled
 from satview.timeline.track_lanes import track_infos
 from satview.timeline.tracks.finders import finder_of
 from satview.timeline.tracks.track import tracks_of
@@ -153,7 +153,7 @@ class Timeline:
                     return
                 track = self.infos[index].track
                 if track is None:
-                    spans[index] = self._spans(self.infos[index])
+                    spans[index] = settled(self._spans(self.infos[index]))
                 else:
                     spans[index], numbers[index] = track.spans(self.trace)
             window = self.trace.window
