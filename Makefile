@@ -100,4 +100,6 @@ pictures: setup
 	$(BIN)/satview $(SAMPLE) --screenshot docs/images/overview.png --size 1400x860 --theme light
 	$(BIN)/satview $(SAMPLE) --screenshot docs/images/zoom.png --size 1400x860 --range 1.0s..1.02s --select 28700 --theme light
 	$(BIN)/python tools/take_panel_pictures.py
+	$(BIN)/python tools/take_zoom_pictures.py
+	$(BIN)/python tools/take_zoom_pictures.py --scale 2
 	$(BIN)/satview $(SAMPLE) --screenshot docs/images/zoom-dark.png --size 1400x860 --range 1.0s..1.02s --select 28700 --theme dark
