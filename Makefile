@@ -99,6 +99,10 @@ pictures: setup
 	$(BIN)/python tools/write_docs.py
 	$(BIN)/satview $(SAMPLE) --screenshot docs/images/overview.png --size 1400x860 --theme light
 	$(BIN)/satview $(SAMPLE) --screenshot docs/images/zoom.png --size 1400x860 --range 1.0s..1.02s --select 28700 --theme light
+	mkdir -p out && $(BIN)/satview tracelogger --workload instrumented -w -f out/instrumented.kev
+	$(BIN)/satview out/instrumented.kev --screenshot docs/images/lanes-of-events.png --size 1400x1280 --range 19ms..27ms --theme light \
+	  --lanes log,user,frequency,idle,functions,guests --labels state,priority,call \
+	  --user-events docs/images/user-events.xml
 	$(BIN)/python tools/take_panel_pictures.py
 	$(BIN)/python tools/take_zoom_pictures.py
 	$(BIN)/python tools/take_zoom_pictures.py --scale 2

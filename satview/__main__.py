@@ -186,12 +186,12 @@ def _viewer_parser() -> argparse.ArgumentParser:
         "--compare", default="", metavar="FILE", help="open this second trace beside it, after a change"
     )
     parser.add_argument(
-        "--lanes", type=_class_names, metavar="NAMES",
+        "--lanes", default="", metavar="NAMES",
         help="lanes of events to show where there are some, separated by commas: "
         + ", ".join(each.name for each in LANE_CLASSES),
     )  # fmt: skip
     parser.add_argument(
-        "--labels", type=_label_names, metavar="NAMES",
+        "--labels", default="", metavar="NAMES",
         help="what to write into intervals, separated by commas: " + ", ".join(Label),
     )  # fmt: skip
     parser.add_argument(
@@ -308,8 +308,10 @@ def _looks(options: argparse.Namespace) -> dict[str, str]:
     """Return the settings that hold for this run only, those that the command line names.
 
     Raises:
-        UsageError: The file with descriptions of user events is faulty.
+        UsageError: A name is not known, or the file with descriptions of user events is faulty.
     """
+    _check_names(options.lanes, [each.name for each in LANE_CLASSES], "lanes of events")
+    _check_names(options.labels, list(Label), "labels")
     if options.user_events:
         from satview.formats.user_event_file import read_user_events  # brings a parser of XML
 
@@ -317,31 +319,22 @@ def _looks(options: argparse.Namespace) -> dict[str, str]:
     found = {
         "window/theme": options.theme or "",
         "swimlane/palette": options.palette,
-        "swimlane/lane_classes": options.lanes or "",
-        "swimlane/labels": options.labels or "",
+        "swimlane/lane_classes": options.lanes,
+        "swimlane/labels": options.labels,
         "events/user_events": str(Path(options.user_events).resolve()) if options.user_events else "",
     }
     return {key: value for key, value in found.items() if value}
 
 
-def _class_names(text: str) -> str:
-    return _names_in(text, [each.name for each in LANE_CLASSES], "lanes of events")
-
-
-def _label_names(text: str) -> str:
-    return _names_in(text, list(Label), "labels")
-
-
-def _names_in(text: str, known: Sequence[str], what: str) -> str:
-    """Return names separated by commas.
+def _check_names(text: str, known: Sequence[str], what: str) -> None:
+    """Check names separated by commas.
 
     Raises:
-        ArgumentTypeError: One of them is not known.
+        UsageError: One of them is not known.
     """
-    for name in filter(None, text.split(",")):
-        if name.strip() not in known:
-            raise argparse.ArgumentTypeError(f"{name.strip()!r} is none of the {what}: {', '.join(known)}")
-    return text
+    for name in (part.strip() for part in text.split(",") if text):
+        if name not in known:
+            raise UsageError(f"{name!r:.60} is none of the {what}: {', '.join(known)}")
 
 
 def _link(options: argparse.Namespace, file: str) -> TraceLink:
@@ -394,10 +387,10 @@ def _screenshot(options: argparse.Namespace) -> int:
         and 200 <= int(height) <= 16000
     ):
         raise UsageError(f"--size {options.size} is no size between 200x200 and 16000x16000")
-    from satview.gui.windows import screenshot  # Qt: only when a picture is requested
-
     link = _link(options, str(options.files[0]))
     looks = _looks(options) | {"window/theme": options.theme if options.theme in ("light", "dark") else "light"}
+    from satview.gui.windows import screenshot  # Qt: only when a picture is requested
+
     return screenshot.take(
         screenshot.ScreenshotRequest(
             link.path,

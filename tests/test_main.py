@@ -60,3 +60,18 @@ def test_sample_needs_no_file(tmp_path, monkeypatch):
     assert [path.name for path in taken] == ["dense-4cpu.kev"]
     assert taken[0].is_file()
     assert main(["--sample", "other.kev", "--screenshot", str(tmp_path / "a.png")]) == 2, "a picture shows one trace"
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (("--lanes", "log,nonsense"), "'nonsense' is none of the lanes of events: log, user, "),
+        (("--labels", "state,"), "'' is none of the labels: state, priority, "),
+        (("--user-events", "none.xml"), "none.xml: No such file or directory"),
+    ],
+)
+def test_what_the_viewer_is_to_show_is_checked_first(capsys, tmp_path, more, message):
+    assert main([str(tmp_path / "t.kev"), "--screenshot", str(tmp_path / "a.png"), *more]) == 2
+    said = capsys.readouterr().err
+    assert message in said
+    assert len(said.strip().splitlines()) == 1

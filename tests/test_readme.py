@@ -18,6 +18,7 @@ WINDOWS = {  # what these do is tested in tests/gui
     "satview boot.kev --range 1.2s..1.5s --select 4711",
     "satview 'boot.kev#t=1.2s..1.5s&sel=4711'",
     "satview boot.kev --session drivers",
+    "satview boot.kev --lanes calls,timers --labels state,priority,partner",
     "satview --follow boot.kev",
 }
 FOUND_SOMETHING = 3

@@ -62,6 +62,7 @@ class States:
             self._search,
             self._statistics,
             self._plots,
+            self._sql,
             self._answers,
         ):
             yield from states()
@@ -157,6 +158,30 @@ class States:
         plots.tabs.setCurrentIndex(1)
         plots.measure.setCurrentIndex(plots.measure.findText("READY: wait for a CPU"))
         yield "plots-histogram", plots
+
+    def _sql(self) -> Iterator[tuple[str, QWidget]]:
+        from PySide6.QtTest import QTest
+
+        panel = self.work.panels["sql"]
+        self._raise("sql")
+        panel.editor.setFocus()
+        QTest.keyClicks(panel.editor, "select start_ns, busy_cycles * 100.0 / 2592000 as percent, cpu from load_")
+        yield "sql-proposals", self.window
+        for query, shown, name in (
+            ("select cpu, start_ns, busy_cycles from load_per(2000000)", 1, "sql-plot"),
+            (
+                "select label, start_ns, length_ns from state join thread using (thread) where state = 'MUTEX'",
+                2,
+                "sql-lanes",
+            ),
+        ):
+            panel.editor.setPlainText(query)
+            panel.shown.setCurrentIndex(shown)
+            panel.run()
+            while panel.run_button.text() != "Run":
+                self.app.processEvents()
+            yield name, self.window
+        panel.shown.setCurrentIndex(0)
 
     def _answers(self) -> Iterator[tuple[str, QWidget]]:
         opened, verdicts = self.work.opened, self.work.panels["verdicts"]

@@ -1,4 +1,4 @@
-"""Writes the tables of the docs that come from the code: docs/keys.md, docs/traceevent.md, docs/tables.md.
+"""Writes the tables of the docs that come from the code: keys.md, traceevent.md, tables.md, lanes.md in docs.
 
 `python tools/write_docs.py [--check]`.
 """
@@ -13,6 +13,7 @@ from satview.filters.expressions.vocabulary import FIELDS
 from satview.session.command_table import COMMANDS, MOUSE_HELP
 from satview.tables.schema import SCHEMAS
 from satview.tables.sql import views
+from satview.timeline.lane_classes import LANE_CLASSES, Place
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -149,12 +150,31 @@ def tables_page() -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
+_WHERE = {
+    Place.TRACE: "below the CPUs",
+    Place.PROCESS: "below the CPUs, by process",
+    Place.CPU: "under its CPU",
+    Place.THREAD: "under its thread",
+}
+
+
+def lanes_page() -> str:
+    """Return docs/lanes.md: labels, every class of lanes of events, user events."""
+    rows = [
+        f"| {each.menu.replace('&', '').removesuffix(' (x)')} | `{each.name}` | {_WHERE[each.place]} | {each.help} |"
+        for each in LANE_CLASSES
+    ]
+    page = (ROOT / "tools" / "lanes_page.md").read_text(encoding="utf-8")
+    return page.replace("{classes}", "\n".join(rows))
+
+
 def main() -> int:
     """Write the pages, or with --check show whether they are current."""
     pages = {
         ROOT / "docs" / "keys.md": keys_page(),
         ROOT / "docs" / "traceevent.md": modes_page(),
         ROOT / "docs" / "tables.md": tables_page(),
+        ROOT / "docs" / "lanes.md": lanes_page(),
     }
     if "--check" in sys.argv:
         return int(any(not path.exists() or path.read_text(encoding="utf-8") != page for path, page in pages.items()))

@@ -90,16 +90,16 @@ class Change:
 
     @property
     def is_longer(self) -> bool:
-        """It is a length of time, of which more is worse, and more than before.
+        """It is a length or share of time, of which more is worse, and more than before.
 
         Of states these are the ones in which a thread waits for a CPU or for others; that it waits longer for work is
-        no fault.
+        no fault, and nor is a longer run.
         """
-        if self.sheet == "state" and not self.name.endswith(tuple(f" in {state}" for state in _NOBODY_WANTS)):
-            return False
-        if self.column.key == "longest_run_ns":
-            return False
-        return self.column.kind is Kind.DURATION and self.after > self.before
+        if self.sheet == "state":
+            is_bad = self.name.endswith(tuple(f" in {state}" for state in _NOBODY_WANTS))
+        else:
+            is_bad = self.column.kind is Kind.DURATION and self.column.key != "longest_run_ns"
+        return is_bad and self.after > self.before
 
     def place(self, side: int) -> Column | None:
         """Return the column of one trace's sheet that says where to look at it; None if it is not there.

@@ -49,6 +49,12 @@ class Clock:
         """Return the counter value at a relative time: the first cycle that is not before it."""
         return self.start_cycles - (-ns * self.cycles_per_s // NS_PER_S)
 
+    def cycles_array(self, ns: Cycles) -> Cycles:
+        """Return `cycles()` of every element; exact for rates up to 9.2 GHz. Shape (n,), int64."""
+        whole = -ns // NS_PER_S
+        rest = -ns - whole * NS_PER_S
+        return np.asarray(self.start_cycles - (whole * self.cycles_per_s + rest * self.cycles_per_s // NS_PER_S))
+
     def cycles_of(self, duration_ns: int) -> int:
         """Return a length in nanoseconds as cycles, rounded up, so that a length above zero stays above zero."""
         return -(-duration_ns * self.cycles_per_s // NS_PER_S)

@@ -96,6 +96,16 @@ class TraceDerivedColumns:
         known[first] = keys[at[first]] >> 32 == thread[first]
         return np.where(known, values[at], UNKNOWN)
 
+    def has_priorities(self) -> bool:
+        """Return whether any event of a thread shows a priority; the first one that does ends the search."""
+        rows, events = self._trace.states.event, self._trace.events
+        for at in range(0, len(rows), _BLOCK):
+            some = rows[at : at + _BLOCK]
+            some = some[(events.slot_count[some] >= 2) & (events.thread[some] != 0)]
+            if self._trace.payloads.column(some, _PRIORITY_WORD).any():
+                return True
+        return False
+
     def make_ready(self) -> None:
         """Make the links now, which the first question for a duration or length has to wait for else."""
         _ = partners(self._trace), state_ends(self._trace)

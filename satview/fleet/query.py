@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import glob
 import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
+from satview.base.errors import Cancelled, UsageError
 from satview.base.time import NS_PER_S
 from satview.fleet.layout import RECORD, Dataset, open_dataset
+from satview.fleet.views import add_views, uses
 from satview.tables.extras import required
-from satview.tables.sql import Limits, Result, answered, mentioned
+from satview.tables.sql import Limits, Result, answered, interrupted, mentioned, quoted
 
 # Only a query that names it pays for it: a comparison with the clock of its trace for each event.
 _TIME_NS: Final = re.compile(r"\btime_ns\b|(?:^|[\s,.])\*|\bdescribe\b", re.IGNORECASE)
@@ -20,7 +23,7 @@ _TIME_NS: Final = re.compile(r"\btime_ns\b|(?:^|[\s,.])\*|\bdescribe\b", re.IGNO
 def query_dataset(
     path: Path | str, query: str, limits: Limits | None = None, cancelled: Callable[[], bool] | None = None
 ) -> Result:
-    """Return the rows of a query over a data set; each of its tables has the column `trace`, the name of the trace.
+    """Return the rows of a query over a data set; its tables and views have the column `trace`, the name of the trace.
 
     Args:
         path: Folder of the data set.
@@ -34,7 +37,21 @@ def query_dataset(
     """
     dataset, limits = open_dataset(path), limits or Limits()
     connection = _connected(dataset, limits)
-    return answered(connection, query, lambda: _add_tables(connection, dataset, query), limits, cancelled)
+    shown, found = uses(query)
+    end_s = time.monotonic() + limits.time_s
+
+    def check() -> None:
+        if cancelled is not None and cancelled():
+            raise Cancelled("the query was stopped")
+        if time.monotonic() > end_s:
+            raise UsageError(f"the query took longer than {limits.time_s:g} s and was stopped")
+
+    def prepare() -> None:
+        _add_tables(connection, dataset, shown)
+        with interrupted(connection, limits.time_s, cancelled or (lambda: False)):
+            add_views(connection, dataset, found, check)
+
+    return answered(connection, shown, prepare, limits, cancelled)
 
 
 def _connected(dataset: Dataset, limits: Limits) -> Any:
@@ -49,7 +66,7 @@ def _connected(dataset: Dataset, limits: Limits) -> Any:
     )
     folder = dataset.folder.as_posix()
     # As DuckDB compares them with patterns too, in which brackets and stars of the folder's name are escaped.
-    connection.execute(f"SET allowed_directories = [{_quoted(folder)}, {_quoted(glob.escape(folder))}]")
+    connection.execute(f"SET allowed_directories = [{quoted(folder)}, {quoted(glob.escape(folder))}]")
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
     return connection
@@ -59,7 +76,7 @@ def _add_tables(connection: Any, dataset: Dataset, query: str) -> None:
     there = dataset.tables
     wants_ns = _TIME_NS.search(query) is not None
     for name in (RECORD, *(table for table in mentioned(query)[0] if table in there and table != RECORD)):
-        rows = (f"read_parquet({_quoted(dataset.pattern(name))}, hive_partitioning = true, "
+        rows = (f"read_parquet({quoted(dataset.pattern(name))}, hive_partitioning = true, "
                 "hive_types = {'trace': VARCHAR})")  # fmt: skip
         shown = f"SELECT * FROM {rows}"  # noqa: S608  -- names of the schema, and a path in quotes
         if name == "event" and wants_ns:
@@ -69,7 +86,3 @@ def _add_tables(connection: Any, dataset: Dataset, query: str) -> None:
                 f"JOIN {RECORD} t USING (trace)"
             )
         connection.execute(f"CREATE VIEW {name} AS {shown}")
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

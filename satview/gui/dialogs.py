@@ -26,9 +26,13 @@ def ask_open(parent: QWidget, folder: Path | None, take_link: Callable[[TraceLin
         take_link: Called with a place in a file, `boot.kev#t=1s..2s`, that was typed as the name: the dialog of Qt lets
             a program see that, those of systems do not, and look for a file of that name.
     """
+    from satview.formats.registry import FORMATS  # on first use: brings numpy
+
+    every = " ".join(pattern for each in FORMATS for pattern in each.patterns)
+    kinds = [f"Traces ({every})", *(f"{each.title} ({' '.join(each.patterns)})" for each in FORMATS), "All files (*)"]
     dialog = QFileDialog(parent, "Open trace", str(folder or ""))
     dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
-    dialog.setNameFilters(["Traces (*.kev *.txt *.log)", "Kernel event traces (*.kev)", "All files (*)"])
+    dialog.setNameFilters(kinds)
     typed = _TypedLink(dialog)
     is_accepted = dialog.exec() == QFileDialog.DialogCode.Accepted
     dialog.deleteLater()

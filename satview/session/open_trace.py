@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Signal, Slot
@@ -17,7 +19,7 @@ from satview.session.filtering.search import Search
 from satview.session.highlight import Highlight
 from satview.session.lanes.class_loader import ClassLoader
 from satview.session.lanes.label_source import LabelSource
-from satview.session.lanes.lane_arrangement import GroupBy, SortBy, labels_in
+from satview.session.lanes.lane_arrangement import GroupBy, LaneArrangement, SortBy, labels_in
 from satview.session.lanes.lane_list import LaneList
 from satview.session.lanes.lane_sorter import LaneSorter
 from satview.session.lanes.remap import event_of_slot
@@ -81,6 +83,7 @@ class OpenTrace(QObject):
             hidden_lanes: Lanes that are hidden at first.
         """
         super().__init__(parent)
+        self._settings = settings
         self._basis: Basis | None = None
         self.others: list[OpenTrace] = []
         self.preview: Preview | None = None
@@ -243,6 +246,15 @@ class OpenTrace(QObject):
             UsageError: The patterns are faulty.
         """
         self.sorter.group(self.timeline, self.basis, group, self._window_in_mind, patterns)
+
+    def begun_with(self, arrangement: LaneArrangement) -> LaneArrangement:
+        """Return an arrangement with the lanes of events and labels that the command line asks for, if it does."""
+        settings, classes, labels = self._settings, arrangement.classes, arrangement.labels
+        if settings.is_passing("swimlane/lane_classes"):
+            classes = classes_in(settings.text("swimlane/lane_classes"))
+        if settings.is_passing("swimlane/labels"):
+            labels = labels_in(settings.text("swimlane/labels"))
+        return replace(arrangement, classes=classes, labels=labels)
 
     def _wanted_classes(self) -> frozenset[str]:
         """Return the classes of lanes of events that some view shows."""

@@ -98,7 +98,7 @@ def put_lanes(opened: OpenTrace, state: LanesState, is_same: bool, is_first: boo
     if not is_same:
         arrangement = replace(arrangement, group=GroupBy.PROCESS, groups=(), sort=SortBy.TRACE)
     if is_first:
-        lanes.begin_with(arrangement, opened.viewport.window)
+        lanes.begin_with(opened.begun_with(arrangement), opened.viewport.window)
     else:
         lanes.arrange(arrangement, opened.viewport.window, "session")
     if is_same:

@@ -173,6 +173,10 @@ class Settings(QObject):
         """Return the value, whatever its type."""
         return self._values[key]
 
+    def is_passing(self, key: str) -> bool:
+        """Return whether a setting has a value that holds until the program ends, as the command line says."""
+        return key in self._passing
+
     def set(self, key: str, value: Value, is_kept: bool = True) -> None:
         """Change a setting; numbers are brought into their bounds.
 

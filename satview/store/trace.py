@@ -323,6 +323,11 @@ class Trace:
             return f"{name}[{pid}]" if with_pid and name in self.kept("trace.shared_names", _shared_names) else name
         return f"pid {pid}" if process else "unknown"
 
+    @property
+    def foreign_system(self) -> str:
+        """The system that it is of where that is not QNX and only its schedule was read: `Linux`; else empty."""
+        return "Linux" if self.release is Release.LINUX else ""
+
     def short_process_name(self, process: int) -> str:
         """Return the name of a process row without folders; that of a task of Linux is none of a file."""
         name = self.processes.names[process]

@@ -137,7 +137,7 @@ def answered(
     try:
         _refuse_other(duckdb, connection, query)
         prepare()
-        with _interrupted(connection, limits.time_s, is_cancelled):
+        with interrupted(connection, limits.time_s, is_cancelled):
             return _fetched(connection, query, limits)
     except duckdb.InterruptException as error:
         if is_cancelled():
@@ -266,15 +266,24 @@ def _refuse_other(duckdb: Any, connection: Any, query: str) -> None:
 
 def _prepare(connection: Any, trace: Trace, query: str) -> None:
     """Make the tables, views and macros that a query mentions."""
-    for statement in _clock_macros(trace):
+    for statement in clock_macros(trace.clock.start_cycles, trace.clock.cycles_per_s):
         connection.execute(statement)
     tables, found = mentioned(query)
     for name in tables:
         _add_table(connection, trace, name)
     for name in found:
-        view = views()[name]
-        kind = f"MACRO {view.name}({', '.join(view.parameters)}) AS TABLE" if view.parameters else f"VIEW {name} AS"
-        connection.execute(f"CREATE TEMP {kind} {view.sql}")
+        connection.execute(definition(views()[name]))
+
+
+def definition(view: View) -> str:
+    """Return the statement that makes a view or macro, for the connection that runs it only."""
+    kind = f"MACRO {view.usage} AS TABLE" if view.parameters else f"VIEW {view.name} AS"
+    return f"CREATE TEMP {kind} {view.sql}"
+
+
+def quoted(text: str) -> str:
+    """Return a text as SQL writes it."""
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _add_table(connection: Any, trace: Trace, name: str) -> None:
@@ -299,20 +308,25 @@ def _fits_plain_numbers(trace: Trace) -> bool:
     return clock.cycles_per_s <= _RATE_MAX and furthest // clock.cycles_per_s < _LONGEST_S
 
 
-def _clock_macros(trace: Trace) -> Iterator[str]:
-    """Yield the macros that turn cycles into nanoseconds and back, exactly as `base.time.Clock` does."""
-    start, rate, second = trace.clock.start_cycles, trace.clock.cycles_per_s, NS_PER_S
+def clock_macros(start: int, rate: int) -> Iterator[str]:
+    """Yield the macros that turn cycles into nanoseconds and back, exactly as `base.time.Clock` does.
+
+    Args:
+        start: Cycles of the first event.
+        rate: Cycles per second.
+    """
+    second = NS_PER_S
     # Integer division of DuckDB rounds towards zero; two of them for each value are what a query of all events takes.
     seconds = f"(cycles::BIGINT // {rate})"
     part = f"(cycles::BIGINT - {seconds} * {rate})"
     rest = f"((ns::BIGINT % {second} + {second}) % {second})"
     yield (
-        "CREATE TEMP MACRO duration_ns(cycles) AS "
+        "CREATE OR REPLACE TEMP MACRO duration_ns(cycles) AS "
         f"{seconds} * {second} + ({part} * {second} - CASE WHEN {part} < 0 THEN {rate - 1} ELSE 0 END) // {rate}"
     )
-    yield f"CREATE TEMP MACRO time_ns(cycles) AS duration_ns(cycles - ({start}))"
+    yield f"CREATE OR REPLACE TEMP MACRO time_ns(cycles) AS duration_ns(cycles - ({start}))"
     yield (
-        "CREATE TEMP MACRO cycles(ns) AS "
+        "CREATE OR REPLACE TEMP MACRO cycles(ns) AS "
         f"({start}) + (ns::BIGINT - {rest}) // {second} * {rate} + ({rest} * {rate} + {second - 1}) // {second}"
     )
 
@@ -322,7 +336,7 @@ def _never() -> bool:
 
 
 @contextmanager
-def _interrupted(connection: Any, time_s: float, cancelled: Callable[[], bool]) -> Iterator[None]:
+def interrupted(connection: Any, time_s: float, cancelled: Callable[[], bool]) -> Iterator[None]:
     """Interrupt what a connection does in the block after a time, or when it is cancelled."""
     is_over, end_s = threading.Event(), time.monotonic() + time_s
 

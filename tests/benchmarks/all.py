@@ -1,7 +1,8 @@
-"""Loading, links, text and the first exact picture of three shapes of traces, with floors; compares with an older run.
+"""Loading, links, text, pictures and memory of three shapes of traces, with floors; compares with an older run.
 
 Shapes: `mixed` (drawn in numpy), `auto` (a long capture of the automotive workload, stamps at 2.6 GHz), `arm` (18 CPUs,
-19.2 MHz, wide). Floors: a copy of the file's bytes; for pictures the import of QtWidgets.
+19.2 MHz, wide). Floors: a copy of the file's bytes, a C program that reads or prints as the vendor's does, the
+load itself; for pictures the import of QtWidgets.
 Args: [millions of slots] [--shape NAME ...] [--json FILE] [--compare OLD.json]; exit code 1 if a ratio grew by 10 %.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -21,27 +23,21 @@ from pathlib import Path
 
 import numpy as np
 
-from satview.__main__ import main as satview
 from satview.core.library import describe
 from satview.formats.kev.reader import open_kev
 from tests.benchmarks.links import all_links
 from tests.benchmarks.made_traces import SHAPES, file_of
+from tests.benchmarks.peers import command_ms, peer_ms
+from tests.benchmarks.pictures import best, figures
+from tests.benchmarks.printing import OUTPUTS
 from tests.helpers.core import without_core
 
 GROWTH = 1.10
-_KEPT = """
-import sys
-from satview.formats.kev.reader import open_kev
-from tests.benchmarks.load import private_bytes
-before = private_bytes()
-trace = open_kev(sys.argv[1])
-print((private_bytes() - before) / max(1, len(trace.events)))
-"""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One figure: milliseconds of processor time (pictures: of the clock) or bytes, and its floor in the same unit."""
+    """One figure: milliseconds of processor time or of the clock, or bytes, and its floor in the same unit."""
 
     shape: str
     name: str
@@ -82,30 +78,69 @@ def slower(rows: list[Row], old: list[Row]) -> list[str]:
     return [
         f"{row.shape} {row.name}: {row.ratio:.2f} x its floor, was {before[row.shape, row.name].ratio:.2f}"
         for row in rows
-        if (row.shape, row.name) in before and row.ratio > before[row.shape, row.name].ratio * GROWTH
+        if (row.shape, row.name) in before
+        and row.unit != "ms"
+        and row.value > 1
+        and row.ratio > before[row.shape, row.name].ratio * GROWTH
     ]
 
 
 def measured(shape: str, millions: float) -> list[Row]:
     """Return the figures of one shape."""
     path = file_of(shape, millions)
+    rows = loading(shape, path)
+    return [*rows, *printing(shape, path, rows[0].value), *pictures(shape, path), *memory(shape, millions)]
+
+
+def loading(shape: str, path: Path) -> list[Row]:
+    """Return the time of loading, first of all with the core, and of all links."""
     copy_ms = copied_ms(path)
-    kept = subprocess.run([sys.executable, "-c", _KEPT, str(path)], check=True, capture_output=True, text=True).stdout
-    rows = [
-        Row(shape, "load", best_ms(lambda: open_kev(path), 3), "ms CPU", copy_ms),
-        Row(shape, "kept after load", float(kept), "B/event", 1.0),
-    ]
+    load_ms = best_ms(lambda: open_kev(path), 3)
+    rows = [Row(shape, "load", load_ms, "ms CPU", copy_ms)]
     with without_core():
         rows.append(Row(shape, "load, numpy code", best_ms(lambda: open_kev(path), 2), "ms CPU", copy_ms))
-    rows.append(Row(shape, "all links", best_ms(lambda: all_links(path), 1), "ms CPU", rows[0].value))
-    text = Path(tempfile.gettempdir()) / "satview-all.txt"
-    took_ms = best_ms(lambda: satview(["traceprinter", "-f", str(path), "-o", str(text)]), 1)
-    rows.append(Row(shape, "traceprinter", took_ms, "ms CPU", copy_ms))
-    text.unlink()
-    qt_ms = min(process_ms([sys.executable, "-c", "import PySide6.QtWidgets"]) for _ in range(3))
-    picture = [sys.executable, "-m", "satview", str(path), "--screenshot", str(text.with_suffix(".png"))]
-    rows.append(Row(shape, "exact picture", min(process_ms(picture) for _ in range(2)), "ms", qt_ms))
+    if reading_ms := peer_ms(path, prints=False):
+        rows.append(Row(shape, "load, beside a C reader", load_ms, "ms CPU", reading_ms))
+    rows.append(Row(shape, "all links", best_ms(lambda: all_links(path), 1), "ms CPU", load_ms))
     return rows
+
+
+def printing(shape: str, path: Path, load_ms: float) -> list[Row]:
+    """Return the time of commands, start of Python included; texts beside a C program that prints."""
+    printed_ms = peer_ms(path, prints=True) or load_ms
+    floors = dict.fromkeys(OUTPUTS, printed_ms) | {"info": load_ms, "stats": load_ms}
+    commands = OUTPUTS | {"info": ("info",), "stats": ("stats",)}
+    satview = [sys.executable, "-m", "satview"]
+    return [
+        Row(shape, name, min(command_ms([*satview, *words, str(path)]) for _ in range(2)), "ms CPU", floors[name])
+        for name, words in commands.items()
+    ]
+
+
+def pictures(shape: str, path: Path) -> list[Row]:
+    """Return processor time from the start to pictures, and the exact one by the clock."""
+    qt_s, qt_cpu_s = best("-", "off", "")["import"]
+    with tempfile.TemporaryDirectory() as folder:
+        fresh = best(str(path), "off", "")
+        figures(str(path), folder, "keep")
+        cached = best(str(path), folder, "keep")
+    rows = {
+        "empty window": fresh["window"][1],
+        "first true picture": fresh["first"][1],
+        "exact picture": fresh["exact"][1],
+        "the same from the cache": cached["exact"][1],
+        "the same in a running window": cached["again"][1],
+    }
+    found = [Row(shape, name, 1000 * cpu_s, "ms CPU", 1000 * qt_cpu_s) for name, cpu_s in rows.items()]
+    return [*found, Row(shape, "exact picture, by the clock", 1000 * fresh["exact"][0], "ms", 1000 * qt_s)]
+
+
+def memory(shape: str, millions: float) -> list[Row]:
+    """Return what a window keeps per event: shown, with all lanes, closed again, closed for the third time."""
+    command = [sys.executable, "-m", "tests.benchmarks", "memory", f"{millions:g}", shape, "2"]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    found = re.findall(r"slots, (.*?): .*?(-?[0-9.]+) bytes an event", done.stdout)
+    return [Row(shape, f"memory, {what}", float(value), "B/event", 1.0) for what, value in found]
 
 
 def copied_ms(path: Path) -> float:
@@ -122,10 +157,3 @@ def best_ms(work: Callable[[], object], runs: int) -> float:
         work()
         times.append(time.process_time_ns() - start_ns)
     return min(times) / 1e6
-
-
-def process_ms(command: list[str]) -> float:
-    """Return how long a program runs by the clock."""
-    start_ns = time.perf_counter_ns()
-    subprocess.run(command, check=False, capture_output=True, env={**os.environ, "QT_QPA_PLATFORM": "offscreen"})
-    return (time.perf_counter_ns() - start_ns) / 1e6

@@ -1,6 +1,6 @@
 """Memory of a window per event: opened, with all lanes built, after closing, after opening and closing ten times.
 
-Args: millions of slots (10) [shape: mixed, auto or arm]. The cache is off; without the collector.
+Args: millions of slots (10) [shape: mixed, auto or arm [times (10)]]. The cache is off; without the collector.
 """
 
 from __future__ import annotations
@@ -11,14 +11,13 @@ import os
 from tests.benchmarks._live import new_window, resident_bytes, spin
 from tests.benchmarks.made_traces import file_of
 
-TIMES = 10
-
 
 def run(args: list[str]) -> None:
     """Print a line per stage."""
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     os.environ["SATVIEW_CACHE"] = "off"
     millions, shape = float(args[0]) if args else 10.0, args[1] if len(args) > 1 else "mixed"
+    times = int(args[2]) if len(args) > 2 else 10
     path, small = file_of(shape, millions), file_of(shape, 0.05)
     app, application, window = new_window()
 
@@ -50,9 +49,9 @@ def run(args: list[str]) -> None:
     del timeline
     say("all lanes built", resident_bytes())
     say("closed", close())
-    for _ in range(TIMES):
+    for _ in range(times):
         show(path)
         after = close()
-    say(f"closed {TIMES} times more", after)
+    say(f"closed {times} times more", after)
     application.close_all()
     gc.enable()

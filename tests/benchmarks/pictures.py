@@ -75,14 +75,14 @@ def run(args: list[str]) -> None:
     parser.add_argument("millions", nargs="?", type=float, default=10)
     parser.add_argument("--shape", action="append", choices=SHAPES)
     options = parser.parse_args(args)
-    floor = _best("-", "off", "")["import"]
+    floor = best("-", "off", "")["import"]
     print(f"importing QtWidgets {floor[0]:.2f} s, {floor[1]:.2f} s of processor time")
     for shape in options.shape or SHAPES:
         path = file_of(shape, options.millions)
         with tempfile.TemporaryDirectory() as folder:
-            fresh = _best(str(path), "off", "")
-            _figures(str(path), folder, "keep")
-            cached, again = _best(str(path), folder, ""), _best(str(path), folder, "keep")
+            fresh = best(str(path), "off", "")
+            figures(str(path), folder, "keep")
+            cached, again = best(str(path), folder, ""), best(str(path), folder, "keep")
         rows = {
             "empty window": fresh["window"],
             "first true picture": fresh["first"],
@@ -95,12 +95,13 @@ def run(args: list[str]) -> None:
                   f"{wall_s / floor[0]:6.1f} x floor", flush=True)  # fmt: skip
 
 
-def _best(path: str, cache: str, mode: str) -> dict[str, tuple[float, float]]:
-    found = [_figures(path, cache, mode) for _ in range(_RUNS)]
+def best(path: str, cache: str, mode: str) -> dict[str, tuple[float, float]]:
+    """Return the least of some runs of `figures`."""
+    found = [figures(path, cache, mode) for _ in range(_RUNS)]
     return {name: (min(run[name][0] for run in found), min(run[name][1] for run in found)) for name in found[0]}
 
 
-def _figures(path: str, cache: str, mode: str) -> dict[str, tuple[float, float]]:
+def figures(path: str, cache: str, mode: str) -> dict[str, tuple[float, float]]:
     """Return seconds by the clock and of the processor by name."""
     # Byte code is kept, as for any user: some environments switch that off.
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}

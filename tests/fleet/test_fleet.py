@@ -19,6 +19,8 @@ from satview.fleet import cluster, export, trends
 from satview.fleet.layout import Dataset, find_sources, is_dataset
 from satview.fleet.query import query_dataset
 from satview.opened import open_trace
+from satview.tables.sql import sql, views
+from tests.helpers.extent import usually
 from tests.helpers.kev import TraceBuilder
 
 TABLES = ("event", "state", "thread")
@@ -72,6 +74,48 @@ def test_times_of_events_are_those_of_each_trace(traces, out):
         query = f"select time_ns from event where trace = '{name}' order by event"
         assert query_dataset(out, query)["time_ns"].tolist() == expected
     assert "time_ns" in query_dataset(out, "select * from event limit 1").columns
+
+
+def test_every_view_says_of_each_trace_what_it_says_of_it_alone(traces, out):
+    export.export_folder(traces, out)
+    alone = {path: open_trace(traces / path) for path in ("a.kev", "board 1/b.kev", "board 1/c=%.kev")}
+    given = {
+        "bin_ns": "5000",
+        "from_ns": "100",
+        "to_ns": "50000",
+        "at_ns": "900",
+        "thread_row": "1",
+        "deadline_ns": "1",
+    }
+    for view in list(views().values())[:: usually(6, complete=1)]:
+        arguments = f"({', '.join(given[name] for name in view.parameters)})" if view.parameters else ""
+        query = f"select * from {view.name}{arguments}"
+        found = query_dataset(out, query)
+        expected = [(name, *row) for name, trace in alone.items() for row in sql(trace, query).rows()]
+        assert sorted(found.rows(), key=str) == sorted(expected, key=str), view.name
+        assert found.columns[0] == "trace"
+
+
+def test_views_join_with_tables_and_each_other(traces, out):
+    export.export_folder(traces, out)
+    query = """select r.trace, r.most_cycles, s.n from ready_wait r
+               join (select trace, count(*) as n from state group by trace) s using (trace) order by 1"""
+    assert [row[0] for row in query_dataset(out, query).rows()] == ["a.kev", "board 1/b.kev", "board 1/c=%.kev"]
+    two = "select count(*) from load_per(1000) a join load_per(2000) b using (trace, cpu, bin)"
+    assert query_dataset(out, two).rows()[0][0] > 0
+
+
+@pytest.mark.parametrize("query", ["select * from load_per((select 1))", "select * from load_per(x) t(x)"])
+def test_macros_over_many_traces_take_numbers(traces, out, query):
+    export.export_folder(traces, out)
+    with pytest.raises(UsageError, match=r"the arguments of load_per\(bin_ns\) are numbers"):
+        query_dataset(out, query)
+
+
+def test_a_view_whose_table_is_missing_names_it(traces, out):
+    export.export_folder(traces, out, ("event",))
+    with pytest.raises(UsageError, match=r"needs the table .*, which the data set lacks; add it by"):
+        query_dataset(out, "select * from thread_load")
 
 
 def test_other_programs_read_it(traces, out):

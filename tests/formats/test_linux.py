@@ -85,6 +85,9 @@ def test_it_says_that_it_is_foreign(tmp_path):
     shown = command("info", path).stdout.decode()
     assert "trace.dat of trace-cmd, version 6" in shown
     assert "Trace of another system" in shown
+    assert "Linux (tables of linux)" in shown
+    assert b"locks" not in command("doctor", path).stdout.lower()
+    assert b"capture" not in command("check", path).stdout
     assert b"events that no .kev file can hold" in command("export", path, "-o", tmp_path / "x.kev").stderr
     assert b"not printed in the vendor's layout" in command("traceprinter", "-f", path).stderr
     listed = command("export", path, "-o", tmp_path / "x.csv", "--format", "list")

@@ -132,7 +132,8 @@ def test_what_changed_first_and_where(panel, comparison, qtbot):
         event = opened.selection.event
         assert opened.trace.spec(event).name == "SYNC_MUTEX_LOCK"
         assert opened.viewport.window.contains(int(opened.trace.events.time_cycles[event]) + length)
-    qtbot.waitUntil(lambda: panel.plot is not None and panel.plot.shares is not None)
+    longest = panel.model.shown[0]
+    qtbot.waitUntil(lambda: panel.overlaid.overlaid is not None and panel.overlaid.overlaid.change is longest)
     before, after = panel.overlaid.overlaid.sides
     assert (before.tolist(), after.tolist()) == ([20_200] * 3, [400_200] * 3)
     shares = panel.plot.shares

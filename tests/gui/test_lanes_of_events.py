@@ -196,11 +196,17 @@ def test_a_trace_opens_with_the_lanes_that_it_had(window, application, load, qtb
     with qtbot.waitSignal(window.destroyed):
         window.close()
     application.shared.settings.set("swimlane/lane_classes", "")
+    assert titles(opened_again(application, load, qtbot, tmp_path)) == shown
+    application.shared.settings.set("swimlane/lane_classes", "log", is_kept=False)  # as --lanes does
+    assert "kernel log" in titles(opened_again(application, load, qtbot, tmp_path))
+
+
+def opened_again(application, load, qtbot, tmp_path):
     again = application.new_window()
     again.resize(1200, 800)
     load(again, tmp_path / "lanes.kev")
     at_rest(again, qtbot)
-    assert titles(again.session.opened) == shown
+    return again.session.opened
 
 
 def test_a_second_view_has_lanes_of_its_own(window, qtbot):

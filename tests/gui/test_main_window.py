@@ -17,6 +17,7 @@ from satview.session.command_table import COMMANDS
 from satview.session.commands import Menu
 from satview.session.panel_table import PANELS
 from satview.session.session import Stage
+from tests.helpers import linux_scene
 from tests.helpers.scene import scene
 
 
@@ -267,3 +268,13 @@ def test_a_link_can_be_typed_where_files_are_chosen(empty_window, qtbot, tmp_pat
     QTimer.singleShot(0, lambda: type_into(path.name))
     assert dialogs.ask_open(empty_window, tmp_path, taken.append) == [path]
     assert len(taken) == 1
+
+
+def test_the_title_names_another_system(application, qtbot, tmp_path):
+    path = tmp_path / "host.txt"
+    path.write_text(linux_scene.TEXT)
+    window = application.new_window()
+    window.session.open(path)
+    qtbot.waitUntil(lambda: window.session.stage is Stage.READY)
+    assert window.windowTitle() == "host.txt (Linux) \N{EM DASH} satview"
+    window.close()

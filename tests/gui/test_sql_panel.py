@@ -2,11 +2,14 @@
 
 import sys
 
+import numpy as np
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPointF, Qt
 from PySide6.QtTest import QTest
 
 from satview.base.time import TimeWindow
+from satview.session.panels.sql_complete import sql_completions
+from satview.session.panels.sql_drawing import drawing_of
 from satview.session.panels.sql_query import event_of_row, query_of, window_of_row
 from satview.tables.sql import sql, views
 from tests.helpers.scene import SERVER
@@ -103,3 +106,105 @@ def test_what_rows_are_about(opened):
     for view in views().values():
         if view.parameters:
             sql(trace, query_of(view, trace, window))
+
+
+def shown_as(panel, name):
+    panel.shown.setCurrentIndex([panel.shown.tabText(i) for i in range(panel.shown.count())].index(name))
+
+
+def click_at(panel, qtbot, cycles, value):
+    """Click into the plot at a time and a value, as the mouse does."""
+    box = panel.plot.plot.getViewBox()
+    at = box.mapViewToScene(QPointF(cycles - panel.plot._axis.origin, value))
+    place = panel.plot.plot.mapFromScene(at)
+    QTest.mouseClick(panel.plot.plot.viewport(), Qt.MouseButton.LeftButton, pos=place)
+
+
+def test_proposals_while_a_query_is_typed(panel, qtbot):
+    panel.editor.setFocus()
+    QTest.keyClicks(panel.editor, "select * from sta")
+    proposals = panel.editor.proposals
+    assert proposals.isVisible()
+    texts = [proposals.item(row).text().split("    ")[0] for row in range(proposals.count())]
+    assert texts[:2] == ["state", "states_between(from_ns, to_ns)"]
+    QTest.keyClick(panel.editor, Qt.Key.Key_Tab)
+    assert panel.editor.toPlainText() == "select * from state"
+    QTest.keyClicks(panel.editor, " where star")
+    QTest.keyClick(panel.editor, Qt.Key.Key_Down)
+    QTest.keyClick(panel.editor, Qt.Key.Key_Return)
+    assert panel.editor.toPlainText() == "select * from state where start_cycles"
+    QTest.keyClicks(panel.editor, " = 'star")
+    assert not proposals.isVisible()
+    QTest.keyClick(panel.editor, Qt.Key.Key_Escape)
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("select * from ready_", ["ready_wait"]),
+        ("select s.len| from state s", ["length_cycles", "length_ns"]),
+        ("select le| from state", ["length_cycles", "length_ns", "least", "left join"]),
+        ("select 'it''s sta|", []),
+        ("sel", ["select"]),
+        ("select count(*) from event where name = 'a' and cl", ["class"]),
+    ],
+)
+def test_what_fits_at_the_cursor(text, first):
+    at = text.index("|") if "|" in text else len(text)
+    found = [each.text for each in sql_completions(text.replace("|", ""), at)]
+    assert found[: len(first)] == first or found[:1] == first[:1]
+    assert bool(found) == bool(first)
+
+
+def test_values_over_time(panel, opened, qtbot):
+    ask(panel, qtbot, "select time_ns, event, event * 2 as twice from event order by event")
+    shown_as(panel, "Plot")
+    assert panel.value.currentText() == "twice"
+    drawing = panel._drawing
+    assert drawing.values["twice"].tolist() == [2 * row for row in range(len(opened.trace.events))]
+    qtbot.waitUntil(lambda: len(panel.plot.plot.getPlotItem().items) == 1)
+    click_at(panel, qtbot, int(opened.trace.events.time_cycles[3]), 6)
+    assert opened.selection.event == 3
+
+
+def test_intervals_as_lanes(panel, opened, qtbot):
+    query = "select state, start_ns, length_ns from state join thread using (thread) where label = 'client 1' "
+    ask(panel, qtbot, query + "and state in ('REPLY', 'READY') order by start_ns")
+    shown_as(panel, "Lanes")
+    assert panel._drawing.groups == ("READY", "REPLY")
+    clock = opened.trace.clock
+    starts = [clock.ns(cycles) for cycles in panel._drawing.start_cycles.tolist()]
+    assert starts == [0, 4000]
+    assert [clock.ns(cycles) for cycles in panel._drawing.end_cycles.tolist()] == pytest.approx([1000, 8001], abs=1)
+    assert [panel.plot.legend.item(row).text() for row in range(2)] == ["READY", "REPLY"]
+    qtbot.waitUntil(lambda: len(panel.plot.plot.getPlotItem().items) == 2)
+    click_at(panel, qtbot, clock.cycles(6000), 1)
+    assert clock.ns(opened.viewport.window.start) <= 4_000
+    click_at(panel, qtbot, clock.cycles(6000), 2)  # nothing there: it stays
+
+
+def test_why_nothing_can_be_drawn(panel, qtbot):
+    ask(panel, qtbot, "select 1 as one")
+    shown_as(panel, "Plot")
+    assert panel.reason.isVisible()
+    assert panel.reason.text().startswith("No column says when")
+    ask(panel, qtbot, "select 5 as time_ns")
+    assert panel.reason.text() == "No column has values to plot."
+    shown_as(panel, "Lanes")
+    assert panel.reason.text().startswith("No column says how long")
+    shown_as(panel, "Rows")
+    assert panel.table.isVisible()
+    ask(panel, qtbot, "select nothing from event")
+    shown_as(panel, "Lanes")
+    assert panel.table.isVisible()
+
+
+def test_many_groups_and_nulls(opened):
+    found = sql(
+        opened.trace, "select i as time_ns, i % 20 as cpu, case when i % 2 = 0 then i end as v from range(100) t(i)"
+    )
+    drawing = drawing_of(opened.trace, found)
+    assert len(drawing.groups) == 12
+    assert drawing.groups[-1] == "9 others"
+    assert np.isnan(drawing.values["v"]).sum() == 50
+    assert drawing_of(opened.trace, sql(opened.trace, "select null::bigint as time_ns")) == "No row has a time."

@@ -141,8 +141,7 @@ def test_times_are_those_of_the_clock(small, rate):
 
     connection = duckdb.connect()
     clock = Clock(rate, start_cycles=5_000_000_007)
-    fake = type("Fake", (), {"clock": clock})
-    for statement in module._clock_macros(fake):
+    for statement in module.clock_macros(clock.start_cycles, clock.cycles_per_s):
         connection.execute(statement)
     for cycles in (-3, -1, 0, 1, 2, rate - 1, rate, rate + 1, 7 * rate + 5, 3_000_000_000):
         [(time_ns, length_ns, back)] = connection.execute(

@@ -83,16 +83,14 @@ def _kernel(trace: Trace) -> str:
 def _states(trace: Trace) -> str:
     if trace.pairs is not None:
         return ""
-    logged = trace.catalogue.state_value_of_code[trace.events.code[trace.states.event]]
-    if not len(logged):
+    if not len(trace.states.event):
         return "no states of threads are there"
     whole = Evidence(trace, default_thresholds()).has_states
     return "" if whole else "not all events of threads are there"
 
 
 def _priorities(trace: Trace) -> str:
-    rows = trace.states.event
-    return "" if np.any(TraceDerivedColumns(trace).priority(rows) > 0) else "no priorities are there"
+    return "" if TraceDerivedColumns(trace).has_priorities() else "no priorities are there"
 
 
 def _calls(trace: Trace) -> str:

@@ -15,6 +15,7 @@ from satview.events.wire import WireClass
 from satview.filters.rules.tracelogger_command import from_tracelogger_args
 from satview.store.trace import Trace
 
+_NOT_THERE = (Mark.NEEDS_WIDE, Mark.NEEDS_CLASS, Mark.NOT_LOGGED)
 NO_EVENTS = Trust(Mark.NEEDS_CLASS, "the trace has no events")
 
 
@@ -66,11 +67,14 @@ def diagnosis(trace: Trace, key: str, is_quick: bool = False) -> Diagnosis:
         return Diagnosis(analysis, NO_EVENTS, "", capture_line(trace, analysis.all_needs))
     unmet = _unmet(trace, analysis.needs, is_quick)
     # What is missing altogether explains why it is not a bound either.
-    limits = unmet or _unmet(trace, analysis.bounds, is_quick)
+    bounds = tuple(need for need in analysis.bounds if trace.release.is_qnx or need.lack not in _NOT_THERE)
+    limits = unmet or _unmet(trace, bounds, is_quick)
     if not limits:
         return Diagnosis(analysis, EXACT)
     trust = trust_of(trace, limits, is_bound=not unmet)
     remedies = [need.remedy for need in limits[:1] if need.remedy] if unmet else _remedies(limits)
+    if not trace.release.is_qnx:  # remedies are captures of QNX
+        remedies = []
     line = None if trust.mark is Mark.NOT_LOGGED else capture_line(trace, analysis.all_needs)
     return Diagnosis(analysis, trust, "; ".join(remedies), line)
 
@@ -156,7 +160,14 @@ def notes(trace: Trace) -> tuple[str, ...]:
 
 
 def _applies(trace: Trace, analysis: Analysis) -> bool:
-    """Locks are reported by threads libraries only."""
+    """Return whether traces of this kind can have what an analysis looks at.
+
+    Locks are reported by threads libraries only; what needs calls, messages or interrupts of QNX is nothing for Linux.
+    """
+    if trace.release is Release.LINUX:
+        return analysis.key != "locks" and not any(
+            need.lack in _NOT_THERE and need.reason(trace) for need in analysis.needs
+        )
     return analysis.key != "locks" or trace.release is Release.UNIXWARE
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -15,12 +15,14 @@ from satview.analysis.verdicts.verdict import Occurrence, Severity, Verdict, Ver
 from satview.base.time import format_duration
 from satview.events.states import NOT_A_STATE, RUNNING
 from satview.filters.derived_columns import TraceDerivedColumns
-from satview.linkage.states import state_ends
+from satview.linkage.states import following, state_ends
 from satview.linkage.table import NO_EVENT, OPEN, Certainty, Rows
 from satview.store.idle import idle_threads
+from satview.store.losses import losses
 from satview.store.time_ranges import TimeRanges
 from satview.store.trace import Trace
 from satview.timeline.per_cpu import run_slices
+from satview.timeline.spans import time_order
 
 _Ints = NDArray[np.int64]
 _RUNS_FOR_A_FAULT: Final = 1000  # events of threads may be lost without a trace now and then
@@ -94,8 +96,8 @@ class Evidence:
         A capture may leave some out; then what a thread seems to be in may be long over. That shows where a thread
         begins to run on a CPU of which another one still has not left: a kernel never logs that.
         """
-        runs = self._states.of_state(RUNNING)
-        runs = runs.at(np.argsort(runs.row, kind="stable"))
+        runs = self._spans(lambda value: value == RUNNING)
+        runs = runs.at(time_order(runs.row))
         cpu, wrong = self.trace.events.cpu[runs.row], 0
         for number in np.unique(cpu).tolist():
             mine = cpu == number
@@ -104,16 +106,23 @@ class Evidence:
 
     @cached_property
     def _states(self) -> StateSpans:
+        return self._spans(lambda value: value != NOT_A_STATE)
+
+    def _spans(self, requested: Callable[[NDArray[np.uint8]], NDArray[np.bool_]]) -> StateSpans:
+        """Return the states whose lane values are requested, where no event is missing; idle threads have none."""
         trace = self.trace
         if trace.pairs is not None:  # threads of a library, not of the kernel
             none = np.empty(0, np.int64)
             return StateSpans(none, none.astype(np.uint8), none, none)
         index = trace.states.event
-        thread = np.repeat(np.arange(len(trace.threads)), np.diff(trace.states.start))
         value = trace.catalogue.state_value_of_code[trace.events.code[index]]
-        ends = state_ends(trace)[index]
-        keep = np.flatnonzero((value != NOT_A_STATE) & (ends != NO_EVENT) & ~self.is_idle[thread] & (thread != 0))
-        thread, value, row = thread[keep], value[keep], index[keep].astype(np.int64)
+        at = np.flatnonzero(requested(value))
+        # What ends all states is a column of its own: not made where few are looked at and nothing is missing.
+        is_whole = not len(losses(trace)) and not trace.is_kept("links.state_ends")
+        ends = following(trace)[at] if is_whole else state_ends(trace)[index[at]]
+        thread = np.searchsorted(trace.states.start, at, side="right") - 1
+        keep = np.flatnonzero((ends != NO_EVENT) & ~self.is_idle[thread] & (thread != 0))
+        thread, value, row = thread[keep], value[at[keep]], index[at[keep]].astype(np.int64)
         end = self.end_rows(ends[keep])
         cpu = trace.events.cpu[row]
         goes_on = (thread[1:] == thread[:-1]) & (value[1:] == value[:-1]) & (end[:-1] == row[1:])

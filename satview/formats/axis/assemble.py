@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +50,17 @@ class Member:
     offset_ps: int = 0
 
 
+class _EventColumns(NamedTuple):
+    """The columns of an event table while they are filled."""
+
+    time_cycles: _Ints
+    code: NDArray[np.uint16]
+    cpu: NDArray[np.uint8]
+    thread: NDArray[np.unsignedinteger]
+    slot: NDArray[np.unsignedinteger]
+    slot_count: NDArray[np.unsignedinteger]
+
+
 def trace_on_axis(path: Path, members: Sequence[Member]) -> Trace:
     """Return one trace that holds the events of several.
 
@@ -68,8 +79,7 @@ def trace_on_axis(path: Path, members: Sequence[Member]) -> Trace:
     start = int(times[order[0]]) if len(order) else 0
     axis = _axis([_as_named(part, start) for part in parts], order)
     parts = list(axis.parts)
-    code = concatenated([part.codes[part.trace.events.code] for part in parts])[order]
-    events = _events(parts, times[order], code, order)
+    events = _events(parts)
     problems = _problems(parts, rate)
     first = min(parts, key=lambda part: part.window.start)
     return Trace(
@@ -180,18 +190,23 @@ def _pids(traces: Sequence[Trace]) -> list[_Ints]:
 
 
 def _axis(parts: list[Part], order: NDArray[np.intp]) -> FileAxis:
-    """Return the axis, and with it where the events of each file are."""
-    counts = [len(part.trace.events) for part in parts]
-    starts = np.concatenate(([0], np.cumsum(counts)))
+    """Return the axis, and with it where the events of each file are.
+
+    Args:
+        parts: The files, as they come.
+        order: intp, (events,), which event of all, file after file, is which row.
+    """
     place = np.empty(len(order), np.uint32)
     place[order] = np.arange(len(order), dtype=np.uint32)
-    part_of = np.repeat(np.arange(len(parts), dtype=np.uint8), counts)[order]
-    own = (order - starts[:-1][part_of]).astype(np.uint32)
-    complete = []
+    part_of, own = np.empty(len(order), np.uint8), np.empty(len(order), np.uint32)
+    complete, first = [], 0
     for number, part in enumerate(parts):
-        rows = place[starts[number] : starts[number + 1]].copy()
+        last = first + len(part.trace.events)
+        rows = place[first:last].copy()
+        part_of[rows], own[rows] = number, np.arange(len(rows), dtype=np.uint32)
         rows.setflags(write=False)
         complete.append(replace(part, rows=rows))
+        first = last
     for column in (part_of, own):
         column.setflags(write=False)
     return FileAxis(tuple(complete), part_of, own, JOINERS)
@@ -207,20 +222,30 @@ def _as_named(part: Part, start: int) -> Part:
     return replace(part, trace=replace(part.trace, processes=processes, clock=clock, cpu_titles=titles, _kept={}))
 
 
-def _events(parts: list[Part], times: _Ints, code: NDArray[np.uint16], order: NDArray[np.intp]) -> EventTable:
+def _events(parts: list[Part]) -> EventTable:
     cpus = sum(part.trace.cpu_count for part in parts)
     threads = 1 + sum(len(part.threads) - 1 for part in parts)
-    thread = np.concatenate([part.threads[part.trace.events.thread] for part in parts])[order]
-    cpu = np.concatenate([
-        np.where(part.trace.events.cpu < part.trace.cpu_count, part.trace.events.cpu.astype(np.int64) + part.first_cpu,
-                 cpus)
-        for part in parts
-    ])[order]  # fmt: skip
-    slot = np.concatenate([part.trace.events.slot.astype(np.int64) + first
-                           for part, first in zip(parts, _first_slots(parts), strict=True)])[order]  # fmt: skip
-    count = np.concatenate([part.trace.events.slot_count.astype(np.uint32) for part in parts])[order]
-    return EventTable(times, code, cpu.astype(np.uint8), thread.astype(np.uint16 if threads < 1 << 16 else np.uint32),
-                      slot, count)  # fmt: skip
+    slots = sum(part.trace.slot_count for part in parts)
+    count = sum(len(part.rows) for part in parts)
+    cpu_of = np.arange(_MOST_CPUS + 1)
+    out = _EventColumns(
+        np.empty(count, np.int64),
+        np.empty(count, np.uint16),
+        np.empty(count, np.uint8),
+        np.empty(count, np.uint16 if threads < 1 << 16 else np.uint32),
+        np.empty(count, np.uint32 if slots < 1 << 32 else np.uint64),
+        np.empty(count, np.result_type(*(part.trace.events.slot_count for part in parts))),
+    )
+    for part, first in zip(parts, _first_slots(parts), strict=True):
+        own, rows = part.trace.events, part.rows
+        out.time_cycles[rows] = part.cycles(own.time_cycles)
+        out.code[rows] = part.codes.take(own.code)
+        table = np.where(cpu_of < part.trace.cpu_count, cpu_of + part.first_cpu, cpus).astype(np.uint8)
+        out.cpu[rows] = table.take(own.cpu)
+        out.thread[rows] = part.threads.astype(out.thread.dtype).take(own.thread)
+        out.slot[rows] = own.slot + out.slot.dtype.type(first)
+        out.slot_count[rows] = own.slot_count
+    return EventTable(*out)
 
 
 def _first_slots(parts: list[Part]) -> list[int]:

@@ -90,7 +90,7 @@ def trace_from_schedule(path: Path, format_name: str, schedule: Schedule, proble
     numbers = tuple(column.astype(np.int32) for column in (events.first, events.second, events.third))
     payloads = LinuxPayloads(numbers, table, events.record, schedule.details, schedule.tasks.names)
     return Trace(
-        path, format_name, Header((("SYSTEM", "Linux"), ("SOURCE", schedule.title), *schedule.facts)), None,
+        path, format_name, Header((("SYS_RELEASE", "Linux"), ("SOURCE", schedule.title), *schedule.facts)), None,
         Release.LINUX, "little", Clock(NS_PER_S, start, None, is_absolute=False),
         max(schedule.cpus, int(table.cpu.max()) + 1), n, table, threads, processes,
         _state_index(table, len(keys)), BufferTable.none(), payloads, problems, catalogue(Release.LINUX), start - 1,

@@ -6,11 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from PySide6.QtCore import QEvent, QRect, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QRect, QSize, Qt, Signal, Slot
 from PySide6.QtGui import (
-    QFocusEvent,
     QFontDatabase,
-    QKeyEvent,
     QPainter,
     QPaintEvent,
     QResizeEvent,
@@ -26,7 +24,7 @@ from satview.filters.external import classes_of
 from satview.filters.names import process_names
 from satview.filters.rules.capturing import check_capture
 from satview.filters.rules.text import check_rules, names_of_class
-from satview.gui.filters.proposals import Proposals
+from satview.gui.filters.proposing_editor import ProposingEditor
 from satview.gui.theme import Theme, colour
 from satview.store.trace import Trace
 
@@ -35,7 +33,7 @@ _LIMIT: Final = 200
 _GUTTER_PX: Final = 10
 
 
-class RuleEditor(QPlainTextEdit):
+class RuleEditor(ProposingEditor):
     """Checks its text a line at a time whenever it changes.
 
     Attributes:
@@ -60,8 +58,6 @@ class RuleEditor(QPlainTextEdit):
         self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.setAccessibleName("Rules")
         self._gutter = _Gutter(self)
-        self.proposals = Proposals(self)
-        self.proposals.taken.connect(self._on_taken)
         self.textChanged.connect(self._check)
         self.blockCountChanged.connect(self._on_blocks)
         self.updateRequest.connect(self._on_update)
@@ -116,47 +112,15 @@ class RuleEditor(QPlainTextEdit):
         selection.format = form
         return selection
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Let the proposals have the key first."""
-        if self.proposals.on_key(event):
-            return
-        wants = event.key() == Qt.Key.Key_Space and bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
-        if not wants:
-            super().keyPressEvent(event)
-        if wants or (event.text().strip() and event.text().isprintable()):
-            self._propose()
-        else:
-            self.proposals.hide()
-
-    def event(self, event: QEvent) -> bool:
-        """Keep the keys of the proposals while they show."""
-        is_mine = isinstance(event, QKeyEvent) and self.proposals.wants(event)
-        if is_mine and event.type() == QEvent.Type.ShortcutOverride:
-            event.accept()
-            return True
-        return super().event(event)
-
-    def focusOutEvent(self, event: QFocusEvent) -> None:
-        """Close the proposals with the keyboard gone."""
-        self.proposals.hide()
-        super().focusOutEvent(event)
-
-    def _propose(self) -> None:
+    def choices(self) -> tuple[list[Completion], int]:
+        """Return what fits at the cursor of a rule."""
         cursor = self.textCursor()
-        line = cursor.block().text()
-        found = list(rule_completions(line, cursor.positionInBlock(), self._trace))[:_LIMIT]
-        index = self.cursorRect()
-        self.proposals.propose(found, QRect(index.left() + self._gutter.width(), index.top(), 1, index.height() + 2))
+        found = list(rule_completions(cursor.block().text(), cursor.positionInBlock(), self._trace))[:_LIMIT]
+        return found, cursor.block().position()
 
-    @Slot(object)
-    def _on_taken(self, choice: object) -> None:
-        assert isinstance(choice, Completion)
-        cursor = self.textCursor()
-        base = cursor.block().position()
-        cursor.setPosition(base + choice.start)
-        cursor.setPosition(base + choice.end, QTextCursor.MoveMode.KeepAnchor)
-        cursor.insertText(choice.text)
-        self.setTextCursor(cursor)
+    def left_px(self) -> int:
+        """Return the width of the line numbers."""
+        return self._gutter.width()
 
     @Slot()
     def _on_blocks(self) -> None:

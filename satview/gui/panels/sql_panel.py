@@ -2,23 +2,40 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPlainTextEdit, QPushButton, QTableView, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QComboBox,
+    QHBoxLayout,
+    QPushButton,
+    QSizePolicy,
+    QStackedWidget,
+    QTabBar,
+    QTableView,
+    QVBoxLayout,
+    QWidget,
+)
 
 from satview.base.errors import SatviewError, one_line
 from satview.base.safe_text import tool_tip, visible, visible_line
+from satview.filters.expressions.complete import Completion
+from satview.gui.filters.proposing_editor import ProposingEditor
 from satview.gui.panel import Panel, PanelContext
 from satview.gui.plain_label import PlainLabel
 from satview.gui.row_table import set_up_rows
+from satview.gui.theme import Theme
+from satview.session.panels.sql_complete import sql_completions
+from satview.session.panels.sql_drawing import Drawing, drawing_of
 from satview.session.panels.sql_query import cell_text, event_of_row, query_of, run_query, window_of_row
 from satview.session.tasks import Task
 from satview.store.trace import Trace
 
 if TYPE_CHECKING:
+    from satview.gui.plots.result_plot import ResultPlot
     from satview.tables.sql import Result
 
 _LINES: Final = 3  # of the query that are visible
@@ -67,8 +84,8 @@ class ResultModel(QAbstractTableModel):
         return visible_line(self.result.columns[section])
 
 
-class QueryEditor(QPlainTextEdit):
-    """Some lines of text.
+class QueryEditor(ProposingEditor):
+    """Some lines of text, with what fits at the cursor.
 
     Signals:
         run_requested: Ctrl+Return was pressed.
@@ -76,26 +93,41 @@ class QueryEditor(QPlainTextEdit):
 
     run_requested = Signal()
 
+    def choices(self) -> tuple[list[Completion], int]:
+        """Return tables, columns and words that fit at the cursor."""
+        return sql_completions(self.toPlainText(), self.textCursor().position()), 0
+
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Ask for the query to be run."""
         is_return = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
         if is_return and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            self.proposals.hide()
             self.run_requested.emit()
             event.accept()
         else:
             super().keyPressEvent(event)
 
 
+class Shown(StrEnum):
+    """How a result shows."""
+
+    ROWS = "Rows"
+    PLOT = "Plot"
+    LANES = "Lanes"
+
+
 class SqlPanel(Panel):
-    """A query, the list of views, and the rows of the answer.
+    """A query, the list of views, and the answer: its rows, values over time, or intervals as lanes.
 
     Attributes:
         editor, views, run_button, message, table, model: What it is made of.
+        shown, value: How the answer shows, and which column is plotted.
+        plot: The plot; None until it is first seen.
     """
 
     waits_to_be_seen: ClassVar[bool] = True
 
-    kept = ("editor",)
+    kept = ("editor", "shown")
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
@@ -113,7 +145,27 @@ class SqlPanel(Panel):
         self.model = ResultModel(self)
         self.table = QTableView(self)
         set_up_rows(self.table, self.model, "Result", context.settings.number("events/row_height_px"))
+        self.shown = QTabBar(self)
+        self.shown.setExpanding(False)
+        self.shown.setDrawBase(False)
+        self.shown.setAccessibleName("How the answer shows")
+        for shown in Shown:
+            self.shown.addTab(shown.value)
+        self.value = QComboBox(self)
+        self.value.setAccessibleName("Column that is plotted")
+        self.value.hide()
+        self.plot: ResultPlot | None = None
+        self._drawing: Drawing | str = ""
+        self.reason = PlainLabel("", self)
+        self.reason.setProperty("role", "dim")
+        self.reason.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.reason.setWordWrap(True)
         self._lay_out()
+        labels = context.area.labels
+        self._left_px = labels.width()  # plots are below the lanes and have their time axis
+        labels.width_requested.connect(self._set_left)
+        self.shown.currentChanged.connect(self._show)
+        self.value.activated.connect(self._show)
         self._job = Task(self)
         self._job.done.connect(self._on_done)
         self._job.failed.connect(self._on_failed)
@@ -151,6 +203,7 @@ class SqlPanel(Panel):
         if not text:
             return
         self._requested = self._opened.trace
+        self.editor.proposals.hide()
         self.message.setText("Asking\N{HORIZONTAL ELLIPSIS}")
         self.run_button.setText("Stop")
         self._job.start(partial(run_query, self._opened.trace, text))
@@ -167,9 +220,18 @@ class SqlPanel(Panel):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addLayout(head)
-        self.message.setContentsMargins(10, 0, 8, 2)
-        layout.addWidget(self.message)
-        layout.addWidget(self.table, 1)
+        line = QHBoxLayout()
+        line.setContentsMargins(2, 0, 8, 2)
+        line.addWidget(self.shown)
+        line.addWidget(self.value)
+        self.message.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.message.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        line.addWidget(self.message, 1)
+        layout.addLayout(line)
+        self._stack = QStackedWidget(self)
+        self._stack.addWidget(self.table)
+        self._stack.addWidget(self.reason)
+        layout.addWidget(self._stack, 1)
 
     def _fill_views(self) -> None:
         from satview.tables.sql import views  # when the panel is seen: brings all analyses
@@ -203,11 +265,66 @@ class SqlPanel(Panel):
         result = cast("Result", found)
         self.model.show(result)
         self.table.resizeColumnsToContents()
+        self._take_drawing()
+        self._show()
         self._finish(f"{len(result):,} rows")
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw in other colours."""
+        self._theme = theme
+        if self.plot is not None:
+            self.plot.set_theme(theme)
+
+    @Slot(int)
+    def _set_left(self, left_px: int) -> None:
+        self._left_px = left_px
+        if self.plot is not None:
+            self.plot.set_left(left_px)
+
+    def _take_drawing(self) -> None:
+        """Work out what can be drawn of a new result, and offer its columns."""
+        found, before = self.model.result, self.value.currentText()
+        self._drawing = drawing_of(self._opened.trace, found) if found is not None else ""
+        self.value.clear()
+        if isinstance(self._drawing, Drawing):
+            for name in self._drawing.values:
+                self.value.addItem(visible_line(name), name)
+            self.value.setCurrentIndex(max(0, self.value.findText(before)))
+
+    @Slot()
+    def _show(self) -> None:
+        """Show rows, plot or lanes; where nothing can be drawn, why."""
+        shown = list(Shown)[self.shown.currentIndex()]
+        drawing = self._drawing
+        self.value.setVisible(shown is Shown.PLOT and self.value.count() > 0)
+        if shown is Shown.ROWS or not drawing:
+            self._stack.setCurrentWidget(self.table)
+            return
+        if isinstance(drawing, str):
+            self._refuse(drawing)
+        elif shown is Shown.LANES and not drawing.has_ends:
+            self._refuse("No column says how long: a lane needs end_ns, length_ns or their cycles beside the start.")
+        elif shown is Shown.PLOT and not drawing.values:
+            self._refuse("No column has values to plot.")
+        else:
+            if self.plot is None:
+                from satview.gui.plots.result_plot import ResultPlot  # on first use: pyqtgraph
+
+                self.plot = ResultPlot(self._opened, self._left_px, self._theme, self)
+                self.plot.row_requested.connect(self._go_to_row)
+                self._stack.addWidget(self.plot)
+            self._stack.setCurrentWidget(self.plot)
+            self.plot.show_drawing(drawing, self.value.currentData() if shown is Shown.PLOT else None)
+
+    def _refuse(self, reason: str) -> None:
+        self.reason.setText(reason)
+        self._stack.setCurrentWidget(self.reason)
 
     @Slot(object)
     def _on_failed(self, error: Exception) -> None:
         self.model.show(None)
+        self._take_drawing()
+        self._show()
         self._finish(visible(str(error)) if isinstance(error, SatviewError) else one_line(error))
 
     def _finish(self, text: str) -> None:
@@ -216,10 +333,14 @@ class SqlPanel(Panel):
 
     @Slot(QModelIndex)
     def _on_row(self, index: QModelIndex) -> None:
+        self._go_to_row(index.row())
+
+    @Slot(int)
+    def _go_to_row(self, row: int) -> None:
         found, trace = self.model.result, self._opened.trace
         if found is None or trace is not self._requested:
             return
-        event, window = event_of_row(trace, found, index.row()), window_of_row(trace, found, index.row())
+        event, window = event_of_row(trace, found, row), window_of_row(trace, found, row)
         if event is not None:
             self._navigation.show_event(event)
         elif window is not None and window.length > 1:

@@ -37,6 +37,8 @@ class TimePlot(QWidget):
 
     time_requested = Signal(object)  # an int; Qt's own int has 32 bits
 
+    lowest: float | None = 0  # what its left axis can show; None = anything
+
     def __init__(
         self, opened: OpenTrace, left_px: int, theme: Theme, title: str, left: str, parent: QWidget | None = None
     ) -> None:
@@ -107,7 +109,10 @@ class TimePlot(QWidget):
         self._is_following = True
         window, limits, origin = viewport.window, viewport.limits, self._axis.origin
         self.plot.setLimits(
-            xMin=limits.start - origin, xMax=limits.end - origin, minXRange=min(SHORTEST_CYCLES, limits.length), yMin=0
+            xMin=limits.start - origin,
+            xMax=limits.end - origin,
+            minXRange=min(SHORTEST_CYCLES, limits.length),
+            yMin=self.lowest,
         )
         self.plot.setXRange(window.start - origin, window.end - origin, padding=0)
         self._is_following = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 from PySide6.QtCore import Qt
@@ -11,6 +12,8 @@ from satview.base.safe_text import visible_line
 
 _KEPT: Final = 5000
 _WIDEST_PX: Final = 4000
+_LONGEST: Final = 1000  # letters: more are cut before they are laid out
+_GAP: Final = "   "  # between parts
 
 
 class FittedTexts:
@@ -27,19 +30,23 @@ class FittedTexts:
         self.font = font
         self.metrics = QFontMetricsF(font)
         self._mode, self._step_px, self._least = mode, step_px, least
-        self._texts: dict[tuple[str, int], QStaticText | None] = {}
+        self._texts: dict[str, tuple[QStaticText, float]] = {}  # whole, with their widths
+        self._cut: dict[tuple[str, int], QStaticText | None] = {}
         self._widths: dict[str, float] = {}
-        self._parts: dict[tuple[tuple[str, ...], int], QStaticText | None] = {}
 
     def fit(self, text: str, room_px: float) -> QStaticText | None:
         """Return what of a text fits, None if that is not worth showing."""
-        key = (text, min(int(room_px), _WIDEST_PX) // self._step_px)
-        if key not in self._texts:
-            if len(self._texts) > _KEPT:
-                self._texts.clear()
-            words = self.metrics.elidedText(visible_line(text), self._mode, key[1] * self._step_px)
-            self._texts[key] = self._laid_out(words) if len(words) >= min(self._least, len(text)) else None
-        return self._texts[key]
+        steps = min(int(room_px), _WIDEST_PX) // self._step_px
+        whole, width_px = self._whole_text(text)
+        if width_px <= steps * self._step_px:
+            return whole
+        key = (text, steps)
+        if key not in self._cut:
+            if len(self._cut) > _KEPT:
+                self._cut.clear()
+            words = self.metrics.elidedText(visible_line(text), self._mode, steps * self._step_px)
+            self._cut[key] = self._laid_out(words) if len(words) >= min(self._least, len(text)) else None
+        return self._cut[key]
 
     def width(self, text: str) -> float:
         """Return how wide a text is that is not cut."""
@@ -51,22 +58,26 @@ class FittedTexts:
 
     def fit_parts(self, parts: tuple[str, ...], room_px: float) -> QStaticText | None:
         """Return as many of some texts as fit whole, from the first on; of the first one what fits."""
-        key = (parts, min(int(room_px), _WIDEST_PX) // self._step_px)
-        if key not in self._parts:
-            if len(self._parts) > _KEPT:
-                self._parts.clear()
-            count = len(parts)
-            while count > 1 and self.metrics.horizontalAdvance(_joined(parts[:count])) > key[1] * self._step_px:
-                count -= 1
-            self._parts[key] = self.fit(_joined(parts[:count]), room_px)
-        return self._parts[key]
+        room_px = min(int(room_px), _WIDEST_PX) // self._step_px * self._step_px
+        for count in range(len(parts), 1, -1):
+            whole, width_px = self._whole_text(_GAP.join(parts[:count]))
+            if width_px <= room_px:
+                return whole
+        return self.fit(parts[0], room_px)
+
+    def _whole_text(self, text: str) -> tuple[QStaticText | None, float]:
+        """Return a text laid out, and how wide it is; None of one that is too long for any place."""
+        if len(text) > _LONGEST:
+            return None, math.inf
+        if text not in self._texts:
+            if len(self._texts) > _KEPT:
+                self._texts.clear()
+            words = visible_line(text)
+            self._texts[text] = self._laid_out(words), float(self.metrics.horizontalAdvance(words))
+        return self._texts[text]
 
     def _laid_out(self, words: str) -> QStaticText:
         text = QStaticText(words)
         text.setTextFormat(Qt.TextFormat.PlainText)
         text.prepare(font=self.font)
         return text
-
-
-def _joined(parts: tuple[str, ...]) -> str:
-    return visible_line("   ".join(parts))

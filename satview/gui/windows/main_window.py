@@ -221,8 +221,16 @@ class MainWindow(CommandWindow):
             self._enter_workspace()
         else:
             self._pages.setCurrentWidget(self.welcome)
-        self.setWindowTitle(f"{path.name} \N{EM DASH} satview" if path is not None else "satview")
+        self.setWindowTitle(self._title())
         self.actions_by_id.refresh()
+
+    def _title(self) -> str:
+        """Return the title of the window: the file, and the system where that is not QNX."""
+        path, opened = self.session.path, self.session.opened
+        if path is None:
+            return "satview"
+        system = opened.trace.foreign_system if opened is not None else ""
+        return f"{path.name}{f' ({system})' if system else ''} \N{EM DASH} satview"
 
     def _enter_workspace(self) -> None:
         from satview.gui.windows.workspace import Workspace  # brings numpy: not before the first window shows

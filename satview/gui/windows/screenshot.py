@@ -156,4 +156,5 @@ def _is_comparing(views: Workspace) -> bool:
 
     if views.beside.is_reading:
         return True
-    return views.comparison.second is not None and views.panel(ComparisonPanel).view.is_pending
+    panel = views.panel(ComparisonPanel) if views.comparison.second is not None else None
+    return panel is not None and (panel.view.is_pending or panel.overlaid.is_busy)

@@ -201,8 +201,14 @@ class Workspace(QWidget):
 
         A dock behind a tab is visible to Qt; what is in it would be so too.
         """
+        made = False
         for name in () if self._is_arranging else self.panels:
             shows = self.panel_shows(name)
+            if shows and name not in self.panels.made:
+                if made:  # the next one after the frames that wait: both take longer than one may
+                    QTimer.singleShot(0, self, self._freshen)
+                    continue
+                made = True
             if shows or name in self.panels.made:
                 self.panels[name].setVisible(shows)
             if shows and name in self._stale:

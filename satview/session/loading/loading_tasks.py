@@ -6,7 +6,7 @@ Windows show at once because nothing of that is imported before.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,11 +42,12 @@ def read_file(
         SatviewError: The file cannot be read.
         Cancelled: `is_cancelled()` returned True.
     """
-    loaded, key = _cached(path, cache_bytes)
+    # Reading is in the core most of the time, so that modules are imported on the other processor.
+    begin = cache(partial(Begun[None], partial(_import_all, prepare), "satview-imports"))
+    loaded, key = _cached(path, cache_bytes, begin)
     if loaded is None:
         _show_sample(path, show, is_cancelled)
-    # The decoder is in the core most of the time, so that modules are imported on the other processor.
-    views = Begun(partial(_import_all, prepare), "satview-imports")
+    views = begin()
     try:
         if loaded is None:
             from satview.formats.registry import open_trace
@@ -117,15 +118,21 @@ def cache_loaded(
     return TraceCache(cache_folder(), cache_bytes).keep(loaded, lanes, is_cancelled)
 
 
-def _cached(path: Path, cache_bytes: int) -> tuple[LoadedTrace | None, str]:
-    """Return the file as it was decoded before, or None and what it would be called in the cache."""
+def _cached(path: Path, cache_bytes: int, begin: Callable[[], object]) -> tuple[LoadedTrace | None, str]:
+    """Return the file as it was decoded before, or None and what it would be called in the cache.
+
+    Args:
+        path: The file.
+        cache_bytes: As of `read_file`.
+        begin: Called once it is clear that something was kept.
+    """
     if not cache_bytes or not is_large(path):
         return None, ""
     from satview.session.loading.trace_cache import TraceCache
 
-    cache = TraceCache(cache_folder(), cache_bytes)
-    found = cache.find(path)
-    return found, "" if found is not None else cache.key(path) or ""
+    kept = TraceCache(cache_folder(), cache_bytes)
+    found = kept.find(path, begin)
+    return found, "" if found is not None else kept.key(path) or ""
 
 
 def _show_sample(path: Path, show: Callable[[object], None], is_cancelled: IsCancelled) -> None:

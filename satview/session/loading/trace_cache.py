@@ -63,12 +63,20 @@ class TraceCache:
         reported = f"{status.st_size} {status.st_mtime_ns} {_code_digest()}".encode()
         return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in (reported, first, last))).hexdigest()
 
-    def find(self, path: Path) -> LoadedTrace | None:
-        """Return a file as it was decoded before, None if it was not or what was kept of it is not whole."""
+    def find(self, path: Path, begin: Callable[[], object] = lambda: None) -> LoadedTrace | None:
+        """Return a file as it was decoded before, None if it was not or what was kept of it is not whole.
+
+        Args:
+            path: The file.
+            begin: Called once it is clear that something was kept.
+        """
         key = self.key(path)
         if key is None or self._folder is None:
             return None
         file = self._folder / f"{key[:40]}{_SUFFIX}"
+        if not file.exists():
+            return None
+        begin()
         try:
             with timed("cache"):
                 values, arrays = read_arrays(file, lambda values: isinstance(values, dict) and values.get("key") == key)
@@ -159,7 +167,7 @@ def _code_digest() -> str:
     found = [np.__version__]
     for folder in (package, *(package / part for part in parts), resource_path("events")):
         for file in sorted(folder.glob("*.*")):
-            if file.suffix in (".py", ".c", ".toml"):
+            if file.suffix in (".py", ".c", ".h", ".toml"):
                 status = file.stat()
                 found.append(f"{file.name} {status.st_size} {status.st_mtime_ns}")
     return hashlib.sha256("\n".join(found).encode()).hexdigest()

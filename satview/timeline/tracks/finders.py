@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events import wire
+from satview.events.states import WAITING
 from satview.linkage.rows import narrow, nested_pairs, rows_of_class, rows_of_codes, rows_where
 from satview.linkage.table import OPEN, LinkKind
 from satview.linkage.trace_links import link_table
@@ -26,6 +27,7 @@ from satview.timeline.tracks.user import UserLanes, user_lanes
 
 Finder = Callable[[Trace, LaneClass, UserLanes], list[Found]]
 _CALL_NUMBER: Final = 0x7F
+_FREQUENCY_HUE: Final = 2  # blue
 _CALL_FORM: Final = 0x180  # 0 = entry
 _FUNC_ENTER: Final = 10
 _GUEST_ENTER, _GUEST_EXIT = (wire.code(wire.WireClass["QVM"], number) for number in (0, 1))
@@ -115,14 +117,14 @@ def frequencies(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[F
     cpu, start = (bits[at] & _POWER_CPU).astype(np.int64), trace.events.time_cycles[rows[at]].copy()
     _, first = np.unique(cpu, return_index=True)
     start[first] = trace.window.start
-    value = hues(cpu)
+    value = hues(np.full(len(at), _FREQUENCY_HUE))
     return [Found(Place.CPU, cpu, start, start, rows[at], value, lane_class.title, number=mode[at].astype(np.float64),
                   text="mode {mode}")]  # fmt: skip
 
 
 def idle_modes(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[Found]:
     """Return when CPUs sleep: from an entry to the CPU's next event of idle. Entries and exits need not pair."""
-    rows, bits, mode = _power(trace)
+    rows, bits, _ = _power(trace)
     at = np.flatnonzero(bits & _POWER_IDLE)
     cpu = bits[at] & _POWER_CPU
     at, cpu = at[order := np.argsort(cpu, kind="stable")], cpu[order]
@@ -130,7 +132,8 @@ def idle_modes(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[Fo
     first, last = rows[at[begins]], rows[at[begins + 1]]
     whole = is_whole(trace, first, last)
     begins, first, last = begins[whole], first[whole], last[whole]
-    return [_spans(trace, lane_class, first, last, cpu[begins], hues(mode[at[begins]]))]
+    value = np.full(len(first), WAITING, np.uint8)  # nothing runs: no colour that stands out
+    return [_spans(trace, lane_class, first, last, cpu[begins], value)]
 
 
 def user_events(trace: Trace, lane_class: LaneClass, user: UserLanes) -> list[Found]:
