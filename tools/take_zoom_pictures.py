@@ -104,10 +104,11 @@ class Sheet:
         length = max(1, round(whole.length * zoom))
         start = whole.start + round((whole.length - length) * centre)
         opened.viewport.move(TimeWindow(start, start + length))
-        view.repaint()
-        while not self._area.is_exact:
+        while True:
             self._app.processEvents()
-        self._app.processEvents()
+            view.repaint()  # asks for what is not drawn exactly: a layout that came late may have changed the size
+            if self._area.is_exact:
+                break
         return self._area.grab(self._area.ruler.geometry().united(self._area.labels.geometry()).united(view.geometry()))
 
 
