@@ -69,14 +69,16 @@ def _state(trace):
     return FilterState(np.ones(wire.CODE_COUNT, np.bool_), np.ones(len(trace.threads), np.bool_))
 
 
-def test_a_session_finds_lanes_of_threads_by_name_in_another_trace(tmp_path, opening):
+def test_a_session_finds_lanes_of_threads_by_name_in_another_trace(tmp_path, opening, qtbot):
     first = opening(trace_of(tmp_path / "a", {ALPHA: "alpha", BETA: "beta"}))
     first.lanes.show_classes(frozenset({"functions"}))
+    qtbot.waitUntil(lambda: not first.class_loader.is_busy)
     of_beta = max(first.timeline.lanes_of_class("functions"))
     first.lanes.pin(of_beta)
     state = take_lanes(first.lanes)
     other = opening(trace_of(tmp_path / "b", {7: "gamma", 8: "beta"}))
     other.lanes.show_classes(frozenset({"functions"}))
+    qtbot.waitUntil(lambda: not other.class_loader.is_busy)
     put_lanes(other, state, is_same=False)
     assert [row.index for row in other.lanes.rows if row.is_pinned] == [max(other.timeline.lanes_of_class("functions"))]
     assert other.timeline.infos[other.lanes.rows[0].index].process == 2
