@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Final
 
-from PySide6.QtCore import QRect, Qt
+from PySide6.QtCore import QRect, QSignalBlocker, Qt
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabBar
 
 from satview.session.panel_layout import FloatingPanel, PanelGroup, PanelLayout
@@ -58,6 +58,20 @@ def put_layout(window: QMainWindow, docks: Docks, layout: PanelLayout) -> None:
     if _shape(take_layout(window, docks)) != _shape(layout):  # to move docks costs Qt tens of milliseconds
         _place(window, docks, layout)
     _size(window, docks, layout)
+
+
+def scroll_tabs(window: QMainWindow, docks: Docks) -> None:
+    """Scroll each row of tabs no further than its front needs; Qt scrolls on while a row is still narrow.
+
+    Args:
+        window: The window, laid out.
+        docks: The panels.
+    """
+    for bar in _bars(window, docks).values():
+        front = bar.currentIndex()
+        with QSignalBlocker(bar):  # no panel comes to the front meanwhile
+            bar.setCurrentIndex(0)
+            bar.setCurrentIndex(front)
 
 
 def _shape(layout: PanelLayout) -> tuple[object, ...]:

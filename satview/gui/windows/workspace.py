@@ -11,7 +11,7 @@ from satview.base.memory import borrowed
 from satview.base.plugins import newly_switched_off
 from satview.base.safe_text import visible_line
 from satview.gui.comparison.beside import Beside
-from satview.gui.docks import put_layout, take_layout
+from satview.gui.docks import put_layout, scroll_tabs, take_layout
 from satview.gui.event_list.panel import EventListPanel
 from satview.gui.filters.chips import ChipBar
 from satview.gui.find_bar import FindBar
@@ -332,12 +332,17 @@ class Workspace(QWidget):
         """Return where the panels are."""
         return take_layout(self._window, self.docks)
 
+    @Slot()
+    def _scroll_tabs(self) -> None:
+        scroll_tabs(self._window, self.docks)
+
     def put_panels(self, layout: PanelLayout) -> None:
         """Put the panels where they were; only those that can be seen then are made."""
         self._is_arranging = True
         put_layout(self._window, self.docks, layout)
         self._is_arranging = False
         QTimer.singleShot(0, self, self._freshen)
+        QTimer.singleShot(0, self, self._scroll_tabs)
 
     def _restore_docks(self) -> None:
         layout = from_text(self._settings.text("window/panels"))
