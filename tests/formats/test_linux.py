@@ -346,3 +346,17 @@ def test_pages_that_are_nowhere(tmp_path):
     opened = _opened(tmp_path, bytes(content))
     assert "of the pages of CPU 0 are missing" in _problems(opened)["section-cut"]
     assert "server" in opened.threads.names
+
+
+def test_a_thread_has_the_name_of_the_program_that_it_runs_last(tmp_path):
+    def sample(ms, pid, record):
+        return perf_data.sample(ms * MS, 0, pid, record)
+
+    samples = [
+        sample(1, 0, trace_dat.waking(0, "bash", 7, 120, 0)),
+        sample(2, 0, trace_dat.switch(0, ("swapper/0", 0, 120, 0), ("bash", 7, 120))),
+        sample(3, 7, trace_dat.switch(7, ("cat", 7, 120, 1), ("swapper/0", 0, 120))),
+    ]
+    trace = _opened(tmp_path, perf_data.perf_data([perf_data.name(7, 7, "bash"), *samples]))
+    assert "cat" in trace.threads.names
+    assert "bash" not in trace.threads.names
