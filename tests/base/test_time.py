@@ -26,6 +26,12 @@ def test_nanoseconds_are_the_exact_quotient_rounded_down(rate, start, step):
         assert abs(clock.ns_array(np.array([start + step]))[0]) >= limit * NS_PER_S
 
 
+@given(st.integers(1, 9_000_000_000), st.integers(0, 2**40), st.lists(st.integers(-(2**50), 2**50)))
+def test_cycles_of_many_times_are_those_of_each(rate, start, ns):
+    clock = Clock(rate, start)
+    assert clock.cycles_array(np.array(ns, np.int64)).tolist() == [clock.cycles(each) for each in ns]
+
+
 @given(RATES, st.integers(0, 2**40), st.integers(0, 2**50))
 def test_cycles_of_a_time_is_the_first_cycle_not_before_it(rate, start, ns):
     clock = Clock(rate, start)
@@ -119,3 +125,8 @@ def test_an_exact_length_can_be_read_back(cycles, rate):
     unit = {"s": 10**9, "ms": 10**6, "\u00b5s": 10**3, "ns": 1}[text[len(number) + is_cut :]]
     exact = Fraction(cycles * 10**9, rate)
     assert 0 <= exact - Fraction(number) * unit < Fraction(1, 1000) if is_cut else exact == Fraction(number) * unit
+
+
+def test_a_wall_clock_to_the_nanosecond():
+    exact = Clock(1_000_000_000, 0, 1_718_000_000, boot_rest_ns=250_000_000)
+    assert exact.wall_time(500_000_000).isoformat() == "2024-06-10T06:13:20.750000+00:00"

@@ -318,3 +318,45 @@ def test_any_damage_opens_or_is_refused(tmp_path, form):
         assert np.all(np.diff(trace.events.time_cycles) >= 0)
         for row in range(0, len(trace.events), 7):
             trace.payloads.decode(row)
+
+
+@pytest.mark.parametrize("number", [-1, 1 << 31, 1 << 40, (1 << 63) - 1, -(1 << 63)])
+def test_numbers_that_no_kernel_gives(tmp_path, number):
+    from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as protocol
+
+    trace = protocol.Trace.FromString(linux_scene.as_perfetto())
+    low = number if -(1 << 31) <= number < 1 << 31 else -5
+    for packet in trace.packet[1:]:
+        events = packet.ftrace_events
+        events.cpu = number & 0xFFFFFFFF
+        events.event.add(timestamp=number & (1 << 64) - 1, pid=7).sched_waking.pid = low
+        switch = events.event.add(timestamp=linux_scene.START + MS, pid=7).sched_switch
+        switch.next_pid, switch.prev_pid, switch.prev_state = low, low, number
+    trace.packet[0].process_tree.threads.add(tid=100, tgid=low)
+    opened = _opened(tmp_path, trace.SerializeToString())
+    assert np.all(np.diff(opened.events.time_cycles) >= 0)
+    assert opened.cpu_count <= 256
+    assert len(table(opened, "state")) > 0
+
+
+def test_pages_that_are_nowhere(tmp_path):
+    content = bytearray(linux_scene.as_trace_dat())
+    places = content.index(b"flyrecord\0") + 10
+    content[places : places + 8] = b"\xff" * 8
+    opened = _opened(tmp_path, bytes(content))
+    assert "of the pages of CPU 0 are missing" in _problems(opened)["section-cut"]
+    assert "server" in opened.threads.names
+
+
+def test_a_thread_has_the_name_of_the_program_that_it_runs_last(tmp_path):
+    def sample(ms, pid, record):
+        return perf_data.sample(ms * MS, 0, pid, record)
+
+    samples = [
+        sample(1, 0, trace_dat.waking(0, "bash", 7, 120, 0)),
+        sample(2, 0, trace_dat.switch(0, ("swapper/0", 0, 120, 0), ("bash", 7, 120))),
+        sample(3, 7, trace_dat.switch(7, ("cat", 7, 120, 1), ("swapper/0", 0, 120))),
+    ]
+    trace = _opened(tmp_path, perf_data.perf_data([perf_data.name(7, 7, "bash"), *samples]))
+    assert "cat" in trace.threads.names
+    assert "bash" not in trace.threads.names

@@ -19,6 +19,9 @@ from satview.formats.source import source_of
 from satview.formats.traceprinter import open_listing
 from satview.session.events.event_text import event_details, list_row
 from satview.store.trace import Trace
+from satview.tables.table import table
+from satview.timeline.lane_info import LaneKind
+from satview.timeline.lane_tree import Timeline
 from tests.fuzz.traces import MEMBER_BREAK
 from tests.helpers.core import without_core
 from tests.helpers.same_trace import same_table, same_trace
@@ -140,6 +143,21 @@ def thread_set(data: bytes, folder: Path) -> None:
     except TraceFormatError:
         return
     _use(trace)
+
+
+def foreign(data: bytes, folder: Path) -> None:
+    """Open a file of another tool."""
+    path = folder / "t.dat"
+    path.write_bytes(data)
+    try:
+        trace = open_trace(path)
+    except TraceFormatError:
+        return
+    _use(trace)
+    table(trace, "state")
+    table(trace, "wake_up")
+    cpus = [info for info in Timeline(trace).infos if info.kind is LaneKind.CPU]
+    assert len(cpus) <= 256
 
 
 def packed(data: bytes, folder: Path) -> None:

@@ -35,6 +35,7 @@ TARGETS: Final = {
     "printer": Target(".kev to listing and back", traces.kev, readers.printer, unit_bytes=16),
     "listing": Target("listings", traces.listing, readers.listing),
     "threads": Target("UnixWare thread traces", traces.thread_set, readers.thread_set),
+    "foreign": Target("QST files and schedules of Linux", traces.foreign, readers.foreign),
     "packed": Target("compressed traces", traces.packed, readers.packed),
     "rules": Target("rule files", texts.rules, texts.run_rules),
     "expressions": Target("expressions, columns = single events", texts.expression, texts.run_expression),

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import io
 import random
+import tempfile
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 
+from satview.capture.logger_options import LoggerOptions
+from satview.capture.qst import QstForm
+from satview.capture.run import Capture, run
 from satview.events import wire
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release
@@ -18,6 +23,7 @@ from satview.formats.kev.header import header_bytes
 from satview.formats.kev.writer import SlotWriter
 from satview.formats.source import source_of
 from tests.fuzz.mutation import BAD_NUMBERS, mutate, mutate_lines
+from tests.helpers import linux_scene, trace_dat
 from tests.helpers.kev import KINDS, header_and_page
 from tests.helpers.packing import PACKERS
 from tests.helpers.thread_trace import record
@@ -162,3 +168,41 @@ def start_bytes(release: str) -> bytes:
     """Return header and system page of a small sound trace with two CPUs."""
     pairs, page = _start(release, "little", 2)
     return header_bytes(pairs) + page
+
+
+@cache
+def _foreign_files() -> tuple[bytes, ...]:
+    """Return one file of each form, small."""
+    dat, qst = (
+        linux_scene.as_trace_dat(),
+        (
+            (Release.QNX_7, QstForm.VERSION_3),
+            (Release.QNX_8, QstForm.VERSION_4),
+            (Release.QNX_7, QstForm.VERSION_4_SLOTS),
+        ),
+    )
+    return (
+        dat,
+        trace_dat.version_7(dat, "zlib"),
+        linux_scene.as_perf_data(),
+        linux_scene.TEXT.encode(),
+        linux_scene.as_perfetto(),
+        linux_scene.as_perfetto(is_compact=True),
+        *(_qst(release, form) for release, form in qst),
+    )
+
+
+def _qst(release: Release, form: QstForm) -> bytes:
+    options = LoggerOptions(iterations=0, kernel_buffers=2, is_ring=True, is_probe=True)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "t.qst"
+        run(Capture("two-threads", release=release, duration_ns=20_000_000, options=options, cpus=1, qst=form), path)
+        return path.read_bytes()
+
+
+def foreign(rng: random.Random) -> bytes:
+    """Return a damaged file of another tool; most damage is where heads are."""
+    data = rng.choice(_foreign_files())
+    if rng.random() < 0.6:
+        return mutate(rng, data[:400]) + data[400:]
+    return mutate(rng, data)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,6 +23,7 @@ from satview.store.trace import Header, Trace
 
 _MOST_CPUS: Final = 256  # the event table has eight bits for a CPU
 _MOST_NUMBER: Final = 1 << 31
+_LATEST_NS: Final = 1 << 61  # 73 years; no clock that is traced has run for so long
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,11 @@ def trace_from_schedule(path: Path, format_name: str, schedule: Schedule, proble
     problems.add("foreign", f"{schedule.title}: names, states and events are those of Linux")
     if int(events.cpu.max()) >= _MOST_CPUS:
         problems.add("lwp-lanes", f"CPUs from number {_MOST_CPUS - 1} on share one lane")
+    events = _with_possible_values(events, problems)
+    if not len(events.time_ns):
+        raise TraceFormatError(
+            path, None, "none of its events has a possible time", "the file is damaged; copy it again"
+        )
     events = events.taken(np.lexsort((events.rank, events.record, events.time_ns)))
     events = _without_early_wakeups(events)
     keys, thread = _numbered(events)
@@ -92,7 +98,7 @@ def trace_from_schedule(path: Path, format_name: str, schedule: Schedule, proble
     return Trace(
         path, format_name, Header((("SYS_RELEASE", "Linux"), ("SOURCE", schedule.title), *schedule.facts)), None,
         Release.LINUX, "little", Clock(NS_PER_S, start, None, is_absolute=False),
-        max(schedule.cpus, int(table.cpu.max()) + 1), n, table, threads, processes,
+        max(min(schedule.cpus, _MOST_CPUS), int(table.cpu.max()) + 1), n, table, threads, processes,
         _state_index(table, len(keys)), BufferTable.none(), payloads, problems, catalogue(Release.LINUX), start - 1,
     )  # fmt: skip
 
@@ -104,9 +110,20 @@ def _joined(*parts: _Events) -> _Events:
     return _Events(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(_Events)))
 
 
+def _with_possible_values(events: _Events, problems: Problems) -> _Events:
+    """Leave out events with times that only damage gives, and list them; CPUs are none below 0."""
+    is_possible = (events.time_ns >= 0) & (events.time_ns < _LATEST_NS)
+    if not is_possible.all():
+        count = int(np.count_nonzero(~is_possible))
+        problems.add("clock-damaged", "events with impossible times are left out", None, count)
+        events = events.taken(is_possible)
+    return replace(events, cpu=np.maximum(events.cpu, 0))
+
+
 def _who(thread: Ints, cpu: Ints) -> Ints:
     """Return threads by a number of their own: the idle thread of each CPU, whose number is 0 in Linux, is -1 - CPU."""
-    return np.where(thread == 0, -1 - cpu, np.where(thread < 0, _UNKNOWN, thread))
+    is_known = (thread >= 0) & (thread < _MOST_NUMBER)
+    return np.where(thread == 0, -1 - np.clip(cpu, 0, _MOST_CPUS - 1), np.where(is_known, thread, _UNKNOWN))
 
 
 def _switches(schedule: Schedule) -> _Events:
@@ -137,7 +154,7 @@ def _gone(schedule: Schedule, problems: Problems) -> _Events:
     was_busy = found.after[last] > 0
     last, here = last[was_busy], here[was_busy]
     zero = np.zeros(len(here), np.int64)
-    return _Events(found.time_ns[here], found.record[here], zero - 1, found.cpu[here], found.after[last],
+    return _Events(found.time_ns[here], found.record[here], zero - 1, found.cpu[here], _who(found.after[last], zero),
                    zero + linux.GONE, found.after[last], zero, zero - 1)  # fmt: skip
 
 
@@ -149,9 +166,11 @@ def _wakeups(schedule: Schedule) -> _Events:
     point, ready = linux.point_codes()[linux.WAKING], linux.state_codes()[READY]
     causes = _Events(found.time_ns, found.record, zero, found.cpu, waker, zero + point, found.thread, found.prio,
                      found.target_cpu)  # fmt: skip
-    effects = _Events(found.time_ns, found.record, zero + 1, found.cpu, found.thread, zero + ready, found.thread,
-                      found.prio, np.where(waker == _UNKNOWN, -1, np.maximum(waker, 0)))  # fmt: skip
-    return _joined(causes, effects.taken((found.thread > 0) & schedule.wakes_make_ready))
+    woken, by = _who(found.thread, found.cpu), np.where(waker == _UNKNOWN, -1, np.maximum(waker, 0))
+    effects = _Events(
+        found.time_ns, found.record, zero + 1, found.cpu, woken, zero + ready, found.thread, found.prio, by
+    )
+    return _joined(causes, effects.taken((woken > 0) & schedule.wakes_make_ready))
 
 
 def _runs_then(schedule: Schedule) -> Ints:
@@ -225,6 +244,7 @@ def _tables(keys: Ints, tasks: Tasks) -> tuple[ThreadTable, ProcessTable]:
     """Return threads and processes; a thread of which no file says whose it is is a process of its own."""
     numbers = keys[1:].tolist()
     pids = [tasks.process.get(number, number) if number > 0 else 0 for number in numbers]
+    pids = [pid if 0 <= pid < _MOST_NUMBER else number for pid, number in zip(pids, numbers, strict=True)]
     tids = [tasks.shown.get(number, number) if number > 0 else -1 - number for number in numbers]
     names = [tasks.names.get(number, "") if number > 0 else f"swapper/{-1 - number}" for number in numbers]
     by_pid = sorted(set(pids))

@@ -132,11 +132,12 @@ def schedule_of(records: Records, formats: dict[int, EventFormat], tasks: Tasks)
             codes[each.ident] = each.code
             by_name[each.name] = each
     rows = {name: np.flatnonzero(kind == each.ident) for name, each in by_name.items() if name in (_SWITCH, *_WAKES)}
-    switches = _switches(records, rows.get(_SWITCH), by_name, tasks)
     # A thread is ready from the moment somebody begins to wake it; what comes later says only where.
     wakes = [name for name in _WAKES if name in rows and len(rows[name])]
     wakes = [name for name in wakes if name != "sched_wakeup"] if "sched_waking" in wakes else wakes
     woken = _wakeups(records, [(rows[name], by_name[name]) for name in wakes], pid, tasks)
+    # Names of switches come last: a thread that runs another program has another name afterwards.
+    switches = _switches(records, rows.get(_SWITCH), by_name, tasks)
     is_other = np.ones(len(kind), np.bool_)
     for name in (_SWITCH, *wakes):
         is_other[rows.get(name, np.empty(0, np.int64))] = False
@@ -158,8 +159,8 @@ def _switches(records: Records, rows: Ints | None, formats: dict[str, EventForma
     states, which = np.unique(column("prev_state"), return_inverse=True)
     values = np.array([lane_value(state, known.state_flags) for state in states.tolist()], np.int64)
     before, after = column("prev_pid"), column("next_pid")
-    _add_names(records, rows, before, known.fields.get("prev_comm"), tasks)
     _add_names(records, rows, after, known.fields.get("next_comm"), tasks)
+    _add_names(records, rows, before, known.fields.get("prev_comm"), tasks)
     return Switches(
         records.time_ns[rows], rows, records.cpu[rows], before, column("prev_prio"), values[which], after,
         column("next_prio"),

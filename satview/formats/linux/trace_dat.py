@@ -318,6 +318,8 @@ def _pages(file: _File, problems: Problems) -> Pages:
         if rest:
             problems.add("section-cut", f"the last page of CPU {cpu} has {rest} of {file.page_bytes} bytes",
                          begin + count * file.page_bytes if file.unpacked is None else None)  # fmt: skip
+        if not count:
+            continue
         at.append(begin + np.arange(count, dtype=np.int64) * file.page_bytes)
         cpus.append(np.full(count, cpu, np.int64))
     return Pages(np.concatenate(at), np.concatenate(cpus), file.page_bytes, file.meta.commit_bytes)

@@ -43,3 +43,4 @@ SECTION_3: Final = np.dtype([("magic", "<u4"), ("entries", "<u4"), ("reserved", 
 SLOT_COUNT_AT: Final = 20
 SEQUENCE_AT: Final = 24
 LEAST_BUFFER_HEAD: Final = 28
+LEAST_BUFFER: Final = 1024  # those of QNX have 16 KiB

@@ -199,7 +199,7 @@ class _Shape:
             TraceFormatError: They cannot be.
         """
         size, at = int(head["buffer_bytes"]), int(head["slots_at"])
-        if not layout.LEAST_BUFFER_HEAD <= at <= size - SLOT_BYTES:
+        if size < layout.LEAST_BUFFER or not layout.LEAST_BUFFER_HEAD <= at <= size - SLOT_BYTES:
             raise TraceFormatError(
                 path, 48, f"kernel buffers of {size} bytes with slots from byte {at} on cannot be",
                 "the head of the file is damaged; write it out again",
