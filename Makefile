@@ -104,4 +104,6 @@ pictures: setup
 	  --lanes log,user,frequency,idle,functions,guests --labels state,priority,call \
 	  --user-events docs/images/user-events.xml
 	$(BIN)/python tools/take_panel_pictures.py
+	$(BIN)/python tools/take_zoom_pictures.py
+	$(BIN)/python tools/take_zoom_pictures.py --scale 2
 	$(BIN)/satview $(SAMPLE) --screenshot docs/images/zoom-dark.png --size 1400x860 --range 1.0s..1.02s --select 28700 --theme dark

@@ -156,7 +156,7 @@ class States:
         self.window.resizeDocks([self.work.docks["plots"]], [340], Qt.Orientation.Vertical)
         yield "plots-load", self.window
         plots.tabs.setCurrentIndex(1)
-        plots.measure.setCurrentIndex(1)
+        plots.measure.setCurrentIndex(plots.measure.findText("READY: wait for a CPU"))
         yield "plots-histogram", plots
 
     def _sql(self) -> Iterator[tuple[str, QWidget]]:

@@ -220,7 +220,7 @@ def mixed(colour: int, other: int, share: float) -> int:
     return red << 16 | green << 8 | blue
 
 
-def is_light(colour: int) -> bool:
-    """Return whether dark text reads better on a colour."""
+def is_light(colour: int, limit: int = 140_000) -> bool:
+    """Return whether dark text reads better on a colour; `limit` is how light that has to be, up to 255,000."""
     red, green, blue = colour >> 16 & 0xFF, colour >> 8 & 0xFF, colour & 0xFF
-    return red * 299 + green * 587 + blue * 114 > 140_000
+    return red * 299 + green * 587 + blue * 114 > limit

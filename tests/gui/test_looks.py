@@ -10,10 +10,12 @@ from PySide6.QtWidgets import QApplication, QColorDialog
 
 from satview.core import library
 from satview.events import states
+from satview.filters.views.passes import Effect
 from satview.gui.colours import HATCHES, hatch_of, is_thick, value_colour
 from satview.gui.settings_dialog import SettingsDialog
 from satview.gui.state_looks import StateLook, read_looks, write_looks
 from satview.gui.state_looks_dialog import StateLooksDialog
+from satview.gui.swimlane import vector_lanes
 from satview.gui.swimlane.hatching import hatch, lane_colour, swatch
 from satview.gui.swimlane.lane_image import Kind, LanePalette, bands, bar_of
 from satview.gui.swimlane.legend_keys import EVENTS, RAN
@@ -295,3 +297,30 @@ def test_settings_lead_to_the_colours(window, qtbot):
     assert looks.isVisible()
     looks.close()
     dialog.close()
+
+
+def test_lanes_are_rectangles_in_an_svg_unless_they_are_too_many(window, tmp_path, monkeypatch):
+    """The strip over the whole trace is an image, lanes are none: the bar of READY is in the file by its colour."""
+    window.workspace.area.save_picture(tmp_path / "lanes.svg", [])
+    text = (tmp_path / "lanes.svg").read_text()
+    assert text.count("<image") == 1
+    assert f'fill="#{value_colour(READY, False):06x}"' in text
+    monkeypatch.setattr(vector_lanes, "_MOST", 10)
+    window.workspace.area.save_picture(tmp_path / "image.svg", [])
+    assert (tmp_path / "image.svg").read_text().count("<image") == 2
+
+
+def test_rectangles_are_the_picture():
+    random = np.random.default_rng(8)
+    pixels = random.choice(np.array([0xFF000001, 0xFF0000FF], np.uint32), (5, 9)).repeat(3, axis=0)
+    again = np.zeros_like(pixels)
+    for left, top, width, height, rgb in vector_lanes.rectangles(pixels).tolist():
+        again[top : top + height, left : left + width] = rgb | 0xFF000000
+    assert np.array_equal(pixels, again)
+
+
+def test_the_legend_explains_what_a_filter_marks(window, opened, qtbot):
+    legend = window.workspace.area.legend
+    assert legend.area_of("marked by a filter").isEmpty()
+    opened.filters.add_pass("state == REPLY", effect=Effect.MARK)
+    qtbot.waitUntil(lambda: not legend.area_of("marked by a filter").isEmpty())

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events import states
-from satview.gui.colours import is_light, is_thick, state_colour
+from satview.gui.colours import hatch_of, is_light, is_thick, state_colour
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.theme import Theme
 from satview.session.lanes.lane_arrangement import Label
@@ -27,6 +27,8 @@ _LABELS_OF: Final = {  # a lane of a CPU says which one it is
     LaneKind.THREAD: frozenset(Label),
     LaneKind.CPU: frozenset(Label) - {Label.CPU},
 }
+_TOO_LIGHT: Final = 150_000  # a thin bar, for the light text of the dark theme
+_TOO_DARK: Final = 100_000  # and for dark ink
 _SILENT: Final = frozenset({states.ABSENT, states.UNKNOWN, states.IDLE, states.WAITING})
 
 
@@ -41,6 +43,7 @@ class IntervalText:
         ink: 0xRRGGBB, or None for the usual colour of text.
         event: Row of the event that begins the interval; `NO_EVENT` if none does.
         is_number: It is what a counter shows from there on.
+        behind: 0xRRGGBB to be put behind it, where hatching would disturb; None = nothing.
     """
 
     row: LaneRow
@@ -50,6 +53,7 @@ class IntervalText:
     ink: int | None
     event: int
     is_number: bool = False
+    behind: int | None = None
 
 
 def interval_texts(
@@ -82,7 +86,8 @@ def interval_texts(
                 continue  # a moment before the window is nothing of it
             if is_named and span.value not in hidden_values:
                 ink = _ink(span.value, theme)
-                found.append(IntervalText(row, left, right, timeline.label(span), ink, span.event, is_counter))
+                words, behind = timeline.label(span), _behind(span.value, theme)
+                found.append(IntervalText(row, left, right, words, ink, span.event, is_counter, behind))
     return found
 
 
@@ -169,10 +174,18 @@ def _wide_runs(values: NDArray[np.uint8], width_px: int) -> dict[int, list[float
 
 
 @lru_cache(maxsize=256)
+def _behind(value: int, theme: Theme) -> int | None:
+    return state_colour(value, theme) if theme.is_hatched and hatch_of(value) else None
+
+
+@lru_cache(maxsize=256)
 def _ink(value: int, theme: Theme) -> int | None:
     colour = state_colour(value, theme)
     if colour is None:
         return None
-    if is_thick(value, theme.looks) or not theme.is_dark or theme.looks:
+    if is_thick(value, theme.looks):
         return DARK_INK if is_light(colour) else LIGHT_INK
-    return None
+    # The name is higher than a thin bar: it has to be read beside the bar too, unless the bar is too much like it.
+    if theme.is_dark:
+        return DARK_INK if is_light(colour, _TOO_LIGHT) else None
+    return DARK_INK if is_light(colour, _TOO_DARK) else LIGHT_INK

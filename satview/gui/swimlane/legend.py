@@ -68,16 +68,25 @@ class Legend(QWidget):
         self._font = QFont(self.font())
         self._font.setPixelSize(theme.px(10))
         self._opened = opened
+        self._other: OpenTrace | None = None
         self._current = 0
         self.entries: tuple[Entry, ...] = ()
         self._refresh()
         opened.reloaded.connect(self._refresh)
         opened.lanes.changed.connect(self._refresh)
+        opened.filters.view_changed.connect(self._refresh)
         opened.legend.changed.connect(self.update)
+
+    def explain_also(self, other: OpenTrace | None) -> None:
+        """Explain what another trace shows too, whose lanes have no legend of their own; None = no other."""
+        self._other = other
+        self._refresh()
 
     @Slot()
     def _refresh(self) -> None:
         entries = tuple(_entries(self._opened))
+        if self._other is not None:
+            entries = tuple(sorted(dict.fromkeys((*entries, *_entries(self._other))), key=_place))
         if entries != self.entries:
             self.entries = entries
             self._current = 0
@@ -183,8 +192,9 @@ class Legend(QWidget):
         theme, running = self._theme, state_colour(states.RUNNING, self._theme) or 0
         if entry.keys == _PROCESSES:
             for step in range(3):
-                image = swatch(states.FIRST_PROCESS + step, theme, 4, 10, ratio)
-                painter.drawImage(QPointF(area.left() + step * 5, area.top()), image)
+                self._draw_bar(
+                    painter, states.FIRST_PROCESS + step, area.adjusted(step * 5, 0, step * 5 - 10, 0), ratio
+                )
             return
         (key,) = entry.keys
         if key == legend_keys.EVENTS:
@@ -195,6 +205,9 @@ class Legend(QWidget):
         elif key == legend_keys.RAN:
             painter.fillRect(area.adjusted(0, 1, 0, -1), colour(mixed(theme.line, theme.base, 0.3)))
             painter.fillRect(QRectF(area.left() + 4, area.bottom() - 4, 6, 3), colour(running))
+        elif key == legend_keys.MARKED:
+            painter.fillRect(area.adjusted(0, 1, 0, -1), colour(mixed(theme.line, theme.base, 0.3)))
+            painter.fillRect(QRectF(area.left(), area.bottom() - 4, _SWATCH_PX, 3), colour(theme.hit))
         elif key == legend_keys.SHARES:
             painter.fillRect(area, colour(theme.line))
             for step, height in enumerate((4, 9, 6)):
@@ -205,9 +218,17 @@ class Legend(QWidget):
             draw_lost(painter, [(area.left(), area.right())], area.height(), theme)
             painter.restore()
         else:
-            height = 10 if is_thick(key, theme.looks) else 7
-            image = swatch(key, theme, _SWATCH_PX, height, ratio)
-            painter.drawImage(QPointF(area.left(), area.center().y() - height / 2), image)
+            thin = 0.0 if is_thick(key, theme.looks) else 1.5
+            self._draw_bar(painter, key, area.adjusted(0, thin, 0, -thin), ratio)
+
+    def _draw_bar(self, painter: QPainter, value: int, area: QRectF, ratio: float) -> None:
+        """Draw a piece of a bar: an image only where it is hatched, for in files of lines it would be one too."""
+        rgb = state_colour(value, self._theme)
+        if self._theme.is_hatched:
+            image = swatch(value, self._theme, round(area.width()), round(area.height()), ratio)
+            painter.drawImage(area.topLeft(), image)
+        else:
+            painter.fillRect(area, colour(self._theme.base if rgb is None else rgb))
 
     def _positions(self, width: int) -> list[QRectF]:
         metrics = QFontMetricsF(self._font)
@@ -257,8 +278,15 @@ def _entries(opened: OpenTrace) -> Iterator[Entry]:
         "dense: height is share of time",
         "where intervals are too dense for bars; a dot is what was too little for a pixel",
     )
+    if opened.filters.view.marked is not None:
+        yield Entry(frozenset({legend_keys.MARKED}), "marked by a filter", "underlined, with ticks of that colour")
     if len(opened.timeline.lost_marks):
         yield Entry(frozenset({legend_keys.LOST}), "events are missing", "buffers were lost here")
+
+
+def _place(entry: Entry) -> int:
+    """Return where an entry is among those of two traces: states in their order, then the others as they come."""
+    return next((place for place, state in enumerate(states.STATES) if entry.keys == {state.value}), len(states.STATES))
 
 
 def _other(value: int, says: str) -> Entry:

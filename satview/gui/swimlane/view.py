@@ -33,6 +33,7 @@ from satview.gui.swimlane.preview_lane import draw_preview_lane
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.swimlane.share_layer import Stack, stack_of
 from satview.gui.swimlane.tick_source import TickSource
+from satview.gui.swimlane.vector_lanes import draw_rectangles, rectangles, wants_vectors
 from satview.gui.theme import Theme, colour
 from satview.session.arrow_source import ArrowMode
 from satview.session.lanes.lane_row import GroupHead, LaneRow
@@ -298,7 +299,11 @@ class SwimlaneView(QWidget):
             *self._overlay(request),
             stacks={position: self.stacks[row.index] for position, row in enumerate(rows) if row.index in self.stacks},
         )
-        painter.drawImage(0, 0, image)
+        found = rectangles(image._pixels) if wants_vectors(painter) else None  # type: ignore[attr-defined]
+        if found is None:
+            painter.drawImage(0, 0, image)
+        else:
+            draw_rectangles(painter, found, ratio)
         self._draw_previews(painter, rows, scale)
         painter.setFont(self._texts.font)
         view, keys = self._opened.filters.view, self._opened.legend.keys
@@ -366,8 +371,12 @@ class SwimlaneView(QWidget):
                 continue
             # The bar begins under the marks of events, so its middle is a little below that of the lane.
             middle = text.row.y_px - self.scroll_px + text.row.height_px * 0.555
+            place = QPointF(text.left_px + 5, middle - self._texts.metrics.height() / 2)
+            if text.behind is not None:
+                size = words.size()
+                painter.fillRect(QRectF(place, size).adjusted(-2, 2, 2, -2), colour(text.behind))
             painter.setPen(self._inks[text.ink])
-            painter.drawStaticText(QPointF(text.left_px + 5, middle - self._texts.metrics.height() / 2), words)
+            painter.drawStaticText(place, words)
 
     def _draw_cycles(self, painter: QPainter, scale: TimeScale) -> None:
         painter.setPen(QPen(colour(self._theme.dim, 45), 1))

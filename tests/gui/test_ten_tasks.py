@@ -1,0 +1,221 @@
+"""Ten tasks of users of the System Profiler, each by the mouse alone and by the keyboard alone, in one sitting.
+
+1 who used the CPUs; 2 a part of time fills the window; 3 the next events of a thread; 4 events of one kind; 5 a certain
+event; 6 a bookmark, and back to it; 7 one thread alone, and all again; 8 why a thread waits; 9 how far apart two events
+are; 10 the load by thread.
+"""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QEvent, QPoint, Qt
+from PySide6.QtWidgets import QApplication
+
+from satview.analysis.load import LoadBy
+from satview.session.commands import Menu
+from satview.session.panels.plots_view import PlotKind
+from tests.gui.test_mouse import drag
+from tests.gui.test_shares import SAMPLE
+
+K, LEFT = Qt.Key, Qt.MouseButton.LeftButton
+SHIFT, CONTROL = Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.ControlModifier
+NUMBER = 28_701  # of an event that is gone to, from 1
+
+
+class Desk:
+    """A window with the dense sample, a copy of it: bookmarks are kept beside a trace."""
+
+    def __init__(self, window, qtbot):
+        self.window, self.qtbot = window, qtbot
+        self.work, self.opened = window.workspace, window.session.opened
+        self.view, self.trace = self.work.area.view, window.session.opened.trace
+
+    def press(self, key, modifiers=Qt.KeyboardModifier.NoModifier):
+        """Press a key where the keyboard is."""
+        self.qtbot.keyClick(QApplication.focusWidget() or self.view, key, modifiers)
+
+    def type(self, text):
+        self.qtbot.keyClicks(QApplication.focusWidget(), text)
+
+    def menu(self, menu, title):
+        """Open a menu by a click on the bar, and click an entry."""
+        self.leave_lanes()
+        bar, opened = self.window.menuBar(), self.window.actions_by_id.menus[menu]
+        self.qtbot.mouseClick(bar, LEFT, pos=bar.actionGeometry(opened.menuAction()).center())
+        entry = next(action for action in opened.actions() if action.text().replace("&", "") == title)
+        assert entry.isEnabled(), title
+        self.qtbot.mouseClick(opened, LEFT, pos=opened.actionGeometry(entry).center())
+
+    def row(self, number, modifiers=Qt.KeyboardModifier.NoModifier):
+        """Click a row of the list of events."""
+        self.leave_lanes()
+        table = self.work.panels["events"].table
+        at = table.visualRect(table.model().index(number, 3)).center()
+        self.qtbot.mouseClick(table.viewport(), LEFT, modifiers, pos=at)
+
+    def leave_lanes(self):
+        """Tell what the system tells when the mouse goes elsewhere."""
+        QApplication.sendEvent(self.view, QEvent(QEvent.Type.Leave))
+
+    def wait(self, until):
+        self.qtbot.waitUntil(until, timeout=10_000)
+
+    def event_name(self):
+        event = self.opened.selection.event
+        return None if event is None else self.trace.spec(event).name
+
+
+@pytest.fixture
+def desk(empty_window, load, qtbot, tmp_path):
+    path = tmp_path / SAMPLE.name
+    path.write_bytes(SAMPLE.read_bytes())
+    load(empty_window, path)
+    empty_window.activateWindow()
+    empty_window.workspace.area.view.setFocus()
+    qtbot.waitUntil(empty_window.isActiveWindow)
+    return Desk(empty_window, qtbot)
+
+
+def busiest(desk):
+    """Return the first row of the statistics, once they are there."""
+    panel = desk.work.panels["statistics"]
+    desk.wait(lambda: panel.isVisible() and panel.model.rowCount() > 3)
+    return panel.model.index(0, 0).data()
+
+
+def plotted(desk):
+    panel = desk.work.panels["plots"]
+    desk.wait(lambda: panel.load is not None and not panel.view.is_pending and PlotKind.LOAD in panel.view.plotted)
+    return panel.view.plotted[PlotKind.LOAD].load.by
+
+
+def test_by_the_keyboard_alone(desk):
+    opened, trace = desk.opened, desk.trace
+    desk.press(K.Key_T)  # 1
+    assert "map_update" in busiest(desk)
+    desk.press(K.Key_E)
+    desk.view.setFocus()
+    desk.press(K.Key_R, SHIFT)  # 2
+    desk.type("1.0s..1.02s")
+    desk.press(K.Key_Return)
+    desk.press(K.Key_Z)
+    start, end = (trace.clock.ns(edge) for edge in (opened.viewport.window.start, opened.viewport.window.end))
+    assert (start, end) == (pytest.approx(1_000_000_000, abs=30_000), pytest.approx(1_020_000_000, abs=30_000))
+    desk.press(K.Key_G, CONTROL)  # 5
+    desk.type(f"#{NUMBER}")
+    desk.press(K.Key_Return)
+    assert opened.selection.event == NUMBER - 1
+    lane, seen = opened.selection.lane, [opened.selection.event]
+    for _ in range(3):  # 3
+        desk.press(K.Key_Period)
+        seen.append(opened.selection.event)
+    assert opened.selection.lane == lane
+    assert seen == sorted(set(seen))
+    desk.press(K.Key_Escape)  # the range goes, the event stays
+    desk.press(K.Key_B)  # 6
+    here = opened.selection.event
+    desk.press(K.Key_0)
+    desk.press(K.Key_N)
+    assert opened.marks.selected.start_cycles == int(trace.events.time_cycles[here])
+    desk.press(K.Key_Slash)  # 4
+    desk.type("MSG_SENDV")
+    desk.wait(lambda: len(opened.search.hits) > 100)
+    desk.press(K.Key_Return)
+    first = opened.selection.event
+    desk.press(K.Key_Return)
+    assert desk.event_name() == "MSG_SENDV"
+    assert opened.selection.event > first
+    desk.press(K.Key_Escape)
+    desk.press(K.Key_T, SHIFT)  # 7
+    desk.wait(lambda: opened.filters.row_count < len(trace.events))
+    desk.press(K.Key_Z, CONTROL)
+    desk.wait(lambda: opened.filters.row_count == len(trace.events))
+    desk.press(K.Key_Y)  # 8
+    desk.wait(lambda: bool(opened.why.steps))
+    desk.press(K.Key_1)  # 9
+    desk.press(K.Key_Period)
+    desk.press(K.Key_2)
+    selection = opened.selection
+    assert (
+        selection.cursor_b - selection.cursor_a
+        == int(trace.events.time_cycles[selection.event]) - selection.cursor_a
+        > 0
+    )
+    desk.press(K.Key_G)  # 10
+    panel = desk.work.panels["plots"]
+    plotted(desk)
+    for _ in range(60):
+        if QApplication.focusWidget() is panel.by:
+            break
+        desk.press(K.Key_Tab)
+    assert QApplication.focusWidget() is panel.by
+    desk.press(K.Key_Down)
+    desk.wait(lambda: panel.view.by is LoadBy.THREAD)
+    assert plotted(desk) is LoadBy.THREAD
+
+
+def test_by_the_mouse_alone(desk):
+    opened, trace, qtbot = desk.opened, desk.trace, desk.qtbot
+    desk.menu(Menu.PANELS, "Statistics")  # 1
+    assert "map_update" in busiest(desk)
+    desk.menu(Menu.PANELS, "Events")
+    drag(desk.view, QPoint(200, 60), QPoint(240, 60))  # 2
+    wanted = opened.selection.time_range
+    desk.menu(Menu.VIEW, "Zoom to range")
+    window = opened.viewport.window
+    pixel = wanted.length // desk.view.width() + 1  # windows begin at whole pixels
+    assert abs(window.start - wanted.start) <= pixel
+    assert abs(window.end - wanted.end) <= pixel
+    table = desk.work.panels["events"].table
+    bar = table.verticalScrollBar()
+    bar.setValue(0)
+    desk.row(2)  # 5: the third row, which is seen
+    assert opened.selection.event == table.model().event_at(table.indexAt(QPoint(5, 5)).row() + 2)
+    desk.row(3)
+    lane, seen = opened.selection.lane, [opened.selection.event]
+    for _ in range(3):  # 3
+        desk.menu(Menu.GO, "Next event")
+        seen.append(opened.selection.event)
+    assert opened.selection.lane == lane
+    assert seen == sorted(set(seen))
+    desk.menu(Menu.EDIT, "Clear selection")  # the range goes, the event stays
+    desk.menu(Menu.MARKS, "Bookmark")  # 6
+    here = opened.selection.event
+    desk.menu(Menu.VIEW, "Show everything")
+    desk.menu(Menu.MARKS, "Next mark")
+    assert opened.marks.selected.start_cycles == int(trace.events.time_cycles[here])
+    name = desk.event_name()
+    desk.menu(Menu.EDIT, "Only events of this kind")  # 4
+    desk.wait(lambda: opened.filters.row_count < len(trace.events))
+    desk.row(1)
+    assert desk.event_name() == name
+    desk.menu(Menu.EDIT, "Undo")
+    desk.wait(lambda: opened.filters.row_count == len(trace.events))
+    desk.menu(Menu.EDIT, "Only this thread")  # 7
+    desk.wait(lambda: opened.filters.row_count < len(trace.events))
+    desk.menu(Menu.EDIT, "Undo")
+    desk.wait(lambda: opened.filters.row_count == len(trace.events))
+    desk.menu(Menu.GO, "Why?")  # 8
+    desk.wait(lambda: bool(opened.why.steps))
+    bar.setValue(50)
+    desk.row(52)  # 9
+    desk.row(54, CONTROL)
+    delta = desk.work.panels["events"].delta
+    assert delta.isVisible()
+    assert "#53" in delta.text.text()
+    desk.menu(Menu.PANELS, "Plots")  # 10
+    panel = desk.work.panels["plots"]
+    plotted(desk)
+    between_clicks_ms = QApplication.doubleClickInterval()
+    QApplication.setDoubleClickInterval(0)  # for so long a list that a click opened takes no other one
+    try:
+        qtbot.mouseClick(panel.by, LEFT)
+        QApplication.processEvents()
+        options = panel.by.view()
+        at = options.visualRect(options.model().index(list(LoadBy).index(LoadBy.THREAD), 0)).center()
+        qtbot.mouseMove(options.viewport(), at)
+        qtbot.mouseClick(options.viewport(), LEFT, pos=at)
+    finally:
+        QApplication.setDoubleClickInterval(between_clicks_ms)
+    desk.wait(lambda: panel.view.by is LoadBy.THREAD)
+    assert plotted(desk) is LoadBy.THREAD
