@@ -20,6 +20,7 @@ WINDOWS = {  # what these do is tested in tests/gui
     "satview boot.kev --session drivers",
     "satview boot.kev --lanes calls,timers --labels state,priority,partner",
     "satview --follow boot.kev",
+    "satview boot.kev --compare changed.kev",
 }
 FOUND_SOMETHING = 3
 
