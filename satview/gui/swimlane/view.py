@@ -31,7 +31,8 @@ from satview.gui.swimlane.overlays import draw_cursors, draw_lost, draw_marks, d
 from satview.gui.swimlane.path_line import draw_path
 from satview.gui.swimlane.preview_lane import draw_preview_lane
 from satview.gui.swimlane.scale import TimeScale
-from satview.gui.swimlane.share_layer import Stack, stack_of
+from satview.gui.swimlane.share_layer import Stack
+from satview.gui.swimlane.stack_source import StackSource
 from satview.gui.swimlane.tick_source import TickSource
 from satview.gui.swimlane.vector_lanes import draw_rectangles, rectangles, wants_vectors
 from satview.gui.theme import Theme, colour
@@ -77,11 +78,11 @@ class SwimlaneView(QWidget):
         self.scroll_px = 0
         self.shows_shares = True
         self.stacks: dict[int, Stack] = {}
-        self._stacked: tuple[object, tuple[LaneRow, ...], dict[int, Stack]] | None = None  # what they were made of
         self.hovered: tuple[LaneRow, float, float] | None = None
         self.rubber: tuple[float, float] | None = None
         self.source = LaneSource(opened, self)
         self.source.refined.connect(self.update)
+        self._stack_source = StackSource(opened, self.source)
         self.arrows = ArrowLayer(opened, self)
         self.arrows.changed.connect(self.update)
         opened.labels.refined.connect(self.update)
@@ -286,7 +287,9 @@ class SwimlaneView(QWidget):
             if columns is not None:
                 edges[position] = columns
         show_short_interrupts(timeline, rows, values)
-        self.stacks = self._stacks_of(rows, request, scale)
+        self.stacks = self._stack_source.stacks(
+            rows, request, scale, self._theme, self._hidden, shows_shares=self.shows_shares
+        )
         image = compose(
             values,
             rows,
@@ -310,36 +313,6 @@ class SwimlaneView(QWidget):
         nameless = self._hidden | (_ALL_VALUES - keys) if keys else self._hidden
         texts = interval_texts(timeline, rows, values, scale, self._theme, nameless, view.by_passes, view.dimmed)
         self._draw_texts(painter, [text for text in texts if text.row.index not in self.stacks or text.is_number])
-
-    def _stacks_of(self, rows: tuple[LaneRow, ...], request: Request, scale: TimeScale) -> dict[int, Stack]:
-        """Return the lanes that show steps, and those that show shares of time.
-
-        None of these while a filter hides or fades single intervals.
-        """
-        shows_all, highlighted = self.shows_shares and self.source.overlay.does_nothing, self._opened.legend.keys
-        requested = request, self._theme, self._hidden, highlighted, self.source.overlay, shows_all
-        if self._stacked is not None and self._stacked[0] == requested and len(self._stacked[1]) == len(rows):
-            return self._stacked[2]
-        timeline, found = self._opened.timeline, {}
-        with timed("lane shares"):
-            for row in rows:
-                if not shows_all and not timeline.infos[row.index].is_counter:
-                    continue
-                stack = stack_of(
-                    timeline,
-                    row,
-                    scale,
-                    request.width_px,
-                    self._theme,
-                    self._hidden,
-                    highlighted,
-                    kinds=request.kinds,
-                )
-                if stack is not None:
-                    found[row.index] = stack
-        if all(timeline.is_ready(row.index) for row in rows) and (timeline.has_kinds or not request.kinds):
-            self._stacked = requested, rows, found
-        return found
 
     def _draw_previews(self, painter: QPainter, rows: tuple[LaneRow, ...], scale: TimeScale) -> None:
         """Draw lanes of CPUs that are not built yet as far as a sample of the file reported before it was read."""

@@ -1,0 +1,66 @@
+"""The lanes that show shares of time, or steps, instead of bars in a frame; kept while the same is asked for."""
+
+from __future__ import annotations
+
+from satview.base.debug import timed
+from satview.gui.swimlane.lane_source import LaneSource, Request
+from satview.gui.swimlane.scale import TimeScale
+from satview.gui.swimlane.share_layer import Stack, stack_of
+from satview.gui.theme import Theme
+from satview.session.lanes.lane_row import LaneRow
+from satview.session.open_trace import OpenTrace
+
+Stacks = dict[int, Stack]
+
+
+class StackSource:
+    """Gives what lanes show in a frame.
+
+    Args:
+        opened: The trace.
+        source: Says what a filter does to intervals.
+    """
+
+    def __init__(self, opened: OpenTrace, source: LaneSource) -> None:
+        self._opened, self._source = opened, source
+        self._kept: tuple[object, int, Stacks] | None = None  # what they were made of, and of how many lanes
+
+    def stacks(
+        self,
+        rows: tuple[LaneRow, ...],
+        request: Request,
+        scale: TimeScale,
+        theme: Theme,
+        hidden: frozenset[int],
+        *,
+        shows_shares: bool,
+    ) -> Stacks:
+        """Return the lanes that show steps, and those that show shares of time, by their indices.
+
+        None of these while a filter hides or fades single intervals.
+
+        Args:
+            rows: The lanes that show.
+            request: What the frame shows.
+            scale: Time to logical pixels.
+            theme: Colours.
+            hidden: Values that are not to be seen.
+            shows_shares: Shares are wanted.
+        """
+        shows_all, highlighted = shows_shares and self._source.overlay.does_nothing, self._opened.legend.keys
+        requested = request, theme, hidden, highlighted, self._source.overlay, shows_all
+        if self._kept is not None and self._kept[0] == requested and self._kept[1] == len(rows):
+            return self._kept[2]
+        timeline, found = self._opened.timeline, Stacks()
+        with timed("lane shares"):
+            for row in rows:
+                if not shows_all and not timeline.infos[row.index].is_counter:
+                    continue
+                stack = stack_of(
+                    timeline, row, scale, request.width_px, theme, hidden, highlighted, kinds=request.kinds
+                )
+                if stack is not None:
+                    found[row.index] = stack
+        if all(timeline.is_ready(row.index) for row in rows) and (timeline.has_kinds or not request.kinds):
+            self._kept = requested, len(rows), found
+        return found
