@@ -79,6 +79,7 @@ SETTINGS: Final = (
         "swimlane/lane_classes",
         "",
         "Lanes of events that traces begin with where they have some, separated by commas, such as log, paths, calls.",
+        is_shown=False,
     ),
     Setting("swimlane/shares", True, "Zoomed out, show how lanes divide their time."),
     Setting(
