@@ -98,7 +98,7 @@ def test_equals_the_rules_one_slot_at_a_time(slots, chunk):
 
 def _expires(trace, events):
     times = trace.events.time_cycles
-    return len(times) and int(times[-1]) - int(times[0]) > 1 << 32
+    return len(times) and int(times[-1]) - int(times[0]) >= 1 << 32
 
 
 def test_buffers_in_a_row_take_the_time_of_what_follows_them():
