@@ -30,7 +30,7 @@ class SettingsDialog(QDialog):
         self.setWindowTitle("Settings")
         self._settings = settings
         form = QFormLayout()
-        form.setVerticalSpacing(10)
+        form.setVerticalSpacing(7)
         form.setHorizontalSpacing(24)
         form.setLabelAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         for row in SETTINGS:
