@@ -28,7 +28,7 @@ class SecondView(OpenTrace):
             parent: Owner.
         """
         QObject.__init__(self, parent)  # and not that of OpenTrace: the parts are there already
-        self.first = first
+        self.first, self._settings = first, settings
         self.preview = None
         self._take(first.trace, first.timeline, first.events_of_thread)
         self.edits, self.selection, self.filters = first.edits, first.selection, first.filters

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from satview.gui.swimlane.lane_text import interval_texts, labelled
+from satview.gui.theme import LIGHT
 from satview.session.lanes.lane_arrangement import Label
 from tests.gui.conftest import settle
 
@@ -18,7 +19,7 @@ def written(window, lane):
     view, opened = window.workspace.area.view, window.session.opened
     rows = view.visible_rows()
     values = opened.timeline.raster([row.index for row in rows], opened.viewport.window, view.width())
-    found = interval_texts(opened.timeline, rows, values, view.scale, False, "standard")
+    found = interval_texts(opened.timeline, rows, values, view.scale, LIGHT)
     parts = zip(found, labelled(opened, found), strict=True)
     return [texts for text, texts in parts if text.row.index == lane]
 
