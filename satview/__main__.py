@@ -210,6 +210,13 @@ def _viewer_parser() -> argparse.ArgumentParser:
         "--no-cache", action="store_true", help="decode large files again, and keep nothing of them for the next time"
     )
     parser.add_argument(
+        "--memory-limit",
+        type=_megabytes,
+        default=0,
+        metavar="MB",
+        help="let columns of traces have so many megabytes of memory; the rest is in files without a name",
+    )
+    parser.add_argument(
         "--debug",
         default="",
         metavar="NAMES",
@@ -304,7 +311,7 @@ def _show(options: argparse.Namespace) -> int:
     )
 
 
-def _looks(options: argparse.Namespace) -> dict[str, str]:
+def _looks(options: argparse.Namespace) -> dict[str, str | int]:
     """Return the settings that hold for this run only, those that the command line names.
 
     Raises:
@@ -316,7 +323,8 @@ def _looks(options: argparse.Namespace) -> dict[str, str]:
         from satview.formats.user_event_file import read_user_events  # brings a parser of XML
 
         read_user_events(Path(options.user_events))
-    found = {
+    found: dict[str, str | int] = {
+        "files/memory_mb": options.memory_limit,
         "window/theme": options.theme or "",
         "swimlane/palette": options.palette,
         "swimlane/lane_classes": options.lanes,
@@ -324,6 +332,13 @@ def _looks(options: argparse.Namespace) -> dict[str, str]:
         "events/user_events": str(Path(options.user_events).resolve()) if options.user_events else "",
     }
     return {key: value for key, value in found.items() if value}
+
+
+def _megabytes(text: str) -> int:
+    most = 1_000_000  # as of the setting
+    if not (text.isascii() and text.isdecimal()) or not 1 <= int(text) <= most:
+        raise argparse.ArgumentTypeError(f"{text!a} is no number of megabytes from 1 to {most}")
+    return int(text)
 
 
 def _check_names(text: str, known: Sequence[str], what: str) -> None:

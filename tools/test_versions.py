@@ -32,6 +32,7 @@ TESTS = (
     "tests/formats/test_payload_structs.py",    # construct
     "tests/formats/test_traceprinter.py",
     "tests/formats/test_changing_files.py",     # zstandard
+    "tests/formats/test_linux.py",              # perfetto, zstandard
     "tests/analysis/test_statistics.py",        # numpy
     "tests/cli/test_stats.py",                  # rich
     "tests/cli/test_completion.py",             # shtab

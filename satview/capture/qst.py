@@ -83,7 +83,7 @@ class QstFile:
         """Refuse single slots: a tracer keeps whole buffers."""
         raise CaptureError(f"{self._path.name}: a QST file is written in one piece")
 
-    def save(self, rings: Sequence[BufferRing], names: Sequence[BufferRing], begin: int, end: int) -> None:
+    def finish(self, rings: Sequence[BufferRing], names: Sequence[BufferRing], begin: int, end: int) -> None:
         """Write the file.
 
         Args:
@@ -139,7 +139,7 @@ class QstTracer(Probe):
         self._ask("START")  # reports all processes and threads that exist
         self._ask("STOP")
         try:
-            self._file.save(rings, self._rings(), self._begin, end)
+            self._file.finish(rings, self._rings(), self._begin, end)
             buffers = [buffer for ring in rings for buffer in ring.buffers if buffer.slots]
             self.report.buffers, self.report.slots = len(buffers), sum(buffer.slots for buffer in buffers)
         except CaptureError as error:

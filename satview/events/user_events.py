@@ -111,7 +111,11 @@ class UserEvent:
 
     def texts(self, raw: bytes, byte_order: str) -> list[str]:
         """Return `label=value` of every field of a payload, as far as it goes."""
-        found, byte = [], 0
+        return [f"{label}={text}" if label else text for label, text in self.values(raw, byte_order)]
+
+    def values(self, raw: bytes, byte_order: str) -> list[tuple[str, str]]:
+        """Return label and value of every field of a payload, as far as it goes."""
+        found, byte = list[tuple[str, str]](), 0
         for each in self.fields:
             if byte >= len(raw):
                 break
@@ -121,8 +125,7 @@ class UserEvent:
                 length = (len(raw) if end < 0 else end + 1) - byte
             if length > len(raw) - byte:
                 break  # the event is shorter than its description
-            text = each.text(raw[byte : byte + length], byte_order)
-            found.append(f"{each.label}={text}" if each.label else text)
+            found.append((each.label, each.text(raw[byte : byte + length], byte_order)))
             byte += length
         return found
 

@@ -22,7 +22,7 @@ from satview.base.safe_text import csv_text
 from satview.events.spec import EventSpec, Release
 from satview.export.listing import Printer, TextRows, default_time, layout_of
 from satview.export.listing_forms import Form, Style
-from satview.export.listing_lines import Head
+from satview.export.listing_lines import Head, Lines
 from satview.export.listing_records import RecordRows
 from satview.formats.kev.batch import Batch
 from satview.formats.registry import source_files
@@ -68,6 +68,11 @@ class Selected:
         slots = batch.first_slot + batch.last_slot
         found = np.minimum(np.searchsorted(self.slots, slots), len(self.slots) - 1)
         return np.flatnonzero(self.slots[found] == slots)
+
+    def by_position(self, batch: Batch) -> NDArray[np.int64]:
+        """Return which events of a batch are selected, in the order of `rows`."""
+        rows = self.in_batch(batch)
+        return rows[np.argsort(self.positions_in(batch, rows), kind="stable")]
 
     def positions_in(self, batch: Batch, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return positions among `rows` of selected events of a batch."""
@@ -140,23 +145,33 @@ def _printed_lines(
 ) -> Iterator[tuple[bytes | memoryview, int]]:
     """Yield rows of the list, and how many, as soon as all rows above them have been read; valid until the next."""
     coming = np.minimum.accumulate(selected.positions[::-1])[::-1]  # the first position that is still to come
-    waiting, done = np.full(len(selected.rows), b"", object), 0
+    waiting: dict[int, bytes] = {}
     with _source(trace) as source:
-        printer = Printer(source, ListRows(trace, selected, RecordRows(source, "csv")), chosen=selected.in_batch)
+        printer = Printer(source, ListRows(trace, selected, RecordRows(source, "csv")), chosen=selected.by_position)
         for batch, rows, lines in printer.batches(_checked(selected, progress, cancelled)):
-            positions = selected.positions_in(batch, rows)
-            if np.array_equal(positions, np.arange(done, done + len(rows))):  # which is nearly always so
-                yield lines.text, lines.printed
-                done += len(rows)
-            else:
-                waiting[positions] = lines.each()
-                yield b"", lines.printed
-            behind = selected.behind(batch)
-            ready = max(done, int(coming[behind]) if behind < len(coming) else len(waiting))
-            yield b"".join(waiting[done:ready]), 0
-            waiting[done:ready] = b""
-            done = ready
-    yield b"".join(waiting[done:]), 0
+            positions, behind = selected.positions_in(batch, rows), selected.behind(batch)
+            ready = int(coming[behind]) if behind < len(coming) else len(selected.rows)
+            count = int(np.searchsorted(positions, ready))
+            yield from ((text, 0) for text in _merged(lines, positions[:count], waiting, ready))
+            starts = np.append(0, lines.ends)
+            for position, start, end in zip(
+                *(part[count:].tolist() for part in (positions, starts, lines.ends)), strict=False
+            ):
+                waiting[position] = bytes(lines.text[start:end])
+            yield b"", lines.printed
+
+
+def _merged(
+    lines: Lines, positions: NDArray[np.int64], waiting: dict[int, bytes], ready: int
+) -> Iterator[bytes | memoryview]:
+    """Yield the first lines of a batch, which have these positions, with those that wait and come before `ready`."""
+    ends, done = np.append(0, lines.ends), 0
+    for position in sorted(position for position in waiting if position < ready):
+        before = int(np.searchsorted(positions, position))
+        yield lines.text[int(ends[done]) : int(ends[before])]
+        yield waiting.pop(position)
+        done = before
+    yield lines.text[int(ends[done]) : int(ends[len(positions)])]
 
 
 def _decoded_lines(

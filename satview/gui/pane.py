@@ -67,6 +67,7 @@ class Panes(QSplitter):
         """
         self.join()
         pane = self._add(opened, theme)
+        pane.area.legend.explain_also(self.first.opened)
         for each in (self.first, pane):
             each.area.set_title(each.opened.trace.path.name)
         return pane

@@ -215,8 +215,8 @@ def _style_sheet(theme: Theme) -> str:
     QToolButton#verdicts[state="warning"] {{ color: {css(theme.warning)}; }}
     QDockWidget {{ color: {text}; font-weight: 600; }}
     QDockWidget::title {{ background: {panel}; padding: 6px 8px; border-bottom: 1px solid {line}; }}
-    QTabBar {{ background: {window}; }}
-    QTabBar::tab {{ background: transparent; color: {dim}; padding: 6px 12px; border: none;
+    QTabBar {{ background: {window}; qproperty-elideMode: ElideNone; qproperty-usesScrollButtons: true; }}
+    QTabBar::tab {{ background: transparent; color: {dim}; padding: 6px 9px; border: none;
         border-bottom: 2px solid transparent; }}
     QTabBar::tab:selected {{ color: {text}; border-bottom: 2px solid {accent}; }}
     QTabBar::tab:hover {{ color: {text}; }}

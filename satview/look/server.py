@@ -37,7 +37,7 @@ _MOST_ROWS: Final = 200
 _LIMITS: Final = Limits(time_s=30.0, memory_bytes=1 << 30)
 _SIZE: Final = "1400x860"
 _MOST_TRACES: Final = 500
-_PATTERNS: Final = ("*.kev", "*.kev.gz", "*.kev.zst")
+_PATTERNS: Final = ("*.kev", "*.kev.gz", "*.kev.zst", "*.qst")
 _Tool = Callable[..., str | bytes]
 
 

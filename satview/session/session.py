@@ -51,6 +51,7 @@ class Session(QObject):
         lanes_in_view: Returns the lanes that show; they are ready before `opened` changes over to a longer reading.
         preview: While a large file is read: what some of its positions show, to look at meanwhile; else None.
         adds_to_cache: Decoded files may be kept for the next time.
+        more_unstored: Returns the marks of another trace in the window that could not be stored yet.
         may_reload: Called before `opened` changes over to a longer reading; False puts it off a little.
 
     Signals:
@@ -102,6 +103,7 @@ class Session(QObject):
         self.lanes_in_view: Callable[[], list[int]] = list
         self.may_reload: Callable[[], bool] = lambda: True
         self._unstored: list[Marks] = []
+        self.more_unstored: Callable[[], list[Marks]] = list
         self._held: Reload | None = None
         self._hold = QTimer(self)
         self._hold.setInterval(_HOLD_MS)
@@ -128,7 +130,7 @@ class Session(QObject):
         else:
             self._opens += 1
             show = partial(self._preview_ready.emit, self._opens)
-            self._job.start(partial(read_file, path, self._prepare, show, self._cache_bytes))
+            self._job.start(partial(read_file, path, self._prepare, show, self._cache_bytes, self._memory_bytes))
 
     def open_shared(self, other: Session) -> None:
         """Show the trace that another window has read, without reading it again; whatever was open is closed."""
@@ -171,6 +173,10 @@ class Session(QObject):
         self._set_stage(Stage.EMPTY)
 
     @property
+    def _memory_bytes(self) -> int:
+        return self._settings.number("files/memory_mb") * _MEGABYTE
+
+    @property
     def _cache_bytes(self) -> int:
         return self._settings.number("files/cache_mb") * _MEGABYTE
 
@@ -198,7 +204,13 @@ class Session(QObject):
         """Return the marks of this window's traces, closed ones included, that could not be stored yet."""
         self._unstored = [marks for marks in self._unstored if not marks.file.is_stored]
         current = [self.opened.marks] if self.opened is not None and not self.opened.marks.file.is_stored else []
-        return [*self._unstored, *current]
+        return [*self._unstored, *current, *self.more_unstored()]
+
+    @Slot(object)
+    def adopt(self, marks: Marks) -> None:
+        """Keep marks of another trace of the window that could not be stored when it was closed; they go on trying."""
+        marks.setParent(self)
+        self._unstored.append(marks)
 
     @Slot()
     def check_file(self) -> None:

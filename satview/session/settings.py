@@ -122,6 +122,13 @@ SETTINGS: Final = (
         low=0,
         high=1_000_000,
     ),
+    Setting(
+        "files/memory_mb",
+        0,
+        "Megabytes that columns of traces may have in memory, the rest being in files without a name; 0 = no bound.",
+        low=0,
+        high=1_000_000,
+    ),
     Setting("capture/last", "", "What was captured last.", is_shown=False),
     Setting("window/geometry", "", "Place and size of the last window.", is_shown=False),
     Setting("window/panels", "", "Arrangement of the panels.", is_shown=False),

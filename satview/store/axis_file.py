@@ -53,9 +53,7 @@ def read_axis(path: Path) -> list[AxisEntry]:
         if fields.whole(MARK) != VERSION:
             raise TraceFormatError(path, 0, f"it is no axis of version {VERSION}", "open it with a newer satview")
         entries = [
-            AxisEntry(
-                path.parent / each.text("path"), each.text("name"), each.whole("offset_ps", 0, -_MOST_PS, _MOST_PS)
-            )
+            AxisEntry(path.parent / each.text("path"), each.text("name"), each.whole("offset_ps"))
             for each in fields.parts("files")
         ]
         check_entries(entries)
@@ -89,12 +87,16 @@ def check_entries(entries: Sequence[AxisEntry]) -> None:
     """
     if not 2 <= len(entries) <= MOST_FILES:
         raise UsageError(f"an axis has 2 to {MOST_FILES} files, and here are {len(entries)}")
+    if any(str(entry.path) == "-" for entry in entries):
+        raise UsageError("standard input cannot be read again, as an axis has to be; write it to a file first")
     paths = [os.path.realpath(entry.path) for entry in entries]
     for entry, path in zip(entries, paths, strict=True):
         if paths.count(path) > 1:
             raise UsageError(f"{entry.path.name} is named twice; one file cannot be beside itself on an axis")
         if _is_axis(entry.path):  # which could name this one again
             raise UsageError(f"{entry.path.name} is an axis itself; name the files that it names")
+        if abs(entry.offset_ps) > _MOST_PS:
+            raise UsageError(f"{entry.name[:40]} would begin more than a year away; check its offset")
         if not entry.name.strip() or len(entry.name) > 40 or any(sign in entry.name for sign in "/:*?\n"):
             raise UsageError(f"{entry.name[:40]!r} is no name for a file on an axis; use letters and digits")
     for name in (entry.name for entry in entries):
@@ -108,6 +110,8 @@ def looks_like_axis(first: bytes, path: Path) -> bool:
 
 
 def _is_axis(path: Path) -> bool:
+    if not path.is_file():  # a pipe would be waited for
+        return False
     try:
         with path.open("rb") as file:
             return looks_like_axis(file.read(_HEAD_BYTES), path)

@@ -52,7 +52,7 @@ class Frames(ABC):
         required("pandas")
         table = self.arrow()
         for at, name in enumerate(table.column_names):
-            table = table.set_column(at, name, _with_unique_texts(table.column(name)))
+            table = table.set_column(at, name, _for_pandas(table.column(name)))
         return table.to_pandas()
 
     def to_polars(self) -> pl.DataFrame:
@@ -64,15 +64,18 @@ class Frames(ABC):
         return required("polars").from_arrow(self.arrow())
 
 
-def _with_unique_texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column of texts in which no text has two numbers: pandas refuses such categories, Arrow does not."""
+def _for_pandas(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column as pandas takes it: no text with two numbers, and numbers of texts that have a sign.
+
+    Arrow does without both; up to pyarrow 21 it does not turn unsigned numbers of texts into categories of pandas.
+    """
     pyarrow = required("pyarrow")
     if not pyarrow.types.is_dictionary(column.type) or not column.num_chunks:
         return column
     merged = column.combine_chunks()
     texts = merged.dictionary.to_pylist()
     number = {text: i for i, text in enumerate(dict.fromkeys(texts))}
-    if len(number) == len(texts):
+    if len(number) == len(texts) and pyarrow.types.is_signed_integer(merged.indices.type):
         return column
     numbers = pyarrow.array([number[text] for text in texts], pyarrow.int32())
     return pyarrow.DictionaryArray.from_arrays(numbers.take(merged.indices), pyarrow.array(list(number)))

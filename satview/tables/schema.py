@@ -426,7 +426,7 @@ SCHEMAS: Final[dict[str, TableSchema]] = {
             (
                 _text("file", "its name"),
                 _text("format", "what was read: `kev`, `qst`, `traceprinter`, `thread_trace` ..."),
-                _text("release", "whose numbers and names apply: `6.x`, `6.6`, `7.x`, `8.0`, `unixware`"),
+                _text("release", "whose numbers and names apply: `6.x`, `6.6`, `7.x`, `8.0`, `unixware`, `linux`"),
                 *_moment("start", "the first event"),
                 *_moment("end", "just after the last event"),
                 *_length("length", "from the first event to just after the last"),

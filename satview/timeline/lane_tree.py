@@ -36,7 +36,7 @@ from satview.timeline.per_cpu import cpu_spans, interrupt_spans, run_slices
 from satview.timeline.per_thread import idle_values, process_spans, thread_spans, value_of_code
 from satview.timeline.plugged import plugged_lanes
 from satview.timeline.shares import Shares, use_spans
-from satview.timeline.spans import LaneSpans, Span, constant_lane, exact_raster, pixel_edges
+from satview.timeline.spans import LaneSpans, Span, constant_lane, exact_raster, pixel_edges, settled
 from satview.timeline.track_lanes import track_infos
 from satview.timeline.tracks.finders import finder_of
 from satview.timeline.tracks.track import tracks_of
@@ -45,6 +45,7 @@ from satview.timeline.tracks.user import UserLanes
 __all__ = ["LaneInfo", "LaneKind", "Timeline"]
 
 _LANES_AT_ONCE: Final = 256  # every batch costs a pass over the events
+_CELLS_PER_MARK: Final = 8  # at least so many cells of a pixel are looked at for marks, which are so exact
 _TICKS_PER_FRAME: Final = 400_000  # events that a frame may place one by one; beyond it the levels show
 
 
@@ -152,7 +153,7 @@ class Timeline:
                     return
                 track = self.infos[index].track
                 if track is None:
-                    spans[index] = self._spans(self.infos[index])
+                    spans[index] = settled(self._spans(self.infos[index]))
                 else:
                     spans[index], numbers[index] = track.spans(self.trace)
             window = self.trace.window
@@ -379,15 +380,15 @@ class Timeline:
     def _mark_from_levels(
         self, out: NDArray[np.uint8], rows: list[int], indices: Sequence[int], edges: NDArray[np.int64]
     ) -> None:
-        line = np.empty(out.shape[1], np.uint8)
         pixels: dict[tuple[int, int], PixelCells] = {}
+        px_cycles = float(edges[-1] - edges[0]) / out.shape[1]
         for row in rows:
             levels = self._lanes[indices[row]].levels
-            grid = (levels.shift, len(levels.cells[0]))
+            level = levels.level_for(px_cycles / _CELLS_PER_MARK) or 0
+            grid = (levels.shift + level, len(levels.cells[level]))
             if grid not in pixels:
                 pixels[grid] = PixelCells.of(edges, levels.origin, *grid)
-            pixels[grid].take(levels.cells[0], line)
-            out[row] |= line & SEEN_EVENT
+            out[row] |= pixels[grid].any_of(levels.cells[level], SEEN_EVENT)
 
 
 def _doubts_text(trace: Trace, doubtful: Doubts) -> str:

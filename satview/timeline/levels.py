@@ -191,3 +191,10 @@ class PixelCells:
         out |= (cells[self.first] | cells[self.last]) & np.uint8(~VALUE_MASK & 0xFF)
         if len(self.outside):
             out[self.outside] = 0
+
+    def any_of(self, cells: NDArray[np.uint8], flag: int) -> NDArray[np.uint8]:
+        """Return a flag for every pixel of which any cell has it, uint8 (pixels,), 0 elsewhere."""
+        pairs = np.stack((self.first, self.last + 1), axis=1).ravel()
+        out = np.bitwise_or.reduceat(np.append(cells & np.uint8(flag), np.uint8(0)), pairs)[::2]
+        out[self.outside] = 0
+        return np.asarray(out, np.uint8)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base import column_room
 from satview.base.time import TimeWindow
 from satview.core import lanes, library, pictures
 from satview.events.states import ABSENT, IS_BUSY, SEEN_RUNNING, VALUE_COUNT
@@ -117,6 +118,20 @@ def spread(
     item = np.concatenate((np.full(len(before), -1), np.arange(len(start)), np.full(len(gaps), -1)))
     order = np.argsort(starts, kind="stable")
     return starts[order], item[order].astype(np.intp)
+
+
+def settled(spans: LaneSpans) -> LaneSpans:
+    """Return a lane that stays, beyond the bound of memory in pages that the system can take back.
+
+    Raises:
+        OSError: As `column_room.settled`.
+    """
+    return replace(
+        spans,
+        start_cycles=column_room.settled(spans.start_cycles),
+        value=column_room.settled(spans.value),
+        event=column_room.settled(spans.event),
+    )
 
 
 def time_order(time: NDArray[np.int64]) -> NDArray[np.int64]:

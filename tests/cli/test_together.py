@@ -61,11 +61,13 @@ def test_commands_take_it_as_one_trace(pair, tmp_path, capsys):
     ("files", "options", "says"),
     [
         ("aa", [], "host.kev is named twice"),
+        ("a-", [], "standard input cannot be read again"),
         ("a", [], "an axis has 2 to 16 files, and here are 1"),
         ("ab", ["--offset", "zoo=1s"], "there is no file 'zoo' on the axis; there are host, guest"),
         ("ab", ["--offset", "host=1s"], "host is the file that the others are placed by"),
         ("ab", ["--offset", "guest"], "is no offset; write B=12.5ms"),
         ("ab", ["--offset", "guest=soon"], "'soon' is no time"),
+        ("ab", ["--offset", "guest=40000000s"], "guest would begin more than a year away"),
         ("ab", ["--names", "a"], "there are 2 files and 1 names"),
         ("ab", ["--names", "a,a"], "two files are called 'a'"),
         ("ab", ["--align", 'event == "USREVENT/EVENT 9"'], "host.kev has no event where"),
@@ -74,7 +76,7 @@ def test_commands_take_it_as_one_trace(pair, tmp_path, capsys):
     ],
 )
 def test_what_makes_no_axis(pair, tmp_path, files, options, says, capsys):
-    names = [pair["ab".index(which)] for which in files]
+    names = [which if which == "-" else pair["ab".index(which)] for which in files]
     out = tmp_path / "both.sataxis"
     assert main(["together", *names, "-o", str(out), *options]) == 2
     assert says in capsys.readouterr().err

@@ -20,6 +20,7 @@ from satview.formats.kev import decode
 from satview.formats.kev.decode import COLUMNS, Decoder
 from satview.formats.kev.reader import open_kev, read_start
 from satview.timeline.event_marks import event_cells, mark_codes
+from satview.timeline.lane_classes import LANE_CLASS_BY_NAME
 from satview.timeline.lane_tree import LaneKind, Timeline
 from satview.timeline.levels import build_levels, finest_shift
 from satview.timeline.spans import LaneSpans, exact_raster
@@ -213,7 +214,9 @@ def test_cells_that_hold_events(tmp_path):
             trace = open_kev(path)
         except SatviewError:
             continue
-        infos = [info for info in Timeline(trace).infos if rng.random() < 0.8 or info.kind is LaneKind.DAMAGED]
+        timeline = Timeline(trace)
+        timeline.show_classes(LANE_CLASS_BY_NAME)
+        infos = [info for info in timeline.infos if rng.random() < 0.8 or info.kind is LaneKind.DAMAGED]
         least = max(0, (trace.window.length >> 16).bit_length())
         shifts = np.array([least + rng.randrange(8) for _ in infos], np.int64)
         mine = event_cells(trace, infos, shifts, mark_codes())
@@ -221,4 +224,4 @@ def test_cells_that_hold_events(tmp_path):
             theirs = event_cells(trace, infos, shifts, mark_codes())
         assert [cells.tolist() for cells in mine] == [cells.tolist() for cells in theirs]
         kinds |= {info.kind for info, cells in zip(infos, mine, strict=True) if cells.any()}
-    assert kinds == set(LaneKind) - {LaneKind.PLUGGED, LaneKind.TRACK}  # these have intervals of their own
+    assert kinds == set(LaneKind) - {LaneKind.PLUGGED, LaneKind.TRACK}  # what is on them is found otherwise

@@ -275,3 +275,16 @@ def test_a_schedule_of_linux_beside_its_host(tmp_path):
         both = zip(spans.value.tolist(), begins, strict=True)
         shown = [(STATE_BY_VALUE[value].name, begin) for value, begin in both if value in STATE_BY_VALUE]
         assert [each for each in shown if each[1] > 0] == [each for each in states if each[1] > 0]
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_file_without_events_takes_nothing_away(tmp_path, is_first):
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    full, empty = from_lanes(tmp_path / "a", "cpu0 A A B ."), TraceBuilder().open(tmp_path / "b")
+    found = axis(tmp_path, *((empty, full) if is_first else (full, empty)))
+    assert len(found.events) == len(full.events)
+    timeline = Timeline(found)
+    timeline.build([info.index for info in timeline.infos], lambda: False)
+    assert [info.title for info in timeline.infos if info.kind is LaneKind.CPU] == ["host CPU 0", "guest CPU 0"]
+    assert Statistics(found).threads.cpu_cycles.sum() == Statistics(full).threads.cpu_cycles.sum()

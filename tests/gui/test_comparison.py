@@ -6,6 +6,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
+from satview.base.errors import UsageError
 from satview.base.time import TimeWindow
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release
@@ -108,6 +109,8 @@ def test_aligned_by_cursors_events_condition_and_offset(compared, comparison, qt
     comparison.align_by("-2us")
     assert comparison.offset_text == "-2 µs"
     assert first.viewport.limits.start < start - 2_000, "as far as the second one reaches"
+    with pytest.raises(UsageError, match="more than a year apart"):
+        comparison.align_by("40000000s")
     comparison.align_by('event == "USREVENT/EVENT 7"')
     qtbot.waitUntil(lambda: comparison.aligned_by.startswith("first event"))
     assert comparison.offset_text == "0 ns"
@@ -193,3 +196,20 @@ def test_both_on_one_axis_with_the_offset_they_were_aligned_by(compared, compari
     first, second = (part.window.start for part in files_of(trace).parts)
     assert second - first == 300_000
     assert trace.cpu_titles == ("before CPU 0", "guest CPU 0")
+
+
+def test_notes_on_the_second_trace_are_not_lost_when_it_goes(compared, comparison, pair, qtbot):
+    folder = pair[1].parent
+    folder.rename(folder.with_name("away"))
+    second = compared.workspace.panes.second
+    second.area.view.setFocus()
+    qtbot.waitUntil(lambda: compared.workspace.active is second)
+    trigger(compared, "marks.bookmark")
+    assert "Notes on the second trace are not saved" in compared.workspace._beside_field.text()
+    assert len(compared.session.unstored_marks()) == 1
+    trigger(compared, "compare.end")
+    assert len(compared.session.unstored_marks()) == 1, "the window asks about them before it closes"
+    folder.with_name("away").rename(folder)
+    assert compared.save_notes() == []
+    assert compared.session.unstored_marks() == []
+    assert (folder / "after.kev.marks.json").exists()

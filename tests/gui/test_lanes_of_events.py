@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtTest import QTest
 
+from satview.base.time import TimeWindow
 from satview.events import wire
 from satview.events.wire import KER_64BIT, WireClass
 from satview.events.words import text_words
 from satview.gui import dialogs
 from satview.gui.quick_pick import LinePrompt
 from satview.gui.swimlane.hover import hover_text
+from satview.gui.swimlane.share_text import share_text
+from satview.session.events.event_text import span_details
 from satview.session.state_files import StateFiles
 from satview.session.take_state import take_lanes
 from satview.session.workspace_state import WorkspaceState, from_json, to_json
@@ -117,6 +122,9 @@ def test_moments_are_marked_and_named_and_have_no_length(window, qtbot):
     here = opened.timeline.lane(row.index).at(opened.trace.window.start + 6_500)
     text = hover_text(opened, row.index, here, None, here.start_cycles)
     assert "<b>disk is slow</b>&nbsp;&nbsp;<br>kernel log" in text
+    details = span_details(opened.timeline, row.index, here)
+    assert (details.title, details.kind) == ("disk is slow", "kernel log")
+    assert [line.name for line in details.sections[0].lines] == ["At", "Event"]
     image = view.grab().toImage()
     column = round(view.scale.x(opened.trace.window.start + 6_000))
     colours = {image.pixelColor(column + 1, row.y_px + y).rgb() for y in range(row.height_px)}
@@ -169,6 +177,9 @@ def test_descriptions_from_a_file(window, qtbot, tmp_path, monkeypatch):
     window.actions_by_id.by_id["lanes.user_file"].trigger()
     at_rest(window, qtbot)
     assert "work left" in titles(opened)
+    opened.select_at(lane(opened, "work left").index, opened.trace.window.start + 9_500)
+    text = window.workspace.panels["details"].as_text()
+    assert re.search(r"As described\n\s*Name\s+work left\n\s*items\s+4\n", text), text
     path.unlink()  # the next time it is gone: the events show all the same, and a sentence says why
     window.settings.set("events/user_rules", "9 moment")
     at_rest(window, qtbot)
@@ -236,3 +247,14 @@ def test_lanes_of_a_hidden_thread_are_hidden(window, qtbot):
     assert "functions" not in titles(opened)
     opened.filters.only_threads([thread], "only alpha")
     assert "functions" in titles(opened)
+
+
+def test_the_card_of_a_stretch_names_what_took_most_of_it(window, qtbot):
+    """PLAN (0x100) takes 3,000 cycles from 1,000 on, SEARCH (0x200) a third of them."""
+    show(window, qtbot, "functions")
+    opened = window.session.opened
+    begin = opened.trace.window.start
+    for title, says in (("functions", "75.0 %&nbsp;&nbsp;0x100"), ("functions 2", "25.0 %&nbsp;&nbsp;0x200")):
+        text = share_text(opened, lane(opened, title).index, TimeWindow(begin + 1_000, begin + 5_000))
+        assert says in text
+    assert "3 intervals" in text

@@ -22,6 +22,7 @@ _LEFT_OUT = {"file.open", "file.new_window", "file.close", "file.quit", "file.re
 def test_nothing_raises(empty_window, load, qtbot, tmp_path, monkeypatch, what):
     monkeypatch.setattr(dialogs, "ask_save", lambda *arguments: None)
     monkeypatch.setattr(dialogs, "ask_folder", lambda *arguments: None)
+    monkeypatch.setattr(dialogs, "ask_open", lambda *arguments: [])
     if what == "scene":
         path = scene(tmp_path)
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QComboBox, QDialog
+from PySide6.QtWidgets import QComboBox, QDialog, QTabBar
 
 from satview.gui.screen_fit import resize_on_screen
 from tests.helpers.scene import scene
@@ -28,6 +28,15 @@ def test_the_window_leaves_room_for_lanes(small):
     assert {small.dockWidgetArea(dock) for dock in docks} == {Qt.DockWidgetArea.BottomDockWidgetArea}
     small.workspace.toggle_bottom()
     assert not any(dock.isVisible() for dock in docks)
+
+
+def test_names_of_panels_are_never_cut(small):
+    (tabs,) = [bar for bar in small.findChildren(QTabBar) if bar.count() > 3 and bar.isVisible()]
+    assert tabs.count() > 12
+    widths = [tabs.tabRect(tab).width() for tab in range(tabs.count())]
+    names = [tabs.fontMetrics().horizontalAdvance(tabs.tabText(tab)) for tab in range(tabs.count())]
+    assert all(width >= name for width, name in zip(widths, names, strict=True))
+    assert tabs.usesScrollButtons()
 
 
 def test_long_fields_of_the_status_bar_do_not_widen_the_window(small):

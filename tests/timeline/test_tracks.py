@@ -10,6 +10,7 @@ from satview.events import wire
 from satview.events.states import ABSENT, SEEN_EVENT
 from satview.events.wire import KER_64BIT, WireClass
 from satview.events.words import text_words
+from satview.timeline import lane_tree
 from satview.timeline.counter import Counter
 from satview.timeline.lane_classes import LANE_CLASS_BY_NAME, LANE_CLASSES, classes_in
 from satview.timeline.lane_tree import LaneKind, Timeline
@@ -252,3 +253,20 @@ def test_counters_cost_pixels_not_values():
 def test_descriptions_of_nothing_change_nothing(functions):
     assert shown(functions, "user") == shown(functions, "user", UserLanes())
     assert shown(functions, "user") == [("event 1", "", [(8_000, 8_001, "0x0 0x0")])]
+
+
+def test_a_lone_mark_shows_however_many_events_there_are(tmp_path, monkeypatch):
+    """With too many events to place one by one, marks come from the levels, of which a pixel has many cells."""
+    made = builder()
+    for place in range(1, 10):
+        made.event(system(12), 100_000 * place + 30_000, text_of((1, 2), "late"))
+    trace = made.event(wire.code(WireClass.USER, 1), 1_000_000).open(tmp_path)
+    timeline = Timeline(trace)
+    timeline.show_classes(["log"])
+    [lane] = timeline.lanes_of_class("log")
+    timeline.lane(lane)
+    window = TimeWindow(trace.window.start, trace.window.start + 1_000_000)
+    expected = (timeline.raster([lane], window, 10, exact=True)[0] & SEEN_EVENT) > 0
+    assert expected.tolist() == [False, *[True] * 9]
+    monkeypatch.setattr(lane_tree, "_TICKS_PER_FRAME", 0)
+    assert ((timeline.raster([lane], window, 10, exact=True)[0] & SEEN_EVENT) > 0).tolist() == expected.tolist()

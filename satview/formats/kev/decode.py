@@ -16,6 +16,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base import column_room
 from satview.base.errors import Cancelled
 from satview.core import library, loading
 from satview.events import wire
@@ -126,8 +127,8 @@ class Decoder:
         self.slot: NDArray[np.unsignedinteger]
         self.slots: NDArray[np.unsignedinteger]
         for name, dtype in zip(COLUMNS, dtypes, strict=True):
-            # np.empty takes address space only; pages are real once written, so the size by slots costs nothing.
-            setattr(self, name, self._growing[name].writable(n) if goes_on else np.empty(n, dtype))
+            # Room takes address space only; pages are real once written, so the size by slots costs nothing.
+            setattr(self, name, self._growing[name].writable(n) if goes_on else column_room.empty(n, dtype))
         self.count = 0
         self._clock = ClockRebuilder()
         self._numbers = ThreadNumbers()
@@ -168,7 +169,7 @@ class Decoder:
             self._growing[name] = GrowingColumn(np.uint32)
             wide = self._growing[name].writable(len(narrow))
         else:
-            wide = np.empty(len(narrow), np.uint32)
+            wide = column_room.empty(len(narrow), np.uint32)
         wide[: self.count] = narrow[: self.count]
         setattr(self, name, wide)
 
@@ -190,6 +191,8 @@ class Decoder:
             if self._goes_on and start + CHUNK_SLOTS >= n:
                 self._mark = self._marked(start)
             start += self._chunk(start, min(n, start + CHUNK_SLOTS))
+            for name in COLUMNS:
+                column_room.let_go(getattr(self, name))
             if progress is not None:
                 progress(start / n)
         return self._finish()

@@ -11,6 +11,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base import column_room
+
 _CHUNK: Final = 1 << 17
 _BLOCK: Final = 1 << 18
 _FEW: Final = 128
@@ -104,7 +106,7 @@ def group_rows(
     """
     counts = np.bincount(threads, minlength=thread_count) if len(threads) else np.zeros(thread_count, np.int64)
     start = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
-    grouped = np.empty(len(rows), np.uint32)
+    grouped = column_room.empty(len(rows), np.uint32)
     fill = start[:-1].copy()
     for at in range(0, len(rows), _BLOCK):
         block = threads[at : at + _BLOCK]
@@ -122,4 +124,5 @@ def group_rows(
         else:
             grouped[np.arange(len(by_thread)) + np.repeat(fill[present] - first, sizes)] = block_rows
         fill[present] += sizes
+    column_room.let_go(grouped)
     return grouped, start

@@ -14,7 +14,7 @@ from satview.base.time import NS_PER_S, Clock
 from satview.events import linux, wire
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release
-from satview.events.states import READY, RUNNING
+from satview.events.states import READY, RUNNING, UNKNOWN
 from satview.formats.linux.payloads import LinuxPayloads
 from satview.formats.linux.schedule import Ints, Schedule, Tasks
 from satview.store.problems import Problems
@@ -184,6 +184,7 @@ def _states(schedule: Schedule) -> _Events:
 def _code_of_value() -> Ints:
     """Return the code of the event that puts a thread into a state, int64 (256,), by lane value."""
     code = np.zeros(256, np.int64)
+    code[UNKNOWN] = linux.GONE
     for value, number in linux.state_codes().items():
         code[value] = number
     return code

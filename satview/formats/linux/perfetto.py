@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from satview.base.errors import TraceFormatError
 from satview.events import linux, rows
-from satview.events.states import STATE_BY_NAME
+from satview.events.states import STATE_BY_NAME, UNKNOWN
 from satview.formats.linux.event_format import STATE_FLAGS, lane_value
 from satview.formats.linux.perfetto_compact import compact_switches, compact_wakeups
 from satview.formats.linux.perfetto_details import PerfettoDetails, Places, Slices
@@ -32,7 +32,7 @@ _FTRACE, _TREE, _TIME, _SEQUENCE, _TRACK_EVENT, _INTERNED, _COMPRESSED, _CLOCK, 
     1, 2, 8, 10, 11, 12, 50, 58, 59, 60,
 )  # fmt: skip
 _SWITCH, _WAKING, _WAKEUP, _WAKEUP_NEW = 4, 20, 17, 114  # of FtraceEvent
-_BEGIN, _INSTANT, _COUNTER = 1, 3, 4  # TrackEvent.Type
+_BEGIN, _END, _INSTANT, _COUNTER = 1, 2, 3, 4  # TrackEvent.Type
 _OWN_CLOCK: Final = 64  # of a sequence, from there on
 _MOST_INNER: Final = 64 << 20
 _RATIO_MAX: Final = 1000  # of a packet; text of logs compresses well
@@ -41,6 +41,7 @@ _MANY: Final = 100
 _MOST_TAG: Final = 5  # bytes
 _FIRST_WAKE: Final = 1 << 40  # records of compact wake-ups
 _FIRST_SLICE: Final = 1 << 50  # records of slices
+_LAST: Final = 1 << 60
 _TOP_FIELDS: Final = frozenset((1, 2, 3, 6, 8, 9, 10, 11, 12, 13, 33, 34, 35, 36, 41, 42, 43, 45, 50, 58, 59, 60, 79))
 
 
@@ -96,13 +97,23 @@ def read_perfetto(path: Path, data: NDArray[np.uint8], problems: Problems) -> Sc
     is_own = len(slices.states.time_ns) > 0
     if is_own:
         _number_again(tasks)
-    switches, states = _with_states(found.switches, slices.states) if is_own else (found.switches, slices.states)
+    switches, states = _with_states(found.switches, slices) if is_own else (found.switches, slices.states)
+    points = [found.points, slices.points]
+    if is_own:
+        points.append(_end(packets))
     return Schedule(
         "trace of Perfetto, written by satview" if is_own else "trace of Perfetto", (), switches, found.wakeups,
-        joined(Points, [found.points, slices.points]), tasks,
+        joined(Points, points), tasks,
         PerfettoDetails(packets.data, found.places, Slices(slices.points.record, slices.names)), states,
         wakes_make_ready=not is_own,
     )  # fmt: skip
+
+
+def _end(packets: Fields) -> Points:
+    """Return an event at the last moment that any packet tells of, where slices end."""
+    last = np.array([packets.numbers(_TIME).max(initial=0)], np.int64)
+    none = np.full(1, -1, np.int64)
+    return Points(last, none + _LAST, none + 1, none, none + 1 + linux.point_codes()["trace_end"])
 
 
 def _number_again(tasks: Tasks) -> None:
@@ -279,11 +290,12 @@ def _add_names(inner: Fields, number: int, name: int, tasks: Tasks) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Slices:
-    """Slices of tracks: those that are events here, what these are called, and states of threads."""
+    """Slices of tracks: those that are events here, what these are called, states of threads, and where these end."""
 
     points: Points
     names: TextColumn
     states: States
+    ends: States
 
 
 def _slices(packets: Fields, tracks: _Tracks, problems: Problems) -> _Slices:
@@ -309,10 +321,12 @@ def _slices(packets: Fields, tracks: _Tracks, problems: Problems) -> _Slices:
     record = _FIRST_SLICE + np.arange(len(time), dtype=np.int64)
     at = np.flatnonzero(is_state & (kind == _BEGIN) & ~is_odd)
     states = States(time[at], record[at], zero[at], thread[at], value[at])
+    over = np.flatnonzero((kind == _END) & np.isin(track, track[at]) & ~is_odd)
+    ends = States(time[over], record[over] - _FIRST_SLICE, zero[over], thread[over], zero[over] + UNKNOWN)
     other = np.flatnonzero(np.isin(kind, (_BEGIN, _INSTANT)) & ~is_state & ~is_odd)
     code = linux.point_codes()["user_slice"]
     points = Points(time[other], record[other], zero[other], thread[other], zero[other] + code)
-    return _Slices(points, TextColumn(names.code[other], names.texts), states)
+    return _Slices(points, TextColumn(names.code[other], names.texts), states, ends)
 
 
 def _sequences_with_clock(packets: Fields) -> Ints:
@@ -340,14 +354,24 @@ def _names(packets: Fields, packet: Ints, events: Fields) -> TextColumn:
     return TextColumn(code, spelled.texts + texts)
 
 
-def _with_states(switches: Switches, states: States) -> tuple[Switches, States]:
-    """Return switches after which threads are in the states that slices say, and the states that no switch tells."""
+def _with_states(switches: Switches, slices: _Slices) -> tuple[Switches, States]:
+    """Return switches after which threads are in the states that slices say, and the states that no switch tells.
+
+    A state that ends where nothing follows ends where events are missing: the thread's state is unknown from there on.
+    """
+    states, ends = slices.states, slices.ends
     at = _match(switches.before, switches.time_ns, states.thread, states.time_ns)
-    state = np.where(at >= 0, states.state[np.maximum(at, 0)], switches.state)
+    state = np.where(at >= 0, states.state[np.maximum(at, 0)], UNKNOWN)
     keep = np.ones(len(states.time_ns), np.bool_)
     keep[at[at >= 0]] = False
-    left = States(*(getattr(states, each.name)[keep] for each in fields(states)))
-    return replace(switches, state=state), left
+    is_followed = _match(ends.thread, ends.time_ns, states.thread, states.time_ns) >= 0
+    is_followed |= _match(ends.thread, ends.time_ns, switches.after, switches.time_ns) >= 0
+    left = [_taken(states, keep), _taken(ends, ~is_followed)]
+    return replace(switches, state=state), joined(States, left)
+
+
+def _taken(states: States, keep: NDArray[np.bool_]) -> States:
+    return States(*(getattr(states, each.name)[keep] for each in fields(states)))
 
 
 def _match(thread: Ints, time_ns: Ints, of_thread: Ints, at_ns: Ints) -> Ints:

@@ -108,7 +108,7 @@ class Tasks:
     shown: dict[int, int] = field(default_factory=dict)
 
 
-_Table = TypeVar("_Table", Switches, WakeUps, Points)
+_Table = TypeVar("_Table", Switches, WakeUps, Points, States)
 
 
 def joined(kind: type[_Table], tables: Sequence[_Table]) -> _Table:

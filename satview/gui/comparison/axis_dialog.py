@@ -217,7 +217,7 @@ class AxisDialog(QDialog):
         self._on_rows()
 
     def _say(self, text: str) -> None:
-        self.error.setText(text[:1].upper() + text[1:])
+        self.error.setText(text)
         self.error.setVisible(bool(text))
 
 

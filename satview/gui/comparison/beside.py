@@ -12,6 +12,7 @@ from satview.gui.pane import Panes
 from satview.gui.theme import Theme
 from satview.session.comparison.comparison import Comparison
 from satview.session.dismantle import dismantle
+from satview.session.marks import Marks
 from satview.session.put_state import put_lanes
 from satview.session.session import Session, Stage
 from satview.session.settings import Settings
@@ -30,10 +31,12 @@ class Beside(QObject):
     Signals:
         opened: The second trace shows.
         failed: It cannot be shown, as a sentence.
+        marks_left: It goes, and its `Marks` could not be stored yet.
     """
 
     opened = Signal()
     failed = Signal(str)
+    marks_left = Signal(object)
 
     def __init__(self, comparison: Comparison, panes: Panes, settings: Settings, theme: Theme, parent: QObject) -> None:
         super().__init__(parent)
@@ -69,6 +72,10 @@ class Beside(QObject):
         self._session.stage_changed.connect(self._on_stage)
         self._session.open(path)
 
+    def unstored_marks(self) -> list[Marks]:
+        """Return the marks of the second trace that could not be stored yet."""
+        return [] if self._session is None else self._session.unstored_marks()
+
     def close(self) -> None:
         """Take the second trace away, or stop reading it."""
         self.path = None
@@ -80,6 +87,8 @@ class Beside(QObject):
         if session.opened is not None and self._panes.shows(session.opened):
             self._panes.join()
         session.shut_down()
+        for marks in session.unstored_marks():
+            self.marks_left.emit(marks)
         dismantle(session)
 
     def state(self) -> ComparedState | None:
@@ -109,7 +118,8 @@ class Beside(QObject):
             self.comparison.begin(session.opened)
             if self._place is not None:
                 place, self._place = self._place, None
-                self.comparison.align(place.first_cycles, place.second_cycles, place.aligned_by)
+                with suppress(UsageError):  # of a file that somebody changed
+                    self.comparison.align(place.first_cycles, place.second_cycles, place.aligned_by)
                 self.comparison.set_linked(place.is_linked)
             self.opened.emit()
         elif session.stage is Stage.FAILED:

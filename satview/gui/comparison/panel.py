@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 )
 
 from satview.analysis.comparison import Change
-from satview.base.safe_text import csv_text, visible_line
+from satview.base.safe_text import csv_text, tool_tip, visible_line
 from satview.gui.comparison.model import FIGURE, KINDS, NAME, TITLES, ChangesModel
 from satview.gui.panel import PanelContext
 from satview.gui.plain_label import PlainLabel
@@ -245,9 +245,10 @@ class ComparisonPanel(TablePanel[ChangesModel]):
             self.statement.setText("")
         else:
             names = f"{self._opened.trace.path.name} \N{RIGHTWARDS ARROW} {second.trace.path.name}"
-            self.statement.setText(visible_line(f"{names}, aligned by {self._comparison.aligned_by}: the second begins "
-                                                f"{self._comparison.offset_text} after the first"))  # fmt: skip
-            self.statement.setToolTip(self.statement.text())
+            said = (f"{names}, aligned by {self._comparison.aligned_by}: the second begins "
+                    f"{self._comparison.offset_text} after the first")  # fmt: skip
+            self.statement.setText(visible_line(said))
+            self.statement.setToolTip(tool_tip(said))
         self._on_view()
 
     @Slot()

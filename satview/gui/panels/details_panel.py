@@ -64,7 +64,7 @@ class DetailsPanel(Panel):
         """Return what is shown."""
         opened, selection, requested = self._opened, self._opened.selection, self._opened.why
         found, links = [], opened.event_links.found
-        span = selection.span if selection.span is not None and selection.span.value else None
+        span = selection.span if selection.span is not None and (selection.span.value or selection.span.text) else None
         link, connected = links.link, links.connected
         if span is not None and selection.lane is not None:
             waits = connected.waits_for if connected is not None and selection.event == span.event else None
@@ -74,7 +74,10 @@ class DetailsPanel(Panel):
                 connected = replace(connected, waits_for=None) if connected is not None else None
         if selection.event is not None:
             is_wide = opened.filters.is_wide.get(int(opened.trace.events.code[selection.event]))
-            details = event_details(opened.trace, selection.event, link, is_wide, self._most, connected, links.names)
+            described = opened.timeline.user_lanes.events
+            details = event_details(
+                opened.trace, selection.event, link, is_wide, self._most, connected, links.names, described
+            )
             found.insert(len(found) if selection.is_interval else 0, details)
         if requested.steps or requested.error or requested.is_busy:
             found.insert(0, why_details(opened.trace, requested.steps, requested.error))

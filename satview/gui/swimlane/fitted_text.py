@@ -58,12 +58,13 @@ class FittedTexts:
 
     def fit_parts(self, parts: tuple[str, ...], room_px: float) -> QStaticText | None:
         """Return as many of some texts as fit whole, from the first on; of the first one what fits."""
-        room_px = min(int(room_px), _WIDEST_PX) // self._step_px * self._step_px
-        for count in range(len(parts), 1, -1):
-            whole, width_px = self._whole_text(_GAP.join(parts[:count]))
-            if width_px <= room_px:
-                return whole
-        return self.fit(parts[0], room_px)
+        used_px, count, gap_px = self.width(parts[0]), 1, self.width(_GAP)
+        for part in parts[1:]:  # only what fits is laid out
+            used_px += gap_px + self.width(part)
+            if used_px > room_px - self._step_px or len(part) > _LONGEST:
+                break
+            count += 1
+        return self.fit(_GAP.join(parts[:count]), room_px)
 
     def _whole_text(self, text: str) -> tuple[QStaticText | None, float]:
         """Return a text laid out, and how wide it is; None of one that is too long for any place."""

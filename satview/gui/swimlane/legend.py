@@ -68,6 +68,7 @@ class Legend(QWidget):
         self._font = QFont(self.font())
         self._font.setPixelSize(theme.px(10))
         self._opened = opened
+        self._other: OpenTrace | None = None
         self._current = 0
         self.entries: tuple[Entry, ...] = ()
         self._refresh()
@@ -76,9 +77,16 @@ class Legend(QWidget):
         opened.filters.view_changed.connect(self._refresh)
         opened.legend.changed.connect(self.update)
 
+    def explain_also(self, other: OpenTrace | None) -> None:
+        """Explain what another trace shows too, whose lanes have no legend of their own; None = no other."""
+        self._other = other
+        self._refresh()
+
     @Slot()
     def _refresh(self) -> None:
         entries = tuple(_entries(self._opened))
+        if self._other is not None:
+            entries = tuple(sorted(dict.fromkeys((*entries, *_entries(self._other))), key=_place))
         if entries != self.entries:
             self.entries = entries
             self._current = 0
@@ -274,6 +282,11 @@ def _entries(opened: OpenTrace) -> Iterator[Entry]:
         yield Entry(frozenset({legend_keys.MARKED}), "marked by a filter", "underlined, with ticks of that colour")
     if len(opened.timeline.lost_marks):
         yield Entry(frozenset({legend_keys.LOST}), "events are missing", "buffers were lost here")
+
+
+def _place(entry: Entry) -> int:
+    """Return where an entry is among those of two traces: states in their order, then the others as they come."""
+    return next((place for place, state in enumerate(states.STATES) if entry.keys == {state.value}), len(states.STATES))
 
 
 def _other(value: int, says: str) -> Entry:

@@ -240,7 +240,7 @@ class Application(QObject):
 
 def run(
     links: list[TraceLink],
-    looks: Mapping[str, str] = MappingProxyType({}),
+    looks: Mapping[str, str | int] = MappingProxyType({}),
     is_followed: bool = False,
     *,
     is_cached: bool = True,

@@ -12,6 +12,7 @@ from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QApplication, QMainWindow, QMenu, QStackedWidget, QToolBar
 
 from satview.base.errors import WriteError
+from satview.base.memory import borrowed
 from satview.base.safe_text import menu_text, tool_tip
 from satview.gui import dialogs
 from satview.gui.capture.job import CaptureJob
@@ -268,6 +269,8 @@ class MainWindow(CommandWindow):
         self.workspace.menu_requested.connect(self._show_context_menu)
         self.workspace.area.view.source.refined.connect(self._on_refined)
         self.workspace.comparison.changed.connect(refresh)
+        self.workspace.beside.marks_left.connect(self.session.adopt)
+        self.session.more_unstored = borrowed(self.workspace.beside.unstored_marks)
         opened.capture_requested.connect(self._capture_with)
 
     @Slot()
@@ -328,6 +331,7 @@ class MainWindow(CommandWindow):
             self.keeper.close()
             self.keeper = None
         views, self.workspace = self.workspace, None
+        self.session.more_unstored = list
         views.close_down()
         self._pages.removeWidget(views)
         dismantle(views)

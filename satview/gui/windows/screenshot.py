@@ -45,7 +45,7 @@ class ScreenshotRequest:
     width_px: int = 1600
     height_px: int = 1000
     scale: int = 1
-    looks: Mapping[str, str] = field(default_factory=dict)
+    looks: Mapping[str, str | int] = field(default_factory=dict)
     range_text: str = ""
     event: int | None = None
     is_cached: bool = True

@@ -98,6 +98,7 @@ class Workspace(QWidget):
         self.motion = Motion(opened, self.area.view)
         self.panes = Panes(Pane(opened, self.area, self.navigation, self.motion), self._settings, self)
         self.comparison = Comparison(opened, self)
+        self._beside_field: StoreField | None = None
         self.beside = Beside(self.comparison, self.panes, self._settings, theme, self)
         self.panels = PanelSet(borrowed(self._make_panel))
         self.status = StatusFields(opened, window.statusBar())
@@ -360,14 +361,38 @@ class Workspace(QWidget):
         self.opened.verdicts.changed.connect(self.report_plugins)
         self._settings.changed.connect(self._on_setting)
         self.beside.opened.connect(self._on_beside)
+        self.panes.removed.connect(self._on_one_left)
         self.beside.failed.connect(self.report)
         self.comparison.failed.connect(self.report)
 
     @Slot()
     def _on_beside(self) -> None:
         """Show what changed, with the second trace that has just come."""
+        second = self.comparison.second
+        assert second is not None
+        second.marks.file.changed.connect(self._on_beside_notes)
+        self._on_beside_notes()
         self.show_panel("comparison")
         self.report("Both move together; View > Trace 2, compared aligns them by cursors, events or an offset")
+
+    @Slot()
+    def _on_beside_notes(self) -> None:
+        """Say what is wrong with the notes of the second trace; not before, as a new field paints over messages."""
+        second = self.comparison.second
+        if (
+            second is not None
+            and self._beside_field is None
+            and (second.marks.file.failure or second.marks.file.notice)
+        ):
+            self._beside_field = StoreField(second.marks.file, "Notes on the second trace", self._window.statusBar())
+
+    @Slot()
+    def _on_one_left(self) -> None:
+        """Take away what is said of the notes of a second trace that has gone."""
+        field, self._beside_field = self._beside_field, None
+        if field is not None:
+            self._window.statusBar().removeWidget(field)
+            field.deleteLater()
 
     @Slot()
     def _focus_lanes(self) -> None:

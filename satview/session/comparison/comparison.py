@@ -16,6 +16,7 @@ from satview.session.time_text import parse_time_ps
 from satview.session.viewport import with_margin
 
 _PS_PER_S = 10**12
+_MOST_S = 366 * 86_400
 
 
 class Comparison(QObject):
@@ -133,9 +134,15 @@ class Comparison(QObject):
             first_cycles: In the first trace.
             second_cycles: In the second one.
             by: What it is, in words.
+
+        Raises:
+            UsageError: The traces would be more than a year apart, which is a slip, and no clock counts so far.
         """
-        rates = self.first.trace.clock.cycles_per_s, self._second().trace.clock.cycles_per_s
-        self._map = TimeMap(first_cycles, second_cycles, *rates)
+        first, second = self.first.trace, self._second().trace
+        same = TimeMap(first_cycles, second_cycles, first.clock.cycles_per_s, second.clock.cycles_per_s)
+        if abs(same.inverse.cycles(second.window.start) - first.window.start) > _MOST_S * first.clock.cycles_per_s:
+            raise UsageError("the traces would be more than a year apart; check the offset")
+        self._map = same
         self.aligned_by = by
         self._set_limits()
         self._pass_on(self.first, self.second, self._map)
@@ -209,7 +216,10 @@ class Comparison(QObject):
     @Slot(object)
     def _on_found(self, result: object) -> None:
         if isinstance(result, tuple) and self.second is not None:
-            self.align(*result)
+            try:
+                self.align(*result)
+            except UsageError as error:
+                self.failed.emit(str(error))
 
     @Slot(object)
     def _on_failed(self, error: object) -> None:

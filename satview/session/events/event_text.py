@@ -9,9 +9,12 @@ import numpy as np
 
 from satview.analysis.trust import EXACT, Mark, Trust, sign
 from satview.analysis.why import WhyStep
+from satview.base.safe_text import visible_line
 from satview.base.time import NS_PER_S, format_duration, format_time, hex_cycles
+from satview.events import wire
 from satview.events.spec import Argument
 from satview.events.states import STATE_BY_VALUE, UNKNOWN
+from satview.events.user_events import UserEvent
 from satview.linkage.chain import Connections, WaitsFor
 from satview.linkage.table import Certainty, Link, LinkKind
 from satview.session.events.argument_names import Meaning
@@ -80,6 +83,7 @@ def event_details(
     most: int = FIRST_WORDS,
     connected: Connections | None = None,
     names: Mapping[str, Meaning] | None = None,
+    described: Mapping[int, UserEvent] | None = None,
 ) -> Details:
     """Return all that is known of an event.
 
@@ -92,6 +96,7 @@ def event_details(
         most: Words of a giant event that are spelled out, and bytes of its text.
         connected: What it is connected with (`links.chain.connections`); None = not yet known.
         names: What its arguments mean (`session.argument_names`); None = not yet known.
+        described: Descriptions of user events by number.
     """
     spec = trace.spec(event)
     if is_wide is not None:
@@ -114,9 +119,23 @@ def event_details(
             Section("Event", tuple(what)),
             *connection_sections(trace, event, connected),
             Section("Where", _place_lines(trace, event)),
+            *_described_sections(trace, event, described or {}),
             *_argument_sections(trace, event, is_wide, most, names or {}),
         ),
     )
+
+
+def _described_sections(trace: Trace, event: int, described: Mapping[int, UserEvent]) -> tuple[Section, ...]:
+    """Return the fields of a user event that a file describes."""
+    code = int(trace.events.code[event])
+    found = described.get(wire.event_of(code)) if wire.class_of(code) == wire.WireClass.USER else None
+    if found is None:
+        return ()
+    lines = [Line("Name", visible_line(found.name))] if found.name else []
+    lines += [
+        Line(visible_line(label), text) for label, text in found.values(trace.payloads.raw(event), trace.byte_order)
+    ]
+    return (Section("As described", tuple(lines)),)
 
 
 def why_details(trace: Trace, steps: Sequence[WhyStep], error: str = "") -> Details:
@@ -154,6 +173,8 @@ def span_details(timeline: Timeline, lane: int, span: Span, waits: WaitsFor | No
     trace, info = timeline.trace, timeline.infos[lane]
     length_ns = trace.clock.duration_ns(span.end_cycles - span.start_cycles)
     state = STATE_BY_VALUE.get(span.value)
+    if info.track is not None and not span.value and not info.is_counter:
+        return _moment_details(timeline, lane, span)
     trust = _trust_in_length(timeline, lane, span)
     length = f"{sign(trust.mark)} {format_duration(length_ns)}".lstrip()
     note = ", ".join(filter(None, (f"{span.end_cycles - span.start_cycles:,} cycles", trust.reason)))
@@ -177,6 +198,18 @@ def span_details(timeline: Timeline, lane: int, span: Span, waits: WaitsFor | No
         f"{lane_path(timeline, lane)}  {info.subtitle}".strip(),
         lane_kind(info),
         (Section("Interval", tuple(lines)),),
+    )
+
+
+def _moment_details(timeline: Timeline, lane: int, span: Span) -> Details:
+    """Return what is known of a moment of a lane of events, which lasts for nothing."""
+    trace, lines = timeline.trace, list[Line]()
+    if 0 <= span.event < len(trace.events):
+        at = format_time(trace.clock.ns(int(trace.events.time_cycles[span.event])))
+        lines = [Line("At", at), Line("Event", event_name(trace, span.event), event=span.event)]
+    title = timeline.label(span) or "nothing yet"
+    return Details(
+        title, lane_path(timeline, lane), lane_kind(timeline.infos[lane]), (Section("Moment", tuple(lines)),)
     )
 
 

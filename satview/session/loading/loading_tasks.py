@@ -6,6 +6,7 @@ Windows show at once because nothing of that is imported before.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +26,7 @@ def read_file(
     prepare: Callable[[], None] | None,
     show: Callable[[object], None],
     cache_bytes: int,
+    memory_bytes: int,
     is_cancelled: IsCancelled,
     report: Report,
 ) -> object:
@@ -35,6 +37,7 @@ def read_file(
         prepare: Imports what the views will need.
         show: Is given what a sample shows.
         cache_bytes: How much the cache may hold; 0 = do not look into it.
+        memory_bytes: How much columns may have in memory; 0 = as the environment says.
         is_cancelled: Called now and then; True stops it.
         report: Is given the share that is done.
 
@@ -42,6 +45,7 @@ def read_file(
         SatviewError: The file cannot be read.
         Cancelled: `is_cancelled()` returned True.
     """
+    _limit_memory(memory_bytes)
     # Reading is in the core most of the time, so that modules are imported on the other processor.
     begin = cache(partial(Begun[None], partial(_import_all, prepare), "satview-imports"))
     loaded, key = _cached(path, cache_bytes, begin)
@@ -61,6 +65,17 @@ def read_file(
         views.wait()
     views.result()
     return loaded
+
+
+def _limit_memory(memory_bytes: int) -> None:
+    """Set the bound of columns; what is beyond it is beside the cache, for temporary files may be memory themselves."""
+    from satview.base import column_room
+
+    folder = cache_folder()
+    with suppress(OSError):
+        if folder is not None and memory_bytes:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    column_room.set_limit(memory_bytes or column_room.from_environment(), folder if memory_bytes else None)
 
 
 def _import_all(prepare: Callable[[], None] | None) -> None:

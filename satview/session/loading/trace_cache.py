@@ -162,7 +162,7 @@ def _loaded(path: Path, values: Any, arrays: dict[str, np.ndarray[Any, Any]], ke
 def _code_digest() -> str:
     """Return what distinguishes this version of the code from others that may decode differently."""
     package = Path(__file__).parents[2]
-    folders = ("linkage", "formats/kev", "timeline", "session/loading", "session/lanes")
+    folders = ("events", "linkage", "formats/kev", "timeline", "session/loading", "session/lanes")
     parts = ("core", "base", "events", "store", *folders)
     found = [np.__version__]
     for folder in (package, *(package / part for part in parts), resource_path("events")):
