@@ -58,8 +58,8 @@ def logged(name, release, modes, folder, ms=30):
 
 def plain(trace, rows):
     """Events by class as code and words: logging takes the kernel time, so stamps, and with them which instruction an
-    interrupt meets, depend on the rules. Events of SEC are left out: programs insert them here, for which user events have
-    to be on, while a view, which cannot know who logged them, looks at the switch of SEC."""
+    interrupt meets, depend on the rules. Events of SEC are left out: programs insert them here, for which user events
+    have to be on, while a view, which cannot know who logged them, looks at the switch of SEC."""
     found = {}
     for row in rows:
         code, words = int(trace.events.code[row]), tuple(trace.payloads.words(row).tolist())

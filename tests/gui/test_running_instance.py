@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -16,10 +17,12 @@ from tests.helpers.scene import scene
 
 
 @pytest.fixture
-def shared(monkeypatch, tmp_path):
+def shared(monkeypatch):
     """Instances of this test find each other, and no others."""
     monkeypatch.setenv(SWITCH, "test")
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    with tempfile.TemporaryDirectory(prefix="satview-") as folder:  # names of sockets end at 107 bytes
+        monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
+        yield
 
 
 @pytest.fixture
