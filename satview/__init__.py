@@ -29,15 +29,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from satview.analysis.critical_path import CriticalPath, critical_path
     from satview.analysis.doctor.report import Diagnosis, doctor
-    from satview.analysis.snapshot import snapshot
+    from satview.analysis.reasons.critical_path import CriticalPath, critical_path
+    from satview.analysis.reasons.snapshot import snapshot
+    from satview.analysis.reasons.why import WhyStep, why
     from satview.analysis.statistics import Statistics
     from satview.analysis.trust import Mark
     from satview.analysis.verdicts.find import find_verdicts as check
     from satview.analysis.verdicts.thresholds import read_thresholds
     from satview.analysis.verdicts.verdict import Verdict
-    from satview.analysis.why import WhyStep, why
     from satview.base.errors import SatviewError, TraceFormatError
     from satview.base.time import TimeWindow
     from satview.filters.expressions.expression import select
@@ -83,7 +83,7 @@ __all__ = [
     "why",
 ]
 _HOMES = {
-    "CriticalPath": "satview.analysis.critical_path",
+    "CriticalPath": "satview.analysis.reasons.critical_path",
     "Diagnosis": "satview.analysis.doctor.report",
     "Event": "satview.store.trace",
     "EventTable": "satview.store.tables",
@@ -99,18 +99,18 @@ _HOMES = {
     "Trace": "satview.store.trace",
     "TraceFormatError": "satview.base.errors",
     "Verdict": "satview.analysis.verdicts.verdict",
-    "WhyStep": "satview.analysis.why",
+    "WhyStep": "satview.analysis.reasons.why",
     "check": "satview.analysis.verdicts.find",
-    "critical_path": "satview.analysis.critical_path",
+    "critical_path": "satview.analysis.reasons.critical_path",
     "doctor": "satview.analysis.doctor.report",
     "latencies": "satview.linkage.latencies",
     "links": "satview.linkage.accessor",
     "open_trace": "satview.opened",
     "read_thresholds": "satview.analysis.verdicts.thresholds",
     "select": "satview.filters.expressions.expression",
-    "snapshot": "satview.analysis.snapshot",
+    "snapshot": "satview.analysis.reasons.snapshot",
     "transactions": "satview.linkage.transactions",
-    "why": "satview.analysis.why",
+    "why": "satview.analysis.reasons.why",
 }
 _NAMES_THERE = {"check": "find_verdicts"}  # where the name at home says what only the module shows
 

@@ -11,14 +11,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.critical_path import CriticalPath, critical_path
 from satview.analysis.doctor.report import Diagnosis, doctor
-from satview.analysis.snapshot import Snapshot, snapshot
+from satview.analysis.reasons.critical_path import CriticalPath, critical_path
+from satview.analysis.reasons.snapshot import Snapshot, snapshot
+from satview.analysis.reasons.why import WhyStep, why
 from satview.analysis.statistics import Statistics
 from satview.analysis.verdicts.find import find_verdicts
 from satview.analysis.verdicts.thresholds import Thresholds
 from satview.analysis.verdicts.verdict import Verdict, VerdictKind
-from satview.analysis.why import WhyStep, why
 from satview.base.safe_text import html_text
 from satview.base.time import TimeWindow, format_duration
 from satview.filters.expressions.expression import select

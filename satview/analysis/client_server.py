@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.by_key import sum_by
-from satview.analysis.run_sums import RunSums
-from satview.analysis.scope import Scope
+from satview.analysis.times.by_key import sum_by
+from satview.analysis.times.run_sums import RunSums
+from satview.analysis.times.scope import Scope
 from satview.linkage.services import services
 from satview.store.time_ranges import Cycles, overlaps
 

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from satview.analysis.latency_list import LatencyFilter, latency_list, latency_statistics_sheet
-from satview.analysis.sheets import Column, Kind, Sheet, written
+from satview.analysis.sheets.sheet import Column, Kind, Sheet, written
 from satview.analysis.statistics import Statistics
 from satview.analysis.statistics_sheets import SHEETS
 from satview.analysis.verdicts.find import find_verdicts

@@ -8,12 +8,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.basis import Basis
 from satview.analysis.comparison import Change
 from satview.analysis.latency_list import LEGS, LatencyFilter, latency_list, sources, thread_name
-from satview.analysis.occurrences import Occurrences, occurrences
-from satview.analysis.scope import Scope, scope_of
-from satview.analysis.sheets import Sheet
+from satview.analysis.sheets.sheet import Sheet
+from satview.analysis.times.basis import Basis
+from satview.analysis.times.occurrences import Occurrences, occurrences
+from satview.analysis.times.scope import Scope, scope_of
 from satview.base.time import TimeWindow
 from satview.linkage.latencies import latencies
 from satview.linkage.transactions import transactions

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.event_counts import IS_SEND
-from satview.analysis.scope import Scope
+from satview.analysis.times.event_counts import IS_SEND
+from satview.analysis.times.scope import Scope
 from satview.linkage.messages import messages
 from satview.linkage.table import NO_EVENT
 

@@ -8,10 +8,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.by_key import percentiles_by
-from satview.analysis.call_times import Durations
-from satview.analysis.sheets import Column, Columns, Kind, Sheet, Subject
+from satview.analysis.sheets.sheet import Column, Columns, Kind, Sheet, Subject
 from satview.analysis.thread_names import threads_named
+from satview.analysis.times.by_key import percentiles_by
+from satview.analysis.times.call_times import Durations
 from satview.analysis.transaction_list import by_values
 from satview.base.time import TimeWindow
 from satview.events import wire

@@ -12,9 +12,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.basis import Basis, Runs
-from satview.analysis.by_key import sum_by
-from satview.analysis.scope import Scope
+from satview.analysis.times.basis import Basis, Runs
+from satview.analysis.times.by_key import sum_by
+from satview.analysis.times.scope import Scope
 from satview.base.time import TimeWindow
 from satview.events.states import FIRST_PROCESS, IDLE, KERNEL_CALL
 from satview.store.time_ranges import Cycles, cut_at

@@ -16,18 +16,18 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.basis import Basis
-from satview.analysis.call_times import CallTable, InterruptTable, call_times, interrupt_times
 from satview.analysis.client_server import ClientServer, client_server
 from satview.analysis.cpu_messages import CpuMessages, cpu_messages
-from satview.analysis.cpu_times import CpuTable, Migrations, RunTimes, cpu_times, migrations
-from satview.analysis.event_counts import EventKinds, ThreadCounts, event_counts
-from satview.analysis.measured_cpu import measured_cpu
-from satview.analysis.message_times import MessageTable, message_times
 from satview.analysis.partitions import Bankruptcies, PartitionTable, bankruptcies, partition_times
-from satview.analysis.scope import Mask, scope_of
-from satview.analysis.state_lengths import StateLengths, state_lengths
-from satview.analysis.state_times import StateTimes, state_times
+from satview.analysis.times.basis import Basis
+from satview.analysis.times.call_times import CallTable, InterruptTable, call_times, interrupt_times
+from satview.analysis.times.cpu_times import CpuTable, Migrations, RunTimes, cpu_times, migrations
+from satview.analysis.times.event_counts import EventKinds, ThreadCounts, event_counts
+from satview.analysis.times.measured_cpu import measured_cpu
+from satview.analysis.times.message_times import MessageTable, message_times
+from satview.analysis.times.scope import Mask, scope_of
+from satview.analysis.times.state_lengths import StateLengths, state_lengths
+from satview.analysis.times.state_times import StateTimes, state_times
 from satview.base.time import TimeWindow
 from satview.events.states import READY
 from satview.store.time_ranges import Cycles

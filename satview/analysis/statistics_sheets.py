@@ -8,15 +8,15 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.call_times import Durations
-from satview.analysis.cpu_sheets import cpu_matrix_sheet, migration_sheet
 from satview.analysis.doctor.figures import with_trust
-from satview.analysis.partition_sheet import partition_sheet
-from satview.analysis.served_sheets import client_server_sheet
-from satview.analysis.sheet_rows import Shown, columns_of, sheet_of, thread_columns, threads_shown
-from satview.analysis.sheets import Column, Columns, Kind, Sheet, Subject
-from satview.analysis.state_sheets import state_sheet, state_total_sheet
+from satview.analysis.sheets.cpu_sheets import cpu_matrix_sheet, migration_sheet
+from satview.analysis.sheets.partition_sheet import partition_sheet
+from satview.analysis.sheets.served_sheets import client_server_sheet
+from satview.analysis.sheets.sheet import Column, Columns, Kind, Sheet, Subject
+from satview.analysis.sheets.sheet_rows import Shown, columns_of, sheet_of, thread_columns, threads_shown
+from satview.analysis.sheets.state_sheets import state_sheet, state_total_sheet
 from satview.analysis.statistics import Statistics
+from satview.analysis.times.call_times import Durations
 from satview.base.plugins import PluginKind, plugin, plugins
 from satview.events.states import ABSENT, IDLE, READY, RUNNING, STATE_BY_VALUE, UNKNOWN, WAITING
 

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.sheets import Column, Columns, Kind, Sheet, Subject
+from satview.analysis.sheets.sheet import Column, Columns, Kind, Sheet, Subject
 from satview.analysis.thread_names import processes_named, threads_named
 from satview.base.time import TimeWindow
 from satview.linkage.table import Certainty

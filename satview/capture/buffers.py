@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from satview.capture.sim.target import Target
+from satview.capture.sim.parts.target import Target
 from satview.events import wire
 
 _LOW = 0xFFFFFFFF

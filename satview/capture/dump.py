@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from satview.capture.emit import Emitter
-    from satview.capture.sim.machine import Machine
+    from satview.capture.sim.machine.machine import Machine
 
 
 def dump_state(machine: Machine, emitter: Emitter, cpu: int) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from satview.capture.emit_system import SystemEvents
 from satview.capture.gate import ON, TESTED, WIDE
 from satview.capture.sim.calls import TraceEvent
-from satview.capture.sim.target import Target
+from satview.capture.sim.parts.target import Target
 from satview.events import naming, wire
 from satview.events.spec import Release
 from satview.events.wire import WireClass
@@ -19,7 +19,7 @@ from satview.filters.event_context import NOT_TESTED
 from satview.filters.external import COMM_NAMES
 
 if TYPE_CHECKING:
-    from satview.capture.sim.threads import PendingCall, Process, Thread
+    from satview.capture.sim.parts.threads import PendingCall, Process, Thread
 
 _LOW = 0xFFFFFFFF
 _EXIT, _INTERRUPTED = wire.KER_EXIT_OFFSET, wire.KER_INT_OFFSET

@@ -16,10 +16,10 @@ from satview.events.wire import WireClass
 from satview.events.words import WORD_MASK, encode, name_bytes, sigevent_words
 
 if TYPE_CHECKING:
-    from satview.capture.sim.recorder import Mapping
-    from satview.capture.sim.sigevent import Sigevent
-    from satview.capture.sim.target import Target
-    from satview.capture.sim.threads import Partition, Process, Thread
+    from satview.capture.sim.parts.recorder import Mapping
+    from satview.capture.sim.parts.sigevent import Sigevent
+    from satview.capture.sim.parts.target import Target
+    from satview.capture.sim.parts.threads import Partition, Process, Thread
 
 _INT_ENTER, _INT_EXIT, _HANDLER_ENTER, _HANDLER_EXIT = (wire.code(WireClass.INT, i) for i in range(1, 5))
 _INT_ENTER_64, _HANDLER_ENTER_64, _DELIVER = (wire.code(WireClass.INT, i) for i in range(5, 8))

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from satview.base.errors import SatviewError, UsageError, WriteError
 from satview.base.new_file import NewFile
-from satview.capture.sim.target import Target
+from satview.capture.sim.parts.target import Target
 from satview.events.spec import Release
-from satview.formats.kev.header import header_bytes
-from satview.formats.kev.syspage import GLOBAL_CLOCK, syspage_bytes
+from satview.formats.kev.head.header import header_bytes
+from satview.formats.kev.head.syspage import GLOBAL_CLOCK, syspage_bytes
 from satview.formats.kev.writer import slots_as_bytes, standard_header
 
 EPOCH_S = 1_718_000_000  # boot of every simulated target: June 2024

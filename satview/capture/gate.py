@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 
 from satview.base.time import NS_PER_S
 from satview.capture.buffers import Buffer, TraceBuffers
-from satview.capture.sim.target import Target
+from satview.capture.sim.parts.target import Target
 from satview.events import wire
 from satview.filters.event_context import EventContext
 from satview.filters.rules.handler_table import HANDLER_LIMIT, OLD_HANDLER_LIMIT
 from satview.filters.rules.rule_set import RuleSet
 
 if TYPE_CHECKING:
-    from satview.capture.sim.machine import Machine
-    from satview.capture.sim.threads import Thread
+    from satview.capture.sim.machine.machine import Machine
+    from satview.capture.sim.parts.threads import Thread
 
 ON, WIDE, TESTED = 1, 2, 4
 _LOW = 0xFFFFFFFF

@@ -8,14 +8,14 @@ from typing import Any
 from satview.base.errors import UsageError
 from satview.capture import nto
 from satview.capture.emit import Emitter
-from satview.capture.sim.cpu import Cpu
-from satview.capture.sim.interrupt_sources import InterruptSource
-from satview.capture.sim.lifecycle import add_thread, new_process, start
-from satview.capture.sim.machine import Machine
-from satview.capture.sim.manager import boot
-from satview.capture.sim.partitions import PartitionScheduler
-from satview.capture.sim.target import Target
-from satview.capture.sim.threads import ANY_CPU, Body, Partition, Policy, Process
+from satview.capture.sim.calls.lifecycle import add_thread, new_process, start
+from satview.capture.sim.machine.machine import Machine
+from satview.capture.sim.machine.manager import boot
+from satview.capture.sim.machine.partitions import PartitionScheduler
+from satview.capture.sim.parts.cpu import Cpu
+from satview.capture.sim.parts.interrupt_sources import InterruptSource
+from satview.capture.sim.parts.target import Target
+from satview.capture.sim.parts.threads import ANY_CPU, Body, Partition, Policy, Process
 from satview.capture.trace_event import TraceControl
 
 MAX_PRIORITY = 255

@@ -36,9 +36,9 @@ from satview.capture.sim.calls import (
     ThreadCtl,
     TraceEvent,
 )
-from satview.capture.sim.errors import QnxError
-from satview.capture.sim.objects import Semaphore
-from satview.capture.sim.threads import Policy, Program
+from satview.capture.sim.parts.errors import QnxError
+from satview.capture.sim.parts.objects import Semaphore
+from satview.capture.sim.parts.threads import Policy, Program
 from satview.capture.trace_event import mode
 from satview.events import wire
 

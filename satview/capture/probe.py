@@ -13,7 +13,7 @@ from satview.capture.buffers import Buffer
 from satview.capture.files import CaptureError
 from satview.capture.kernel import Kernel
 from satview.capture.logger_options import LoggerOptions, LoggerReport, Output, Say, filter_calls
-from satview.capture.sim.errors import QnxError
+from satview.capture.sim.parts.errors import QnxError
 from satview.capture.trace_event import mode
 
 

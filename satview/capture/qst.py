@@ -24,7 +24,7 @@ from satview.capture.files import EPOCH_S, CaptureError
 from satview.capture.kernel import Kernel
 from satview.capture.logger_options import LoggerOptions, Say
 from satview.capture.probe import Probe
-from satview.capture.sim.target import Target
+from satview.capture.sim.parts.target import Target
 from satview.events.kernel_buffers import BUFFER_SIZES
 from satview.events.spec import Release
 from satview.events.wire import SLOT_BYTES

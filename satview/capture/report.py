@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 
-from satview.capture.sim.history import describe
-from satview.capture.sim.machine import Machine
-from satview.capture.sim.objects import lock_state
-from satview.capture.sim.programs import MAX_FAULTS
-from satview.capture.sim.threads import Thread
+from satview.capture.sim.machine.machine import Machine
+from satview.capture.sim.machine.programs import MAX_FAULTS
+from satview.capture.sim.parts.history import describe
+from satview.capture.sim.parts.objects import lock_state
+from satview.capture.sim.parts.threads import Thread
 
 _SERVICE_STATES = frozenset({"READY", "RUNNING", "DEAD", "RECEIVE", "NANOSLEEP", "INTR", "SIGWAITINFO"})
 

@@ -18,10 +18,10 @@ from satview.capture.probe import Probe
 from satview.capture.qst import QstFile, QstForm, QstTracer
 from satview.capture.report import findings
 from satview.capture.rules import calls_of_text
-from satview.capture.sim.machine import Machine
-from satview.capture.sim.target import target
-from satview.capture.sim.threads import Body
-from satview.capture.sim.truth import Truth
+from satview.capture.sim.machine.machine import Machine
+from satview.capture.sim.parts.target import target
+from satview.capture.sim.parts.threads import Body
+from satview.capture.sim.parts.truth import Truth
 from satview.capture.workloads.registry import Workload, find
 from satview.events.spec import Release
 from satview.filters.rules.building import FunctionLoader

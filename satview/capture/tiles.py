@@ -19,8 +19,8 @@ from satview.capture import control
 from satview.capture.files import KevFile
 from satview.capture.kernel import Kernel
 from satview.capture.report import findings
-from satview.capture.sim.target import Target, target
-from satview.capture.sim.threads import Thread
+from satview.capture.sim.parts.target import Target, target
+from satview.capture.sim.parts.threads import Thread
 from satview.capture.sinks import MemorySink
 from satview.capture.trace_event import mode
 from satview.capture.workloads.registry import find

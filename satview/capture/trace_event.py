@@ -16,9 +16,9 @@ from satview.capture.emit import Emitter
 from satview.capture.event_data import RULE_DATA, EventData, KernelHandler, finish
 from satview.capture.gate import ON
 from satview.capture.sim.calls import TraceEvent
-from satview.capture.sim.errors import Errno, QnxError, location_of
-from satview.capture.sim.forgotten import WATCH
-from satview.capture.sim.privilege import MISSING
+from satview.capture.sim.calls.privilege import MISSING
+from satview.capture.sim.parts.errors import Errno, QnxError, location_of
+from satview.capture.sim.parts.forgotten import WATCH
 from satview.events import wire
 from satview.events.modes import NOT_NUMBERS, NUMBER_MASK, Mode, mode_of
 from satview.events.spec import Release
@@ -26,7 +26,7 @@ from satview.events.wire import WireClass
 from satview.filters.rules.handler_table import DynamicRule
 
 if TYPE_CHECKING:
-    from satview.capture.sim.machine import Machine
+    from satview.capture.sim.machine.machine import Machine
 
 MAX_BUFFERS = 4096
 _LOW = 0xFFFFFFFF

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from satview.capture.logger_options import LoggerOptions
 from satview.capture.run import Capture, CaptureResult, run
-from satview.capture.sim.threads import Body
+from satview.capture.sim.parts.threads import Body
 from satview.events.spec import Release
 
 MS = 1_000_000

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.sheets import Column, Kind, Sheet
+from satview.analysis.sheets.sheet import Column, Kind, Sheet
 from satview.analysis.trust import sign
 from satview.base.safe_text import csv_text
 

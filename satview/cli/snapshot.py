@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import Any
 
-from satview.analysis.snapshot import Snapshot, SnapshotGroup, holder_text, snapshot, state_text
+from satview.analysis.reasons.snapshot import Snapshot, SnapshotGroup, holder_text, snapshot, state_text
 from satview.base.process_end import COST_DATA, FINE
 from satview.base.time import format_duration, format_time
 from satview.formats.registry import open_trace

@@ -10,12 +10,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.basis import Basis
 from satview.analysis.doctor.needs import lost_words
-from satview.analysis.served_sheets import client_server_sheet
-from satview.analysis.sheets import Kind, Sheet
+from satview.analysis.sheets.served_sheets import client_server_sheet
+from satview.analysis.sheets.sheet import Kind, Sheet
 from satview.analysis.statistics import Statistics
 from satview.analysis.statistics_sheets import make_sheet, sheet_keys
+from satview.analysis.times.basis import Basis
 from satview.base.errors import UsageError
 from satview.base.time import format_duration
 from satview.cli._ranges import add_range, range_of

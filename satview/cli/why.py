@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from satview.analysis.critical_path import (
+from satview.analysis.reasons.critical_path import (
     PIECE_WORDS,
     CriticalPath,
     PathWords,
@@ -16,7 +16,7 @@ from satview.analysis.critical_path import (
     count_of_pieces,
     critical_path,
 )
-from satview.analysis.why import MOST_STEPS, WhyStep, why
+from satview.analysis.reasons.why import MOST_STEPS, WhyStep, why
 from satview.base.errors import UsageError
 from satview.base.process_end import COST_DATA, FINE
 from satview.base.safe_text import visible_line

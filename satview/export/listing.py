@@ -19,7 +19,7 @@ from satview.export.listing_format import EventFormat, arguments_form
 from satview.export.listing_forms import Form, Style, make_form
 from satview.export.listing_lines import Head, Lines, Rows, lining
 from satview.export.listing_select import Selection, Selector
-from satview.formats.kev.batch import Batch
+from satview.formats.kev.slots.batch import Batch
 from satview.formats.listing.head import head_lines, slot_lines, stray_line
 from satview.formats.source import Source
 

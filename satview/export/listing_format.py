@@ -15,7 +15,7 @@ from satview.events import wire
 from satview.events.spec import EventSpec
 from satview.export.listing_forms import Form
 from satview.export.listing_lines import Head
-from satview.formats.kev.batch import Batch
+from satview.formats.kev.slots.batch import Batch
 
 _CLASS_COLUMN = 17  # of the layouts from 7.x on: padded to 15, a blank, a colon
 _EVENT_COLUMN = 18

@@ -18,7 +18,7 @@ from satview.events.spec import EventSpec
 from satview.events.variants import variants
 from satview.export.listing_columns import Column, Group
 from satview.export.listing_forms import Form
-from satview.formats.kev.batch import Batch
+from satview.formats.kev.slots.batch import Batch
 from satview.formats.source import Source
 
 _CONVERSION: Final = re.compile(r"%(?:%|(0?)(\d*)([dxs])|.|$)", re.DOTALL)

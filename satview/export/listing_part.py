@@ -24,7 +24,7 @@ from satview.export.listing import Printer, TextRows, default_time, layout_of
 from satview.export.listing_forms import Form, Style
 from satview.export.listing_lines import Head, Lines
 from satview.export.listing_records import RecordRows
-from satview.formats.kev.batch import Batch
+from satview.formats.kev.slots.batch import Batch
 from satview.formats.registry import source_files
 from satview.formats.source import Source, opened
 from satview.store.trace import Trace

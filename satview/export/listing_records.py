@@ -20,7 +20,7 @@ from satview.export import listing_columns as columns
 from satview.export.listing_columns import Column, Group
 from satview.export.listing_forms import Form
 from satview.export.listing_lines import Head
-from satview.formats.kev.batch import Batch
+from satview.formats.kev.slots.batch import Batch
 from satview.formats.source import Source
 
 FORMATS = ("csv", "json", "jsonl")

@@ -12,7 +12,7 @@ from satview.base.errors import UsageError
 from satview.base.time import TimeWindow
 from satview.events import wire
 from satview.events.catalogue import Catalogue
-from satview.formats.kev.batch import Batch
+from satview.formats.kev.slots.batch import Batch
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.load import LoadBy, load_over_time
-from satview.analysis.scope import scope_of
+from satview.analysis.times.scope import scope_of
 from satview.base.new_file import NewFile
 from satview.events.linux import FIRST_TID
 from satview.events.states import READY, STATE_BY_NAME

@@ -33,7 +33,7 @@ from satview.export.subset_opening import Opening, opening_state
 from satview.export.subset_slots import write_slots
 from satview.filters.derived_columns import state_rows
 from satview.filters.rows import chunks
-from satview.formats.kev.header import holds_key, is_key
+from satview.formats.kev.head.header import holds_key, is_key
 from satview.formats.kev.writer import write_start
 from satview.linkage.rows import rows_of_codes
 from satview.store.trace import Trace

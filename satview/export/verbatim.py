@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from satview.base.errors import UsageError
-from satview.formats.kev.header import FROM_LISTING
+from satview.formats.kev.head.header import FROM_LISTING
 from satview.formats.kev.payloads import SlotPayloads
 from satview.formats.kev.writer import write_kev
 from satview.formats.registry import source_files

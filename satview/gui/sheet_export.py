@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Slot
 from PySide6.QtWidgets import QLabel, QWidget
 
-from satview.analysis.sheets import Sheet
+from satview.analysis.sheets.sheet import Sheet
 from satview.formats.registry import source_files
 from satview.gui import dialogs
 from satview.session.panels.statistics_task import write_sheet

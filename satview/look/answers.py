@@ -10,10 +10,10 @@ import numpy as np
 
 from satview.analysis.doctor.report import may_be_more
 from satview.analysis.doctor.undecided import undecided
+from satview.analysis.reasons.why import why
 from satview.analysis.statistics import Statistics
 from satview.analysis.verdicts.find import find_verdicts
 from satview.analysis.verdicts.verdict import Verdict
-from satview.analysis.why import why
 from satview.base.counts import counted
 from satview.base.errors import UsageError
 from satview.base.time import format_duration, format_time

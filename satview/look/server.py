@@ -16,7 +16,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Final
 
-from satview.analysis.why import why
+from satview.analysis.reasons.why import why
 from satview.base.errors import SatviewError, UsageError
 from satview.base.picture import screenshot
 from satview.base.resources import resource_path

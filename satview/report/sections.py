@@ -9,16 +9,16 @@ from typing import Final
 
 import numpy as np
 
-from satview.analysis.basis import Basis
 from satview.analysis.doctor.report import may_be_more
 from satview.analysis.doctor.undecided import undecided
 from satview.analysis.latency_list import LatencyFilter, latency_list, latency_statistics_sheet
 from satview.analysis.load import LoadBy, load_over_time
-from satview.analysis.occurrences import SHARES, histogram, occurrences
-from satview.analysis.scope import Scope, scope_of
-from satview.analysis.sheets import Kind, Sheet
+from satview.analysis.sheets.sheet import Kind, Sheet
 from satview.analysis.statistics import Statistics
 from satview.analysis.statistics_sheets import SHEETS
+from satview.analysis.times.basis import Basis
+from satview.analysis.times.occurrences import SHARES, histogram, occurrences
+from satview.analysis.times.scope import Scope, scope_of
 from satview.analysis.verdicts.verdict import Verdict
 from satview.base.counts import counted
 from satview.base.safe_text import html_text

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Signal, Slot
 
-from satview.analysis.basis import Basis
 from satview.analysis.doctor.report import Diagnosis, doctor
+from satview.analysis.times.basis import Basis
 from satview.base.time import TimeWindow
 from satview.events import wire
 from satview.session.edit_history import EditHistory

@@ -9,10 +9,10 @@ from typing import Final
 import numpy as np
 from PySide6.QtCore import QObject, Slot
 
-from satview.analysis.basis import Basis
-from satview.analysis.sheets import Column, Sheet
+from satview.analysis.sheets.sheet import Column, Sheet
 from satview.analysis.statistics import Statistics
 from satview.analysis.statistics_sheets import SHEETS
+from satview.analysis.times.basis import Basis
 from satview.base.memory import borrowed
 from satview.base.time import TimeWindow, format_cycles, format_exactly, format_time
 from satview.session.events.details import Cell, Details, Line, Section, Table

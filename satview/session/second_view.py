@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject
 
-from satview.analysis.basis import Basis
+from satview.analysis.times.basis import Basis
 from satview.session.lanes.lane_list import LaneList
 from satview.session.lanes.lane_sorter import LaneSorter
 from satview.session.open_trace import OpenTrace

@@ -8,8 +8,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.basis import Basis
-from satview.analysis.scope import Scope, scope_of
+from satview.analysis.times.basis import Basis
+from satview.analysis.times.scope import Scope, scope_of
 from satview.base.time import Cycles
 from satview.events.states import ABSENT, IDLE, STATES, UNKNOWN, VALUE_COUNT, WAITING
 from satview.events.wire import CODE_COUNT

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from satview.analysis.call_times import interrupts, kernel_calls
-from satview.analysis.message_times import sent_messages
+from satview.analysis.times.call_times import interrupts, kernel_calls
+from satview.analysis.times.message_times import sent_messages
 from satview.linkage.blockers import blockers
 from satview.linkage.latencies import latencies
 from satview.linkage.pulses import SENDS, pulses

@@ -7,12 +7,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.activations import activations
-from satview.analysis.basis import Basis
-from satview.analysis.cpu_times import CutRuns, cut_runs, migrations, switches
-from satview.analysis.scope import Scope
-from satview.analysis.state_times import state_spans
-from satview.analysis.whole_intervals import runs_are_cut, states_are_cut
+from satview.analysis.times.activations import activations
+from satview.analysis.times.basis import Basis
+from satview.analysis.times.cpu_times import CutRuns, cut_runs, migrations, switches
+from satview.analysis.times.scope import Scope
+from satview.analysis.times.state_times import state_spans
+from satview.analysis.times.whole_intervals import runs_are_cut, states_are_cut
 from satview.events.states import IDLE, KERNEL_CALL, VALUE_COUNT
 from satview.store.losses import EVERY_CPU, losses
 from satview.store.time_ranges import TimeRanges

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.doctor.undecided import undecided
+from satview.analysis.reasons.why import thread_of
 from satview.analysis.verdicts.find import all_kinds, find_verdicts
 from satview.analysis.verdicts.thresholds import Thresholds
 from satview.analysis.verdicts.verdict import Verdict, VerdictKind
-from satview.analysis.why import thread_of
 from satview.base.counts import counted
 from satview.base.errors import UsageError
 from satview.base.safe_text import visible_line

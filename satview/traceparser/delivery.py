@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events import wire
-from satview.formats.kev.batch import Batch
+from satview.formats.kev.slots.batch import Batch
 from satview.formats.listing import head
 from satview.formats.source import Source
 from satview.traceparser.constants import Debug, Sort

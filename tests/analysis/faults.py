@@ -22,9 +22,9 @@ from satview.capture.sim.calls import (
     ThreadCreate,
     TimerTimeout,
 )
-from satview.capture.sim.errors import QnxError
-from satview.capture.sim.objects import Condvar, Mutex, Semaphore
-from satview.capture.sim.threads import Policy, Program
+from satview.capture.sim.parts.errors import QnxError
+from satview.capture.sim.parts.objects import Condvar, Mutex, Semaphore
+from satview.capture.sim.parts.threads import Policy, Program
 from satview.capture.workloads.parts import MS, US
 
 

@@ -6,13 +6,13 @@ from functools import partial
 
 import pytest
 
-from satview.analysis.basis import Basis
 from satview.analysis.comparison import by_weight, compare_statistics
 from satview.analysis.comparison_durations import durations
 from satview.analysis.statistics import Statistics
+from satview.analysis.times.basis import Basis
 from satview.base.time import TimeWindow
 from satview.capture.sim.calls import Compute
-from satview.capture.sim.threads import Policy
+from satview.capture.sim.parts.threads import Policy
 from satview.capture.workloads.parts import MS, periodic
 from satview.events.states import READY
 from tests.capture.made import WIDE, traced

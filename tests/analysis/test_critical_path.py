@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from satview.analysis.critical_path import CriticalPath, PathWords, PieceKind, critical_path
+from satview.analysis.reasons.critical_path import CriticalPath, PathWords, PieceKind, critical_path
 from satview.base.errors import UsageError
 from satview.base.time import TimeWindow
 from satview.capture.workloads import registry

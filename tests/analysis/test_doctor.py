@@ -15,7 +15,7 @@ from satview.analysis.trust import Mark, Trust
 from satview.analysis.verdicts.find import RULES
 from satview.capture.kernel import Kernel
 from satview.capture.rules import calls_of_text
-from satview.capture.sim.target import target
+from satview.capture.sim.parts.target import target
 from satview.capture.workloads import registry
 from satview.events.spec import Release
 from satview.filters.rules.building import build

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from satview.analysis.sheets import Sheet
+from satview.analysis.sheets.sheet import Sheet
 from satview.analysis.statistics import Statistics
 from satview.analysis.statistics_sheets import SHEETS
 from satview.analysis.trust import Mark

@@ -15,7 +15,7 @@ from satview.analysis.verdicts.find import RULES, find_verdicts
 from satview.analysis.verdicts.verdict import Severity, Verdict, VerdictKind
 from satview.base.time import format_duration
 from satview.capture.kernel import Kernel
-from satview.capture.sim.target import target
+from satview.capture.sim.parts.target import target
 from satview.capture.trace_event import mode
 from satview.capture.workloads import registry
 from satview.events.spec import Release

@@ -13,7 +13,7 @@ from time import perf_counter_ns
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.why import why
+from satview.analysis.reasons.why import why
 from satview.formats.kev.reader import open_kev
 from satview.linkage.accessor import Links
 from satview.linkage.ahead import reading_ahead

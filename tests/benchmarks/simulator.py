@@ -16,7 +16,7 @@ import psutil
 
 from satview.capture.event_data import EventData
 from satview.capture.kernel import Kernel
-from satview.capture.sim.target import target
+from satview.capture.sim.parts.target import target
 from satview.capture.sinks import MemorySink
 from satview.capture.tiles import make_tile, write_tiles
 from satview.capture.trace_event import mode

@@ -10,8 +10,8 @@ import tempfile
 from functools import partial
 from pathlib import Path
 
-from satview.analysis.basis import Basis
 from satview.analysis.statistics import Statistics
+from satview.analysis.times.basis import Basis
 from satview.base.time import TimeWindow
 from satview.formats.kev.reader import open_kev
 from satview.linkage.calls import calls

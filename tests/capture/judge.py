@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from satview.base.time import TimeWindow
-from satview.capture.sim.truth import Run, ThreadId, Truth
+from satview.capture.sim.parts.truth import Run, ThreadId, Truth
 from satview.events.spec import Release
 from satview.events.states import ABSENT, DEAD, IDLE, INTERRUPT, READY, RUNNING, STATE_BY_NAME, UNKNOWN, WAITING
 from satview.linkage.columns import partner

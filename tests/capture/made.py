@@ -12,8 +12,8 @@ import numpy as np
 from satview.capture.buffers import Buffer
 from satview.capture.files import start_of_file
 from satview.capture.kernel import Kernel
-from satview.capture.sim.target import target
-from satview.capture.sim.truth import Truth
+from satview.capture.sim.parts.target import target
+from satview.capture.sim.parts.truth import Truth
 from satview.capture.sinks import MemorySink
 from satview.capture.trace_event import mode
 from satview.events import wire

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from satview.capture.kernel import Kernel
-from satview.capture.sim.call import Call
 from satview.capture.sim.calls import (
     SIGUSR1,
     BarrierWait,
@@ -28,9 +27,10 @@ from satview.capture.sim.calls import (
     ThreadJoin,
     TimerTimeout,
 )
-from satview.capture.sim.errors import QnxError
-from satview.capture.sim.objects import Barrier, Condvar, Mutex, RwLock, Semaphore
-from satview.capture.sim.threads import Program
+from satview.capture.sim.calls.call import Call
+from satview.capture.sim.parts.errors import QnxError
+from satview.capture.sim.parts.objects import Barrier, Condvar, Mutex, RwLock, Semaphore
+from satview.capture.sim.parts.threads import Program
 
 MS = 1_000_000
 DURATION_MS = 40

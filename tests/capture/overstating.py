@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
-from satview.analysis.event_counts import IS_CALL
-from satview.analysis.scope import scope_of
 from satview.analysis.statistics import Statistics
+from satview.analysis.times.event_counts import IS_CALL
+from satview.analysis.times.scope import scope_of
 from satview.base.time import TimeWindow
 from satview.events.spec import Release
 from satview.events.states import ABSENT, DEAD, UNKNOWN

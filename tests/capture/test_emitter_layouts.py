@@ -10,9 +10,9 @@ from satview.capture.emit import Emitter
 from satview.capture.gate import ON, WIDE
 from satview.capture.payloads import call_payloads
 from satview.capture.sim.calls import Mmap
-from satview.capture.sim.sigevent import Sigevent
-from satview.capture.sim.target import target
-from satview.capture.sim.threads import Partition, Process, Thread
+from satview.capture.sim.parts.sigevent import Sigevent
+from satview.capture.sim.parts.target import target
+from satview.capture.sim.parts.threads import Partition, Process, Thread
 from satview.events import naming, wire
 from satview.events.catalogue import catalogue
 from satview.events.layout import canonical, layout_of
@@ -20,7 +20,7 @@ from satview.events.spec import Release, Show
 from satview.events.variants import BY_COUNT, variant_of
 from satview.events.words import WORD_MASK, encode, word_bytes
 from satview.filters.external import COMM_NAMES
-from satview.formats.kev.structs import build, member_names, prepared
+from satview.formats.kev.slots.structs import build, member_names, prepared
 
 QNX = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
 every = pytest.mark.parametrize(("release", "order"), [(r, o) for r in QNX for o in ("little", "big")], ids=str)

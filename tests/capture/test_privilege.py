@@ -23,9 +23,9 @@ from satview.capture.sim.calls import (
     ThreadJoin,
     TraceEvent,
 )
-from satview.capture.sim.errors import QnxError
-from satview.capture.sim.target import target
-from satview.capture.sim.threads import Program
+from satview.capture.sim.parts.errors import QnxError
+from satview.capture.sim.parts.target import target
+from satview.capture.sim.parts.threads import Program
 from satview.capture.trace_event import mode
 from satview.events.spec import Release
 

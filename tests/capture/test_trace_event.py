@@ -13,9 +13,9 @@ from satview.capture.event_data import EventData
 from satview.capture.gate import ON, WIDE
 from satview.capture.kernel import Kernel
 from satview.capture.sim.calls import ClockTime, Compute, Sleep, ThreadCtl, TraceEvent
-from satview.capture.sim.errors import QnxError
-from satview.capture.sim.target import target
-from satview.capture.sim.threads import Program
+from satview.capture.sim.parts.errors import QnxError
+from satview.capture.sim.parts.target import target
+from satview.capture.sim.parts.threads import Program
 from satview.capture.trace_event import mode
 from satview.capture.workloads import registry
 from satview.events import wire

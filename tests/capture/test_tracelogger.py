@@ -21,7 +21,7 @@ from satview.capture.kernel import Kernel
 from satview.capture.logger import Logger
 from satview.capture.logger_options import LoggerOptions
 from satview.capture.run import Capture, run
-from satview.capture.sim.target import target
+from satview.capture.sim.parts.target import target
 from satview.capture.sinks import MemorySink
 from satview.capture.tiles import count_events, make_tile, write_tiles
 from satview.capture.workloads import registry

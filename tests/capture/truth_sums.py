@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from satview.analysis.call_times import Durations
+from satview.analysis.times.call_times import Durations
 from satview.base.time import TimeWindow
-from satview.capture.sim.truth import CallSpan, InterruptSpan, Message, ThreadId
+from satview.capture.sim.parts.truth import CallSpan, InterruptSpan, Message, ThreadId
 from satview.events.states import ABSENT, NOT_A_STATE, RUNNING, STATE_BY_NAME
 from tests.capture.judge import histories, is_idle
 from tests.capture.made import Traced

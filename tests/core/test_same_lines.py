@@ -19,8 +19,8 @@ from satview.export.listing_format import EventFormat
 from satview.export.listing_forms import Style
 from satview.export.listing_records import FORMATS, RecordRows
 from satview.export.listing_select import Selection
-from satview.formats.kev.header import header_bytes
-from satview.formats.kev.stream import EventStream
+from satview.formats.kev.growth.stream import EventStream
+from satview.formats.kev.head.header import header_bytes
 from satview.formats.kev.writer import SlotWriter
 from satview.formats.source import source_of
 from satview.store.problems import Problems

@@ -12,8 +12,8 @@ from satview.capture.workloads import registry
 from satview.core import library, links
 from satview.events import wire
 from satview.events.spec import Release
-from satview.formats.kev import slot_source
 from satview.formats.kev.reader import open_kev
+from satview.formats.kev.slots import slot_source
 from satview.linkage import actors, rows
 from satview.linkage.ahead import reading_ahead
 from satview.linkage.blockers import blockers

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from satview.analysis import message_times
 from satview.analysis.statistics import Statistics
+from satview.analysis.times import message_times
 from satview.events import variants, wire
 from satview.events.catalogue import catalogue
 from satview.events.layout import (

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satview.formats.kev.clock import ClockRebuilder
-from satview.formats.kev.clock_chunk import ClockChunk
-from satview.formats.kev.rollover import ROLLOVER, SLACK, place, place_segments
+from satview.formats.kev.clocks.clock import ClockRebuilder
+from satview.formats.kev.clocks.clock_chunk import ClockChunk
+from satview.formats.kev.clocks.rollover import ROLLOVER, SLACK, place, place_segments
 
 UNUSABLE = -1
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from satview.events import wire
-from satview.formats.kev.growing import GrowingFile
+from satview.formats.kev.growth.growing import GrowingFile
+from satview.formats.kev.growth.stream import EventStream, blocks_of_array
 from satview.formats.kev.reader import open_kev
-from satview.formats.kev.stream import EventStream, blocks_of_array
 from satview.session.events.event_text import FIRST_WORDS, MOST_WORDS, arguments_text, event_details, list_row
 from satview.store.problems import Problems
 from tests.formats.test_kev_files import write_trace

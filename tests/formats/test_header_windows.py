@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from satview.__main__ import main
 from satview.base.errors import UsageError
 from satview.capture.files import start_of_file
-from satview.capture.sim.target import target
+from satview.capture.sim.parts.target import target
 from satview.capture.workloads import registry
 from satview.events.spec import Release
 from satview.export.verbatim import write_verbatim
-from satview.formats.kev.header import header_bytes, parse_header
+from satview.formats.kev.head.header import header_bytes, parse_header
 from satview.formats.registry import open_trace
 from tests.helpers.header_windows import why_it_hangs
 

@@ -7,8 +7,8 @@ import pytest
 
 from satview.events import wire
 from satview.formats.kev import sampling
+from satview.formats.kev.clocks.rollover import ROLLOVER
 from satview.formats.kev.reader import open_kev, read_start
-from satview.formats.kev.rollover import ROLLOVER
 from satview.formats.kev.writer import slots_as_bytes
 from satview.timeline.lane_tree import LaneKind, Timeline
 from satview.timeline.preview import preview_of

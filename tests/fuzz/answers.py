@@ -8,11 +8,11 @@ from pathlib import Path
 
 from satview.analysis.doctor.report import doctor
 from satview.analysis.doctor.undecided import undecided
+from satview.analysis.reasons.why import MOST_STEPS, why
 from satview.analysis.statistics import Statistics
 from satview.analysis.statistics_sheets import SHEETS
 from satview.analysis.verdicts.find import find_verdicts
 from satview.analysis.verdicts.thresholds import read_thresholds
-from satview.analysis.why import MOST_STEPS, why
 from satview.base.errors import TraceFormatError, UsageError
 from satview.base.resources import resource_path
 from satview.cli.check import as_record

@@ -15,9 +15,9 @@ from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QApplication
 
 import satview
-from satview.analysis.activations import activations
 from satview.analysis.load import LoadBy
-from satview.analysis.scope import scope_of
+from satview.analysis.times.activations import activations
+from satview.analysis.times.scope import scope_of
 from satview.base.time import TimeWindow
 from satview.events.states import process_value
 from satview.gui import dialogs

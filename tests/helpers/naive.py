@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from satview.events import wire
-from satview.formats.kev.rollover import ROLLOVER, SLACK, place
+from satview.formats.kev.clocks.rollover import ROLLOVER, SLACK, place
 
 
 def decode(slots):

@@ -10,7 +10,7 @@ import pytest
 
 from satview.events import wire
 from satview.events.spec import Release
-from satview.formats.kev.growing import GrowingFile
+from satview.formats.kev.growth.growing import GrowingFile
 from satview.formats.kev.reader import open_kev
 from satview.linkage.columns import partner, partners
 from satview.linkage.states import state_ends

@@ -8,7 +8,7 @@ import pytest
 
 from satview.__main__ import main
 from satview.analysis.load import LoadBy, load_over_time
-from satview.analysis.scope import scope_of
+from satview.analysis.times.scope import scope_of
 from satview.events.linux import FIRST_TID
 from satview.events.states import STATE_BY_NAME
 from satview.export import chrome, perfetto, protobuf

@@ -7,11 +7,11 @@ from collections import Counter, defaultdict
 import numpy as np
 import pytest
 
-from satview.analysis.event_counts import IS_CALL
-from satview.analysis.occurrences import SHARES, occurrences
-from satview.analysis.scope import scope_of
-from satview.analysis.snapshot import snapshot
+from satview.analysis.reasons.snapshot import snapshot
 from satview.analysis.statistics import Statistics
+from satview.analysis.times.event_counts import IS_CALL
+from satview.analysis.times.occurrences import SHARES, occurrences
+from satview.analysis.times.scope import scope_of
 from satview.base.time import TimeWindow
 from satview.events import wire
 from satview.events.states import STATE_BY_NAME

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from satview.analysis.doctor.analyses import ANALYSES
 from satview.analysis.doctor.needs import IDLE, INTERRUPTED, NO_DAMAGE, NO_LOSS, Need
 from satview.analysis.doctor.report import diagnosis
-from satview.analysis.sheets import Column, Kind, Sheet
+from satview.analysis.sheets.sheet import Column, Kind, Sheet
 from satview.analysis.statistics import Statistics
 from satview.analysis.trust import EXACT, Mark, Trust
 from satview.events.states import UNKNOWN

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from satview.analysis.message_times import has_sizes
+from satview.analysis.times.message_times import has_sizes
 from satview.analysis.trust import Mark
 from satview.analysis.verdicts.evidence import Evidence
 from satview.analysis.verdicts.thresholds import default_thresholds

@@ -29,8 +29,8 @@ from satview.capture.sim.calls import (
     ThreadCtl,
     TraceEvent,
 )
-from satview.capture.sim.delivery import Received
-from satview.capture.sim.threads import Policy, Program
+from satview.capture.sim.calls.delivery import Received
+from satview.capture.sim.parts.threads import Policy, Program
 from satview.capture.trace_event import mode
 from satview.capture.workloads import car_apps
 from satview.capture.workloads.car import Car

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from satview.capture.kernel import Kernel
-from satview.capture.sim.objects import Condvar, Mutex, Semaphore
+from satview.capture.sim.parts.objects import Condvar, Mutex, Semaphore
 from satview.capture.workloads.parts import Address
 
 

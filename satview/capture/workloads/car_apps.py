@@ -16,7 +16,7 @@ from satview.capture.sim.calls import (
     ThreadName,
     WaitPid,
 )
-from satview.capture.sim.threads import Policy, Program
+from satview.capture.sim.parts.threads import Policy, Program
 from satview.capture.workloads.car import Car
 from satview.capture.workloads.parts import MS, US, periodic
 

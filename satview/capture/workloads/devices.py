@@ -14,7 +14,7 @@ from satview.capture.sim.calls import (
     Sigevent,
     ThreadCtl,
 )
-from satview.capture.sim.threads import Program
+from satview.capture.sim.parts.threads import Program
 from satview.capture.workloads.parts import MS, US
 
 VECTOR = 9

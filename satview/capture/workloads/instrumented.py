@@ -11,7 +11,7 @@ from typing import Any
 
 from satview.capture.kernel import Kernel
 from satview.capture.sim.calls import Compute, Mmap, Munmap, Sleep, TraceEvent
-from satview.capture.sim.threads import Program
+from satview.capture.sim.parts.threads import Program
 from satview.capture.workloads.parts import MS, US
 from satview.events.modes import Mode
 from satview.events.spec import Release

@@ -17,8 +17,8 @@ from satview.capture.sim.calls import (
     Sleep,
     ThreadCreate,
 )
-from satview.capture.sim.objects import Barrier, Condvar, Mutex, RwLock
-from satview.capture.sim.threads import Policy, Program
+from satview.capture.sim.parts.objects import Barrier, Condvar, Mutex, RwLock
+from satview.capture.sim.parts.threads import Policy, Program
 from satview.capture.workloads.parts import MS, US, periodic
 
 LOW, MIDDLE, HIGH = 10, 20, 30

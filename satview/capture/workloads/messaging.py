@@ -18,9 +18,9 @@ from satview.capture.sim.calls import (
     Sleep,
     ThreadCreate,
 )
-from satview.capture.sim.delivery import Received
-from satview.capture.sim.objects import Condvar, Mutex, Semaphore
-from satview.capture.sim.threads import Policy, Program
+from satview.capture.sim.calls.delivery import Received
+from satview.capture.sim.parts.objects import Condvar, Mutex, Semaphore
+from satview.capture.sim.parts.threads import Policy, Program
 from satview.capture.workloads.parts import MS, US, Address, server
 
 CLIENTS = 4

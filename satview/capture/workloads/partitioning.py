@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from satview.capture.kernel import Kernel
 from satview.capture.sim.calls import Compute, SchedJoinPartition, Sleep, ThreadCreate
-from satview.capture.sim.threads import Policy, Program
+from satview.capture.sim.parts.threads import Policy, Program
 from satview.capture.workloads.parts import MS, US
 
 SHARES = (("Drivers", 30, 10), ("Multimedia", 20, 0))  # name, percent, critical ms

@@ -17,8 +17,8 @@ from satview.capture.sim.calls import (
     TimerCreate,
     TimerSettime,
 )
-from satview.capture.sim.delivery import Received
-from satview.capture.sim.threads import Policy, Program
+from satview.capture.sim.calls.delivery import Received
+from satview.capture.sim.parts.threads import Policy, Program
 
 MS = 1_000_000
 US = 1_000

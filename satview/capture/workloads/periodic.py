@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from satview.capture.kernel import Kernel
 from satview.capture.sim.calls import Compute, SchedSet, Sleep, TraceEvent
-from satview.capture.sim.threads import Policy, Program
+from satview.capture.sim.parts.threads import Policy, Program
 from satview.capture.trace_event import mode
 from satview.capture.workloads.parts import MS, US, periodic
 

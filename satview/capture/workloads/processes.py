@@ -18,8 +18,8 @@ from satview.capture.sim.calls import (
     TimerTimeout,
     WaitPid,
 )
-from satview.capture.sim.errors import QnxError
-from satview.capture.sim.threads import Policy, Program
+from satview.capture.sim.parts.errors import QnxError
+from satview.capture.sim.parts.threads import Policy, Program
 from satview.capture.workloads.parts import MS, US
 
 CHILDREN = 25

@@ -24,9 +24,9 @@ from satview.capture.sim.calls import (
     ThreadCtl,
     WaitPid,
 )
-from satview.capture.sim.delivery import Received
-from satview.capture.sim.objects import Condvar, Mutex
-from satview.capture.sim.threads import Policy, Process, Program
+from satview.capture.sim.calls.delivery import Received
+from satview.capture.sim.parts.objects import Condvar, Mutex
+from satview.capture.sim.parts.threads import Policy, Process, Program
 from satview.capture.workloads.parts import MS, US, Address, server
 
 DISK_VECTOR = 10

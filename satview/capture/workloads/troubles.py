@@ -15,8 +15,8 @@ from satview.capture.sim.calls import (
     Sleep,
     ThreadCreate,
 )
-from satview.capture.sim.objects import Mutex
-from satview.capture.sim.threads import Policy, Program
+from satview.capture.sim.parts.objects import Mutex
+from satview.capture.sim.parts.threads import Policy, Program
 from satview.capture.workloads.parts import MS, US, Address
 
 

@@ -13,7 +13,7 @@ from satview.capture.sim.calls import (
     ThreadCreate,
     ThreadCtl,
 )
-from satview.capture.sim.threads import Policy, Program
+from satview.capture.sim.parts.threads import Policy, Program
 from satview.capture.workloads.parts import MS, US
 
 HIGH, LOW = 20, 10

@@ -14,20 +14,21 @@ from satview.base.time import NS_PER_S, Clock
 from satview.events import wire
 from satview.events.catalogue import Catalogue, catalogue, release_of
 from satview.events.spec import Release
-from satview.formats.kev import combine, order
-from satview.formats.kev.buffers import (
+from satview.formats.kev import order
+from satview.formats.kev.clocks.clock_review import Verdicts, correct, misplaced
+from satview.formats.kev.decode import Decoded, Decoder
+from satview.formats.kev.head.header import FROM_LISTING
+from satview.formats.kev.head.syspage import GLOBAL_CLOCK, VERSIONED, parse_syspage
+from satview.formats.kev.payloads import SlotPayloads
+from satview.formats.kev.slots import combine
+from satview.formats.kev.slots.buffers import (
     EventRegion,
     buffer_table,
     report_buffers,
     report_control_events,
     report_ring_tail,
 )
-from satview.formats.kev.clock_review import Verdicts, correct, misplaced
-from satview.formats.kev.decode import Decoded, Decoder
-from satview.formats.kev.header import FROM_LISTING
-from satview.formats.kev.payloads import SlotPayloads
-from satview.formats.kev.slot_source import SlotSource, source_of
-from satview.formats.kev.syspage import GLOBAL_CLOCK, VERSIONED, parse_syspage
+from satview.formats.kev.slots.slot_source import SlotSource, source_of
 from satview.formats.kev.thread_tables import dump_end, thread_and_process_tables
 from satview.store.doubts import count_cpus
 from satview.store.problems import Problems

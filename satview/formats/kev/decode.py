@@ -23,12 +23,12 @@ from satview.events import wire
 from satview.events.catalogue import Catalogue
 from satview.events.spec import Release
 from satview.events.states import NOT_A_STATE
-from satview.formats.kev import combine
-from satview.formats.kev.clock import ClockRebuilder, held_times
-from satview.formats.kev.clock_chunk import ClockChunk, time_values
+from satview.formats.kev.clocks.clock import ClockRebuilder, held_times
+from satview.formats.kev.clocks.clock_chunk import ClockChunk, time_values
 from satview.formats.kev.growing_column import GrowingColumn
 from satview.formats.kev.owners import Discontinuities, RunningThreads, ThreadNumbers
-from satview.formats.kev.slot_source import SlotSource, source_of
+from satview.formats.kev.slots import combine
+from satview.formats.kev.slots.slot_source import SlotSource, source_of
 
 CHUNK_SLOTS: Final = 1 << 17  # measured best between 2^16 and 2^17: scratch stays in the second-level cache
 _LOW_HALF: Final = 0 if sys.byteorder == "little" else 1  # where a word has its lower half, in halves

@@ -15,7 +15,7 @@ from satview.events.catalogue import Catalogue
 from satview.events.layout import Layout, Part
 from satview.events.spec import Argument, EventSpec, Payload, Show
 from satview.formats.kev import notation
-from satview.formats.kev.structs import prepared
+from satview.formats.kev.slots.structs import prepared
 
 MORE: Final = "\N{HORIZONTAL ELLIPSIS}"  # name of the argument that represents what a preview leaves out
 _DOUBT = "or data, if the call itself returned -1"

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events.wire import SLOT_BYTES
-from satview.formats.kev.clock import held_times
-from satview.formats.kev.combine import MAX_SLOTS
-from satview.formats.kev.rollover import ROLLOVER
+from satview.formats.kev.clocks.clock import held_times
+from satview.formats.kev.clocks.rollover import ROLLOVER
+from satview.formats.kev.slots.combine import MAX_SLOTS
 from satview.store.problems import Problems
 
 MAX_OPEN: Final = 1 << 16  # events; a real trace has a handful, of which each may have a few slots

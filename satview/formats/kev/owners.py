@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.core import library, loading
-from satview.formats.kev.clock import MAX_CPUS
+from satview.formats.kev.clocks.clock import MAX_CPUS
 
 _MULTIPLIER: Final = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads neighbouring ids
 _MOST_PROBES: Final = 256

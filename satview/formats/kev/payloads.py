@@ -13,7 +13,7 @@ from satview.base.errors import SourceChangedError
 from satview.events.catalogue import Catalogue
 from satview.events.spec import Argument, Payload
 from satview.formats.kev.read_ahead import WordsAhead
-from satview.formats.kev.slot_source import SlotSource
+from satview.formats.kev.slots.slot_source import SlotSource
 from satview.store.tables import EventTable, Fragments
 
 

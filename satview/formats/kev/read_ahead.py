@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from satview.base.begun import Begun
 from satview.base.errors import SatviewError
 from satview.core import library, links
-from satview.formats.kev.slot_source import SlotSource
+from satview.formats.kev.slots.slot_source import SlotSource
 from satview.store.tables import EventTable, Fragments
 
 _MOST_SLOTS_EACH: Final = 3  # of an event; arguments of calls are in the first ones

@@ -10,9 +10,9 @@ from typing import Final
 from satview.base.errors import TraceFormatError
 from satview.events.wire import SLOT_BYTES
 from satview.formats.kev.assemble import trace_from_slots
-from satview.formats.kev.header import BEGIN, MAX_HEADER_BYTES, key_byte_order, parse_header, slot_byte_order
-from satview.formats.kev.slot_source import FileSlots, SourceFile
-from satview.formats.kev.syspage import fits
+from satview.formats.kev.head.header import BEGIN, MAX_HEADER_BYTES, key_byte_order, parse_header, slot_byte_order
+from satview.formats.kev.head.syspage import fits
+from satview.formats.kev.slots.slot_source import FileSlots, SourceFile
 from satview.store.problems import Problems
 from satview.store.trace import Header, Trace
 

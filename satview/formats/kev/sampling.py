@@ -22,11 +22,11 @@ from satview.events import wire
 from satview.events.spec import Release
 from satview.events.wire import SLOT_BYTES
 from satview.formats.kev.assemble import trace_from_slots
-from satview.formats.kev.header import BEGIN
+from satview.formats.kev.clocks.rollover import ROLLOVER
+from satview.formats.kev.clocks.rollover import place as place_stamp
+from satview.formats.kev.head.header import BEGIN
 from satview.formats.kev.reader import Start, read_start
-from satview.formats.kev.rollover import ROLLOVER
-from satview.formats.kev.rollover import place as place_stamp
-from satview.formats.kev.slot_source import FileSlots
+from satview.formats.kev.slots.slot_source import FileSlots
 from satview.store.problems import Problems
 from satview.store.trace import Trace
 

@@ -14,8 +14,8 @@ from satview.core import library, streaming
 from satview.core.streaming import Columns, Groups
 from satview.events import wire
 from satview.events.wire import Struct
-from satview.formats.kev import combine
 from satview.formats.kev.open_events import OpenEvent
+from satview.formats.kev.slots import combine
 
 _FIRST_TAIL = np.uint32(0x80000000)  # set in middle and last slots
 _KIND_SHIFT = np.uint32(wire.STRUCT_SHIFT)

@@ -15,7 +15,7 @@ from typing import BinaryIO
 from satview.base.errors import Cancelled
 from satview.base.time import NS_PER_S
 from satview.events.catalogue import release_of
-from satview.formats.kev.header import holds_key, is_key
+from satview.formats.kev.head.header import holds_key, is_key
 from satview.formats.listing.events import EventParser
 from satview.formats.listing.guess import guess_release
 from satview.formats.listing.model import Listing

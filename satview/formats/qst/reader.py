@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from satview.base.time import NS_PER_S
 from satview.formats.kev.assemble import trace_from_slots
-from satview.formats.kev.slot_source import SourceFile
+from satview.formats.kev.slots.slot_source import SourceFile
 from satview.formats.qst import layout
 from satview.formats.qst.sections import Buffers, Contents, read_contents
 from satview.formats.qst.slots import BufferSlots

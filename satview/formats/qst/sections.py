@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from satview.base.errors import TraceFormatError
 from satview.events.wire import SLOT_BYTES
-from satview.formats.kev.slot_source import SourceFile
+from satview.formats.kev.slots.slot_source import SourceFile
 from satview.formats.qst import layout
 from satview.formats.qst.layout import SECTION_NAMES
 from satview.store.problems import Problems

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events.wire import SLOT_BYTES
-from satview.formats.kev.slot_source import SourceFile
+from satview.formats.kev.slots.slot_source import SourceFile
 from satview.formats.qst.sections import Buffers
 
 

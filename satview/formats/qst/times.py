@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events import wire
-from satview.formats.kev.clock import held_times
-from satview.formats.kev.rollover import ROLLOVER, place_segments
-from satview.formats.kev.slot_source import SlotSource
+from satview.formats.kev.clocks.clock import held_times
+from satview.formats.kev.clocks.rollover import ROLLOVER, place_segments
+from satview.formats.kev.slots.slot_source import SlotSource
 
 _CHUNK = 1 << 17
 _Ints = NDArray[np.int64]

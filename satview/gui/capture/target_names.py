@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from satview.capture.kernel import Kernel
-from satview.capture.sim.target import target
+from satview.capture.sim.parts.target import target
 from satview.capture.workloads.registry import find
 from satview.events.spec import Release
 

@@ -12,7 +12,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from satview.analysis.occurrences import histogram
+from satview.analysis.times.occurrences import histogram
 from satview.base.time import format_duration
 from satview.gui.plain_label import PlainLabel
 from satview.gui.plots.axes import DurationAxis, ShareAxis, new_plot, paint_with

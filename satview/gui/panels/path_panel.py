@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from satview.analysis.critical_path import count_of_pieces
+from satview.analysis.reasons.critical_path import count_of_pieces
 from satview.base.safe_text import visible_line
 from satview.base.time import format_duration, format_time
 from satview.gui.panel import Panel, PanelContext

@@ -9,7 +9,7 @@ from PySide6.QtCore import QSize, Qt, Slot
 from PySide6.QtGui import QIcon, QPixmap, QShowEvent
 from PySide6.QtWidgets import QHeaderView, QStackedWidget, QTreeWidget, QTreeWidgetItem, QVBoxLayout, QWidget
 
-from satview.analysis.snapshot import SnapshotGroup, ThreadThen, holder_text
+from satview.analysis.reasons.snapshot import SnapshotGroup, ThreadThen, holder_text
 from satview.base.safe_text import csv_text, tool_tip, visible_line
 from satview.base.time import format_duration, format_time
 from satview.gui.colours import state_colour

@@ -10,7 +10,7 @@ import pyqtgraph as pg
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QTreeWidget, QTreeWidgetItem, QVBoxLayout, QWidget
 
-from satview.analysis.occurrences import event_of
+from satview.analysis.times.occurrences import event_of
 from satview.base.safe_text import visible_line
 from satview.base.time import format_duration, format_time
 from satview.gui.plain_label import PlainLabel

@@ -24,7 +24,7 @@ from PySide6.QtWidgets import (
 )
 
 from satview.analysis.load import LoadBy
-from satview.analysis.occurrences import measures
+from satview.analysis.times.occurrences import measures
 from satview.analysis.trust import EXACT, Trust, sign
 from satview.base.errors import WriteError
 from satview.base.safe_text import tool_tip

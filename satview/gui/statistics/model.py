@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
-from satview.analysis.sheets import Column, Kind, Sheet
+from satview.analysis.sheets.sheet import Column, Kind, Sheet
 from satview.analysis.trust import TITLES
 from satview.base.safe_text import tool_tip, visible_line
 from satview.gui.icons import icon

@@ -24,7 +24,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from satview.analysis.sheets import Kind, Subject
+from satview.analysis.sheets.sheet import Kind, Subject
 from satview.analysis.statistics_sheets import sheet_titles
 from satview.base.safe_text import tool_tip
 from satview.gui.kept_values import Value

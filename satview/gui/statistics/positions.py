@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from satview.analysis.sheets import Column, Kind, Sheet, Subject
+from satview.analysis.sheets.sheet import Column, Kind, Sheet, Subject
 from satview.base.time import TimeWindow
 from satview.gui.swimlane.share_text import longest_of
 from satview.session.navigation import Navigation

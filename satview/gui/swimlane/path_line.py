@@ -9,7 +9,7 @@ import numpy as np
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QPainter, QPen, QPolygonF
 
-from satview.analysis.critical_path import CriticalPath, PieceKind
+from satview.analysis.reasons.critical_path import CriticalPath, PieceKind
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.theme import Theme, colour
 from satview.session.lanes.lane_row import LaneRow

@@ -10,10 +10,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.basis import Basis, Runs
-from satview.analysis.by_key import sum_by
 from satview.analysis.partitions import partition_names, partition_title
 from satview.analysis.statistics import Statistics
+from satview.analysis.times.basis import Basis, Runs
+from satview.analysis.times.by_key import sum_by
 from satview.base.time import TimeWindow
 from satview.events.states import ABSENT, DEAD, READY, RUNNING, UNKNOWN
 from satview.session.lanes.lane_arrangement import GroupBy, LaneGroup, SortBy

@@ -9,7 +9,7 @@ from typing import Final
 
 from PySide6.QtCore import QObject, Signal, Slot
 
-from satview.analysis.basis import Basis
+from satview.analysis.times.basis import Basis
 from satview.base.errors import SatviewError
 from satview.base.time import TimeWindow
 from satview.session.lanes.lane_arrangement import GroupBy, LaneGroup, SortBy

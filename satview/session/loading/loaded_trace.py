@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.errors import SatviewError, UsageError
-from satview.formats.kev.growing import GrowingFile
+from satview.formats.kev.growth.growing import GrowingFile
 from satview.session.filtering.filter_state import FilterState
 from satview.session.filtering.filter_task import FilterEvaluator, FilterView
 from satview.session.filtering.search import task_for

@@ -104,7 +104,7 @@ def read_more(
     Raises:
         SatviewError, Cancelled: As `read_file`.
     """
-    from satview.formats.kev.growing import GrowingFile
+    from satview.formats.kev.growth.growing import GrowingFile
     from satview.session.loading.loaded_trace import prepared, read_on
 
     if follow.file is None:

@@ -22,7 +22,7 @@ from satview.base.debug import timed
 from satview.base.errors import Cancelled, SatviewError, WriteError
 from satview.base.resources import resource_path
 from satview.base.shared_file import DamagedFileError
-from satview.formats.kev.header import BEGIN
+from satview.formats.kev.head.header import BEGIN
 from satview.session.loading.cache_policy import is_large
 
 if TYPE_CHECKING:

@@ -11,14 +11,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.basis import Basis
 from satview.analysis.doctor.figures import trust_in_durations, trust_in_load
 from satview.analysis.event_divisions import Divisions, divisions
 from satview.analysis.load import NOT_LOGGED, OTHERS, Load, LoadBy, load_over_time
-from satview.analysis.occurrences import SHARES, Histogram, Measure, Occurrences, histogram, occurrences
 from satview.analysis.partitions import partition_names, partition_title
-from satview.analysis.scope import scope_of
 from satview.analysis.statistics import Statistics
+from satview.analysis.times.basis import Basis
+from satview.analysis.times.occurrences import SHARES, Histogram, Measure, Occurrences, histogram, occurrences
+from satview.analysis.times.scope import scope_of
 from satview.analysis.trust import EXACT, Trust
 from satview.base.errors import Cancelled
 from satview.base.memory import borrowed

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Slot
 
 from satview.analysis.load import LoadBy
-from satview.analysis.occurrences import Measure, measures
+from satview.analysis.times.occurrences import Measure, measures
 from satview.base.time import TimeWindow
 from satview.session.extent import Extent, ExtentChoice
 from satview.session.open_trace import OpenTrace

@@ -6,8 +6,8 @@ from functools import partial
 
 from PySide6.QtCore import QObject, Slot
 
-from satview.analysis.basis import Basis
-from satview.analysis.snapshot import Snapshot, snapshot
+from satview.analysis.reasons.snapshot import Snapshot, snapshot
+from satview.analysis.times.basis import Basis
 from satview.session.open_trace import OpenTrace
 from satview.session.questions.answer import WatchedAnswer
 from satview.session.tasks import IsCancelled, Report

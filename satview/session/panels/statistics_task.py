@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.basis import Basis
 from satview.analysis.doctor.needs import lost_words
-from satview.analysis.sheets import Sheet
+from satview.analysis.sheets.sheet import Sheet
 from satview.analysis.statistics import Statistics
 from satview.analysis.statistics_sheets import make_sheet
+from satview.analysis.times.basis import Basis
 from satview.base.memory import borrowed
 from satview.base.new_file import new_text_file
 from satview.base.safe_text import csv_text

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Slot
 
 from satview.analysis.latency_list import LatencyFilter, latency_list, latency_statistics_sheet
-from satview.analysis.sheets import Sheet
+from satview.analysis.sheets.sheet import Sheet
 from satview.analysis.transaction_list import TransactionFilter
 from satview.base.time import TimeWindow
 from satview.session.open_trace import OpenTrace

@@ -7,9 +7,9 @@ from functools import partial
 
 from PySide6.QtCore import QObject, Slot
 
-from satview.analysis.critical_path import CriticalPath, critical_path
-from satview.analysis.path_sheets import pieces_sheet, totals_sheet
-from satview.analysis.sheets import Sheet
+from satview.analysis.reasons.critical_path import CriticalPath, critical_path
+from satview.analysis.sheets.path_sheets import pieces_sheet, totals_sheet
+from satview.analysis.sheets.sheet import Sheet
 from satview.base.time import TimeWindow
 from satview.session.questions.answer import Answer
 from satview.session.tasks import IsCancelled, Report

@@ -6,7 +6,7 @@ from functools import partial
 
 from PySide6.QtCore import QObject, Slot
 
-from satview.analysis.why import WhyStep, why
+from satview.analysis.reasons.why import WhyStep, why
 from satview.session.questions.answer import Answer
 from satview.session.selection import Selection
 from satview.session.tasks import IsCancelled, Report

@@ -1,0 +1,285 @@
+"""The critical path between two moments of a thread: what had to happen, one after the other, for it to get there.
+
+Walked backwards from the end. While the thread runs or is ready the path is with it. Where it waited the path goes over
+to the thread that ended the wait, from that moment back to where the wait began, and then returns: what the waker did
+before that was not in the way. A waker that itself waited in between is followed likewise. So pieces touch, and their
+lengths add up to the interval exactly. Source: formula 1 of the reference (a), followed for a whole interval.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.analysis.reasons.causes import NO_ROW, Causes
+from satview.analysis.reasons.why import IN_NO_STATE, thread_of
+from satview.analysis.verdicts.evidence import Evidence
+from satview.analysis.verdicts.scheduling import ran_instead
+from satview.analysis.verdicts.thresholds import default_thresholds
+from satview.analysis.verdicts.words import of_whom, waited_for
+from satview.base.errors import UsageError
+from satview.base.time import TimeWindow
+from satview.events.states import ABSENT, DEAD, READY, RUNNING, STATE_BY_VALUE, UNKNOWN
+from satview.linkage.blockers import SEND, blockers
+from satview.linkage.table import NO_EVENT, Certainty
+from satview.store.trace import Trace
+from satview.timeline.per_thread import thread_spans, value_of_code
+from satview.timeline.spans import LaneSpans
+
+MOST_PIECES: Final = 20_000
+_MOST_DEPTH: Final = 64  # threads that wait for each other, one for the next
+
+_Ints = NDArray[np.int64]
+
+
+class PieceKind(IntEnum):
+    """What a piece of the path is spent with."""
+
+    RUNNING = 0
+    """The thread runs."""
+    READY = 1
+    """It could run, and others have the CPUs."""
+    WAITING = 2
+    """It waits, for time, an interrupt, or for what the trace does not show."""
+    WAKING = 3
+    """What it waited for has happened, and the kernel has not made it ready yet."""
+    UNKNOWN = 4
+    """The trace does not show its state: events are missing, or the thread does not exist."""
+
+
+PIECE_WORDS: Final = {
+    PieceKind.RUNNING: "running", PieceKind.READY: "ready", PieceKind.WAITING: "waiting", PieceKind.WAKING: "waking up",
+    PieceKind.UNKNOWN: "not known",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CriticalPath:
+    """The pieces of a path in time order; every column has shape (n,). Each piece begins where the one before ends.
+
+    Attributes:
+        thread: Row of the thread table that the path is of.
+        window: The interval; the pieces cover it exactly.
+        start_cycles, end_cycles: int64.
+        on_thread: int64, row of the thread that the path is with.
+        kind: uint8, `PieceKind`.
+        value: uint8, the state of that thread as lane value (`events.states`).
+        row: int64, the event that begins the state, -1 if none does.
+        cause_row: int64, the event that ends it, from which the path comes back to the thread above; -1 for none.
+        depth: int64, 0 on the thread itself, 1 on one that it waits for, and so on.
+        certainty: uint8, `Certainty` of the links by which the path came to this thread, the weakest of them.
+    """
+
+    thread: int
+    window: TimeWindow
+    start_cycles: _Ints
+    end_cycles: _Ints
+    on_thread: _Ints
+    kind: NDArray[np.uint8]
+    value: NDArray[np.uint8]
+    row: _Ints
+    cause_row: _Ints
+    depth: _Ints
+    certainty: NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        return len(self.start_cycles)
+
+    def totals(self) -> dict[tuple[int, PieceKind], int]:
+        """Return the cycles that the path spends per (thread, kind), the longest first; they add up to the window."""
+        sums: dict[tuple[int, PieceKind], int] = defaultdict(int)
+        key = self.on_thread * len(PieceKind) + self.kind
+        found, which = np.unique(key, return_inverse=True)
+        lengths = np.zeros(len(found), np.int64)
+        np.add.at(lengths, which, self.end_cycles - self.start_cycles)
+        for at in np.argsort(-lengths, kind="stable").tolist():
+            thread, kind = divmod(int(found[at]), len(PieceKind))
+            sums[thread, PieceKind(kind)] = int(lengths[at])
+        return dict(sums)
+
+
+def count_of_pieces(count: int, kind: str = "") -> str:
+    """Return how many pieces a path has in words: `1 piece`, `1,200 shorter pieces`."""
+    return f"{count:,} {kind}piece{'s' if count != 1 else ''}"
+
+
+def critical_path(trace: Trace, thread: int | str, window: TimeWindow, most: int = MOST_PIECES) -> CriticalPath:
+    """Return the critical path of a thread through an interval.
+
+    Args:
+        trace: The events.
+        thread: Row of the thread table, or what `analysis.why.thread_of` takes.
+        window: The interval, cycles; cut to the trace.
+        most: Pieces at most.
+
+    Raises:
+        UsageError: No such thread, an interval outside the trace, or a path of more pieces.
+    """
+    row = thread_of(trace, thread) if isinstance(thread, str) else thread
+    if not 0 < row < len(trace.threads):
+        raise UsageError(f"there is no thread in row {row} of the thread table")
+    whole = trace.window
+    if window.end <= whole.start or window.start >= whole.end:
+        raise UsageError("that interval is outside the trace")
+    inside = TimeWindow(max(window.start, whole.start), min(window.end, whole.end))
+    return _Walk(trace, row, inside, most).path()
+
+
+@dataclass(slots=True)
+class _Frame:
+    """A thread that the path is on, from where it came there back to `floor`."""
+
+    thread: int
+    floor: int
+    certainty: Certainty
+
+
+class _Walk:
+    """Walks backwards over the states of one thread after the other."""
+
+    def __init__(self, trace: Trace, thread: int, window: TimeWindow, most: int) -> None:
+        self.trace, self.thread, self.window, self.most = trace, thread, window, most
+        self.causes, self.values = Causes(trace), value_of_code(trace)
+        self.spans: dict[int, LaneSpans] = {}
+        self.stack = [_Frame(thread, window.start, Certainty.EXACT)]
+        self.pieces: list[tuple[int, ...]] = []
+
+    def path(self) -> CriticalPath:
+        """Return the path."""
+        time = self.window.end
+        while self.stack:
+            if time <= self.stack[-1].floor:
+                self.stack.pop()
+            else:
+                time = self._step(time)
+            if len(self.pieces) > self.most:
+                raise UsageError(f"the path has more than {self.most:,} pieces; take a shorter interval")
+        columns = np.array(self.pieces[::-1], np.int64).reshape(-1, 9).T
+        start, end, thread, kind, value, row, cause, depth, certainty = columns
+        small = (column.astype(np.uint8) for column in (kind, value, certainty))
+        kind8, value8, certainty8 = small
+        return CriticalPath(self.thread, self.window, start, end, thread, kind8, value8, row, cause, depth, certainty8)
+
+    def _step(self, time: int) -> int:
+        """Add the piece that ends at a moment; return where it begins."""
+        frame = self.stack[-1]
+        spans = self._spans_of(frame.thread)
+        at = spans.index_at(time - 1)
+        value, row = int(spans.value[at]), int(spans.event[at])
+        since = max(int(spans.start_cycles[at]), frame.floor)
+        row = NO_ROW if row == NO_EVENT else row
+        kind = {RUNNING: PieceKind.RUNNING, READY: PieceKind.READY, ABSENT: PieceKind.UNKNOWN, DEAD: PieceKind.UNKNOWN,
+                UNKNOWN: PieceKind.UNKNOWN}.get(value, PieceKind.WAITING)  # fmt: skip
+        if kind is not PieceKind.WAITING or row == NO_ROW:
+            return self._add(since, time, kind, value, row)
+        return self._wait(since, time, value, row)
+
+    def _wait(self, since: int, time: int, value: int, row: int) -> int:
+        """Add what ended a wait, and go on with the thread that ended it; return where the path is then."""
+        cause, certainty = self._end_of(row, time)
+        # A thread whose message is received goes from SEND to REPLY and is not woken.
+        ended = int(self.trace.events.time_cycles[cause]) if cause >= 0 and value != SEND else time
+        if cause < 0 or not since <= ended <= time:
+            holder, certainty = self._holder(row) if cause < 0 else (NO_ROW, certainty)
+            if holder > 0 and self._go_on(holder, since, certainty):
+                return time
+            return self._add(since, time, PieceKind.WAITING, value, row, cause)
+        if ended < time:
+            self._add(ended, time, PieceKind.WAKING, value, row, cause)
+        actor = self.causes.actor(cause)
+        if actor > 0 and ended > since and self._go_on(actor, since, certainty):
+            return ended
+        return self._add(since, ended, PieceKind.WAITING, value, row, cause) if ended > since else ended
+
+    def _go_on(self, thread: int, floor: int, certainty: Certainty) -> bool:
+        """Put the path on another thread; not on one that it is on already: that one waits all the time."""
+        if len(self.stack) >= _MOST_DEPTH or any(frame.thread == thread for frame in self.stack):
+            return False
+        self.stack.append(_Frame(thread, floor, min(certainty, self.stack[-1].certainty)))
+        return True
+
+    def _end_of(self, row: int, time: int) -> tuple[int, Certainty]:
+        """Return what ended the wait that an event begins, if it ended by a moment."""
+        mine = self.trace.states.of(self.stack[-1].thread)
+        after = int(np.searchsorted(mine, row, side="right"))
+        if after == len(mine) or int(self.trace.events.time_cycles[mine[after]]) > time:
+            return NO_ROW, Certainty.EXACT
+        return self.causes.of_end(int(mine[after]))
+
+    def _holder(self, row: int) -> tuple[int, Certainty]:
+        """Return who holds what a wait is for, of one that nothing ends in the interval; -1 for nobody."""
+        found = blockers(self.trace)
+        wait = wait_of(self.trace, self.stack[-1].thread, row)
+        if wait < 0:
+            return NO_ROW, Certainty.EXACT
+        return int(found.thread[wait]), Certainty(int(found.certainty[wait]) or Certainty.EXACT)
+
+    def _add(self, start: int, end: int, kind: PieceKind, value: int, row: int, cause: int = NO_ROW) -> int:
+        frame = self.stack[-1]
+        last = self.pieces[-1] if self.pieces else None
+        same = (frame.thread, int(kind), value)
+        if (
+            last is not None
+            and last[0] == end
+            and last[2:5] == same
+            and kind is not PieceKind.WAKING
+            and (last[6] == cause and last[7] == len(self.stack) - 1)
+        ):  # the opening dump may report a state twice
+            end = last[1]
+            self.pieces.pop()
+        self.pieces.append((start, end, *same, row, cause, len(self.stack) - 1, int(frame.certainty)))
+        return start
+
+    def _spans_of(self, thread: int) -> LaneSpans:
+        if thread not in self.spans:
+            self.spans[thread] = thread_spans(self.trace, thread, self.values)
+        return self.spans[thread]
+
+
+def wait_of(trace: Trace, thread: int, row: int) -> int:
+    """Return the row of `links.waits` that an event begins for a thread, -1 for none."""
+    found = blockers(trace).waits
+    first, last = np.searchsorted(found.thread, (thread, thread + 1))
+    at = int(first) + int(np.searchsorted(found.row[first:last], row))
+    return at if at < last and int(found.row[at]) == row else NO_ROW
+
+
+class PathWords:
+    """Says of pieces what they are; made once for many pieces.
+
+    Args:
+        trace: The events.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self._evidence = Evidence(trace, default_thresholds())
+        self._causes = Causes(trace)
+
+    def says(self, path: CriticalPath, piece: int) -> str:
+        """Return the words for one piece."""
+        kind, row = PieceKind(int(path.kind[piece])), int(path.row[piece])
+        thread, cause = int(path.on_thread[piece]), int(path.cause_row[piece])
+        if kind is PieceKind.RUNNING:
+            return f"runs on {self._trace.cpu_title(int(self._trace.events.cpu[row]))}" if row >= 0 else "runs"
+        if kind is PieceKind.READY:
+            span = int(path.start_cycles[piece]), int(path.end_cycles[piece])
+            ran = ", ".join(self._evidence.name(other) for other, _ in ran_instead(self._evidence, span, thread))
+            return f"is ready; meanwhile ran {ran}" if ran else "is ready"
+        if kind is PieceKind.UNKNOWN:
+            return IN_NO_STATE[int(path.value[piece])]
+        by = f", until {self._causes.words(cause)}" if cause >= 0 else ""
+        if kind is PieceKind.WAKING:
+            return f"is woken by {self._causes.words(cause)}"
+        state = STATE_BY_VALUE[int(path.value[piece])].name
+        wait = wait_of(self._trace, thread, row)
+        if wait < 0:
+            return f"waits in {state}{by}"
+        found = blockers(self._trace)
+        words = waited_for(self._evidence, found, wait)
+        return f"waits in {state} for {words}{of_whom(self._evidence, found, wait)}{by}"

@@ -1,0 +1,457 @@
+"""Why a thread runs, is ready, or waits at a moment, and what that goes back to, step by step.
+
+Source: formula 1 of the reference, in its better form: why a thread could run, and why it got this CPU then, are two
+questions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from satview.analysis.partitions import has_partitions, partition_names
+from satview.analysis.reasons.causes import Causes
+from satview.analysis.verdicts.evidence import Evidence
+from satview.analysis.verdicts.scheduling import ran_instead
+from satview.analysis.verdicts.thresholds import default_thresholds
+from satview.analysis.verdicts.words import of_whom, waited_for
+from satview.base.errors import UsageError
+from satview.events import wire
+from satview.events.states import ABSENT, DEAD, READY, RUNNING, STATE_BY_VALUE, UNKNOWN
+from satview.linkage.blockers import REPLY, SEND, blockers
+from satview.linkage.messages import messages
+from satview.linkage.rows import last_before, rows_by_cpu
+from satview.linkage.table import NO_EVENT, Certainty
+from satview.linkage.transactions import transactions
+from satview.linkage.wake_ups import last_sends
+from satview.linkage.whole import is_whole, is_whole_on
+from satview.store.arguments import argument, argument_under
+from satview.store.axis import are_beside
+from satview.store.trace import Trace
+from satview.timeline.per_thread import thread_spans, value_of_code
+from satview.timeline.spans import LaneSpans
+
+MOST_STEPS: Final = 32
+_NONE: Final = -1
+_WIDE_SLOTS: Final = 2
+_MOST_NAMES: Final = 8  # of threads that an ambiguous name could mean
+_MOST_SERVERS: Final = 4  # threads of a server that are reported besides the one that receives the message in the end
+_MOST_SERVED: Final = 64  # messages that a thread has not answered, looked at from the newest on
+_MOST_CPUS: Final = 4  # of which a sentence says who has them
+_NO_THREAD_THEN: Final = (ABSENT, UNKNOWN, DEAD)
+
+
+@dataclass(frozen=True, slots=True)
+class WhyStep:
+    """The state of one thread at one moment, and why it is in it.
+
+    Rows are -1 where the trace does not show them, or where there is nothing of that kind.
+
+    Attributes:
+        thread: Row of the thread table.
+        at_cycles: The moment that is looked at.
+        value: Its state as lane value (`events.states`).
+        state: The state's name; UNKNOWN where the trace does not show it, ABSENT where the thread does not exist.
+        since_cycles, until_cycles: How long it is in that state; the end of the trace if that comes before.
+        row: The event that begins the state.
+        priority: Its priority then, -1 if no wide event shows it.
+        waits_for: What it waits for, in words; empty if it does not.
+        holder: Row of the thread that holds or serves that.
+        may_receive: Rows of the threads of the server, any of which may receive the message that it waits in SEND with.
+        serves: Row of the client whose message it has received and not answered yet, of several the one received last.
+        receive_row: The event by which it received that message.
+        wait_row: Of a thread that runs or is ready: the event by which it began to wait the last time before.
+        ready_row: The event that ended that wait: ready, or running at once.
+        cause_row: What ended the wait: a message, pulse, reply, kernel call, timer or interrupt.
+        waker: Row of the thread that did that; -1 for timers and interrupts too.
+        before: Row of the thread that had the CPU before.
+        on_cpus: (CPU, thread, priority or -1, since when in cycles) of those that have the CPUs while it is ready.
+        ran_instead: (thread, priority or -1, cycles) of the threads that had the CPUs since it was ready.
+        certainty: Of the holder or the cause; EXACT if there is none.
+        says: All that as one sentence.
+    """
+
+    thread: int
+    at_cycles: int
+    value: int
+    state: str
+    since_cycles: int
+    until_cycles: int
+    row: int = _NONE
+    priority: int = _NONE
+    waits_for: str = ""
+    holder: int = _NONE
+    may_receive: tuple[int, ...] = ()
+    serves: int = _NONE
+    receive_row: int = _NONE
+    wait_row: int = _NONE
+    ready_row: int = _NONE
+    cause_row: int = _NONE
+    waker: int = _NONE
+    before: int = _NONE
+    on_cpus: tuple[tuple[int, int, int, int], ...] = ()
+    ran_instead: tuple[tuple[int, int, int], ...] = ()
+    certainty: Certainty = Certainty.EXACT
+    says: str = ""
+
+
+def why(trace: Trace, thread: int | str, at: int, steps: int = MOST_STEPS) -> tuple[WhyStep, ...]:
+    """Return why a thread is in its state at a moment, and step by step what that goes back to.
+
+    From a thread that waits the next step leads to who holds what it waits for, at the same moment, or to the threads
+    of the server that may receive its message; from one that runs or is ready to who made it ready, when it did. The
+    last step goes back to a timer, an interrupt, the start of the trace, a wait that nobody in particular can end, or a
+    thread that is in the chain already: a deadlock.
+
+    Args:
+        trace: The events.
+        thread: Row of the thread table, or what `thread_of` takes.
+        at: The moment in cycles of the trace's clock; `trace.clock.cycles(ns)`. The very moment at which the thread
+            begins to wait or becomes ready asks about all of that: its middle is looked at, since others are often
+            still on their way to what they do for the rest of it.
+        steps: Steps at most, from 1 on.
+
+    Raises:
+        UsageError: No such thread, several of that name, or a moment outside the trace.
+    """
+    row = thread_of(trace, thread) if isinstance(thread, str) else thread
+    if not 0 < row < len(trace.threads):
+        raise UsageError(f"there is no thread in row {row} of the thread table")
+    if not trace.window.contains(at):
+        raise UsageError("that moment is outside the trace")
+    chain = _Chain(trace)
+    return tuple(chain.steps(row, chain.lasting(row, at), max(1, min(steps, MOST_STEPS))))
+
+
+def thread_of(trace: Trace, text: str) -> int:
+    """Return the row of the thread that `PID:TID`, its label or its name means; that of a process with one thread too.
+
+    Raises:
+        UsageError: There is none, or there are several; names them.
+    """
+    pid, colon, tid = text.strip().partition(":")
+    if colon and pid.isdecimal() and tid.isdecimal() and len(text) < 24:
+        row = trace.threads.row(int(pid), int(tid))
+        if row is None:
+            raise UsageError(f"the trace has no thread {text.strip()}")
+        return row
+    rows = range(1, len(trace.threads))
+    for label in (trace.thread_name, lambda row: trace.threads.names[row],
+                  lambda row: trace.process_name(int(trace.threads.process[row]))):  # fmt: skip
+        found = [row for row in rows if label(row) == text and int(trace.threads.tid[row]) > 0]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            some = ", ".join(f"{trace.threads.pid[row]}:{trace.threads.tid[row]} {trace.thread_name(row)}"
+                             for row in found[:_MOST_NAMES])  # fmt: skip
+            more = f" and {len(found) - _MOST_NAMES} more" if len(found) > _MOST_NAMES else ""
+            raise UsageError(f"{text[:40]!r} is the name of {len(found)} threads; write PID:TID: {some}{more}")
+    raise UsageError(f"the trace has no thread {text[:40]!r}; `satview stats` lists them")
+
+
+class _Chain:
+    """Looks at one thread and moment after the other."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self.evidence = Evidence(trace, default_thresholds())
+        self.causes = Causes(trace)
+        self.partitions = partition_names(trace) if has_partitions(trace) else None
+        self.values = value_of_code(trace)
+
+    def lasting(self, thread: int, at: int) -> int:
+        """Return the middle of what a thread waits in or is ready for from a moment on; else the moment itself."""
+        spans = thread_spans(self.trace, thread, self.values)
+        position = spans.index_at(at)
+        value = int(spans.value[position])
+        if value in (RUNNING, *_NO_THREAD_THEN) or int(spans.start_cycles[position]) != at:
+            return at
+        _, last = _same(spans, position)
+        return at + (_end(spans, last) - at) // 2
+
+    def steps(self, thread: int, at: int, most: int) -> list[WhyStep]:
+        """Return the steps from a thread and moment on."""
+        out: list[WhyStep] = []
+        seen: set[tuple[int, int]] = set()
+        while len(out) < most:
+            step = self.step(thread, at)
+            out.append(step)
+            seen.add((thread, at))
+            if step.holder > 0:
+                thread = step.holder
+            elif step.may_receive:
+                # The last one is followed: it receives the message, or is the only one.
+                *others, thread = step.may_receive
+                out += [self.step(other, at) for other in others][: most - len(out)]
+            elif step.waker > 0 and step.cause_row >= 0:
+                thread, at = step.waker, int(self.trace.events.time_cycles[step.cause_row])
+            else:
+                break
+            if (thread, at) in seen:
+                again = f"{self.evidence.name(thread)} waits for it in turn: none of them goes on by itself."
+                out[-1] = replace(out[-1], says=f"{out[-1].says} {again}")
+            if (thread, at) in seen or self.evidence.is_idle[thread]:
+                break
+        return out
+
+    def step(self, thread: int, at: int) -> WhyStep:
+        """Return one step."""
+        spans = thread_spans(self.trace, thread, self.values)
+        position = spans.index_at(at)
+        value = int(spans.value[position])
+        first, last = _same(spans, position)
+        row = _row(spans, first)
+        state = {ABSENT: "ABSENT", UNKNOWN: "UNKNOWN"}.get(value) or STATE_BY_VALUE[value].name
+        step = WhyStep(thread, at, value, state, int(spans.start_cycles[first]), _end(spans, last), row)
+        if value in _NO_THREAD_THEN:
+            return replace(step, says=f"{self.evidence.name(thread)} {IN_NO_STATE[value]} at {self._moment(at)}.")
+        if self.evidence.is_idle[thread]:
+            return replace(step, says=f"{self.evidence.name(thread)} is an idle thread.")
+        serves, received = self._served(thread, at)
+        step = replace(step, priority=self._priority(_row(spans, position)), serves=serves, receive_row=received)
+        if value == RUNNING:
+            return self._running(step, spans, first)
+        if value == READY:
+            return self._ready(step, spans, first)
+        return self._waiting(step, _row(spans, position))
+
+    def _waiting(self, step: WhyStep, row: int) -> WhyStep:
+        """Return a step of a thread that waits: for what, who holds it, what ends it."""
+        found = blockers(self.trace)
+        at = np.flatnonzero((found.waits.row == row) & (found.waits.thread == step.thread))
+        ends = "the trace ends" if step.until_cycles >= self.trace.window.end else self._moment(step.until_cycles)
+        begins = self._begins(step)
+        if not len(at):
+            return replace(step, says=f"{begins} until {ends}.")
+        wait = int(at[0])
+        words = waited_for(self.evidence, found, wait)
+        holder, sure = int(found.thread[wait]), Certainty(int(found.certainty[wait]) or Certainty.EXACT)
+        end = int(found.waits.end_row[wait])
+        cause, _ = self.causes.of_end(end)
+        by = f", when {self.causes.words(cause)} ends it" if cause >= 0 else ""
+        says = f"{begins} for {words}{of_whom(self.evidence, found, wait)}, until {ends}{by}."
+        servers: tuple[int, ...] = ()
+        if step.value == SEND and holder <= 0 and found.pid[wait] > 0:
+            servers, count = self._servers(step, int(found.pid[wait]), row)
+            if count > 1:
+                some = "" if count == len(servers) else f", {len(servers)} of which follow"
+                says = f"{says} Any of the {count} threads of the server may receive it{some}."
+        return replace(step, waits_for=words, holder=holder, may_receive=servers, certainty=sure, says=says)
+
+    def _servers(self, step: WhyStep, pid: int, row: int) -> tuple[tuple[int, ...], int]:
+        """Return threads of a server that may receive a message, and how many there are.
+
+        The one that receives it in the end is the last, and those that serve another message are before the rest.
+
+        Args:
+            step: Of the client.
+            pid: The server.
+            row: The event by which the client began to wait in SEND.
+        """
+        threads = self.trace.threads
+        alive = [thread for thread in np.flatnonzero((threads.pid == pid) & (threads.tid > 0)).tolist()
+                 if self._value(thread, step.at_cycles) not in _NO_THREAD_THEN]  # fmt: skip
+        sent = last_sends(self.trace, np.array([step.thread]), np.array([row], np.uint32))
+        receipt = int(messages(self.trace).ends_of(sent)[0]) if sent[0] != NO_EVENT else NO_EVENT
+        receiver = int(self.trace.events.thread[receipt]) if receipt < len(self.trace.events) else _NONE
+        alive.sort(key=lambda thread: (thread == receiver, self._served(thread, step.at_cycles)[0] < 0, thread))
+        if len(alive) > 1 and alive[-1] != receiver:  # nobody is the last one
+            return tuple(alive[:_MOST_SERVERS]), len(alive)
+        return tuple(alive[:-1][:_MOST_SERVERS] + alive[-1:]), len(alive)
+
+    def _value(self, thread: int, at: int) -> int:
+        """Return the state of a thread at a moment, as lane value."""
+        spans = thread_spans(self.trace, thread, self.values)
+        return int(spans.value[spans.index_at(at)])
+
+    def _served(self, thread: int, at: int) -> tuple[int, int]:
+        """Return whose message a thread has received and not answered, and the receipt; the newest one, -1 for none.
+
+        The client must be seen to wait for the reply: a send that did not block it is never over.
+        """
+        sent = transactions(self.trace)
+        bound = int(np.searchsorted(self.trace.events.time_cycles, at, side="right"))
+        mine = np.flatnonzero((sent.server == thread) & (sent.receive_row >= 0) & (sent.receive_row < bound)
+                              & ((sent.over_row < 0) | (sent.over_row >= bound)) & (sent.client > 0))  # fmt: skip
+        mine = mine[np.argsort(-sent.receive_row[mine], kind="stable")][:_MOST_SERVED].tolist()
+        newest = next((i for i in mine if self._value(int(sent.client[i]), at) == REPLY), None)
+        if newest is None:
+            return _NONE, _NONE
+        receipt = sent.receive_row[newest : newest + 1]
+        if not is_whole(self.trace, receipt, np.array([bound - 1]))[0]:
+            return _NONE, _NONE
+        return int(sent.client[newest]), int(receipt[0])
+
+    def _running(self, step: WhyStep, spans: LaneSpans, first: int) -> WhyStep:
+        """Return a step of a thread that runs: who ended its wait, and who had the CPU before."""
+        step, because = self._woken(step, spans, first)
+        ready = int(spans.start_cycles[_same(spans, first - 1)[0]]) if first and spans.value[first - 1] == READY else -1
+        if ready >= 0 and step.ready_row >= 0 and ready != int(self.trace.events.time_cycles[step.ready_row]):
+            because = f"{because}; it was ready since {self._moment(ready)}"
+        before, took = self._before(step)
+        return replace(step, before=before, says=f"{self._begins(step)}: {because}{took}.")
+
+    def _ready(self, step: WhyStep, spans: LaneSpans, first: int) -> WhyStep:
+        """Return a step of a thread that is ready: who runs instead, then how it became ready."""
+        step, because = self._woken(step, spans, first)
+        (on_cpus, idle), instead = self._on_cpus(step), self._instead(step)
+        has = [f"{self._named(row, priority, step)} has {self.trace.cpu_title(cpu)} since {self._moment(since)}"
+               for cpu, row, priority, since in on_cpus[:_MOST_CPUS]]  # fmt: skip
+        if len(on_cpus) > _MOST_CPUS:
+            has.append(f"others have {len(on_cpus) - _MOST_CPUS} more CPUs")
+        has += [f"{self.trace.cpu_title(cpu)} is idle" for cpu in idle[:_MOST_CPUS]]
+        now = f": {', '.join(has)}" if has else ""
+        ran = ", ".join(f"{self._named(row, priority, step)} {self.evidence.length(cycles)}"
+                        for row, priority, cycles in instead)  # fmt: skip
+        # One thread that has had a CPU all the time is named already.
+        says_it = len(instead) == 1 and instead[0][0] in [row for _, row, *_ in on_cpus]
+        says = f"{self._begins(step)} and does not run{now}{f'; meanwhile ran {ran}' if ran and not says_it else ''}."
+        if first and spans.value[first - 1] == RUNNING:
+            got = _row(spans, first - 1)
+            cpu = f" {self.trace.cpu_title(int(self.trace.events.cpu[got]))}" if got >= 0 else " the CPU"
+            had = self.evidence.length(step.since_cycles - int(spans.start_cycles[first - 1]))
+            says = f"{says} It lost{cpu} at {self._moment(step.since_cycles)}, after {had} on it; {because}."
+        else:
+            says = f"{says} {because[0].upper()}{because[1:]}."
+        return replace(step, on_cpus=on_cpus, ran_instead=instead, says=says)
+
+    def _woken(self, step: WhyStep, spans: LaneSpans, first: int) -> tuple[WhyStep, str]:
+        """Return a step of a thread that runs or is ready with what ended its last wait, and that in words."""
+        waited = first - 1
+        while waited >= 0 and spans.value[waited] in (RUNNING, READY):
+            waited -= 1
+        if waited < 0 or spans.value[waited] in (ABSENT, UNKNOWN):
+            return step, "it did not wait before, as far as the trace shows"
+        wait_row, ready_row = _row(spans, waited), _row(spans, waited + 1)
+        waited_in = STATE_BY_VALUE[int(spans.value[waited])].name
+        cause, sure = self.causes.of_end(ready_row)
+        step = replace(step, wait_row=wait_row, ready_row=ready_row, cause_row=cause)
+        ended = f"its wait in {waited_in} ended at {self._moment(int(spans.start_cycles[waited + 1]))}"
+        if cause < 0:
+            return step, ended
+        by = f"{ended} by {self.causes.words(cause)}{'' if sure is Certainty.EXACT else ' (inferred)'}"
+        return replace(step, waker=self.causes.actor(cause), certainty=sure), by
+
+    def _on_cpus(self, step: WhyStep) -> tuple[tuple[tuple[int, int, int, int], ...], list[int]]:
+        """Return (CPU, thread, priority or -1, since) of the CPUs that others have at a moment, and the idle CPUs.
+
+        The CPU that the thread was on last is the first, then those whose threads have the lowest priority.
+        """
+        events, (rows, _) = self.trace.events, self.evidence.slices
+        inside = rows[self.evidence.slices_in((step.at_cycles, step.at_cycles + 1))]
+        inside = inside[(events.thread[inside] != 0) & (events.thread[inside] != step.thread)]
+        inside = inside[are_beside(self.trace, events.thread[inside], step.thread)]
+        is_idle = self.evidence.is_idle[events.thread[inside]]
+        own = int(events.cpu[step.row]) if step.row >= 0 else _NONE
+        found = [(int(events.cpu[row]), int(events.thread[row]), self._priority(row), int(events.time_cycles[row]))
+                 for row in inside[~is_idle].tolist()]  # fmt: skip
+        found.sort(key=lambda each: (each[0] != own, each[2], each[0]))
+        return tuple(found), sorted(events.cpu[inside[is_idle]].tolist())
+
+    def _named(self, thread: int, priority: int, step: WhyStep) -> str:
+        """Return a thread with its priority and partition at the moment of a step."""
+        return f"{self.evidence.name(thread)}{self._rank(priority, self._last_of(thread, step))}"
+
+    def _before(self, step: WhyStep) -> tuple[int, str]:
+        """Return the thread that had the CPU before one that runs, and in words what became of it."""
+        trace = self.trace
+        if step.row < 0:
+            return _NONE, ""
+        here = np.array([step.row])
+        last = int(last_before(trace, rows_by_cpu(trace, wire.THREAD_RUNNING), here)[0])
+        cpu = int(trace.events.cpu[step.row])
+        if last == NO_EVENT or not is_whole_on(trace, cpu, np.array([last]), here)[0]:
+            return _NONE, f"; it got {trace.cpu_title(cpu)}"
+        other = int(trace.events.thread[last])
+        if other == step.thread:
+            return other, f"; it had {trace.cpu_title(cpu)} before, too"
+        if self.evidence.is_idle[other]:
+            return other, f"; {trace.cpu_title(cpu)} was idle"
+        mine = trace.states.of(other)
+        following = mine[np.searchsorted(mine, last, side="right") :]
+        after = int(following[0]) if len(following) else len(trace.events)
+        end = {RUNNING: "", READY: " was preempted or gave it up"}
+        value = int(trace.catalogue.state_value_of_code[trace.events.code[after]]) if after < step.row else RUNNING
+        name = STATE_BY_VALUE[value].name if value in STATE_BY_VALUE else "DEAD"
+        return other, (f"; on {trace.cpu_title(cpu)} {self.evidence.name(other)} ran before and"
+                       f"{end.get(value, f' went into {name}') or ' left'}")  # fmt: skip
+
+    def _instead(self, step: WhyStep) -> tuple[tuple[int, int, int], ...]:
+        """Return the threads that ran since one is ready, with the priority they had, up to that moment."""
+        span = step.since_cycles, max(step.at_cycles, step.since_cycles + 1)
+        out = []
+        for row, cycles in ran_instead(self.evidence, span, step.thread):
+            out.append((row, self._priority(self._last_of(row, step)), cycles))
+        return tuple(out)
+
+    def _last_of(self, thread: int, step: WhyStep) -> int:
+        """Return the last event of a thread's state up to the moment that a step is about, -1 for none."""
+        mine = self.trace.states.of(thread)
+        position = int(np.searchsorted(self.trace.events.time_cycles[mine], max(step.at_cycles, step.since_cycles + 1)))
+        return int(mine[position - 1]) if position else _NONE
+
+    def _priority(self, row: int) -> int:
+        """Return the priority in an event of a thread's state, -1 if it is not wide; one event needs no table."""
+        if row < 0 or self.trace.events.slot_count[row] < _WIDE_SLOTS:
+            return _NONE
+        value, known = argument(self.trace, np.array([row]), "priority")
+        return int(value[0]) if known[0] else _NONE
+
+    def _rank(self, priority: int, row: int) -> str:
+        """Return priority and partition of a thread in brackets, as far as an event of its state shows them."""
+        logged = [f"priority {priority}"] if priority >= 0 else []
+        if self.partitions is not None and row >= 0 and self.trace.events.slot_count[row] >= _WIDE_SLOTS:
+            number = int(argument_under(self.trace, np.array([row]), "partition", "partition_id")[0])
+            if number >= 0:
+                logged.append(f"partition {self.partitions.get(number, number)}")
+        return f" ({', '.join(logged)})" if logged else ""
+
+    def _begins(self, step: WhyStep) -> str:
+        """Return how a sentence begins: who, its priority, its state, since when."""
+        priority = self._rank(step.priority, step.row)
+        does = {RUNNING: "runs", READY: "is ready"}.get(step.value, f"waits in {step.state}")
+        where = ""
+        if step.value == RUNNING and step.row >= 0:
+            where = f" on {self.trace.cpu_title(int(self.trace.events.cpu[step.row]))}"
+        serves = ""
+        if step.serves > 0:
+            serves = f" serves a message of {self.evidence.name(step.serves)} (event #{step.receive_row + 1}) and"
+        since = self._moment(step.since_cycles)
+        return f"{self.evidence.name(step.thread)}{priority}{serves} {does}{where} since {since}"
+
+    def _moment(self, cycles: int) -> str:
+        return self.evidence.moment(cycles)
+
+
+IN_NO_STATE: Final = {
+    ABSENT: "does not exist",
+    UNKNOWN: "is in a state that the trace does not show",
+    DEAD: "is dead",
+}
+
+
+def _same(spans: LaneSpans, position: int) -> tuple[int, int]:
+    """Return the first and the last of the intervals of one state around one of them.
+
+    The opening dump may show a state twice, a change of priority too; a thread that begins to run twice has changed the
+    CPU.
+    """
+    value, first, last = int(spans.value[position]), position, position
+    while value != RUNNING and first > 0 and spans.value[first - 1] == value:
+        first -= 1
+    while value != RUNNING and last + 1 < len(spans) and spans.value[last + 1] == value:
+        last += 1
+    return first, last
+
+
+def _end(spans: LaneSpans, position: int) -> int:
+    """Return when an interval ends."""
+    return int(spans.start_cycles[position + 1]) if position + 1 < len(spans) else spans.end_cycles
+
+
+def _row(spans: LaneSpans, position: int) -> int:
+    """Return the event that begins an interval, -1 for none."""
+    row = int(spans.event[position])
+    return _NONE if row == NO_EVENT else row

@@ -1,0 +1,1 @@
+"""Tables of figures: their columns, and the rows of each."""

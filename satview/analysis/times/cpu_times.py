@@ -1,0 +1,276 @@
+"""Who had the CPUs: runs of threads, idle time, interrupts; the intervals of the CPU lanes, added up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.analysis.times.basis import Runs
+from satview.analysis.times.by_key import largest_by, sum_by
+from satview.analysis.times.scope import Scope
+from satview.events.states import FIRST_PROCESS, IDLE, KERNEL_CALL
+from satview.store.losses import losses, losses_of
+from satview.store.time_ranges import Cycles, TimeRanges
+
+
+@dataclass(frozen=True, slots=True)
+class CpuTable:
+    """One row per CPU. The four times add up to the range.
+
+    Attributes:
+        cpu: int64, (n,), its number.
+        busy_cycles: int64, threads ran, idle threads and interrupts left out; kernel calls where nothing else is known.
+        idle_cycles: int64, its idle thread ran.
+        interrupt_cycles: int64, it handled interrupts, whatever they interrupted.
+        unknown_cycles: int64, the trace does not show: events were lost, nothing was logged yet, or the kernel was on
+            its way from one thread to the next.
+        runs: int64, runs of threads that begin in the range, those of idle threads included.
+        switches: int64, runs that begin in the range with another thread than the run before.
+        longest_run_cycles: int64, the longest run of a thread that is no idle thread, cut at the range.
+        longest_run_start_cycles: int64, when it begins; -1 without one.
+        busiest: int64, the thread that had most of it, 0 = none.
+        busiest_cycles: int64, how much.
+    """
+
+    cpu: NDArray[np.int64]
+    busy_cycles: Cycles
+    idle_cycles: Cycles
+    interrupt_cycles: Cycles
+    unknown_cycles: Cycles
+    runs: NDArray[np.int64]
+    switches: NDArray[np.int64]
+    longest_run_cycles: Cycles
+    longest_run_start_cycles: Cycles
+    busiest: NDArray[np.int64]
+    busiest_cycles: Cycles
+
+    def __len__(self) -> int:
+        return len(self.cpu)
+
+
+@dataclass(frozen=True, slots=True)
+class RunTimes:
+    """What each thread had of the CPUs; every column int64 (threads,). Row 0 has what ran without being known.
+
+    Attributes:
+        cpu_cycles: It ran and no interrupt was handled meanwhile. Those of all but idle threads add up to
+            `CpuTable.busy_cycles`, those of idle threads to `CpuTable.idle_cycles`.
+        interrupted_cycles: Interrupts were handled while it had a CPU.
+        runs: Runs within the range, those that it cuts included.
+        switches: Runs that begin in the range.
+        longest_cycles: The longest run, cut at the range.
+        longest_start_cycles: When it begins; -1 without one.
+        migrations: Runs that begin in the range on another CPU than the thread's run before; none for idle threads.
+    """
+
+    cpu_cycles: Cycles
+    interrupted_cycles: Cycles
+    runs: NDArray[np.int64]
+    switches: NDArray[np.int64]
+    longest_cycles: Cycles
+    longest_start_cycles: Cycles
+    migrations: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Migrations:
+    """Runs that begin on another CPU than the thread's run before, by thread, then in time order.
+
+    Source: formula 3 of the reference.
+
+    Attributes:
+        thread: int64, (n,), row of the thread table.
+        from_cpu: int64, where it ran before; -1 = not sure, events are missing in between.
+        to_cpu: int64, where it runs now.
+        time_cycles: int64, when that run begins.
+    """
+
+    thread: NDArray[np.int64]
+    from_cpu: NDArray[np.int64]
+    to_cpu: NDArray[np.int64]
+    time_cycles: Cycles
+
+    def __len__(self) -> int:
+        return len(self.thread)
+
+
+def cpu_times(scope: Scope) -> tuple[CpuTable, RunTimes]:
+    """Return both tables."""
+    scope.check()
+    times = cut_runs(scope)
+    return _cpu_table(scope, times), _run_times(scope, times)
+
+
+def cut_runs(scope: Scope) -> CutRuns:
+    """Return all runs of the trace, cut at the range."""
+    runs = scope.basis.runs
+    start, end = scope.cut(runs.start, runs.end)
+    interrupted = np.zeros(len(start), np.int64)
+    for cpu, handled in enumerate(scope.basis.interrupts):
+        mine = slice(*np.searchsorted(runs.cpu, (cpu, cpu + 1)))
+        interrupted[mine] = handled.within(start[mine], end[mine])
+    scope.check()
+    net = end - start - interrupted
+    goes_on = _goes_on(scope)
+    return CutRuns(runs, start, end, net, interrupted, _begins(scope, goes_on), goes_on)
+
+
+@dataclass(frozen=True, slots=True)
+class CutRuns:
+    """Runs cut at a range; every column has shape (runs,).
+
+    Attributes:
+        runs: The runs, not cut.
+        start, end: int64, cycles, cut at the range: equal where a run is outside.
+        net: int64, cycles that interrupts leave of it.
+        interrupted: int64, cycles in which interrupts were handled.
+        begins: bool, runs of threads that begin in the range.
+        goes_on: bool, may be the rest of the run before, as events are missing in between.
+    """
+
+    runs: Runs
+    start: Cycles
+    end: Cycles
+    net: Cycles
+    interrupted: Cycles
+    begins: NDArray[np.bool_]
+    goes_on: NDArray[np.bool_]
+
+    @property
+    def is_busy(self) -> NDArray[np.bool_]:
+        """Runs of threads, and kernel calls of which the thread is not known.
+
+        Returns:
+            bool (runs,).
+        """
+        return np.asarray((self.runs.value >= FIRST_PROCESS) | (self.runs.value == KERNEL_CALL))
+
+    @property
+    def is_known(self) -> NDArray[np.bool_]:
+        """Runs within the range of which the trace shows what they are.
+
+        Returns:
+            bool (runs,).
+        """
+        return np.asarray((self.is_busy | (self.runs.value == IDLE)) & (self.end > self.start))
+
+
+def _goes_on(scope: Scope) -> NDArray[np.bool_]:
+    """Return which runs may be the rest of the one before, of the same thread: events are missing in between.
+
+    RUNNING also shows a new priority, so that it is no sign of a new run.
+    """
+    runs, lost = scope.basis.runs, losses(scope.trace)
+    out = np.zeros(len(runs.cpu), np.bool_)
+    for cpu in range(scope.trace.cpu_count if len(lost) else 0):
+        missing = TimeRanges.of_rows(losses_of(lost, cpu))
+        at = np.flatnonzero((runs.cpu == cpu) & (runs.thread > 0))
+        before, after = at[:-1], at[1:]
+        out[after] = (runs.thread[before] == runs.thread[after]) & missing.meet(runs.end[before], runs.start[after])
+    return out
+
+
+def _cpu_table(scope: Scope, times: CutRuns) -> CpuTable:
+    runs, net, begins, cpus = times.runs, times.net, times.begins, scope.trace.cpu_count
+    is_busy, at_rest = times.is_busy, runs.value == IDLE
+    busy = sum_by(runs.cpu[is_busy], net[is_busy], cpus)
+    resting = sum_by(runs.cpu[at_rest], net[at_rest], cpus)
+    handled = sum_by(runs.cpu, times.interrupted, cpus)
+    works = np.flatnonzero(is_busy & times.is_known)
+    longest, longest_start = _longest(runs.cpu[works], times.start[works], times.end[works], cpus)
+    busiest, most = _busiest(runs, net, works, cpus, len(scope.trace.threads))
+    return CpuTable(
+        np.arange(cpus),
+        busy,
+        resting,
+        handled,
+        scope.window.length - busy - resting - handled,
+        np.bincount(runs.cpu[begins], minlength=cpus),
+        np.bincount(runs.cpu[begins & switches(runs)], minlength=cpus),
+        longest,
+        longest_start,
+        busiest,
+        most,
+    )
+
+
+def switches(runs: Runs) -> NDArray[np.bool_]:
+    """Return which runs of threads begin with another thread than the run before on that CPU.
+
+    Returns:
+        bool (runs,).
+    """
+    out = np.zeros(len(runs.cpu), np.bool_)
+    at = np.flatnonzero(runs.thread > 0)
+    out[at[1:]] = (runs.thread[at[1:]] != runs.thread[at[:-1]]) & (runs.cpu[at[1:]] == runs.cpu[at[:-1]])
+    return out
+
+
+def _longest(keys: NDArray[np.integer], start: Cycles, end: Cycles, count: int) -> tuple[Cycles, Cycles]:
+    """Return the longest interval of each key, and when it begins; 0 and -1 without one."""
+    longest, position = largest_by(keys, end - start, count)
+    return longest, np.append(start, -1)[position]
+
+
+def _busiest(
+    runs: Runs, net: Cycles, works: NDArray[np.intp], cpus: int, threads: int
+) -> tuple[NDArray[np.int64], Cycles]:
+    """Return for each CPU the thread that had most of it, and how much that was."""
+    key, position = np.unique(runs.cpu[works].astype(np.int64) * threads + runs.thread[works], return_inverse=True)
+    most, which = largest_by(key // threads, sum_by(position, net[works], len(key)), cpus)
+    return np.where(which >= 0, key[which] % threads, 0) if len(key) else np.zeros(cpus, np.int64), most
+
+
+def _run_times(scope: Scope, times: CutRuns) -> RunTimes:
+    threads, runs, begins, is_known = len(scope.trace.threads), times.runs, times.begins, times.is_known
+    mine = runs.thread[is_known]
+    first = _first_in_range(times)
+    longest, longest_start = _longest(mine, times.start[is_known], times.end[is_known], threads)
+    return RunTimes(
+        sum_by(mine, times.net[is_known], threads),
+        sum_by(mine, times.interrupted[is_known], threads),
+        np.bincount(runs.thread[is_known & first], minlength=threads),
+        np.bincount(runs.thread[begins], minlength=threads),
+        longest,
+        longest_start,
+        np.bincount(_migrations(scope, begins).thread, minlength=threads),
+    )
+
+
+def _first_in_range(times: CutRuns) -> NDArray[np.bool_]:
+    """Return which runs are not the rest of one that is in the range too."""
+    at = np.flatnonzero(times.runs.thread > 0)
+    out = ~times.goes_on
+    out[at[1:]] |= (times.end <= times.start)[at[:-1]]
+    return out
+
+
+def migrations(scope: Scope) -> Migrations:
+    """Return the migrations of threads that are no idle threads, as their runs begin within the range."""
+    return _migrations(scope, _begins(scope, _goes_on(scope)))
+
+
+def _begins(scope: Scope, goes_on: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which runs of threads begin in the range."""
+    runs, window = scope.basis.runs, scope.window
+    return (runs.start >= window.start) & (runs.start < window.end) & (runs.thread > 0) & ~goes_on
+
+
+def _migrations(scope: Scope, begins: NDArray[np.bool_]) -> Migrations:
+    runs = scope.basis.runs
+    # Runs before the range show where a thread came from; those behind it do not matter.
+    rows = np.flatnonzero((runs.thread > 0) & (runs.start < scope.window.end) & ~scope.basis.is_idle[runs.thread])
+    rows = rows[np.lexsort((runs.start[rows], runs.thread[rows]))]
+    before, after = rows[:-1], rows[1:]
+    moved = (runs.cpu[before] != runs.cpu[after]) & (runs.thread[before] == runs.thread[after]) & begins[after]
+    before, after = before[moved], after[moved]
+    # Where events are missing in between it may have been elsewhere meanwhile.
+    is_sure = ~scope.basis.lost.meet(runs.end[before], runs.start[after])
+    return Migrations(
+        runs.thread[after],
+        np.where(is_sure, runs.cpu[before].astype(np.int64), -1),
+        runs.cpu[after].astype(np.int64),
+        runs.start[after],
+    )

@@ -1,0 +1,275 @@
+"""How long things of one kind took, one by one: run slices, waits by state, kernel calls, message legs, interrupts.
+
+What statistics add up per thread or call, for histograms and percentiles. An occurrence belongs to the window in which
+it begins and is not cut at the end of it. Those whose begin or end the trace does not hold are counted, and have no
+duration.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.analysis.times.activations import activations
+from satview.analysis.times.by_key import percentiles_by
+from satview.analysis.times.call_times import CALL_NUMBERS, IS_INTERRUPT
+from satview.analysis.times.event_counts import IS_CALL
+from satview.analysis.times.scope import Mask, Scope
+from satview.analysis.times.state_times import state_spans
+from satview.analysis.times.whole_intervals import runs_are_cut, states_are_cut
+from satview.events import wire
+from satview.events.states import DEAD, FIRST_PROCESS, READY, RUNNING, STATE_BY_NAME, STATE_BY_VALUE
+from satview.linkage.table import LinkKind
+from satview.linkage.transactions import transactions
+from satview.store.time_ranges import Cycles
+from satview.store.trace import Trace
+
+_BINS_PER_DECADE: Final = (40, 20, 10, 5)
+_MOST_BINS: Final = 80
+SHARES: Final = (0.5, 0.9, 0.99, 0.999)
+_MESSAGE_LEGS: Final = {
+    "queued": ("Message queued", "queued_cycles"),
+    "service": ("Message service", "service_cycles"),
+    "round_trip": ("Message round trip", "round_trip_cycles"),
+}
+_NO_WAIT: Final = frozenset({RUNNING, READY, DEAD})
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """What a histogram can be of.
+
+    Attributes:
+        key: `run`, `response`, `period`, `state:NAME`, `call`, `call:NAME`, `queued`, `service`, `round_trip`,
+            `interrupt`, `latency`.
+        title: For people.
+        capture: What a capture needs for it.
+        is_of_threads: False for interrupts, which belong to no thread.
+    """
+
+    key: str
+    title: str
+    capture: str
+    is_of_threads: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrences:
+    """Occurrences of one kind that begin in a window, in no certain order.
+
+    Attributes:
+        cycles: int64, (n,), how long each took; at least 0.
+        start: int64, (n,), when it began, in cycles.
+        thread: int64, (n,), row of the thread table; 0 = not known.
+        event: int64, (n,), row of the event that began it; -1 = `event_of` finds it.
+        unfinished: How many more began of which the trace does not hold both ends.
+    """
+
+    cycles: Cycles
+    start: Cycles
+    thread: NDArray[np.int64]
+    event: NDArray[np.int64]
+    unfinished: int
+
+    def __len__(self) -> int:
+        return len(self.cycles)
+
+    def percentiles(self, shares: tuple[float, ...] = SHARES) -> tuple[int, ...]:
+        """Return for each share the shortest time that this share of the occurrences does not exceed, in cycles."""
+        key = np.zeros(len(self), np.uint8)
+        return tuple(int(cycles[0]) for cycles in percentiles_by(key, self.cycles, 1, shares))
+
+    def longest(self, count: int, among: Mask | None = None) -> NDArray[np.int64]:
+        """Return positions of the longest, longest first, int64; of equals the earlier first.
+
+        Args:
+            count: How many at most.
+            among: bool (n,), which may be returned; None = all.
+        """
+        at = np.arange(len(self)) if among is None else np.flatnonzero(among)
+        if len(at) > count:  # a full sort of millions for twenty rows would be felt
+            least = np.partition(self.cycles[at], len(at) - count)[len(at) - count]
+            at = at[self.cycles[at] >= least]
+        return at[np.lexsort((self.start[at], -self.cycles[at]))][:count]
+
+
+def measures(trace: Trace) -> tuple[Measure, ...]:
+    """Return what the trace has durations of: states and kernel calls by name only where it holds such events."""
+    found = [
+        Measure("run", "Run slice", "THREAD events"),
+        Measure("response", "Response: from ready to the next wait", "THREAD events"),
+        Measure("period", "Period: from one activation to the next", "THREAD events"),
+        Measure("state:READY", "READY: wait for a CPU", "THREAD events"),
+    ]
+    values = trace.catalogue.state_value_of_code[np.flatnonzero(trace.code_counts)]
+    states = [STATE_BY_VALUE[value] for value in np.unique(values).tolist() if value in STATE_BY_VALUE]
+    found += [
+        Measure(f"state:{state.name}", f"{state.name}: {state.meaning}", "THREAD events")
+        for state in states
+        if state.value not in _NO_WAIT
+    ]
+    found.append(Measure("call", "Kernel call, any", "KER_CALL and KER_EXIT events"))
+    found += [Measure(f"call:{name}", f"Kernel call {name}", "KER_CALL and KER_EXIT events") for name in _calls(trace)]
+    found += [Measure(key, title, "COMM events") for key, (title, _) in _MESSAGE_LEGS.items()]
+    found.append(Measure("interrupt", "Interrupt, entry to exit", "INTERRUPT events", False))
+    found.append(Measure("latency", "Interrupt, entry to first handler", "INTERRUPT events", False))
+    return tuple(found)
+
+
+def occurrences(scope: Scope, key: str, threads: Mask | None = None) -> Occurrences:
+    """Return the occurrences of a measure that begin in the window of a scope.
+
+    Args:
+        scope: Trace and window; its mask of events is used for events only, as in statistics.
+        key: As `Measure.key`.
+        threads: bool (threads,), whose occurrences count; None = all. Interrupts belong to no thread: all count.
+
+    Raises:
+        Cancelled: The scope says so.
+    """
+    kind, _, name = key.partition(":")
+    if kind == "run":
+        return _runs(scope, threads)
+    if kind in ("response", "period"):
+        return _activations(scope, kind == "period", threads)
+    if kind == "state":
+        return _states(scope, STATE_BY_NAME[name].value, threads)
+    if kind in _MESSAGE_LEGS:
+        return _messages(scope, _MESSAGE_LEGS[kind][1], threads)
+    if kind == "call":
+        return _links(scope, _is_call(scope.trace, name) if name else IS_CALL, LinkKind.CALL, threads)
+    return _links(scope, IS_INTERRUPT, LinkKind.INTERRUPT if kind == "interrupt" else LinkKind.DISPATCH, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """Counts of durations in bins that are equally wide on a logarithmic scale.
+
+    Attributes:
+        edges_log10: float64, (bins + 1,), logarithms of nanoseconds to the base 10.
+        counts: int64, (bins,).
+        bin: int64, (n,), the bin of each duration.
+    """
+
+    edges_log10: NDArray[np.float64]
+    counts: NDArray[np.int64]
+    bin: NDArray[np.int64]
+
+
+def histogram(duration_ns: NDArray[np.int64]) -> Histogram:
+    """Return the histogram of at least one duration; one below a nanosecond counts as one.
+
+    Args:
+        duration_ns: int64, (n,), nanoseconds.
+    """
+    position = np.log10(np.maximum(duration_ns, 1))
+    width = float(position.max() - position.min())
+    per_decade = next((count for count in _BINS_PER_DECADE if width * count <= _MOST_BINS), _BINS_PER_DECADE[-1])
+    number = np.floor(position * per_decade).astype(np.int64)
+    first = int(number.min())
+    number -= first
+    counts = np.bincount(number)
+    return Histogram((first + np.arange(len(counts) + 1)) / per_decade, counts, number)
+
+
+def event_of(trace: Trace, start: int, thread: int) -> int:
+    """Return the event of a thread at a moment, else the first event at or after it.
+
+    Args:
+        trace: The trace.
+        start: The moment, cycles.
+        thread: Row of the thread table.
+    """
+    first, last = (int(row) for row in np.searchsorted(trace.events.time_cycles, (start, start + 1)))
+    mine = np.flatnonzero(trace.events.thread[first:last] == thread)
+    return first + int(mine[-1]) if len(mine) else min(first, len(trace.events) - 1)
+
+
+def _calls(trace: Trace) -> list[str]:
+    """Return the names of the kernel calls in the trace, sorted."""
+    codes = np.flatnonzero((trace.code_counts > 0) & IS_CALL[: len(trace.code_counts)])
+    numbers = np.unique(codes & (CALL_NUMBERS - 1))
+    return sorted({trace.catalogue.name(wire.code(wire.WireClass.KER_CALL, number)) for number in numbers.tolist()})
+
+
+def _is_call(trace: Trace, name: str) -> Mask:
+    """Return a table over codes, bool (32768,), of the entries of a kernel call."""
+    number = trace.catalogue.kernel_call_number(name)
+    return np.asarray(IS_CALL & (np.arange(len(IS_CALL)) & (CALL_NUMBERS - 1) == (-1 if number is None else number)))
+
+
+def _known(
+    cycles: Cycles, start: Cycles, thread: NDArray[np.int64], event: NDArray[np.int64], threads: Mask | None
+) -> Occurrences:
+    """Return the occurrences of some threads; those of less than 0 cycles have no known duration."""
+    if threads is not None:
+        mine = threads[np.maximum(thread, 0)]
+        cycles, start, thread, event = cycles[mine], start[mine], thread[mine], event[mine]
+    known = cycles >= 0
+    return Occurrences(
+        cycles[known], start[known], np.maximum(thread[known], 0), event[known], int(np.count_nonzero(~known))
+    )
+
+
+def _begin_in(scope: Scope, start: Cycles) -> Mask:
+    return np.asarray((start >= scope.window.start) & (start < scope.window.end))
+
+
+def _links(scope: Scope, codes: Mask, kind: LinkKind, threads: Mask | None) -> Occurrences:
+    rows = np.asarray(scope.selected(codes), np.int64)
+    cycles, _ = scope.lengths(rows, kind)
+    events = scope.trace.events
+    return _known(cycles, events.time_cycles[rows], events.thread[rows].astype(np.int64), rows, threads)
+
+
+def _messages(scope: Scope, column: str, threads: Mask | None) -> Occurrences:
+    """Return a leg of the messages sent in the window; a message is its client's and its server's."""
+    made, events = transactions(scope.trace), scope.trace.events
+    first, last = np.searchsorted(made.send_row, (scope.rows.start, scope.rows.stop))
+    part = slice(int(first), int(last))
+    client, server = np.maximum(made.client[part], 0), np.maximum(made.server[part], 0)
+    rows, cycles = made.send_row[part], getattr(made, column)[part]
+    if threads is not None:
+        mine = threads[client] | threads[server]
+        rows, cycles, client = rows[mine], cycles[mine], client[mine]
+    return _known(cycles, events.time_cycles[rows], client, rows, None)
+
+
+def _runs(scope: Scope, threads: Mask | None) -> Occurrences:
+    """Return the runs of threads that are no idle threads, interrupts included, as `CpuTable.longest_run_cycles`."""
+    runs, trace = scope.basis.runs, scope.trace
+    mine = np.flatnonzero((runs.value >= FIRST_PROCESS) & (runs.thread > 0) & _begin_in(scope, runs.start))
+    cpu, start, end, thread = runs.cpu[mine], runs.start[mine], runs.end[mine], runs.thread[mine]
+    cycles = np.where(runs_are_cut(trace, cpu, start, end), -1, end - start)
+    return _known(cycles, start, thread, np.full(len(mine), -1, np.int64), threads)
+
+
+def _activations(scope: Scope, is_period: bool, threads: Mask | None) -> Occurrences:
+    """Return how long activations took that begin in the window, or the periods that end with them."""
+    found = activations(scope)
+    mine = np.flatnonzero(_begin_in(scope, found.start))
+    cycles = found.period_cycles if is_period else np.where(found.is_cut, -1, found.end - found.start)
+    if is_period:  # the first of a thread ends none
+        mine = mine[np.append(False, found.thread[1:] == found.thread[:-1])[: len(found)][mine]]
+    start = found.start[mine] - np.maximum(cycles[mine], 0) if is_period else found.start[mine]
+    return _known(cycles[mine], start, found.thread[mine], np.full(len(mine), -1, np.int64), threads)
+
+
+def _states(scope: Scope, value: int, threads: Mask | None) -> Occurrences:
+    """Return the intervals in a state; one that ends where events are missing has no known end."""
+    trace, parts = scope.trace, []
+    for spans in state_spans(scope):
+        mine = np.flatnonzero((spans.value == value) & _begin_in(scope, spans.start))
+        parts.append(
+            (
+                np.where(states_are_cut(trace, spans, mine), -1, spans.end[mine] - spans.start[mine]),
+                spans.start[mine],
+                spans.thread[mine].astype(np.int64),
+            )
+        )
+    none = np.empty(0, np.int64)
+    cycles, start, thread = (np.concatenate([none, *(part[i] for part in parts)]) for i in range(3))
+    return _known(cycles, start, thread, np.full(len(cycles), -1, np.int64), threads)

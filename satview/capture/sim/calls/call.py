@@ -1,0 +1,110 @@
+"""What every kernel call has: its name, its arguments, and how the kernel carries it out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+from satview.capture.sim.parts.cpu import Cpu
+from satview.capture.sim.parts.errors import Errno, QnxError
+from satview.capture.sim.parts.services import KernelServices
+from satview.capture.sim.parts.target import Target
+from satview.capture.sim.parts.threads import Thread
+
+__all__ = [
+    "CLOCK_MONOTONIC",
+    "SIDE_CHANNEL",
+    "SIGALRM",
+    "SIGCHLD",
+    "SIGTERM",
+    "SIGUSR1",
+    "Call",
+    "Compute",
+    "code_address",
+]
+
+SIDE_CHANNEL = 0x40000000  # connection number of the process manager, and flag of side channels
+CLOCK_MONOTONIC = 2
+SIGTERM, SIGUSR1, SIGALRM, SIGCHLD = 15, 16, 14, 18
+SECOND_NS = 1_000_000_000
+_CANCELLATION_POINTS = frozenset(
+    (
+        "MSG_SENDV",
+        "MSG_RECEIVEV",
+        "MSG_RECEIVEPULSEV",
+        "SYNC_CONDVAR_WAIT",
+        "SYNC_SEM_WAIT",
+        "TIMER_TIMEOUT",
+        "THREAD_JOIN",
+        "SIGNAL_WAITINFO",
+        "SIGNAL_SUSPEND",
+        "INTERRUPT_WAIT",
+    )
+)
+
+
+@dataclass(slots=True)
+class Compute:
+    """Run user code for a time; not a kernel call."""
+
+    ns: int
+
+
+@dataclass(slots=True)
+class Call:
+    """A kernel call: what a thread may yield.
+
+    A subclass holds the arguments as fields and says what the call does. A field whose name is that of an argument in
+    the event table is logged without further ado; where those are no Python names, `arguments` translates.
+
+    Attributes:
+        name: The kernel's name of the call.
+    """
+
+    name: ClassVar[str] = "NOP"
+
+    def arguments(self, _thread: Thread) -> dict[str, int]:
+        """Return the arguments of the entry event under their names in the event table: the fields that are numbers."""
+        found = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        return {name: int(value) for name, value in found.items() if isinstance(value, int)}
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:  # noqa: ARG002
+        """Do what the call does: enter the kernel, then complete the call or block the thread.
+
+        Args:
+            kernel: What carries it out.
+            cpu: CPU on which the thread runs.
+            thread: The caller.
+
+        Raises:
+            QnxError: The call fails; the program gets the error at its `yield`.
+        """
+        kernel.fault(thread, f"yielded {type(self).__name__}, which this kernel does not know", thread.location())
+        raise QnxError(Errno.ENOSYS)
+
+    @property
+    def is_cancellation_point(self) -> bool:
+        """True if a thread may be cancelled in it."""
+        return self.name in _CANCELLATION_POINTS
+
+    def older(self) -> Call | None:
+        """Return what the library calls instead where the kernel has no such call; None if it does not."""
+        return None
+
+    def is_silent(self, _target: Target) -> bool:
+        """Return whether a kernel that has the call logs nothing of it."""
+        return False
+
+
+def message_words(message: bytes, prefix: str) -> dict[str, int]:
+    """Return the first three words of message data under the names of the event table."""
+    padded = message[:12].ljust(12, b"\0")
+    return {f"{prefix}[{i}]": int.from_bytes(padded[4 * i : 4 * i + 4], "little") for i in range(3)}
+
+
+def code_address(function: Any, thread: Thread | None) -> int:
+    """Return a made-up but stable code address of a function: from its line, not from Python's memory."""
+    code = getattr(function, "__code__", None)
+    line = code.co_firstlineno if code is not None else 1
+    base = 0x8048000 if thread is None or thread.process.bits == 32 else 0x3D5000_0000
+    return base + line * 64

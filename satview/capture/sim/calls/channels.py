@@ -1,0 +1,227 @@
+"""Channels and connections: made, connected, queried about, closed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from satview.capture.sim.calls.call import SIDE_CHANNEL, Call
+from satview.capture.sim.calls.delivery import Envelope
+from satview.capture.sim.parts.cpu import Cpu
+from satview.capture.sim.parts.errors import Errno, QnxError
+from satview.capture.sim.parts.services import KernelServices
+from satview.capture.sim.parts.threads import Channel, Connection, Process, Thread
+
+__all__ = [
+    "ChannelCreate",
+    "ChannelDestroy",
+    "ConnectAttach",
+    "ConnectClientInfo",
+    "ConnectDetach",
+    "ConnectFlags",
+    "ConnectServerInfo",
+]
+
+
+def close_channel(kernel: KernelServices, cpu: Cpu, channel: Channel) -> None:
+    """Send everybody who waits at a channel away with ESRCH."""
+    for envelope in list(channel.senders):
+        _dismiss(kernel, cpu, envelope, Errno.ESRCH)
+    channel.senders.clear()
+    for receiver in list(channel.receivers):
+        kernel.fail(receiver, Errno.ESRCH)
+        kernel.wake(cpu, receiver, outcome="dead")
+    channel.receivers.clear()
+
+
+def _dismiss(kernel: KernelServices, cpu: Cpu, envelope: Envelope, error: Errno) -> None:
+    client = envelope.client
+    envelope.dropped = True
+    envelope.truth.status = -int(error)
+    kernel.fail(client, error)
+    kernel.wake(cpu, client, outcome="dead")
+
+
+def connect(process: Process, channel: Channel, side_channel: bool = True) -> Connection:
+    """Connect a process to a channel."""
+    coid = process.next_coid | (SIDE_CHANNEL if side_channel else 0)
+    process.next_coid += 1
+    channel.process.scoids += 1
+    connection = Connection(process, coid, channel, channel.process.scoids)
+    process.connections[coid] = connection
+    return connection
+
+
+@dataclass(slots=True)
+class ChannelCreate(Call):
+    """Make a channel; result: chid."""
+
+    name = "CHANNEL_CREATE"
+    fixed_priority: bool = False
+
+    def arguments(self, _thread: Thread) -> dict[str, int]:
+        """Return the flags."""
+        return {"flags": 0x1 if self.fixed_priority else 0}
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Make a channel in the caller's process."""
+        kernel.enter(cpu, thread, self)
+        process = thread.process
+        channel = Channel(process, process.next_chid, self.fixed_priority)
+        process.next_chid += 1
+        process.channels[channel.chid] = channel
+        kernel.complete(thread, channel.chid, chid=channel.chid)
+
+
+@dataclass(slots=True)
+class ChannelDestroy(Call):
+    """Remove a channel; those waiting on it get ESRCH."""
+
+    name = "CHANNEL_DESTROY"
+    chid: int
+
+    def arguments(self, _thread: Thread) -> dict[str, int]:
+        """Return chid."""
+        return {"chid": self.chid}
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Remove a channel and everything that waits at it.
+
+        Raises:
+            QnxError: EINVAL (no channel).
+        """
+        kernel.enter(cpu, thread, self)
+        channel = thread.process.channels.pop(self.chid, None)
+        if channel is None:
+            raise QnxError(Errno.EINVAL, f"no channel {self.chid}")
+        close_channel(kernel, cpu, channel)
+        kernel.complete(thread)
+
+
+@dataclass(slots=True)
+class ConnectAttach(Call):
+    """Connect to a channel; result: coid."""
+
+    name = "CONNECT_ATTACH"
+    pid: int
+    chid: int
+    side_channel: bool = True
+
+    def arguments(self, _thread: Thread) -> dict[str, int]:
+        """Return pid, chid and index."""
+        return {"pid": self.pid, "chid": self.chid, "index": SIDE_CHANNEL if self.side_channel else 0}
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Connect the caller's process to a channel of another, or of its own (pid 0).
+
+        Raises:
+            QnxError: ESRCH (no such channel in the process).
+        """
+        kernel.enter(cpu, thread, self)
+        server = kernel.processes.get(self.pid) if self.pid else thread.process
+        channel = server.channels.get(self.chid) if server is not None else None
+        if channel is None:
+            raise QnxError(Errno.ESRCH, f"no channel {self.chid} in process {self.pid}")
+        connection = connect(thread.process, channel, self.side_channel)
+        kernel.complete(thread, connection.coid, coid=connection.coid)
+
+
+@dataclass(slots=True)
+class ConnectDetach(Call):
+    """Close a connection."""
+
+    name = "CONNECT_DETACH"
+    coid: int
+
+    def arguments(self, _thread: Thread) -> dict[str, int]:
+        """Return coid."""
+        return {"coid": self.coid}
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Close a connection.
+
+        Raises:
+            QnxError: EINVAL (no connection).
+        """
+        kernel.enter(cpu, thread, self)
+        if thread.process.connections.pop(self.coid, None) is None:
+            raise QnxError(Errno.EINVAL, f"no connection {self.coid}")
+        kernel.complete(thread)
+
+
+@dataclass(slots=True)
+class ConnectServerInfo(Call):
+    """Ask for the server of a connection, or of the next one there is; result: its coid."""
+
+    name = "CONNECT_SERVER_INFO"
+    pid: int
+    coid: int
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Return the connection found.
+
+        Raises:
+            QnxError: ESRCH (no process); EINVAL (no connection from that number on).
+        """
+        kernel.enter(cpu, thread, self)
+        process = kernel.processes.get(self.pid) if self.pid else thread.process
+        if process is None:
+            raise QnxError(Errno.ESRCH, f"no process {self.pid}")
+        coids = [coid for coid in sorted(process.connections) if coid >= self.coid]
+        if not coids:
+            raise QnxError(Errno.EINVAL, f"no connection from {self.coid:#x} on")
+        found = process.connections[coids[0]]
+        info = {
+            "info->pid": found.channel.process.pid,
+            "info->chid": found.channel.chid,
+            "info->scoid": found.scoid,
+            "info->coid": coids[0],
+        }
+        kernel.complete(thread, coids[0], coid=coids[0], **info)
+
+
+@dataclass(slots=True)
+class ConnectClientInfo(Call):
+    """Ask who a client is; result: its pid. Everybody is root."""
+
+    name = "CONNECT_CLIENT_INFO"
+    scoid: int
+    ngroups: int = 0
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Look the client up by the number under which the server knows it.
+
+        Raises:
+            QnxError: EINVAL (no client).
+        """
+        kernel.enter(cpu, thread, self)
+        for process in kernel.processes.values():
+            for connection in process.connections.values():
+                is_ours = connection.channel.process is thread.process and not process.is_dead
+                if is_ours and connection.scoid == self.scoid & 0xFFFF:
+                    kernel.complete(thread, process.pid, **{"info->pid": process.pid, "info->sid": 1})
+                    return
+        raise QnxError(Errno.EINVAL, f"no client {self.scoid:#x}")
+
+
+@dataclass(slots=True)
+class ConnectFlags(Call):
+    """Change the flags of a connection; result: the old ones."""
+
+    name = "CONNECT_FLAGS"
+    coid: int
+    masks: int = 0
+    bits: int = 0
+    pid: int = 0
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Set the bits under the mask.
+
+        Raises:
+            QnxError: EBADF (no connection).
+        """
+        kernel.enter(cpu, thread, self)
+        connection: Connection | None = thread.process.connections.get(self.coid)
+        if connection is None:
+            raise QnxError(Errno.EBADF, f"no connection {self.coid:#x}")
+        old, connection.flags = connection.flags, connection.flags & ~self.masks | self.bits & self.masks
+        kernel.complete(thread, old, old_flags=old)

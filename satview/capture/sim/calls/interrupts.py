@@ -1,0 +1,182 @@
+"""Kernel calls that attach, mask and wait for interrupts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from satview.capture.sim.calls.call import Call, code_address
+from satview.capture.sim.calls.privilege import check_io
+from satview.capture.sim.calls.pulses import deliver
+from satview.capture.sim.parts.cpu import Cpu
+from satview.capture.sim.parts.errors import Errno, QnxError
+from satview.capture.sim.parts.services import KernelServices
+from satview.capture.sim.parts.sigevent import Sigevent
+from satview.capture.sim.parts.threads import Thread
+
+__all__ = [
+    "InterruptAttach",
+    "InterruptAttachEvent",
+    "InterruptDetach",
+    "InterruptMask",
+    "InterruptUnmask",
+    "InterruptWait",
+]
+
+Handler = Callable[[], Sigevent | None]
+
+
+@dataclass(slots=True)
+class InterruptAttach(Call):
+    """Attach a handler that runs in the interrupt and may return an event; gone in 8.0 (ENOTSUP). Result: id.
+
+    EPERM without I/O privilege.
+    """
+
+    name = "INTERRUPT_ATTACH"
+    vector: int
+    handler: Handler
+    handler_ns: int = 1500
+
+    def arguments(self, thread: Thread) -> dict[str, int]:
+        """Return vector and addresses."""
+        return {
+            "intr": self.vector,
+            "handler_p": code_address(self.handler, thread),
+            "area_p": 0x8060000,
+            "areasize": 64,
+            "flags": 0x8,
+        }
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Attach a handler.
+
+        Raises:
+            QnxError: ENOTSUP (this release has no interrupt handlers).
+        """
+        kernel.enter(cpu, thread, self)
+        if not kernel.target.has_handlers:
+            raise QnxError(Errno.ENOTSUP, "this release has no interrupt handlers")
+        check_io(kernel, thread)
+        attachment = kernel.interrupts.attach(thread, self.vector, None, self.handler, self.handler_ns)
+        kernel.complete(thread, attachment.ident, int_fun_id=attachment.ident)
+
+
+@dataclass(slots=True)
+class InterruptAttachEvent(Call):
+    """Attach an event without a handler; in 8.0 the caller becomes the interrupt's service thread. Result: id.
+
+    EPERM without I/O privilege, up to 7.x.
+    """
+
+    name = "INTERRUPT_ATTACH"
+    vector: int
+    event: Sigevent = field(default_factory=Sigevent)
+
+    def arguments(self, _thread: Thread) -> dict[str, int]:
+        """Return vector and flags."""
+        return {"intr": self.vector, "flags": 0x8}
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Attach an event."""
+        kernel.enter(cpu, thread, self)
+        if kernel.target.has_handlers:
+            check_io(kernel, thread)
+        attachment = kernel.interrupts.attach(thread, self.vector, self.event, None)
+        if not kernel.target.has_handlers:
+            kernel.record.service_thread(cpu.index, kernel.stamp(), thread, attachment.ident, cpu.index)
+        kernel.complete(thread, attachment.ident, int_fun_id=attachment.ident)
+
+
+@dataclass(slots=True)
+class InterruptDetach(Call):
+    """Detach a handler or event by its id."""
+
+    name = "INTERRUPT_DETACH"
+    ident: int
+
+    def arguments(self, _thread: Thread) -> dict[str, int]:
+        """Return id."""
+        return {"id": self.ident}
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Detach.
+
+        Raises:
+            QnxError: EINVAL (no attachment).
+        """
+        kernel.enter(cpu, thread, self)
+        if not kernel.interrupts.detach(self.ident, thread.process):
+            raise QnxError(Errno.EINVAL, f"no attachment {self.ident}")
+        kernel.complete(thread)
+
+
+@dataclass(slots=True)
+class InterruptWait(Call):
+    """Wait for an event of kind `intr`."""
+
+    name = "INTERRUPT_WAIT"
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Wait for an event of kind `intr`, unless one came already."""
+        kernel.enter(cpu, thread, self)
+        kernel.complete(thread)
+        if thread.unmasked_intr:
+            thread.unmasked_intr -= 1
+            return
+        kernel.block(cpu, thread, "INTR", "interrupt")
+
+
+@dataclass(slots=True)
+class _MaskCall(Call):
+    """Has a vector, and the id of what is attached there."""
+
+    vector: int
+    ident: int = 0
+
+    def arguments(self, _thread: Thread) -> dict[str, int]:
+        """Return vector and id."""
+        return {"intr": self.vector, "id": self.ident}
+
+
+@dataclass(slots=True)
+class InterruptUnmask(_MaskCall):
+    """Let the interrupt come again after an event masked it."""
+
+    name = "INTERRUPT_UNMASK"
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Let an interrupt through again; one that came meanwhile is delivered now."""
+        kernel.enter(cpu, thread, self)
+        kernel.complete(thread, 0, mask_level=0)
+        source = kernel.sources.get(self.vector)
+        for attachment in source.attachments if source is not None else ():
+            if attachment.process is thread.process and attachment.is_masked:
+                attachment.is_masked = False
+                if attachment.is_latched and attachment.event is not None:
+                    attachment.is_latched = False
+                    attachment.is_masked = True
+                    deliver(kernel, cpu, attachment.process, attachment.thread, attachment.event, "SPULSE_EXE")
+
+
+@dataclass(slots=True)
+class InterruptMask(_MaskCall):
+    """Keep an interrupt from the caller's process until `InterruptUnmask`; result: how often it is masked now."""
+
+    name = "INTERRUPT_MASK"
+    ident: int = -1
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Mask what the process has attached there.
+
+        Raises:
+            QnxError: EINVAL (nothing attached to interrupt).
+        """
+        kernel.enter(cpu, thread, self)
+        source = kernel.sources.get(self.vector)
+        mine = [a for a in source.attachments if a.process is thread.process] if source is not None else []
+        if not mine:
+            raise QnxError(Errno.EINVAL, f"nothing attached to interrupt {self.vector}")
+        for attachment in mine:
+            attachment.is_masked = True
+        kernel.complete(thread, 1, mask_level=1)

@@ -1,0 +1,277 @@
+"""Mutexes and condition variables, with priority inheritance; and calls that make or remove any such object."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+from satview.capture.sim.calls.call import CLOCK_MONOTONIC, Call
+from satview.capture.sim.calls.inheritance import pass_on_priority
+from satview.capture.sim.parts.cpu import Cpu
+from satview.capture.sim.parts.errors import Errno, QnxError
+from satview.capture.sim.parts.objects import Condvar, Mutex, RwLock, SyncObject
+from satview.capture.sim.parts.services import KernelServices
+from satview.capture.sim.parts.threads import Thread
+
+__all__ = ["CondSignal", "CondWait", "MutexLock", "MutexUnlock", "SyncCreate", "SyncDestroy", "SyncMutexRevive"]
+
+LIBRARY_CYCLES = 40  # of user code that takes or gives an object nobody else wants: the kernel is not entered
+
+
+def check_exists(kernel: KernelServices, cpu: Cpu, thread: Thread, call: Call, thing: SyncObject) -> None:
+    """Refuse a call on an object that SyncDestroy() has removed.
+
+    Raises:
+        QnxError: EINVAL; it is removed.
+    """
+    if thing.is_destroyed:
+        kernel.enter(cpu, thread, call)
+        raise QnxError(Errno.EINVAL, f"{thing.label} is destroyed")
+
+
+def _acquire(kernel: KernelServices, thread: Thread, mutex: Mutex) -> None:
+    mutex.owner = thread
+    thread.held.append(mutex)
+    kernel.history.got_mutex(kernel.now, thread, mutex.address)
+
+
+def _release(kernel: KernelServices, thread: Thread, mutex: Mutex) -> None:
+    mutex.owner = None
+    thread.held.remove(mutex)
+    kernel.history.gave_mutex_up(kernel.now, thread, mutex.address)
+
+
+def _wait_for(kernel: KernelServices, cpu: Cpu, thread: Thread, mutex: Mutex) -> None:
+    mutex.waiters.append(thread)
+    owner = mutex.owner
+    kernel.block(cpu, thread, "MUTEX", mutex, (owner,) if owner is not None else ())
+    if mutex.inherit and owner is not None:
+        pass_on_priority(kernel, cpu, owner)
+
+
+def hand_on(kernel: KernelServices, cpu: Cpu, mutex: Mutex) -> None:
+    """Give a mutex to its most urgent waiter, or to nobody; the old owner falls back to its own priority."""
+    old = mutex.owner
+    if old is not None:
+        _release(kernel, old, mutex)
+    if mutex.waiters:
+        new = mutex.take_best()
+        _acquire(kernel, new, mutex)
+        kernel.wake(cpu, new, waker=old)
+    if old is not None and old.state != "DEAD":
+        pass_on_priority(kernel, cpu, old)
+
+
+def forget_waiter(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+    """Take a thread out of whatever object it waits for: its time is up, a signal came, or it died."""
+    thing = thread.waiting_on
+    if isinstance(thing, SyncObject) and thread in thing.waiters:
+        thing.waiters.remove(thread)
+        if isinstance(thing, Mutex) and thing.owner is not None:
+            pass_on_priority(kernel, cpu, thing.owner)
+    if isinstance(thing, RwLock):
+        thing.queue = deque(entry for entry in thing.queue if entry[0] is not thread)
+
+
+def retake(
+    kernel: KernelServices, cpu: Cpu, condvar: Condvar, waiter: Thread, waker: Thread | None, outcome: str = "ok"
+) -> None:
+    """Let a thread that waited on a condition variable take its mutex, or wait for that."""
+    mutex = condvar.mutex_of.pop(waiter)
+    if mutex.owner is None:
+        _acquire(kernel, waiter, mutex)
+        kernel.wake(cpu, waiter, waker, outcome)
+        return
+    mutex.waiters.append(waiter)
+    kernel.change_wait(cpu, waiter, "MUTEX", mutex, (mutex.owner,), waker)
+    if mutex.inherit:
+        pass_on_priority(kernel, cpu, mutex.owner)
+
+
+@dataclass(slots=True)
+class MutexLock(Call):
+    """Lock; only a wait enters the kernel, as the library takes a free mutex itself."""
+
+    name = "SYNC_MUTEX_LOCK"
+    mutex: Mutex
+
+    def arguments(self, _thread: Thread) -> dict[str, int]:
+        """Return the mutex."""
+        return self.mutex.values()
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Take a free mutex in user code; else enter the kernel and wait.
+
+        Raises:
+            QnxError: EDEADLK (the caller holds it already).
+        """
+        mutex = self.mutex
+        check_exists(kernel, cpu, thread, self, mutex)
+        if mutex.owner is None and not mutex.waiters:
+            _acquire(kernel, thread, mutex)
+            kernel.complete(thread)
+            thread.remaining = LIBRARY_CYCLES
+            return
+        kernel.enter(cpu, thread, self)
+        if mutex.owner is thread:
+            raise QnxError(Errno.EDEADLK, mutex.label)
+        kernel.complete(thread)
+        _wait_for(kernel, cpu, thread, mutex)
+
+
+@dataclass(slots=True)
+class MutexUnlock(Call):
+    """Unlock; enters the kernel only if somebody waits."""
+
+    name = "SYNC_MUTEX_UNLOCK"
+    mutex: Mutex
+
+    def arguments(self, _thread: Thread) -> dict[str, int]:
+        """Return the mutex."""
+        return self.mutex.values()
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Give up a mutex; if somebody waits, the kernel hands it on.
+
+        Raises:
+            QnxError: EPERM (the mutex belongs to another thread).
+        """
+        mutex = self.mutex
+        if mutex.owner is not thread:
+            kernel.enter(cpu, thread, self)
+            raise QnxError(Errno.EPERM, f"{mutex.label} belongs to another thread")
+        if not mutex.waiters:
+            _release(kernel, thread, mutex)
+            kernel.complete(thread)
+            thread.remaining = LIBRARY_CYCLES
+            return
+        kernel.enter(cpu, thread, self)
+        kernel.complete(thread)
+        hand_on(kernel, cpu, mutex)
+
+
+@dataclass(slots=True)
+class CondWait(Call):
+    """Give up the mutex, wait for a signal, take the mutex again."""
+
+    name = "SYNC_CONDVAR_WAIT"
+    condvar: Condvar
+    mutex: Mutex
+
+    def arguments(self, _thread: Thread) -> dict[str, int]:
+        """Return both objects."""
+        return {
+            **self.condvar.values("sync->"),
+            "mutex_p": self.mutex.address,
+            "mutex->count": 0x80000000,
+            "mutex->owner": self.mutex.owner_word(),
+        }
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Give up the mutex and wait.
+
+        Raises:
+            QnxError: EPERM (the mutex is not locked by the caller).
+        """
+        check_exists(kernel, cpu, thread, self, self.condvar)
+        kernel.enter(cpu, thread, self)
+        if self.mutex.owner is not thread:
+            raise QnxError(Errno.EPERM, f"{self.mutex.label} is not locked by the caller")
+        kernel.complete(thread)
+        self.condvar.waiters.append(thread)
+        self.condvar.mutex_of[thread] = self.mutex
+        kernel.block(cpu, thread, "CONDVAR", self.condvar)
+        hand_on(kernel, cpu, self.mutex)
+
+
+@dataclass(slots=True)
+class CondSignal(Call):
+    """Wake one waiter, or all of them."""
+
+    name = "SYNC_CONDVAR_SIGNAL"
+    condvar: Condvar
+    everybody: bool = False
+
+    def arguments(self, _thread: Thread) -> dict[str, int]:
+        """Return the condition variable."""
+        return {**self.condvar.values("sync->"), "all": int(self.everybody)}
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Wake one waiter or all; each needs its mutex first. Without a waiter the signal is lost, as POSIX has it."""
+        kernel.enter(cpu, thread, self)
+        kernel.complete(thread)
+        condvar = self.condvar
+        while condvar.waiters:
+            retake(kernel, cpu, condvar, condvar.take_best(), thread)
+            if not self.everybody:
+                return
+
+
+@dataclass(slots=True)
+class SyncCreate(Call):
+    """Let the kernel know an object; needed for those with attributes only."""
+
+    name = "SYNC_CREATE"
+    sync: SyncObject
+
+    def arguments(self, _thread: Thread) -> dict[str, int]:
+        """Return the object."""
+        return {**self.sync.values(), "clockid": CLOCK_MONOTONIC}
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Make it usable (again)."""
+        kernel.enter(cpu, thread, self)
+        self.sync.is_destroyed = False
+        kernel.complete(thread)
+
+
+@dataclass(slots=True)
+class SyncDestroy(Call):
+    """Remove an object; not while somebody has it or waits for it."""
+
+    name = "SYNC_DESTROY"
+    sync: SyncObject
+
+    def arguments(self, _thread: Thread) -> dict[str, int]:
+        """Return the object."""
+        return self.sync.values()
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Refuse if it is in use.
+
+        Raises:
+            QnxError: EINVAL (the mutex is destroyed already); EBUSY (threads wait for it, or hold it).
+        """
+        kernel.enter(cpu, thread, self)
+        if self.sync.is_destroyed:
+            raise QnxError(Errno.EINVAL, f"{self.sync.label} is destroyed already")
+        if self.sync.waiters or getattr(self.sync, "owner", None) is not None:
+            raise QnxError(Errno.EBUSY, self.sync.label)
+        self.sync.is_destroyed = True
+        kernel.complete(thread)
+
+
+@dataclass(slots=True)
+class SyncMutexRevive(Call):
+    """Take over a mutex whose owner has died (up to 7.x)."""
+
+    name = "SYNC_MUTEX_REVIVE"
+    mutex: Mutex
+
+    def arguments(self, _thread: Thread) -> dict[str, int]:
+        """Return the mutex."""
+        return self.mutex.values()
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Give the mutex to the caller.
+
+        Raises:
+            QnxError: EINVAL (the owner of the mutex is alive).
+        """
+        kernel.enter(cpu, thread, self)
+        owner = self.mutex.owner
+        if owner is None or owner.state != "DEAD":
+            raise QnxError(Errno.EINVAL, f"the owner of {self.mutex.label} is alive")
+        self.mutex.owner = thread
+        thread.held.append(self.mutex)
+        kernel.complete(thread)

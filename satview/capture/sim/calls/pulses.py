@@ -1,0 +1,154 @@
+"""Pulses and events: short notes that never wait, from threads, timers, interrupts and the kernel itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from satview.capture.sim.calls.call import SIDE_CHANNEL, Call
+from satview.capture.sim.calls.delivery import (
+    PulseInFlight,
+    adopt_priority,
+    hurry,
+    live_connection,
+    receive_pulse,
+    received_message,
+    take_receiver,
+)
+from satview.capture.sim.parts.cpu import Cpu
+from satview.capture.sim.parts.errors import Errno, QnxError
+from satview.capture.sim.parts.services import KernelServices
+from satview.capture.sim.parts.sigevent import Sigevent, event_values
+from satview.capture.sim.parts.threads import Connection, Process, Thread
+from satview.capture.sim.parts.truth import Pulse
+
+__all__ = ["MsgDeliverEvent", "MsgSendPulse", "MsgSendPulsePtr", "MsgVerifyEvent"]
+
+
+def send_pulse(
+    kernel: KernelServices,
+    cpu: Cpu,
+    connection: Connection,
+    event: str,
+    priority: int,
+    code: int,
+    value: int,
+    sender: Thread | None = None,
+) -> None:
+    """Put a pulse into a channel, or straight into a waiting thread; `event` shows which kind is emitted."""
+    channel = connection.channel
+    scoid = SIDE_CHANNEL | connection.scoid
+    time = kernel.stamp()
+    truth = Pulse(scoid, channel.process.pid, time, origin=kernel.history.cause)
+    kernel.history.cause = time
+    pulse = PulseInFlight(scoid, priority, code, value, truth)
+    kernel.truth.pulses.append(pulse.truth)
+    tid = sender.tid if sender is not None else 0
+    pid = sender.pid if sender is not None else channel.process.pid
+    kernel.record.comm(cpu.index, time, event, (scoid, channel.process.pid), pid, tid)
+    if not channel.receivers:
+        channel.pulses.append(pulse)
+        hurry(kernel, cpu, channel)
+        return
+    server = take_receiver(channel)
+    adopt_priority(kernel, cpu, server, channel, priority)
+    server.finish = lambda: receive_pulse(kernel, server, channel, pulse)
+    kernel.wake(cpu, server, waker=sender)
+
+
+def deliver(
+    kernel: KernelServices, cpu: Cpu, process: Process, target: Thread | None, event: Sigevent, pulse: str
+) -> None:
+    """Carry out a sigevent that a process set up."""
+    if process.is_dead:
+        return
+    if event.kind == "pulse":
+        connection = process.connections.get(event.coid)
+        if connection is not None and not connection.channel.process.is_dead:
+            send_pulse(kernel, cpu, connection, pulse, event.priority, event.code, event.value)
+    elif event.kind == "intr" and target is not None:
+        wake_for_interrupt(kernel, cpu, target)
+    elif event.kind == "signal":
+        kernel.post_signal(cpu, process, target, event.signo, event.code)
+
+
+def wake_for_interrupt(kernel: KernelServices, cpu: Cpu, target: Thread) -> None:
+    """End a thread's InterruptWait, or let its next one return at once."""
+    if target.state == "INTR":
+        kernel.complete(target)
+        kernel.wake(cpu, target)
+    else:
+        target.unmasked_intr += 1
+
+
+@dataclass(slots=True)
+class MsgSendPulse(Call):
+    """Send a pulse; never waits."""
+
+    name = "MSG_SEND_PULSE"
+    coid: int
+    priority: int = -1  # -1 = that of the sender
+    code: int = 1
+    value: int = 0
+
+    def arguments(self, thread: Thread) -> dict[str, int]:
+        """Return coid, priority, code and value."""
+        priority = self.priority if self.priority >= 0 else thread.priority
+        return {"coid": self.coid, "priority": priority, "code": self.code, "value": self.value}
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Send a pulse."""
+        kernel.enter(cpu, thread, self)
+        connection = live_connection(thread, self.coid)
+        priority = self.priority if self.priority >= 0 else thread.priority
+        kernel.complete(thread)
+        send_pulse(kernel, cpu, connection, "SPULSE", priority, self.code, self.value, thread)
+
+
+@dataclass(slots=True)
+class MsgSendPulsePtr(MsgSendPulse):
+    """Send a pulse with a pointer as its value (7.x on)."""
+
+    name = "MSG_SEND_PULSEPTR"
+
+    def older(self) -> Call:
+        """Send a pulse with a number."""
+        return MsgSendPulse(self.coid, self.priority, self.code, self.value)
+
+
+@dataclass(slots=True)
+class MsgDeliverEvent(Call):
+    """Notify a client of what it waits for."""
+
+    name = "MSG_DELIVER_EVENT"
+    rcvid: int
+    event: Sigevent = field(default_factory=Sigevent)
+
+    def arguments(self, _thread: Thread) -> dict[str, int]:
+        """Return rcvid and the event."""
+        return {"rcvid": self.rcvid, **event_values(self.event)}
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Deliver an event to the client behind a rcvid."""
+        kernel.enter(cpu, thread, self)
+        envelope = received_message(thread, self.rcvid)
+        kernel.complete(thread)
+        deliver(kernel, cpu, envelope.client.process, envelope.client, self.event, "SPULSE_DIS")
+
+
+@dataclass(slots=True)
+class MsgVerifyEvent(MsgDeliverEvent):
+    """Check that an event could be delivered to a client."""
+
+    name = "MSG_VERIFY_EVENT"
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Refuse a pulse to a connection that the client does not have.
+
+        Raises:
+            QnxError: EBADF (the client has no connection).
+        """
+        kernel.enter(cpu, thread, self)
+        client = received_message(thread, self.rcvid).client
+        if self.event.kind == "pulse" and self.event.coid not in client.process.connections:
+            raise QnxError(Errno.EBADF, f"the client has no connection {self.event.coid:#x}")
+        kernel.complete(thread)

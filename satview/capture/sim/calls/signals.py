@@ -1,0 +1,245 @@
+"""Signals: sending, waiting, handlers that run as programs of their own, and calls that they interrupt."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from satview.capture.sim.calls.call import Call, code_address
+from satview.capture.sim.calls.lifecycle import kill
+from satview.capture.sim.calls.timeouts import unblock
+from satview.capture.sim.parts.cpu import Cpu
+from satview.capture.sim.parts.errors import Errno, QnxError
+from satview.capture.sim.parts.services import KernelServices
+from satview.capture.sim.parts.threads import Body, Process, Thread
+
+__all__ = [
+    "SIG_BLOCK",
+    "SIG_SETMASK",
+    "SIG_UNBLOCK",
+    "SignalAction",
+    "SignalKill",
+    "SignalKillSigval",
+    "SignalProcmask",
+    "SignalSuspend",
+    "SignalWaitinfo",
+]
+
+SIG_BLOCK, SIG_UNBLOCK, SIG_SETMASK = 0, 1, 2
+IGNORED_BY_DEFAULT = frozenset({18, 20, 21})  # SIGCHLD, SIGWINCH, SIGURG
+_NOT_BLOCKED = ("READY", "RUNNING", "DEAD")
+_SIGKILL, _SIGSTOP = 9, 23
+
+
+def post(kernel: KernelServices, cpu: Cpu, process: Process, target: Thread | None, signo: int, code: int) -> None:
+    """Send a signal to a process, or to one of its threads."""
+    thread = target or _receiver_of(process, signo)
+    if thread is None:
+        return
+    time = kernel.history.cause = kernel.stamp()
+    kernel.record.comm(cpu.index, time, "SIGNAL", (signo, code, 0, 0, 0, 0, 0, 0, 0), thread.pid, thread.tid)
+    route(kernel, cpu, thread, signo, code)
+
+
+def route(kernel: KernelServices, cpu: Cpu, thread: Thread, signo: int, code: int) -> None:
+    """Do with a signal what its thread and process have set up."""
+    process = thread.process
+    if thread.state == "SIGWAITINFO" and signo in thread.wait_signals:
+        kernel.complete(thread, signo, sig_num=signo, si_signo=signo, si_code=code)
+        kernel.wake(cpu, thread)
+        return
+    if signo in thread.blocked_signals:
+        thread.held_signals.append((signo, code))
+        return
+    if signo in process.handlers:
+        if process.handlers[signo] is not None:
+            thread.pending_signals.append((signo, code))
+            if thread.state not in _NOT_BLOCKED:
+                unblock(kernel, cpu, thread, Errno.EINTR, "signal")
+                thread.finish = lambda: kernel.interrupted(kernel.cpus[thread.cpu], thread)
+        return
+    if signo not in IGNORED_BY_DEFAULT:
+        kill(kernel, cpu, process, signo)
+
+
+def _receiver_of(process: Process, signo: int) -> Thread | None:
+    threads = [thread for thread in process.threads.values() if thread.state != "DEAD"]
+    waiting = [thread for thread in threads if thread.state == "SIGWAITINFO" and signo in thread.wait_signals]
+    free = [thread for thread in threads if signo not in thread.blocked_signals]
+    return next(iter(waiting or free or threads), None)
+
+
+def start_handler(kernel: KernelServices, thread: Thread) -> None:
+    """Start the handler of the oldest pending signal on top of what a thread does."""
+    signo, _ = thread.pending_signals.pop(0)
+    body = thread.process.handlers.get(signo)
+    if body is None:
+        return
+    thread.signal_frames.append((thread.generator, thread.value, thread.error, thread.remaining))
+    thread.generator = body(signo)
+    thread.value = thread.error = None
+    thread.remaining = kernel.vary((200, 200))
+
+
+def _signal_bits(signals: tuple[int, ...], prefix: str) -> dict[str, int]:
+    bits = sum(1 << signo - 1 for signo in signals if 1 <= signo <= 64)
+    return {f"{prefix}->bits[0]": bits & 0xFFFFFFFF, f"{prefix}->bits[1]": bits >> 32}
+
+
+@dataclass(slots=True)
+class HandlerEnd(Call):
+    """A signal handler returns."""
+
+    name = "SIGNAL_RETURN"
+
+    def arguments(self, _thread: Thread) -> dict[str, int]:
+        """Return the address of the saved context."""
+        return {"s_p": 0x8047AC0}
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Go back to what the signal interrupted."""
+        kernel.enter(cpu, thread, self)
+        kernel.complete(thread)
+
+        def back() -> None:
+            kernel.finish_silently(thread)
+            thread.generator, thread.value, thread.error, thread.remaining = thread.signal_frames.pop()
+
+        thread.finish = back
+
+
+@dataclass(slots=True)
+class SignalKill(Call):
+    """Send a signal to a process (tid 0) or a thread."""
+
+    name = "SIGNAL_KILL"
+    pid: int
+    tid: int
+    signo: int
+    code: int = 0
+    value: int = 0
+
+    def arguments(self, _thread: Thread) -> dict[str, int]:
+        """Return target and signal."""
+        return {"pid": self.pid, "tid": self.tid, "signo": self.signo, "code": self.code, "value": self.value}
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Send a signal; 0 only asks whether the target exists.
+
+        Raises:
+            QnxError: ESRCH (no such process or thread).
+        """
+        kernel.enter(cpu, thread, self)
+        process = kernel.processes.get(self.pid) if self.pid else thread.process
+        if process is None or process.is_dead or (self.tid and self.tid not in process.threads):
+            raise QnxError(Errno.ESRCH, f"no process {self.pid}" + (f" thread {self.tid}" if self.tid else ""))
+        kernel.complete(thread)
+        if self.signo:
+            post(kernel, cpu, process, process.threads.get(self.tid) if self.tid else None, self.signo, self.code)
+
+
+@dataclass(slots=True)
+class SignalKillSigval(SignalKill):
+    """Send a signal with a value (7.x on)."""
+
+    name = "SIGNAL_KILL_SIGVAL"
+
+    def older(self) -> Call:
+        """Send it without the value's type."""
+        return SignalKill(self.pid, self.tid, self.signo, self.code, self.value)
+
+
+@dataclass(slots=True)
+class SignalAction(Call):
+    """Set the handler of a signal: a program of its own, None to ignore, `default=True` to end the process."""
+
+    name = "SIGNAL_ACTION"
+    signo: int
+    handler: Body | None = None
+    default: bool = False
+
+    def arguments(self, thread: Thread) -> dict[str, int]:
+        """Return signal and address."""
+        return {
+            "signo": self.signo,
+            "sigstub_p": 0x78010,
+            "pid": 0,
+            "act->sa_handler_p": code_address(self.handler, thread) if self.handler else 1,
+        }
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Set or remove a handler of the caller's process.
+
+        Raises:
+            QnxError: EINVAL (no such signal).
+        """
+        kernel.enter(cpu, thread, self)
+        if not 1 <= self.signo <= 64:
+            raise QnxError(Errno.EINVAL, f"signal {self.signo}")
+        if self.default:
+            thread.process.handlers.pop(self.signo, None)
+        else:
+            thread.process.handlers[self.signo] = self.handler
+        kernel.complete(thread)
+
+
+@dataclass(slots=True)
+class SignalWaitinfo(Call):
+    """Wait for one of these signals; result: its number."""
+
+    name = "SIGNAL_WAITINFO"
+    signals: tuple[int, ...]
+
+    def arguments(self, _thread: Thread) -> dict[str, int]:
+        """Return the set as bits."""
+        bits = sum(1 << (signo - 1) for signo in self.signals)
+        return {"sig_wait->bits[0]": bits & 0xFFFFFFFF, "sig_wait->bits[1]": bits >> 32}
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Wait for one of some signals."""
+        kernel.enter(cpu, thread, self)
+        thread.wait_signals = frozenset(self.signals)
+        kernel.block(cpu, thread, "SIGWAITINFO", "signal")
+
+
+@dataclass(slots=True)
+class SignalSuspend(Call):
+    """Wait until a signal handler has run; always ends with EINTR."""
+
+    name = "SIGNAL_SUSPEND"
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Wait for any signal that has a handler."""
+        kernel.enter(cpu, thread, self)
+        kernel.block(cpu, thread, "SIGSUSPEND", "signal")
+
+
+@dataclass(slots=True)
+class SignalProcmask(Call):
+    """Block or unblock signals of the calling thread; result: the signals blocked before."""
+
+    name = "SIGNAL_PROCMASK"
+    how: int = SIG_BLOCK
+    signals: tuple[int, ...] = ()
+
+    def arguments(self, _thread: Thread) -> dict[str, int]:
+        """Return operation and signals; pid and tid 0 represent the caller."""
+        return {"how": self.how, **_signal_bits(self.signals, "sig_blocked")}
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Change the mask; signals that came while they were blocked come now.
+
+        Raises:
+            QnxError: EINVAL (no such operation).
+        """
+        kernel.enter(cpu, thread, self)
+        old, named = thread.blocked_signals, frozenset(self.signals) - {_SIGKILL, _SIGSTOP}
+        changes = {SIG_BLOCK: old | named, SIG_UNBLOCK: old - named, SIG_SETMASK: named}
+        if self.how not in changes:
+            raise QnxError(Errno.EINVAL, f"how {self.how}")
+        thread.blocked_signals = changes[self.how]
+        due = [entry for entry in thread.held_signals if entry[0] not in thread.blocked_signals]
+        thread.held_signals = [entry for entry in thread.held_signals if entry[0] in thread.blocked_signals]
+        for signo, code in due:
+            route(kernel, cpu, thread, signo, code)
+        bits = _signal_bits(tuple(old), "sig_blocked")
+        kernel.complete(thread, tuple(sorted(old)), **bits, **{f"old_{name}": value for name, value in bits.items()})

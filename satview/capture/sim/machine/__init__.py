@@ -1,0 +1,1 @@
+"""The simulated machine: CPUs, the scheduler, programs, and what drives them."""

@@ -1,0 +1,262 @@
+"""Who runs: ready queues by priority, preemption, hand-off, time slices, sporadic budgets, CPU affinity, partitions."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from satview.capture.sim.machine.partitions import PartitionScheduler
+from satview.capture.sim.parts.cpu import Cpu
+from satview.capture.sim.parts.services import KernelServices
+from satview.capture.sim.parts.threads import Policy, Thread
+
+PRIORITIES = 256
+SLICE_TICKS = 4
+
+
+class ReadyQueue:
+    """Threads that could run, one queue per priority, and a bit per queue that is not empty."""
+
+    def __init__(self) -> None:
+        self._queues: list[deque[Thread]] = [deque() for _ in range(PRIORITIES)]
+        self._bits = 0
+
+    def push(self, thread: Thread, in_front: bool = False) -> None:
+        """Add a thread at the end of its priority's queue, or in front if it lost the CPU to a higher one."""
+        queue = self._queues[thread.priority]
+        if in_front:
+            queue.appendleft(thread)
+        else:
+            queue.append(thread)
+        self._bits |= 1 << thread.priority
+
+    def remove(self, thread: Thread) -> None:
+        """Take a thread out."""
+        queue = self._queues[thread.priority]
+        queue.remove(thread)
+        if not queue:
+            self._bits &= ~(1 << thread.priority)
+
+    def best(self, cpu: int, partitions: PartitionScheduler | None = None, above: int = -1) -> Thread | None:
+        """Return the thread that should have a CPU next, None if none above a priority may run there."""
+        bits = self._bits >> (above + 1) << (above + 1)
+        while bits:
+            priority = bits.bit_length() - 1
+            for thread in self._queues[priority]:
+                if thread.runmask >> cpu & 1 and (partitions is None or partitions.may_run(thread)):
+                    return thread
+            bits ^= 1 << priority
+        return None
+
+
+class Scheduler:
+    """Decides for a machine which thread has which CPU."""
+
+    def __init__(self, kernel: KernelServices) -> None:
+        self.kernel = kernel
+        self.ready = ReadyQueue()
+        self.partitions: PartitionScheduler | None = None
+
+    def _choose(self, cpu: Cpu) -> Thread | None:
+        if self.partitions is None:
+            return self.ready.best(cpu.index)
+        selected = self.ready.best(cpu.index, self.partitions)
+        if selected is None or selected.is_idle:
+            return self.ready.best(cpu.index)  # free time: budgets do not matter while nobody with budget wants it
+        return selected
+
+    def _beats(self, new: Thread, old: Thread, is_yielding: bool) -> bool:
+        if self.partitions is not None and not old.is_idle:
+            may_new, may_old = self.partitions.may_run(new), self.partitions.may_run(old)
+            if may_new != may_old:
+                return may_new and not new.is_idle
+        return new.priority > old.priority or (is_yielding and new.priority == old.priority)
+
+    def dispatch(self, cpu: Cpu) -> None:
+        """Switch a CPU to the thread that is due there, if that is not the one it has."""
+        kernel, old = self.kernel, cpu.thread
+        best = self._choose(cpu)
+        handed, cpu.handoff = cpu.handoff, None
+        if handed is not None:
+            if best is not None and self._beats(best, handed, False):
+                self.make_ready(cpu, handed)
+            else:
+                best = handed
+        is_yielding, cpu.is_yielding = cpu.is_yielding, False
+        if old is not None:
+            if best is None or not self._beats(best, old, is_yielding):
+                if best is handed and handed is not None:
+                    self.make_ready(cpu, handed)
+                return
+            self.release(cpu, old)
+            kernel.set_state(cpu, old, "READY")
+            self.ready.push(old, in_front=not is_yielding)
+        if best is None:
+            raise AssertionError(f"no thread for CPU {cpu.index}")
+        if best is not handed:
+            self.ready.remove(best)
+        self._start(cpu, best)
+        if old is not None and not old.is_idle:
+            self._find_cpu(cpu, old)
+
+    def _start(self, cpu: Cpu, thread: Thread) -> None:
+        kernel = self.kernel
+        kernel.switch_cost()
+        cpu.thread = thread
+        thread.cpu = thread.last_cpu = cpu.index
+        thread.run_since = thread.charged_until = kernel.set_state(cpu, thread, "RUNNING")
+        thread.slice_ticks = 0
+        if thread.sporadic is not None and thread.sporadic.active_since is None:
+            thread.sporadic.active_since = thread.run_since
+
+    def release(self, cpu: Cpu, thread: Thread) -> None:
+        """Take the CPU from the thread that has it; its new state follows at once."""
+        kernel = self.kernel
+        cpu.thread = None
+        thread.cpu = -1
+        kernel.history.ran(cpu, thread, thread.run_since, kernel.now)
+        self.charge(cpu, thread, is_leaving=True)
+
+    def make_ready(self, cpu: Cpu, thread: Thread) -> int:
+        """Put a thread into its queue and find it a CPU; return the time of the event."""
+        time = self.kernel.set_state(cpu, thread, "READY")
+        self.ready.push(thread)
+        self._find_cpu(cpu, thread)
+        return time
+
+    def forget(self, thread: Thread) -> None:
+        """Take a ready thread out of its queue, as it dies."""
+        for cpu in self.kernel.cpus:
+            if cpu.handoff is thread:
+                cpu.handoff = None
+                return
+        self.ready.remove(thread)
+
+    def _find_cpu(self, here: Cpu, thread: Thread) -> None:
+        """Interrupt another CPU that does something less urgent, unless this one will take the thread itself."""
+        if here.thread is None and thread.runmask >> here.index & 1 and here.handoff is None:
+            return
+        best, best_key = None, (thread.priority, True)
+        for cpu in self.kernel.cpus:
+            if not thread.runmask >> cpu.index & 1:
+                continue
+            running = cpu.thread.priority if cpu.thread is not None else thread.priority
+            if cpu.thread is None and cpu.handoff is not None:
+                running = cpu.handoff.priority
+            key = (max(running, cpu.claimed), cpu.index != thread.last_cpu)
+            if key < best_key:
+                best, best_key = cpu, key
+        if best is not None and best is not here and best_key[0] < thread.priority:
+            self.kernel.send_ipi(best, thread.priority)
+
+    def set_priority(self, cpu: Cpu, thread: Thread, priority: int) -> None:
+        """Change an effective priority; a ready or running thread shows it by a new event, a blocked one has it."""
+        priority = max(1, min(PRIORITIES - 1, priority))
+        if priority == thread.priority:
+            return
+        if thread.state == "READY" and not any(c.handoff is thread for c in self.kernel.cpus):
+            self.ready.remove(thread)
+            thread.priority = priority
+            self.make_ready(cpu, thread)
+            return
+        falls = priority < thread.priority
+        thread.priority = priority
+        if thread.state == "RUNNING" and thread.cpu >= 0:
+            self.kernel.set_state(cpu, thread, "RUNNING", on_cpu=thread.cpu)
+            if falls and thread.cpu != cpu.index:
+                self.kernel.send_ipi(self.kernel.cpus[thread.cpu], -1)
+
+    def serve(self, cpu: Cpu, server: Thread, client: Thread, message: object) -> None:
+        """Let a server that received a message work in the partition of its client."""
+        if self.partitions is not None and self.partitions.lend(server, client, message):
+            self._show(cpu, server)
+
+    def end_service(self, cpu: Cpu, server: Thread, message: object = None) -> None:
+        """Put a server back into its own partition, if it works for that message; None = for any."""
+        if self.partitions is not None and self.partitions.take_back(server, message):
+            self._show(cpu, server)
+
+    def _show(self, cpu: Cpu, thread: Thread) -> None:
+        """Report the new partition of a running thread, as of a new priority; a blocked one has it when it runs."""
+        if thread.state == "RUNNING" and thread.cpu >= 0:
+            self.kernel.set_state(cpu, thread, "RUNNING", on_cpu=thread.cpu)
+            if thread.cpu != cpu.index:
+                self.kernel.send_ipi(self.kernel.cpus[thread.cpu], -1)
+
+    def tick(self, here: Cpu) -> None:
+        """Account for one tick on all CPUs: slices of round robin, sporadic budgets, partitions."""
+        kernel = self.kernel
+        for cpu in kernel.cpus:
+            thread = cpu.thread
+            if thread is None or thread.is_idle:
+                continue
+            self.charge(cpu, thread)
+            must_look = False
+            if thread.sporadic is not None:
+                self._take_priority(cpu, thread)
+                must_look = True
+            if thread.policy in (Policy.RR, Policy.OTHER):
+                thread.slice_ticks += 1
+                rival = self.ready.best(cpu.index, above=thread.priority - 1)
+                if thread.slice_ticks >= SLICE_TICKS and rival is not None:
+                    thread.slice_ticks = 0
+                    cpu.is_yielding = must_look = True
+            if self.partitions is not None:
+                self.partitions.forget_old()
+                must_look = must_look or not self.partitions.may_run(thread)
+            if must_look and cpu is not here:
+                kernel.send_ipi(cpu, -1)
+
+    def charge(self, cpu: Cpu, thread: Thread, is_leaving: bool = False) -> None:
+        """Book what a thread has used of its CPU and is not booked yet; `is_leaving` if it gives the CPU up."""
+        since, now = thread.charged_until, self.kernel.now
+        thread.charged_until = now
+        self._charge_sporadic(thread, now - since, is_leaving)
+        if self.partitions is not None and not thread.is_idle:
+            self.partitions.charge(cpu, thread, since, now)
+
+    # Sporadic scheduling
+
+    def _take_priority(self, cpu: Cpu, thread: Thread) -> None:
+        """Let a thread fall to its low priority once its budget is used up."""
+        if thread.sporadic is not None and thread.sporadic.left <= 0 and thread.priority > thread.sporadic.low:
+            self.set_priority(cpu, thread, thread.sporadic.low)
+
+    def _charge_sporadic(self, thread: Thread, used: int, is_leaving: bool) -> None:
+        """Book time against the budget; what an activation used comes back a period after it began."""
+        account = thread.sporadic
+        if account is None or thread.priority <= account.low:
+            return
+        used = min(used, account.left)
+        account.left -= used
+        account.used += used
+        if account.left > 0 and not is_leaving:
+            return
+        since, account.active_since = account.active_since, None
+        if account.used > 0 and since is not None and account.pending < account.max_replenishments:
+            account.pending += 1
+            self.kernel.at(since + account.period, self._replenish, (thread, account.used))
+            account.used = 0
+        if account.left <= 0:
+            thread.base_priority = account.low
+
+    def _replenish(self, argument: tuple[Thread, int]) -> None:
+        thread, amount = argument
+        account = thread.sporadic
+        if account is None or thread.state == "DEAD":
+            return
+        account.pending -= 1
+        account.left = min(account.budget, account.left + amount)
+        if thread.base_priority >= account.high:
+            return
+        thread.base_priority = account.high
+        self.kernel.kernel_entry(self.kernel.cpus[max(thread.last_cpu, 0)], lambda cpu: self._raise(cpu, thread))
+
+    def _raise(self, cpu: Cpu, thread: Thread) -> None:
+        """Give a thread its high priority back; from now on its time counts again."""
+        account = thread.sporadic
+        if account is None:
+            return
+        if thread.state == "RUNNING":
+            self.charge(cpu, thread)
+            account.active_since = self.kernel.now
+        self.set_priority(cpu, thread, account.high)

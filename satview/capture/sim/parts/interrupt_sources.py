@@ -1,0 +1,110 @@
+"""Where interrupts come from, and what is attached to them: handlers, events, hooks of the trace interrupt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from satview.capture.sim.parts.sigevent import Sigevent
+from satview.capture.sim.parts.threads import Process, Thread
+
+CLOCK_VECTOR = 0
+
+
+class Attachment:
+    """A handler or an event attached to an interrupt."""
+
+    __slots__ = ("event", "handler", "handler_ns", "ident", "is_latched", "is_masked", "process", "thread", "vector")
+
+    def __init__(
+        self,
+        ident: int,
+        vector: int,
+        thread: Thread,
+        event: Sigevent | None,
+        handler: Callable[[], Sigevent | None] | None,
+        handler_ns: int,
+    ) -> None:
+        self.ident = ident
+        self.vector = vector
+        self.thread = thread
+        self.process: Process = thread.process
+        self.event = event
+        self.handler = handler
+        self.handler_ns = handler_ns
+        self.is_masked = False
+        self.is_latched = False
+
+
+class InterruptSource:
+    """A device that raises interrupts.
+
+    Attributes:
+        gap_ns: Called for the time to the next one; None from it ends them.
+        is_clock: The tick, or in 8.0 the silent beat that only serves time slices.
+    """
+
+    __slots__ = ("attachments", "cpu", "gap_ns", "is_active", "is_clock", "is_silent", "vector")
+
+    def __init__(
+        self, vector: int, cpu: int, gap_ns: Callable[[], int | None], is_clock: bool = False, is_silent: bool = False
+    ) -> None:
+        self.vector = vector
+        self.cpu = cpu
+        self.gap_ns = gap_ns
+        self.is_clock = is_clock
+        self.is_silent = is_silent
+        self.is_active = False  # a further interrupt of a device is due
+        self.attachments: list[Attachment] = []
+
+
+FLAGS_END = 0x1  # _NTO_INTR_FLAGS_END
+
+
+class FullBuffer(Protocol):
+    """A trace buffer of which its hooks hear."""
+
+    index: int
+    sequence: int
+
+
+@dataclass(frozen=True, slots=True)
+class _TraceHook:
+    ident: int
+    process: Process
+    handler: Callable[[FullBuffer], None]
+
+
+class TraceHooks:
+    """The handlers in the order in which they are called: a new one comes first, unless its flags say otherwise.
+
+    Source: manual of InterruptHookTrace().
+    """
+
+    def __init__(self) -> None:
+        self._hooks: list[_TraceHook] = []
+
+    def attach(self, ident: int, process: Process, handler: Callable[[FullBuffer], None], flags: int) -> None:
+        """Add a handler."""
+        hook = _TraceHook(ident, process, handler)
+        if flags & FLAGS_END:
+            self._hooks.append(hook)
+        else:
+            self._hooks.insert(0, hook)
+
+    def detach(self, ident: int, process: Process) -> bool:
+        """Remove a handler by its id; return whether the process has one with it."""
+        others = [hook for hook in self._hooks if hook.ident != ident or hook.process is not process]
+        was_there = len(others) < len(self._hooks)
+        self._hooks = others
+        return was_there
+
+    def detach_all(self, process: Process) -> None:
+        """Remove the handlers of a process that dies."""
+        self._hooks = [hook for hook in self._hooks if hook.process is not process]
+
+    def call(self, buffer: FullBuffer) -> None:
+        """Call all handlers, one after the other."""
+        for hook in tuple(self._hooks):
+            hook.handler(buffer)

@@ -1,0 +1,222 @@
+"""What kernel calls and the parts of the kernel may ask of the machine that they run on.
+
+The machine fits these protocols by its shape. Each module imports them instead of the machine, so no module imports
+one that imports it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from satview.capture.sim.parts.cpu import Cpu
+from satview.capture.sim.parts.errors import Errno
+from satview.capture.sim.parts.history import History
+from satview.capture.sim.parts.interrupt_sources import Attachment, InterruptSource, TraceHooks
+from satview.capture.sim.parts.recorder import Recorder
+from satview.capture.sim.parts.sigevent import Sigevent
+from satview.capture.sim.parts.target import Target
+from satview.capture.sim.parts.threads import Partition, PendingCall, Process, Thread, Timer
+from satview.capture.sim.parts.truth import Truth
+
+
+class SchedulerServices(Protocol):
+    """Which thread has which CPU; see `Scheduler`."""
+
+    def make_ready(self, cpu: Cpu, thread: Thread) -> int:
+        """Put a thread into its queue and find it a CPU; return the time of the event, in cycles."""
+
+    def release(self, cpu: Cpu, thread: Thread) -> None:
+        """Take the CPU from the thread that has it; its new state follows at once."""
+
+    def forget(self, thread: Thread) -> None:
+        """Take a ready thread out of its queue, as it dies."""
+
+    def set_priority(self, cpu: Cpu, thread: Thread, priority: int) -> None:
+        """Change an effective priority, 1 to 255."""
+
+    def serve(self, cpu: Cpu, server: Thread, client: Thread, message: object) -> None:
+        """Let a server that received a message work in the partition of its client."""
+
+    def end_service(self, cpu: Cpu, server: Thread, message: object = None) -> None:
+        """Put a server back into its own partition, if it works for that message; None = for any."""
+
+    def charge(self, cpu: Cpu, thread: Thread, is_leaving: bool = False) -> None:
+        """Book what a thread has used of its CPU and is not booked yet."""
+
+    def tick(self, here: Cpu) -> None:
+        """Account for one tick on all CPUs."""
+
+
+class TimerServices(Protocol):
+    """What waits for a time; see `Timers`."""
+
+    clock_interrupt: int
+
+    def start(self, deadline: int, fire: Callable[[Cpu], None]) -> None:
+        """Call `fire(cpu)` in the kernel once the deadline, in cycles, has passed."""
+
+    def set_off(self, timer: Timer, ns: int) -> None:
+        """Let a timer expire after a time, and then at its interval."""
+
+    def arm_timeout(self, thread: Thread) -> None:
+        """Start the timeout that TimerTimeout set up for the wait a thread has just begun."""
+
+    def expire(self, cpu: Cpu) -> None:
+        """Fire what is due."""
+
+
+class InterruptServices(Protocol):
+    """What is attached to interrupts; see `Interrupts`."""
+
+    trace_hooks: TraceHooks
+
+    def attach(
+        self,
+        thread: Thread,
+        vector: int,
+        event: Sigevent | None,
+        handler: Callable[[], Sigevent | None] | None,
+        handler_ns: int = 0,
+    ) -> Attachment:
+        """Attach a handler or an event to a vector."""
+
+    def new_ident(self) -> int:
+        """Return an id for an attachment."""
+
+    def detach(self, ident: int, process: Process) -> bool:
+        """Detach by id; return whether the process has such an attachment."""
+
+    def detach_all(self, process: Process) -> None:
+        """Detach everything of a process that dies."""
+
+
+class KernelServices(Protocol):
+    """The kernel as its calls see it; see `Machine`.
+
+    Attributes:
+        now: Cycles; the stamp of the last event, or later.
+        deferred: Kernel work to be done once the kernel is free.
+        trace_event: Carries out TraceEvent(): mode, arguments, CPU, pid, whether the caller has I/O privilege.
+    """
+
+    target: Target
+    now: int
+    nesting: int
+    is_polling: bool
+    random: random.Random
+    record: Recorder
+    history: History
+    cpus: list[Cpu]
+    processes: dict[int, Process]
+    partitions: list[Partition]
+    sources: dict[int, InterruptSource]
+    deferred: deque[tuple[Cpu, Callable[[Cpu], None]]]
+    on_death: list[Callable[[Process], None]]
+    clock_adjust: tuple[int, int]
+    service: Callable[[Any], None]
+    due: Callable[[Any], None]
+    trace_event: Callable[..., int]
+
+    @property
+    def scheduler(self) -> SchedulerServices:
+        """Which thread has which CPU."""
+
+    @property
+    def timers(self) -> TimerServices:
+        """What waits for a time."""
+
+    @property
+    def interrupts(self) -> InterruptServices:
+        """What is attached to interrupts."""
+
+    @property
+    def truth(self) -> Truth:
+        """What really happened so far."""
+
+    @property
+    def slice_ns(self) -> int:
+        """Length of a time slice of round robin."""
+
+    # Time
+
+    def stamp(self) -> int:
+        """Move the clock past one event and return its time in cycles; no two are equal."""
+
+    def spend(self, ns: int) -> None:
+        """Let the kernel work for a time."""
+
+    def vary(self, cost: tuple[int, int]) -> int:
+        """Return a length between the bounds (lowest, spread) in cycles."""
+
+    def at(self, time: int, action: Callable[[Any], None], argument: Any = None) -> None:
+        """Call `action(argument)` at a time in cycles."""
+
+    # Into the kernel and out
+
+    def kernel_entry(self, cpu: Cpu, work: Callable[[Cpu], None]) -> None:
+        """Interrupt the user code of a CPU, do kernel work there, and go on with the thread that is due."""
+
+    def hold(self, cpu: Cpu) -> None:
+        """Stop the user code of a CPU and note how much of it is left."""
+
+    def leave(self, cpu: Cpu) -> None:
+        """Give the CPU to the thread that is due and let its user code go on."""
+
+    def enter(self, cpu: Cpu, thread: Thread, call: PendingCall) -> None:
+        """Emit the entry of a call; raises `QnxError` where the release has no such call."""
+
+    def complete(self, thread: Thread, value: Any = 0, **values: int) -> None:
+        """Set the outcome of the call a thread is in; `values` are those of the exit event."""
+
+    def fail(self, thread: Thread, number: Errno, detail: str = "") -> None:
+        """Let the call that another thread is in fail; a call that itself fails raises `QnxError`."""
+
+    def finish_silently(self, thread: Thread) -> None:
+        """End the call a thread is in, with its exit event, but without going back to its program."""
+
+    def interrupted(self, cpu: Cpu, thread: Thread) -> None:
+        """End the call a thread is in without an exit event."""
+
+    # States
+
+    def set_state(self, cpu: Cpu, thread: Thread, state: str, on_cpu: int | None = None) -> int:
+        """Enter a state and emit it; return its time in cycles."""
+
+    def block(self, cpu: Cpu, thread: Thread, state: str, on: Any, owners: tuple[Thread, ...] = ()) -> None:
+        """Block the thread that runs on a CPU; the CPU is free afterwards."""
+
+    def change_wait(
+        self, cpu: Cpu, thread: Thread, state: str, on: Any, owners: tuple[Thread, ...], waker: Thread | None = None
+    ) -> None:
+        """Let a blocked thread go from one wait into the next."""
+
+    def wake(
+        self, cpu: Cpu, thread: Thread, waker: Thread | None = None, outcome: str = "ok", handoff: bool = False
+    ) -> None:
+        """Make a blocked thread ready; the outcome of its call is already set."""
+
+    def stop_waiting(self, cpu: Cpu, thread: Thread) -> None:
+        """Take a thread that is about to die out of whatever it waits for."""
+
+    def cancel(self, cpu: Cpu, thread: Thread) -> None:
+        """Let a thread end itself at its next cancellation point."""
+
+    def post_signal(self, cpu: Cpu, process: Process, target: Thread | None, signo: int, code: int) -> None:
+        """Send a signal."""
+
+    def switch_cost(self) -> None:
+        """Spend what a context switch takes."""
+
+    def send_ipi(self, cpu: Cpu, priority: int) -> None:
+        """Ask another CPU to look at the ready queue."""
+
+    # Faults of programs
+
+    def guard(self, thread: Thread, what: str, function: Callable[[], Any]) -> Any:
+        """Call a function that a program handed to the kernel; what it raises is that program's fault."""
+
+    def fault(self, culprit: Thread | str, what: str, location: str) -> None:
+        """Note what a program did wrong."""

@@ -1,0 +1,329 @@
+"""Processes, threads, channels and connections: the plain records the kernel works on."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator
+from enum import IntEnum
+from typing import Any, ClassVar, Protocol
+
+from satview.capture.sim.parts.sigevent import Sigevent
+from satview.capture.sim.parts.target import Target
+
+Program = Generator[Any, Any, Any]
+Body = Callable[..., Program]
+ANY_CPU = (1 << 64) - 1
+IDLE_PRIORITY = 0
+
+
+class Policy(IntEnum):
+    """Scheduling policies with their numbers on the wire."""
+
+    FIFO = 1
+    RR = 2
+    OTHER = 3
+    SPORADIC = 4
+
+
+class PendingCall(Protocol):
+    """The kernel call that a thread is in, as its record and the recorder see it; see `Call`."""
+
+    name: ClassVar[str]
+
+    @property
+    def is_cancellation_point(self) -> bool:
+        """True if a thread may be cancelled in it."""
+
+    def arguments(self, thread: Thread, /) -> dict[str, int]:
+        """Return the arguments of the entry event under their names in the event table."""
+
+    def older(self) -> PendingCall | None:
+        """Return what the library calls instead where the kernel has no such call; None if it does not."""
+
+    def is_silent(self, target: Target, /) -> bool:
+        """Return whether a kernel that has the call logs nothing of it."""
+
+
+class Partition:
+    """A scheduler partition: a share of the CPU over a sliding window."""
+
+    __slots__ = (
+        "bankruptcies",
+        "budget_percent",
+        "critical_ms",
+        "critical_used",
+        "ident",
+        "name",
+        "used",
+        "used_total",
+    )
+
+    def __init__(self, ident: int, name: str, budget_percent: int, critical_ms: int = 0) -> None:
+        self.ident = ident
+        self.name = name
+        self.budget_percent = budget_percent
+        self.critical_ms = critical_ms
+        self.used: deque[tuple[int, int]] = deque()  # (when, cycles) inside the window
+        self.used_total = 0
+        self.critical_used = 0
+        self.bankruptcies = 0
+
+
+class Process:
+    """A process.
+
+    Attributes:
+        bits: 32 or 64; decides the form of its wide kernel-call events.
+    """
+
+    __slots__ = (
+        "alarm",
+        "bits",
+        "channels",
+        "connections",
+        "exit_value",
+        "handlers",
+        "is_dead",
+        "name",
+        "next_address",
+        "next_chid",
+        "next_coid",
+        "next_tid",
+        "next_timer",
+        "parent",
+        "partition",
+        "pid",
+        "scoids",
+        "threads",
+        "timers",
+        "waiters",
+    )
+
+    def __init__(self, pid: int, parent: int, name: str, bits: int, partition: Partition | None) -> None:
+        self.pid = pid
+        self.parent = parent
+        self.name = name
+        self.bits = bits
+        self.partition = partition
+        self.threads: dict[int, Thread] = {}
+        self.channels: dict[int, Channel] = {}
+        self.connections: dict[int, Connection] = {}
+        self.timers: dict[int, Timer] = {}
+        self.alarm: Timer | None = None
+        self.handlers: dict[int, Body | None] = {}  # signal number to handler; None = ignored
+        self.waiters: list[int] = []  # rcvids of those who wait for its end
+        self.exit_value: Any = None
+        self.next_tid = 1
+        self.next_chid = 1
+        self.next_coid = 0
+        self.next_timer = 0
+        self.scoids = 0
+        self.next_address = 0x3029_0000_00 if bits == 64 else 0xB030_0000  # of the next mapping
+        self.is_dead = False
+
+    @property
+    def short_name(self) -> str:
+        """Name without folders."""
+        return self.name.rsplit("/", 1)[-1]
+
+
+class Sporadic:
+    """Parameters and account of sporadic scheduling, all times in cycles."""
+
+    __slots__ = ("active_since", "budget", "high", "left", "low", "max_replenishments", "pending", "period", "used")
+
+    def __init__(self, high: int, low: int, budget: int, period: int, max_replenishments: int = 8) -> None:
+        self.high = high
+        self.low = low
+        self.budget = budget
+        self.period = period
+        self.max_replenishments = max_replenishments
+        self.left = budget
+        self.active_since: int | None = None
+        self.pending = 0
+        self.used = 0  # by the present activation
+
+
+class Thread:
+    """A thread: a Python generator that yields kernel calls, and what the kernel knows of it.
+
+    Attributes:
+        priority: Effective priority, inherited ones included.
+        base_priority: Priority it was given, or took over from the message it serves.
+        state: State name without prefix: `RUNNING`, `REPLY`.
+        remaining: Cycles of user code before it comes back with its next call; None = for ever.
+        finish: What to do when it runs again after a blocking call: emits and returns the call's outcome.
+        waiting_on: Kernel object it is blocked on; None unless it is.
+        partition: Whose budget it uses: its own, or while it serves that of the client. None without partitions.
+        own_partition, is_critical_itself: Those it goes back to.
+        lender: The message whose client lent it the partition; None while it is in its own.
+    """
+
+    __slots__ = (
+        "base_priority",
+        "blocked_signals",
+        "call",
+        "charged_until",
+        "cpu",
+        "error",
+        "exit_error",
+        "exit_value",
+        "exit_values",
+        "finish",
+        "generator",
+        "has_io",
+        "held",
+        "held_signals",
+        "is_cancelled",
+        "is_critical",
+        "is_critical_itself",
+        "is_detached",
+        "joiner",
+        "last_cpu",
+        "lender",
+        "name",
+        "own_partition",
+        "partition",
+        "pending_signals",
+        "policy",
+        "priority",
+        "process",
+        "received_from",
+        "remaining",
+        "run_since",
+        "runmask",
+        "serving",
+        "signal_frames",
+        "slice_ticks",
+        "sporadic",
+        "state",
+        "tid",
+        "timeout_ns",
+        "timeout_states",
+        "timeout_token",
+        "unmasked_intr",
+        "value",
+        "wait_signals",
+        "waiting_on",
+    )
+
+    def __init__(
+        self,
+        process: Process,
+        tid: int,
+        generator: Program,
+        priority: int,
+        policy: Policy,
+        name: str = "",
+        runmask: int = ANY_CPU,
+    ) -> None:
+        self.process = process
+        self.tid = tid
+        self.generator = generator
+        self.priority = priority
+        self.base_priority = priority
+        self.policy = policy
+        self.name = name
+        self.runmask = runmask
+        self.partition = self.own_partition = process.partition
+        self.is_critical = self.is_critical_itself = False
+        self.lender: Any = None
+        self.has_io = False  # I/O privilege
+        self.state = "READY"
+        self.cpu = -1  # CPU it runs on, -1 = none
+        self.last_cpu = -1
+        self.remaining: int | None = 0
+        self.value: Any = None  # goes into the generator at its next step
+        self.error: BaseException | None = None
+        self.call: PendingCall | None = None  # the kernel call it is in
+        self.exit_values: dict[str, int] = {}  # of the exit event of its call
+        self.exit_error = 0
+        self.finish: Callable[[], None] | None = None
+        self.waiting_on: Any = None
+        self.run_since = 0
+        self.charged_until = 0  # up to when its run is booked with budget and partition
+        self.held: list[Any] = []  # mutexes it owns that others may wait for
+        self.serving: dict[int, Any] = {}
+        self.received_from: Channel | None = None
+        self.joiner: Thread | None = None
+        self.exit_value: Any = None
+        self.slice_ticks = 0
+        self.sporadic: Sporadic | None = None
+        self.timeout_ns: int | None = None
+        self.timeout_states: frozenset[str] = frozenset()
+        self.timeout_token = 0
+        self.pending_signals: list[tuple[int, int]] = []
+        self.wait_signals: frozenset[int] = frozenset()
+        self.blocked_signals: frozenset[int] = frozenset()
+        self.held_signals: list[tuple[int, int]] = []  # came while they were blocked
+        self.is_cancelled = False  # to end itself at its next cancellation point
+        self.is_detached = False
+        self.signal_frames: list[tuple[Program, Any, BaseException | None, int | None]] = []
+        self.unmasked_intr = 0
+
+    @property
+    def pid(self) -> int:
+        """Number of its process."""
+        return self.process.pid
+
+    @property
+    def is_idle(self) -> bool:
+        """True for the idle thread of a CPU."""
+        return self.base_priority == IDLE_PRIORITY and self.pid == 1
+
+    @property
+    def label(self) -> str:
+        """`process tid`, for reports."""
+        return f"{self.process.short_name} {self.tid}" + (f" ({self.name})" if self.name else "")
+
+    def location(self) -> str:
+        """Return file and line of the innermost frame its program is at; empty once it has ended."""
+        generator: Any = self.generator
+        while getattr(generator, "gi_yieldfrom", None) is not None and hasattr(generator.gi_yieldfrom, "gi_frame"):
+            generator = generator.gi_yieldfrom
+        frame = getattr(generator, "gi_frame", None)
+        if frame is None:
+            return ""
+        return f"{frame.f_code.co_filename.replace(chr(92), '/').rsplit('/', 1)[-1]}:{frame.f_lineno}"
+
+
+class Channel:
+    """Where messages and pulses arrive."""
+
+    __slots__ = ("chid", "fixed_priority", "process", "pulses", "receivers", "senders")
+
+    def __init__(self, process: Process, chid: int, fixed_priority: bool = False) -> None:
+        self.process = process
+        self.chid = chid
+        self.fixed_priority = fixed_priority
+        self.receivers: deque[Thread] = deque()
+        self.senders: list[Any] = []  # messages not yet received, highest priority first
+        self.pulses: list[Any] = []
+
+
+class Connection:
+    """A client's way to a channel; `scoid` is what the server knows it by."""
+
+    __slots__ = ("channel", "coid", "flags", "owner", "scoid")
+
+    def __init__(self, owner: Process, coid: int, channel: Channel, scoid: int) -> None:
+        self.owner = owner
+        self.coid = coid
+        self.channel = channel
+        self.scoid = scoid
+        self.flags = 0
+
+
+class Timer:
+    """A timer of a process."""
+
+    __slots__ = ("deadline", "event", "generation", "ident", "interval_ns", "process", "thread")
+
+    def __init__(self, ident: int, process: Process, thread: Thread, event: Sigevent) -> None:
+        self.ident = ident
+        self.process = process
+        self.thread = thread
+        self.event = event
+        self.interval_ns = 0
+        self.generation = 0
+        self.deadline = 0  # of its next expiry, in cycles

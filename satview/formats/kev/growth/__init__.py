@@ -1,0 +1,1 @@
+"""Files that are still written: what is decoded goes on where it stopped."""

@@ -1,0 +1,341 @@
+"""Events of a trace as they come, chunk by chunk, in the order in which their last slots are in the file.
+
+For what prints or counts and never looks back: listings, the traceparser library. Nothing is kept but the events whose
+end has not come yet, so a pipe of any length can be read. `reader.open_kev` is the door for everything that needs time
+order or a second look.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import BinaryIO, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.core.streaming import Groups
+from satview.events import wire
+from satview.events.spec import Release
+from satview.events.wire import SLOT_BYTES, Struct
+from satview.formats.kev.clocks.clock import ClockRebuilder, held_times
+from satview.formats.kev.clocks.clock_chunk import ClockChunk
+from satview.formats.kev.clocks.clock_review import ClockReview, Verdicts, correct
+from satview.formats.kev.growth.buffer_watch import BufferWatch
+from satview.formats.kev.open_events import OpenEvent, OpenEvents
+from satview.formats.kev.owners import Discontinuities, RunningThreads, ThreadNumbers
+from satview.formats.kev.slots import combine
+from satview.formats.kev.slots.batch import Batch
+from satview.formats.kev.slots.combine import last_times
+from satview.formats.kev.stream_groups import cpus_of, delivered, ended, found_groups, without_contested
+from satview.store.problems import Problems
+
+CHUNK_SLOTS: Final = 1 << 16
+_FIRST_TAIL: Final = np.uint32(0x80000000)  # set in middle and last slots
+_END: Final = int(Struct.COMBINE_END)
+_KIND_SHIFT: Final = np.uint32(wire.STRUCT_SHIFT)
+_MOST_WAITING: Final = 1024  # more BUFFER slots in a row are rubbish, and must not pile up
+_FIRST_BYTES: Final = 1 << 14  # one kernel buffer
+_SPELLED_OUT: Final = 100  # problems of one kind in one chunk; the others are counted
+
+
+@dataclass(slots=True)
+class _Done:
+    """Events that were completed by a run of tails, in order."""
+
+    events: list[OpenEvent] = field(default_factory=list)
+    last: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """A chunk of slots whose events have times.
+
+    Attributes:
+        slots: (n, 4).
+        groups: What it is made of.
+        time: (e,), of the events that begin in it.
+        discontinuities: Position among these events and CPU of missing buffers.
+        first_row: Number of the first of these events in the file.
+    """
+
+    slots: NDArray[np.uint32]
+    groups: Groups
+    time: NDArray[np.int64]
+    discontinuities: list[tuple[int, int]]
+    first_row: int
+
+
+class EventStream:
+    """Turns a sequence of slots into batches of events.
+
+    Args:
+        blocks: Arrays (k, 4) of slots in host order, of any size, in file order.
+        problems: Receives what costs data: orphans, unfinished events, empty slots.
+        offset: Byte offset of the first slot in the file, for problems.
+        release: Whose rules for buffers apply; None = the slots come from a listing, where buffers have gaps.
+        times: int64, full time of every slot where the source gives it (listings of 7.1 on); else it is rebuilt.
+    """
+
+    def __init__(
+        self,
+        blocks: Iterable[NDArray[np.uint32]],
+        problems: Problems,
+        offset: int = 0,
+        release: Release | None = Release.QNX_7,
+        times: NDArray[np.int64] | None = None,
+    ) -> None:
+        self._blocks = blocks
+        self._problems = problems
+        self._offset = offset
+        self._watch = BufferWatch(release, problems, offset) if release is not None else None
+        self._times = times
+        self._clock = ClockRebuilder()
+        self._numbers = ThreadNumbers()
+        self._running = RunningThreads()
+        self._discontinuities = Discontinuities(release == Release.QNX_8)
+        self._open = OpenEvents(problems, offset)
+        self._awaits_time = True
+        self._position = 0
+        self._count = self._placed_slots = 0
+        self._waiting: deque[_Placed] = deque()
+        self._last_times = np.zeros(wire.CPU_MASK + 1, np.int64)
+
+    def thread_ids(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Return pid and tid of every thread number met so far; -1 for number 0.
+
+        Returns:
+            Two of int32 (threads,).
+        """
+        keys = np.ascontiguousarray(self._numbers.keys()).view(np.uint32).reshape(-1, 2).astype(np.int32)
+        keys[0] = -1
+        return keys[:, 0], keys[:, 1]
+
+    def __iter__(self) -> Iterator[Batch]:
+        """Yield the batches; afterwards everything unfinished has been reported."""
+        carry = np.empty((0, 4), np.uint32)
+        for block in self._blocks:
+            whole = np.concatenate((carry, block)) if len(carry) else block
+            usable = self._usable(whole)
+            carry = whole[usable:]
+            if usable:
+                self._waiting.append(self._placed(np.ascontiguousarray(whole[:usable])))
+                yield from self._settled(self._clock.review.verdicts, self._clock.review.waits_from(self._count))
+        if len(carry):
+            self._waiting.append(self._placed(np.ascontiguousarray(carry)))
+        yield from self._settled(self._clock.verdicts(), None)
+        if self._watch is not None:
+            self._watch.finish(self._position)
+        self._open.finish()
+
+    def _byte(self, slot: int) -> int:
+        return self._offset + slot * SLOT_BYTES
+
+    @staticmethod
+    def _usable(slots: NDArray[np.uint32]) -> int:
+        """Return how many slots to take now: BUFFER slots at the end wait for the event whose time they take."""
+        headers = slots[:, 0]
+        waits = (headers == 0) | (headers & np.uint32(wire.CODE_MASK) == wire.CONTROL_BUFFER)
+        if not len(slots) or not waits[-1]:
+            return len(slots)
+        others = np.flatnonzero(~waits)
+        if len(others):
+            return int(others[-1]) + 1
+        return 0 if len(slots) < _MOST_WAITING else len(slots)
+
+    def _placed(self, slots: NDArray[np.uint32]) -> _Placed:
+        """Find the events of a chunk and their times, which later TIME events may still correct."""
+        groups = found_groups(slots)
+        code, cpu, first = groups.code, groups.cpu, groups.first
+        marks = np.flatnonzero((code == wire.CONTROL_BUFFER) | (code == wire.CONTROL_DROPPED))
+        discontinuities = self._discontinuities.find(
+            marks, cpu[marks], slots[first[marks], 2], code[marks] == wire.CONTROL_DROPPED
+        )
+        if self._times is not None:
+            time = self._times[self._placed_slots + first]
+        else:
+            self._clock.review.add_breaks([(self._count + row, ring) for row, ring in discontinuities])
+            time = self._rebuild(slots, groups)
+        placed = _Placed(slots, groups, time, discontinuities, self._count)
+        self._count += len(first)
+        self._placed_slots += len(slots)
+        return placed
+
+    def _settled(self, verdicts: Verdicts, until: int | None) -> Iterator[Batch]:
+        """Yield the batches of waiting chunks whose times are final.
+
+        Args:
+            verdicts: On the clock.
+            until: First event, counted in file order, whose time is not final; None = all are.
+        """
+        waiting = self._waiting
+        while waiting and (until is None or waiting[0].first_row + len(waiting[0].time) <= until):
+            chunk = waiting.popleft()
+            if self._times is None:
+                groups = chunk.groups
+                correct(verdicts.corrections, chunk.time, groups.cpu, groups.code, chunk.first_row)
+            yield self._batch(chunk)
+
+    def _batch(self, chunk: _Placed) -> Batch:
+        slots, groups, time = chunk.slots, chunk.groups, chunk.time
+        if groups.zeros:
+            first = self._byte(self._position + groups.zero)
+            self._problems.add("empty-slots", f"{groups.zeros} slots of zeros", first, groups.zeros)
+        groups = without_contested(slots, groups, self._open.keys())
+        thread = self._owners(chunk)
+        done, stray = self._unmatched(slots, groups, time, thread)
+        if len(self._open):  # only then their CPUs' clocks matter, and an open event is one of its CPU
+            self._last_times[groups.cpu] = time  # of several the last one stays
+        events = delivered(slots, groups, time, thread, ended(done.events, done.last))
+        batch = Batch(
+            self._position, slots, events.header, events.stamp, events.time, events.thread, events.start,
+            events.words, events.last, stray,
+        )  # fmt: skip
+        if self._watch is not None:
+            self._watch.take(batch)
+        self._position += len(slots)
+        return batch
+
+    def _owners(self, chunk: _Placed) -> NDArray[np.uint32]:
+        """Return the thread of every event that begins in a chunk."""
+        code, cpu = chunk.groups.code, chunk.groups.cpu
+        subjects = np.flatnonzero((code >> wire.CLASS_SHIFT == wire.WireClass.PR_TH) & (code & wire.EVENT_MASK < 64))
+        at = chunk.groups.first[subjects]
+        keys = np.ascontiguousarray(chunk.slots[at, 2:4]).view(np.uint64)[:, 0]
+        numbers = self._numbers.numbers(keys)
+        running = code[subjects] == wire.THREAD_RUNNING
+        threads = self._running.owners(cpu, subjects[running], numbers[running], chunk.discontinuities)
+        threads[subjects] = numbers
+        return threads
+
+    def _rebuild(self, slots: NDArray[np.uint32], groups: Groups) -> NDArray[np.int64]:
+        """Return the 64-bit times of events from their stamps and the TIME events among them."""
+        code, cpu = groups.code, groups.cpu
+        time = np.empty(len(code), np.int64)
+        rows, buffers = np.flatnonzero(code == wire.CONTROL_TIME), np.flatnonzero(code == wire.CONTROL_BUFFER)
+        chunk = ClockChunk.of(slots[groups.first[rows]], groups.stamp, cpu, rows, buffers, self._count)
+        held = self._hold_back(chunk, time)
+        self._clock.place(chunk.without(held), time[held:])
+        return time
+
+    def _hold_back(self, given: ClockChunk, time: NDArray[np.int64]) -> int:
+        """Place what comes before the first TIME of the file backwards from it; return how many events that are.
+
+        Events of blocks before that are delivered keep times that count from the first stamp; all others move.
+        """
+        is_usable = given.time_values >= 0
+        if not self._awaits_time or not is_usable.any():
+            return 0
+        self._awaits_time = False
+        first = int(np.argmax(is_usable))
+        held, value = int(given.time_rows[first]), int(given.time_values[first])
+        self._clock = ClockRebuilder(review=ClockReview(breaks=self._clock.review.breaks))
+        self._clock.start_from(value)
+        time[:held] = held_times(given.stamps[:held], value)
+        for chunk in self._waiting:
+            chunk.time[:] = held_times(chunk.groups.stamp, value)
+        self._open.place_back(value)
+        self._last_times = held_times(self._last_times.astype(np.uint32), value)
+        return held
+
+    def _unmatched(
+        self, slots: NDArray[np.uint32], found: Groups, time: NDArray[np.int64], thread: NDArray[np.uint32]
+    ) -> tuple[_Done, NDArray[np.int64]]:
+        """Open events, and give runs of tails to the oldest open event of their CPU, stamp, class and number."""
+        if not len(found.other):
+            return _Done(), np.empty(0, np.int64)
+        at, end = found.at[found.other], found.at[found.other + 1]
+        heads, rows = slots[at], found.event[found.other]
+        keys, opens = combine.keys(heads[:, 0], heads[:, 1]), heads[:, 0] < _FIRST_TAIL
+        has_event = opens | np.isin(keys, np.concatenate((keys[opens], self._open.keys())))
+        done = _Done()
+        strays = [
+            np.arange(first, last)
+            for first, last in zip(at[~has_event].tolist(), end[~has_event].tolist(), strict=True)
+        ]
+        now = last_times(cpus_of(heads[:, 0]), rows, time, found.cpu, self._last_times)
+        closes = slots[end - 1, 0] >> _KIND_SHIFT == _END
+        columns = (keys, rows, at, end, heads[:, 0], heads[:, 1], opens, closes, now)
+        # Unmatched slots are rare in real traces; this is the one loop over them.
+        for key, row, first, last, header, stamp, is_head, is_end, now_cycles in zip(
+            *(column[has_event].tolist() for column in columns), strict=True
+        ):
+            start = first
+            if is_head:
+                words = slots[first, 2:4].copy()
+                position = self._position + first
+                self._open.add(key, OpenEvent(header, stamp, int(time[row]), int(thread[row]), position, [words]))
+                start += 1
+            if start == last:
+                continue
+            try:
+                words = slots[start:last, 2:4].ravel()
+                event = self._open.append(key, words, last - start, now_cycles, closes=is_end)
+            except KeyError:  # its beginning comes later, or was given up
+                strays.append(np.arange(start, last))
+                continue
+            if event is not None:
+                done.events.append(event)
+                done.last.append(last - 1)
+        return done, self._report_strays(strays)
+
+    def _report_strays(self, strays: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+        """List runs of tails without event, the first of a chunk one by one; return their slots, ascending."""
+        strays.sort(key=lambda slots: int(slots[0]))
+        for slots in strays[:_SPELLED_OUT]:
+            self._problems.add(
+                "orphan-slots",
+                f"{len(slots)} slots of an event whose beginning is missing",
+                self._byte(self._position + int(slots[0])),
+                len(slots),
+            )
+        rest = sum(len(slots) for slots in strays[_SPELLED_OUT:])
+        if rest:
+            self._problems.add("orphan-slots", "and more of the same", None, rest)
+        return np.concatenate(strays) if strays else np.empty(0, np.int64)
+
+
+def blocks_of_array(slots: NDArray[np.uint32]) -> Iterator[NDArray[np.uint32]]:
+    """Yield the slots of an array, or of a memory map in either byte order, in chunks of host order.
+
+    Yields:
+        uint32 (n, 4).
+    """
+    for at in range(0, len(slots), CHUNK_SLOTS):
+        yield np.asarray(slots[at : at + CHUNK_SLOTS], dtype=np.uint32)
+
+
+def blocks_of_file(
+    file: BinaryIO, rest: bytes, byte_order: str, problems: Problems, offset: int = 0
+) -> Iterator[NDArray[np.uint32]]:
+    """Yield the slots of an open file or pipe, as they come; a cut last slot is reported.
+
+    Args:
+        file: Standing behind `rest`.
+        rest: Bytes of the event region that were read already.
+        byte_order: Of the file.
+        problems: Receives `partial-slot`.
+        offset: Byte offset of the event region.
+
+    Yields:
+        uint32 (n, 4).
+    """
+    dtype = np.dtype("<u4" if byte_order == "little" else ">u4")
+    read = getattr(file, "read1", file.read)  # what a pipe has now, not a whole chunk
+    done = 0
+    # The first TIME event places what comes before it, so the beginning is read in one piece.
+    while len(rest) < _FIRST_BYTES and (more := file.read(_FIRST_BYTES - len(rest))):
+        rest += more
+    while True:
+        whole = len(rest) - len(rest) % SLOT_BYTES
+        if whole:
+            yield np.frombuffer(rest[:whole], dtype).reshape(-1, 4).astype(np.uint32)
+            done += whole
+            rest = rest[whole:]
+        more = read(CHUNK_SLOTS * SLOT_BYTES)
+        if not more:
+            break
+        rest += more
+    if rest:
+        problems.add("partial-slot", f"{len(rest)} of {SLOT_BYTES} bytes of the last slot", offset + done)

@@ -1,0 +1,1 @@
+"""What precedes the slots: the header and the system page."""

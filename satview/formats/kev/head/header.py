@@ -1,0 +1,119 @@
+"""The text header of a .kev file: `TRACE_<KEY>::<value>` pairs with nothing between them.
+
+Source: kernel event trace format, section 1.1. A key is found by its pattern, never by its position: file names may
+contain `TRACE_`, attributes of any name may follow, and the order of keys differs between releases.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from satview.base.errors import TraceFormatError, UsageError
+from satview.formats.kev.head.header_windows import plain_pairs, windowed_pairs
+from satview.store.trace import Header
+
+BEGIN: Final = b"TRACE_HEADER_BEGIN::"
+END: Final = b"TRACE_HEADER_END::"
+MAX_HEADER_BYTES: Final = 1 << 20  # the vendor never writes 1 KiB; beyond this it is not a header
+
+FROM_LISTING: Final = ("SATVIEW", "listing")  # of files made from a listing: buffers lack what was not printed
+
+_KEY = re.compile(rb"TRACE_((?:(?!TRACE_|::).)+)::", re.DOTALL)
+
+
+def parse_header(data: bytes, path: Path | None, file_size: int) -> Header:
+    """Read the header at the start of a file.
+
+    Args:
+        data: The first bytes, at least `MAX_HEADER_BYTES` of them where the file has that many.
+        path: For the error text.
+        file_size: Bytes of the whole file.
+
+    Raises:
+        TraceFormatError: The file does not start with a header, or the header does not end.
+    """
+    if not data.startswith(BEGIN):
+        if BEGIN.startswith(data):
+            raise TraceFormatError(
+                path,
+                len(data),
+                "the file ends inside the first key of the header",
+                "it was cut short; copy it from the target again",
+            )
+        raise TraceFormatError(
+            path,
+            0,
+            "this is not a kernel event trace: it does not begin with TRACE_HEADER_BEGIN::",
+            "open a .kev file written by tracelogger, or a listing printed by traceprinter",
+        )
+    pairs: list[tuple[str, str]] = []
+    key, value_start = "", 0
+    for match in _KEY.finditer(data):
+        name = match.group(1).decode("utf-8", "replace")
+        if key and key != "HEADER_BEGIN":
+            pairs.append((key, data[value_start : match.start()].decode("utf-8", "replace")))
+        if name == "HEADER_END":
+            return Header(plain_pairs(pairs), match.end())
+        key, value_start = name, match.end()
+    if len(data) < file_size:
+        raise TraceFormatError(
+            path,
+            len(data),
+            f"no end of the header within {len(data)} bytes",
+            "the file is damaged or was not written by tracelogger",
+        )
+    raise TraceFormatError(
+        path, file_size, "the file ends inside the header", "it was cut short; copy it from the target again"
+    )
+
+
+def header_bytes(pairs: Sequence[tuple[str, str]]) -> bytes:
+    """Return the header of a file: begin, the pairs, end; long values in parts, so that the vendor's tools read it.
+
+    Raises:
+        UsageError: A key or a value would not be read back as it is, or a key is too long.
+    """
+    for key, value in pairs:
+        if not is_key(key):
+            raise UsageError(
+                f"header key {key[:40]!a} is empty, ends with ':' or contains '::' or 'TRACE_'; give another name"
+            )
+        if holds_key(value):
+            raise UsageError(f"value {value[:80]!a} of header key {key} contains a key; leave out 'TRACE_' or '::'")
+    parts = (f"TRACE_{key}::{value}".encode("utf-8", "replace") for key, value in windowed_pairs(pairs))
+    return b"".join((BEGIN, *parts, END))
+
+
+def is_key(key: str) -> bool:
+    """Return whether a name can be a key of the header."""
+    return bool(key) and "::" not in f"{key}:" and "TRACE_" not in key  # a colon at its end would join the `::`
+
+
+def holds_key(value: str) -> bool:
+    """Return whether a value contains what would be read as a key."""
+    return "TRACE_" in value and _KEY.search(value.encode("utf-8", "replace")) is not None
+
+
+def key_byte_order(header: Header) -> str | None:
+    """Return `little` or `big` as the keys say; None if neither, both or MIDDLE_ENDIAN are there."""
+    keys = {key for key, _ in header.pairs}
+    given = keys & {"LITTLE_ENDIAN", "BIG_ENDIAN", "MIDDLE_ENDIAN"}
+    if given == {"LITTLE_ENDIAN"}:
+        return "little"
+    return "big" if given == {"BIG_ENDIAN"} else None
+
+
+def slot_byte_order(slots: bytes) -> str:
+    """Guess the byte order from the first slots: header words have nine bits that are zero and few classes."""
+    usable = len(slots) // 16 * 16
+    scores = {}
+    for order, dtype in (("little", "<u4"), ("big", ">u4")):
+        words = np.frombuffer(slots[:usable], dtype).reshape(-1, 4)[:, 0]
+        classes = words >> 10 & 0x1F
+        scores[order] = int(np.count_nonzero((words & 0x00FE8000 == 0) & (classes >= 1) & (classes <= 11)))
+    return "big" if scores["big"] > scores["little"] else "little"

@@ -1,0 +1,1 @@
+"""Slots of 16 bytes: where they are read, how they make events and buffers."""

@@ -1,0 +1,329 @@
+"""Puts combine events together: links neighbouring slots, then repairs what is apart.
+
+Source: kernel event trace format, section 3.3. Almost every slot of a combine event follows the one before it; there
+one comparison with the previous slot is enough. A run of tail slots whose predecessor is another event becomes a
+fragment, and only fragments are matched with the events left open, oldest first.
+
+A tail belongs to the oldest open event of its key even if it follows another one. Stamps of a CPU differ, so only
+damage makes such a pair; those events are found by their time, and their tails are matched as if they stood apart. An
+event is given up once its CPU's clock is a rollover away, back or ahead, for then its stamp may have come round again.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.events.wire import CPU_MASK, CPU_SHIFT
+from satview.formats.kev.clocks.rollover import ROLLOVER
+
+KEY_MASK: Final = np.uint32(0x3FFFFFFF)  # CPU, class and event: all but the structure bits
+_BLOCK_ROWS: Final = 1 << 12  # a tenth of a second of a busy system, far less than a rollover
+_LONG_AGO: Final = -(1 << 62)
+_TAIL: Final = np.uint32(0x80000000)  # set in CC and CE
+MAX_SLOTS: Final = 1 << 20  # of one event; more is damage, and is said
+
+
+def link(headers: NDArray[np.uint32], stamps: NDArray[np.uint32]) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
+    """Return which slots begin an event, and where a run of tails begins that does not follow its event.
+
+    Returns:
+        Shape (n,), bool; and positions, ascending. All other slots are tails right behind their event or run.
+    """
+    is_event = np.ones(len(headers), np.bool_)
+    tails = np.flatnonzero(headers >= _TAIL)
+    if not len(tails):
+        return is_event, tails
+    is_event[tails] = False
+    before = headers[tails - 1]
+    kind_before = before >> np.uint32(30)
+    linked = ((headers[tails] ^ before) & KEY_MASK == 0) & (stamps[tails] == stamps[tails - 1])
+    linked &= (kind_before == 1) | (kind_before == 2)
+    linked[0] &= tails[0] > 0
+    return is_event, tails[~linked]
+
+
+def keys(headers: NDArray[np.uint32], stamps: NDArray[np.uint32]) -> NDArray[np.uint64]:
+    """Return what all slots of one combine event share, as one number per slot: CPU, class, event and stamp.
+
+    Returns:
+        uint64 (slots,).
+    """
+    return (headers & KEY_MASK).astype(np.uint64) << np.uint64(32) | stamps
+
+
+def contested(event_keys: NDArray[np.uint64], is_open: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which events share their key with another one whose end is missing or does not follow it, (n,)."""
+    open_keys = np.unique(event_keys[is_open])
+    if not len(open_keys):
+        return np.zeros(len(event_keys), np.bool_)
+    at = np.searchsorted(open_keys, event_keys)
+    at[at == len(open_keys)] = 0
+    is_one = open_keys[at] == event_keys
+    counts = np.bincount(at[is_one], minlength=len(open_keys))
+    return np.asarray(is_one & (counts[at] > 1))
+
+
+def is_given_up(now: NDArray[np.int64], begun: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which open events are given up, by the clock of their CPU and the time at which they began, in cycles.
+
+    Returns:
+        bool (n,).
+    """
+    return np.asarray(np.abs(now - begun) >= ROLLOVER)
+
+
+@dataclass(frozen=True, slots=True)
+class Unmatched:
+    """What links alone could not place; one row each, in file order.
+
+    Attributes:
+        slot: int64, first slot.
+        count: int64, adjacent slots.
+        header: uint32, header of its first slot.
+        stamp: uint32.
+        closes: bool, its last slot is an end slot.
+        event: int64, row in file order for an open event; -1 for a run of tails.
+        before: int64, row of the last event that begins before it in the file; -1 = none.
+    """
+
+    slot: NDArray[np.int64]
+    count: NDArray[np.int64]
+    header: NDArray[np.uint32]
+    stamp: NDArray[np.uint32]
+    closes: NDArray[np.bool_]
+    event: NDArray[np.int64]
+    before: NDArray[np.int64]
+
+
+def joined(parts: list[Unmatched]) -> Unmatched:
+    """Return the rows of several tables as one."""
+    return Unmatched(
+        np.concatenate([np.empty(0, np.int64), *(part.slot for part in parts)]),
+        np.concatenate([np.empty(0, np.int64), *(part.count for part in parts)]),
+        np.concatenate([np.empty(0, np.uint32), *(part.header for part in parts)]),
+        np.concatenate([np.empty(0, np.uint32), *(part.stamp for part in parts)]),
+        np.concatenate([np.empty(0, np.bool_), *(part.closes for part in parts)]),
+        np.concatenate([np.empty(0, np.int64), *(part.event for part in parts)]),
+        np.concatenate([np.empty(0, np.int64), *(part.before for part in parts)]),
+    )
+
+
+def split(
+    unmatched: Unmatched,
+    rows: NDArray[np.int64],
+    slot: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    headers: NDArray[np.uint32],
+    stamps: NDArray[np.uint32],
+) -> Unmatched:
+    """Take the tails that follow some events away from them, so that they are matched like those that stand apart.
+
+    Args:
+        unmatched: What is unmatched so far.
+        rows: (k,), rows of the events in file order, ascending.
+        slot: Their first slots.
+        counts: Their adjacent slots.
+        headers: Of their first slots.
+        stamps: Theirs.
+    """
+    is_open = np.isin(rows, unmatched.event)
+    others = ~np.isin(unmatched.event, rows) | (unmatched.event < 0)
+    has_tails = counts > 1
+    kept = Unmatched(*(column[others] for column in _columns(unmatched)))
+    no_end, no_event = np.zeros(len(rows), np.bool_), np.full(len(rows), -1)
+    heads = Unmatched(slot, np.ones_like(counts), headers, stamps, no_end, rows, rows)
+    tails = Unmatched(slot + 1, counts - 1, headers, stamps, ~is_open, no_event, rows)
+    parts = joined([kept, heads, Unmatched(*(column[has_tails] for column in _columns(tails)))])
+    order = np.argsort(parts.slot, kind="stable")
+    return Unmatched(*(column[order] for column in _columns(parts)))
+
+
+def _columns(unmatched: Unmatched) -> tuple[NDArray[Any], ...]:
+    return tuple(getattr(unmatched, name) for name in Unmatched.__slots__)
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """The repair: which runs of tails continue which events.
+
+    Attributes:
+        owner: int64, shape (n,): per unmatched row the event (row in file order) it belongs to; -1 = orphan.
+        unfinished: int64, events without their end.
+    """
+
+    owner: NDArray[np.int64]
+    unfinished: NDArray[np.int64]
+
+
+def match(
+    unmatched: Unmatched,
+    event_times: NDArray[np.int64],
+    event_cpus: NDArray[np.uint8],
+) -> Matched:
+    """Match runs of tails with open events of the same key, first come first served.
+
+    Within a key the k-th closing run closes the k-th open event, unless nothing was open when it came.
+    """
+    n = len(unmatched.slot)
+    owner = unmatched.event.copy()
+    if not n:
+        return Matched(owner, np.empty(0, np.int64))
+    key = keys(unmatched.header, unmatched.stamp)
+    order = np.argsort(key, kind="stable")
+    sorted_key = key[order]
+    first = np.concatenate(([True], sorted_key[1:] != sorted_key[:-1]))
+    segment = np.cumsum(first) - 1
+    is_head = unmatched.event[order] >= 0
+    closing = unmatched.closes[order] & ~is_head
+    heads = _within(np.cumsum(is_head), segment, first)
+    closed_before = _within(np.cumsum(closing), segment, first) - closing
+    orphan_ends = _running_excess(closed_before + closing - heads, segment, n)
+    before = np.concatenate(([0], orphan_ends[:-1]))
+    before[first] = 0
+    index = closed_before - before  # the oldest open event of the key
+    has_owner = ~is_head & (index < heads)
+    head_rows = np.flatnonzero(is_head)
+    head_start = np.concatenate(([0], np.cumsum(is_head)))[np.flatnonzero(first)[segment]]
+    owner_sorted = np.where(is_head, unmatched.event[order], -1)
+    owner_sorted[has_owner] = unmatched.event[order][head_rows[head_start[has_owner] + index[has_owner]]]
+    owner[order] = owner_sorted
+    _expire(owner, unmatched, order, segment, event_times, event_cpus)
+    finished = owner[(unmatched.event < 0) & (owner >= 0) & unmatched.closes]
+    heads_all = unmatched.event[unmatched.event >= 0]
+    return Matched(owner, heads_all[~contains(np.sort(finished), heads_all)])
+
+
+def contains(ascending: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which values are in an ascending array; faster than a set look-up where the values ascend as well.
+
+    Returns:
+        bool (n,).
+    """
+    if not len(ascending):
+        return np.zeros(len(values), np.bool_)
+    at = np.searchsorted(ascending, values)
+    at[at == len(ascending)] = 0
+    return np.asarray(ascending[at] == values)
+
+
+def _within(counts: NDArray[np.intp], segment: NDArray[np.intp], first: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Return running counts that begin again in every segment."""
+    base = np.concatenate(([0], counts))[np.flatnonzero(first)]
+    return counts - base[segment]
+
+
+def _running_excess(excess: NDArray[np.intp], segment: NDArray[np.intp], n: int) -> NDArray[np.intp]:
+    """Return per segment the running maximum of `excess`, never below 0."""
+    step = 2 * n + 2
+    lifted = np.maximum(excess, 0) + segment * step
+    return np.maximum.accumulate(lifted) - segment * step
+
+
+def _expire(
+    owner: NDArray[np.int64],
+    unmatched: Unmatched,
+    order: NDArray[np.intp],
+    segment: NDArray[np.intp],
+    event_times: NDArray[np.int64],
+    event_cpus: NDArray[np.uint8],
+) -> None:
+    """Give up on events whose CPU is a rollover away: their stamp may have come round again."""
+    tails = np.flatnonzero((unmatched.event < 0) & (owner >= 0))
+    tails = tails[_may_be_given_up(unmatched.before[tails], owner[tails], event_times)]
+    if not len(tails):
+        return
+    aged = is_given_up(_cpu_times(unmatched, tails, event_times, event_cpus), event_times[owner[tails]])
+    if not aged.any():
+        return
+    segment_of = np.empty_like(segment)
+    segment_of[order] = segment
+    concerned = np.zeros(int(segment[-1]) + 1, np.bool_)
+    concerned[segment_of[tails[aged]]] = True
+    rows = order[concerned[segment]]  # by key, within a key in file order
+    owner[rows] = _owners_one_by_one(unmatched, rows, segment_of[rows], event_times, event_cpus)
+
+
+def _may_be_given_up(
+    before: NDArray[np.int64], owner: NDArray[np.int64], event_times: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Return where any clock was a rollover away from an event between its row and the row `before`, roughly.
+
+    By blocks of rows: two of them decide nearly always, and what cannot be excluded is looked at exactly.
+    """
+    starts = np.arange(0, len(event_times), _BLOCK_ROWS)
+    if not len(before):
+        return np.zeros(0, np.bool_)
+    low, high = np.minimum.reduceat(event_times, starts), np.maximum.reduceat(event_times, starts)
+    first, last = owner // _BLOCK_ROWS, before // _BLOCK_ROWS
+    is_near = last - first <= 1
+    lowest = np.where(is_near, np.minimum(low[first], low[last]), low.min())
+    highest = np.where(is_near, np.maximum(high[first], high[last]), high.max())
+    begun = event_times[owner]
+    return np.asarray(is_given_up(lowest, begun) | is_given_up(highest, begun))
+
+
+def _owners_one_by_one(
+    unmatched: Unmatched,
+    rows: NDArray[np.intp],
+    segments: NDArray[np.intp],
+    event_times: NDArray[np.int64],
+    event_cpus: NDArray[np.uint8],
+) -> list[int]:
+    events, now = unmatched.event[rows], _cpu_times(unmatched, rows, event_times, event_cpus)
+    now[events >= 0] = event_times[events[events >= 0]]
+    owners: list[int] = []
+    queue: deque[tuple[int, int]] = deque()  # open events of the key, oldest first, and when they began
+    last = -1
+    columns = (segments, events, now, unmatched.closes[rows])
+    for segment, event, time, closes in zip(*(column.tolist() for column in columns), strict=True):
+        if segment != last:
+            queue.clear()
+            last = segment
+        if event >= 0:
+            queue.append((event, time))
+            owners.append(event)
+            continue
+        while queue and abs(time - queue[0][1]) >= ROLLOVER:
+            queue.popleft()
+        owners.append(queue[0][0] if queue else -1)
+        if queue and closes:
+            queue.popleft()
+    return owners
+
+
+def _cpu_times(
+    unmatched: Unmatched, rows: NDArray[np.intp], event_times: NDArray[np.int64], event_cpus: NDArray[np.uint8]
+) -> NDArray[np.int64]:
+    """Return for unmatched rows when the last event before them on their CPU began; long ago if there is none."""
+    cpus = (unmatched.header[rows] >> np.uint32(CPU_SHIFT) & np.uint32(CPU_MASK)).astype(np.uint8)
+    return last_times(cpus, unmatched.before[rows], event_times, event_cpus, np.full(CPU_MASK + 1, _LONG_AGO))
+
+
+def last_times(
+    cpus: NDArray[np.uint8],
+    before: NDArray[np.int64],
+    event_times: NDArray[np.int64],
+    event_cpus: NDArray[np.uint8],
+    earlier: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """Return the times of the last events of some CPUs up to some rows, in cycles, shape (len(cpus),).
+
+    Args:
+        cpus: The CPUs.
+        before: The last row that counts for each.
+        event_times: Of all events, in file order.
+        event_cpus: Of all events.
+        earlier: (64,), per CPU the time where none of these events is its own.
+    """
+    times = earlier[cpus]
+    for cpu in np.unique(cpus).tolist():
+        mine = np.flatnonzero(event_cpus == cpu)
+        here = np.flatnonzero(cpus == cpu)
+        last = np.searchsorted(mine, before[here], side="right") - 1
+        times[here[last >= 0]] = event_times[mine[last[last >= 0]]]
+    return times
