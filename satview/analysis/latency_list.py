@@ -73,7 +73,7 @@ class Sources:
 
 def sources(trace: Trace) -> Sources:
     """Return the sources of all latencies; made at the first call and kept with the trace."""
-    return trace.kept("analysis.latency_sources", _sources)
+    return trace.cached("analysis.latency_sources", _sources)
 
 
 def _sources(trace: Trace) -> Sources:

@@ -67,7 +67,7 @@ class Nested:
 
 def nested(trace: Trace) -> Nested:
     """Return which transactions are nested; made at the first call and kept with the trace."""
-    return trace.kept("analysis.nested_transactions", _nested)
+    return trace.cached("analysis.nested_transactions", _nested)
 
 
 def _nested(trace: Trace) -> Nested:

@@ -76,7 +76,7 @@ class CpuCalls:
 
 def calls_by_cpu(trace: Trace) -> dict[int, CpuCalls]:
     """Return for every CPU when it turns to other work; made at the first call and kept, 8 bytes per such event."""
-    return trace.kept("links.works", _calls_by_cpu)
+    return trace.cached("links.works", _calls_by_cpu)
 
 
 def _calls_by_cpu(trace: Trace) -> dict[int, CpuCalls]:
@@ -135,7 +135,7 @@ def last_of_usual(
     is_only[at] = (before == NO_EVENT) | (before < since[at])
     if not len(at):
         return found, is_only
-    vector, count = trace.kept("links.vectors", _vectors)
+    vector, count = trace.cached("links.vectors", _vectors)
     own = vector[positions(entries, found[at])]
     usual = _most_frequent(group[at], own, count)
     other = np.flatnonzero(usual != own)

@@ -60,7 +60,7 @@ def blockers(trace: Trace) -> Blockers:
     kernel for that. So it is of read/write locks, kernel objects from 8.0 on: of several readers the last one to give
     the lock up is named. Source: formula 5 of the reference.
     """
-    return trace.kept("links.blockers", _blockers)
+    return trace.cached("links.blockers", _blockers)
 
 
 def _blockers(trace: Trace) -> Blockers:

@@ -39,7 +39,7 @@ def calls(trace: Trace) -> tuple[_Rows, _Rows]:
 
 def scanned(trace: Trace) -> links.Calls:
     """Return what the compiled core finds in one pass over the events; kept with the trace, 4 bytes per event."""
-    return trace.kept("links.scanned_calls", _scanned)
+    return trace.cached("links.scanned_calls", _scanned)
 
 
 def _scanned(trace: Trace) -> links.Calls:

@@ -126,12 +126,12 @@ def connections(trace: Trace, event: int) -> Connections:
 
 def are_linked(trace: Trace) -> bool:
     """Return whether `connections` answers at once: the first time it takes half a microsecond an event."""
-    return all(trace.is_kept(name) for name in ("links.wake_up", "links.blockers", "links.creation"))
+    return all(trace.is_cached(name) for name in ("links.wake_up", "links.blockers", "links.creation"))
 
 
 def are_waits_known(trace: Trace) -> bool:
     """Return whether `waits_for` answers at once."""
-    return trace.is_kept("links.blockers")
+    return trace.is_cached("links.blockers")
 
 
 def causes(trace: Trace, event: int) -> tuple[Step, ...]:

@@ -18,17 +18,17 @@ def partners(trace: Trace) -> NDArray[np.uint32]:
     Returns:
         uint32 (events,), rows of the event table, `NO_EVENT` for none.
     """
-    return trace.kept("links.partners", _partners)
+    return trace.cached("links.partners", _partners)
 
 
 def beginnings(trace: Trace) -> NDArray[np.uint32]:
     """Return the events that begin what their `partners` end, uint32, ascending; kept with the trace."""
-    return trace.kept("links.beginnings", _beginnings)
+    return trace.cached("links.beginnings", _beginnings)
 
 
 def are_made(trace: Trace) -> bool:
     """Return whether `partners` answers at once: it takes 30 ns an event the first time."""
-    return trace.is_kept("links.partners")
+    return trace.is_cached("links.partners")
 
 
 def partner(trace: Trace, event: int) -> int | None:

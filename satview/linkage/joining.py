@@ -153,4 +153,4 @@ JOINERS: Final[dict[str, Joiner]] = {
     "links.services": _services_of,
     "links.latencies": _latencies,
 }
-"""By name of what a trace keeps (`Trace.kept`), as `FileAxis.joiners` takes them."""
+"""By name of what a trace keeps (`Trace.cached`), as `FileAxis.joiners` takes them."""

@@ -93,7 +93,7 @@ class Latencies(ReadOnlyColumns):
 
 def latencies(trace: Trace) -> Latencies:
     """Return the latencies of all pulses and interrupts of a trace; made at the first call and kept with it."""
-    return trace.kept("links.latencies", _latencies)
+    return trace.cached("links.latencies", _latencies)
 
 
 def _latencies(trace: Trace) -> Latencies:

@@ -29,7 +29,7 @@ def messages(trace: Trace) -> LinkTable:
     The receipt is the next one of the receiver with the rcvid, unless another message with that rcvid is sent to it
     before. Source: format description, section on class 7.
     """
-    return trace.kept("links.message", lambda trace: LinkTable.of(LinkKind.MESSAGE, _messages(trace)))
+    return trace.cached("links.message", lambda trace: LinkTable.of(LinkKind.MESSAGE, _messages(trace)))
 
 
 def replies(trace: Trace) -> LinkTable:
@@ -37,12 +37,12 @@ def replies(trace: Trace) -> LinkTable:
 
     A reply names the client's thread, and a client has one message under way.
     """
-    return trace.kept("links.reply", lambda trace: LinkTable.of(LinkKind.REPLY, _replies(trace)))
+    return trace.cached("links.reply", lambda trace: LinkTable.of(LinkKind.REPLY, _replies(trace)))
 
 
 def round_trips(trace: Trace) -> LinkTable:
     """Return SND_MESSAGE and the exit, or interrupted form, of the call by which the client sent it."""
-    return trace.kept("links.round_trip", lambda trace: LinkTable.of(LinkKind.ROUND_TRIP, _round_trips(trace)))
+    return trace.cached("links.round_trip", lambda trace: LinkTable.of(LinkKind.ROUND_TRIP, _round_trips(trace)))
 
 
 def sends_of(trace: Trace) -> NDArray[np.uint32]:

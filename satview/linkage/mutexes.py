@@ -68,7 +68,7 @@ class Mutexes:
 
 def mutexes(trace: Trace) -> Mutexes:
     """Return the calls on mutexes that came back without error; made at the first call and kept with the trace."""
-    return trace.kept("links.mutexes", _mutexes)
+    return trace.cached("links.mutexes", _mutexes)
 
 
 def holds(trace: Trace) -> LinkTable:
@@ -78,7 +78,7 @@ def holds(trace: Trace) -> LinkTable:
     Exact is a hold during which another thread waited all the time, so that the kernel had to be called to give the
     mutex up. Others are inferred: the thread may have given it up and got it again in between.
     """
-    return trace.kept("links.hold", lambda trace: LinkTable.of(LinkKind.HOLD, _holds(trace)))
+    return trace.cached("links.hold", lambda trace: LinkTable.of(LinkKind.HOLD, _holds(trace)))
 
 
 def entries_of(trace: Trace, *names: str) -> NDArray[np.uint32]:

@@ -28,7 +28,7 @@ def deliveries(trace: Trace) -> LinkTable:
     the last one with the number that pulses of the connection usually follow, the CPU having done nothing else since.
     Up to 6.x, which logs no expiry, that of the clock represents timers. Source: building block M6 of the reference.
     """
-    return trace.kept("links.delivery", lambda trace: LinkTable.of(LinkKind.DELIVERY, _deliveries(trace)))
+    return trace.cached("links.delivery", lambda trace: LinkTable.of(LinkKind.DELIVERY, _deliveries(trace)))
 
 
 def creations(trace: Trace) -> LinkTable:
@@ -37,7 +37,7 @@ def creations(trace: Trace) -> LinkTable:
     Exact are threads that a thread of their own process created by THREAD_CREATE; others are inferred from what the CPU
     was doing: processes are created by the process manager, on behalf of the client whose message it serves.
     """
-    return trace.kept("links.creation", lambda trace: LinkTable.of(LinkKind.CREATION, _creations(trace)))
+    return trace.cached("links.creation", lambda trace: LinkTable.of(LinkKind.CREATION, _creations(trace)))
 
 
 def _deliveries(trace: Trace) -> Pairs:

@@ -33,7 +33,7 @@ def pulses(trace: Trace) -> LinkTable:
     guess until a thread is seen waiting: what was sent before the trace began, or is lost, may still be queued.
     Source: building block M6 of the reference.
     """
-    return trace.kept("links.pulse", lambda trace: LinkTable.of(LinkKind.PULSE, _pulses(trace)))
+    return trace.cached("links.pulse", lambda trace: LinkTable.of(LinkKind.PULSE, _pulses(trace)))
 
 
 def _pulses(trace: Trace) -> Pairs:

@@ -26,14 +26,14 @@ _ENDS_OF_THREADS: Final = np.isin(np.arange(CODE_COUNT), (THREAD_CREATE, THREAD_
 def rows_of_class(trace: Trace, wire_class: WireClass) -> NDArray[np.uint32]:
     """Return the rows of the events of an internal class, uint32, ascending; kept with the trace."""
     table = np.arange(CODE_COUNT) >> CLASS_SHIFT == wire_class
-    return trace.kept(f"links.rows.{wire_class:d}", partial(rows_where, table=table))
+    return trace.cached(f"links.rows.{wire_class:d}", partial(rows_where, table=table))
 
 
 def rows_of_codes(trace: Trace, *codes: int) -> NDArray[np.uint32]:
     """Return the rows of all events of some codes, uint32, ascending; kept with the trace."""
     if not trace.code_counts[list(codes)].any():
         return np.empty(0, np.uint32)
-    return trace.kept(f"links.rows_of.{codes}", partial(_rows_of_codes, codes=codes))
+    return trace.cached(f"links.rows_of.{codes}", partial(_rows_of_codes, codes=codes))
 
 
 def _rows_of_codes(trace: Trace, codes: tuple[int, ...]) -> NDArray[np.uint32]:
@@ -48,7 +48,7 @@ def _table_of(codes: tuple[int, ...]) -> NDArray[np.bool_]:
 
 def rows_by_cpu(trace: Trace, *codes: int) -> RowsByCpu:
     """Return the rows of all events of some codes by CPU, as `last_before` takes them; kept with the trace."""
-    return trace.kept(f"links.rows_by_cpu.{codes}", lambda trace: tuple(by_cpu(trace, rows_of_codes(trace, *codes))))
+    return trace.cached(f"links.rows_by_cpu.{codes}", lambda trace: tuple(by_cpu(trace, rows_of_codes(trace, *codes))))
 
 
 def rows_where(trace: Trace, table: NDArray[np.bool_]) -> NDArray[np.uint32]:
@@ -61,7 +61,7 @@ def rows_where(trace: Trace, table: NDArray[np.bool_]) -> NDArray[np.uint32]:
     codes = trace.events.code
     needed = np.flatnonzero(table & (trace.code_counts > 0))
     if library.is_available() and _is_grouped(trace)[needed].all():
-        grouped = trace.kept("links.grouped_rows", _grouped_rows)
+        grouped = trace.cached("links.grouped_rows", _grouped_rows)
         found = [grouped[one] for one in needed.tolist()]
         if len(found) > 1:
             return links.sorted_rows(np.concatenate(found), len(codes))
@@ -91,7 +91,7 @@ def comm_words(trace: Trace, rows: NDArray[np.integer]) -> tuple[NDArray[np.uint
         trace: The events.
         rows: (n,), rows of the event table, all of that class.
     """
-    first, second = trace.kept("links.comm_words", _comm_words)
+    first, second = trace.cached("links.comm_words", _comm_words)
     every = rows_of_class(trace, WireClass.COMM)
     if len(rows) == len(every) and np.array_equal(rows, every):
         return first, second

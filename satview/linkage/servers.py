@@ -65,13 +65,13 @@ class Server:
 def make_ready(trace: Trace) -> None:
     """Make now what the first question of each sort has to wait for else."""
     _ = connections(trace), replies(trace)
-    trace.kept("links.channels", _channels_created)
-    trace.kept("links.numbered_receipts", _numbered_receipts)
+    trace.cached("links.channels", _channels_created)
+    trace.cached("links.numbered_receipts", _numbered_receipts)
 
 
 def are_ready(trace: Trace) -> bool:
     """Return whether all questions are answered at once."""
-    return all(trace.is_kept(name) for name in _KEPT)
+    return all(trace.is_cached(name) for name in _KEPT)
 
 
 def connections(trace: Trace) -> Connections:
@@ -80,7 +80,7 @@ def connections(trace: Trace) -> Connections:
     ConnectAttach shows the process and, wide, the channel; a message shows its receiver, and the receiver's
     MsgReceive the channel.
     """
-    return trace.kept("links.connections", _connections)
+    return trace.cached("links.connections", _connections)
 
 
 def server_of(trace: Trace, process: int, coid: int, event: int) -> Server | None:
@@ -117,7 +117,7 @@ def creation_of(trace: Trace, process: int, chid: int, event: int) -> int:
         chid: The channel.
         event: Row of the event table.
     """
-    key, row, _ = trace.kept("links.channels", _channels_created)
+    key, row, _ = trace.cached("links.channels", _channels_created)
     at = _last_of(key, row, process << _NUMBER_BITS | chid & 0xFFFFFFFF, event - 1)
     return int(row[at]) if at >= 0 else -1
 
@@ -131,7 +131,7 @@ def client_of(trace: Trace, process: int, rcvid: int, event: int) -> int:
         rcvid: As MsgReceive returned it.
         event: Row of the event table.
     """
-    key, receipts, sends = trace.kept("links.numbered_receipts", _numbered_receipts)
+    key, receipts, sends = trace.cached("links.numbered_receipts", _numbered_receipts)
     last = _last_of(key, receipts, process << _NUMBER_BITS | rcvid & 0xFFFFFFFF, event)
     if last < 0:
         return -1

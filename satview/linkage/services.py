@@ -47,7 +47,7 @@ def services(trace: Trace) -> Services:
 
     Messages from or to threads that the trace does not know are left out.
     """
-    return trace.kept("links.services", _services)
+    return trace.cached("links.services", _services)
 
 
 def _services(trace: Trace) -> Services:

@@ -25,7 +25,7 @@ def state_values(trace: Trace) -> NDArray[np.uint8]:
 
     Made at the first call and kept with the trace, a byte per entry.
     """
-    return trace.kept("links.state_values", _state_values)
+    return trace.cached("links.state_values", _state_values)
 
 
 def state_ends(trace: Trace) -> NDArray[np.uint32]:
@@ -37,7 +37,7 @@ def state_ends(trace: Trace) -> NDArray[np.uint32]:
         uint32 (events,), rows of the event table, `OPEN` where the trace ends before the state does, `NO_EVENT` for
         other events and where events are missing.
     """
-    return trace.kept("links.state_ends", _state_ends)
+    return trace.cached("links.state_ends", _state_ends)
 
 
 def _state_values(trace: Trace) -> NDArray[np.uint8]:
@@ -65,12 +65,12 @@ def _state_ends(trace: Trace) -> NDArray[np.uint32]:
 def begin(trace: Trace) -> None:
     """Look at all states beside other work, for who asks for `state_values` or `state_ends` soon."""
     if library.is_available():
-        trace.kept("links.scanned_states", _begun)
+        trace.cached("links.scanned_states", _begun)
 
 
 def _scanned(trace: Trace) -> _Scanned:
     """Return `state_values`, and `state_ends` as if no event were missing; None where the core does not find them."""
-    return trace.kept("links.scanned_states", _begun).result() if library.is_available() else None
+    return trace.cached("links.scanned_states", _begun).result() if library.is_available() else None
 
 
 def _begun(trace: Trace) -> Begun[_Scanned]:

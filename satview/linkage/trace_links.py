@@ -20,7 +20,7 @@ from satview.store.trace import Trace
 
 _HANDLER_EVENTS: Final = (3, 4, 6)
 _TABLES: Final[dict[LinkKind, Callable[[Trace], LinkTable]]] = {  # no column of all events
-    LinkKind.DISPATCH: lambda trace: trace.kept("links.dispatch", _dispatches),
+    LinkKind.DISPATCH: lambda trace: trace.cached("links.dispatch", _dispatches),
     LinkKind.MESSAGE: messages.messages,
     LinkKind.REPLY: messages.replies,
     LinkKind.ROUND_TRIP: messages.round_trips,
@@ -36,7 +36,7 @@ def link_table(trace: Trace, kind: LinkKind) -> LinkTable:
     """Return all links of one kind, made at the first call and kept with the trace."""
     if kind in _TABLES:
         return _TABLES[kind](trace)
-    return trace.kept(f"links.{kind}", partial(_of_columns, kind=kind))
+    return trace.cached(f"links.{kind}", partial(_of_columns, kind=kind))
 
 
 def ends_of(trace: Trace, kind: LinkKind, rows: Rows) -> NDArray[np.uint32]:

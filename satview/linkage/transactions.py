@@ -77,7 +77,7 @@ class Transactions(ReadOnlyColumns):
 
 def transactions(trace: Trace) -> Transactions:
     """Return all transactions of a trace; made at the first call and kept with it."""
-    return trace.kept("links.transactions", _transactions)
+    return trace.cached("links.transactions", _transactions)
 
 
 def _transactions(trace: Trace) -> Transactions:

@@ -72,7 +72,7 @@ class Waits:
 
 def waits(trace: Trace) -> Waits:
     """Return the waits of a trace; made at the first call and kept with it."""
-    return trace.kept("links.waits", _waits)
+    return trace.cached("links.waits", _waits)
 
 
 def _waits(trace: Trace) -> Waits:

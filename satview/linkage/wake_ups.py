@@ -67,7 +67,7 @@ def wake_ups(trace: Trace) -> LinkTable:
     Exact are links whose events name the same thread, message or object, or an interrupt that alone came during the
     wait. Inferred are those that follow from what the CPU was doing.
     """
-    return trace.kept("links.wake_up", lambda trace: LinkTable.of(LinkKind.WAKE_UP, _pairs(trace)))
+    return trace.cached("links.wake_up", lambda trace: LinkTable.of(LinkKind.WAKE_UP, _pairs(trace)))
 
 
 def _pairs(trace: Trace) -> Pairs:
@@ -291,7 +291,7 @@ def last_sends(trace: Trace, thread: NDArray[np.int64], rows: NDArray[np.uint32]
         rows: uint32 (n,), rows of the event table.
     """
     out = np.full(len(rows), NO_EVENT, np.uint32)
-    key = trace.kept("links.sends_by_thread", _sends_by_thread)
+    key = trace.cached("links.sends_by_thread", _sends_by_thread)
     position = positions(key, thread << 32 | rows) - 1
     found = np.flatnonzero(position >= 0)
     last = key[position[found]]

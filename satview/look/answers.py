@@ -53,7 +53,7 @@ def look(trace: Trace, handle: str = "") -> Details:
 
 def verdicts_of(trace: Trace) -> tuple[Verdict, ...]:
     """Return the verdicts in the order of their handles; they are found once for each trace."""
-    return trace.kept("look.verdicts", find_verdicts)
+    return trace.cached("look.verdicts", find_verdicts)
 
 
 def overview(trace: Trace) -> Details:

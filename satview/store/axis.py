@@ -105,7 +105,7 @@ class FileAxis:
     def made(self, name: str, make: Callable[[Trace], Any]) -> Any | None:
         """Return what is kept under a name, put together; None where nothing says how (`store.trace.Axis`)."""
         joiner = self.joiners.get(name)
-        return None if joiner is None else joiner(self, [part.trace.kept(name, make) for part in self.parts])
+        return None if joiner is None else joiner(self, [part.trace.cached(name, make) for part in self.parts])
 
     def split(self, rows: NDArray[np.integer]) -> Iterator[tuple[Part, NDArray[np.intp], NDArray[np.uint32]]]:
         """Yield of each file that some events are from: the file, their positions among the rows, their rows there.

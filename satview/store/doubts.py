@@ -46,7 +46,7 @@ class Doubts:
 
 def doubts(trace: Trace) -> Doubts:
     """Return what only damaged slots name; made at the first call and kept with the trace."""
-    return trace.kept("doubts", _doubts)
+    return trace.cached("doubts", _doubts)
 
 
 def trusted_window(trace: Trace) -> TimeWindow:

@@ -22,7 +22,7 @@ def losses(trace: Trace) -> NDArray[np.int64]:
     and its successor. In 8.0 the kernel reports events that it dropped, and a trace may begin later on one CPU than on
     another, as a ring reaches back further on a quiet CPU than on a busy one.
     """
-    return trace.kept("losses", _losses)
+    return trace.cached("losses", _losses)
 
 
 def _losses(trace: Trace) -> NDArray[np.int64]:

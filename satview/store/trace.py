@@ -91,11 +91,11 @@ class Axis(Protocol):
     """What a trace that is made of several files knows of them (`store.axis`)."""
 
     def made(self, name: str, make: Callable[[Trace], Any]) -> Any | None:
-        """Return what `Trace.kept` keeps under a name, made of what is kept of each file; None = make it of the whole.
+        """Return what `Trace.cached` has under a name, made of what each file has; None = make it of the whole.
 
         Args:
-            name: As of `Trace.kept`.
-            make: As of `Trace.kept`; called with the trace of each file.
+            name: As of `Trace.cached`.
+            make: As of `Trace.cached`; called with the trace of each file.
         """
 
 
@@ -216,7 +216,7 @@ class Trace:
     cpu_titles: tuple[str, ...] = ()
     lines: Mapping[str, int] = field(default_factory=dict)
     axis: Axis | None = None
-    _kept: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    _cached: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def __repr__(self) -> str:
         return (f"<{type(self).__name__} {self.path.name}: {len(self.events):,} events in "
@@ -263,25 +263,25 @@ class Trace:
     @property
     def code_counts(self) -> NDArray[np.int64]:
         """Events per code, shape (32768,), int64; counted at the first call."""
-        return self.kept("code_counts", _count_codes)
+        return self.cached("code_counts", _count_codes)
 
-    def kept(self, name: str, make: Callable[[Trace], _Made]) -> _Made:
+    def cached(self, name: str, make: Callable[[Trace], _Made]) -> _Made:
         """Return `make(self)`, made at the first call under that name; not to be changed.
 
         What is made must not hold the trace: that would be a cycle.
         """
-        if name not in self._kept:
+        if name not in self._cached:
             made = None if self.axis is None else self.axis.made(name, make)
             made = make(self) if made is None else made
             if isinstance(made, np.ndarray):
                 made.setflags(write=False)
-            self._kept[name] = made
-        found: _Made = self._kept[name]
+            self._cached[name] = made
+        found: _Made = self._cached[name]
         return found
 
-    def is_kept(self, name: str) -> bool:
-        """Return whether `kept` has made what it keeps under a name, so that it costs no time any more."""
-        return name in self._kept
+    def is_cached(self, name: str) -> bool:
+        """Return whether `cached` has made what is cached under a name, so that it costs no time any more."""
+        return name in self._cached
 
     @property
     def window(self) -> TimeWindow:
@@ -320,7 +320,7 @@ class Trace:
         pid = int(self.processes.pid[process])
         name = self.short_process_name(process)
         if name:
-            return f"{name}[{pid}]" if with_pid and name in self.kept("trace.shared_names", _shared_names) else name
+            return f"{name}[{pid}]" if with_pid and name in self.cached("trace.shared_names", _shared_names) else name
         return f"pid {pid}" if process else "unknown"
 
     @property

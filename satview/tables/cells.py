@@ -37,7 +37,7 @@ def whole_scope(trace: Trace) -> Scope:
 
 def event_names(trace: Trace) -> tuple[str, ...]:
     """Return the name of every code, 32,768 of them; made once per trace."""
-    return trace.kept("tables.event_names", lambda trace: tuple(map(trace.catalogue.name, range(CODE_COUNT))))
+    return trace.cached("tables.event_names", lambda trace: tuple(map(trace.catalogue.name, range(CODE_COUNT))))
 
 
 def certainty_texts(values: NDArray[np.integer[Any]]) -> Texts:

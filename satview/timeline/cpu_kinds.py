@@ -30,7 +30,7 @@ def kind_spans(trace: Trace, cpu: int, who: LaneSpans, interrupts: LaneSpans | N
         who: The lane of the CPU.
         interrupts: Its lane of interrupts; None without one.
     """
-    calls = trace.kept("timeline.calls_on_cpus", _calls_on_cpus)[cpu]
+    calls = trace.cached("timeline.calls_on_cpus", _calls_on_cpus)[cpu]
     starts = [who.start_cycles, calls.start, calls.end]
     starts += [] if interrupts is None else [interrupts.start_cycles]
     time = np.sort(np.concatenate(starts), kind="stable")  # ascending parts, which that merges

@@ -30,7 +30,7 @@ def run_slices(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
     Returns:
         uint32 (n,), rows of events; int64 (n,), cycles.
     """
-    return trace.kept("timeline.run_slices", _run_slices)
+    return trace.cached("timeline.run_slices", _run_slices)
 
 
 def _run_slices(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:

@@ -66,7 +66,7 @@ class PluggedLane:
 
 def plugged_lanes(trace: Trace) -> tuple[PluggedLane, ...]:
     """Return the lanes of all plug-ins, those that fail left out; asked once for each trace."""
-    return trace.kept("plugged lanes", _lanes)
+    return trace.cached("plugged lanes", _lanes)
 
 
 def _lanes(trace: Trace) -> tuple[PluggedLane, ...]:

@@ -62,7 +62,7 @@ class Need:
 
     def reason(self, trace: Trace) -> str:
         """Return why a trace does not meet it; empty if it does. Worked out once and kept with the trace."""
-        return trace.kept(f"doctor.{self.key}", self.unmet)
+        return trace.cached(f"doctor.{self.key}", self.unmet)
 
 
 def lost_words(trace: Trace, cycles: int) -> str:

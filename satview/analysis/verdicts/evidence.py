@@ -118,7 +118,7 @@ class Evidence:
         value = trace.catalogue.state_value_of_code[trace.events.code[index]]
         at = np.flatnonzero(requested(value))
         # What ends all states is a column of its own: not made where few are looked at and nothing is missing.
-        is_whole = not len(losses(trace)) and not trace.is_kept("links.state_ends")
+        is_whole = not len(losses(trace)) and not trace.is_cached("links.state_ends")
         ends = following(trace)[at] if is_whole else state_ends(trace)[index[at]]
         thread = np.searchsorted(trace.states.start, at, side="right") - 1
         keep = np.flatnonzero((ends != NO_EVENT) & ~self.is_idle[thread] & (thread != 0))

@@ -156,7 +156,7 @@ def as_logged_trace(trace: Trace, is_wide: Callable[[int], bool]) -> tuple[Trace
         code[rows] = logged_list(trace.release, old, is_wide=is_wide(old))[0]
     payloads = LoggedPayloads(trace.payloads, form, layouts, trace.byte_order)
     columns = replace(events, code=code, slot_count=slot_count)
-    return replace(trace, events=columns, payloads=payloads, _kept={}), is_exact
+    return replace(trace, events=columns, payloads=payloads, _cached={}), is_exact
 
 
 def _has_failed(trace: Trace, rows: NDArray[np.intp], code: int) -> NDArray[np.bool_]:

@@ -219,7 +219,7 @@ def _as_named(part: Part, start: int) -> Part:
                              own.created_cycles, own.destroyed_cycles)  # fmt: skip
     titles = tuple(f"{part.name} {part.trace.cpu_title(cpu)}" for cpu in range(part.trace.cpu_count))
     clock = replace(clock, start_cycles=part.own_cycles(start))
-    return replace(part, trace=replace(part.trace, processes=processes, clock=clock, cpu_titles=titles, _kept={}))
+    return replace(part, trace=replace(part.trace, processes=processes, clock=clock, cpu_titles=titles, _cached={}))
 
 
 def _events(parts: list[Part]) -> EventTable:

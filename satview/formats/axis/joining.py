@@ -60,4 +60,4 @@ JOINERS: Final[dict[str, Joiner]] = {
     "doubts": _doubts,
     "timeline.run_slices": _run_slices,
 }
-"""By name of what a trace keeps (`Trace.kept`), as `FileAxis.joiners` takes them."""
+"""By name of what a trace keeps (`Trace.cached`), as `FileAxis.joiners` takes them."""

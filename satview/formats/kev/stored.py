@@ -141,7 +141,7 @@ def _trace_of(path: Path, start: Start, values: Mapping[str, Any], arrays: Array
         tables["fragments"],
         arrays["truncated"],
     )
-    trace.kept("code_counts", lambda _trace: arrays["code_counts"])
+    trace.cached("code_counts", lambda _trace: arrays["code_counts"])
     return trace
 
 
