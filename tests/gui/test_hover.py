@@ -7,6 +7,7 @@ from PySide6.QtCore import QPoint, Qt
 
 from satview.__main__ import main
 from satview.linkage.chain import are_waits_known
+from tests.gui.conftest import settle
 
 
 @pytest.fixture(scope="module")
@@ -24,6 +25,7 @@ def point_at(window, who, at_ms, qtbot):
     thread = next(row for row in range(1, len(threads)) if opened.trace.process_name(int(threads.process[row])) == who)
     row = opened.lanes.row_of(opened.lane_of_thread(thread))
     view.scroll_to(row.y_px)
+    settle(qtbot, window)  # lanes that come into sight are made in the background
     x = round(view.scale.x(opened.trace.clock.cycles(at_ms * 1_000_000)))
     qtbot.mouseMove(view, QPoint(x, row.y_px - view.scroll_px + row.height_px // 2))
     return window.workspace.area.hover.text().split("<br>")

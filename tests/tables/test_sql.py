@@ -113,7 +113,7 @@ def test_only_tables_that_are_mentioned_are_made(small):
     assert mentioned("select 'call' from \"Event\" where name = 'it''s run'") == (["event"], [])
     assert mentioned("select 1") == ([], [])
     small.sql("select * from ready_wait")
-    kept = {name for name in SCHEMAS if small.is_kept(f"tables.{name}")}
+    kept = {name for name in SCHEMAS if small.is_cached(f"tables.{name}")}
     assert kept == {"state", "thread"}
 
 
