@@ -160,15 +160,10 @@ class States:
         yield "plots-histogram", plots
 
     def _sql(self) -> Iterator[tuple[str, QWidget]]:
-        from PySide6.QtTest import QTest
-
         panel = self.work.panels["sql"]
         self._raise("sql")
-        panel.editor.setFocus()
-        QTest.keyClicks(panel.editor, "select start_ns, busy_cycles * 100.0 / 2592000 as percent, cpu from load_")
-        yield "sql-proposals", self.window
         for query, shown, name in (
-            ("select cpu, start_ns, busy_cycles from load_per(2000000)", 1, "sql-plot"),
+            ("select cpu, start_ns, busy_cycles from load_per(100000000)", 1, "sql-plot"),
             (
                 "select label, start_ns, length_ns from state join thread using (thread) where state = 'MUTEX'",
                 2,

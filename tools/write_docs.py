@@ -106,6 +106,12 @@ satview query boot.kev "from state where state = 'MUTEX' and length_ns > 1000000
 
 In the window `Ctrl+Shift+Q` shows the panel SQL: type a query and press `Ctrl+Return`, or choose a view from the list.
 A click on a row goes to its `event`, else to its range or moment (`start_ns`, `end_ns`, `time_ns`, or in cycles).
+A result with times is a plot over the time of the lanes as well, one line for each text beside it; one with beginnings
+and ends or lengths is lanes:
+
+![Load of the CPUs in bins of 100 ms, from a query](images/sql-plot.png)
+
+![Who waited for mutexes, from a query](images/sql-lanes.png)
 
 A query only reads. It reaches neither files nor the network, loads no extension, and is stopped after 60 s or beyond
 2 GiB (`--time-limit`, `--memory-limit`, `satview.Limits`). Only the tables that it mentions are made.
