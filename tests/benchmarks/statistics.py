@@ -16,7 +16,7 @@ from satview.base.time import TimeWindow
 from satview.formats.kev.reader import open_kev
 from satview.linkage.calls import calls
 from satview.linkage.interrupts import dispatches, interrupts
-from satview.linkage.states import states
+from satview.linkage.states import state_ends
 from tests.benchmarks.filters import copy_of
 from tests.benchmarks.load import median_ns
 from tests.benchmarks.made_traces import make_file
@@ -25,7 +25,7 @@ TABLES = ("states", "cpus", "events", "calls", "messages", "interrupts")  # thre
 
 
 def run(args: list[str]) -> None:
-    """Print one line per table: milliseconds, times a copy of the file's bytes; facts and basis are kept."""
+    """Print one line per table: milliseconds, times a copy of the file's bytes; links and basis are kept."""
     parser = argparse.ArgumentParser()
     parser.add_argument("millions", nargs="?", type=float, default=10)
     millions = parser.parse_args(args).millions
@@ -38,11 +38,10 @@ def run(args: list[str]) -> None:
         per_event = took_ns / len(trace.events)
         print(f"{name:<28} {took_ns / 1e6:8.1f} ms  {per_event:6.2f} ns/event  {took_ns / copy_ns:6.2f} x copy")
 
-    for make in (calls, interrupts, dispatches, states):
+    for make in (calls, interrupts, dispatches, state_ends):
         report(f"links: {make.__name__}", median_ns(partial(make, trace)))
     report("basis: runs, interrupts", median_ns(lambda: (Basis(trace).runs, Basis(trace).interrupts)))
     basis = Basis(trace)
-    basis.info.make_ready()
     _ = basis.runs, basis.interrupts
     whole = trace.window
     hundredth = TimeWindow(whole.start + whole.length // 2, whole.start + whole.length // 2 + whole.length // 100)
