@@ -7,16 +7,12 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-from functools import partial
 from pathlib import Path
 
 from satview.analysis.statistics import Statistics
 from satview.analysis.times.basis import Basis
 from satview.base.time import TimeWindow
 from satview.formats.kev.reader import open_kev
-from satview.linkage.calls import calls
-from satview.linkage.interrupts import dispatches, interrupts
-from satview.linkage.states import state_ends
 from tests.benchmarks.filters import copy_of
 from tests.benchmarks.load import median_ns
 from tests.benchmarks.made_traces import make_file
@@ -38,8 +34,6 @@ def run(args: list[str]) -> None:
         per_event = took_ns / len(trace.events)
         print(f"{name:<28} {took_ns / 1e6:8.1f} ms  {per_event:6.2f} ns/event  {took_ns / copy_ns:6.2f} x copy")
 
-    for make in (calls, interrupts, dispatches, state_ends):
-        report(f"links: {make.__name__}", median_ns(partial(make, trace)))
     report("basis: runs, interrupts", median_ns(lambda: (Basis(trace).runs, Basis(trace).interrupts)))
     basis = Basis(trace)
     _ = basis.runs, basis.interrupts
