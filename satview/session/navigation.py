@@ -255,7 +255,7 @@ class Navigation(QObject):
     def focus(self) -> None:
         """Centre the selection; the second time fit it; the third time go back to the view before.
 
-        It begins anew where the view has moved in between, and fits at once what is in the centre already.
+        It begins again where the view has moved in between, and fits at once what is in the centre already.
         """
         viewport, target = self._opened.viewport, self.target()
         if target is None:

@@ -22,6 +22,7 @@ from satview.analysis.verdicts.evidence import Evidence
 from satview.analysis.verdicts.scheduling import ran_instead
 from satview.analysis.verdicts.thresholds import default_thresholds
 from satview.analysis.verdicts.words import of_whom, waited_for
+from satview.base.counts import counted
 from satview.base.errors import UsageError
 from satview.base.time import TimeWindow
 from satview.events.states import ABSENT, DEAD, READY, RUNNING, STATE_BY_VALUE, UNKNOWN
@@ -105,7 +106,7 @@ class CriticalPath:
 
 def count_of_pieces(count: int, kind: str = "") -> str:
     """Return how many pieces a path has in words: `1 piece`, `1,200 shorter pieces`."""
-    return f"{count:,} {kind}piece{'s' if count != 1 else ''}"
+    return counted(count, f"{kind}piece")
 
 
 def critical_path(trace: Trace, thread: int | str, window: TimeWindow, most: int = MOST_PIECES) -> CriticalPath:

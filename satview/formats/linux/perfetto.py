@@ -117,7 +117,7 @@ def _end(packets: Fields) -> Points:
 
 
 def _number_again(tasks: Tasks) -> None:
-    """Take numbers and names of threads from their labels: satview's exports number threads anew."""
+    """Take numbers and names of threads from their labels: satview's exports number threads again."""
     for number, label in list(tasks.names.items()):
         if number > linux.FIRST_TID and (found := _LABEL.fullmatch(label)):
             tasks.shown[number] = int(found[1])

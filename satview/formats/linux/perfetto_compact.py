@@ -45,7 +45,7 @@ def _place(owner: Ints) -> Ints:
 
 
 def _times(deltas: Ints, owner: Ints) -> Ints:
-    """Return times from differences, which begin anew in each message."""
+    """Return times from differences, which begin again in each message."""
     total = np.cumsum(deltas)
     first = np.flatnonzero(np.append(True, owner[1:] != owner[:-1])) if len(owner) else owner
     base = total[first] - deltas[first]

@@ -99,7 +99,7 @@ class States:
 class Tasks:
     """Names of threads, and which process they are of; what is missing is a process of its own without a name.
 
-    `shown` has the numbers of threads that are not those of the file: satview's exports number them anew.
+    `shown` has the numbers of threads that are not those of the file: satview's exports number them again.
     """
 
     names: dict[int, str] = field(default_factory=dict)

@@ -26,6 +26,7 @@ from PySide6.QtWidgets import (
 from satview.analysis.load import LoadBy
 from satview.analysis.times.occurrences import measures
 from satview.analysis.trust import EXACT, Trust, sign
+from satview.base.counts import counted
 from satview.base.errors import WriteError
 from satview.base.safe_text import tool_tip
 from satview.base.time import format_duration
@@ -311,8 +312,7 @@ class PlotsPanel(Panel):
             self.load.show_load(plotted)
             share = f"{sign(plotted.trust.mark)} {plotted.shares.sum():.1%}".lstrip()
             self._say(
-                f"CPU time without idle and interrupts: {share} of "
-                f"{plotted.load.cpus} CPU" + ("s" if plotted.load.cpus > 1 else ""),
+                f"CPU time without idle and interrupts: {share} of {counted(plotted.load.cpus, 'CPU')}",
                 plotted.trust,
             )
         elif isinstance(plotted, CountsPlotted):

@@ -66,7 +66,7 @@ class ClassLoader(QObject):
 
     @Slot(str)
     def _on_setting(self, key: str) -> None:
-        """Describe user events anew."""
+        """Describe user events again."""
         if key in (FILE_KEY, RULES_KEY) and "user" in self._wanted():
             self._start(self._timeline(), self._wanted())
 
