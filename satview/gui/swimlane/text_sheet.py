@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Final, cast
+from typing import Final
 
 import numpy as np
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QFont, QPainter, QPixmap, QStaticText
-from shiboken6 import wrapInstance
 
+from satview.gui.swimlane.array_drawing import draw_parts
 from satview.gui.swimlane.vector_lanes import wants_vectors
 from satview.gui.theme import colour
 
-_WIDTH_PX, _HEIGHT_PX = 1024, 512  # of a sheet, logical pixels: a thousand names
-_FIELDS: Final = 10  # of QPainter.PixmapFragment, each a double
+_WIDTH_PX: Final = 1024  # of a sheet, logical pixels: room for a thousand names
+_HEIGHT_PX: Final = 512
 
 
 class LaidText:
@@ -85,14 +85,8 @@ class TextSheet:
             return
         placed = np.array(found, np.intp).reshape(-1, 3)
         rects = np.array(self._rects)[placed[:, 2]]
-        parts = np.empty((len(placed), _FIELDS))
-        parts[:, :2] = (placed[:, :2] + rects[:, 2:] / 2) / self._ratio  # the middle of each
-        parts[:, 2:6] = rects
-        parts[:, 6:8] = 1 / self._ratio
-        parts[:, 8:] = 0, 1  # not turned, opaque
-        # An array of structures of doubles, as Qt takes it: one object of Python each would take longer than drawing.
-        first = cast(QPainter.PixmapFragment, wrapInstance(parts.ctypes.data, QPainter.PixmapFragment))
-        painter.drawPixmapFragments(first, len(parts), self._pixmap)
+        middles = (placed[:, :2] + rects[:, 2:] / 2) / self._ratio
+        draw_parts(painter, middles, rects, 1 / self._ratio, self._pixmap)
 
     def _draw(self, x: float, y: float, text: LaidText, rgb: int) -> None:
         painter = self._painter

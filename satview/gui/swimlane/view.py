@@ -6,13 +6,14 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QLineF, QPointF, QRectF, QSizeF, Qt, Signal, Slot
+from PySide6.QtCore import QPointF, QRectF, QSizeF, Qt, Signal, Slot
 from PySide6.QtGui import QFont, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from satview.base.debug import timed
 from satview.base.time import TimeWindow
 from satview.events.states import NOT_A_STATE, SEEN_EVENT, VALUE_COUNT
+from satview.gui.swimlane.array_drawing import draw_lines
 from satview.gui.swimlane.arrow_layer import ArrowLayer
 from satview.gui.swimlane.arrows import draw_arrows
 from satview.gui.swimlane.fitted_text import FittedTexts
@@ -363,12 +364,9 @@ class SwimlaneView(QWidget):
 
     def _draw_cycles(self, painter: QPainter, scale: TimeScale) -> None:
         painter.setPen(QPen(colour(self._theme.dim, 45), 1))
-        first = scale.window.start
-        lines = [
-            QLineF(x, 0, x, self.height())
-            for x in (round(scale.x(cycle)) + 0.5 for cycle in range(first, scale.window.end + 1))
-        ]
-        painter.drawLines(lines)
+        cycles = np.arange(scale.window.start, scale.window.end + 1)
+        x = np.rint((cycles - scale.window.start) * scale.px_per_cycle) + 0.5
+        draw_lines(painter, np.stack((x, np.zeros(len(x)), x, np.full(len(x), self.height())), axis=1))
 
     def _draw_selected(self, painter: QPainter, rows: tuple[LaneRow, ...], scale: TimeScale) -> None:
         selection = self._opened.selection
