@@ -26,7 +26,7 @@ from satview.store.idle import idle_threads
 from satview.store.losses import lost_marks
 from satview.store.trace import Trace
 from satview.timeline.cpu_kinds import kind_spans
-from satview.timeline.event_marks import belongs, event_cells, mark_codes, marks
+from satview.timeline.event_marks import belongs, event_cells, mark_codes, marks_between
 from satview.timeline.lane import Lane
 from satview.timeline.lane_classes import LANE_CLASS_BY_NAME, LANE_CLASSES, LaneClass
 from satview.timeline.lane_info import LaneInfo, LaneKind
@@ -374,8 +374,8 @@ class Timeline:
         if part.stop - part.start > _TICKS_PER_FRAME:
             self._mark_from_levels(out, rows, indices, edges)
             return
-        events = (np.flatnonzero(self._mark_codes[self.trace.events.code[part]]) + part.start).astype(np.uint32)
-        found = marks(self.trace, [self.infos[indices[row]] for row in rows], events, edges)
+        infos = [self.infos[indices[row]] for row in rows]
+        found = marks_between(self.trace, infos, part, self._mark_codes, edges)
         out[rows] |= found * np.uint8(SEEN_EVENT)
 
     def _mark_from_levels(
