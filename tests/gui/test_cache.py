@@ -100,6 +100,7 @@ def test_a_followed_file_is_not_served_from_it(window, load, folder, path, qtbot
     assert (kept(folder), file.stat().st_mtime_ns) == ([file.name], used)
 
 
+@pytest.mark.thorough
 def test_a_screenshot_uses_it_and_adds_nothing(window, load, folder, path, qtbot, tmp_path, monkeypatch):
     def picture(name):
         request = screenshot.ScreenshotRequest(path, tmp_path / name, 900, 600)

@@ -174,6 +174,7 @@ class TestChips:
         assert [item.expression for item in opened.filters.state.stack.passes] == ["class == KER_CALL"]
         assert settled().row_count == 1
 
+    @pytest.mark.thorough
     def test_many_chips_wrap(self, window, opened, settled):
         for cpu in range(12):
             opened.filters.add_pass(f"cpu == {cpu} or duration > 1234567ns", effect=Effect.COUNT)

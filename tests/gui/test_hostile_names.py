@@ -125,6 +125,7 @@ def test_information_hover_and_search_show_names_as_text(hostile, qtbot):
     assert walk(hostile) > 11
 
 
+@pytest.mark.thorough
 def test_plots_and_their_files_show_names_as_text(hostile, qtbot, tmp_path):
     work = hostile.workspace
     work.docks["plots"].raise_()

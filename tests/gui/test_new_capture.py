@@ -386,6 +386,7 @@ def test_rules_come_from_a_file(dialog, tmp_path, qtbot, monkeypatch):
     dialog.close()
 
 
+@pytest.mark.thorough
 def test_a_capture_leaves_the_trace_that_is_open(application, window, tmp_path, qtbot):
     before = window.session.opened
     window.registry["file.new_capture"].run()

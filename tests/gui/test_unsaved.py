@@ -89,6 +89,7 @@ def test_closing_can_save_elsewhere(window, monkeypatch, tmp_path):
     assert [mark.text for mark in Marks(tmp_path / "scene.kev", trace_window)] == ["kept"]
 
 
+@pytest.mark.thorough
 def test_notes_of_a_trace_closed_meanwhile_are_still_saved(window, qtbot, monkeypatch):
     folder = lose_folder(window)
     note(window)

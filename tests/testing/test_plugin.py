@@ -68,6 +68,7 @@ def test_a_failure_names_the_location(project):
     ])  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_a_failure_leaves_a_picture_and_junit_has_it(project):
     result = project(SLOW, "--kev", "tick.kev", "--junitxml", "out.xml")
     result.assert_outcomes(failed=1)
@@ -121,6 +122,7 @@ def test_latency(kev):
 """
 
 
+@pytest.mark.thorough
 def test_baselines(project):
     result = project(BASE, "--kev", "tick.kev")
     result.assert_outcomes(passed=1)
