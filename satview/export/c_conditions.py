@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from satview.events.layout import Part, argument_part, arguments_of, is_same_name, text_offset
-from satview.export.c_offsets import Find, code_ranges, place_rows
+from satview.export.c_offsets import Find, code_ranges, offset_rows
 from satview.export.c_tables import Tables
 from satview.export.c_text import byte_count, literal
 from satview.filters.expressions import nodes
@@ -209,7 +209,7 @@ class Condition:
 
     def _positions(self, shown: str, codes: Sequence[int], find: Find) -> str:
         """Return the name of a table of positions; empty if no event has such a thing."""
-        rows = place_rows(self._tables.release, codes, find)
+        rows = offset_rows(self._tables.release, codes, find)
         if not rows:
             return ""
         self._tables.parts.add("place")

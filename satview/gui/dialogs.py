@@ -67,7 +67,7 @@ class _TypedLink(QObject):
         except UsageError:
             return False  # the dialog names what it cannot find
         link = replace(link, path=Path(self._dialog.directory().absolutePath()) / link.path)
-        if not link.has_place or not link.path.is_file():
+        if not link.has_position or not link.path.is_file():
             return False
         self.link = link
         self._dialog.reject()

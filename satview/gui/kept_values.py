@@ -59,9 +59,9 @@ def _put(field: object, value: Value) -> None:
     if isinstance(field, QTabBar | QTabWidget) and type(value) is int and 0 <= value < field.count():
         field.setCurrentIndex(value)
     elif isinstance(field, QComboBox) and isinstance(value, str):
-        place = field.findText(value)
-        if place >= 0:
-            field.setCurrentIndex(place)
+        index = field.findText(value)
+        if index >= 0:
+            field.setCurrentIndex(index)
     elif isinstance(field, QCheckBox) and isinstance(value, bool):
         field.setChecked(value)
     elif isinstance(field, QLineEdit) and isinstance(value, str):

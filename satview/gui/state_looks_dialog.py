@@ -169,8 +169,8 @@ class StateLooksDialog(QDialog):
         """Show what states look like now."""
         theme, ratio = themes.theme_of(self._settings), self.devicePixelRatioF()
         looks = read_looks(theme.looks)
-        for place in range(self.tree.topLevelItemCount()):
-            item = self.tree.topLevelItem(place)
+        for number in range(self.tree.topLevelItemCount()):
+            item = self.tree.topLevelItem(number)
             assert item is not None
             value = int(item.data(0, _VALUE))
             thick = is_thick(value, theme.looks)

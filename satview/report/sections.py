@@ -31,7 +31,7 @@ from satview.store.trace import Trace
 
 _BINS: Final = 250
 _MOST_ROWS: Final = 15
-_MOST_PLACES: Final = 20
+_MOST_LOSSES: Final = 20
 _WAITS: Final = (
     ("state:READY", "Wait for a CPU (READY)"),
     ("run", "Run on a CPU"),
@@ -147,7 +147,7 @@ def losses(trace: Trace) -> str:
         total = clock.duration_ns(int((lost[:, 1] - lost[:, 0]).sum()))
         rows = [(format_time(clock.ns(int(a))), format_duration(clock.duration_ns(int(b - a)))) for a, b in lost]
         parts = [f"<p>Events are missing in {counted(len(lost), 'range')}, {format_duration(total)} in all.</p>",
-                 _rows(("From", "Length"), rows[:_MOST_PLACES]), _more(len(rows), _MOST_PLACES)]  # fmt: skip
+                 _rows(("From", "Length"), rows[:_MOST_LOSSES]), _more(len(rows), _MOST_LOSSES)]  # fmt: skip
     counts = trace.problems.counts()
     if counts:
         parts.append(_rows(("Problem of the file", "Times", ""), [

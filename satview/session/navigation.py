@@ -61,7 +61,7 @@ class Navigation(QObject):
         if lane is None:
             return
         events = self._opened.timeline.events_of(lane)
-        position = self._place_in(events, direction)
+        position = self._position_in(events, direction)
         while 0 <= position < len(events):
             if self._is_shown(int(events[position])):
                 self._opened.select_event(int(events[position]), lane)
@@ -318,7 +318,7 @@ class Navigation(QObject):
     def _row_at(self, cycles: int) -> int:
         return int(np.searchsorted(self._opened.trace.events.time_cycles, cycles))
 
-    def _place_in(self, events: np.ndarray[tuple[int], np.dtype[np.uint32]], direction: int) -> int:
+    def _position_in(self, events: np.ndarray[tuple[int], np.dtype[np.uint32]], direction: int) -> int:
         event = self._opened.selection.event
         here = event if event is not None else self._row_at(self._cycles())
         if direction == ON:

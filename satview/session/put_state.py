@@ -173,7 +173,7 @@ class NameFinder:
                 found.add(0)
                 continue
             fits = _fits_owner(name, is_thread=True)
-            found.update(place for place, owner in enumerate(owners) if place and fits(owner))
+            found.update(index for index, owner in enumerate(owners) if index and fits(owner))
         return found
 
 
@@ -204,5 +204,5 @@ def _same_rows(trace: Trace, part: FilterPart) -> set[int]:
 
 
 def _indices(opened: OpenTrace, keys: Iterable[LaneKey]) -> list[int]:
-    places = {key: index for index, key in enumerate(lane_keys(opened.timeline))}
-    return [places[key] for key in keys if key in places]
+    index_of = {key: index for index, key in enumerate(lane_keys(opened.timeline))}
+    return [index_of[key] for key in keys if key in index_of]

@@ -41,7 +41,7 @@ class TraceLink:
     beside: str = ""
 
     @property
-    def has_place(self) -> bool:
+    def has_position(self) -> bool:
         """True if it says more than the file."""
         return bool(self.range_text or self.selected or self.session or self.beside) or self.event is not None
 
@@ -55,10 +55,10 @@ def parse_link(text: str) -> TraceLink:
     text = text.strip().strip("\"'")
     if not text or len(text) > _TEXT_MAX or "\0" in text:
         raise UsageError("write FILE, or FILE#t=1.2s..1.5s&sel=1200")
-    path, hash_sign, place = text.rpartition("#")
-    if not hash_sign or not _FRAGMENT.fullmatch(place) or _exists(Path(text)):
+    path, hash_sign, fragment = text.rpartition("#")
+    if not hash_sign or not _FRAGMENT.fullmatch(fragment) or _exists(Path(text)):
         return TraceLink(_path_of(text))
-    values = dict(part.split("=", 1) for part in place.split("&"))
+    values = dict(part.split("=", 1) for part in fragment.split("&"))
     number = values.get("sel", "")
     if number and not (number.isascii() and number.isdigit() and len(number) < 16):
         raise UsageError(f"sel={number[:40]} is no event number; write sel=1200")

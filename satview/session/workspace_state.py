@@ -319,10 +319,10 @@ def _lanes_to_json(state: LanesState) -> dict[str, Any]:
     now = state.arrangement
     keys = sorted({*state.open, *state.closed, *now.hidden, *now.pinned, *now.order,
                    *(key for group in now.groups for key in group.members)})  # fmt: skip
-    places = {key: place for place, key in enumerate(keys)}
+    index_of = {key: index for index, key in enumerate(keys)}
 
     def rows(some: Iterable[LaneKey]) -> list[int]:
-        return [places[key] for key in some]
+        return [index_of[key] for key in some]
 
     return {
         "lanes": [_lane_row(key, state.names.get(key)) for key in keys],
@@ -357,7 +357,7 @@ def _lanes(fields: Fields) -> LanesState:
         names[key] = OwnerName(key[2], key[3], row.text("process"), row.text("thread"))
 
     def lanes(part: Fields, name: str) -> tuple[LaneKey, ...]:
-        return tuple(keys[place] for place in part.wholes(name, 0, len(keys) - 1))
+        return tuple(keys[index] for index in part.wholes(name, 0, len(keys) - 1))
 
     groups = tuple(LaneGroup(part.text("title"), frozenset(lanes(part, "members"))) for part in fields.parts("groups"))
     arrangement = LaneArrangement(

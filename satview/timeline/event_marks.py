@@ -122,7 +122,7 @@ def marks(trace: Trace, infos: Sequence[LaneInfo], rows: Rows, edges: NDArray[np
     return found[:-1]
 
 
-def place_marks(
+def event_positions(
     trace: Trace, infos: Sequence[LaneInfo], rows: Rows, edges: NDArray[np.int64]
 ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], Rows]]:
     """Yield where events lie: position in `infos`, pixel, event row; an event can be on several lanes.

@@ -196,13 +196,13 @@ def _axis(parts: list[Part], order: NDArray[np.intp]) -> FileAxis:
         parts: The files, as they come.
         order: intp, (events,), which event of all, file after file, is which row.
     """
-    place = np.empty(len(order), np.uint32)
-    place[order] = np.arange(len(order), dtype=np.uint32)
+    position = np.empty(len(order), np.uint32)
+    position[order] = np.arange(len(order), dtype=np.uint32)
     part_of, own = np.empty(len(order), np.uint8), np.empty(len(order), np.uint32)
     complete, first = [], 0
     for number, part in enumerate(parts):
         last = first + len(part.trace.events)
-        rows = place[first:last].copy()
+        rows = position[first:last].copy()
         part_of[rows], own[rows] = number, np.arange(len(rows), dtype=np.uint32)
         rows.setflags(write=False)
         complete.append(replace(part, rows=rows))

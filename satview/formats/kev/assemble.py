@@ -133,7 +133,7 @@ def trace_from_slots(
         _split_contested(decoded, slots, moves)
         fragments, unfinished = _repair(decoded, region, problems)
         # Tails are matched by the stamps as they are, so only now.
-        if times is None and _place_between(decoded, positions, region, problems):
+        if times is None and _move_between_neighbours(decoded, positions, region, problems):
             moves = order.time_order(decoded.time, order.disordered_rows(decoded.time))
         if moves is not None:
             _sort(decoded, moves)
@@ -237,7 +237,9 @@ def _report_pass(
             problems.add(slug, "and more of the same", None, len(entries) - _MANY)
 
 
-def _place_between(decoded: Decoded, disordered: NDArray[np.int64], region: EventRegion, problems: Problems) -> bool:
+def _move_between_neighbours(
+    decoded: Decoded, disordered: NDArray[np.int64], region: EventRegion, problems: Problems
+) -> bool:
     """Put events with damaged stamps between their neighbours, and list them; return whether there are any."""
     rows, cycles = misplaced(decoded.time, decoded.cpu, disordered)
     if not len(rows):

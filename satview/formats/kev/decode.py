@@ -415,7 +415,7 @@ class Decoder:
             held = int(np.searchsorted(slots, slots.dtype.type(self._held)))
             out[:held] = held_times(stamps[:held], self._held_from)
             self._clock.ignored += (time_rows[time_rows < held] + rows.start).tolist()
-        self._clock.place(chunk.without(held), out[held:])
+        self._clock.unwrap(chunk.without(held), out[held:])
 
     def _own(
         self,

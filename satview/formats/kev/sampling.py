@@ -23,7 +23,7 @@ from satview.events.spec import Release
 from satview.events.wire import SLOT_BYTES
 from satview.formats.kev.assemble import trace_from_slots
 from satview.formats.kev.clocks.rollover import ROLLOVER
-from satview.formats.kev.clocks.rollover import place as place_stamp
+from satview.formats.kev.clocks.rollover import unwrap as unwrap_stamp
 from satview.formats.kev.head.header import BEGIN
 from satview.formats.kev.reader import Start, read_start
 from satview.formats.kev.slots.slot_source import FileSlots
@@ -196,7 +196,7 @@ def _lost(
         is_next &= (header >> wire.CPU_SHIFT & wire.CPU_MASK) == buffers.cpu[at]
     missing = number.astype(np.int64) - buffers.sequence[at] - 1
     is_lossy = is_next & (missing > 0)
-    times = [place_stamp(int(buffers.time_cycles[row]), int(low))
+    times = [unwrap_stamp(int(buffers.time_cycles[row]), int(low))
              for row, low in zip(at[is_lossy].tolist(), stamp[is_lossy].tolist(), strict=True)]  # fmt: skip
     dropped = events.time_cycles[events.code == wire.CONTROL_DROPPED]
     return np.unique(np.concatenate((np.array(times, np.int64), dropped)))

@@ -22,7 +22,7 @@ from satview.events import linux, rows
 from satview.events.states import STATE_BY_NAME, UNKNOWN
 from satview.formats.linux.event_format import STATE_FLAGS, lane_value
 from satview.formats.linux.perfetto_compact import compact_switches, compact_wakeups
-from satview.formats.linux.perfetto_details import PerfettoDetails, Places, Slices
+from satview.formats.linux.perfetto_details import PerfettoDetails, RecordSpans, Slices
 from satview.formats.linux.schedule import Ints, Points, Schedule, States, Switches, Tasks, WakeUps, joined
 from satview.formats.linux.wire_format import Fields, TextColumn, fields_of, packed
 from satview.store.problems import Problems
@@ -104,7 +104,7 @@ def read_perfetto(path: Path, data: NDArray[np.uint8], problems: Problems) -> Sc
     return Schedule(
         "trace of Perfetto, written by satview" if is_own else "trace of Perfetto", (), switches, found.wakeups,
         joined(Points, points), tasks,
-        PerfettoDetails(packets.data, found.places, Slices(slices.points.record, slices.names)), states,
+        PerfettoDetails(packets.data, found.records, Slices(slices.points.record, slices.names)), states,
         wakes_make_ready=not is_own,
     )  # fmt: skip
 
@@ -227,7 +227,7 @@ class _Found:
     switches: Switches
     wakeups: WakeUps
     points: Points
-    places: Places
+    records: RecordSpans
 
 
 def _ftrace(data: NDArray[np.uint8], bundles: Fields, tasks: Tasks, problems: Problems) -> _Found:
@@ -271,8 +271,8 @@ def _ftrace(data: NDArray[np.uint8], bundles: Fields, tasks: Tasks, problems: Pr
         if known < len(codes):
             codes[known] = code
     points = Points(time[row[other]], row[other], cpu[row[other]], pid[row[other]], codes[number[other]])
-    places = Places(row[other], number[other], begin[other], end[other])
-    return _Found(joined(Switches, [switches, more]), joined(WakeUps, [wakeups, woken]), points, places)
+    records = RecordSpans(row[other], number[other], begin[other], end[other])
+    return _Found(joined(Switches, [switches, more]), joined(WakeUps, [wakeups, woken]), points, records)
 
 
 def _add_names(inner: Fields, number: int, name: int, tasks: Tasks) -> None:

@@ -130,14 +130,14 @@ def _read_6(file: _File, problems: Problems) -> None:
             if option == _BUFFER and len(value) >= 8:
                 instances.append(int.from_bytes(value[:8], cursor.order))
         kind = cursor.take(10, "the kind of the data")
-    _read_places_6(file, kind, problems)
+    _read_sections_6(file, kind, problems)
     for at in instances:  # of ftrace, beside the usual one
         if not any(size for _, _, size in file.parts) and at < len(cursor.data):
             cursor.at = at
-            _read_places_6(file, cursor.take(10, "the kind of the data"), problems)
+            _read_sections_6(file, cursor.take(10, "the kind of the data"), problems)
 
 
-def _read_places_6(file: _File, kind: bytes, problems: Problems) -> None:
+def _read_sections_6(file: _File, kind: bytes, problems: Problems) -> None:
     cursor = file.cursor
     if kind == b"latency  \0":
         raise TraceFormatError(cursor.path, cursor.at - 10, "it holds the text of a latency tracer, no events",

@@ -112,8 +112,8 @@ def packed(data: NDArray[np.uint8], begin: int, length: int) -> Ints:
     if not len(ends):
         return np.empty(0, np.int64)
     starts = np.concatenate(([0], ends[:-1] + 1))
-    place = np.arange(int(ends[-1]) + 1) - np.repeat(starts, ends - starts + 1)
-    bits = (part[: int(ends[-1]) + 1] & np.uint8(0x7F)).astype(np.uint64) << (7 * np.minimum(place, _MOST - 1)).astype(
+    byte = np.arange(int(ends[-1]) + 1) - np.repeat(starts, ends - starts + 1)
+    bits = (part[: int(ends[-1]) + 1] & np.uint8(0x7F)).astype(np.uint64) << (7 * np.minimum(byte, _MOST - 1)).astype(
         np.uint64
     )
     return np.bitwise_or.reduceat(bits, starts).astype(np.int64)

@@ -186,13 +186,13 @@ class ComparisonPanel(TablePanel[ChangesModel]):
         """Show what a row is about in both traces: where the longest is, else its lane or an event of its kind."""
         linked = self._comparison.is_linked
         self._comparison.is_linked = False  # each has its own place
-        for side, places in enumerate(self._places()):
-            column = change.place(side)
+        for side, positions in enumerate(self._positions()):
+            column = change.time_column(side)
             if column is not None:
-                places.go_to(change.sheets[side], column, change.rows[side])
+                positions.go_to(change.sheets[side], column, change.rows[side])
         self._comparison.is_linked = linked
 
-    def _places(self) -> list[Positions]:
+    def _positions(self) -> list[Positions]:
         second = self._comparison.second
         found = [Positions(self._opened, self._navigation)]
         if second is not None:

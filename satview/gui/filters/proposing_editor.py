@@ -40,8 +40,8 @@ class ProposingEditor(QPlainTextEdit):
         if wants or (event.text().strip() and event.text().isprintable()):
             found, _ = self.choices()
             index = self.cursorRect()
-            place = QRect(index.left() + self.left_px(), index.top(), 1, index.height() + 2)
-            self.proposals.propose(found, place)
+            cursor_box = QRect(index.left() + self.left_px(), index.top(), 1, index.height() + 2)
+            self.proposals.propose(found, cursor_box)
         else:
             self.proposals.hide()
 

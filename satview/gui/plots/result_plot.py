@@ -104,15 +104,15 @@ class ResultPlot(TimePlot):
         is_inside = box.sceneBoundingRect().contains(click.scenePos())
         if drawing is None or click.button() != Qt.MouseButton.LeftButton or not is_inside:
             return
-        place = box.mapSceneToView(click.scenePos())
-        cycles = self._axis.origin + place.x()
+        point = box.mapSceneToView(click.scenePos())
+        cycles = self._axis.origin + point.x()
         pixel_x, pixel_y = self.plot.getViewBox().viewPixelSize()
         away = np.maximum(np.maximum(drawing.start_cycles - cycles, cycles - drawing.end_cycles), 0) / pixel_x
         if self._value is None:
-            away = np.where(drawing.group == len(drawing.groups) - round(place.y()), away, np.inf)
+            away = np.where(drawing.group == len(drawing.groups) - round(point.y()), away, np.inf)
         else:
             away = np.hypot(np.abs(drawing.start_cycles - cycles) / pixel_x,
-                            np.abs(drawing.values[self._value] - place.y()) / pixel_y)  # fmt: skip
+                            np.abs(drawing.values[self._value] - point.y()) / pixel_y)  # fmt: skip
         away = np.nan_to_num(away, nan=np.inf)
         nearest = int(np.argmin(away))
         if away[nearest] <= _NEAR_PX:

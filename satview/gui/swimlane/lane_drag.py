@@ -66,10 +66,10 @@ class LaneDrag:
     def _end_of(self, index: int) -> int:
         """Return where a lane ends with all under it."""
         rows = self._lanes.rows
-        place = next(i for i, row in enumerate(rows) if row.index == index)
-        last = rows[place]
-        for row in rows[place + 1 :]:
-            if row.depth <= rows[place].depth or row.y_px != last.y_px + last.height_px:
+        first = next(i for i, row in enumerate(rows) if row.index == index)
+        last = rows[first]
+        for row in rows[first + 1 :]:
+            if row.depth <= rows[first].depth or row.y_px != last.y_px + last.height_px:
                 break
             last = row
         return last.y_px + last.height_px

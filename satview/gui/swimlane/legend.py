@@ -86,7 +86,7 @@ class Legend(QWidget):
     def _refresh(self) -> None:
         entries = tuple(_entries(self._opened))
         if self._other is not None:
-            entries = tuple(sorted(dict.fromkeys((*entries, *_entries(self._other))), key=_place))
+            entries = tuple(sorted(dict.fromkeys((*entries, *_entries(self._other))), key=_rank))
         if entries != self.entries:
             self.entries = entries
             self._current = 0
@@ -102,10 +102,10 @@ class Legend(QWidget):
         self.setFixedHeight(self._height_for(self.width()))
         self.update()
 
-    def entry_at(self, place: QPointF) -> Entry | None:
+    def entry_at(self, position: QPointF) -> Entry | None:
         """Return what is explained at a place."""
         found = zip(self.entries, self._positions(self.width()), strict=True)
-        return next((entry for entry, area in found if area.contains(place)), None)
+        return next((entry for entry, area in found if area.contains(position)), None)
 
     def area_of(self, name: str) -> QRectF:
         """Return where a thing is explained; empty where it is not."""
@@ -284,9 +284,9 @@ def _entries(opened: OpenTrace) -> Iterator[Entry]:
         yield Entry(frozenset({legend_keys.LOST}), "events are missing", "buffers were lost here")
 
 
-def _place(entry: Entry) -> int:
+def _rank(entry: Entry) -> int:
     """Return where an entry is among those of two traces: states in their order, then the others as they come."""
-    return next((place for place, state in enumerate(states.STATES) if entry.keys == {state.value}), len(states.STATES))
+    return next((rank for rank, state in enumerate(states.STATES) if entry.keys == {state.value}), len(states.STATES))
 
 
 def _other(value: int, says: str) -> Entry:

@@ -56,8 +56,8 @@ class TextRow:
             self._write(cut, left, width)
 
     def _write(self, text: str, left: float, width: float) -> None:
-        place = QRectF(left, self._area.top(), width, self._area.height())
-        self._painter.drawText(place, Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextSingleLine, text)
+        box = QRectF(left, self._area.top(), width, self._area.height())
+        self._painter.drawText(box, Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextSingleLine, text)
         self._taken.append((left, left + width))
 
     def _gaps(self, left: float, right: float) -> list[tuple[float, float]]:

@@ -344,12 +344,12 @@ class SwimlaneView(QWidget):
                 continue
             # The bar begins under the marks of events, so its middle is a little below that of the lane.
             middle = text.row.y_px - self.scroll_px + text.row.height_px * 0.555
-            place = QPointF(text.left_px + 5, middle - self._texts.metrics.height() / 2)
+            corner = QPointF(text.left_px + 5, middle - self._texts.metrics.height() / 2)
             if text.behind is not None:
                 size = words.size()
-                painter.fillRect(QRectF(place, size).adjusted(-2, 2, 2, -2), colour(text.behind))
+                painter.fillRect(QRectF(corner, size).adjusted(-2, 2, 2, -2), colour(text.behind))
             painter.setPen(self._inks[text.ink])
-            painter.drawStaticText(place, words)
+            painter.drawStaticText(corner, words)
 
     def _draw_cycles(self, painter: QPainter, scale: TimeScale) -> None:
         painter.setPen(QPen(colour(self._theme.dim, 45), 1))

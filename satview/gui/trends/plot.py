@@ -70,7 +70,7 @@ class TrendPlot(QWidget):
         if found is None or not known:
             return
         self._times.is_date = _has_dates(found)
-        x, drawn = _places(found), [found.points[i] for i in known]
+        x, drawn = _positions(found), [found.points[i] for i in known]
         y = np.array([point.value for point in drawn], np.float64)
         usual, far = pg.mkBrush(colour(theme.accent)), pg.mkBrush(colour(theme.error))
         self.points.setData(
@@ -131,7 +131,7 @@ def _has_dates(found: Trend) -> bool:
     return None not in begins and len(begins) > 1
 
 
-def _places(found: Trend) -> NDArray[np.float64]:
+def _positions(found: Trend) -> NDArray[np.float64]:
     """Return where each trace is drawn: seconds since 1970 if all tell, else one after the other."""
     if _has_dates(found):
         return np.array([point.begin.replace(tzinfo=UTC).timestamp() for point in found.points if point.begin])

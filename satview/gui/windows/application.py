@@ -120,7 +120,7 @@ class Application(QObject):
         path = link.path.absolute()
         for shown in (window, *self.windows):
             work, its_path = shown.workspace, shown.session.path
-            if work is not None and its_path is not None and its_path.absolute() == path and link.has_place:
+            if work is not None and its_path is not None and its_path.absolute() == path and link.has_position:
                 look_at(work, link)
                 shown.raise_()
                 shown.activateWindow()
@@ -176,8 +176,8 @@ class Application(QObject):
     @Slot(object)
     def _on_trace(self, point: Point) -> None:
         window = self.new_window()
-        place = point.location
-        link = TraceLink(point.path, place.range_text if place.options else "", place.event or None)
+        location = point.location
+        link = TraceLink(point.path, location.range_text if location.options else "", location.event or None)
         self.open_links([link], window)
 
     @Slot()

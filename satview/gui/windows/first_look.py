@@ -58,7 +58,7 @@ class FirstLooks(QObject):
 
     def watch(self, window: MainWindow, link: TraceLink) -> None:
         """Go there as soon as the window has its trace."""
-        if link.has_place:
+        if link.has_position:
             if window.session not in self._waiting:
                 window.session.stage_changed.connect(self._on_stage)
             self._waiting[window.session] = window, link

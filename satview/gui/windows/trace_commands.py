@@ -128,10 +128,10 @@ class TraceCommands:
             ("go.effect", lambda views: views.active.navigation.show_effect()),
             ("go.why", self._why),
             ("go.path", self._path),
-            ("go.lane_up", lambda views: views.active.navigation.step_lane(lambda place, _: place - 1)),
-            ("go.lane_down", lambda views: views.active.navigation.step_lane(lambda place, _: place + 1)),
-            ("go.page_up", lambda views: views.active.navigation.step_lane(lambda place, _: place - self._page())),
-            ("go.page_down", lambda views: views.active.navigation.step_lane(lambda place, _: place + self._page())),
+            ("go.lane_up", lambda views: views.active.navigation.step_lane(lambda span, _: span - 1)),
+            ("go.lane_down", lambda views: views.active.navigation.step_lane(lambda span, _: span + 1)),
+            ("go.page_up", lambda views: views.active.navigation.step_lane(lambda span, _: span - self._page())),
+            ("go.page_down", lambda views: views.active.navigation.step_lane(lambda span, _: span + self._page())),
             ("go.first_lane", lambda views: views.active.navigation.step_lane(lambda _place, _count: 0)),
             ("go.last_lane", lambda views: views.active.navigation.step_lane(lambda _, count: count - 1)),
             ("go.start", lambda views: views.active.opened.viewport.pan(-1e6)),
@@ -351,27 +351,27 @@ class TraceCommands:
         ]
         QuickPick(choices, "Process, thread, CPU or interrupts", "No lane matches", self._window)
 
-    def _place_of_mark(self) -> tuple[int, int]:
+    def _range_of_mark(self) -> tuple[int, int]:
         """Return start and end of what a mark is set on: the selected range, else the moment at the mouse."""
         time_range = self._opened.selection.time_range
         return (time_range.start, time_range.end) if time_range is not None else (self._here(),) * 2
 
-    def _add_mark(self, text: str, is_temporary: bool = False, place: tuple[int, int] | None = None) -> None:
+    def _add_mark(self, text: str, is_temporary: bool = False, span: tuple[int, int] | None = None) -> None:
         from satview.store.mark_file import Mark  # with the trace, not before: brings the time types and numpy
 
-        start, end = self._place_of_mark() if place is None else place
+        start, end = self._range_of_mark() if span is None else span
         self._opened.marks.add(Mark(start, end, text, is_temporary))
 
     def _ask_note(self, views: Workspace) -> None:
-        place = self._place_of_mark()  # now: while somebody types, the mouse may be anywhere
+        span = self._range_of_mark()  # now: while somebody types, the mouse may be anywhere
         here = [
-            mark for mark in views.active.opened.marks if (mark.start_cycles, mark.end_cycles) == place and mark.text
+            mark for mark in views.active.opened.marks if (mark.start_cycles, mark.end_cycles) == span and mark.text
         ]
 
         def keep(text: str) -> None:
             for mark in here:
                 views.active.opened.marks.remove(mark)
-            self._add_mark(text, place=place)
+            self._add_mark(text, span=span)
 
         LinePrompt(
             "Note on the selected range or moment",

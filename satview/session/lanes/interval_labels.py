@@ -140,8 +140,8 @@ class IntervalLabels:
         row = call & 0xFFFFFFFF
         waits = ~np.isin(self._values(rows), (RUNNING, READY))
         waits &= (at >= 0) & (call >> 32 == thread) & (events.code[row] & _FORM == 0)
-        for place in np.flatnonzero(waits).tolist():
-            texts[place] = trace.spec(int(row[place])).name
+        for i in np.flatnonzero(waits).tolist():
+            texts[i] = trace.spec(int(row[i])).name
         return texts
 
     def _make_waits(self) -> None:
@@ -156,12 +156,12 @@ class IntervalLabels:
             return texts
         known, trace = blockers(self._trace), self._trace
         at = np.minimum(np.searchsorted(keys, rows), len(keys) - 1)
-        for place in np.flatnonzero(keys[at] == rows).tolist():
-            wait = int(order[at[place]])
+        for i in np.flatnonzero(keys[at] == rows).tolist():
+            wait = int(order[at[i]])
             # In SEND nobody has received the message yet: its process may.
             thread, pid = int(known.thread[wait]), int(known.pid[wait])
             name = trace.thread_name(thread) if thread > 0 else self._process_name(pid) if pid > 0 else ""
-            texts[place] = f"\N{RIGHTWARDS ARROW} {name}" if name else ""
+            texts[i] = f"\N{RIGHTWARDS ARROW} {name}" if name else ""
         return texts
 
     def _process_name(self, pid: int) -> str:

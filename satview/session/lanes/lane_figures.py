@@ -17,7 +17,7 @@ from satview.analysis.times.by_key import sum_by
 from satview.base.time import TimeWindow
 from satview.events.states import ABSENT, DEAD, READY, RUNNING, UNKNOWN
 from satview.session.lanes.lane_arrangement import GroupBy, LaneGroup, SortBy
-from satview.session.lanes.lane_layout import LanePlaces
+from satview.session.lanes.lane_layout import LaneIndex
 from satview.timeline.lane_tree import LaneInfo, LaneKind, Timeline
 
 _Ints = NDArray[np.int64]
@@ -106,8 +106,8 @@ def mostly(runs: Runs, value: NDArray[np.integer[Any]], window: TimeWindow | Non
     if not len(counts):
         return out
     span = int(value[counts].max()) + 1
-    pairs, place = np.unique(runs.thread[counts] * span + value[counts], return_inverse=True)
-    cycles = sum_by(place, (end - start)[counts], len(pairs))
+    pairs, pair = np.unique(runs.thread[counts] * span + value[counts], return_inverse=True)
+    cycles = sum_by(pair, (end - start)[counts], len(pairs))
     order = np.argsort(cycles, kind="stable")  # the largest is written last
     out[pairs[order] // span] = pairs[order] % span
     return out
@@ -134,10 +134,10 @@ def thread_groups(timeline: Timeline, basis: Basis, group: GroupBy, window: Time
         runs, partition, _ = basis.runs_by_partition
         value, title = mostly(runs, partition, None, count), partial(_partition_title, partition_names(basis.trace))
         subjects = np.unique(value).tolist()
-    places = LanePlaces(timeline)
+    lanes = LaneIndex(timeline)
     threads = [info for info in timeline.infos if info.kind is LaneKind.THREAD]
     return tuple(
-        LaneGroup(title(subject), places.keys_of(info.index for info in threads if value[info.thread] == subject))
+        LaneGroup(title(subject), lanes.keys_of(info.index for info in threads if value[info.thread] == subject))
         for subject in subjects
         if subject != NOT_TOLD
     )
@@ -154,11 +154,11 @@ def pattern_groups(timeline: Timeline, rules: Iterable[tuple[str, Callable[[str]
         timeline: The lanes.
         rules: Title of each group, and what tells whether a name fits it.
     """
-    places, left = LanePlaces(timeline), [info for info in timeline.infos if info.kind is LaneKind.PROCESS]
+    lanes, left = LaneIndex(timeline), [info for info in timeline.infos if info.kind is LaneKind.PROCESS]
     groups = []
     for title, fits in rules:
         members = [info for info in left if fits(info.title)]
         left = [info for info in left if info not in members]
         if members:
-            groups.append(LaneGroup(title, places.keys_of(info.index for info in members)))
+            groups.append(LaneGroup(title, lanes.keys_of(info.index for info in members)))
     return tuple(groups)

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from satview.base.time import TimeWindow
 from satview.events.states import ABSENT
 from satview.store.trace import Trace
-from satview.timeline.lane_classes import LaneClass, Place
+from satview.timeline.lane_classes import LaneClass, Owner
 from satview.timeline.spans import NO_EVENT, LaneSpans, spread, touching
 from satview.timeline.tracks.found import Found, Rows
 
 _DEEPEST: Final = 32  # lanes below each other; what is nested deeper is in the last one
 _TEXT_WORDS: Final = 80  # payload words that a text is made of
-_PLACES: Final = re.compile(r"\{(\w+)\}")
+_ARGUMENTS: Final = re.compile(r"\{(\w+)\}")
 _KEPT: Final = 20_000
 _TIMEOUT: Final = (-1, 0xFFFFFFFF)  # instead of the number of a timer: that of TimerTimeout()
 
@@ -139,11 +139,11 @@ def text_of(trace: Trace, track: Track) -> Callable[[int], str]:
     template = track.found.text or track.lane_class.text
     if track.is_whole:
         template = "{process}: " + template
-    wanted = frozenset(_PLACES.findall(template))
+    wanted = frozenset(_ARGUMENTS.findall(template))
 
     def name(event: int) -> str:
         values = _values(trace, event, wanted)
-        return " ".join(_PLACES.sub(lambda found: values.get(found[1], ""), template).split())
+        return " ".join(_ARGUMENTS.sub(lambda found: values.get(found[1], ""), template).split())
 
     return name
 
@@ -190,7 +190,7 @@ def tracks_of(lane_class: LaneClass, found: Found) -> Iterator[Track]:
     depth = depths(found)
     order = np.lexsort((found.start, depth, found.owner))
     by_owner, depth = found.take(order), depth[order]
-    if found.place is Place.PROCESS:
+    if found.owner_kind is Owner.PROCESS:
         yield Track(lane_class, found.take(np.argsort(found.start, kind="stable")), 0, is_whole=True)
     changes = (by_owner.owner[1:] != by_owner.owner[:-1]) | (depth[1:] != depth[:-1])
     begins = np.concatenate(([0], np.flatnonzero(changes) + 1, [len(order)])).tolist()

@@ -76,7 +76,7 @@ class Claim:
         rollovers: Rollovers between its value and where the stamps lead; 0 = none, it confirms what came before.
         cycles: From the CPU's reference to its value.
         is_first: The CPU had no TIME before: the stamps lead on from another CPU's clock.
-        is_placed: Events of the CPU were placed before it.
+        has_reference: Events of the CPU were placed before it.
         is_excused: Buffers are missing or out of order since the CPU's TIME before.
     """
 
@@ -84,7 +84,7 @@ class Claim:
     rollovers: int
     cycles: int
     is_first: bool
-    is_placed: bool
+    has_reference: bool
     is_excused: bool
 
 
@@ -240,7 +240,7 @@ def _is_near(time: int, rollovers: int, others: list[int]) -> bool:
 
 
 def _report(verdicts: Verdicts, cpu: int, claim: Claim) -> None:
-    if claim.is_first and claim.is_placed and abs(claim.cycles) >= ROLLOVER:
+    if claim.is_first and claim.has_reference and abs(claim.cycles) >= ROLLOVER:
         verdicts.reseeded.append((claim.row, cpu, claim.cycles))
     elif not claim.is_first and claim.cycles <= -ROLLOVER:
         verdicts.steps.append((claim.row, cpu, -claim.cycles))

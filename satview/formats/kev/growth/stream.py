@@ -216,7 +216,7 @@ class EventStream:
         rows, buffers = np.flatnonzero(code == wire.CONTROL_TIME), np.flatnonzero(code == wire.CONTROL_BUFFER)
         chunk = ClockChunk.of(slots[groups.first[rows]], groups.stamp, cpu, rows, buffers, self._count)
         held = self._hold_back(chunk, time)
-        self._clock.place(chunk.without(held), time[held:])
+        self._clock.unwrap(chunk.without(held), time[held:])
         return time
 
     def _hold_back(self, given: ClockChunk, time: NDArray[np.int64]) -> int:
@@ -235,7 +235,7 @@ class EventStream:
         time[:held] = held_times(given.stamps[:held], value)
         for chunk in self._waiting:
             chunk.time[:] = held_times(chunk.groups.stamp, value)
-        self._open.place_back(value)
+        self._open.move_before(value)
         self._last_times = held_times(self._last_times.astype(np.uint32), value)
         return held
 
