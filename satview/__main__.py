@@ -35,7 +35,7 @@ from satview.base.process_end import (
 from satview.base.resources import sample_trace
 from satview.base.safe_text import visible_line
 from satview.cli._axis import add_axis_options, axis_request
-from satview.cli._ranges import add_range, with_times_joined
+from satview.cli._ranges import add_range, with_times_attached
 from satview.session.lanes.lane_arrangement import Label
 from satview.session.trace_link import TraceLink, parse_link
 from satview.timeline.lane_classes import LANE_CLASSES
@@ -131,14 +131,14 @@ def _run_command(arguments: list[str]) -> int:
         raise UsageError(f"{arguments[0]!r} is no command; `satview --help` lists them")
     parser = argparse.ArgumentParser(prog="satview")
     module.add_parser(parser.add_subparsers(dest="command", required=True))
-    parsed = parser.parse_args(with_times_joined(arguments))
+    parsed = parser.parse_args(with_times_attached(arguments))
     code = int(module.run(parsed))
     if arguments[0] != "plugins":  # which lists them
-        _tell_of_plugins()
+        _report_plugins()
     return code
 
 
-def _tell_of_plugins() -> None:
+def _report_plugins() -> None:
     """Name the plug-ins that failed, if any was asked."""
     module = sys.modules.get("satview.base.plugins")  # not imported for this
     for text in module.newly_switched_off() if module is not None else ():
@@ -250,7 +250,7 @@ def _run_viewer(arguments: list[str]) -> int:
     parser = _viewer_parser()
     if "-h" in arguments or "--help" in arguments:
         parser.epilog = _commands_help()
-    options = parser.parse_args(with_times_joined(arguments))
+    options = parser.parse_args(with_times_attached(arguments))
     if options.version:
         print("\n".join(_version_lines() if options.verbose else [f"satview {__version__}"]))
         return FINE

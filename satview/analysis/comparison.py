@@ -42,7 +42,7 @@ _TIMES_OF: Final = {  # the column that says where in time a row can be looked a
     "latency": "max_ns", "interrupt": "longest_ns", "cpu": "longest_run_ns",
 }  # fmt: skip
 _OF_ONE: Final = ("mean", "longest", "least", "p99", "median", "max")  # in keys of durations that do not grow
-_NOBODY_WANTS: Final = ("READY", "MUTEX", "SEND", "REPLY", "RWLOCK_READ", "RWLOCK_WRITE")  # states: longer is worse
+_WORSE_IF_LONGER: Final = ("READY", "MUTEX", "SEND", "REPLY", "RWLOCK_READ", "RWLOCK_WRITE")  # states: longer is worse
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,7 +96,7 @@ class Change:
         no fault, and nor is a longer run.
         """
         if self.sheet == "state":
-            is_bad = self.name.endswith(tuple(f" in {state}" for state in _NOBODY_WANTS))
+            is_bad = self.name.endswith(tuple(f" in {state}" for state in _WORSE_IF_LONGER))
         else:
             is_bad = self.column.kind is Kind.DURATION and self.column.key != "longest_run_ns"
         return is_bad and self.after > self.before

@@ -245,12 +245,12 @@ class Statistics:
     @cached_property
     def processes(self) -> ProcessStatistics:
         """One row per process."""
-        process, works = self.trace.threads.process, ~self._scope.basis.is_idle
+        process, is_working = self.trace.threads.process, ~self._scope.basis.is_idle
         columns = {name.name: np.zeros(len(self.trace.processes), np.int64) for name in fields(ProcessStatistics)}
         for name, total in columns.items():
             values = np.ones(len(process), np.int64) if name == "threads" else getattr(self.threads, name)
             counts = name in ("threads", "events", "calls", "sent", "received")
-            np.add.at(total, process[1:], (values if counts else values * works)[1:])
+            np.add.at(total, process[1:], (values if counts else values * is_working)[1:])
         return ProcessStatistics(**columns)
 
     @property

@@ -49,7 +49,7 @@ class Fields:
         """Return true or false."""
         return self._value(name, default, lambda value: isinstance(value, bool), "true or false")
 
-    def choice(self, name: str, kind: Callable[[str], _Found], default: _Found) -> _Found:
+    def member(self, name: str, kind: Callable[[str], _Found], default: _Found) -> _Found:
         """Return one of some words, as the enumeration that they belong to."""
         if name not in self._content:
             return default

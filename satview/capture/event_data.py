@@ -39,7 +39,7 @@ RULE_DATA = object()
 class HandlerHost(Protocol):
     """What runs a program's handlers: guards the kernel against what they do."""
 
-    def ask_handler(self, handler: KernelHandler) -> int:
+    def call_handler(self, handler: KernelHandler) -> int:
         """Call the function of a handler whose data is filled in; return its answer."""
 
 
@@ -75,7 +75,7 @@ class KernelHandler:
             data.feature_mask, feature = feature_of(context, self.release)
             if data.feature_mask:
                 data.feature[:] = feature
-        return self.host.ask_handler(self)
+        return self.host.call_handler(self)
 
 
 def finish(running: Generator[Any, int, Any], call: Callable[[Any], int]) -> int:

@@ -144,7 +144,7 @@ def run(
             (say or _say_nothing)(0, note)
     was_cancelled = False
 
-    def ask() -> bool:
+    def poll() -> bool:
         nonlocal was_cancelled
         if not capture.keeps_truth:
             machine.truth.forget()
@@ -155,10 +155,10 @@ def run(
         _file(capture, path, machine, started, stream) as file,
         control.advancing(machine, path.name, capture.patience_s, lambda: file.is_waiting),
     ):
-        machine.run(started, ask)
+        machine.run(started, poll)
         logger = _logger(kernel, options, file, say or _say_nothing, capture.control)
         share = (lambda now: progress(min(1.0, (now - begin) / max(1, end - begin)))) if progress is not None else None
-        _advance(machine, end, capture.pace, ask, share)
+        _advance(machine, end, capture.pace, poll, share)
         found = findings(machine)
         lost, dropped = _losses(kernel)
         _finish(kernel, logger, capture.patience_s)

@@ -72,12 +72,12 @@ def window_of(trace: Trace, begin: str | None, end: str | None, range_text: str 
     return TimeWindow(start, stop)
 
 
-def with_times_joined(arguments: Sequence[str]) -> list[str]:
+def with_times_attached(arguments: Sequence[str]) -> list[str]:
     """Return arguments with `--range -5s..` written as `--range=-5s..`, or argparse takes the time for an option."""
-    joined: list[str] = []
+    result: list[str] = []
     for argument in arguments:
-        if joined and joined[-1] in _OPTIONS and _FROM_THE_END.match(argument):
-            joined[-1] += f"={argument}"
+        if result and result[-1] in _OPTIONS and _FROM_THE_END.match(argument):
+            result[-1] += f"={argument}"
         else:
-            joined.append(argument)
-    return joined
+            result.append(argument)
+    return result

@@ -221,7 +221,7 @@ class ShareSums:
         assert len(start) == len(value)
         assert len(kind_of) == len(weight) == CPUS
         assert len(begins) == len(index)
-        self._kept = start, value, kind_of, weight, index, begins  # the library has their addresses only
+        self._columns = start, value, kind_of, weight, index, begins  # the library has their addresses only
         self._kinds = index.shape[1]
         self._call = function("satview_shares")
         self._lane = (

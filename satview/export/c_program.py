@@ -14,7 +14,7 @@ import numpy as np
 from satview.events.naming import names
 from satview.events.spec import Release
 from satview.events.wire import THREAD_RUNNING
-from satview.export.c_conditions import NAMES_THREAD, Condition, HandledCodes, asks_for_thread
+from satview.export.c_conditions import NAMES_THREAD, Condition, HandledCodes, needs_thread
 from satview.export.c_frame import handler_data, head, main, name_lookup
 from satview.export.c_offsets import variant_tables
 from satview.export.c_parts import FIND_PROCESSES, ordered, parts
@@ -141,7 +141,7 @@ class _Program:
         """Yield the calls that attach handlers, each with data of its own, and collect their functions."""
         positions = [*handler_rules(self._state)]
         self._follows_threads = any(
-            rule.external not in NAMES_THREAD and asks_for_thread(condition.tree)
+            rule.external not in NAMES_THREAD and needs_thread(condition.tree)
             for rule, handler in positions
             for condition in _conditions(handler) or ()
         )
@@ -244,10 +244,10 @@ class _Program:
     def _faults_of(self, expression: Expression, condition: Condition) -> list[Diagnostic]:
         """Return what only C cannot do."""
         unwritten = list(condition.unwritten)
-        if condition.asks_who_runs is not None and not self._follows_threads:
+        if condition.thread_node is not None and not self._follows_threads:
             unwritten.append(
                 (
-                    condition.asks_who_runs,
+                    condition.thread_node,
                     "an event handler learns whose these events are from THRUNNING, but a pid is set for it, or no "
                     "position for a handler of THREAD is left",
                     "leave THREAD without pid, and a position for its handler",

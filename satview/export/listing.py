@@ -137,14 +137,14 @@ class Printer:
         rows: The output format.
         selection: Which events.
         is_verbose: `-v`: every slot before the event it completes.
-        chosen: Returns which events of a batch to print, ascending; None leaves it to the selection.
+        rows_to_print: Returns which events of a batch to print, ascending; None leaves it to the selection.
     """
 
     source: Source
     rows: Rows
     selection: Selection = field(default_factory=Selection)
     is_verbose: bool = False
-    chosen: Callable[[Batch], NDArray[np.int64]] | None = None
+    rows_to_print: Callable[[Batch], NDArray[np.int64]] | None = None
     printed: int = 0
 
     def text(self, after: Callable[[Batch], None] | None = None) -> Iterator[str]:
@@ -192,8 +192,8 @@ class Printer:
                 start_cycles = int(batch.time_cycles.min())
                 self.rows.start_cycles = start_cycles
             rows = np.arange(len(batch))
-            if self.chosen is not None:
-                rows = self.chosen(batch)
+            if self.rows_to_print is not None:
+                rows = self.rows_to_print(batch)
             elif not selector.is_everything:
                 rows = selector.rows(batch, start_cycles or 0, self.source.events.thread_ids())
             lines = job.lines(batch, rows)

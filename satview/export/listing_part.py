@@ -104,7 +104,7 @@ def write_listing(
     with _source(trace) as source, _new_file(trace, path) as file:
         layout = layout_of(source.release)
         style = Style(layout, source.release, source.byte_order, False, False, source.notations)
-        printer = Printer(source, TextRows(source, style, default_time(layout)), chosen=selected.in_batch)
+        printer = Printer(source, TextRows(source, style, default_time(layout)), rows_to_print=selected.in_batch)
         for text in printer.encoded(_checked(selected, progress, cancelled)):
             file.write(text)
         return printer.printed
@@ -147,12 +147,14 @@ def _printed_lines(
     coming = np.minimum.accumulate(selected.positions[::-1])[::-1]  # the first position that is still to come
     waiting: dict[int, bytes] = {}
     with _source(trace) as source:
-        printer = Printer(source, ListRows(trace, selected, RecordRows(source, "csv")), chosen=selected.by_position)
+        printer = Printer(
+            source, ListRows(trace, selected, RecordRows(source, "csv")), rows_to_print=selected.by_position
+        )
         for batch, rows, lines in printer.batches(_checked(selected, progress, cancelled)):
             positions, behind = selected.positions_in(batch, rows), selected.behind(batch)
             ready = int(coming[behind]) if behind < len(coming) else len(selected.rows)
             count = int(np.searchsorted(positions, ready))
-            yield from ((text, 0) for text in _merged(lines, positions[:count], waiting, ready))
+            yield from ((text, 0) for text in _in_order(lines, positions[:count], waiting, ready))
             starts = np.append(0, lines.ends)
             for position, start, end in zip(
                 *(part[count:].tolist() for part in (positions, starts, lines.ends)), strict=False
@@ -161,7 +163,7 @@ def _printed_lines(
             yield b"", lines.printed
 
 
-def _merged(
+def _in_order(
     lines: Lines, positions: NDArray[np.int64], waiting: dict[int, bytes], ready: int
 ) -> Iterator[bytes | memoryview]:
     """Yield the first lines of a batch, which have these positions, with those that wait and come before `ready`."""

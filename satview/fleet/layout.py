@@ -81,8 +81,8 @@ class Dataset:
         if not path.is_file():
             return False
         try:
-            told = required("pyarrow.parquet").read_schema(path).metadata or {}
-            found = json.loads(told.get(b"satview.fleet", b"{}"))
+            metadata = required("pyarrow.parquet").read_schema(path).metadata or {}
+            found = json.loads(metadata.get(b"satview.fleet", b"{}"))
         except (OSError, ValueError):  # pyarrow's errors of damaged files are ValueErrors
             return False
         state = (found.get("version"), found.get("size_bytes"), found.get("modified_ns"))
@@ -92,9 +92,9 @@ class Dataset:
 
 def record_metadata(source: Source, tables: Iterable[str]) -> dict[str, str]:
     """Return what the part of the table `trace` says of where it comes from."""
-    told: dict[str, Any] = {"version": _VERSION, "size_bytes": source.size_bytes, "modified_ns": source.modified_ns,
+    metadata: dict[str, Any] = {"version": _VERSION, "size_bytes": source.size_bytes, "modified_ns": source.modified_ns,
                             "tables": sorted(tables)}  # fmt: skip
-    return {"satview.fleet": json.dumps(told)}
+    return {"satview.fleet": json.dumps(metadata)}
 
 
 def is_dataset(path: Path | str) -> bool:

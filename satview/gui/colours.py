@@ -155,8 +155,8 @@ def value_colour(value: int, is_dark: bool, palette: str = STANDARD, looks: str 
         looks: What the user wants otherwise, as `state_looks` reads it.
     """
     look = read_looks(looks).get(value)
-    if look is not None and (wanted := look.colour(is_dark)) is not None:
-        return wanted
+    if look is not None and (of_look := look.colour(is_dark)) is not None:
+        return of_look
     own = _PALETTE_COLOURS.get(palette, {})
     if value == states.ABSENT:
         return None

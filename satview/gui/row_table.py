@@ -48,6 +48,6 @@ def add_copy_and_export(
 
 def selected_ranges(selected: QItemSelectionModel) -> list[range]:
     """Return the selected rows as ranges, ascending: Ctrl+A selects millions of rows, which nobody should list."""
-    chosen = selected.selection()
-    found = (chosen.at(number) for number in range(chosen.count()))
+    ranges = selected.selection()
+    found = (ranges.at(number) for number in range(ranges.count()))
     return sorted((range(rows.top(), rows.bottom() + 1) for rows in found), key=lambda rows: rows.start)

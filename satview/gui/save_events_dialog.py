@@ -133,10 +133,10 @@ class SaveEventsDialog(QDialog):
     @Slot()
     def _show(self) -> None:
         rows = self._opened.filters.rows if self.filtered.isChecked() else None
-        chosen, trace = int(event_mask(self._opened.trace, rows, self._window).sum()), self._opened.trace
-        self.count.setText(f"{chosen:,} of {len(trace.events):,} events")
+        selected, trace = int(event_mask(self._opened.trace, rows, self._window).sum()), self._opened.trace
+        self.count.setText(f"{selected:,} of {len(trace.events):,} events")
         self.note.setText(_NOTES[self.kind.currentData()])
-        self.save_button.setEnabled(chosen > 0 and not self._job.is_busy)
+        self.save_button.setEnabled(selected > 0 and not self._job.is_busy)
 
     @Slot()
     def _save(self) -> None:

@@ -32,7 +32,7 @@ class SheetExport(QObject):
         self._job.done.connect(self._on_done)
         self._job.failed.connect(self._on_failed)
 
-    def ask(self, sheet: Sheet | None, order: NDArray[np.intp], trace_path: Path) -> None:
+    def save_as(self, sheet: Sheet | None, order: NDArray[np.intp], trace_path: Path) -> None:
         """Ask for a file and write a sheet to it; nothing happens without a sheet.
 
         Args:

@@ -141,7 +141,7 @@ class StateLooksDialog(QDialog):
         row = next(row for row in SETTINGS if row.key == key)
         box = QComboBox(self)
         box.setAccessibleName(row.help)
-        box.addItems(list(row.choices))
+        box.addItems(list(row.options))
         box.setCurrentText(self._settings.text(key))
         box.setProperty("key", key)
         box.currentTextChanged.connect(self._on_box)
@@ -194,8 +194,8 @@ class StateLooksDialog(QDialog):
         dialog.open()
 
     @Slot(QColor)
-    def _on_colour(self, chosen: QColor) -> None:
-        self.set_colour(chosen.rgb() & 0xFFFFFF)
+    def _on_colour(self, colour: QColor) -> None:
+        self.set_colour(colour.rgb() & 0xFFFFFF)
 
     @Slot()
     def _turn_thickness(self) -> None:

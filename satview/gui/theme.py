@@ -123,9 +123,9 @@ def css(rgb: int) -> str:
 
 def theme_of(settings: Settings) -> Theme:
     """Return the theme that is set: light, dark, or what the system says; with the palette for print always light."""
-    choice, palette = settings.text("window/theme"), settings.text("swimlane/palette")
+    theme_name, palette = settings.text("window/theme"), settings.text("swimlane/palette")
     is_system_dark = QGuiApplication.styleHints().colorScheme() is Qt.ColorScheme.Dark
-    is_dark = (choice == "dark" or (choice == "system" and is_system_dark)) and palette != PRINT
+    is_dark = (theme_name == "dark" or (theme_name == "system" and is_system_dark)) and palette != PRINT
     hatching = settings.text("swimlane/hatching")
     return replace(
         DARK if is_dark else LIGHT,

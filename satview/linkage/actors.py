@@ -52,11 +52,11 @@ def open_calls(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
 
 def _open_calls(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
     out, cpu = np.full(len(rows), NO_EVENT, np.uint32), trace.events.cpu[rows]
-    for number, work in calls_by_cpu(trace).items():
+    for number, events in calls_by_cpu(trace).items():
         at = np.flatnonzero(cpu == number)
-        position = np.searchsorted(work.row, rows[at])
+        position = np.searchsorted(events.row, rows[at])
         at, position = at[position > 0], position[position > 0]
-        out[at] = work.call[position - 1]
+        out[at] = events.call[position - 1]
     return out
 
 
@@ -80,8 +80,8 @@ def calls_by_cpu(trace: Trace) -> dict[int, CpuCalls]:
 
 
 def _calls_by_cpu(trace: Trace) -> dict[int, CpuCalls]:
-    turns = rows_where(trace, _SWITCHES)
-    return {cpu: CpuCalls(rows, _calls_from(trace, rows)) for cpu, rows in by_cpu(trace, turns)}
+    switches = rows_where(trace, _SWITCHES)
+    return {cpu: CpuCalls(rows, _calls_from(trace, rows)) for cpu, rows in by_cpu(trace, switches)}
 
 
 def _calls_from(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
@@ -100,7 +100,7 @@ def last_switch(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """Return the last event before each at which its CPU turned to other work, uint32 (n,); `NO_EVENT` for none."""
     if library.is_available():
         return last_in_table(trace, _SWITCHES, rows)
-    return last_before(trace, tuple((cpu, work.row) for cpu, work in calls_by_cpu(trace).items()), rows)
+    return last_before(trace, tuple((cpu, events.row) for cpu, events in calls_by_cpu(trace).items()), rows)
 
 
 def interrupt_rows(trace: Trace) -> NDArray[np.uint32]:

@@ -213,10 +213,12 @@ def _cpu(trace: Trace, handle: Handle) -> Details:
 
 def _event(trace: Trace, handle: Handle) -> Details:
     row = _within(handle, len(trace.events) + 1, 1) - 1
-    told = event_details(trace, row, link_of(trace, row), None, connected=connections(trace, row),
+    shown = event_details(trace, row, link_of(trace, row), None, connected=connections(trace, row),
                          names=argument_names(trace, row))  # fmt: skip
-    sections = [*told.sections, Section("Why its thread is in its state then", _why_lines(trace, row))]
-    return Details(f"{handle} {told.title}", told.subtitle, told.kind, tuple(part for part in sections if part.lines))
+    sections = [*shown.sections, Section("Why its thread is in its state then", _why_lines(trace, row))]
+    return Details(
+        f"{handle} {shown.title}", shown.subtitle, shown.kind, tuple(part for part in sections if part.lines)
+    )
 
 
 def _why_lines(trace: Trace, event: int) -> tuple[Line, ...]:

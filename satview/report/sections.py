@@ -119,10 +119,10 @@ def waits(trace: Trace) -> str:
         at = int(np.argmax(found.cycles))
         start = int(found.start[at])
         longest = location_of(trace, start, start + int(found.cycles[at]))
-        told = ", ".join(f"{name} {format_duration(value)}" for name, value in marks)
+        said = ", ".join(f"{name} {format_duration(value)}" for name, value in marks)
         parts.append(
             f"<h3>{title}</h3>{histogram_bars(drawn.edges_log10, drawn.counts, title)}"
-            f"<p>{len(found):,} of them: {told}. The longest takes {format_duration(int(ns[at]))} "
+            f"<p>{len(found):,} of them: {said}. The longest takes {format_duration(int(ns[at]))} "
             f"{html_text(str(longest))}.</p>{_command(longest.command)}"
         )
     return "".join(parts) or "<p>The trace has no events of these.</p>"
@@ -160,10 +160,10 @@ def limits(trace: Trace) -> str:
     """Return what the trace cannot tell, so that silence is not taken for health."""
     missing = may_be_more(trace)
     rows = [(str(kind), why) for kind, why in undecided(trace).items()]
-    told = f"<p>There may be more than is listed: {html_text(missing)}.</p>" if missing else ""
+    said = f"<p>There may be more than is listed: {html_text(missing)}.</p>" if missing else ""
     if not rows:
-        return told or "<p>The trace has what every verdict needs.</p>"
-    return told + _rows(("Verdict", "Why the trace cannot tell of it"), rows)
+        return said or "<p>The trace has what every verdict needs.</p>"
+    return said + _rows(("Verdict", "Why the trace cannot tell of it"), rows)
 
 
 def _verdict(trace: Trace, verdict: Verdict, drawn: str) -> str:

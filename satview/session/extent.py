@@ -19,7 +19,7 @@ class Extent(StrEnum):
     RANGE = "Selection"
 
 
-class ExtentChoice:
+class ExtentSelection:
     """The part that is wanted: what the user chose, or the selected range from its first moment to its last.
 
     Attributes:
@@ -33,7 +33,7 @@ class ExtentChoice:
         self._has_range = False
         self.follow_range()
 
-    def choose(self, extent: Extent) -> None:
+    def select(self, extent: Extent) -> None:
         """Want a part, whatever is selected, until another range is."""
         self.extent, self._before = extent, None
 
@@ -53,9 +53,9 @@ class ExtentChoice:
     def window(self) -> TimeWindow:
         """Return the part, cut to the trace; the whole trace where they do not meet."""
         whole = self._opened.trace.window
-        wanted = {
+        requested = {
             Extent.TRACE: whole,
             Extent.VIEW: self._opened.viewport.window,
             Extent.RANGE: self._opened.selection.time_range or whole,
         }[self.extent]
-        return wanted.within(whole)
+        return requested.within(whole)

@@ -198,7 +198,7 @@ class Navigation(QObject):
             raise UsageError(otherwise)
         self.show_event(found[0].row)
 
-    def ask_why(self, thread: int) -> None:
+    def request_why(self, thread: int) -> None:
         """Ask why a thread is in its state at the moment that was clicked, else at what is selected.
 
         The details show the answer.
@@ -207,9 +207,9 @@ class Navigation(QObject):
             thread: Row of the thread table.
         """
         point = self._opened.selection.point_cycles
-        self._opened.why.ask(self._opened.trace, thread, self._cycles() if point is None else point)
+        self._opened.why.search(self._opened.trace, thread, self._cycles() if point is None else point)
 
-    def ask_path(self, thread: int) -> None:
+    def request_path(self, thread: int) -> None:
         """Ask for the critical path of a thread through the selected range, else through the selected interval.
 
         Args:
@@ -221,7 +221,7 @@ class Navigation(QObject):
         window = self._opened.selection.time_range or self.target()
         if window is None:
             raise UsageError("select a range of time: drag over the lanes, or click an interval")
-        self._opened.path.ask(self._opened.trace, thread, window)
+        self._opened.path.search(self._opened.trace, thread, window)
 
     def show_lane(self, index: int) -> None:
         """Select a lane, unfolding what it is under."""

@@ -40,7 +40,7 @@ class Setting:
     help: str
     low: int = 0
     high: int = 0
-    choices: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
     is_shown: bool = True
 
     def fits(self, value: object) -> bool:
@@ -48,12 +48,12 @@ class Setting:
         if type(value) is not type(self.default):
             return False
         if isinstance(value, str):
-            return not self.choices or value in self.choices
+            return not self.options or value in self.options
         return isinstance(value, bool) or self.low <= int(str(value)) <= self.high
 
 
 SETTINGS: Final = (
-    Setting("window/theme", "system", "Light or dark.", choices=("system", "light", "dark")),
+    Setting("window/theme", "system", "Light or dark.", options=("system", "light", "dark")),
     Setting("window/text_percent", 100, "Size of text, percent of that of the system.", low=75, high=200),
     Setting("window/wheel_zooms", False, "The wheel alone zooms, and Ctrl+wheel scrolls lanes."),
     Setting("swimlane/lane_height_px", 20, "Height of a lane.", low=8, high=64),
@@ -63,14 +63,14 @@ SETTINGS: Final = (
         "swimlane/palette",
         STANDARD,
         "Colours of states: standard, distinguished by colour-blind people, high contrast, or greys for print.",
-        choices=PALETTES,
+        options=PALETTES,
         is_shown=False,
     ),
     Setting(
         "swimlane/hatching",
         HATCH_PRINT,
         "Tell states apart by hatching too: with the palette for print, always, or never.",
-        choices=(HATCH_PRINT, HATCH_ALWAYS, "never"),
+        options=(HATCH_PRINT, HATCH_ALWAYS, "never"),
         is_shown=False,
     ),
     Setting("swimlane/state_looks", "", "States whose colour or thickness is not that of the palette.", is_shown=False),
@@ -86,7 +86,7 @@ SETTINGS: Final = (
         "swimlane/arrows",
         "selection",
         "Arrows between lanes: none, those of the selection, or all.",
-        choices=("off", "selection", "all"),
+        options=("off", "selection", "all"),
     ),
     Setting(
         "swimlane/unfold_up_to",
@@ -185,13 +185,13 @@ class Settings(QObject):
         """Return whether a setting has a value that holds until the program ends, as the command line says."""
         return key in self._passing
 
-    def set(self, key: str, value: Value, is_kept: bool = True) -> None:
+    def set(self, key: str, value: Value, is_saved: bool = True) -> None:
         """Change a setting; numbers are brought into their bounds.
 
         Args:
             key: Which one.
             value: Its new value.
-            is_kept: Store it; else it holds until the program ends, or until it is changed again.
+            is_saved: Store it; else it holds until the program ends, or until it is changed again.
 
         Raises:
             KeyError: There is no such setting.
@@ -205,7 +205,7 @@ class Settings(QObject):
         if self._values[key] == value:
             return
         self._values[key] = value
-        if is_kept:
+        if is_saved:
             self._passing.discard(key)
             self._changed_keys.add(key)
             self.file.store(self._merged)

@@ -365,9 +365,9 @@ def _lanes(fields: Fields) -> LanesState:
         frozenset(lanes(fields, "hidden")),
         tuple(dict.fromkeys(lanes(fields, "pinned"))),
         fields.flag("hides_empty"),
-        fields.choice("sort", SortBy, SortBy.TRACE),
+        fields.member("sort", SortBy, SortBy.TRACE),
         tuple(dict.fromkeys(lanes(fields, "order"))),
-        fields.choice("group", GroupBy, GroupBy.PROCESS),
+        fields.member("group", GroupBy, GroupBy.PROCESS),
         tuple({group.title: group for group in groups}.values()),
         fields.text("patterns"),
         frozenset(fields.texts("closed_groups")),
@@ -410,7 +410,7 @@ def _filter(fields: Fields) -> FilterPart:
         for row in fields.parts("threads")
     )
     passes = tuple(
-        Pass(row.text("name"), row.text("rules"), row.text("expression"), row.choice("effect", Effect, Effect.HIDE),
+        Pass(row.text("name"), row.text("rules"), row.text("expression"), row.member("effect", Effect, Effect.HIDE),
              row.flag("is_on", True), row.flag("is_inverted"))
         for row in fields.parts("passes")
     )  # fmt: skip
@@ -419,7 +419,7 @@ def _filter(fields: Fields) -> FilterPart:
     except UsageError as error:
         raise DamagedFileError(f"filter: {error}") from error
     forms = tuple((row.whole("code", low=0, high=CODE_COUNT - 1), row.flag("is_wide")) for row in fields.parts("forms"))
-    effect = fields.choice("effect", Effect, Effect.HIDE)
+    effect = fields.member("effect", Effect, Effect.HIDE)
     return FilterPart(codes, fields.flag("shows"), threads, effect, stack, forms)
 
 

@@ -290,8 +290,8 @@ def _add_table(connection: Any, trace: Trace, name: str) -> None:
     """Add a table; columns of nanoseconds are expressions, so that only a query that looks at one makes it."""
     found = table(trace, name)
     is_plain = _fits_plain_numbers(trace)
-    kept = [column for column in found.schema.columns if not (is_plain and column.cycles)]
-    arrow = arrow_table(kept, {column.name: found.values(column) for column in kept})
+    read = [column for column in found.schema.columns if not (is_plain and column.cycles)]
+    arrow = arrow_table(read, {column.name: found.values(column) for column in read})
     connection.register(f"_{name}", arrow)
     shown = ", ".join(_shown(column) if is_plain and column.cycles else column.name for column in found.schema.columns)
     connection.execute(f"CREATE TEMP VIEW {name} AS SELECT {shown} FROM _{name}")  # noqa: S608  -- names of the schema

@@ -36,7 +36,9 @@ def table(trace: Trace, name: str) -> Table:
     if name not in SCHEMAS:
         raise UsageError(f"there is no table {name[:40]!r}; there are {', '.join(SCHEMAS)}")
     build = builders.BUILDERS[name]
-    made = build(trace) if name in builders.NOT_KEPT else trace.cached(f"tables.{name}", partial(_frozen, build=build))
+    made = (
+        build(trace) if name in builders.NOT_CACHED else trace.cached(f"tables.{name}", partial(_frozen, build=build))
+    )
     return Table(trace, SCHEMAS[name], made)
 
 

@@ -135,10 +135,10 @@ def pytest_runtest_makereport(
     if report.failed and is_claim and claims.locations:
         location = claims.locations[-1]
         picture = _pictures_of(item.config).take(location, item.nodeid)
-        told = [f"{location}", location.command, f"picture: {picture}"]
+        lines = [f"{location}", location.command, f"picture: {picture}"]
         add_section = getattr(report.longrepr, "addsection", None)  # a failure without a traceback has none
         if add_section is not None:
-            add_section("satview", "\n".join(told))
+            add_section("satview", "\n".join(lines))
         item.user_properties += [("satview.location", str(location)), ("satview.command", location.command),
                                  ("satview.picture", picture)]  # fmt: skip
         report.user_properties = list(item.user_properties)
@@ -214,15 +214,15 @@ def _trace(config: pytest.Config, path: Path) -> OpenedTrace:
     from satview.base.errors import SatviewError
     from satview.opened import open_trace
 
-    kept = config.stash.setdefault(_opened, {})
-    if path not in kept:
+    cache = config.stash.setdefault(_opened, {})
+    if path not in cache:
         try:
-            kept[path] = open_trace(path)
+            cache[path] = open_trace(path)
         except (SatviewError, OSError) as error:
             pytest.fail(f"{path}: {error}", pytrace=False)
-        for old in list(kept)[:-_MOST_OPEN]:
-            del kept[old]
-    return kept[path]
+        for old in list(cache)[:-_MOST_OPEN]:
+            del cache[old]
+    return cache[path]
 
 
 def _pictures_of(config: pytest.Config) -> Pictures:

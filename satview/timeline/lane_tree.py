@@ -203,8 +203,8 @@ class Timeline:
             uint32 (n,).
         """
         with self._lock:
-            kept, rows = self._rows
-        if kept == index:
+            cached, rows = self._rows
+        if cached == index:
             return rows
         track = self.infos[index].track
         if track is not None:

@@ -208,7 +208,7 @@ def test_a_trace_opens_with_the_lanes_that_it_had(window, application, load, qtb
         window.close()
     application.shared.settings.set("swimlane/lane_classes", "")
     assert titles(opened_again(application, load, qtbot, tmp_path)) == shown
-    application.shared.settings.set("swimlane/lane_classes", "log", is_kept=False)  # as --lanes does
+    application.shared.settings.set("swimlane/lane_classes", "log", is_saved=False)  # as --lanes does
     assert "kernel log" in titles(opened_again(application, load, qtbot, tmp_path))
 
 

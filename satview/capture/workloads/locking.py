@@ -39,12 +39,12 @@ def setup_inheritance(kernel: Kernel) -> None:
 
 def _three_threads(kernel: Kernel, mutex: Mutex) -> None:
     """Every 70 ms: low locks, 2 ms later high wants the mutex, another 2 ms later middle wants the CPU."""
-    for name, priority, offset_ms, work in (
+    for name, priority, offset_ms, task in (
         ("low", LOW, 0, (_holder, mutex)),
         ("high", HIGH, 2, (_needs, mutex)),
         ("middle", MIDDLE, 4, (_hog,)),
     ):
-        program = partial(periodic, PERIOD_NS, *work, offset_ns=offset_ms * MS, priority=priority)
+        program = partial(periodic, PERIOD_NS, *task, offset_ns=offset_ms * MS, priority=priority)
         kernel.spawn(f"usr/bin/{name}", program, priority=priority, policy=Policy.FIFO, thread_name=name)
 
 

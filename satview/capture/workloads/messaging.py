@@ -86,16 +86,16 @@ def setup_nested_servers(kernel: Kernel) -> None:
         priority=15,
         thread_name="desk-1",
     )
-    kernel.spawn("usr/bin/report", _asks, front, 12_000, 100 * US, 20 * MS, thread_name="report")
-    kernel.spawn("usr/bin/screen", _asks, front, 300, 9 * MS, 10 * MS, thread_name="screen")
+    kernel.spawn("usr/bin/report", _asking_client, front, 12_000, 100 * US, 20 * MS, thread_name="report")
+    kernel.spawn("usr/bin/screen", _asking_client, front, 300, 9 * MS, 10 * MS, thread_name="screen")
 
 
-def _asks(address: Address, wanted_us: int, own_ns: int, pause_ns: int) -> Program:
+def _asking_client(address: Address, requested_us: int, own_ns: int, pause_ns: int) -> Program:
     """Work for a time, have the servers work for another, pause."""
     coid = yield from address.connect()
     while True:
         yield Compute(own_ns)
-        yield MsgSend(coid, wanted_us.to_bytes(4, "big"))
+        yield MsgSend(coid, requested_us.to_bytes(4, "big"))
         yield Sleep(pause_ns)
 
 

@@ -22,7 +22,7 @@ from satview.capture.sim.parts.threads import Policy, Program
 
 MS = 1_000_000
 US = 1_000
-Work = Callable[..., Program]
+PeriodicTask = Callable[..., Program]
 
 
 class Address:
@@ -40,7 +40,7 @@ class Address:
         return coid
 
 
-def periodic(period_ns: int, work: Work, *args: Any, offset_ns: int = 0, priority: int = 20) -> Program:
+def periodic(period_ns: int, task: PeriodicTask, *args: Any, offset_ns: int = 0, priority: int = 20) -> Program:
     """Run `work(*args, count)` on every pulse of a timer."""
     chid = yield ChannelCreate()
     coid = yield ConnectAttach(0, chid)
@@ -49,7 +49,7 @@ def periodic(period_ns: int, work: Work, *args: Any, offset_ns: int = 0, priorit
     count = 0
     while True:
         yield MsgReceive(chid)
-        yield from work(*args, count)
+        yield from task(*args, count)
         count += 1
 
 

@@ -18,16 +18,16 @@ def setup_periodic(kernel: Kernel) -> None:
     """Three tasks use 72 % of the CPU; in its cycle 12 the middle one works four times as long."""
     machine = kernel.machine
 
-    def cycle(number: int, period_ms: int, work_ms: int, count: int) -> Program:
+    def cycle(number: int, period_ms: int, compute_ms: int, count: int) -> Program:
         begin_ns = machine.now * 1_000_000_000 // machine.target.cycles_per_s
         yield TraceEvent(_INSERT, MARK_BEGIN, number, count)
         extra = 4 if number == 1 and count == OVERLOAD_CYCLE else 1
-        yield Compute(int(work_ms * MS * extra * (0.8 + 0.2 * machine.random.random())))
+        yield Compute(int(compute_ms * MS * extra * (0.8 + 0.2 * machine.random.random())))
         yield TraceEvent(_INSERT, MARK_END, number, count)
         if machine.now * 1_000_000_000 // machine.target.cycles_per_s - begin_ns > period_ms * MS:
             yield TraceEvent(_INSERT, MARK_MISSED, number, count)
 
-    for number, (name, period_ms, work_ms, priority) in enumerate(TASKS):
+    for number, (name, period_ms, compute_ms, priority) in enumerate(TASKS):
         kernel.spawn(
             f"usr/bin/{name}",
             periodic,
@@ -35,7 +35,7 @@ def setup_periodic(kernel: Kernel) -> None:
             cycle,
             number,
             period_ms,
-            work_ms,
+            compute_ms,
             priority=priority,
             policy=Policy.FIFO,
             thread_name=f"{name}-{period_ms}ms",

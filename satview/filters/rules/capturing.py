@@ -143,7 +143,7 @@ def check_condition(condition: Expression) -> tuple[Diagnostic, ...]:
 
 
 @lru_cache(maxsize=256)
-def _any_answer(_facts: EventContext, /) -> int:
+def _any_answer(_context: EventContext, /) -> int:
     """Replace a function that is not run."""
     return 1
 
@@ -248,7 +248,7 @@ class _Where:
         self._whole: dict[str, list[str]] = {"take no handler": [], "show a handler no thread": []}
         self.handlers: dict[ExternalClass, DynamicRule] = {}
         self.undecided: list[str] = []
-        needs_thread = any(_asks_for_thread(condition.tree) for condition in conditions)
+        needs_thread = any(_needs_thread(condition.tree) for condition in conditions)
         for external in self._open_classes():
             if external in HANDLER_CLASSES and not has_handlers:
                 self.undecided.append(external.name)
@@ -314,7 +314,7 @@ class _Where:
         ]
 
 
-def _asks_for_thread(node: nodes.Node) -> bool:
+def _needs_thread(node: nodes.Node) -> bool:
     if isinstance(node, nodes.Field):
         return FIELDS[node.name].domain is Domain.THREAD or node.name == "priority"
-    return any(_asks_for_thread(part) for part in nodes.children(node))
+    return any(_needs_thread(part) for part in nodes.children(node))

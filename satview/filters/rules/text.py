@@ -149,7 +149,7 @@ def event_argument(name: str, external: ExternalClass, release: Release) -> int 
     if "|" in name and has_event_masks(external, release):
         parts = [event_argument(part.strip(), external, release) for part in name.split("|")]
         known = [part for part in parts if part is not None]
-        return None if len(known) < len(parts) else _joined(known)
+        return None if len(known) < len(parts) else _bit_union(known)
     names = names_of_class(external, release)
     requested = name.upper()
     for spelling in (requested, requested.removeprefix(_PREFIX), f"TH{requested}", f"VTH{requested}"):
@@ -165,7 +165,7 @@ def event_argument(name: str, external: ExternalClass, release: Release) -> int 
     return None
 
 
-def _joined(bits: Sequence[int]) -> int:
+def _bit_union(bits: Sequence[int]) -> int:
     result = 0
     for bit in bits:
         result |= bit
@@ -180,7 +180,7 @@ def event_text(external: ExternalClass, event: int, release: Release) -> str:
     if not has_event_masks(external, release) or not event:
         return str(event)
     named = [name for bit, name in by_number.items() if bit & event == bit]
-    rest = event & ~_joined([bit for bit in by_number if bit & event == bit])
+    rest = event & ~_bit_union([bit for bit in by_number if bit & event == bit])
     parts = sorted(named, key=lambda name: names_of_class(external, release)[name])
     return "|".join([*parts, *([hex(rest)] if rest else [])])
 

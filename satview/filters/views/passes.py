@@ -165,7 +165,7 @@ class PassEvaluator:
         self, trace: Trace, derived: DerivedColumns | None = None, load_function: FunctionLoader | None = None
     ) -> None:
         self._trace, self._derived, self._load = trace, derived or TraceDerivedColumns(trace), load_function
-        self._kept: dict[tuple[str, str], Bools] = {}
+        self._cache: dict[tuple[str, str], Bools] = {}
 
     def mask(self, item: Pass) -> Bools:
         """Return the events that fit a pass, bool (events,), not inverted; shared, not to be changed.
@@ -174,13 +174,13 @@ class PassEvaluator:
             RuleError: Its rules or its expression are faulty.
         """
         key = (item.rules, item.expression)
-        if key not in self._kept:
+        if key not in self._cache:
             result = self._fresh(item)
             result.setflags(write=False)
-            if len(self._kept) >= _CACHE_LIMIT:
-                self._kept.pop(next(iter(self._kept)))
-            self._kept[key] = result
-        return self._kept[key]
+            if len(self._cache) >= _CACHE_LIMIT:
+                self._cache.pop(next(iter(self._cache)))
+            self._cache[key] = result
+        return self._cache[key]
 
     def _fresh(self, item: Pass) -> Bools:
         trace = self._trace

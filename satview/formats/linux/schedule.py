@@ -111,7 +111,7 @@ class Tasks:
 _Table = TypeVar("_Table", Switches, WakeUps, Points, States)
 
 
-def joined(kind: type[_Table], tables: Sequence[_Table]) -> _Table:
+def concatenated(kind: type[_Table], tables: Sequence[_Table]) -> _Table:
     """Return several tables as one."""
     return kind(*(np.concatenate([getattr(table, each.name) for table in tables]) for each in fields(kind)))
 
@@ -132,7 +132,7 @@ class Schedule:
 
     Attributes:
         title: What the file is, for people: `trace.dat, version 7`.
-        facts: More of the kind, (key, value).
+        head_rows: More of the kind, (key, value).
         switches, wakeups, points, states, tasks: Its content.
         details: Arguments of its records.
         cpus: CPUs as the file says; 0 = as its events show.
@@ -140,7 +140,7 @@ class Schedule:
     """
 
     title: str
-    facts: tuple[tuple[str, str], ...]
+    head_rows: tuple[tuple[str, str], ...]
     switches: Switches
     wakeups: WakeUps
     points: Points

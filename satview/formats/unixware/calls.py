@@ -170,7 +170,9 @@ def _unless_last(calls: Calls, rows: Rows, *_: object) -> Bools:
     return out
 
 
-def _joined(calls: Calls, rows: Rows, thread_of_id: dict[tuple[int, int], int], process: NDArray[np.int32]) -> Bools:
+def _joins_thread(
+    calls: Calls, rows: Rows, thread_of_id: dict[tuple[int, int], int], process: NDArray[np.int32]
+) -> Bools:
     """The thread waited for ended during the call; where its end is not known, the time shows."""
     out = _lasted(calls, rows)
     ends = np.flatnonzero(calls.code == record_code("thr_exit"))
@@ -200,7 +202,7 @@ _RULES: Final[dict[str, Callable[..., Bools]]] = {
     "cond_timedwait": _always,
     "sema_wait": _by_count,
     "barrier_wait": _unless_last,
-    "thr_join": _joined,
+    "thr_join": _joins_thread,
     "thr_suspend": _itself,
     **dict.fromkeys(("sleep", "read", "write", "connect", "accept", "poll", "wait_process", "sync"), _always),
 }

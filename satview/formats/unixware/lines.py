@@ -93,8 +93,8 @@ def parse_block(data: bytes) -> Records:
         elif found:
             damaged.append((line, found))
     _check(values, good, damaged)
-    kept = np.flatnonzero(good)
-    return Records(values[kept], kept, sorted(damaged), len(line_end))
+    rows = np.flatnonzero(good)
+    return Records(values[rows], rows, sorted(damaged), len(line_end))
 
 
 def _odd_line(data: bytes, start: int, end: int, has_13: bool) -> tuple[int, ...] | str:

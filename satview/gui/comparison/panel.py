@@ -177,8 +177,8 @@ class ComparisonPanel(TablePanel[ChangesModel]):
 
     def rows_text(self) -> str:
         """Return the selected rows, or all, tab-separated under their titles."""
-        chosen = [row for rows in selected_ranges(self.table.selectionModel()) for row in rows]
-        rows = chosen or range(len(self.model.shown))
+        selected = [row for rows in selected_ranges(self.table.selectionModel()) for row in rows]
+        rows = selected or range(len(self.model.shown))
         lines = [TITLES, *([csv_text(self.model.text(row, column)) for column in range(len(TITLES))] for row in rows)]
         return "\n".join("\t".join(line) for line in lines)
 

@@ -161,8 +161,8 @@ class ChipBar(QFrame):
         state = "off" if not item.is_on else "mark" if item.effect is Effect.MARK else "on"
         count = _MORE if hits is None or filters.is_pending else f"{hits:,}"
         text = f"{item.name}  {_WORDS[item.effect]} {_cut(title)}"
-        turn = "off" if item.is_on else "on"
-        tip = f"{title}\n{EFFECTS[item.effect]}. Click to switch it {turn}; right click for more."
+        switch = "off" if item.is_on else "on"
+        tip = f"{title}\n{EFFECTS[item.effect]}. Click to switch it {switch}; right click for more."
         tip = "\n".join([tip, *(f"In views only: {limit}." for limit in pass_limits(item, self._opened.trace.release))])
         return ChipText(text, count, tip, state)
 

@@ -100,15 +100,15 @@ class ExpressionLine(QLineEdit):
         self.proposals.propose(found, QRect(self.cursorRect().left(), 0, 1, self.height()))
 
     @Slot(object)
-    def _on_taken(self, choice: object) -> None:
-        assert isinstance(choice, Completion)
+    def _on_taken(self, completion: object) -> None:
+        assert isinstance(completion, Completion)
         text = self.text()
-        self.setText(text[: choice.start] + choice.text + text[choice.end :])
-        self.setCursorPosition(choice.start + len(choice.text))
+        self.setText(text[: completion.start] + completion.text + text[completion.end :])
+        self.setCursorPosition(completion.start + len(completion.text))
 
     def event(self, event: QEvent) -> bool:
         """Keep the keys of the proposals while they show."""
-        if isinstance(event, QKeyEvent) and self.proposals.wants(event):
+        if isinstance(event, QKeyEvent) and self.proposals.handles(event):
             if event.type() == QEvent.Type.ShortcutOverride:
                 event.accept()
                 return True

@@ -112,7 +112,7 @@ class RuleEditor(ProposingEditor):
         selection.format = form
         return selection
 
-    def choices(self) -> tuple[list[Completion], int]:
+    def completions(self) -> tuple[list[Completion], int]:
         """Return what fits at the cursor of a rule."""
         cursor = self.textCursor()
         found = list(rule_completions(cursor.block().text(), cursor.positionInBlock(), self._trace))[:_LIMIT]

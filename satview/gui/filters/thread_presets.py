@@ -61,10 +61,10 @@ class ThreadPresets(QPushButton):
         trace = self._opened.trace
         self._title = title
 
-        def work(_is_cancelled: IsCancelled, _report: Report) -> object:
+        def run(_is_cancelled: IsCancelled, _report: Report) -> object:
             return choose(trace)
 
-        self._job.start(work)
+        self._job.start(run)
 
     def _start_family(self) -> None:
         """Choose the selected threads and everyone they send to."""

@@ -97,7 +97,7 @@ class PathPanel(Panel):
     @Slot()
     def ask_export(self) -> None:
         """Ask for a file and write the pieces to it."""
-        self._csv.ask(self.pieces.sheet, self.pieces.order, self._opened.trace.path)
+        self._csv.save_as(self.pieces.sheet, self.pieces.order, self._opened.trace.path)
 
     def _lay_out(self) -> None:
         self.statement = PlainLabel(self)

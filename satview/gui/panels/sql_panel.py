@@ -93,7 +93,7 @@ class QueryEditor(ProposingEditor):
 
     run_requested = Signal()
 
-    def choices(self) -> tuple[list[Completion], int]:
+    def completions(self) -> tuple[list[Completion], int]:
         """Return tables, columns and words that fit at the cursor."""
         return sql_completions(self.toPlainText(), self.textCursor().position()), 0
 

@@ -95,7 +95,7 @@ class ResultPlot(TimePlot):
         end = (drawing.end_cycles[rows] - origin).astype(np.float64)
         pixel = self._opened.viewport.window.length / max(1.0, self.plot.getViewBox().width())
         middle = len(drawing.groups) - group
-        first, last = _merged(start, np.maximum(end, start + pixel), pixel)
+        first, last = _combined(start, np.maximum(end, start + pixel), pixel)
         return pg.BarGraphItem(x0=first, x1=last, y0=middle - _BAR, y1=middle + _BAR, pen=None, brush=brush)
 
     def _on_click(self, click: pg.GraphicsScene.mouseEvents.MouseClickEvent) -> None:
@@ -126,7 +126,7 @@ def _ends(values: np.ndarray[Any, Any]) -> tuple[float, float]:
     return min(low, 0.0), max(high, low + 1e-9, 1e-9)
 
 
-def _merged(start: np.ndarray[Any, Any], end: np.ndarray[Any, Any], gap: float) -> tuple[Any, Any]:
+def _combined(start: np.ndarray[Any, Any], end: np.ndarray[Any, Any], gap: float) -> tuple[Any, Any]:
     """Return intervals with those joined that are less than a gap apart, so that a pixel has one bar at most."""
     order = np.argsort(start, kind="stable")
     start, latest = start[order], np.maximum.accumulate(end[order])

@@ -81,7 +81,7 @@ class StatisticsPanel(Panel):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addLayout(self._head())
-        layout.addLayout(self._choices())
+        layout.addLayout(self._selectors())
         self._csv = SheetExport(self, self.statement)
         self._stack = QStackedWidget(self)
         self._stack.addWidget(self.table)
@@ -136,7 +136,7 @@ class StatisticsPanel(Panel):
     @Slot()
     def ask_export(self) -> None:
         """Ask for a file and write the sheet to it, in the order it has."""
-        self._csv.ask(self.model.sheet, self.model.order, self._opened.trace.path)
+        self._csv.save_as(self.model.sheet, self.model.order, self._opened.trace.path)
 
     def _head(self) -> QHBoxLayout:
         self.tabs = QTabBar(self)
@@ -153,7 +153,7 @@ class StatisticsPanel(Panel):
         self._copy, self._export = add_copy_and_export(head, self, self.copy, self.ask_export)
         return head
 
-    def _choices(self) -> QHBoxLayout:
+    def _selectors(self) -> QHBoxLayout:
         line = QHBoxLayout()
         line.setContentsMargins(8, 1, 8, 2)
         line.setSpacing(2)

@@ -93,9 +93,9 @@ class LaneSource(QObject):
                 self._refine()  # nothing to see yet: do not wait for the view to rest
             else:
                 self._rest.start()
-        for kept in (self._exact, self._quick):
-            if kept is not None and kept[0] == request:
-                return kept[1]
+        for image in (self._exact, self._quick):
+            if image is not None and image[0] == request:
+                return image[1]
         with timed("lane values"):
             values = self._timeline.raster(request.lanes, request.window, request.width_px)
             values = with_filter(self._timeline, values, request, self._filter_of_now(), _MARKS_PER_FRAME)

@@ -175,14 +175,14 @@ class Legend(QWidget):
         painter.setFont(self._font)
         ratio = painter.device().devicePixelRatio()
         for number, (entry, position) in enumerate(zip(self.entries, self._positions(self.width()), strict=True)):
-            is_chosen = bool(highlighted) and entry.keys == highlighted
-            if is_chosen or (self.hasFocus() and number == self._current):
+            is_highlighted = bool(highlighted) and entry.keys == highlighted
+            if is_highlighted or (self.hasFocus() and number == self._current):
                 painter.setPen(QPen(colour(theme.accent), 1))
-                painter.setBrush(colour(theme.accent, 40 if is_chosen else 0))
+                painter.setBrush(colour(theme.accent, 40 if is_highlighted else 0))
                 painter.drawRoundedRect(position.adjusted(-3.5, 1.5, 3.5, -1.5), 3, 3)
             area = QRectF(position.left(), position.center().y() - 5, _SWATCH_PX, 10)
             self._draw_swatch(painter, entry, area, ratio)
-            painter.setPen(colour(theme.text if is_chosen else theme.dim))
+            painter.setPen(colour(theme.text if is_highlighted else theme.dim))
             painter.drawText(
                 position.adjusted(19, 0, 0, 0), Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine, entry.name
             )

@@ -34,7 +34,7 @@ from satview.gui.swimlane.scale import TimeScale
 from satview.gui.swimlane.share_layer import Stack
 from satview.gui.swimlane.stack_source import StackSource
 from satview.gui.swimlane.tick_source import TickSource
-from satview.gui.swimlane.vector_lanes import draw_rectangles, rectangles, wants_vectors
+from satview.gui.swimlane.vector_lanes import draw_rectangles, needs_vectors, rectangles
 from satview.gui.theme import Theme, colour
 from satview.session.arrow_source import ArrowMode
 from satview.session.lanes.lane_row import GroupHead, LaneRow
@@ -302,7 +302,7 @@ class SwimlaneView(QWidget):
             *self._overlay(request),
             stacks={position: self.stacks[row.index] for position, row in enumerate(rows) if row.index in self.stacks},
         )
-        found = rectangles(image._pixels) if wants_vectors(painter) else None  # type: ignore[attr-defined]
+        found = rectangles(image._pixels) if needs_vectors(painter) else None  # type: ignore[attr-defined]
         if found is None:
             painter.drawImage(0, 0, image)
         else:

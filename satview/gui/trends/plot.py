@@ -30,10 +30,10 @@ class TrendPlot(QWidget):
         points: What is drawn, pyqtgraph's item; its data are `Point`.
 
     Signals:
-        point_wanted: A point was clicked.
+        point_requested: A point was clicked.
     """
 
-    point_wanted = Signal(object)
+    point_requested = Signal(object)
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -92,7 +92,7 @@ class TrendPlot(QWidget):
     @Slot(object, object)
     def _on_click(self, _item: Any, spots: Any, _event: Any = None) -> None:
         if len(spots):
-            self.point_wanted.emit(spots[0].data())
+            self.point_requested.emit(spots[0].data())
 
 
 class _ValueAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no type hints

@@ -119,9 +119,9 @@ class Application(QObject):
         """
         path = link.path.absolute()
         for shown in (window, *self.windows):
-            work, its_path = shown.workspace, shown.session.path
-            if work is not None and its_path is not None and its_path.absolute() == path and link.has_position:
-                look_at(work, link)
+            views, its_path = shown.workspace, shown.session.path
+            if views is not None and its_path is not None and its_path.absolute() == path and link.has_position:
+                look_at(views, link)
                 shown.raise_()
                 shown.activateWindow()
                 return
@@ -140,7 +140,7 @@ class Application(QObject):
         from satview.gui.trends.window import TrendsWindow  # on first use: brings pyqtgraph
 
         window = TrendsWindow(folder, self.theme)
-        window.trace_wanted.connect(self._on_trace)
+        window.trace_requested.connect(self._on_trace)
         self.trends.append(window)
         window.show()
 
@@ -266,9 +266,9 @@ def run(
     app = make_qt_application()
     settings = Settings(settings_file())
     for key, value in looks.items():
-        settings.set(key, value, is_kept=False)
+        settings.set(key, value, is_saved=False)
     if not is_cached:
-        settings.set("files/cache_mb", 0, is_kept=False)
+        settings.set("files/cache_mb", 0, is_saved=False)
     recent = RecentFiles(recent_files_file(), settings.number("files/recent_count"))
     application = Application(Shared(settings, recent, users_files(), KeyBindings(keys_file())))
     sys.excepthook = _last_resort

@@ -10,7 +10,7 @@ from PySide6.QtGui import QGuiApplication
 
 from satview.base.errors import UsageError
 from satview.gui import dialogs
-from satview.gui.quick_pick import Choice, LinePrompt, QuickPick
+from satview.gui.quick_pick import LinePrompt, Option, QuickPick
 from satview.gui.windows.comparison_commands import ComparisonCommands
 from satview.gui.windows.lane_commands import LaneCommands
 from satview.session.commands import CommandRegistry, Needs
@@ -232,11 +232,11 @@ class TraceCommands:
         )
 
     def _why(self, views: Workspace) -> None:
-        views.active.navigation.ask_why(self._thread())
+        views.active.navigation.request_why(self._thread())
         views.show_panel("details")
 
     def _path(self, views: Workspace) -> None:
-        views.active.navigation.ask_path(self._thread())
+        views.active.navigation.request_path(self._thread())
         views.show_panel("path")
 
     def _zoom_range(self, views: Workspace) -> None:
@@ -346,10 +346,10 @@ class TraceCommands:
         from satview.session.events.event_text import lane_path  # with the trace, not before: brings numpy
 
         timeline, show = views.active.opened.timeline, views.active.navigation.show_lane
-        choices = [
-            Choice(lane_path(timeline, info.index), info.subtitle, partial(show, info.index)) for info in timeline.infos
+        options = [
+            Option(lane_path(timeline, info.index), info.subtitle, partial(show, info.index)) for info in timeline.infos
         ]
-        QuickPick(choices, "Process, thread, CPU or interrupts", "No lane matches", self._window)
+        QuickPick(options, "Process, thread, CPU or interrupts", "No lane matches", self._window)
 
     def _range_of_mark(self) -> tuple[int, int]:
         """Return start and end of what a mark is set on: the selected range, else the moment at the mouse."""

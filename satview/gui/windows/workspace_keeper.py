@@ -77,8 +77,8 @@ class WorkspaceKeeper(QObject):
             state = from_json(content)
             same = is_same(state.trace, self._path)
             if not same or is_followed:
-                kept = state.filter if same else None
-                state = replace(state, view=None, selection=None, filter=kept, second=None)
+                of_panels = state.filter if same else None
+                state = replace(state, view=None, selection=None, filter=of_panels, second=None)
             self._begin_with(state, same)
         elif self.file.notice:
             QTimer.singleShot(0, self, self.keep)  # at once: that sets the damaged file aside, and says so
@@ -214,8 +214,8 @@ def take_panels(views: Workspace) -> PanelsState:
     values = dict(views.kept_values)
     for name, panel in views.panels.made.items():
         values[name] = panel.kept_values()
-    kept = {name: found for name, found in values.items() if found}
-    return PanelsState(views.layout_of_panels(), kept, views.opened.search.text, not views.find_bar.isHidden())
+    of_panels = {name: found for name, found in values.items() if found}
+    return PanelsState(views.layout_of_panels(), of_panels, views.opened.search.text, not views.find_bar.isHidden())
 
 
 def put_panels(views: Workspace, state: PanelsState) -> None:

@@ -24,8 +24,8 @@ from satview.session.filtering.filter_state import FilterState, Mask
 from satview.session.tasks import IsCancelled, Report
 from satview.store.trace import Trace
 
-_KEPT_BYTES: Final = 1 << 27
-_KEPT_LEAST: Final = 4
+_CACHE_BYTES: Final = 1 << 27
+_CACHE_LEAST: Final = 4
 _WAIT_S: Final = 0.02
 _Result = TypeVar("_Result")
 
@@ -72,7 +72,7 @@ class FilterEvaluator(PassEvaluator):
         self.folder = Path()
         self.notices: list[str] = []
         self._masks: dict[tuple[str, str], Mask] = {}
-        self._limit = max(_KEPT_LEAST, min(32, _KEPT_BYTES // max(1, len(trace.events))))
+        self._limit = max(_CACHE_LEAST, min(32, _CACHE_BYTES // max(1, len(trace.events))))
         self._lock = threading.Lock()
         self._is_cancelled: IsCancelled = _never
 
@@ -83,8 +83,8 @@ class FilterEvaluator(PassEvaluator):
             RuleError: Its rules or its expression are faulty.
             Cancelled: The work was stopped.
         """
-        key, kept = (item.rules, item.expression), self._masks
-        if key not in kept:
+        key, cache = (item.rules, item.expression), self._masks
+        if key not in cache:
             result = super()._fresh(replace(item, expression="")) if item.rules.strip() else None
             if item.expression.strip():
                 condition = Expression(item.expression, self._trace.release)
@@ -97,10 +97,10 @@ class FilterEvaluator(PassEvaluator):
             if result is None:
                 result = np.ones(len(self._trace.events), np.bool_)
             result.setflags(write=False)
-            while len(kept) >= self._limit:
-                kept.pop(next(iter(kept)))
-            kept[key] = result
-        return kept[key]
+            while len(cache) >= self._limit:
+                cache.pop(next(iter(cache)))
+            cache[key] = result
+        return cache[key]
 
     def forget(self) -> None:
         """Drop cached results: a file of handlers may have changed."""

@@ -21,7 +21,7 @@ from satview.session.lanes.priorities import Priorities
 from satview.store.arguments import argument_under
 from satview.store.trace import Trace
 
-_KEPT: Final = 100_000
+_CACHE_LIMIT: Final = 100_000
 _FORM: Final = 0x180  # of the codes of kernel calls: 0 = entry
 _NONE: Final = np.empty(0, np.uint32)
 Rows = NDArray[np.uint32]
@@ -38,7 +38,7 @@ class IntervalLabels:
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
-        self._kept: dict[Label, dict[int, str]] = {label: {} for label in Label}
+        self._cache: dict[Label, dict[int, str]] = {label: {} for label in Label}
         self._ready = {Label.CPU: True}
         self._priorities: Priorities | None = None
         self._calls = _NONE.astype(np.int64)
@@ -72,19 +72,19 @@ class IntervalLabels:
         Returns:
             For each interval its labels in their order, without those that it has not.
         """
-        wanted = [label for label in Label if label in labels and label in self._ready]
-        if not wanted:
+        shown = [label for label in Label if label in labels and label in self._ready]
+        if not shown:
             return [()] * len(rows)
-        for label in wanted:
+        for label in shown:
             self._find(label, rows)
-        kept = [self._kept[label] for label in wanted]
-        return [tuple(text for found in kept if (text := found.get(row, ""))) for row in rows]
+        caches = [self._cache[label] for label in shown]
+        return [tuple(text for found in caches if (text := found.get(row, ""))) for row in rows]
 
     def _find(self, label: Label, rows: Sequence[int]) -> None:
-        kept = self._kept[label]
-        if len(kept) > _KEPT:
-            kept.clear()
-        missing = [row for row in rows if row not in kept]
+        cache = self._cache[label]
+        if len(cache) > _CACHE_LIMIT:
+            cache.clear()
+        missing = [row for row in rows if row not in cache]
         if not missing:
             return
         found = np.array(missing, np.int64)
@@ -96,8 +96,8 @@ class IntervalLabels:
             Label.CALL: self._call_texts,
             Label.PARTITION: self._partition_texts,
         }
-        kept.update(dict.fromkeys(missing, ""))
-        kept.update(zip(found.tolist(), makers[label](found), strict=True))
+        cache.update(dict.fromkeys(missing, ""))
+        cache.update(zip(found.tolist(), makers[label](found), strict=True))
 
     def _values(self, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
         return np.asarray(self._trace.catalogue.state_value_of_code[self._trace.events.code[rows]])

@@ -21,7 +21,7 @@ from satview.session.lanes.lane_layout import LaneIndex
 from satview.timeline.lane_tree import LaneInfo, LaneKind, Timeline
 
 _Ints = NDArray[np.int64]
-NOT_TOLD: Final = -1
+NOT_KNOWN: Final = -1
 _NO_WAIT: Final = (ABSENT, DEAD, READY, RUNNING, UNKNOWN)
 
 
@@ -54,7 +54,7 @@ def sort_figures(basis: Basis, sort: SortBy, window: TimeWindow, is_cancelled: C
     process = trace.threads.process
     if sort is SortBy.PRIORITY:
         priority = mostly(*basis.runs_by_priority, None, len(trace.threads))
-        highest = np.full(len(trace.processes), NOT_TOLD, np.int64)
+        highest = np.full(len(trace.processes), NOT_KNOWN, np.int64)
         np.maximum.at(highest, process, priority)
         return SortFigures(priority, highest)
     found = Statistics(trace, window, basis=basis, cancelled=is_cancelled)
@@ -102,7 +102,7 @@ def mostly(runs: Runs, value: NDArray[np.integer[Any]], window: TimeWindow | Non
     if window is not None:
         start, end = np.maximum(start, window.start), np.minimum(end, window.end)
     counts = np.flatnonzero((value >= 0) & (end > start))
-    out = np.full(threads, NOT_TOLD, np.int64)
+    out = np.full(threads, NOT_KNOWN, np.int64)
     if not len(counts):
         return out
     span = int(value[counts].max()) + 1
@@ -139,7 +139,7 @@ def thread_groups(timeline: Timeline, basis: Basis, group: GroupBy, window: Time
     return tuple(
         LaneGroup(title(subject), lanes.keys_of(info.index for info in threads if value[info.thread] == subject))
         for subject in subjects
-        if subject != NOT_TOLD
+        if subject != NOT_KNOWN
     )
 
 

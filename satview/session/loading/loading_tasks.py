@@ -145,9 +145,9 @@ def _cached(path: Path, cache_bytes: int, begin: Callable[[], object]) -> tuple[
         return None, ""
     from satview.session.loading.trace_cache import TraceCache
 
-    kept = TraceCache(cache_folder(), cache_bytes)
-    found = kept.find(path, begin)
-    return found, "" if found is not None else kept.key(path) or ""
+    traces = TraceCache(cache_folder(), cache_bytes)
+    found = traces.find(path, begin)
+    return found, "" if found is not None else traces.key(path) or ""
 
 
 def _show_sample(path: Path, show: Callable[[object], None], is_cancelled: IsCancelled) -> None:

@@ -73,7 +73,7 @@ class WatchedAnswer(Answer):
         self._settle = QTimer(self)
         self._settle.setSingleShot(True)
         self._settle.setInterval(settle_ms)
-        self._settle.timeout.connect(self._ask)
+        self._settle.timeout.connect(self._request)
 
     @property
     def is_pending(self) -> bool:
@@ -85,7 +85,7 @@ class WatchedAnswer(Answer):
         if is_watched != self._is_watched:
             self._is_watched = is_watched
             if is_watched:
-                self._ask()
+                self._request()
             else:
                 self._settle.stop()
                 self._job.cancel()
@@ -96,6 +96,6 @@ class WatchedAnswer(Answer):
         super().close()
 
     @Slot()
-    def _ask(self) -> None:
+    def _request(self) -> None:
         """Begin to work out what is requested now, if somebody looks."""
         raise NotImplementedError

@@ -36,7 +36,7 @@ class PathSearch(Answer):
         super().__init__(parent)
         self.found: FoundPath | None = None
 
-    def ask(self, trace: Trace, thread: int, window: TimeWindow) -> None:
+    def search(self, trace: Trace, thread: int, window: TimeWindow) -> None:
         """Look for a path.
 
         Args:

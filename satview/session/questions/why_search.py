@@ -25,7 +25,7 @@ class WhySearch(Answer):
         self.steps: tuple[WhyStep, ...] = ()
         selection.changed.connect(self.forget)
 
-    def ask(self, trace: Trace, thread: int, at_cycles: int) -> None:
+    def search(self, trace: Trace, thread: int, at_cycles: int) -> None:
         """Look for the answer.
 
         Args:

@@ -91,10 +91,10 @@ class Machine(ProgramRunner):
 
     # Into the kernel and out
 
-    def kernel_entry(self, cpu: Cpu, work: Callable[[Cpu], None]) -> None:
+    def kernel_entry(self, cpu: Cpu, function: Callable[[Cpu], None]) -> None:
         """Interrupt the user code of a CPU, do kernel work there, and go on with the thread that is due."""
         self.hold(cpu)
-        work(cpu)
+        function(cpu)
         self.leave(cpu)
 
     def hold(self, cpu: Cpu) -> None:

@@ -77,7 +77,7 @@ class EventLoop:
         self._sequence += 1
         heapq.heappush(self.events_due, (time, self._sequence, action, argument))
 
-    def kernel_entry(self, cpu: Cpu, work: Callable[[Cpu], None]) -> None:
+    def kernel_entry(self, cpu: Cpu, function: Callable[[Cpu], None]) -> None:
         """Do kernel work on a CPU; the machine knows how."""
         raise NotImplementedError
 
@@ -94,8 +94,8 @@ class EventLoop:
             self.now = max(self.now, time)
             action(argument)
             while self.deferred:
-                cpu, work = self.deferred.popleft()
-                self.kernel_entry(cpu, work)
+                cpu, function = self.deferred.popleft()
+                self.kernel_entry(cpu, function)
             count += 1
             if not count & _POLL:
                 if progress is not None:

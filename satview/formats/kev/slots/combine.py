@@ -100,7 +100,7 @@ class Unmatched:
     before: NDArray[np.int64]
 
 
-def joined(parts: list[Unmatched]) -> Unmatched:
+def concatenated(parts: list[Unmatched]) -> Unmatched:
     """Return the rows of several tables as one."""
     return Unmatched(
         np.concatenate([np.empty(0, np.int64), *(part.slot for part in parts)]),
@@ -134,11 +134,11 @@ def split(
     is_open = np.isin(rows, unmatched.event)
     others = ~np.isin(unmatched.event, rows) | (unmatched.event < 0)
     has_tails = counts > 1
-    kept = Unmatched(*(column[others] for column in _columns(unmatched)))
+    rest = Unmatched(*(column[others] for column in _columns(unmatched)))
     no_end, no_event = np.zeros(len(rows), np.bool_), np.full(len(rows), -1)
     heads = Unmatched(slot, np.ones_like(counts), headers, stamps, no_end, rows, rows)
     tails = Unmatched(slot + 1, counts - 1, headers, stamps, ~is_open, no_event, rows)
-    parts = joined([kept, heads, Unmatched(*(column[has_tails] for column in _columns(tails)))])
+    parts = concatenated([rest, heads, Unmatched(*(column[has_tails] for column in _columns(tails)))])
     order = np.argsort(parts.slot, kind="stable")
     return Unmatched(*(column[order] for column in _columns(parts)))
 
