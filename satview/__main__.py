@@ -139,7 +139,7 @@ def _run_command(arguments: list[str]) -> int:
 
 
 def _report_plugins() -> None:
-    """Name the plug-ins that failed, if any was asked."""
+    """Name the plug-ins that failed, if any was used."""
     module = sys.modules.get("satview.base.plugins")  # not imported for this
     for text in module.newly_switched_off() if module is not None else ():
         say(visible_line(text))
@@ -270,7 +270,7 @@ def _run_viewer(arguments: list[str]) -> int:
 
 
 def _axis_of(options: argparse.Namespace) -> Path:
-    """Return the file that puts the files of the command line on one axis; it is kept for the user."""
+    """Return the file that puts the files of the command line on one axis; it is stored for the user."""
     if options.follow:
         raise UsageError("--together reads whole files; leave out --follow")
     from satview.session.axis_files import plan, write_users_axis  # brings numpy
@@ -353,10 +353,10 @@ def _check_names(text: str, known: Sequence[str], what: str) -> None:
 
 
 def _link(options: argparse.Namespace, file: str) -> TraceLink:
-    """Return a file with the place where it is to open: that of its link, else that of the options.
+    """Return a file with the range and event that it is to open at: those of its link, else those of the options.
 
     Raises:
-        UsageError: The place is none.
+        UsageError: The link or an option is faulty.
     """
     link = parse_link(file)
     return replace(

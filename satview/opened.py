@@ -41,7 +41,7 @@ class OpenedTrace(Trace):
     """One trace, read-only, and what can be queried about it.
 
     Every method is the function of the same name in `satview`, with the trace as its first argument; what is found is
-    kept with the trace.
+    cached with the trace.
     """
 
     __slots__ = ()
@@ -192,5 +192,5 @@ def open_trace(
 
 
 def with_answers(trace: Trace) -> OpenedTrace:
-    """Return a trace with its answers as methods; both share all data, and what is found is kept for both."""
+    """Return a trace with its answers as methods; both share all data, and what is found is cached for both."""
     return OpenedTrace(**{field.name: getattr(trace, field.name) for field in fields(Trace)})

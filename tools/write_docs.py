@@ -13,7 +13,7 @@ from satview.filters.expressions.vocabulary import FIELDS
 from satview.session.command_table import COMMANDS, MOUSE_HELP
 from satview.tables.schema import SCHEMAS
 from satview.tables.sql import views
-from satview.timeline.lane_classes import LANE_CLASSES, Place
+from satview.timeline.lane_classes import LANE_CLASSES, Owner
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -157,18 +157,18 @@ def tables_page() -> str:
 
 
 _WHERE = {
-    Place.TRACE: "below the CPUs",
-    Place.PROCESS: "below the CPUs, by process",
-    Place.CPU: "under its CPU",
-    Place.THREAD: "under its thread",
+    Owner.TRACE: "below the CPUs",
+    Owner.PROCESS: "below the CPUs, by process",
+    Owner.CPU: "under its CPU",
+    Owner.THREAD: "under its thread",
 }
 
 
 def lanes_page() -> str:
     """Return docs/lanes.md: labels, every class of lanes of events, user events."""
     rows = [
-        f"| {each.menu.replace('&', '').removesuffix(' (x)')} | `{each.name}` | {_WHERE[each.place]} | {each.help} |"
-        for each in LANE_CLASSES
+        f"| {lane.menu.replace('&', '').removesuffix(' (x)')} | `{lane.name}` | {_WHERE[lane.owner_kind]} | {lane.help} |"
+        for lane in LANE_CLASSES
     ]
     page = (ROOT / "tools" / "lanes_page.md").read_text(encoding="utf-8")
     return page.replace("{classes}", "\n".join(rows))

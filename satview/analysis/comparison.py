@@ -135,7 +135,7 @@ def compare_statistics(
         first: Of the trace to compare with.
         second: Of the trace that is compared.
         sheets: Keys of `FIGURES`; none = all.
-        check: Called between sheets; what it raises ends the work.
+        check: Called between sheets; what it raises ends the comparison.
     """
     found: list[Change] = []
     for key in sheets or FIGURES:

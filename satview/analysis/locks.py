@@ -113,7 +113,7 @@ class _Records:
     Attributes:
         trace: The trace.
         payloads: Its arguments.
-        code: uint16, without the turn.
+        code: uint16, of begin and end alike.
         partner: int64, the other record of the call, `_NONE` for none.
         time: int64, nanoseconds.
         thread: int64, row in the thread table.

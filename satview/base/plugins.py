@@ -56,7 +56,7 @@ class Plugin:
     _value: Any = None
 
     def value(self) -> Any:
-        """Return what it names, None if it is switched off; imported when this is first asked."""
+        """Return what it names, None if it is switched off; imported at the first call."""
         if self._value is None and not self.fault:
             try:
                 self._value = self._entry.load()
@@ -70,7 +70,7 @@ class Plugin:
         _log.info("the %s plug-in %s of %s is switched off: %s", self.kind.word, self.name, self.package, self.fault)
 
     def run(self, function: Callable[[Any], _T], instead: _T) -> _T:
-        """Return what comes of some work with it; if it raises it is switched off, and something else is returned.
+        """Return the result of a function of it, or something else; it is switched off if the function raises.
 
         Args:
             function: Gets what the plug-in names.
@@ -115,7 +115,7 @@ def all_plugins() -> tuple[Plugin, ...]:
 
 
 def newly_switched_off() -> list[str]:
-    """Return a sentence for each plug-in that was switched off since this was asked last; looks for none."""
+    """Return a sentence for each plug-in that was switched off since the last call; looks for none."""
     with _lock:
         failed = [each for found in _found.values() for each in found if each.fault and each not in _reported]
         _reported.extend(failed)

@@ -45,7 +45,7 @@ class HandlerHost(Protocol):
 
 @dataclass(slots=True, eq=False)
 class KernelHandler:
-    """An attached handler of a program, as the dynamic rule that the kernel's rule set asks.
+    """An attached handler of a program, as the dynamic rule that the kernel's rule set calls.
 
     Attributes:
         function: The program's; a generator function may yield TraceEvent() calls.
@@ -62,7 +62,7 @@ class KernelHandler:
     host: HandlerHost
 
     def __call__(self, context: EventContext, /) -> int:
-        """Fill in the program's data and ask its function; 0 suppresses the event."""
+        """Fill in the program's data and call its function; 0 suppresses the event."""
         data, count = self.data, context.word_count or context.el_num
         data.header = context.header
         words = context.words

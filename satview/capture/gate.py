@@ -28,7 +28,7 @@ _FOUND = 8
 
 
 class _KernelContext(EventContext):
-    """What the kernel knows of an event at this moment; most of it is looked up only when a condition asks."""
+    """What the kernel knows of an event at this moment; most of it is looked up only when a condition reads it."""
 
     __slots__ = ("_gate", "_stamp", "_thread")
     raw = duration_ns = length_ns = None

@@ -67,7 +67,7 @@ class Capture:
         workload: Name of a workload, path of a Python file with one, or the workload itself.
         seed: Same seed, same bytes.
         cpus: 0 = as the workload likes it.
-        duration_ns: Simulated time at most; 0 = as the workload likes it, or as long as a timed logger wants.
+        duration_ns: Simulated time at most; 0 = as the workload likes it, or as long as a timed logger runs.
         options: Of the logger.
         control: Program of another process that calls TraceEvent(), for daemon mode.
         lead_in_ns: Simulated time before the logger starts, so that the programs are up; -1 = as the workload likes it.
@@ -185,7 +185,7 @@ def run(
 
 
 def _say_nothing(_level: int, _text: str) -> None:
-    """Take console messages that nobody wants."""
+    """Drop console messages that no caller takes."""
 
 
 def _times(capture: Capture, workload: Workload, machine: Machine) -> tuple[int, int]:

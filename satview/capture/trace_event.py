@@ -165,7 +165,7 @@ class TraceControl:
         return 0
 
     def _handler(self, function: Any, data: Any) -> DynamicRule:
-        """Return what the rule set asks: a program's handler, or a rule that tracelogger brings along."""
+        """Return what the rule set calls: a program's handler, or a rule that tracelogger brings along."""
         if data is RULE_DATA:
             rule: DynamicRule = function
             return rule

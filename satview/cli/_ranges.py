@@ -22,13 +22,13 @@ def add_range(add: Callable[..., Any], what: str) -> None:
 
     Args:
         add: `add_argument` of a parser or of a group of one.
-        what: What lies in the range, such as "only events of this part of the trace".
+        what: What is in the range, such as "only events of this part of the trace".
     """
     add("--range", default="", metavar="A..B", help=f"{what}: {RANGES}")
 
 
 def range_of(text: str, trace: Trace) -> TimeWindow | None:
-    """Return the range that was asked for, None if none was.
+    """Return the requested range, None if there is none.
 
     Raises:
         UsageError: The text is no range of this trace.
@@ -41,7 +41,7 @@ def range_of(text: str, trace: Trace) -> TimeWindow | None:
 
 
 def window_of(trace: Trace, begin: str | None, end: str | None, range_text: str = "") -> TimeWindow | None:
-    """Return the range that was asked for, as such or by its ends; None if none was.
+    """Return the requested range, as such or by its ends; None if there is none.
 
     Args:
         trace: What it is a part of.

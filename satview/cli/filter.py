@@ -1,4 +1,4 @@
-"""`satview filter`: keeps part of a trace by rules, and turns rules into the next capture."""
+"""`satview filter`: writes part of a trace by rules, or the next capture from rules."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def add_parser(subparsers: Any) -> None:
     """Add the command."""
     parser = subparsers.add_parser(
         "filter",
-        help="write a smaller .kev by rules, or turn rules into a capture",
+        help="write a smaller .kev by rules, or a capture from rules",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Keep part of a trace.",
         epilog=_EPILOG,

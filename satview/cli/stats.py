@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
     if args.top < 0:
         raise UsageError(f"--top {args.top} is no number of rows")
     if args.per_server and _PER_SERVER not in _requested(args.by):
-        raise UsageError(f"--per-server adds columns to --by {_PER_SERVER}; ask for that too")
+        raise UsageError(f"--per-server adds columns to --by {_PER_SERVER}; give that too")
     trace = open_trace(args.file)
     window = range_of(args.range, trace)
     derived = TraceDerivedColumns(trace)

@@ -258,7 +258,7 @@ def _capture(args: argparse.Namespace) -> int:
     to_stdout = is_standard_output(args.file)
     if args.qst:
         _check_qst(args)
-    find_target(args.file, _read_files(args), streams=True)  # refused before the long work
+    find_target(args.file, _read_files(args), streams=True)  # refused before the long part
     path = Path("stdout" if to_stdout else args.file)
     stream = sys.stdout.buffer if to_stdout else None
     switched_off: list[str] = []
@@ -309,7 +309,7 @@ def _write_tiles(args: argparse.Namespace, say: Callable[[int, str], None]) -> i
     find_target(args.file, _read_files(args), streams=True)
     if unused := _unused_with_events(args):
         say(0, f"--events: {', '.join(unused)} without effect; one span with all classes is repeated")
-    say(1, "simulating one turn of the time stamp")
+    say(1, "simulating one rollover of the time stamp")
     with _signals() as caught:
         tile = tiles.make_tile(
             args.workload, args.seed, args.cpus, Release(args.release), args.wide, lambda: bool(caught)
@@ -467,7 +467,7 @@ def _command_line(args: argparse.Namespace) -> str:
 
 @contextmanager
 def _signals() -> Iterator[list[int]]:
-    """Collect signals that ask for an end, instead of dying of them."""
+    """Collect signals that request an end, instead of dying of them."""
     caught: list[int] = []
 
     def catch(signo: int, _frame: object) -> None:

@@ -30,7 +30,7 @@ from satview.store.trace import Trace
 _EPILOG = """\
 A thread that waits leads to who holds what it waits for, at the same moment, or to the threads of the server that may
 receive its message; one that runs or is ready to who made it ready, when it did. The event by which a thread begins to
-wait or becomes ready asks about all of that: its middle is looked at. The critical path is what had to happen one
+wait or becomes ready means all of that: its middle is looked at. The critical path is what had to happen one
 after the other for the thread to get from A to B: it leaves a thread that waits for the one that ends the wait. Its
 pieces add up to the interval.
 Exit status: 0 fine, 1 the trace has problems that cost data, 2 not a trace or bad use.

@@ -198,7 +198,7 @@ class _Program:
             condition = Condition(self._tables, requested)
             tests.append((expression.text, condition.text(expression.tree)))
             faults = self._take_faults(expression)
-            if requested.on:  # else nobody asks it
+            if requested.on:  # else it is never called
                 faults += self._faults_of(expression, condition)
             errors += self._errors(faults, "")
         lines = [f"static int {handler.name}(event_data_t *event)", "{", *errors]
@@ -256,12 +256,12 @@ class _Program:
         rule = next((rule for rule in self._built.rules if rule.condition == expression.text), Rule(None))
         start = rule.condition_start
         return [
-            Diagnostic(f"C cannot ask this: {why}; {remedy}", start + node.start, start + node.end, rule.line)
+            Diagnostic(f"C cannot test this: {why}; {remedy}", start + node.start, start + node.end, rule.line)
             for node, why, remedy in dict.fromkeys(unwritten)
         ]
 
     def _errors(self, faults: Sequence[Diagnostic], indent: str) -> list[str]:
-        """Return `#error` lines, and take note of the faults; of those at one place the first counts."""
+        """Return `#error` lines, and take note of the faults; of those at one position the first counts."""
         for fault in faults:
             positions = [(known.line, known.start, known.end) for known in self._faults if known.line]
             if (fault.line, fault.start, fault.end) not in positions:

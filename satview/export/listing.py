@@ -47,7 +47,7 @@ class TextRows:
         is_verbose: With the system page.
         start_cycles: Time of the first event.
         format: Of `-p`; None = the layout's own columns.
-        separator: Stands between two lines.
+        separator: Text between two lines.
     """
 
     source: Source
@@ -167,7 +167,7 @@ class Printer:
         for batch, rows, lines in batches:
             if self.is_verbose:
                 yield "".join(self._with_slots(batch, rows, lines)).encode("utf-8", "surrogateescape")
-            else:  # the separator stands before each line, but not before the first of all
+            else:  # the separator comes before each line but the first
                 yield lines.text[separator if self.printed == lines.printed else 0 :]
         yield self.rows.tail(self.printed).encode()
 

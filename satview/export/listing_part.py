@@ -234,7 +234,7 @@ class ListRows:
         selected: The events.
         records: Writes arguments.
         start_cycles: Of the rows of any output; times come from the trace.
-        separator: Stands between two rows.
+        separator: Text between two rows.
     """
 
     trace: Trace

@@ -49,7 +49,7 @@ class SubsetReport:
     Attributes:
         path: The file.
         selected: Events that were requested.
-        context: Events kept besides, because the selected ones cannot be understood without them.
+        context: Events written besides, because the selected ones cannot be understood without them.
         opening: Events made up to show the state where the window begins.
         total: Events of the whole trace.
         slots: Slots in the new file, its TIME and BUFFER events included.
@@ -95,7 +95,7 @@ def write_subset(
         raise UsageError(
             f"{trace.path.name}: one .kev file cannot hold events of several targets; write each file's own"
         )
-    find_target(path, [trace.path], streams=True)  # refused before the long work
+    find_target(path, [trace.path], streams=True)  # refused before the long part
     rows = trace.rows_between(window) if window is not None else slice(0, len(trace.events))
     keep = _selected(trace, selected, rows)
     count = int(np.count_nonzero(keep))

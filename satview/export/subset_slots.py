@@ -36,7 +36,7 @@ _NEVER: Final = np.iinfo(np.int64).max
 
 @dataclass(slots=True)
 class _Records:
-    """Everything that goes into the file in writing order: the opening dump first, then the kept rows."""
+    """Everything that goes into the file in writing order: the opening dump first, then the selected rows."""
 
     time: NDArray[np.int64]
     cpu: NDArray[np.uint8]
@@ -128,7 +128,7 @@ class _Layout:
         gaps = np.flatnonzero(trace.buffers.lost_before)
         at = np.searchsorted(trace.events.slot[rows], trace.buffers.slot[gaps])
         opened = int(self._records.time[opening_count - 1]) if opening_count else _NEVER
-        # A gap before everything that is kept, or after it, is no gap of the new file.
+        # A gap before everything that is written, or after it, is no gap of the new file.
         inside = ((at > 0) | (trace.buffers.time_cycles[gaps] > opened)) & (at < len(rows))
         np.add.at(lost, opening_count + at[inside], trace.buffers.lost_before[gaps[inside]].astype(np.int64))
 

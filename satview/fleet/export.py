@@ -59,7 +59,7 @@ def export_folder(
         folder: Where the traces are.
         out: Folder of the data set: a new one, or that of an earlier run.
         tables: Which tables; none = all but marks.
-        jobs: How many processes work at once.
+        jobs: How many processes run at once.
         patterns: Names of files to take, such as `*.txt`; none = `.kev`, compressed too.
         report: Called after each trace with what became of it, how many are done, and of how many.
 
@@ -143,7 +143,7 @@ def _by_processes(todo: Plan, jobs: int) -> Iterator[Done]:
             with _pool(min(jobs, len(left))) as pool:
                 yield from _in_pool(pool, todo, left, running, jobs)
         except BrokenProcessPool:
-            # One of those that ran; which one is not told.
+            # One of those that ran; which one is not reported.
             for source in running.values():
                 yield _alone(source, todo)
 

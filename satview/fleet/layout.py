@@ -76,7 +76,7 @@ class Dataset:
                 yield unquote(home.name.removeprefix("trace="))
 
     def has(self, source: Source, tables: Iterable[str]) -> bool:
-        """Tell whether a file is in the data set as it is now, with these tables at least."""
+        """Return whether a file is in the data set as it is now, with these tables at least."""
         path = self.part(RECORD, source.name)
         if not path.is_file():
             return False
@@ -98,7 +98,7 @@ def record_metadata(source: Source, tables: Iterable[str]) -> dict[str, str]:
 
 
 def is_dataset(path: Path | str) -> bool:
-    """Tell whether a path is the folder of a data set."""
+    """Return whether a path is the folder of a data set."""
     return (Path(path) / MARK).is_file()
 
 

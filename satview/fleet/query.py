@@ -29,7 +29,7 @@ def query_dataset(
         path: Folder of the data set.
         query: One query that reads, in the SQL of DuckDB.
         limits: How much it may take; None = 60 s and 2 GiB.
-        cancelled: Asked now and then while it runs.
+        cancelled: Called now and then while it runs.
 
     Raises:
         UsageError: There is no data set, the query is faulty or went over a limit, or a package is missing.

@@ -74,7 +74,7 @@ class Point:
     Attributes:
         trace: Its name in the data set.
         path: Its file when it was exported.
-        begin: When it begins, UTC; None = the file does not tell.
+        begin: When it begins, UTC; None = the file does not say.
         value: The figure; nan = there is none.
         is_outlier: It is far from the others.
         start_ns, end_ns: Where in the trace it comes from; -1 = nowhere in particular.
@@ -106,7 +106,7 @@ class Trend:
 
     Attributes:
         metric: What it is.
-        points: The traces, by when they begin; those that do not tell are last, by name.
+        points: The traces, by when they begin; those that do not say are last, by name.
         middle: The median of the values; nan without any.
     """
 
@@ -169,7 +169,7 @@ def trend(
 
 
 def outliers(values: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Tell which values are far from the others, bool (n,): their modified z-score is beyond 3.5; nan never is.
+    """Return which values are far from the others, bool (n,): their modified z-score is beyond 3.5; nan never is.
 
     Args:
         values: float64 (n,).

@@ -23,7 +23,7 @@ def ask_open(parent: QWidget, folder: Path | None, take_link: Callable[[TraceLin
     Args:
         parent: Owner.
         folder: Where to look first.
-        take_link: Called with a place in a file, `boot.kev#t=1s..2s`, that was typed as the name: the dialog of Qt lets
+        take_link: Called with a link into a file, `boot.kev#t=1s..2s`, that was typed as the name: Qt's dialog lets
             a program see that, those of systems do not, and look for a file of that name.
     """
     from satview.formats.registry import FORMATS  # on first use: brings numpy

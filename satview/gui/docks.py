@@ -37,7 +37,7 @@ def take_layout(window: QMainWindow, docks: Docks) -> PanelLayout:
         if not dock.isFloating() and name not in hidden:
             first = next(each for each in docks if each in tabs and each not in hidden)
             members.setdefault(first, []).append(name)
-    for name in hidden:  # Qt tells only at which side it is
+    for name in hidden:  # Qt reports only at which side it is
         area = window.dockWidgetArea(docks[name])
         first = next((each for each in members if window.dockWidgetArea(docks[each]) == area), name)
         members.setdefault(first, []).append(name)
@@ -128,7 +128,7 @@ def _size(window: QMainWindow, docks: Docks, layout: PanelLayout) -> None:
 
 
 def _one_of_each(groups: list[PanelGroup], axis: str) -> list[PanelGroup]:
-    """Return the first group of each that begin at one place: the others have the same size there."""
+    """Return the first group of each that begin at one position: the others have the same size there."""
     return list({getattr(group, axis): group for group in reversed(groups)}.values())[::-1]
 
 

@@ -52,8 +52,8 @@ class Panel(QWidget):
     """A widget in a dock beside the swimlanes.
 
     Attributes:
-        kept: Fields whose values are there again when the trace is opened the next time, as `kept_values` takes them.
-        waits_to_be_seen: `reload` is called when the panel is first seen too, for work that nobody else needs.
+        kept: Fields whose values are there again when the trace is next opened, as `saved_values` returns them.
+        waits_to_be_seen: `reload` is called when the panel is first seen too, for what nothing else needs.
 
     Signals:
         menu_requested: Right click: global position, name of the argument under it or empty.
@@ -85,14 +85,14 @@ class Panel(QWidget):
         self.rest()
 
     def close_down(self) -> None:
-        """Stop the work in the background."""
+        """Cancel the background task."""
 
     def kept_values(self) -> dict[str, Value]:
         """Return what is to be there again when the trace is opened the next time."""
         return values_of(self, self.kept)
 
     def take_values(self, values: Mapping[str, Value]) -> None:
-        """Show what was kept; values that do not fit, of a file that somebody changed, are left out."""
+        """Show saved values; those that do not fit, of a file that somebody changed, are left out."""
         put_values(self, self.kept, values)
 
     def copied_text(self) -> str:

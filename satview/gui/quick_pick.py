@@ -168,7 +168,7 @@ def _is_override(event: QEvent) -> bool:
 
 
 class LinePrompt(QFrame):
-    """Asks for one line over the window; what is wrong with it is under the line."""
+    """A prompt for one line over the window; what is wrong with it is under the line."""
 
     def __init__(
         self, title: str, placeholder: str, accept: Callable[[str], None], parent: QWidget, text: str = ""

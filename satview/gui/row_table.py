@@ -19,7 +19,7 @@ def set_up_rows(table: QTableView, model: QAbstractItemModel, name: str, height_
     """
     table.setModel(model)
     table.setAccessibleName(name)
-    # With this header visible, a reset would ask Python for a text per row: minutes at ten million rows.
+    # With this header visible, a reset would call Python for a text per row: minutes at ten million rows.
     rows = table.verticalHeader()
     rows.setVisible(False)
     rows.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)

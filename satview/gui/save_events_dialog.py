@@ -33,13 +33,13 @@ _WIDTH_PX: Final = 600
 _NOTES = {
     "kev": "Opens in satview and in the vendor's tools. Times stay; names, opening states and what else the events "
     "need to be understood come with them.",
-    "txt": "In the layout of the release's own traceprinter, in the order in which the events stand in the file.",
+    "txt": "In the layout of the release's own traceprinter, in the order in which the events are in the file.",
     "csv": "In the order of the list, with times in nanoseconds and in cycles, process and thread names, arguments.",
 }
 
 
 class SaveEventsDialog(QDialog):
-    """Asks which events are saved as what, writes them in the background, and says what came of it.
+    """The dialog of which events are saved as what; writes them in the background, and says what came of it.
 
     Attributes:
         kind, in_range, filtered: The editors.

@@ -1,4 +1,4 @@
-"""How states look: palette, hatching, and a colour and a thickness of their own where the user wants other ones."""
+"""How states look: palette, hatching, and a colour and a thickness of their own where the user sets them."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class StateLooksDialog(QDialog):
         settings.changed.connect(self._on_setting)
         self._fill()
         keep_quiet(self)
-        room = parent.window().parentWidget() or parent  # the window, where another dialog asks for this one
+        room = parent.window().parentWidget() or parent  # the window, where this one is opened from another dialog
         self.resize(min(_SIZE_PX[0], room.width() - 40), min(_SIZE_PX[1], room.height() - 40))
 
     @property
@@ -126,7 +126,7 @@ class StateLooksDialog(QDialog):
         line.addStretch(1)
         line.addWidget(self.all_usual_button)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
-        buttons.button(QDialogButtonBox.StandardButton.Close).setAutoDefault(False)  # Return asks for a colour
+        buttons.button(QDialogButtonBox.StandardButton.Close).setAutoDefault(False)  # Return opens the colour dialog
         buttons.rejected.connect(self.close)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(20, 18, 20, 16)

@@ -38,7 +38,7 @@ def calls(trace: Trace) -> tuple[_Rows, _Rows]:
 
 
 def scanned(trace: Trace) -> links.Calls:
-    """Return what the compiled core finds in one pass over the events; kept with the trace, 4 bytes per event."""
+    """Return what the compiled core finds in one pass over the events; cached with the trace, 4 bytes per event."""
     return trace.cached("links.scanned_calls", _scanned)
 
 

@@ -75,7 +75,7 @@ def are_ready(trace: Trace) -> bool:
 
 
 def connections(trace: Trace) -> Connections:
-    """Return what a trace shows of connections; made at the first call and kept with it.
+    """Return what a trace shows of connections; computed at the first call and cached with it.
 
     ConnectAttach shows the process and, wide, the channel; a message shows its receiver, and the receiver's
     MsgReceive the channel.

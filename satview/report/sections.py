@@ -1,4 +1,4 @@
-"""The parts of a report: what the trace is, verdicts, load, waits, threads, latencies, losses, what it cannot tell."""
+"""The parts of a report: what the trace is, verdicts, load, waits, threads, latencies, losses, what it cannot show."""
 
 from __future__ import annotations
 
@@ -157,13 +157,13 @@ def losses(trace: Trace) -> str:
 
 
 def limits(trace: Trace) -> str:
-    """Return what the trace cannot tell, so that silence is not taken for health."""
+    """Return what the trace cannot show, so that silence is not taken for health."""
     missing = may_be_more(trace)
     rows = [(str(kind), why) for kind, why in undecided(trace).items()]
     said = f"<p>There may be more than is listed: {html_text(missing)}.</p>" if missing else ""
     if not rows:
         return said or "<p>The trace has what every verdict needs.</p>"
-    return said + _rows(("Verdict", "Why the trace cannot tell of it"), rows)
+    return said + _rows(("Verdict", "Why the trace cannot show it"), rows)
 
 
 def _verdict(trace: Trace, verdict: Verdict, drawn: str) -> str:

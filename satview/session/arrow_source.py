@@ -163,7 +163,7 @@ def positions_of_lanes(lanes: LaneList, infos: tuple[LaneInfo, ...]) -> NDArray[
 
 
 def _indexed(trace: Trace, infos: tuple[LaneInfo, ...], _is_cancelled: IsCancelled, _report: Report) -> ArrowIndex:
-    """Work of a job; it holds the trace, no widget."""
+    """Run in the task; holds the trace, no widget."""
     return arrow_index(trace, infos)
 
 
@@ -171,5 +171,5 @@ def _exact(
     trace: Trace, index: ArrowIndex, key: tuple[object, ...], picture: Picture, _is_cancelled: IsCancelled,
     _report: Report,
 ) -> tuple[tuple[object, ...], ArrowGroups]:  # fmt: skip
-    """Work of a job: all arrows of the picture."""
+    """Run in the task: return all arrows of the picture."""
     return key, arrow_groups(trace, index, picture)

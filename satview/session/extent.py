@@ -20,7 +20,7 @@ class Extent(StrEnum):
 
 
 class ExtentSelection:
-    """The part that is wanted: what the user chose, or the selected range from its first moment to its last.
+    """The requested part: what the user selected, or the selected range from its first moment to its last.
 
     Attributes:
         extent: The part.
@@ -34,11 +34,11 @@ class ExtentSelection:
         self.follow_range()
 
     def select(self, extent: Extent) -> None:
-        """Want a part, whatever is selected, until another range is."""
+        """Select a part, whatever range is selected, until another range is."""
         self.extent, self._before = extent, None
 
     def follow_range(self) -> None:
-        """Turn to a range that has just been selected, and back when it is gone."""
+        """Follow a range that has just been selected, and go back when it is gone."""
         had_range, self._has_range = self._has_range, self._opened.selection.time_range is not None
         if self._has_range and not had_range and self.extent is not Extent.RANGE:
             self.extent, self._before = Extent.RANGE, self.extent
@@ -47,7 +47,7 @@ class ExtentSelection:
 
     @property
     def needs_range(self) -> bool:
-        """True if the selected range is wanted and there is none."""
+        """True if the selected range is requested and there is none."""
         return self.extent is Extent.RANGE and self._opened.selection.time_range is None
 
     def window(self) -> TimeWindow:

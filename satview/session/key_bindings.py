@@ -1,4 +1,4 @@
-"""Which keys run which commands: those of the table, and those that the user has chosen instead."""
+"""Which keys run which commands: those of the table, and those that the user has set instead."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class KeyBindings(QObject):
     """The keys in force, in all windows. One key runs one command: a key that is given to one is taken from others.
 
     Attributes:
-        file: Where the choice of the user is kept; tells whether it is stored.
+        file: Where the user's keys are stored; says whether that worked.
 
     Signals:
         changed: Some command has other keys.
@@ -36,7 +36,7 @@ class KeyBindings(QObject):
         """Read the file.
 
         Args:
-            path: Where the keys are kept; None keeps them in memory only.
+            path: Where the keys are stored; None keeps them in memory only.
             parent: Owner.
         """
         super().__init__(parent)
@@ -95,7 +95,7 @@ def _checked(content: Any) -> Any:
 
 
 def _keys_in(content: Any) -> dict[str, tuple[str, ...]]:
-    """Return the keys of the commands that there are; of several that want one key the first has it.
+    """Return the keys of the commands that there are; of several with one key the first has it.
 
     Raises:
         DamagedFileError: They are no lists of texts.
@@ -120,7 +120,7 @@ def _unknown_in(content: Any) -> dict[str, Any]:
 
 
 def keys_file() -> Path:
-    """Return where this user's keys are kept on this system."""
+    """Return where this user's keys are stored on this system."""
     from platformdirs import user_config_path  # on first use, as for the settings
 
     return user_config_path("satview", appauthor=False) / "keys.json"

@@ -1,4 +1,4 @@
-"""Marks, notes and bookmarks, kept in a file beside the trace so that they travel with it."""
+"""Marks, notes and bookmarks, stored in a file beside the trace so that they travel with it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Marks(QObject):
     """The marks of one trace, ordered by time.
 
     What others store in the same file meanwhile is merged: their marks show up here with the next change, ours do
-    not undo theirs. An edit is a removal and an addition; when two edit one note, both texts are kept.
+    not undo theirs. An edit is a removal and an addition; when two edit one note, both texts stay.
 
     Attributes:
         selected: The one that was set or visited last, or None.

@@ -23,7 +23,7 @@ _AT_ONCE: Final = 500_000  # events that can be searched for pairs within a fram
 
 
 class Navigation(QObject):
-    """The moves that keys and links ask for, in terms of the session."""
+    """The moves that keys and links request, in terms of the session."""
 
     def __init__(self, opened: OpenTrace, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -199,7 +199,7 @@ class Navigation(QObject):
         self.show_event(found[0].row)
 
     def request_why(self, thread: int) -> None:
-        """Ask why a thread is in its state at the moment that was clicked, else at what is selected.
+        """Find why a thread is in its state at the moment that was clicked, else at what is selected.
 
         The details show the answer.
 
@@ -210,7 +210,7 @@ class Navigation(QObject):
         self._opened.why.search(self._opened.trace, thread, self._cycles() if point is None else point)
 
     def request_path(self, thread: int) -> None:
-        """Ask for the critical path of a thread through the selected range, else through the selected interval.
+        """Find the critical path of a thread through the selected range, else through the selected interval.
 
         Args:
             thread: Row of the thread table.

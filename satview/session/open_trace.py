@@ -240,7 +240,7 @@ class OpenTrace(QObject):
         self.sorter.sort(self.timeline, self.basis, sort, self._window_in_mind)
 
     def group_lanes(self, group: GroupBy, patterns: str = "") -> None:
-        """Let other lanes stand together; `patterns` as `parse_groups` takes them.
+        """Group the lanes by something else; `patterns` as `parse_groups` takes them.
 
         Raises:
             UsageError: The patterns are faulty.
@@ -248,7 +248,7 @@ class OpenTrace(QObject):
         self.sorter.group(self.timeline, self.basis, group, self._window_in_mind, patterns)
 
     def begun_with(self, arrangement: LaneArrangement) -> LaneArrangement:
-        """Return an arrangement with the lanes of events and labels that the command line asks for, if it does."""
+        """Return an arrangement with the lanes of events and labels that the command line requests, if it does."""
         settings, classes, labels = self._settings, arrangement.classes, arrangement.labels
         if settings.is_passing("swimlane/lane_classes"):
             classes = classes_in(settings.text("swimlane/lane_classes"))

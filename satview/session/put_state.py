@@ -110,7 +110,7 @@ def put_lanes(opened: OpenTrace, state: LanesState, is_same: bool, is_first: boo
 
 
 def put_filter(opened: OpenTrace, part: FilterPart, is_same: bool, is_first: bool = False) -> None:
-    """Put a filter in force. Python files that its rules name are not run; the panel asks before it does so.
+    """Put a filter in force. Python files that its rules name are not run; the panel requests leave before it does so.
 
     Args:
         opened: The trace.
@@ -178,7 +178,7 @@ class NameFinder:
 
 
 def _fits_owner(name: OwnerName, is_thread: bool) -> Callable[[OwnerName], bool]:
-    """Return what tells whether a process or thread is meant: by name, by number where it has none."""
+    """Return a test whether a process or thread is meant: by name, by number where it has none."""
     process: Fits = fits_name(name.process)
     thread: Fits = fits_name(name.thread)
 

@@ -59,7 +59,7 @@ def summarize(
     """Return the summary of a range; runs on the worker.
 
     Raises:
-        Cancelled: Another range is wanted.
+        Cancelled: Another range is requested.
     """
     found = Statistics(trace, window, None, basis, borrowed(is_cancelled))
     states, threads, events = (SHEETS[key](found, None) for key in ("state-total", "thread", "event"))

@@ -32,7 +32,7 @@ class Setting:
         help: One sentence for the dialog and the docs.
         low, high: Bounds of a number.
         selections: The values a text may have; empty = any.
-        is_shown: False for what the windows remember by themselves or another dialog asks for.
+        is_shown: False for what the windows remember by themselves or another dialog sets.
     """
 
     key: str
@@ -69,7 +69,7 @@ SETTINGS: Final = (
     Setting(
         "swimlane/hatching",
         HATCH_PRINT,
-        "Tell states apart by hatching too: with the palette for print, always, or never.",
+        "Distinguish states by hatching too: with the palette for print, always, or never.",
         options=(HATCH_PRINT, HATCH_ALWAYS, "never"),
         is_shown=False,
     ),
@@ -119,7 +119,7 @@ SETTINGS: Final = (
     Setting(
         "files/cache_mb",
         4096,
-        "Megabytes of large traces, as they were decoded, that are kept so that they open at once; 0 = none.",
+        "Megabytes of large traces, as they were decoded, that are stored so that they open at once; 0 = none.",
         low=0,
         high=1_000_000,
     ),
@@ -131,13 +131,13 @@ SETTINGS: Final = (
         high=1_000_000,
     ),
     Setting("capture/last", "", "What was captured last.", is_shown=False),
-    Setting("window/geometry", "", "Place and size of the last window.", is_shown=False),
+    Setting("window/geometry", "", "Position and size of the last window.", is_shown=False),
     Setting("window/panels", "", "Arrangement of the panels.", is_shown=False),
 )
 
 
 class Settings(QObject):
-    """The values in force, kept in one JSON file.
+    """The values in force, stored in one JSON file.
 
     Attributes:
         file: The file; shows whether all settings are stored.
@@ -152,7 +152,7 @@ class Settings(QObject):
         """Read the file.
 
         Args:
-            path: Where they are kept; None keeps them in memory only.
+            path: Where they are stored; None keeps them in memory only.
             parent: Owner.
         """
         super().__init__(parent)
@@ -235,7 +235,7 @@ def _checked(content: Any) -> Any:
 
 
 def settings_file() -> Path:
-    """Return where this user's settings are kept on this system."""
+    """Return where this user's settings are stored on this system."""
     from platformdirs import user_config_path  # on first use: not needed by tests and screenshots
 
     return user_config_path("satview", appauthor=False) / "settings.json"

@@ -1,4 +1,4 @@
-"""Where states of windows are kept: one file per trace, and sessions under names. Files are JSON and run no code."""
+"""Where states of windows are stored: one file per trace, and sessions under names. Files are JSON and run no code."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class StateFiles:
     """The folders of one user.
 
     Args:
-        views: Where what windows showed of each trace is kept; None keeps nothing.
+        views: Where what windows showed of each trace is stored; None stores nothing.
         sessions: Where sessions saved under a name are; None keeps nothing.
     """
 
@@ -45,7 +45,7 @@ class StateFiles:
         return StoredJson(file, checked, FILE_BYTES_MAX, makes_folder=True)
 
     def shrink(self) -> None:
-        """Remove what was kept of the traces that were not opened for longest, so that there are not too many."""
+        """Remove what was stored of the traces that were not opened for longest, so that there are not too many."""
         if self._views is None:
             return
         found = []

@@ -1,4 +1,4 @@
-"""A place in a trace as one text, `FILE#t=1.2s..1.5s&sel=1200`, to be copied, sent, and opened again."""
+"""A position in a trace as one text, `FILE#t=1.2s..1.5s&sel=1200`, to be copied, sent, and opened again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from satview.session.open_trace import OpenTrace
 
 _FRAGMENT: Final = re.compile(r"(?:t|sel|range)=[^&#]*(?:&(?:t|sel|range)=[^&#]*)*")
-_ROUNDS_NS: Final = 10_000  # windows that are shorter are told in cycles: nanoseconds would move them by a pixel
+_ROUNDS_NS: Final = 10_000  # windows that are shorter are written in cycles: nanoseconds would move them by a pixel
 _TEXT_MAX: Final = 4096
 
 
@@ -47,10 +47,10 @@ class TraceLink:
 
 
 def parse_link(text: str) -> TraceLink:
-    """Return what a text means: a path, a path with a place, or either as a `file:` URL. A file of that name wins.
+    """Return what a text means: a path, a path with a position, or either as a `file:` URL. A file of that name wins.
 
     Raises:
-        UsageError: The place is none.
+        UsageError: The link or an option is faulty.
     """
     text = text.strip().strip("\"'")
     if not text or len(text) > _TEXT_MAX or "\0" in text:

@@ -1,4 +1,4 @@
-"""The visible range of time: zoom, pan, history. Views ask it, none of them keeps a window of its own."""
+"""The visible range of time: zoom, pan, history. Views read it, none of them keeps a window of its own."""
 
 from __future__ import annotations
 

@@ -180,7 +180,7 @@ class SecondState:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceState:
-    """All of it; None = not kept."""
+    """All of it; None = not stored."""
 
     trace: TraceSign | None = None
     view: ViewState | None = None
@@ -315,7 +315,7 @@ def _as_key(found: Any) -> LaneKey:
 
 
 def _lanes_to_json(state: LanesState) -> dict[str, Any]:
-    """Return lanes as a table of those that are named, and their places in it for the rest."""
+    """Return lanes as a table of those that are named, and their indices in it for the rest."""
     now = state.arrangement
     keys = sorted({*state.open, *state.closed, *now.hidden, *now.pinned, *now.order,
                    *(key for group in now.groups for key in group.members)})  # fmt: skip

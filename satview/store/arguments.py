@@ -158,7 +158,7 @@ def _arguments_of_files(
 
 
 class _Words:
-    """Payload words of some events, in pairs as they are in the slots; the pair read last is kept."""
+    """Payload words of some events, in pairs as they are in the slots; the pair read last is cached."""
 
     def __init__(self, trace: Trace, rows: Rows) -> None:
         self._payloads, self._rows = trace.payloads, rows

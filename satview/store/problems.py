@@ -47,7 +47,7 @@ _KINDS: Final = (
     ProblemKind(
         "unfinished-events",
         "Events without their end",
-        "The last slots of these events never came; they are kept and flagged as truncated.",
+        "The last slots of these events never came; they are shown and flagged as truncated.",
         True,
     ),
     ProblemKind(
@@ -259,7 +259,7 @@ class Problem:
 class Problems:
     """All problems of one trace, in the order found.
 
-    Of every kind at most `limit` rows are kept; the rest is counted in `suppressed`, so that 64 MB of rubbish
+    Of every kind at most `limit` rows are listed; the rest is counted in `suppressed`, so that 64 MB of rubbish
     make a short list and not a second file in memory.
     """
 

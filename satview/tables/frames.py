@@ -67,7 +67,7 @@ class Frames(ABC):
 def _for_pandas(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return a column as pandas takes it: no text with two numbers, and numbers of texts that have a sign.
 
-    Arrow does without both; up to pyarrow 21 it does not turn unsigned numbers of texts into categories of pandas.
+    Arrow does without both; up to pyarrow 21 it does not convert unsigned numbers of texts to categories of pandas.
     """
     pyarrow = required("pyarrow")
     if not pyarrow.types.is_dictionary(column.type) or not column.num_chunks:

@@ -127,7 +127,7 @@ def answered(
         query: What somebody typed.
         prepare: Makes what the query needs, once it is known to be one that reads.
         limits: How much it may take.
-        cancelled: Asked now and then while it runs.
+        cancelled: Called now and then while it runs.
 
     Raises:
         UsageError: As of `sql`.
@@ -309,7 +309,7 @@ def _fits_plain_numbers(trace: Trace) -> bool:
 
 
 def clock_macros(start: int, rate: int) -> Iterator[str]:
-    """Yield the macros that turn cycles into nanoseconds and back, exactly as `base.time.Clock` does.
+    """Yield the macros that convert cycles to nanoseconds and back, exactly as `base.time.Clock` does.
 
     Args:
         start: Cycles of the first event.

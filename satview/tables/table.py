@@ -24,7 +24,7 @@ _SHOWN_ROWS: Final = 10
 
 
 def table(trace: Trace, name: str) -> Table:
-    """Return a table of a trace by name; its columns are made when first requested and kept with the trace.
+    """Return a table of a trace by name; its columns are made when first requested and cached with the trace.
 
     Args:
         trace: The trace.

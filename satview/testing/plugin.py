@@ -1,7 +1,7 @@
 """The pytest plug-in: fixtures `kev`, `kev_file` and `kev_names`, baselines, and pictures of what fails.
 
 pytest imports this file in every project that has satview installed. So it imports nothing of satview before a test
-asks for `kev`, and takes no option that somebody else has.
+uses `kev`, and takes no option that somebody else has.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from satview.testing.kev import Kev
     from satview.testing.pictures import Pictures
 
-_MOST_OPEN = 2  # traces kept between tests: tests of one file mostly ask about one
+_MOST_OPEN = 2  # traces cached between tests: tests of one file mostly read one
 _FOLDER = "kev-pictures"
 _baseline: pytest.StashKey[Baseline] = pytest.StashKey()
 _pictures: pytest.StashKey[Pictures] = pytest.StashKey()
@@ -47,7 +47,7 @@ _HELP_BASELINE = "compare values with those of an earlier run in this file; it i
 
 @pytest.hookimpl(wrapper=True)
 def pytest_load_initial_conftests(parser: pytest.Parser) -> Generator[None, None, None]:
-    """Add `--baseline` as the short form, after all others had their turn; a plug-in that has it already keeps it."""
+    """Add `--baseline` as the short form, after all others; a plug-in that has it already keeps it."""
     result = yield
     try:
         _, unknown = parser.parse_known_and_unknown_args(["--baseline=x"])

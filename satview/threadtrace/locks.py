@@ -100,7 +100,7 @@ class _Traced:
         """Try to take the lock a few times; return whether it worked.
 
         A thread that waits in the lock itself is woken by every release, takes the lock before it has the
-        interpreter's, and so makes the one that runs wait in turn: a busy lock is handed over each time, at 20 times
+        interpreter's, and so makes the one that runs wait: a busy lock is handed over each time, at 20 times
         the price. Without tracing a lock is free for too short a time for that to happen often.
         """
         for _ in range(_ATTEMPTS):
@@ -251,7 +251,7 @@ class TracedRLock(_Traced):
             log.flush(0)
 
     def _taking_at(self, depth: int) -> tuple[str, str]:
-        """Return the records of an acquisition at a depth; who asks holds the lock, so that nobody else does."""
+        """Return the records of an acquisition at a depth; the caller holds the lock, so no other thread can."""
         while len(self._taking) < depth:
             second = record_text(codes.RMUTEX, _LOCK, codes.SECOND, codes.OK, 0, len(self._taking) + 1)
             self._taking.append((record_text(codes.RMUTEX, _LOCK, codes.FIRST, self.address), second))

@@ -1,4 +1,4 @@
-"""The records of one thread: kept in memory without any lock, written to the files of its LWP."""
+"""The records of one thread: collected in memory without any lock, written to the files of its LWP."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def text_of(records: list[Record], offset_ns: int, ids: str) -> str:
 
     Args:
         records: At least one, in the order in which they were made.
-        offset_ns: Turns a value of `now()` into nanoseconds since 1970.
+        offset_ns: Converts a value of `now()` to nanoseconds since 1970.
         ids: `:LWP:PROCESS:THREAD:`.
     """
     second = (records[0][0] + offset_ns) // _NS

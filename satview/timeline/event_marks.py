@@ -218,7 +218,7 @@ def _with_tracks(
 
 
 def _cell_tables(trace: Trace, infos: Sequence[LaneInfo]) -> pictures.CellTables:
-    """Return which lane events are on, as the core wants it."""
+    """Return which lane events are on, as the core needs it."""
     tables: dict[LaneKind, NDArray[np.int32]] = {}
     damaged: tuple[NDArray[np.int32], NDArray[np.int32]] | None = None
     for position, info in enumerate(infos):

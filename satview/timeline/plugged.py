@@ -65,7 +65,7 @@ class PluggedLane:
 
 
 def plugged_lanes(trace: Trace) -> tuple[PluggedLane, ...]:
-    """Return the lanes of all plug-ins, those that fail left out; asked once for each trace."""
+    """Return the lanes of all plug-ins, those that fail left out; called once for each trace."""
     return trace.cached("plugged lanes", _lanes)
 
 

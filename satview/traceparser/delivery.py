@@ -17,7 +17,7 @@ from satview.traceparser.state import Registration, State
 
 
 def say_head(state: State, source: Source) -> None:
-    """Write header and system page to the debug stream, as far as its flags ask for them."""
+    """Write header and system page to the debug stream, as far as its flags request them."""
     state.say(Debug.HEADER, head.LIBRARY_BANNER + head.HEADER_TITLE)
     is_all = state.debug_flags & Debug.ALL == Debug.ALL
     if state.debug_flags and state.debug_stream is not None:

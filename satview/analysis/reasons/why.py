@@ -109,7 +109,7 @@ def why(trace: Trace, thread: int | str, at: int, steps: int = MOST_STEPS) -> tu
         trace: The events.
         thread: Row of the thread table, or what `thread_of` takes.
         at: The moment in cycles of the trace's clock; `trace.clock.cycles(ns)`. The very moment at which the thread
-            begins to wait or becomes ready asks about all of that: its middle is looked at, since others are often
+            begins to wait or becomes ready means all of that: its middle is looked at, since others are often
             still on their way to what they do for the rest of it.
         steps: Steps at most, from 1 on.
 
@@ -190,7 +190,7 @@ class _Chain:
             else:
                 break
             if (thread, at) in seen:
-                again = f"{self.evidence.name(thread)} waits for it in turn: none of them goes on by itself."
+                again = f"{self.evidence.name(thread)} waits for it too: none of them goes on by itself."
                 out[-1] = replace(out[-1], says=f"{out[-1].says} {again}")
             if (thread, at) in seen or self.evidence.is_idle[thread]:
                 break

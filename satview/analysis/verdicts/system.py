@@ -167,7 +167,7 @@ def data_losses(evidence: Evidence) -> list[Verdict]:
     return [evidence.verdict(
         VerdictKind.DATA_LOSS, Severity.ERROR, (int(worst[0]), int(worst[1])), [],
         [trace.cpu_title(cpu) for cpu in cpus], rows,
-        (f"Events{where} are missing in {len(lost)} places{f' ({what})' if what else ''}, {evidence.length(total)} in "
+        (f"Events{where} are missing in {len(lost)} ranges{f' ({what})' if what else ''}, {evidence.length(total)} in "
          f"all; the longest from {evidence.moment(int(worst[0]))} for {evidence.length(int(worst[1] - worst[0]))}.",
          "Capture fewer classes, in fast mode, or with more and larger buffers."),
     )]  # fmt: skip

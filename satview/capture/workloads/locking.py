@@ -38,7 +38,7 @@ def setup_inheritance(kernel: Kernel) -> None:
 
 
 def _three_threads(kernel: Kernel, mutex: Mutex) -> None:
-    """Every 70 ms: low locks, 2 ms later high wants the mutex, another 2 ms later middle wants the CPU."""
+    """Every 70 ms: low locks, 2 ms later high locks the same mutex, another 2 ms later middle becomes ready."""
     for name, priority, offset_ms, task in (
         ("low", LOW, 0, (_holder, mutex)),
         ("high", HIGH, 2, (_needs, mutex)),
@@ -113,7 +113,7 @@ def setup_lost_wakeup(kernel: Kernel) -> None:
 
 
 def setup_meeting_points(kernel: Kernel) -> None:
-    """Three threads meet at a barrier after work of different length; readers and a writer share a table."""
+    """Three threads meet at a barrier after computing for different times; readers and a writer share a table."""
     barrier, table = Barrier("end-of-phase", 3), RwLock("table")
 
     def phase(number: int) -> Program:

@@ -57,7 +57,7 @@ def _client(address: Address, number: int, kernel: Kernel) -> Program:
 
 
 def setup_nested_servers(kernel: Kernel) -> None:
-    """Two clients of a front desk that asks a store: who has the work done does little of it, on two CPUs."""
+    """Two clients of a server that is itself a client, on two CPUs: the servers spend most of the time."""
     front, store = Address(), Address()
 
     def keep(received: Received) -> Program:
@@ -91,7 +91,7 @@ def setup_nested_servers(kernel: Kernel) -> None:
 
 
 def _asking_client(address: Address, requested_us: int, own_ns: int, pause_ns: int) -> Program:
-    """Work for a time, have the servers work for another, pause."""
+    """Compute for a time, have the servers compute for another, pause."""
     coid = yield from address.connect()
     while True:
         yield Compute(own_ns)

@@ -41,7 +41,7 @@ class Address:
 
 
 def periodic(period_ns: int, task: PeriodicTask, *args: Any, offset_ns: int = 0, priority: int = 20) -> Program:
-    """Run `work(*args, count)` on every pulse of a timer."""
+    """Run `task(*args, count)` on every pulse of a timer."""
     chid = yield ChannelCreate()
     coid = yield ConnectAttach(0, chid)
     timer = yield TimerCreate(Sigevent("pulse", coid, priority, code=1))

@@ -9,7 +9,11 @@ from satview.capture.trace_event import mode
 from satview.capture.workloads.parts import MS, US, periodic
 
 MARK_BEGIN, MARK_END, MARK_MISSED = 1, 2, 3
-TASKS = (("fast", 10, 2, 30), ("middle", 20, 6, 20), ("slow", 50, 14, 10))  # name, period and work in ms, priority
+TASKS = (
+    ("fast", 10, 2, 30),
+    ("middle", 20, 6, 20),
+    ("slow", 50, 14, 10),
+)  # name, period and run time in ms, priority
 OVERLOAD_CYCLE = 12
 _INSERT = mode("INSERTSUSEREVENT")
 
@@ -44,7 +48,7 @@ def setup_periodic(kernel: Kernel) -> None:
 
 
 def _sporadic() -> Program:
-    """Aperiodic work at high priority, held down to 2 ms in 40 by sporadic scheduling."""
+    """Aperiodic load at high priority, held down to 2 ms in 40 by sporadic scheduling."""
     yield SchedSet(25, Policy.SPORADIC, low_priority=5, budget_ns=2 * MS, period_ns=40 * MS)
     while True:
         yield Sleep(33 * MS)

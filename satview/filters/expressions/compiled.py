@@ -42,7 +42,7 @@ class Condition(ABC):
     def of(self, rows: Rows) -> Bools:
         """Return for which events it holds, bool (len(rows),); the array is the caller's to change."""
 
-    def constant(self, rows: Rows) -> bool | None:  # noqa: ARG002  -- for those that can tell
+    def constant(self, rows: Rows) -> bool | None:  # noqa: ARG002  -- for those that know
         """Return the result if it is the same for all of them and known without a look; else None."""
         return None
 
@@ -69,7 +69,7 @@ class CodeTable(TableCondition):
 
     @cached_property
     def test(self) -> TableTest:
-        """The table in its cheapest form; made when all tables that go together are joined."""
+        """The table in its cheapest form; made when all tables that go together are combined."""
         return TableTest(self.table, self._occurs)
 
     def of(self, rows: Rows) -> Bools:
@@ -226,7 +226,7 @@ class _Compiler:
         return Combination([CodeTable(self.trace, np.logical_and.reduce(tables)), test], needs_all=True)
 
     def combined(self, node: nodes.And | nodes.Or) -> Condition:
-        """Join parts; all tables over codes become one table, and all over threads one."""
+        """Combine parts; all tables over codes become one table, and all over threads one."""
         parts: list[Condition] = []
         merge = np.logical_and if isinstance(node, nodes.And) else np.logical_or
         tables: dict[type, CodeTable | ThreadTable] = {}
@@ -240,7 +240,7 @@ class _Compiler:
         return parts[0] if len(parts) == 1 else Combination(parts, isinstance(node, nodes.And))
 
     def flat(self, node: nodes.And | nodes.Or) -> Iterator[Condition]:
-        """Yield the compiled parts; parts joined in the same way are taken apart, so that their tables join too."""
+        """Yield the compiled parts; those combined in the same way are split, so that their tables combine too."""
         for part in map(self.condition, node.parts):
             if isinstance(part, Combination) and part.needs_all is isinstance(node, nodes.And):
                 yield from part.parts
@@ -270,7 +270,7 @@ class _Compiler:
 
 
 def table_of(node: nodes.Node) -> Bools:
-    """Return the results of a condition that asks for class and event alone (`domains`), bool (32768,)."""
+    """Return the results of a condition on class and event alone (`domains`), bool (32768,)."""
     return np.asarray(_Test(None).of(node, CODE_COUNT))
 
 

@@ -1,4 +1,4 @@
-"""Checks an expression against the names of a release, and turns names into numbers and tables."""
+"""Checks an expression against the names of a release, and resolves names to numbers and tables."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def build(
     Args:
         rules: In their order.
         release: Whose numbers apply.
-        load_function: Turns `file.py:name` into a handler, after the user said that the file may run
+        load_function: Loads `file.py:name` as a handler, after the user said that the file may run
             (`satview.filters.handlers.Handlers`); None = rules with functions are refused.
         is_wide: Whether everything is wide before the rules, as after `tracelogger -w`.
 

@@ -5,7 +5,7 @@ tracelogger, "what would be captured", the C export and the hints in the window:
 
 * `WHERE` lines become class handlers. CONTROL is left alone, since without TIME events a trace has no clock.
 * Where class and event alone decide a `WHERE` line, it becomes a switch instead.
-* What takes no handler, or shows a handler no thread where the line asks for one, is captured whole, with a note.
+* What takes no handler, or shows a handler no thread where the line compares one, is captured whole, with a note.
 * Fields that are known only later, or only in the other form, are faults with their offset.
 """
 
@@ -156,7 +156,7 @@ def _faults(built: BuiltRules, has_handlers: bool) -> Iterator[Diagnostic]:
     for rule in built.rules:
         is_dynamic = rule.mode is not None and bool(rule.condition or rule.function)
         if is_dynamic and not has_handlers:
-            message = f"release {state.release} has no event handlers, so rules with WHERE or CALL work in views only"
+            message = f"release {state.release} has no event handlers, so rules with WHERE or CALL are for views only"
             yield Diagnostic(message, 0, len(rule.text(state.release)), rule.line)
         elif rule.condition:
             logged = Logged(state.release, state.codes_at(rule.external, rule.event), state.is_wide)
@@ -203,7 +203,7 @@ def never_called(rules: Sequence[Rule], state: RuleSet) -> Iterator[Diagnostic]:
 
 def _limit_fault(limit: Limit, rule: Rule) -> Diagnostic:
     start = rule.condition_start
-    message = f"a capture cannot ask this: {limit.reason}; {limit.remedy}"
+    message = f"a capture cannot test this: {limit.reason}; {limit.remedy}"
     return Diagnostic(message, start + limit.node.start, start + limit.node.end, rule.line)
 
 

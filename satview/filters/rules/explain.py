@@ -51,7 +51,7 @@ def explain(rules: Sequence[Rule], release: Release) -> tuple[Diagnostic, ...]:
 
 
 def _pass(_context: EventContext, /) -> int:
-    """Replace every dynamic rule: what they ask is not needed to see what rules do."""
+    """Replace every dynamic rule: what they test is not needed to see what rules do."""
     return 1
 
 

@@ -190,7 +190,7 @@ class HandlerTable(Switches):
         return self.call_handlers(context) if known is None else known
 
     def call_handlers(self, context: EventContext) -> bool:
-        """Ask the class's and the event's handler about an event whose pid and tid have passed."""
+        """Call the class's and the event's handler for an event whose pid and tid have passed."""
         address, _, _, of_class, of_event = self._plan_of(context.code)
         if address.vector_word >= 0:
             return self.call(address, context, *self.handlers_of(address, context.words))
@@ -263,10 +263,10 @@ class HandlerTable(Switches):
     def call(
         self, address: ExternalEvent, context: EventContext, of_class: DynamicRule | None, of_event: DynamicRule | None
     ) -> bool:
-        """Ask two given rules as the kernel does: the event's only if the class's lets the event pass.
+        """Call two given rules as the kernel does: the event's only if the class's lets the event pass.
 
         A class rule of KERCALLENTER that returns 2, while the call has no rule of its own, lets the exit of that
-        call pass unasked.
+        call pass without a call of its handler.
         """
         if self._exit_passes and address.external in _CALL_PARTS and (context.pid, context.tid) in self._exit_passes:
             # By an entry too: the exit of the call before was off.

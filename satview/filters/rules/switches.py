@@ -92,7 +92,7 @@ class Switches:
         known: Classes that TraceEvent() of the release knows.
         threads_of: pid and tid tests of KERCALL, THREAD, VTHREAD, SYSTEM, COMM.
         version: Grows with every change, for callers that cache what follows from the switches.
-        on_change: Called after every change, for a kernel that caches what it asks about every event.
+        on_change: Called after every change, for a kernel that caches what it looks up for every event.
     """
 
     def __init__(self, release: Release = Release.QNX_6) -> None:
@@ -430,7 +430,7 @@ class Switches:
     def is_on(self, address: ExternalEvent, event_code: int, words: tuple[int, ...] = ()) -> bool:
         """Return whether the switch of one event is on.
 
-        Events that no switch governs can only have been inserted by a program, and insertion asks the USER mask.
+        Events that no switch governs can only have been inserted by a program, and insertion tests the USER mask.
         """
         external, number = address.external, address.number
         if external is None:

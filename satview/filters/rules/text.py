@@ -173,7 +173,7 @@ def _bit_union(bits: Sequence[int]) -> int:
 
 
 def event_text(external: ExternalClass, event: int, release: Release) -> str:
-    """Return an event argument as it is written in a rule: names joined by `|` for masks, else a name or number."""
+    """Return an event argument as it is written in a rule: names with `|` between for masks, else a name or number."""
     by_number = {number: name for name, number in reversed(names_of_class(external, release).items())}
     if event in by_number:
         return by_number[event]
@@ -281,7 +281,7 @@ class _Line:
         raise self.fault(f"{external.name} has no event {wrong.text[:40]!r}", wrong, hints)
 
     def _wrong_part(self, word: _Word, external: ExternalClass) -> _Word:
-        """Return the first event of `A|B` that the class does not have; the word itself where none can be joined."""
+        """Return the first event of `A|B` that the class does not have; the word itself where none can be combined."""
         if "|" not in word.text or not has_event_masks(external, self.release):
             return word
         start = word.start + (self.text[word.start] == '"')

@@ -119,7 +119,7 @@ def _widths_of_what_is_on(state: RuleSet, on: RuleSet) -> tuple[object, ...]:
 
 
 def from_tracelogger_args(arguments: str, release: Release) -> ImportedArguments:
-    """Return the rules that a tracelogger command line sets, as TRACELOGGER_ARGS has it (arguments joined by blanks).
+    """Return the rules that a tracelogger command line sets, as TRACELOGGER_ARGS has it (with blanks between).
 
     Args:
         arguments: The command line, with or without `tracelogger` in front.

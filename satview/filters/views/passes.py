@@ -34,7 +34,7 @@ class Effect(StrEnum):
     """What a pass does in the views."""
 
     COUNT = "count"  # nothing but its number of hits
-    MARK = "mark"  # its events stand out
+    MARK = "mark"  # its events are highlighted
     DIM = "dim"  # all other events fade
     HIDE = "hide"  # all other events are left out
 
@@ -66,7 +66,7 @@ class PassStack:
 
     Attributes:
         passes: The passes.
-        combination: Names joined by and, or, not and brackets: the hits that search, export and statistics use. A pass
+        combination: Names with and, or, not and brackets: the hits that search, export and statistics use. A pass
             that is off is left out of it, with its `not`. Empty = all passes that are on must hold.
     """
 
@@ -225,7 +225,7 @@ class PassEvaluator:
 
 
 def pass_limits(item: Pass, release: Release) -> tuple[str, ...]:
-    """Return what of a filter of a view no capture can ask, one sentence each without a full stop."""
+    """Return what of a filter of a view no capture can test, one sentence each without a full stop."""
     found: list[Diagnostic] = []
     if item.rules.strip():
         found += check_capture(check_rules(item.rules, release)[0], release)[0]

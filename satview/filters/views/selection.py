@@ -29,7 +29,7 @@ from satview.store.trace import Trace
 
 _WITH_PIDS: Final = (C.KERCALL, C.THREAD, C.VTHREAD, C.COMM)
 _CLEARING: Final = (Mode.CLRCLASSPID, Mode.CLRCLASSTID)
-_LEFT_OUT: Final = "# A filter made of rules cannot be joined with the rest: copy its lines by hand.\n"
+_LEFT_OUT: Final = "# A filter made of rules cannot be combined with the rest: copy its lines by hand.\n"
 _NOT_TESTED: Final = "# Other classes are logged for all processes: a kernel compares pids in these only.\n"
 
 

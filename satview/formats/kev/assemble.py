@@ -152,7 +152,7 @@ def trace_from_slots(
         problems,
         has_whole_buffers and header.get(FROM_LISTING[0]) != FROM_LISTING[1],
     )
-    with timed("census"):
+    with timed("counts"):
         first_loss = buffers.time_cycles[buffers.lost_before > 0].min(initial=np.iinfo(np.int64).max)
         dumped = dump_end(events, _activity(), int(first_loss))
         threads, processes = thread_and_process_tables(events, payloads, process, decoded.keys, dumped)
@@ -322,7 +322,7 @@ def _fragments(decoded: Decoded, matched: combine.Matched, region: EventRegion, 
     for i in too_long[:_MANY].tolist():
         problems.add(
             "injected-struct",
-            f"an event of {sizes[i]} slots; {combine.MAX_SLOTS} are kept",
+            f"an event of {sizes[i]} slots; {combine.MAX_SLOTS} are read",
             region.byte(int(decoded.slot[apart[i]])),
         )
     if int(sizes.max()) > np.iinfo(decoded.slots.dtype).max:

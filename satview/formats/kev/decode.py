@@ -1,7 +1,7 @@
-"""Turns slots into columns: the bulk decoder behind every .kev-like source.
+"""Decodes slots into columns: the bulk decoder behind every .kev-like source.
 
 One pass over the file in chunks that stay in the processor's cache; per chunk group slots into events, position times,
-number threads, find owners. What one pass cannot know (events whose slots stand far apart, blocks out of order) is
+number threads, find owners. What one pass cannot know (events whose slots are far apart, blocks out of order) is
 repaired after it. No step looks at events one by one.
 """
 

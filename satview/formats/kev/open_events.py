@@ -100,7 +100,7 @@ class OpenEvents:
         return event
 
     def move_before(self, from_cycles: int) -> None:
-        """Place all open events again: backwards from the first TIME of the file."""
+        """Set the times of all open events again: backwards from the first TIME of the file."""
         for event in (event for queue in self._queues.values() for event in queue):
             event.time = int(held_times(np.array([event.stamp], np.uint32), from_cycles)[0])
 

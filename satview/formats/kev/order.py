@@ -52,7 +52,7 @@ def disordered_rows(time: NDArray[np.int64]) -> NDArray[np.int64]:
 def time_order(
     time: NDArray[np.int64], positions: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-    """Return (positions, rows): row `rows[i]` belongs to place `positions[i]` in time order; None if all is in order.
+    """Return (positions, rows): row `rows[i]` is event `positions[i]` in time order; None if all is in order.
 
     Rows of equal time keep their order. Only positions that change are listed.
 

@@ -126,7 +126,7 @@ class ThreadNumbers:
 
 
 class Discontinuities:
-    """Finds where the file jumps from one kernel buffer to another than the next: who runs is not known there.
+    """Finds where a kernel buffer of the file is not followed by the next one: who runs is not known there.
 
     Args:
         per_cpu: Every CPU has buffers of its own (8.0), so that only that CPU's thread is not known.
@@ -203,7 +203,7 @@ class RunningThreads:
     def move_on(
         self, cpus: NDArray[np.uint8], running_rows: NDArray[np.integer], running_threads: NDArray[np.uint32]
     ) -> None:
-        """Take note of the RUNNING events of a chunk in which nobody asks for owners."""
+        """Take note of the RUNNING events of a chunk whose owners are not needed."""
         self.now[cpus[running_rows]] = running_threads  # of several for one CPU the last one stays
 
     def owners(
@@ -281,7 +281,7 @@ class RunningThreads:
 def _with_discontinuities(
     rows: NDArray[np.integer], threads: NDArray[np.uint32], discontinuities: Sequence[tuple[int, int]]
 ) -> tuple[NDArray[np.integer], NDArray[np.uint32], NDArray[np.intp]]:
-    """Return rows and threads of RUNNING events and jumps together, and which of them, from 1, concern every CPU."""
+    """Return rows and threads of RUNNING events and gaps together, and which of them, from 1, concern every CPU."""
     discontinuity_rows, discontinuity_cpus = np.array(discontinuities, np.intp).T
     at = np.searchsorted(rows, discontinuity_rows)
     positions = at + np.arange(1, len(at) + 1)

@@ -1,4 +1,4 @@
-"""Payloads straight from the slots: nothing is copied until somebody asks."""
+"""Payloads straight from the slots: nothing is copied until it is read."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ class SlotPayloads:
 
     @contextmanager
     def reading_ahead(self, events: NDArray[np.uint32]) -> Iterator[None]:
-        """Read the first words of many events at once, beside other work, for all who ask for them meanwhile.
+        """Read the first words of many events at once, beside other threads, for all that read them meanwhile.
 
         Args:
             events: uint32 (n,), rows of the event table, ascending.

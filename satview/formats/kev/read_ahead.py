@@ -1,4 +1,4 @@
-"""Payload words of many events, read in one pass over the file beside other work, for those who ask again and again."""
+"""Payload words of many events, read in one pass over the file in a thread of its own, and used again and again."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class WordsAhead:
 
 
 def _read(slots: SlotSource, events: EventTable, fragments: Fragments, rows: NDArray[np.uint32]) -> _Words | None:
-    """Return the words of some events; None if they are too many, or cannot be read: who asks for them finds out."""
+    """Return the words of some events; None if they are too many, or cannot be read."""
     if len(rows) * _MOST_SLOTS_EACH > _MOST_SLOTS:
         return None
     position, at = _slots_of(events, rows)

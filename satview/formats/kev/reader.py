@@ -1,4 +1,4 @@
-"""Opens .kev files. Slots are read when requested: no copy of the event region is kept."""
+"""Opens .kev files. Slots are read when requested: no copy of the event region is held in memory."""
 
 from __future__ import annotations
 

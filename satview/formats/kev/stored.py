@@ -77,7 +77,7 @@ def values_of(trace: Trace) -> dict[str, Any]:
 
 
 def trace_of(path: Path, start: Start, values: Mapping[str, Any], arrays: Arrays) -> Trace:
-    """Return the trace of a file from what was kept of it.
+    """Return the trace of a file from what was cached of it.
 
     Args:
         path: The file.

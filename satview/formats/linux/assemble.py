@@ -36,7 +36,7 @@ class _Events:
         cpu: Where.
         thread: Whose, as `_who` numbers them.
         code: What.
-        first, second, third: The numbers that are kept of it, see `resources/events/linux.toml`.
+        first, second, third: The numbers that are stored of it, see `resources/events/linux.toml`.
     """
 
     time_ns: Ints

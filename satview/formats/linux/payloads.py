@@ -1,4 +1,4 @@
-"""The arguments of events of Linux: the numbers that are kept of switches and wake-ups, and what the file says."""
+"""The arguments of events of Linux: the numbers that are stored of switches and wake-ups, and what the file says."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class LinuxPayloads(NumberPayloads):
         return self.details.raw(int(self.record[event])) or NumberPayloads.raw(self, event)
 
     def decode(self, event: int, most: int | None = None) -> Payload:  # noqa: ARG002
-        """Return the named arguments of one event: what is kept of all, then what the file has besides."""
+        """Return the named arguments of one event: what is stored of all, then what the file has besides."""
         code, values = int(self.events.code[event]), self.values(event)
         arguments = [
             Argument(field.name, value, str(value), 2 * i, 2, self._note(field.name, value))

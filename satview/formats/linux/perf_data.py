@@ -50,7 +50,7 @@ def read_perf_data(path: Path, data: NDArray[np.uint8], problems: Problems) -> S
     cursor = Cursor(data.data, path, 8, order)
     head = {name: cursor.number(8, "the head of the file") for name in _HEAD}
     if head["size"] < 104:
-        raise TraceFormatError(path, 8, "it was written to a pipe, where its head has no places",
+        raise TraceFormatError(path, 8, "it was written to a pipe, where its head has no offsets",
                                "record it with `perf record -o FILE`")  # fmt: skip
     features = cursor.number(32, "the features of the file")
     if order == "big":  # four words, the first one first
@@ -113,7 +113,7 @@ def _tracepoints(cursor: Cursor, head: dict[str, int], path: Path) -> tuple[int,
 
 
 def _read_tracing_data(cursor: Cursor, features: int, at: int, found: Metadata, path: Path) -> None:
-    """Read the formats of tracepoints, which stand behind the samples."""
+    """Read the formats of tracepoints, which follow the samples."""
     if not features >> _TRACING_DATA & 1:
         raise TraceFormatError(path, 72, "it brings no formats of tracepoints", "record tracepoints: perf sched record")
     cursor.at = at + 16 * (features & (1 << _TRACING_DATA) - 1).bit_count()

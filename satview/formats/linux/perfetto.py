@@ -110,7 +110,7 @@ def read_perfetto(path: Path, data: NDArray[np.uint8], problems: Problems) -> Sc
 
 
 def _end(packets: Fields) -> Points:
-    """Return an event at the last moment that any packet tells of, where slices end."""
+    """Return an event at the last moment in any packet, where slices end."""
     last = np.array([packets.numbers(_TIME).max(initial=0)], np.int64)
     none = np.full(1, -1, np.int64)
     return Points(last, none + _LAST, none + 1, none, none + 1 + linux.point_codes()["trace_end"])
@@ -309,7 +309,7 @@ def _slices(packets: Fields, tracks: _Tracks, problems: Problems) -> _Slices:
                      int(np.count_nonzero(is_odd)))  # fmt: skip
     counters = int(np.count_nonzero((kind == _COUNTER) & ~is_odd))
     if counters:
-        problems.add("unknown-events", "values of counters have no place here", None, counters)
+        problems.add("unknown-events", "values of counters are left out", None, counters)
     names, categories = _names(packets, packet, events), events.text_column(22)
     uuids, which = np.unique(track, return_inverse=True)
     thread = np.array([tracks.thread.get(uuid, -1) for uuid in uuids.tolist()] or [0], np.int64)[which]
@@ -355,7 +355,7 @@ def _names(packets: Fields, packet: Ints, events: Fields) -> TextColumn:
 
 
 def _with_states(switches: Switches, slices: _Slices) -> tuple[Switches, States]:
-    """Return switches after which threads are in the states that slices say, and the states that no switch tells.
+    """Return switches after which threads are in the states that slices say, and the states that no switch shows.
 
     A state that ends where nothing follows ends where events are missing: the thread's state is unknown from there on.
     """

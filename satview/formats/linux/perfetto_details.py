@@ -1,4 +1,4 @@
-"""What an event of a trace of Perfetto holds beyond the numbers that are kept of all.
+"""What an event of a trace of Perfetto holds beyond the numbers that are stored of all.
 
 The arguments of ftrace events are named by the package `perfetto`, which has all its protocols; without it they show
 by their numbers, with the line that installs it.

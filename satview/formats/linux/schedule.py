@@ -117,7 +117,7 @@ def concatenated(kind: type[_Table], tables: Sequence[_Table]) -> _Table:
 
 
 class Details(Protocol):
-    """What a file says of its records beyond the numbers that are kept of all."""
+    """What a file says of its records beyond the numbers that are stored of all."""
 
     def text(self, record: int) -> tuple[str, tuple[tuple[str, int | str], ...]]:
         """Return the name of the event of a record and its arguments; an empty name where the file has no more."""

@@ -157,7 +157,7 @@ def _walk(data: NDArray[np.uint8], begin: Ints, end: Ints) -> tuple[Ints, Ints, 
 
 
 def _varints(data: NDArray[np.uint8], at: Ints, stop: Ints) -> tuple[Ints, Ints, NDArray[np.bool_]]:
-    """Return the numbers that begin at some places, where they end, and which end at all."""
+    """Return the numbers that begin at some offsets, where they end, and which end at all."""
     value, goes_on = np.zeros(len(at), np.uint64), np.ones(len(at), np.bool_)
     end = at.copy()
     for step in range(_MOST):

@@ -64,7 +64,7 @@ def _unwrap(
     is_time: NDArray[np.bool_],
     out: _Ints,
 ) -> int:
-    """Place the slots of one CPU; return the latest time."""
+    """Set the times of the slots of one CPU; return the latest one."""
     rows = np.flatnonzero(cpus == cpu)
     time_at = np.flatnonzero(is_time[rows])
     at = rows[time_at].astype(np.int64)

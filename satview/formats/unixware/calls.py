@@ -32,7 +32,7 @@ class Calls:
 
     Attributes:
         time_ns: int64, (n,).
-        code: uint16, (n,), without turns (`events.unixware.plain`).
+        code: uint16, (n,), without begin or end (`events.unixware.plain`).
         thread: (n,), row of the thread table.
         arguments: a1 to a5, (n,) each.
         by_thread: Rows, thread after thread, each in time order; of those that show processor time only the last one
@@ -249,7 +249,7 @@ def effects(
 
 
 def with_outcomes(calls: Calls, waiting: Bools, other: Effects) -> NDArray[np.uint16]:
-    """Return the codes with their turns, and the shared codes for creations and ends.
+    """Return the codes with begin or end, and the shared codes for creations and ends.
 
     Returns:
         uint16 (n,).

@@ -24,7 +24,7 @@ Column = NDArray[np.signedinteger]
 
 @dataclass(slots=True)
 class Columns:
-    """The records of all files, file after file, as lists of parts to be joined.
+    """The records of all files, file after file, as lists of parts to be concatenated.
 
     Attributes:
         time_ns: Nanoseconds, not decreasing within a file.
@@ -71,7 +71,7 @@ class SetReader:
     """Reads files one after the other.
 
     Args:
-        categories: Numbers of the categories that are kept; None = all.
+        categories: Numbers of the categories that are read; None = all.
         problems: Receives what is found wrong.
         progress: Called with the bytes read so far.
         cancelled: Called between blocks.

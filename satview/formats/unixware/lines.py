@@ -127,7 +127,7 @@ def _are_plain(
 
 
 def _numbers(text: NDArray[np.uint8], start: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the decimal numbers between two places each; all of the form `-?[0-9]{1,18}`."""
+    """Return the decimal numbers between two offsets each; all of the form `-?[0-9]{1,18}`."""
     out = np.zeros(len(start), np.int64)
     if not len(start):
         return out

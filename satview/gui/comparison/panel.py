@@ -157,7 +157,7 @@ class ComparisonPanel(TablePanel[ChangesModel]):
             self.plot.set_theme(theme)
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Work while somebody looks."""
+        """Follow the trace while the panel is seen."""
         super().showEvent(event)
         self.view.watch(is_watched=True)
 
@@ -167,7 +167,7 @@ class ComparisonPanel(TablePanel[ChangesModel]):
         super().hideEvent(event)
 
     def close_down(self) -> None:
-        """Stop the work in the background."""
+        """Cancel the background task."""
         self.view.close()
         self.overlaid.close()
 
@@ -185,7 +185,7 @@ class ComparisonPanel(TablePanel[ChangesModel]):
     def go_to(self, change: Change) -> None:
         """Show what a row is about in both traces: where the longest is, else its lane or an event of its kind."""
         linked = self._comparison.is_linked
-        self._comparison.is_linked = False  # each has its own place
+        self._comparison.is_linked = False  # each has its own position
         for side, positions in enumerate(self._positions()):
             column = change.time_column(side)
             if column is not None:

@@ -27,7 +27,7 @@ from satview.gui.row_table import selected_ranges, set_up_rows
 from satview.gui.table_panel import TablePanel
 from satview.session.events.event_text import COLUMNS
 
-# Widths come from these, not from the rows: asking all rows would cost time on every load.
+# Widths come from these, not from the rows: measuring all rows would cost time on every load.
 _SAMPLES: Final = (
     "10,000,000",
     "1234.567 890 123 s",

@@ -1,4 +1,4 @@
-"""A line for a condition: proposals while one types, and a wave under what is wrong or what no capture can ask."""
+"""A line for a condition: proposals while one types, and a wave under what is wrong or what no capture can test."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ExpressionLine(QLineEdit):
 
     Attributes:
         fault: What is wrong with the text; None if it is a condition, or empty.
-        limits: What of the condition a capture cannot ask, or of wide events only.
+        limits: What of the condition a capture cannot test, or of wide events only.
         proposals: The list.
 
     Signals:

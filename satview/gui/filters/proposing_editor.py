@@ -23,7 +23,7 @@ class ProposingEditor(QPlainTextEdit):
         self.proposals.taken.connect(self._on_taken)
 
     def completions(self) -> tuple[list[Completion], int]:
-        """Return what fits at the cursor, and the position in the document from which its places count."""
+        """Return what fits at the cursor, and the position in the document from which its positions count."""
         raise NotImplementedError
 
     def left_px(self) -> int:

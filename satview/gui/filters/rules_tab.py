@@ -205,7 +205,7 @@ class RulesTab(QWidget):
         self._opened.capture_requested.emit(self.editor.toPlainText())
 
     def show_would_capture(self) -> None:
-        """Return what a capture with these rules would have kept."""
+        """Return what a capture with these rules would have captured."""
         WouldCaptureDialog(self._opened, self.built(), self.window()).show()
 
     def built(self) -> BuiltRules:
@@ -219,7 +219,7 @@ class RulesTab(QWidget):
         return build(rules, trace.release, Handlers(evaluator.allowed.__contains__, trace.release, evaluator.folder))
 
     def _allowed_rules(self) -> tuple[Rule, ...]:
-        """Return the rules without a fault, after asking for every file of handlers that was not yet allowed."""
+        """Return the rules without a fault, after the user has allowed each new file of handlers."""
         trace, evaluator = self._opened.trace, self._opened.filters.evaluator
         rules, faults = check_rules(self.editor.toPlainText(), trace.release, process_names(trace))
         if faults:

@@ -54,7 +54,7 @@ class ThreadPresets(QPushButton):
         self.setMenu(menu)
 
     def close_down(self) -> None:
-        """Stop the work in the background."""
+        """Cancel the background task."""
         self._job.close()
 
     def _start(self, title: str, choose: Callable[[Trace], NDArray[np.bool_]]) -> None:

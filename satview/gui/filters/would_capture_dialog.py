@@ -43,7 +43,7 @@ class WouldCaptureDialog(QDialog):
         self._job.start(run)
 
     def done(self, result: int) -> None:
-        """Stop the work; this is the way out for the button, Esc and the window's cross."""
+        """Cancel the task; this is the way out for the button, Esc and the window's cross."""
         self._job.close()
         super().done(result)
 

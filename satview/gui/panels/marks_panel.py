@@ -33,7 +33,7 @@ _NOTE: Final = 2
 _WIDTHS_PX: Final = (190, 110)
 _NONE: Final = (
     "Nothing is marked yet.\n"
-    "M marks the place under the mouse until the next one, B keeps it, Shift+M writes a note on it."
+    "M marks the time under the mouse until the next one, B keeps it, Shift+M writes a note on it."
 )
 
 

@@ -78,7 +78,7 @@ class ResultPlot(TimePlot):
                 self.plot.addItem(self._item(drawing, mine, group))
 
     def _item(self, drawing: Drawing, rows: np.ndarray[Any, Any], group: int) -> Any:
-        """Return what draws a group: never more than a bar per pixel, or points that can be told apart."""
+        """Return what draws a group: never more than a bar per pixel, or points that can be seen apart."""
         origin = self._axis.origin
         start = (drawing.start_cycles[rows] - origin).astype(np.float64)
         brush = self._brush(group)
@@ -99,7 +99,7 @@ class ResultPlot(TimePlot):
         return pg.BarGraphItem(x0=first, x1=last, y0=middle - _BAR, y1=middle + _BAR, pen=None, brush=brush)
 
     def _on_click(self, click: pg.GraphicsScene.mouseEvents.MouseClickEvent) -> None:
-        """Ask for the row of the interval or point that is nearest."""
+        """Request the row of the interval or point that is nearest."""
         drawing, box = self._drawing, self.plot.getViewBox()
         is_inside = box.sceneBoundingRect().contains(click.scenePos())
         if drawing is None or click.button() != Qt.MouseButton.LeftButton or not is_inside:
@@ -127,7 +127,7 @@ def _ends(values: np.ndarray[Any, Any]) -> tuple[float, float]:
 
 
 def _combined(start: np.ndarray[Any, Any], end: np.ndarray[Any, Any], gap: float) -> tuple[Any, Any]:
-    """Return intervals with those joined that are less than a gap apart, so that a pixel has one bar at most."""
+    """Return intervals, merged where less than a gap apart, so that a pixel has one bar at most."""
     order = np.argsort(start, kind="stable")
     start, latest = start[order], np.maximum.accumulate(end[order])
     first = np.flatnonzero(np.append(True, start[1:] > latest[:-1] + gap))

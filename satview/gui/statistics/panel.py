@@ -98,7 +98,7 @@ class StatisticsPanel(Panel):
         return super().kept_values() | sorting
 
     def take_values(self, values: Mapping[str, Value]) -> None:
-        """Show what was kept."""
+        """Show saved values."""
         for name, value in values.items():
             if name.startswith(_SORTED) and isinstance(value, str):
                 self.model.sorting[name.removeprefix(_SORTED)] = value[1:], value.startswith("-")
@@ -111,7 +111,7 @@ class StatisticsPanel(Panel):
         self.table.viewport().update()
 
     def close_down(self) -> None:
-        """Stop the work in the background."""
+        """Cancel the background task."""
         self.view.close()
         self._csv.close()
 
@@ -135,7 +135,7 @@ class StatisticsPanel(Panel):
 
     @Slot()
     def ask_export(self) -> None:
-        """Ask for a file and write the sheet to it, in the order it has."""
+        """Let the user name a file, and write the sheet to it, in the order it has."""
         self._csv.save_as(self.model.sheet, self.model.order, self._opened.trace.path)
 
     def _head(self) -> QHBoxLayout:
@@ -334,12 +334,12 @@ class StatisticsPanel(Panel):
 
     @Slot(QPoint)
     def _on_menu(self, position: QPoint) -> None:
-        """Ask for the menu of what the row is about; it acts on the selection."""
+        """Request the menu of what the row is about; it acts on the selection."""
         self._select(self.table.indexAt(position))
         self.menu_requested.emit(self.table.viewport().mapToGlobal(position), "")
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Begin to work."""
+        """Begin to follow the trace."""
         super().showEvent(event)
         self.view.watch(True)
 

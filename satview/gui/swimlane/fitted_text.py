@@ -1,4 +1,4 @@
-"""Texts cut to the room there is and laid out; kept, for eliding and layout are slow."""
+"""Texts cut to the room there is and laid out; cached, as eliding and layout are slow."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class FittedTexts:
         return self.fit(_GAP.join(parts[:count]), room_px)
 
     def _whole_text(self, text: str) -> tuple[QStaticText | None, float]:
-        """Return a text laid out, and how wide it is; None of one that is too long for any place."""
+        """Return a text laid out, and how wide it is; None of one that is too long anywhere."""
         if len(text) > _LONGEST:
             return None, math.inf
         if text not in self._texts:

@@ -140,7 +140,7 @@ class LaneLabels(QWidget):
             self._opened.lanes.fold(row.index)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        """Ask for the menu."""
+        """Request the menu."""
         self.menu_requested.emit(event.globalPos())
 
     def leaveEvent(self, _event: object) -> None:

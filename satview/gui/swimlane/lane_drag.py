@@ -1,4 +1,4 @@
-"""Dragging a lane by its name to another place among its siblings."""
+"""Dragging a lane by its name to another position among its siblings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _BEGINS_PX: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class _Gap:
-    """A place where the lane may go: above a sibling, None = below the last; its height in the list."""
+    """A position where the lane may go: above a sibling, None = below the last; its height in the list."""
 
     before: int | None
     y_px: int

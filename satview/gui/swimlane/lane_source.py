@@ -38,7 +38,7 @@ class Request:
         lanes: Their indices, from top to bottom.
         window: The part of the trace.
         width_px: Device pixels.
-        kinds: Lanes of CPUs show kinds of work.
+        kinds: Lanes of CPUs show user code, kernel calls, interrupts and idle time.
     """
 
     lanes: tuple[int, ...]
@@ -65,7 +65,7 @@ class LaneSource(QObject):
         self._filters = opened.filters
         self._requested: Request | None = None
         self._exact: tuple[Request, Values] | None = None
-        self._quick: tuple[Request, Values] | None = None  # what a frame can have at once; kept while it is called for
+        self._quick: tuple[Request, Values] | None = None  # what a frame can have at once; cached for the same request
         self._marks = mark_codes()
         self.overlay = LaneOverlay(self._timeline, self._filters.view)
         self._job = Task(self)

@@ -58,7 +58,7 @@ class Entry:
 
 
 class Legend(QWidget):
-    """Swatches with names, in as many rows as the width asks for."""
+    """Swatches with names, in as many rows as the width needs."""
 
     def __init__(self, opened: OpenTrace, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -103,7 +103,7 @@ class Legend(QWidget):
         self.update()
 
     def entry_at(self, position: QPointF) -> Entry | None:
-        """Return what is explained at a place."""
+        """Return the entry at a position."""
         found = zip(self.entries, self._positions(self.width()), strict=True)
         return next((entry for entry, area in found if area.contains(position)), None)
 

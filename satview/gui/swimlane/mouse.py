@@ -34,7 +34,7 @@ class _Drag(Enum):
 
 
 class SwimlaneMouse(QObject):
-    """Turns mouse events of the view into changes of the session.
+    """Changes the session by mouse events of the view.
 
     Signals:
         menu_requested: Right click without a drag: global position.
@@ -261,7 +261,7 @@ class SwimlaneMouse(QObject):
 
     @Slot()
     def _on_window(self) -> None:
-        """Tell which moment is under the mouse by now: keys zoom there, and cursors are set there."""
+        """Report which moment is under the mouse by now: keys zoom there, and cursors are set there."""
         if self._last is not None:
             row = self._view.row_at(self._last.y())
             self._opened.selection.set_mouse(

@@ -87,6 +87,6 @@ class LanePicture:
 
 
 def _render(widget: QWidget, painter: QPainter, position: QPoint, part: QRect) -> None:
-    """Draw a part of a widget at a place of the picture."""
+    """Draw a part of a widget at a position of the picture."""
     flags = QWidget.RenderFlag.DrawWindowBackground | QWidget.RenderFlag.DrawChildren
     widget.render(painter, position, QRegion(part), flags)

@@ -1,4 +1,4 @@
-"""The lanes that show shares of time, or steps, instead of bars in a frame; kept while the same is asked for."""
+"""The lanes that show shares of time, or steps, instead of bars in a frame; cached while the request is the same."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class StackSource:
             scale: Time to logical pixels.
             theme: Colours.
             hidden: Values that are not to be seen.
-            shows_shares: Shares are wanted.
+            shows_shares: Shares are shown.
         """
         shows_all, highlighted = shows_shares and self._source.overlay.does_nothing, self._opened.legend.keys
         requested = request, theme, hidden, highlighted, self._source.overlay, shows_all

@@ -204,7 +204,7 @@ class SwimlaneView(QWidget):
 
     @Slot()
     def _on_legend(self) -> None:
-        """Let what the legend highlights stand out: the rest fades, and has no names."""
+        """Fade all but what the legend highlights, and hide the names of the rest."""
         keys = self._opened.legend.keys
         self._ticks.fades = bool(keys) and EVENTS not in keys
         self._make_palette()

@@ -1,4 +1,4 @@
-"""A point for each trace of a data set, over time; those far from the others stand out."""
+"""A point for each trace of a data set, over time; those far from the others are highlighted."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class _ValueAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no type hi
 
 
 class _BeginAxis(pg.DateAxisItem):  # type: ignore[misc]  # pyqtgraph has no type hints
-    """When traces begin, UTC; their numbers where they do not all tell."""
+    """When traces begin, UTC; their numbers where they do not all say."""
 
     is_date = True
 
@@ -132,7 +132,7 @@ def _has_dates(found: Trend) -> bool:
 
 
 def _positions(found: Trend) -> NDArray[np.float64]:
-    """Return where each trace is drawn: seconds since 1970 if all tell, else one after the other."""
+    """Return where each trace is drawn: seconds since 1970 if all say, else one after the other."""
     if _has_dates(found):
         return np.array([point.begin.replace(tzinfo=UTC).timestamp() for point in found.points if point.begin])
     return np.arange(len(found), dtype=np.float64)

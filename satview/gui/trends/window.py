@@ -1,4 +1,4 @@
-"""The window of trends: choose a figure, see it over all traces, click a trace to open it at the place."""
+"""The window of trends: select a figure, see it over all traces, click a trace to open it there."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class TrendsWindow(QWidget):
         far = len(found.outliers)
         middle = found.metric.text(found.middle) or "unknown"
         self.message.setText(
-            f"{len(found):,} traces, median {middle}, {far:,} far from the others. A click opens a trace at the place."
+            f"{len(found):,} traces, median {middle}, {far:,} far from the others. A click opens a trace there."
         )
         self.plot.show_trend(found)
         self._fill(found)

@@ -114,7 +114,7 @@ class LaneCommands:
         if path is not None:
             from satview.formats.user_event_file import read_user_events  # on first use: brings a parser of XML
 
-            read_user_events(path)  # refused before it is kept
+            read_user_events(path)  # refused before it is stored
             self._describe_users("events/user_events", str(path), views)
 
     def _ask_user_rules(self, views: Workspace) -> None:

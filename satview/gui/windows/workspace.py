@@ -54,11 +54,11 @@ class Workspace(QWidget):
 
     Attributes:
         area, chips, find_bar: The views that are always there.
-        panes: The lanes, and a second set of them, if wanted.
-        panels: Name of the panel to its widget, made when it is first seen or asked for.
+        panes: The lanes, and a second set of them, if shown.
+        panels: Name of the panel to its widget, made when it is first seen or used.
         navigation, motion: The moves.
         comparison, beside: The trace with a second one, and what opens that.
-        kept_values: What panels kept, by name of the panel, for those that are not made yet.
+        kept_values: Saved values of panels, by name of the panel, for those that are not made yet.
         docks: Name of the panel to its dock.
 
     Signals:
@@ -284,7 +284,7 @@ class Workspace(QWidget):
             self.docks["events"].raise_()
 
     def close_down(self) -> None:
-        """Store the arrangement, stop all work, leave the window."""
+        """Store the arrangement, cancel all tasks, leave the window."""
         self._settings.set("window/panels", to_text(self.layout_of_panels()))
         self._stop()
         for dock in self.docks.values():
@@ -314,7 +314,7 @@ class Workspace(QWidget):
 
     @Slot()
     def report_plugins(self) -> None:
-        """Name the plug-ins that failed since this was asked last."""
+        """Name the plug-ins that failed since the last call."""
         if texts := newly_switched_off():
             self.report("; ".join(texts))
 

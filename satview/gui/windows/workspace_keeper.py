@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from satview.gui.pane import Pane
     from satview.gui.windows.workspace import Workspace
 
-_KEEP_MS: Final = 20_000  # after a change; what is closed in good order is kept at once
+_KEEP_MS: Final = 20_000  # after a change; what is closed in good order is stored at once
 
 
 class WorkspaceKeeper(QObject):
-    """The kept state of one workspace.
+    """The stored state of one workspace.
 
     Attributes:
-        file: Where it is kept; tells whether that worked.
+        file: Where it is stored; says whether that worked.
     """
 
     def __init__(
@@ -48,9 +48,9 @@ class WorkspaceKeeper(QObject):
 
         Args:
             views: The views.
-            files: Where states are kept.
+            files: Where states are stored.
             path: The trace.
-            is_lasting: The trace will be there the next time; else nothing is kept of it.
+            is_lasting: The trace will be there the next time; else nothing is stored of it.
             view_links: Which views show the same.
         """
         super().__init__(views)
@@ -67,7 +67,7 @@ class WorkspaceKeeper(QObject):
         self._timer.timeout.connect(self.keep)
 
     def begin(self, is_followed: bool) -> None:
-        """Show the trace as it was shown last; what is kept of another file under its name gives the lanes only.
+        """Show the trace as it was shown last; what is stored of another file under its name gives the lanes only.
 
         Args:
             is_followed: The file grows: its end shows, not the part that showed last.
@@ -109,7 +109,7 @@ class WorkspaceKeeper(QObject):
         if state.compared is not None and same and Path(state.compared.path).is_file():
             views.beside.open(Path(state.compared.path), state.compared)
         if state.view is not None:
-            # A turn later: the lanes have their height by then.
+            # One pass of the event loop later: the lanes have their height by then.
             QTimer.singleShot(0, self, partial(scroll_to, views.panes.first, state.view))
         if state.second is not None:
             self._begin_second(state.second)
@@ -154,7 +154,7 @@ class WorkspaceKeeper(QObject):
             return
         self._timer.stop()
         state = replace(taken(self._views), trace=sign_of(self._path), second=self._second())
-        if state.trace is not None:  # else the trace is gone: what was kept of it stays
+        if state.trace is not None:  # else the trace is gone: what was stored of it stays
             content = to_json(state)
             self.file.store(lambda _before: content)
 
@@ -219,7 +219,7 @@ def take_panels(views: Workspace) -> PanelsState:
 
 
 def put_panels(views: Workspace, state: PanelsState) -> None:
-    """Arrange panels as they were, and give each what it kept."""
+    """Arrange panels as they were, and give each its saved values."""
     if state.layout is not None:
         views.put_panels(state.layout)
     views.kept_values = {name: dict(found) for name, found in state.values.items()}

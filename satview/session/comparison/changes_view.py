@@ -23,7 +23,7 @@ from satview.session.questions.answer import WatchedAnswer
 from satview.session.tasks import IsCancelled, Report
 from satview.store.trace import Trace
 
-_SETTLE_MS: Final = 200  # a moving view asks for other figures that often at most
+_SETTLE_MS: Final = 200  # a moving view requests other figures that often at most
 _Side = tuple[Trace, Basis, TimeWindow]
 
 
@@ -77,7 +77,7 @@ class ChangesView(WatchedAnswer):
         return self._extent.extent
 
     def set_extent(self, extent: Extent) -> None:
-        """Want another part."""
+        """Request another part."""
         self._extent.select(extent)
         self._request()
 
@@ -172,7 +172,7 @@ class OverlaidView(WatchedAnswer):
         self.watch(is_watched=True)
 
     def show_change(self, change: Change | None) -> None:
-        """Want the durations behind a figure, or none."""
+        """Request the durations behind a figure, or none."""
         self._requested = change
         self.overlaid = None
         self._request()

@@ -39,7 +39,7 @@ class FilterView:
         passing: bool (events,), the same as a mask.
         by_passes: bool (events,), what conditions and rules alone let show.
         dimmed: bool (events,), events that fade.
-        marked: bool (events,), events that stand out.
+        marked: bool (events,), events that are highlighted.
         threads: bool (threads,), threads of which something shows.
         counts: Hits by name of the pass.
         selected: Events that are checked in the trees.
@@ -58,7 +58,7 @@ class FilterView:
 
 
 class FilterEvaluator(PassEvaluator):
-    """Evaluates filters of one trace; one at a time, whichever thread asks. DerivedColumns are made once.
+    """Evaluates filters of one trace; one at a time, whichever thread calls. DerivedColumns are made once.
 
     Attributes:
         allowed: Python files that the user allowed to run.
@@ -81,7 +81,7 @@ class FilterEvaluator(PassEvaluator):
 
         Raises:
             RuleError: Its rules or its expression are faulty.
-            Cancelled: The work was stopped.
+            Cancelled: The task was cancelled.
         """
         key, cache = (item.rules, item.expression), self._masks
         if key not in cache:
@@ -104,13 +104,13 @@ class FilterEvaluator(PassEvaluator):
 
     def forget(self) -> None:
         """Drop cached results: a file of handlers may have changed."""
-        self._masks = {}  # a job at work keeps the old ones
+        self._masks = {}  # a running task keeps the old ones
 
     def alone(self, is_cancelled: IsCancelled, run: Callable[[], _Result]) -> _Result:
         """Run something while nobody else uses this object; return its result.
 
         Raises:
-            Cancelled: `is_cancelled()` said so while others were at work, or inside.
+            Cancelled: `is_cancelled()` said so while it waited for others, or inside.
         """
         while not self._lock.acquire(timeout=_WAIT_S):
             if is_cancelled():
@@ -169,7 +169,7 @@ class FilterEvaluator(PassEvaluator):
 
 
 class _StoppableRule:
-    """A handler that ends with the work it is part of: it may be called millions of times."""
+    """A handler that stops when its task is cancelled: it may be called millions of times."""
 
     def __init__(self, rule: FunctionRule, is_cancelled: IsCancelled) -> None:
         self._rule, self._is_cancelled = rule, is_cancelled
@@ -203,7 +203,7 @@ def find_hits(evaluator: FilterEvaluator, item: Pass, is_cancelled: IsCancelled,
 
 
 def make_columns_ready(evaluator: FilterEvaluator, is_cancelled: IsCancelled, _report: Report) -> None:
-    """Work out the derived columns while a condition is being typed, so that the first duration is no slower."""
+    """Compute the derived columns while a condition is being typed, so that the first duration is no slower."""
     evaluator.alone(is_cancelled, evaluator.derived.make_ready)
 
 

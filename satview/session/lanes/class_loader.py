@@ -1,4 +1,4 @@
-"""Finds the lanes of events that a view asks for, in the background, when they are first shown."""
+"""Finds the lanes of events that a view needs, in the background, when they are first shown."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PATIENCE_S = 0.03  # small traces have their lanes by then
 
 
 class ClassLoader(QObject):
-    """Lets a timeline find lanes of events; one request at a time, and the newest has all that is wanted.
+    """Lets a timeline find lanes of events; one request at a time, and the newest has all that is requested.
 
     Args:
         timeline: Returns the lanes that show now.
@@ -89,7 +89,7 @@ class ClassLoader(QObject):
 def _shown(
     timeline: Timeline, requested: frozenset[str], texts: tuple[str, str], is_cancelled: IsCancelled, _report: Report
 ) -> str:
-    """Work of the job, which holds no widget; return what is wrong with descriptions of user events, or nothing."""
+    """Run in the task, which holds no widget; return what is wrong with descriptions of user events, or nothing."""
     error, user = "", UserLanes()
     if "user" in requested:
         try:

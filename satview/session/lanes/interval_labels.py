@@ -1,6 +1,6 @@
 """What is written into intervals beside the name of the state: priority, CPU, partner, kernel call, partition.
 
-Worked out for the intervals that show and are wide enough, some hundred a frame, and kept by event. Arrays only, no Qt.
+Worked out for the intervals that show and are wide enough, some hundred a frame, and cached by event. No Qt.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class IntervalLabels:
         return frozenset(label for label in labels if label is not Label.STATE and label not in self._ready)
 
     def make_ready(self, labels: Iterable[Label]) -> None:
-        """Work out what labels need of the whole trace; on a worker thread."""
+        """Compute what labels need of the whole trace; on a worker thread."""
         makers: dict[Label, Callable[[], None]] = {
             Label.PRIORITY: self._make_priorities,
             Label.PARTNER: self._make_waits,

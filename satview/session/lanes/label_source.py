@@ -69,6 +69,6 @@ class LabelSource(QObject):
 def _made_ready(
     labels: IntervalLabels, requested: frozenset[Label], _is_cancelled: IsCancelled, _report: Report
 ) -> IntervalLabels:
-    """Work of the job; it holds no widget."""
+    """Run in the task; holds no widget."""
     labels.make_ready(requested)
     return labels

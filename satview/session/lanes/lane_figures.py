@@ -94,7 +94,7 @@ def mostly(runs: Runs, value: NDArray[np.integer[Any]], window: TimeWindow | Non
 
     Args:
         runs: Who ran when.
-        value: The value of each run; negative = not told.
+        value: The value of each run; negative = not known.
         window: Only this part of the trace; None = all of it.
         threads: Rows of the thread table.
     """
@@ -114,7 +114,7 @@ def mostly(runs: Runs, value: NDArray[np.integer[Any]], window: TimeWindow | Non
 
 
 def thread_groups(timeline: Timeline, basis: Basis, group: GroupBy, window: TimeWindow) -> tuple[LaneGroup, ...]:
-    """Return threads grouped by what they had for most of their time on a CPU; those of which it is not told are left.
+    """Return threads grouped by what they had for most of their time on a CPU; those without a value are left out.
 
     Args:
         timeline: The lanes.
@@ -152,7 +152,7 @@ def pattern_groups(timeline: Timeline, rules: Iterable[tuple[str, Callable[[str]
 
     Args:
         timeline: The lanes.
-        rules: Title of each group, and what tells whether a name fits it.
+        rules: Title of each group, and a test whether a name fits it.
     """
     lanes, left = LaneIndex(timeline), [info for info in timeline.infos if info.kind is LaneKind.PROCESS]
     groups = []

@@ -65,7 +65,7 @@ class LaneIndex:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Lanes that stand together, one below the other.
+    """Lanes of one group, one below the other.
 
     Attributes:
         kind: Blocks of different kinds have a gap between them.
@@ -86,8 +86,8 @@ class LaneLayout:
     Args:
         lanes: The lanes.
         arrangement: What the user has done to them.
-        opens: Tells whether a lane is open.
-        shows: Tells whether a lane may show, whatever it is under.
+        opens: Returns whether a lane is open.
+        shows: Returns whether a lane may show, whatever it is under.
         lane_height_px: Height of a lane.
     """
 
@@ -107,7 +107,7 @@ class LaneLayout:
         self._hidden = frozenset(lanes.indices_of(arrangement.hidden))
 
     def siblings(self, index: int) -> tuple[int, ...]:
-        """Return the lanes among which a lane has its place, in their order, hidden ones included."""
+        """Return the lanes among which a lane has its position, in their order, hidden ones included."""
         if index in self._pinned:
             return self._pinned
         for block in self.blocks():
@@ -116,7 +116,7 @@ class LaneLayout:
         return self._ordered(self._lanes.children(self._lanes.infos[index].parent))
 
     def blocks(self) -> tuple[Block, ...]:
-        """Return all lanes but pinned ones, as they stand together; hidden ones included."""
+        """Return all lanes but pinned ones, by group; hidden ones included."""
         tops = self._lanes.children(-1)
         cpus = [index for index in tops if self._lanes.is_about_cpus(index)]
         events = [index for index in tops if self._lanes.is_of_events(index)]
@@ -207,7 +207,7 @@ class LaneLayout:
         )
 
     def _children_of(self, index: int, is_alone: bool) -> list[int]:
-        """Return the lanes that can fold into a lane; into one that stands alone only those of events."""
+        """Return the lanes that can fold into a lane; into one of no group only those of events."""
         children = self._lanes.children(index)
         return [child for child in children if self._lanes.is_of_events(child)] if is_alone else children
 

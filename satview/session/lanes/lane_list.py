@@ -123,7 +123,7 @@ class LaneList(QObject):
         return next((row for row in self.rows if row.index == index), None)
 
     def is_pinned(self, index: int) -> bool:
-        """Return whether a lane is at the top because the user wants it there."""
+        """Return whether a lane is at the top because the user has pinned it."""
         return self._lane_index.keys[index] in self._now.pinned
 
     def opens_at_first(self, key: LaneKey) -> bool:
@@ -135,7 +135,7 @@ class LaneList(QObject):
         return any(self._is_open(index) for index in self._lane_index.indices_of([key]))
 
     def fold(self, index: int, is_open: bool | None = None) -> None:
-        """Open or close a lane; None turns it round."""
+        """Open or close a lane; None toggles it."""
         if index in self._lane_index.parents and is_open is not self._is_open(index):
             self._change("folding", replace(self._now, turned=self._now.turned ^ {self._lane_index.keys[index]}))
 
@@ -152,7 +152,7 @@ class LaneList(QObject):
         self._change("fold all", replace(self._now, turned=self._lane_index.keys_of(turned)))
 
     def pin(self, index: int) -> None:
-        """Pin a lane at the top, or let it go back to its place."""
+        """Pin a lane at the top, or let it go back to its position."""
         mine, pinned = self._lane_index.keys[index], self._now.pinned
         others = tuple(key for key in pinned if key != mine)
         self._change("pinning", replace(self._now, pinned=others if mine in pinned else (*pinned, mine)))
@@ -177,7 +177,7 @@ class LaneList(QObject):
         self._change(title, arrangement)
 
     def begin_with(self, arrangement: LaneArrangement, window: TimeWindow) -> None:
-        """Begin with an arrangement that was kept; there is nothing to undo.
+        """Begin with an arrangement that was stored; there is nothing to undo.
 
         Args:
             arrangement: How lanes are arranged.
@@ -197,7 +197,7 @@ class LaneList(QObject):
         self._change(f"sorting by {sort.value}", replace(self._now, sort=sort, order=keys))
 
     def group_by(self, group: GroupBy, groups: tuple[LaneGroup, ...], patterns: str = "") -> None:
-        """Let other lanes stand together.
+        """Group the lanes by something else.
 
         Args:
             group: What the groups are.
@@ -261,7 +261,7 @@ class LaneList(QObject):
 
     @property
     def shows_kinds(self) -> bool:
-        """True if lanes of CPUs show what kind of work they do, not whose."""
+        """True if lanes of CPUs show what kind of code runs, not whose."""
         return self._now.shows_kinds
 
     def show_kinds(self, shows: bool) -> None:
@@ -303,7 +303,7 @@ class LaneList(QObject):
         return self._shown_px
 
     def set_room(self, room_px: int) -> None:
-        """Tell how much height there is: a few lanes grow into it, up to twice the height that was asked for."""
+        """Set how much height there is: a few lanes grow into it, up to twice the height of the setting."""
         if room_px != self._room_px:
             self._room_px = room_px
             self._lay_out()
@@ -401,7 +401,7 @@ class LaneList(QObject):
         return name in self._now.classes and info.index in self._timeline.lanes_of_class(name)
 
     def _busy_lanes(self) -> frozenset[int] | None:
-        """Return the lanes with events in the window; None = do not ask."""
+        """Return the lanes with events in the window; None = do not hide empty ones."""
         if not self._now.hides_empty or self._window is None:
             return None
         return busy_lanes(self._timeline, self._window)

@@ -127,7 +127,7 @@ def prepare_loaded(loaded: LoadedTrace, shown: Shown, is_cancelled: IsCancelled,
 def cache_loaded(
     loaded: LoadedTrace, lanes: list[int], cache_bytes: int, is_cancelled: IsCancelled, _report: Report
 ) -> object:
-    """Write a decoded file into the cache; return whether it is kept."""
+    """Write a decoded file into the cache; return whether it is in it."""
     from satview.session.loading.trace_cache import TraceCache
 
     return TraceCache(cache_folder(), cache_bytes).keep(loaded, lanes, is_cancelled)
@@ -139,7 +139,7 @@ def _cached(path: Path, cache_bytes: int, begin: Callable[[], object]) -> tuple[
     Args:
         path: The file.
         cache_bytes: As of `read_file`.
-        begin: Called once it is clear that something was kept.
+        begin: Called once it is clear that the cache has something.
     """
     if not cache_bytes or not is_large(path):
         return None, ""

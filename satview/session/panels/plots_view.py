@@ -27,8 +27,8 @@ from satview.session.panels.plots_task import (
 from satview.session.questions.answer import WatchedAnswer
 
 DIVISIONS: Final = 100
-MOST_CONDITIONS: Final = 12  # more lines cannot be told apart
-_SETTLE_MS: Final = 40  # a moving view asks for a new plot that often at most
+MOST_CONDITIONS: Final = 12  # more lines cannot be distinguished
+_SETTLE_MS: Final = 40  # a moving view requests a new plot that often at most
 
 
 class PlotKind(StrEnum):
@@ -77,7 +77,7 @@ class PlotsView(WatchedAnswer):
 
     @property
     def needs_range(self) -> bool:
-        """True if a histogram of the selected range is wanted and there is none."""
+        """True if a histogram of the selected range is requested and there is none."""
         return self.kind is PlotKind.DURATIONS and self._extent.needs_range
 
     @property
@@ -99,37 +99,37 @@ class PlotsView(WatchedAnswer):
         return None
 
     def show_plot(self, kind: PlotKind) -> None:
-        """Want another plot."""
+        """Show another plot."""
         self.kind = kind
         self._request()
 
     def set_by(self, by: LoadBy) -> None:
-        """Want other bands."""
+        """Divide by something else."""
         self.by = by
         self._request()
 
     def set_measure(self, measure: Measure) -> None:
-        """Want a histogram of something else."""
+        """Show a histogram of something else."""
         self.measure = measure
         self._request()
 
     def set_extent(self, extent: Extent) -> None:
-        """Want a histogram of another part of the trace."""
+        """Show a histogram of another part of the trace."""
         self._extent.select(extent)
         self._request()
 
     def set_only_selected(self, only_selected: bool) -> None:
-        """Want a histogram of the selected thread or process, or of all."""
+        """Show a histogram of the selected thread or process, or of all."""
         self.only_selected = only_selected
         self._request()
 
     def set_conditions(self, text: str) -> None:
-        """Want counts of other events: conditions with `;` between, as the search takes them."""
+        """Show counts of other events: conditions with `;` between, as the search takes them."""
         self.conditions = tuple(part.strip() for part in text.split(";") if part.strip())[:MOST_CONDITIONS]
         self._request()
 
     def set_divisions(self, divisions: int) -> None:
-        """Want more or fewer counts."""
+        """Show more or fewer counts."""
         self.divisions = divisions
         self._later()
 
@@ -191,7 +191,7 @@ class PlotsView(WatchedAnswer):
         self._later()
 
     def _later(self) -> None:
-        """Ask for a new plot soon. A view that moves on lets the plot at work be finished, or none would ever be."""
+        """Request a new plot soon. A view that moves on lets the running plot finish, or none would ever be."""
         if not self._is_watched:
             return
         if self._job.is_busy:

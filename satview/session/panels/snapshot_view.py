@@ -79,7 +79,7 @@ class SnapshotView(WatchedAnswer):
             self._settle.start()  # what is shown holds until then
         else:
             self._job.cancel()
-            self.trace, self.found = self._opened.trace, None  # or else the shorter reading would be kept
+            self.trace, self.found = self._opened.trace, None  # or else the trace before it grew would stay in memory
 
     @Slot()
     def _request(self) -> None:
@@ -98,5 +98,5 @@ class SnapshotView(WatchedAnswer):
 
 
 def _find(trace: Trace, at: int, basis: Basis, is_cancelled: IsCancelled, _report: Report) -> object:
-    """Work of the job; it holds the trace, no widget."""
+    """Run in the task; holds the trace, no widget."""
     return trace, snapshot(trace, at, basis, is_cancelled)

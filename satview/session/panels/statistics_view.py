@@ -40,7 +40,7 @@ class StatisticsView(WatchedAnswer):
 
     @property
     def extent(self) -> Extent:
-        """The part that is wanted."""
+        """The requested part."""
         return self._extent.extent
 
     @property
@@ -54,13 +54,13 @@ class StatisticsView(WatchedAnswer):
         return not self.follows and self._opened.filters.is_active
 
     def show_sheet(self, key: str) -> None:
-        """Want another sheet."""
+        """Show another sheet."""
         if key != self.key:
             self.key = key
             self._request()
 
     def set_extent(self, extent: Extent) -> None:
-        """Want another part of the trace."""
+        """Show another part of the trace."""
         before = self.extent
         self._extent.select(extent)
         if extent is not before:

@@ -60,10 +60,10 @@ class Answer(QObject):
 
 
 class WatchedAnswer(Answer):
-    """An answer that is worked out while somebody looks, and again once what it depends on has rested.
+    """An answer that is computed while it is seen, and again once what it depends on has settled.
 
     Args:
-        settle_ms: How long that has to rest.
+        settle_ms: How long that has to stay unchanged.
         parent: Owner.
     """
 
@@ -81,7 +81,7 @@ class WatchedAnswer(Answer):
         return self.is_busy or self._settle.isActive()
 
     def watch(self, is_watched: bool) -> None:
-        """Begin or end to work: somebody looks, or nobody."""
+        """Start or stop following the trace: the answer is seen, or is not."""
         if is_watched != self._is_watched:
             self._is_watched = is_watched
             if is_watched:
@@ -97,5 +97,5 @@ class WatchedAnswer(Answer):
 
     @Slot()
     def _request(self) -> None:
-        """Begin to work out what is requested now, if somebody looks."""
+        """Start the task for what is requested now, if it is seen."""
         raise NotImplementedError

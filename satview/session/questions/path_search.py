@@ -60,6 +60,6 @@ class PathSearch(Answer):
 
 
 def _find(trace: Trace, thread: int, window: TimeWindow, is_cancelled: IsCancelled, _report: Report) -> FoundPath:
-    """Work of the job; it holds the trace, no widget."""
+    """Run in the task; holds the trace, no widget."""
     path = critical_path(trace, thread, window)
     return FoundPath(path, pieces_sheet(trace, path, is_cancelled), totals_sheet(trace, path))

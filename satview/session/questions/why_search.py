@@ -51,5 +51,5 @@ class WhySearch(Answer):
 def _find(
     trace: Trace, thread: int, at_cycles: int, _is_cancelled: IsCancelled, _report: Report
 ) -> tuple[WhyStep, ...]:
-    """Work of the job; it holds the trace, no widget."""
+    """Run in the task; holds the trace, no widget."""
     return why(trace, thread, at_cycles)

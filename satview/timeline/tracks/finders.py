@@ -132,7 +132,7 @@ def idle_modes(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[Fo
     first, last = rows[at[begins]], rows[at[begins + 1]]
     whole = is_whole(trace, first, last)
     begins, first, last = begins[whole], first[whole], last[whole]
-    value = np.full(len(first), WAITING, np.uint8)  # nothing runs: no colour that stands out
+    value = np.full(len(first), WAITING, np.uint8)  # nothing runs: a quiet colour
     return [_spans(trace, lane_class, first, last, cpu[begins], value)]
 
 

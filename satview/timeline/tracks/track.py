@@ -99,7 +99,7 @@ def _numbers(found: Found, spans: LaneSpans) -> NDArray[np.float64]:
 
 
 class EventTexts(Sequence[str]):
-    """What intervals are called, each worked out when it is asked for.
+    """What intervals are called, each made when it is first read.
 
     Args:
         events: uint32 (n,), rows of the events that begin them.

@@ -83,7 +83,7 @@ def _intervals(trace: Trace, rows: Rows, numbers: NDArray[np.integer], rule: Use
     mine = mine[trace.events.thread[mine] != UNKNOWN_THREAD]
     mine = mine[np.argsort(narrow(trace.events.thread[mine], len(trace.threads)), kind="stable")]
     is_begin = trace.events.code[mine] & wire.EVENT_MASK == rule.number
-    if rule.number == rule.end_number:  # the same event begins and ends it, by turns
+    if rule.number == rule.end_number:  # the same event begins and ends it, alternately
         of_thread = trace.events.thread[mine]
         first = np.searchsorted(of_thread, of_thread)
         is_begin = (np.arange(len(mine)) - first) % 2 == 0

@@ -66,7 +66,7 @@ class ClockRebuilder:
         return self.review.at_end(self.references, _UNSET, self.rows)
 
     def unwrap(self, chunk: ClockChunk, out: NDArray[np.int64]) -> None:
-        """Place the events of a chunk.
+        """Set the times of the events of a chunk.
 
         Args:
             chunk: Its n events; chunks come in the order of the file.
@@ -93,7 +93,7 @@ class ClockRebuilder:
         self.last = int(out[-1])
 
     def _unwrap_by_core(self, chunk: ClockChunk, out: NDArray[np.int64]) -> None:
-        """Place a chunk by the compiled walk, and hand what is odd to the review."""
+        """Set the times of a chunk by the compiled walk, and hand what is odd to the review."""
         self.ignored += (chunk.time_rows[chunk.time_values < 0] + chunk.first_row).tolist()
         references = np.array(self.references, np.int64)
         self.last, log = loading.clock(
@@ -144,12 +144,12 @@ class ClockRebuilder:
         self.timed.update(zip(cpu[rest].tolist(), (row[rest] + first_row).tolist(), strict=True))
 
     def _unwrap_all_between_rollovers(self, chunk: ClockChunk, out: NDArray[np.int64]) -> bool:
-        """Place a chunk with one addition, if no CPU can pass a rollover in it; return whether it did."""
+        """Set the times of a chunk with one addition, if no CPU can pass a rollover in it; return whether it did."""
         if np.any(chunk.time_values < 0):
             return False
         low, high = int(chunk.stamps.min()), int(chunk.stamps.max())
         values = chunk.time_values.tolist()
-        # Every CPU ever seen is easy to ask for, and mostly enough. Only a CPU silent for long needs the closer look.
+        # Every CPU ever seen is cheap to find, and mostly enough. Only a CPU silent for long needs the closer look.
         references = [r for r in self.references if r != _UNSET]
         base = _common_rollover([*references, self.last, *values], low, high)
         if base is None:
@@ -260,7 +260,7 @@ class ClockRebuilder:
         *,
         has_reference: bool,
     ) -> None:
-        """Place the events of one CPU, and note what is odd about its TIME events.
+        """Set the times of one CPU, and note what is odd about its TIME events.
 
         Args:
             cpu: The CPU.

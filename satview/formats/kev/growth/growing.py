@@ -1,7 +1,7 @@
 """Reads a .kev file again and again while somebody still writes it.
 
-Only what is new is read and decoded each time, and none of the file's bytes are kept; a few samples of the old bytes
-show whether the file was begun again meanwhile.
+Only what is new is read and decoded each time, and none of the file's bytes are held in memory; a few samples of the
+old bytes show whether the file was begun again meanwhile.
 """
 
 from __future__ import annotations

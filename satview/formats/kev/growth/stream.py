@@ -1,8 +1,8 @@
 """Events of a trace as they come, chunk by chunk, in the order in which their last slots are in the file.
 
-For what prints or counts and never looks back: listings, the traceparser library. Nothing is kept but the events whose
-end has not come yet, so a pipe of any length can be read. `reader.open_kev` is the door for everything that needs time
-order or a second look.
+For what prints or counts and never looks back: listings, the traceparser library. Only events whose
+end has not come yet are held in memory, so a pipe of any length can be read. Everything that needs time order or a
+second look calls `reader.open_kev`.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class _Placed:
 
 
 class EventStream:
-    """Turns a sequence of slots into batches of events.
+    """Decodes a sequence of slots into batches of events.
 
     Args:
         blocks: Arrays (k, 4) of slots in host order, of any size, in file order.
@@ -220,7 +220,7 @@ class EventStream:
         return time
 
     def _hold_back(self, given: ClockChunk, time: NDArray[np.int64]) -> int:
-        """Place what comes before the first TIME of the file backwards from it; return how many events that are.
+        """Set the times before the first TIME of the file, backwards from it; return how many events that are.
 
         Events of blocks before that are delivered keep times that count from the first stamp; all others move.
         """

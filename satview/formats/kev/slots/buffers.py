@@ -159,7 +159,7 @@ def report_control_events(
     Args:
         code: (n,), of the CONTROL events.
         words: (n, 2), their first two payload words.
-        slot: (n,), where they stand.
+        slot: (n,), where they are.
         time_cycles: (n,).
         region: For byte offsets.
         problems: Receives the findings.

@@ -79,7 +79,7 @@ def is_given_up(now: NDArray[np.int64], begun: NDArray[np.int64]) -> NDArray[np.
 
 @dataclass(frozen=True, slots=True)
 class Unmatched:
-    """What links alone could not place; one row each, in file order.
+    """What links alone could not match; one row each, in file order.
 
     Attributes:
         slot: int64, first slot.
@@ -121,7 +121,7 @@ def split(
     headers: NDArray[np.uint32],
     stamps: NDArray[np.uint32],
 ) -> Unmatched:
-    """Take the tails that follow some events away from them, so that they are matched like those that stand apart.
+    """Take the tails that follow some events away from them, so that they are matched like those that are apart.
 
     Args:
         unmatched: What is unmatched so far.

@@ -125,7 +125,7 @@ class SourceFile:
         return os.fstat(self._file).st_size
 
     def check(self) -> None:
-        """Ask whether the file still has the bytes that were opened. Costs a microsecond.
+        """Return whether the file still has the bytes that were opened. Costs a microsecond.
 
         Raises:
             SourceChangedError: It is shorter, or another one by its first bytes, or cannot be queried.
@@ -207,7 +207,7 @@ class SourceFile:
 
 
 class FileSlots:
-    """Slots in a file, read when requested; nothing is kept.
+    """Slots in a file, read when requested; nothing is cached.
 
     Args:
         file: The file.
