@@ -59,7 +59,7 @@ class ComparisonPanel(TablePanel[ChangesModel]):
         plot: The histograms; None until the first row is selected.
     """
 
-    kept = ("kind", "words", "every", "extent")
+    saved_fields = ("kind", "words", "every", "extent")
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)

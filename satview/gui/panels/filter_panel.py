@@ -55,7 +55,7 @@ class FilterPanel(Panel):
         search_requested: A condition is to be searched for: its text.
     """
 
-    kept = ("tabs",)
+    saved_fields = ("tabs",)
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)

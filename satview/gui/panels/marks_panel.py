@@ -134,7 +134,7 @@ class MarksPanel(TablePanel[MarksModel]):
         model, table: The marks.
     """
 
-    kept = ("line",)
+    saved_fields = ("line",)
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)

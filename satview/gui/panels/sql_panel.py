@@ -127,7 +127,7 @@ class SqlPanel(Panel):
 
     waits_to_be_seen: ClassVar[bool] = True
 
-    kept = ("editor", "shown")
+    saved_fields = ("editor", "shown")
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)

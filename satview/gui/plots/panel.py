@@ -67,7 +67,7 @@ class PlotsPanel(Panel):
         event_requested: One of the longest was clicked: row of its event.
     """
 
-    kept = ("tabs", "by", "measure", "extent", "only_selected", "conditions", "divisions")
+    saved_fields = ("tabs", "by", "measure", "extent", "only_selected", "conditions", "divisions")
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)

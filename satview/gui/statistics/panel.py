@@ -27,10 +27,10 @@ from PySide6.QtWidgets import (
 from satview.analysis.sheets.sheet import Kind, Subject
 from satview.analysis.statistics_sheets import sheet_titles
 from satview.base.safe_text import tool_tip
-from satview.gui.kept_values import Value
 from satview.gui.panel import Panel, PanelContext
 from satview.gui.plain_label import PlainLabel
 from satview.gui.row_table import add_copy_and_export, set_up_rows
+from satview.gui.saved_values import Value
 from satview.gui.sheet_export import SheetExport
 from satview.gui.statistics.frozen_column import FrozenColumn
 from satview.gui.statistics.model import SheetModel, has_position
@@ -63,7 +63,7 @@ class StatisticsPanel(Panel):
         menu_requested: Right click on a row: global position.
     """
 
-    kept = ("tabs", "extents", "follows")
+    saved_fields = ("tabs", "extents", "follows")
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
@@ -91,11 +91,11 @@ class StatisticsPanel(Panel):
         opened.selection.changed.connect(self._mark_selected)
         self._on_view()
 
-    def kept_values(self) -> dict[str, Value]:
+    def saved_values(self) -> dict[str, Value]:
         """Return what shows, and how the sheets are sorted."""
         sorting = {f"{_SORTED}{sheet}": ("-" if descends else "+") + key
                    for sheet, (key, descends) in self.model.sorting.items()}  # fmt: skip
-        return super().kept_values() | sorting
+        return super().saved_values() | sorting
 
     def take_values(self, values: Mapping[str, Value]) -> None:
         """Show saved values."""

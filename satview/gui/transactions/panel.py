@@ -52,7 +52,7 @@ class TransactionsPanel(TablePanel[TransactionModel]):
 
     waits_to_be_seen = True
 
-    kept = ("tabs", "line.client", "line.server", "line.number")
+    saved_fields = ("tabs", "line.client", "line.server", "line.number")
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)

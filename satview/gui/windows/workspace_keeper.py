@@ -211,9 +211,9 @@ def taken(views: Workspace) -> WorkspaceState:
 
 def take_panels(views: Workspace) -> PanelsState:
     """Return the arrangement of panels, and what each keeps."""
-    values = dict(views.kept_values)
+    values = dict(views.saved_values)
     for name, panel in views.panels.made.items():
-        values[name] = panel.kept_values()
+        values[name] = panel.saved_values()
     of_panels = {name: found for name, found in values.items() if found}
     return PanelsState(views.layout_of_panels(), of_panels, views.opened.search.text, not views.find_bar.isHidden())
 
@@ -222,9 +222,9 @@ def put_panels(views: Workspace, state: PanelsState) -> None:
     """Arrange panels as they were, and give each its saved values."""
     if state.layout is not None:
         views.put_panels(state.layout)
-    views.kept_values = {name: dict(found) for name, found in state.values.items()}
+    views.saved_values = {name: dict(found) for name, found in state.values.items()}
     for name, panel in views.panels.made.items():
-        panel.take_values(views.kept_values.get(name, {}))
+        panel.take_values(views.saved_values.get(name, {}))
     views.find_bar.restore(state.search, state.finds)
 
 

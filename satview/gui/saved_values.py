@@ -1,4 +1,4 @@
-"""What a panel keeps from one opening of a trace to the next: the values of some of its fields, by name."""
+"""Values of fields of a panel by name, stored from one opening of a trace to the next."""
 
 from __future__ import annotations
 
