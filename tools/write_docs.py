@@ -68,8 +68,8 @@ _TABLES_HEAD = """\
 
 Written by `python tools/write_docs.py` from satview/tables/schema.py and resources/tables/views.toml.
 
-A trace is a set of tables: for Python, for SQL, and as files for other programs. Names and columns stay the same from version to
-version; what goes is in the changelog.
+A trace is a set of tables: for Python, for SQL, and as files for other programs. Names and columns stay the same from
+version to version; what goes is in the changelog.
 
 ## From Python
 
