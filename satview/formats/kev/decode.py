@@ -35,6 +35,7 @@ _LOW_HALF: Final = 0 if sys.byteorder == "little" else 1  # where a word has its
 _TOP_BYTE: Final = 3 if sys.byteorder == "little" else 0
 _LONGEST_TAIL: Final = 1 << 16  # a chunk ends where an event begins, if one begins that near its end
 _KIND_SHIFT: Final = np.uint32(wire.STRUCT_SHIFT)
+# Beyond these a column of 16 bits is widened; checked before a chunk is written, so nothing overflows.
 _MAX_NARROW_THREADS: Final = 65_000
 _MAX_NARROW_SLOTS: Final = 65_535
 COLUMNS: Final = ("time", "code", "cpu", "thread", "slot", "slots")
@@ -118,6 +119,7 @@ class Decoder:
         self._slots = source_of(slots)
         self._goes_on = goes_on
         n = len(slots)
+        # As narrow as nearly all files need; thread and slot count are widened by `_widen` for those that need more.
         dtypes = (np.int64, np.uint16, np.uint8, np.uint16, np.uint32 if n < 1 << 32 else np.uint64, np.uint16)
         self._growing = {name: GrowingColumn(dtype) for name, dtype in zip(COLUMNS, dtypes, strict=True) if goes_on}
         self.time: NDArray[np.int64]
@@ -141,6 +143,7 @@ class Decoder:
         thread_class = [i for i, c in enumerate(catalogue.classes) if c.name == "THREAD"]
         self._is_thread = np.isin(catalogue.class_index_of_code, thread_class)
         self._is_state = catalogue.state_value_of_code != NOT_A_STATE
+        # No states by the table of section 7.2, but a lane begins and ends with them.
         self._is_state[[wire.THREAD_CREATE, wire.THREAD_DESTROY]] = True
         codes = np.arange(wire.CODE_COUNT)
         wire_class = codes >> wire.CLASS_SHIFT
@@ -149,6 +152,7 @@ class Decoder:
         known[list(catalogue.codes())] = True
         rare = process | (wire_class == wire.WireClass.CONTROL)
         # Bit 0: belongs to a thread by its payload; 1: a state; 2: rare, looked at again later; 3: in no table.
+        # One look-up per event answers four questions; four look-ups would read the codes four times.
         self._traits: NDArray[np.uint8] = (self._is_thread | self._is_state << 1 | rare << 2 | ~known << 3).astype(
             np.uint8
         )
@@ -188,6 +192,8 @@ class Decoder:
         while start < n:
             if cancelled is not None and cancelled():
                 raise Cancelled("loading was cancelled")
+            # The last chunk may end within an event, or before the TIME that corrects its clock: it is decoded again
+            # when the file has grown, from a copy of the state before it.
             if self._goes_on and start + CHUNK_SLOTS >= n:
                 self._mark = self._marked(start)
             start += self._chunk(start, min(n, start + CHUNK_SLOTS))
@@ -211,6 +217,7 @@ class Decoder:
         """Find the first usable TIME of the file near its start: events before it are placed backwards from it."""
         head = self._slots.read(0, min(len(self._slots), CHUNK_SLOTS))
         code, kind = head[:, 0] & np.uint32(wire.CODE_MASK), head[:, 0] >> _KIND_SHIFT
+        # Middle and last slots repeat the header, so they look like TIME events too; their words are no clock.
         times = np.flatnonzero((code == wire.CONTROL_TIME) & (kind <= wire.Struct.COMBINE_BEGIN))
         self._held, self._held_from = 0, 0
         values = time_values(head[times, 2], head[times, 3], head[times, 1])
@@ -225,12 +232,15 @@ class Decoder:
         part = self._part = self._slots.read(start, end, self._slot_scratch)
         if self._grouper is not None:
             return self._chunk_by_core(self._grouper, start, part, is_last=end >= len(self._slots))
+        # Contiguous copies: each is read several times below, and a column of (n, 4) touches all cache lines of the
+        # slots.
         headers, stamps = part[:, 0].copy(), part[:, 1].copy()
         is_event, unmatched = combine.link(headers, stamps)
         length = self._usable(is_event, unmatched, headers) if end < len(self._slots) else len(headers)
         if length != len(headers):
             headers, stamps, is_event = headers[:length], stamps[:length], is_event[:length]
             unmatched = unmatched[: np.searchsorted(unmatched, length)]
+        # A crash of the logger leaves zero bytes where slots were to be (section 1.3): class EMPTY, event 0.
         zeros = np.flatnonzero(headers == 0) if int(headers.min()) == 0 else unmatched[:0]
         is_event[zeros] = False
         at = np.flatnonzero(is_event)
@@ -298,6 +308,7 @@ class Decoder:
     ) -> NDArray[np.intp]:
         """Note open events, runs of tails and zero slots; return how many adjacent slots every event has."""
         length = len(headers)
+        # Slots up to the next event are its own, less those of zeros and of runs that belong to events further back.
         counts = np.empty(len(at), np.intp)
         np.subtract(at[1:], at[:-1], out=counts[:-1])
         counts[-1:] = length - at[-1:]
@@ -314,6 +325,7 @@ class Decoder:
             others, sizes, before = others[runs], sizes[runs], before[runs]
         combined = np.flatnonzero(heads >= np.uint32(1 << wire.STRUCT_SHIFT))
         ends_well = headers[at[combined] + counts[combined] - 1] >> _KIND_SHIFT == wire.Struct.COMBINE_END
+        # Its end is in another place of the file, or lost with a buffer.
         opened = combined[~ends_well]
         if len(others) or len(opened):
             closes = headers[others + sizes - 1] >> _KIND_SHIFT == wire.Struct.COMBINE_END
@@ -346,6 +358,7 @@ class Decoder:
 
     def _note_empty(self, slots: NDArray[np.intp]) -> None:
         cuts = np.flatnonzero(np.diff(slots) != 1) + 1
+        # Of a file of rubbish with zeros everywhere one summary is enough.
         for run in np.split(slots, cuts) if len(cuts) < 100 else [slots]:
             self._parts.empty.append((int(run[0]), len(run)))
 
@@ -411,6 +424,7 @@ class Decoder:
         chunk = ClockChunk.of(part[at[time_rows]], stamps, cpu, time_rows, buffers, rows.start)
         out, held = self.time[rows], 0
         slots = self.slot[rows]
+        # Rule 4 of section 5.3: what precedes the first TIME is placed backwards from it.
         if int(slots[0]) < self._held:
             held = int(np.searchsorted(slots, slots.dtype.type(self._held)))
             out[:held] = held_times(stamps[:held], self._held_from)
@@ -446,6 +460,7 @@ class Decoder:
         threads = self._numbers.numbers(keys)
         if len(self._numbers) > _MAX_NARROW_THREADS and self.thread.dtype == np.uint16:
             self._widen("thread")
+        # Only RUNNING says who has the CPU from here on; other states may be logged by another thread on that CPU.
         runs = code[subjects] == wire.THREAD_RUNNING
         self._running.assign(cpu, subjects, threads, runs, discontinuities, self.thread[rows])
 
@@ -457,6 +472,7 @@ class Decoder:
         cpu: NDArray[np.uint8],
         rare: NDArray[np.intp],
     ) -> list[tuple[int, int]]:
+        # After lost events nobody knows who runs: the switches that told it are among them.
         marks = rare[np.isin(code[rare], (wire.CONTROL_BUFFER, wire.CONTROL_DROPPED))]
         return self._discontinuities.find(marks, cpu[marks], part[at[marks], 2], code[marks] == wire.CONTROL_DROPPED)
 

@@ -65,6 +65,7 @@ class GrowingColumn:
             OSError: The system has no room for it.
         """
         column = self._mapped(len(written), mmap.ACCESS_COPY)
+        # The decoder writes the unsettled rows again for the next reading; this one must not see that.
         column[settled:] = written[settled:]  # writing makes the pages its own
         return column
 

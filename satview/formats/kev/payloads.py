@@ -94,6 +94,7 @@ class SlotPayloads:
         self.check()
         at = self.slots_of(event)
         first, end = int(at[0]), int(at[-1]) + 1
+        # Adjacent slots, as nearly always: one read. Only events interrupted by others need their slots one by one.
         if end - first == len(at):
             return self._slots.read(first, end)[:, 2:4].ravel()
         return self._slots.take_halves(at, 1).ravel()
@@ -170,6 +171,7 @@ class SlotPayloads:
         if step == 0:
             return at, None
         inside = self._events.slot_count[events] > step
+        # Right for adjacent slots; those of fragmented events are put right next.
         at += step
         if len(self._fragments.event):
             self._redirect(events, at, step)

@@ -75,6 +75,7 @@ class ClockRebuilder:
         self.rows = chunk.first_row + len(chunk.stamps)
         if not len(chunk.stamps):
             return
+        # No TIME so far, and none before this chunk: rule 5 of section 5.3, times count from the first stamp.
         if self.last == _UNSET:
             self.last = int(chunk.stamps[0])
         usable = chunk.time_rows[chunk.time_values >= 0]
@@ -123,9 +124,11 @@ class ClockRebuilder:
         is_time = kind == loading.LOG_TIME
         value = np.zeros(len(log), np.int64)
         value[is_time] = chunk.time_values[np.searchsorted(chunk.time_rows, row[is_time])]
+        # A CPU without reference: the walk could only compare its first TIME with the clock of another CPU.
         for at in np.flatnonzero(is_time & (extra == 0)).tolist():
             if self.review.starts_at(int(row[at]) + first_row):  # the file's first TIME: nothing leads to it
                 amount[at] = value[at]
+        # How far the TIME is from where the stamps lead, split into whole rollovers and the rest that rule 2 explains.
         ahead = (value - amount) & (ROLLOVER - 1)
         rollovers = (value - amount - np.where(ahead >= ROLLOVER - SLACK, ahead - ROLLOVER, ahead)) // ROLLOVER
         is_odd = ~is_time | (rollovers != 0)
@@ -145,6 +148,7 @@ class ClockRebuilder:
 
     def _unwrap_all_between_rollovers(self, chunk: ClockChunk, out: NDArray[np.int64]) -> bool:
         """Set the times of a chunk with one addition, if no CPU can pass a rollover in it; return whether it did."""
+        # Damaged TIME events take the way that notes them.
         if np.any(chunk.time_values < 0):
             return False
         low, high = int(chunk.stamps.min()), int(chunk.stamps.max())
@@ -157,6 +161,7 @@ class ClockRebuilder:
             base = _common_rollover([*references, *values], low, high)
         if base is None or any(value // ROLLOVER * ROLLOVER != base for value in values):
             return False
+        # All stamps are in one rollover, so the upper half is the same for all of them.
         out[:] = chunk.stamps
         out += base
         self._move_references(base, chunk)
@@ -231,6 +236,7 @@ class ClockRebuilder:
         cpus, time_rows, takes_part = chunk.cpus, chunk.time_rows, chunk.takes_part
         is_time = np.zeros(len(cpus), np.bool_)
         is_time[time_rows] = True
+        # Rules 1 and 2 are about one CPU: its events together, in the order of the file.
         order = np.argsort(cpus, kind="stable")
         order = order[takes_part[order]]
         edges = np.searchsorted(cpus[order], np.arange(MAX_CPUS + 1))

@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 
 ROLLOVER: Final = 1 << 32  # cycles from one rollover of the 32-bit stamp to the next
 SLACK: Final = 1 << 30
+# At 2.6 GHz the stamps of a silent CPU come round after 1.65 s.
 _MOST_SPANS: Final = 8  # rollovers of one CPU between two TIMEs; more only in rubbish, then one by one
 
 
 def unwrap(reference: int, stamp: int) -> int:
     """Return the 64-bit time of a stamp, given its CPU's reference."""
+    # Asymmetric on purpose: a late block steps back by little, while a CPU may be silent for long (section 5.4).
     ahead = (stamp - reference) % ROLLOVER
     return reference + ahead if ahead < ROLLOVER - SLACK else reference - (ROLLOVER - ahead)
 
@@ -52,6 +54,7 @@ def unwrap_segments(
     # The stamp of a TIME event is read a little after the counter, so it does not move the reference.
     ahead[time_at] = 0
     # The running maximum within segments: each one is lifted clear of those before it.
+    # Distances within a segment are below 2^33, so lifted segments cannot reach each other.
     lift = np.repeat(np.arange(len(starts)) << 33, sizes)
     latest = np.maximum(ahead, 0)
     latest += lift

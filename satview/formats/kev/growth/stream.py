@@ -118,6 +118,7 @@ class EventStream:
         for block in self._blocks:
             whole = np.concatenate((carry, block)) if len(carry) else block
             usable = self._usable(whole)
+            # These wait for the next block, at most `_MOST_WAITING` slots.
             carry = whole[usable:]
             if usable:
                 self._waiting.append(self._placed(np.ascontiguousarray(whole[:usable])))
@@ -200,6 +201,7 @@ class EventStream:
     def _owners(self, chunk: _Placed) -> NDArray[np.uint32]:
         """Return the thread of every event that begins in a chunk."""
         code, cpu = chunk.groups.code, chunk.groups.cpu
+        # Thread events have numbers below 64, processes begin there (section 7.1).
         subjects = np.flatnonzero((code >> wire.CLASS_SHIFT == wire.WireClass.PR_TH) & (code & wire.EVENT_MASK < 64))
         at = chunk.groups.first[subjects]
         keys = np.ascontiguousarray(chunk.slots[at, 2:4]).view(np.uint64)[:, 0]
@@ -230,6 +232,7 @@ class EventStream:
         self._awaits_time = False
         first = int(np.argmax(is_usable))
         held, value = int(given.time_rows[first]), int(given.time_values[first])
+        # All that the clock learnt before was without an upper half; only where buffers are missing still counts.
         self._clock = ClockRebuilder(review=ClockReview(breaks=self._clock.review.breaks))
         self._clock.start_from(value)
         time[:held] = held_times(given.stamps[:held], value)
