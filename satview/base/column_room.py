@@ -76,7 +76,7 @@ def used_bytes() -> int:
 
 
 def empty(rows: int, dtype: DTypeLike) -> NDArray[Any]:
-    """Return a column of so many rows, of any content.
+    """Return a column of any content, shape (rows,).
 
     Raises:
         OSError: It is beyond the bound, and the disk has no room for it.

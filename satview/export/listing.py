@@ -172,7 +172,7 @@ class Printer:
         yield self.rows.tail(self.printed).encode()
 
     def batches(self, after: Callable[[Batch], None] | None = None) -> Iterator[tuple[Batch, NDArray[np.int64], Lines]]:
-        """Return chunk by chunk the events, which of them are printed, and the lines of these.
+        """Return chunk by chunk the events, which of them are printed, int64 (k,), and the lines of these.
 
         Args:
             after: Called with each chunk once it is printed.

@@ -62,7 +62,7 @@ class Selected:
         return cls(rows, slots[positions], positions, int(last.max(initial=0)) + 1)
 
     def in_batch(self, batch: Batch) -> NDArray[np.int64]:
-        """Return which events of a batch are selected, ascending."""
+        """Return which events of a batch are selected, int64 (k,), ascending."""
         if not len(self.slots):
             return np.empty(0, np.int64)
         slots = batch.first_slot + batch.last_slot
@@ -70,12 +70,12 @@ class Selected:
         return np.flatnonzero(self.slots[found] == slots)
 
     def by_position(self, batch: Batch) -> NDArray[np.int64]:
-        """Return which events of a batch are selected, in the order of `rows`."""
+        """Return which events of a batch are selected, int64 (k,), in the order of `rows`."""
         rows = self.in_batch(batch)
         return rows[np.argsort(self.positions_in(batch, rows), kind="stable")]
 
     def positions_in(self, batch: Batch, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return positions among `rows` of selected events of a batch."""
+        """Return positions among `rows` of selected events of a batch, int64 (len(rows),)."""
         return self.positions[np.searchsorted(self.slots, batch.first_slot + batch.last_slot[rows])]
 
     def behind(self, batch: Batch) -> int:

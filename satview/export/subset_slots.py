@@ -201,7 +201,7 @@ class _Layout:
         return needed
 
     def block(self, start: int, end: int) -> NDArray[np.uint32]:
-        """Return the slots of some records, BUFFER and TIME filled in, the records' own still zero."""
+        """Return the slots of some records, uint32 (n, 4), BUFFER and TIME filled in, the records' own still zero."""
         first = int(self.position[start] - self.before[start])
         slots = np.zeros((int(self.position[end - 1] + self._records.count[end - 1]) - first, 4), np.uint32)
         part = slice(start, end)

@@ -167,7 +167,7 @@ class _Words:
         self._pair: tuple[NDArray[np.uint32], NDArray[np.uint32]] | None = None
 
     def of(self, at: NDArray[np.intp], word: int) -> NDArray[np.uint32]:
-        """Return a word of the events at some positions."""
+        """Return a word of the events at some positions, uint32 (len(at),)."""
         if self._pair is None or self._step != word // 2 or not np.array_equal(self._at, at):
             self._at, self._step = at, word // 2
             self._pair = self._payloads.pair(self._rows[at], 2 * self._step)

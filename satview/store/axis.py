@@ -174,5 +174,5 @@ def scaled(cycles: _Ints, rate: int, new_rate: int) -> _Ints:
 
 
 def concatenated(found: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Return columns of several files one after the other, in the type of the first one."""
+    """Return columns of several files one after the other, (n,), in the type of the first one."""
     return np.concatenate([column.astype(found[0].dtype, copy=False) for column in found])

@@ -87,7 +87,7 @@ class Kev:
         return Threads(self.trace, self.claims, f"threads {pattern}", rows)
 
     def rows(self, event: str) -> NDArray[np.uint32]:
-        """Return the rows of the events of a name, ascending.
+        """Return the rows of the events of a name, uint32 (n,), ascending.
 
         Args:
             event: A name of the fixture `kev_names`, the name of an event (`MSG_SENDV`), an expression

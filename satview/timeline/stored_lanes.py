@@ -25,7 +25,7 @@ def lanes_of(timeline: Timeline, indices: Iterable[int]) -> tuple[list[dict[str,
     """Return lanes that are ready as values that JSON can hold, and arrays by name.
 
     Returns:
-        Values of each lane; arrays of the types in which lanes have them.
+        Values of each lane; arrays (n,) of the types in which lanes have them.
     """
     values, arrays = [], dict[str, NDArray[Any]]()
     mine = (index for index in indices if timeline.infos[index].kind not in _NOT_STORED)

@@ -151,7 +151,7 @@ class _Walk:
         self.pieces: list[tuple[int, ...]] = []
 
     def path(self) -> CriticalPath:
-        """Return the path."""
+        """Return the path; raises UsageError if it has too many pieces."""
         time = self.window.end
         while self.stack:
             if time <= self.stack[-1].floor:

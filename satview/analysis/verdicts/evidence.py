@@ -165,7 +165,7 @@ class Evidence:
         return np.where(rows == OPEN, len(self.trace.events), rows.astype(np.int64))
 
     def lengths(self, first: Rows, last: Rows) -> _Ints:
-        """Return the cycles from events to others; the number of events represents the end of the trace."""
+        """Return the cycles from events to others, int64 (n,); the number of events represents the end of the trace."""
         return self.times[last] - self.times[first]
 
     # Thresholds

@@ -196,7 +196,7 @@ class _Word:
 
 
 class _Line:
-    """One line of a rule file, read word by word."""
+    """One line of a rule file, read word by word; every method raises RuleError, with line and column."""
 
     def __init__(self, text: str, number: int, release: Release, processes: Processes | None) -> None:
         self.text, self.number, self.release, self.processes = text, number, release, processes

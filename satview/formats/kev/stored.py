@@ -51,7 +51,7 @@ def arrays_of(trace: Trace) -> dict[str, NDArray[Any]]:
     """Return the columns of a trace by name, not copied.
 
     Returns:
-        Arrays of the types in `satview.store.tables`.
+        Arrays (n,) of the types in `satview.store.tables`.
     """
     found = {
         f"{name}.{column.name}": getattr(getattr(trace, name), column.name)

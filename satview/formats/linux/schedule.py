@@ -13,7 +13,7 @@ Ints = NDArray[np.int64]
 
 
 def none() -> Ints:
-    """Return a column of no rows."""
+    """Return a column of no rows, int64 (0,)."""
     return np.empty(0, np.int64)
 
 

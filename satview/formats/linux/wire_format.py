@@ -57,7 +57,7 @@ class Fields:
         return out
 
     def inner(self, number: int) -> tuple[Fields, Ints]:
-        """Return the fields of the messages that are in a field, and in which message each of those is."""
+        """Return the fields of the messages within a field, and of which message each is, int64 (n,)."""
         at = np.flatnonzero((self.number == number) & (self.length >= 0))
         return fields_of(self.data, self.value[at], self.value[at] + self.length[at]), self.message[at]
 
@@ -88,7 +88,7 @@ class Fields:
         return TextColumn(code, tuple(texts))
 
     def bytes_rows(self, number: int) -> Ints:
-        """Return the rows of a field of bytes."""
+        """Return the rows of a field of bytes, int64 (n,)."""
         return np.flatnonzero((self.number == number) & (self.length >= 0))
 
 
@@ -106,7 +106,7 @@ def fields_of(data: NDArray[np.uint8], begin: Ints, end: Ints) -> Fields:
 
 
 def packed(data: NDArray[np.uint8], begin: int, length: int) -> Ints:
-    """Return the numbers of a packed field; one that is cut at the end is left out."""
+    """Return the numbers of a packed field, int64 (n,); one that is cut at the end is left out."""
     part = data[begin : begin + length]
     ends = np.flatnonzero(part < 0x80)
     if not len(ends):

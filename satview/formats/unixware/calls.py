@@ -48,7 +48,7 @@ class Calls:
     partner: NDArray[np.uint32]
 
     def first_records(self, interface: str) -> Rows:
-        """Return the first records of the calls of an interface, in time order."""
+        """Return the first records of the calls of an interface, intp (n,), in time order."""
         return np.flatnonzero(self.code == record_code(interface, 1))
 
 
@@ -102,7 +102,7 @@ def _without_samples(code: NDArray[np.uint16], thread: NDArray[np.unsignedintege
 
 
 def last_of_thread(calls: Calls) -> Bools:
-    """Return for every record whether it is the last of its thread."""
+    """Return for every record whether it is the last of its thread, bool (records,)."""
     by_thread, is_last = calls.by_thread, np.zeros(len(calls.code), np.bool_)
     thread = calls.thread[by_thread]
     is_last[by_thread[np.append(thread[1:] != thread[:-1], True)[: len(by_thread)]]] = True

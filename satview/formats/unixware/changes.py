@@ -12,7 +12,7 @@ from satview.store.tables import StateIndex
 
 
 def needed_for_own_state(calls: Calls, waiting: Bools, lwp: NDArray[np.uint8]) -> Bools:
-    """Return for every record whether it is the one that shows a change of its own thread.
+    """Return for every record whether it shows a change of its own thread, bool (records,).
 
     That is the first record of a thread, the one after it waited, and the first one on another LWP.
     """
