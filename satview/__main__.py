@@ -35,7 +35,7 @@ from satview.base.process_end import (
 from satview.base.resources import sample_trace
 from satview.base.safe_text import visible_line
 from satview.cli._axis import add_axis_options, axis_request
-from satview.cli._ranges import add_range, with_times_attached
+from satview.cli._ranges import add_range, with_times_joined
 from satview.session.lanes.lane_arrangement import Label
 from satview.session.trace_link import TraceLink, parse_link
 from satview.timeline.lane_classes import LANE_CLASSES
@@ -131,15 +131,15 @@ def _run_command(arguments: list[str]) -> int:
         raise UsageError(f"{arguments[0]!r} is no command; `satview --help` lists them")
     parser = argparse.ArgumentParser(prog="satview")
     module.add_parser(parser.add_subparsers(dest="command", required=True))
-    parsed = parser.parse_args(with_times_attached(arguments))
+    parsed = parser.parse_args(with_times_joined(arguments))
     code = int(module.run(parsed))
     if arguments[0] != "plugins":  # which lists them
-        _report_plugins()
+        _tell_of_plugins()
     return code
 
 
-def _report_plugins() -> None:
-    """Name the plug-ins that failed, if any was used."""
+def _tell_of_plugins() -> None:
+    """Name the plug-ins that failed, if any was asked."""
     module = sys.modules.get("satview.base.plugins")  # not imported for this
     for text in module.newly_switched_off() if module is not None else ():
         say(visible_line(text))
@@ -250,7 +250,7 @@ def _run_viewer(arguments: list[str]) -> int:
     parser = _viewer_parser()
     if "-h" in arguments or "--help" in arguments:
         parser.epilog = _commands_help()
-    options = parser.parse_args(with_times_attached(arguments))
+    options = parser.parse_args(with_times_joined(arguments))
     if options.version:
         print("\n".join(_version_lines() if options.verbose else [f"satview {__version__}"]))
         return FINE
@@ -270,7 +270,7 @@ def _run_viewer(arguments: list[str]) -> int:
 
 
 def _axis_of(options: argparse.Namespace) -> Path:
-    """Return the file that puts the files of the command line on one axis; it is stored for the user."""
+    """Return the file that puts the files of the command line on one axis; it is kept for the user."""
     if options.follow:
         raise UsageError("--together reads whole files; leave out --follow")
     from satview.session.axis_files import plan, write_users_axis  # brings numpy
@@ -353,10 +353,10 @@ def _check_names(text: str, known: Sequence[str], what: str) -> None:
 
 
 def _link(options: argparse.Namespace, file: str) -> TraceLink:
-    """Return a file with the range and event that it is to open at: those of its link, else those of the options.
+    """Return a file with the place where it is to open: that of its link, else that of the options.
 
     Raises:
-        UsageError: The link or an option is faulty.
+        UsageError: The place is none.
     """
     link = parse_link(file)
     return replace(

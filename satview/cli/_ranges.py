@@ -22,13 +22,13 @@ def add_range(add: Callable[..., Any], what: str) -> None:
 
     Args:
         add: `add_argument` of a parser or of a group of one.
-        what: What is in the range, such as "only events of this part of the trace".
+        what: What lies in the range, such as "only events of this part of the trace".
     """
     add("--range", default="", metavar="A..B", help=f"{what}: {RANGES}")
 
 
 def range_of(text: str, trace: Trace) -> TimeWindow | None:
-    """Return the requested range, None if there is none.
+    """Return the range that was asked for, None if none was.
 
     Raises:
         UsageError: The text is no range of this trace.
@@ -41,7 +41,7 @@ def range_of(text: str, trace: Trace) -> TimeWindow | None:
 
 
 def window_of(trace: Trace, begin: str | None, end: str | None, range_text: str = "") -> TimeWindow | None:
-    """Return the requested range, as such or by its ends; None if there is none.
+    """Return the range that was asked for, as such or by its ends; None if none was.
 
     Args:
         trace: What it is a part of.
@@ -72,12 +72,12 @@ def window_of(trace: Trace, begin: str | None, end: str | None, range_text: str 
     return TimeWindow(start, stop)
 
 
-def with_times_attached(arguments: Sequence[str]) -> list[str]:
+def with_times_joined(arguments: Sequence[str]) -> list[str]:
     """Return arguments with `--range -5s..` written as `--range=-5s..`, or argparse takes the time for an option."""
-    result: list[str] = []
+    joined: list[str] = []
     for argument in arguments:
-        if result and result[-1] in _OPTIONS and _FROM_THE_END.match(argument):
-            result[-1] += f"={argument}"
+        if joined and joined[-1] in _OPTIONS and _FROM_THE_END.match(argument):
+            joined[-1] += f"={argument}"
         else:
-            result.append(argument)
-    return result
+            joined.append(argument)
+    return joined
