@@ -20,7 +20,7 @@ from satview.filters.expressions.operators import ARITHMETIC, COMPARISONS, FUNCT
 from satview.filters.expressions.reach import has_argument
 from satview.filters.expressions.semantics import CodeTest
 from satview.filters.expressions.vocabulary import FIELDS, Domain
-from satview.filters.rules.switches import C
+from satview.filters.rules.switch_state import C
 
 NAMES_THREAD: Final = frozenset({C.KERCALLENTER, C.KERCALLEXIT, C.THREAD})
 """Classes whose events the kernel gives to a handler with the thread that they belong to."""

@@ -40,7 +40,7 @@ class StateFiles:
         if self._views is not None and str(path) != "-":
             name = hashlib.sha256(os.fsencode(path.absolute())).hexdigest()[:16]
             file = self._views / f"{_NOT_IN_NAMES.sub('_', path.name)[:60]}-{name}{SUFFIX}"
-        from satview.session.workspace_state import FILE_BYTES_MAX, checked  # brings numpy, as below
+        from satview.session.workspace_json import FILE_BYTES_MAX, checked  # brings numpy, as below
 
         return StoredJson(file, checked, FILE_BYTES_MAX, makes_folder=True)
 
@@ -83,7 +83,7 @@ class StateFiles:
             UsageError: It cannot be called that.
             WriteError: It cannot be written.
         """
-        from satview.session.workspace_state import FILE_BYTES_MAX, checked, to_json
+        from satview.session.workspace_json import FILE_BYTES_MAX, checked, to_json
 
         path = self.path_of(name)
         file = StoredJson(path, checked, FILE_BYTES_MAX, makes_folder=True)
@@ -100,7 +100,7 @@ class StateFiles:
         Raises:
             UsageError: There is none of that name, or it cannot be read.
         """
-        from satview.session.workspace_state import FILE_BYTES_MAX, from_json
+        from satview.session.workspace_json import FILE_BYTES_MAX, from_json
 
         path = self.path_of(name)
         try:

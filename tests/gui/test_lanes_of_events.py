@@ -20,7 +20,8 @@ from satview.gui.swimlane.share_text import share_text
 from satview.session.events.event_text import span_details
 from satview.session.state_files import StateFiles
 from satview.session.take_state import take_lanes
-from satview.session.workspace_state import WorkspaceState, from_json, to_json
+from satview.session.workspace_json import from_json, to_json
+from satview.session.workspace_state import WorkspaceState
 from tests.gui.conftest import settle
 from tests.helpers.kev import TraceBuilder
 

@@ -12,7 +12,7 @@ from satview.filters.event_context import EventContext
 from satview.filters.rows import Bools, chunks
 from satview.filters.rules.handler_table import DynamicRule, HandlerTable
 from satview.filters.rules.static_mask import StaticMask
-from satview.filters.rules.switches import C
+from satview.filters.rules.switch_state import C
 from satview.store.trace import Trace
 
 

@@ -28,7 +28,8 @@ from satview.filters.external import (
     ExternalEvent,
     has_event_masks,
 )
-from satview.filters.rules.switches import ALL_BITS, ENOTSUP, OK, C, Switches
+from satview.filters.rules.switch_state import ALL_BITS, OK, C
+from satview.filters.rules.switches import ENOTSUP, Switches
 
 HANDLER_LIMIT: Final = 128  # entries of the kernel's handler table, 6.4 on
 OLD_HANDLER_LIMIT: Final = 64  # of 6.1 and 6.2

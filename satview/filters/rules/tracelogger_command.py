@@ -11,7 +11,7 @@ from satview.events.spec import Release
 from satview.filters.external import SECURITY, classes_of
 from satview.filters.rules.building import BuiltRules
 from satview.filters.rules.rule_set import RuleSet
-from satview.filters.rules.switches import C
+from satview.filters.rules.switch_state import C
 from satview.filters.rules.text import Rule
 
 _CLASS_OF_FILTER: Final = {1: C.KERCALL, 2: C.INT, 3: C.PROCESS, 4: C.THREAD, 5: C.VTHREAD, 6: C.COMM, 7: C.SYSTEM}

@@ -26,7 +26,7 @@ from satview.filters.rows import Bools
 from satview.filters.rules.building import BuiltRules
 from satview.filters.rules.capturing import for_capture
 from satview.filters.rules.rule_set import RuleSet
-from satview.filters.rules.switches import C
+from satview.filters.rules.switch_state import C
 from satview.filters.views.as_logged import as_logged_trace
 from satview.filters.views.buffer_forecast import ControlEvents, control_events, outer_interrupts
 from satview.store.losses import losses

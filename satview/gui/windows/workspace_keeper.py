@@ -16,14 +16,13 @@ from satview.session.state_files import StateFiles, is_same, sign_of
 from satview.session.take_state import take_filter, take_lanes, take_selection, take_view
 from satview.session.tasks import IsCancelled, Report, Task
 from satview.session.view_links import ViewLinks
+from satview.session.workspace_json import from_json, to_json
 from satview.session.workspace_state import (
     PanelsState,
     SecondState,
     SelectionState,
     ViewState,
     WorkspaceState,
-    from_json,
-    to_json,
 )
 from satview.timeline.lane_tree import Timeline
 
