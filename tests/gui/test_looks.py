@@ -312,7 +312,7 @@ def test_lanes_are_rectangles_in_an_svg_unless_they_are_too_many(window, tmp_pat
 
 def test_rectangles_are_the_picture():
     random = np.random.default_rng(8)
-    pixels = random.option(np.array([0xFF000001, 0xFF0000FF], np.uint32), (5, 9)).repeat(3, axis=0)
+    pixels = random.choice(np.array([0xFF000001, 0xFF0000FF], np.uint32), (5, 9)).repeat(3, axis=0)
     again = np.zeros_like(pixels)
     for left, top, width, height, rgb in vector_lanes.rectangles(pixels).tolist():
         again[top : top + height, left : left + width] = rgb | 0xFF000000

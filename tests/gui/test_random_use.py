@@ -36,7 +36,7 @@ def test_nothing_raises(empty_window, load, qtbot, tmp_path, monkeypatch, what):
         kind = rng.random()
         if kind < 0.7:
             actions.refresh()
-            action = actions.by_id[rng.option(ids)]
+            action = actions.by_id[rng.choice(ids)]
             if action.isEnabled():
                 action.trigger()
         elif kind < 0.95:

@@ -193,11 +193,11 @@ def test_the_core_draws_what_numpy_draws():
     rng = np.random.default_rng(5)
     for _ in range(60):
         kinds, bins, width, height = (int(rng.integers(1, most)) for most in (7, 40, 90, 40))
-        shares = rng.random((kinds, bins)) * rng.option([0.001, 0.05, 1], (kinds, bins))
+        shares = rng.random((kinds, bins)) * rng.choice([0.001, 0.05, 1], (kinds, bins))
         shares[rng.random((kinds, bins)) < 0.3] = 0
         tops = np.cumsum(shares / max(1.0, float(shares.sum(axis=0).max())), axis=0)
         columns = np.sort(rng.integers(0, width + 1, bins + 1))
-        values = tuple(rng.option([2, 3, 36, 37, 39, 40, 41], kinds).tolist())
+        values = tuple(rng.choice([2, 3, 36, 37, 39, 40, 41], kinds).tolist())
         stack = Stack(
             np.arange(bins + 1), columns, values, tops, rng.integers(0, 2**32, kinds).astype(np.uint32), NOTHING
         )
