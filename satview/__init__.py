@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from satview.analysis.doctor.report import Diagnosis, doctor
     from satview.analysis.reasons.critical_path import CriticalPath, critical_path
     from satview.analysis.reasons.snapshot import snapshot
-    from satview.analysis.reasons.why import WhyStep, why
+    from satview.analysis.reasons.why import why
+    from satview.analysis.reasons.why_step import WhyStep
     from satview.analysis.statistics import Statistics
     from satview.analysis.trust import Mark
     from satview.analysis.verdicts.find import find_verdicts as check

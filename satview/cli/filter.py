@@ -27,7 +27,8 @@ from satview.filters.names import process_names
 from satview.filters.rules.building import BuiltRules, build
 from satview.filters.rules.explain import explain
 from satview.filters.rules.handlers import Handlers
-from satview.filters.rules.text import Rule, check_rules, read_rule_text, rules_text
+from satview.filters.rules.rule import Rule
+from satview.filters.rules.text import check_rules, read_rule_text, rules_text
 from satview.filters.rules.tracelogger_command import from_tracelogger_args, tracelogger_command
 from satview.filters.views.would_capture import WouldCapture, would_capture
 from satview.formats.registry import open_trace, source_files

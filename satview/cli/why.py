@@ -16,7 +16,8 @@ from satview.analysis.reasons.critical_path import (
     count_of_pieces,
     critical_path,
 )
-from satview.analysis.reasons.why import MOST_STEPS, WhyStep, why
+from satview.analysis.reasons.why import MOST_STEPS, why
+from satview.analysis.reasons.why_step import WhyStep
 from satview.base.errors import UsageError
 from satview.base.process_end import COST_DATA, FINE
 from satview.base.safe_text import visible_line

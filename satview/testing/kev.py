@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.doctor.undecided import undecided
-from satview.analysis.reasons.why import thread_of
+from satview.analysis.reasons.thread_names import thread_of
 from satview.analysis.verdicts.find import all_kinds, find_verdicts
 from satview.analysis.verdicts.thresholds import Thresholds
 from satview.analysis.verdicts.verdict import Verdict, VerdictKind

@@ -11,7 +11,8 @@ import pytest
 
 import satview
 from satview.__main__ import main
-from satview.analysis.reasons.why import MOST_STEPS, thread_of, why
+from satview.analysis.reasons.thread_names import thread_of
+from satview.analysis.reasons.why import MOST_STEPS, why
 from satview.base.errors import UsageError
 from satview.base.time import format_duration
 from satview.capture.workloads import registry

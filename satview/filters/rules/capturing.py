@@ -30,9 +30,9 @@ from satview.filters.expressions.vocabulary import FIELDS, Domain
 from satview.filters.external import ExternalClass, has_event_masks
 from satview.filters.rules.building import SWITCHING, BuiltRules, build, carry_out, opening_rules
 from satview.filters.rules.handler_table import HANDLER_CLASSES, DynamicRule
+from satview.filters.rules.rule import Rule
 from satview.filters.rules.rule_set import RuleSet
 from satview.filters.rules.switch_state import COMM_REPLY, C
-from satview.filters.rules.text import Rule
 
 THREAD_CLASSES: Final = frozenset({C.KERCALLENTER, C.KERCALLEXIT, C.THREAD, C.VTHREAD, C.COMM})
 """Classes whose handlers are given a pid and a tid (capture side, section 3.4)."""

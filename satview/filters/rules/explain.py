@@ -12,10 +12,10 @@ from satview.filters.event_context import EventContext
 from satview.filters.external import KER_CLASSES
 from satview.filters.rules.building import SWITCHING, carry_out, opening_rules
 from satview.filters.rules.capturing import check_capture, never_called
+from satview.filters.rules.rule import Rule
 from satview.filters.rules.rule_set import RuleSet
 from satview.filters.rules.switch_state import C
 from satview.filters.rules.switches import PID_CLASSES
-from satview.filters.rules.text import Rule
 
 _EXPLAIN_LIMIT: Final = 100  # rules that are compared with each other: every pair costs some 20 microseconds
 

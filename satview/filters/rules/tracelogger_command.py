@@ -10,9 +10,9 @@ from satview.events.modes import Mode
 from satview.events.spec import Release
 from satview.filters.external import SECURITY, classes_of
 from satview.filters.rules.building import BuiltRules
+from satview.filters.rules.rule import Rule
 from satview.filters.rules.rule_set import RuleSet
 from satview.filters.rules.switch_state import C
-from satview.filters.rules.text import Rule
 
 _CLASS_OF_FILTER: Final = {1: C.KERCALL, 2: C.INT, 3: C.PROCESS, 4: C.THREAD, 5: C.VTHREAD, 6: C.COMM, 7: C.SYSTEM}
 DEFAULT_OUTPUT: Final = "/dev/shmem/tracebuffer.kev"  # noqa: S108  -- on the target, tracelogger's own default

@@ -19,9 +19,10 @@ from satview.filters.expressions.tokens import TEXT_LIMIT, tokens
 from satview.filters.external import INT_CLASSES, ExternalClass, ExternalEvent, has_event_masks
 from satview.filters.names import process_names
 from satview.filters.rules.fastwide import has_two_forms
+from satview.filters.rules.rule import Rule
 from satview.filters.rules.rule_set import RuleSet
 from satview.filters.rules.switch_state import COMM_ERROR, COMM_REPLY, C
-from satview.filters.rules.text import Rule, rules_text
+from satview.filters.rules.text import rules_text
 from satview.filters.rules.writing import rules_of
 from satview.filters.views.combination import names_in, parse_combination
 from satview.filters.views.passes import Effect, Pass, PassStack

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from satview.analysis.reasons.why import WhyStep
+from satview.analysis.reasons.why_step import WhyStep
 from satview.analysis.trust import EXACT, Mark, Trust, sign
 from satview.base.safe_text import visible_line
 from satview.base.time import NS_PER_S, format_duration, format_time, hex_cycles

@@ -6,7 +6,8 @@ from functools import partial
 
 from PySide6.QtCore import QObject, Slot
 
-from satview.analysis.reasons.why import WhyStep, why
+from satview.analysis.reasons.why import why
+from satview.analysis.reasons.why_step import WhyStep
 from satview.session.questions.answer import Answer
 from satview.session.selection import Selection
 from satview.session.tasks import IsCancelled, Report
