@@ -16,7 +16,8 @@ from satview.events.catalogue import Catalogue, catalogue, release_of
 from satview.events.spec import Release
 from satview.formats.kev import order
 from satview.formats.kev.clocks.clock_review import Verdicts, correct, misplaced
-from satview.formats.kev.decode import Decoded, Decoder
+from satview.formats.kev.decode import Decoder
+from satview.formats.kev.decoded import Decoded
 from satview.formats.kev.head.header import FROM_LISTING
 from satview.formats.kev.head.syspage import GLOBAL_CLOCK, VERSIONED, parse_syspage
 from satview.formats.kev.payloads import SlotPayloads
