@@ -142,7 +142,7 @@ def test_rule_files_decide_what_is_logged(tmp_path: Path, capsys: pytest.Capture
     assert "NONSENSE" in capsys.readouterr().err
     rules.write_text("WHERE duration > 1s\n", encoding="utf-8")
     assert tracelogger(tmp_path, "-c", "--rules", str(rules)) == 2
-    assert "r.satrules:1:7: a capture cannot ask this: duration is known only later" in capsys.readouterr().err
+    assert "r.satrules:1:7: a capture cannot test this: duration is known only later" in capsys.readouterr().err
     rules.write_text('ADDCLASSEVHANDLER COMM WHERE event == "SND_MESSAGE"\n', encoding="utf-8")
     assert tracelogger(tmp_path, "-c", "--rules", str(rules), "--release", "8.0") == 2
     assert "no event handlers" in capsys.readouterr().err

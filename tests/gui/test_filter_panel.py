@@ -411,7 +411,7 @@ class TestRules:
     def test_limits_of_a_capture_are_marked_and_do_not_keep_rules_from_a_view(self, panel):
         panel.rules.editor.setPlainText("ADDALLCLASSES\nADDCLASSEVHANDLER THREAD WHERE length > 1ms")
         assert [(limit.line, limit.column) for limit in panel.rules.editor.limits] == [(2, 32)]
-        assert "Line 2: a capture cannot ask this: length" in panel.rules.message.text()
+        assert "Line 2: a capture cannot test this: length" in panel.rules.message.text()
         assert panel.rules.apply_button.isEnabled()
 
     def test_proposals(self, panel, qtbot):

@@ -64,7 +64,7 @@ def test_a_failure_names_the_location(project):
         "E*at 0.000 011 000 s (event 6)",
         "E*satview *tick.kev --range 0.000000000s..* --select 6",
         "*- satview -*",
-        "picture: none is wanted",
+        "picture: none is requested",
     ])  # fmt: skip
 
 

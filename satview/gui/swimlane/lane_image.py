@@ -95,7 +95,7 @@ class LanePalette:
     Args:
         theme: Colours.
         hidden_values: Of states whose events are filtered out: they show the background.
-        highlighted: What stands out, all else fades: lane values, or keys of `legend_keys`; empty = nothing does.
+        highlighted: What is highlighted, all else fades: lane values, or keys of `legend_keys`; empty = nothing does.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class LanePalette:
 
 
 def _stands_out(highlighted: frozenset[int]) -> NDArray[np.bool_]:
-    """Return which entries of a table of colours stand out, bool (6, 256)."""
+    """Return which entries of a table of colours are highlighted, bool (6, 256)."""
     keys = np.arange(256)
     of_value = np.isin(keys & states.VALUE_MASK, list(highlighted))
     out = np.tile(of_value, (len(Kind), 1))
@@ -182,11 +182,11 @@ def compose(
         scroll_px: Height of the list above the picture, logical pixels.
         height_px: Height of the picture, logical pixels.
         ratio: Device pixels per logical pixel.
-        edges: Place in `rows` to the columns where an interval begins, to be drawn with a fine edge.
+        edges: Position in `rows` to the columns where an interval begins, to be drawn with a fine edge.
         ticks: Marks of events in colours of their own.
         faded: bool, shape as `values`: pixels whose bars fade.
         lit: bool, shape as `values`: pixels whose bars are underlined because a filter marks them.
-        stacks: Place in `rows` to what shows instead of bars.
+        stacks: Position in `rows` to what shows instead of bars.
     """
     count, width = values.shape
     strips = np.empty((len(Kind) * count + 3, width), np.uint32)

@@ -100,8 +100,8 @@ def stack_of(
         width_px: Device pixels.
         theme: Colours.
         hidden: Values that are not to be seen.
-        highlighted: What stands out, as for `LanePalette`.
-        kinds: Lanes of CPUs show kinds of work, once these are found.
+        highlighted: What is highlighted, as for `LanePalette`.
+        kinds: Lanes of CPUs show user code, kernel calls, interrupts and idle time, once these are found.
     """
     if not timeline.is_ready(row.index):
         return None

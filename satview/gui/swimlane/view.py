@@ -34,7 +34,7 @@ from satview.gui.swimlane.scale import TimeScale
 from satview.gui.swimlane.share_layer import Stack
 from satview.gui.swimlane.stack_source import StackSource
 from satview.gui.swimlane.tick_source import TickSource
-from satview.gui.swimlane.vector_lanes import draw_rectangles, rectangles, wants_vectors
+from satview.gui.swimlane.vector_lanes import draw_rectangles, needs_vectors, rectangles
 from satview.gui.theme import Theme, colour
 from satview.session.arrow_source import ArrowMode
 from satview.session.lanes.lane_row import GroupHead, LaneRow
@@ -204,7 +204,7 @@ class SwimlaneView(QWidget):
 
     @Slot()
     def _on_legend(self) -> None:
-        """Let what the legend highlights stand out: the rest fades, and has no names."""
+        """Fade all but what the legend highlights, and hide the names of the rest."""
         keys = self._opened.legend.keys
         self._ticks.fades = bool(keys) and EVENTS not in keys
         self._make_palette()
@@ -302,7 +302,7 @@ class SwimlaneView(QWidget):
             *self._overlay(request),
             stacks={position: self.stacks[row.index] for position, row in enumerate(rows) if row.index in self.stacks},
         )
-        found = rectangles(image._pixels) if wants_vectors(painter) else None  # type: ignore[attr-defined]
+        found = rectangles(image._pixels) if needs_vectors(painter) else None  # type: ignore[attr-defined]
         if found is None:
             painter.drawImage(0, 0, image)
         else:
@@ -344,12 +344,12 @@ class SwimlaneView(QWidget):
                 continue
             # The bar begins under the marks of events, so its middle is a little below that of the lane.
             middle = text.row.y_px - self.scroll_px + text.row.height_px * 0.555
-            place = QPointF(text.left_px + 5, middle - self._texts.metrics.height() / 2)
+            corner = QPointF(text.left_px + 5, middle - self._texts.metrics.height() / 2)
             if text.behind is not None:
                 size = words.size()
-                painter.fillRect(QRectF(place, size).adjusted(-2, 2, 2, -2), colour(text.behind))
+                painter.fillRect(QRectF(corner, size).adjusted(-2, 2, 2, -2), colour(text.behind))
             painter.setPen(self._inks[text.ink])
-            painter.drawStaticText(place, words)
+            painter.drawStaticText(corner, words)
 
     def _draw_cycles(self, painter: QPainter, scale: TimeScale) -> None:
         painter.setPen(QPen(colour(self._theme.dim, 45), 1))

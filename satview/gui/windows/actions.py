@@ -30,7 +30,7 @@ class CommandActions(QObject):
 
         Args:
             registry: The commands with what they do.
-            is_met: Tells whether what a command needs is there.
+            is_met: Returns whether what a command needs is there.
             keys: Which keys run them.
             window: Where the keys work.
         """
@@ -64,7 +64,7 @@ class CommandActions(QObject):
             menu.aboutToShow.connect(self.refresh)
 
     def _menu_of(self, command: Command, menu: QMenu) -> QMenu:
-        """Return the menu that a command stands in: one within its menu, which is made for its first command."""
+        """Return the menu that a command is in: one within its menu, which is made for its first command."""
         if not command.submenu:
             return menu
         if command.submenu not in self._submenus:

@@ -9,7 +9,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.filters.rules.text import without_comment
+from satview.filters.rules.rule_line import without_comment
 from satview.filters.views.passes import Effect, Pass, PassStack
 
 Mask = NDArray[np.bool_]
