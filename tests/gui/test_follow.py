@@ -397,6 +397,7 @@ def test_whole_trace_stays_whole_and_the_list_stays_at_its_end(writer, follow, q
     assert bar.value() == bar.maximum() > 100
 
 
+@pytest.mark.thorough
 def test_cut_file_begins_again_with_a_sentence(writer, follow, qtbot):
     writer.write(0.8)
     window = follow(writer.path)
@@ -413,6 +414,7 @@ def test_cut_file_begins_again_with_a_sentence(writer, follow, qtbot):
     grown(qtbot, window, writer.upto(0.4))
 
 
+@pytest.mark.thorough
 def test_cut_below_its_header_waits_and_keeps_the_view(writer, follow, qtbot):
     writer.write(0.5)
     window = follow(writer.path)
@@ -426,6 +428,7 @@ def test_cut_below_its_header_waits_and_keeps_the_view(writer, follow, qtbot):
     grown(qtbot, window, writer.upto(0.1))
 
 
+@pytest.mark.thorough
 def test_ring_lap_of_the_same_length_is_noticed(writer, follow, qtbot):
     writer.write(0.5)
     window = follow(writer.path)
@@ -576,6 +579,7 @@ def test_a_reading_that_was_followed_on_is_gone_without_the_collector(follow, wr
             qtbot.waitUntil(lambda times=times: times() is None, timeout=3_000)
 
 
+@pytest.mark.thorough
 def test_a_second_view_takes_the_refreshed_trace_too(follow, writer, qtbot):
     writer.write(0.3)
     window = follow(writer.path)

@@ -115,6 +115,7 @@ def many_processes(tmp_path, name="many.kev", count=40, first_pid=100):
     return builder.write(tmp_path / name)
 
 
+@pytest.mark.thorough
 def test_scrolled_lanes_and_list_are_where_they_were(open_again, qtbot, tmp_path):
     path = many_processes(tmp_path)
     window = open_again(path)
@@ -211,6 +212,7 @@ def test_whatever_the_file_holds_the_trace_opens(open_again, qtbot, tmp_path, co
     assert kept.name in window.keeper.file.notice
 
 
+@pytest.mark.thorough
 def test_docks_of_a_stranger_and_values_that_fit_nothing_do_no_harm(open_again, qtbot, tmp_path):
     path = scene(tmp_path)
     close(open_again(path), qtbot)
@@ -249,6 +251,7 @@ def test_a_live_demo_and_standard_input_leave_nothing(open_again, qtbot, tmp_pat
     assert not (tmp_path / "views").exists()
 
 
+@pytest.mark.thorough
 def test_panels_that_were_moved_stay_where_they_were_put(open_again, qtbot, tmp_path):
     path = scene(tmp_path)
     window = open_again(path)
@@ -303,6 +306,7 @@ def test_a_split_view_is_split_again_and_linked_as_it_was(open_again, qtbot, tmp
     assert all(links.has(view) for view in window.workspace.views()) is is_linked
 
 
+@pytest.mark.thorough
 def test_a_second_view_that_makes_no_sense_is_left_out(open_again, qtbot, tmp_path):
     path = scene(tmp_path)
     close(open_again(path), qtbot)

@@ -141,6 +141,7 @@ def test_drop_opens(empty_window, qtbot, tmp_path):
     qtbot.waitUntil(lambda: empty_window.session.stage is Stage.READY)
 
 
+@pytest.mark.thorough
 def test_recent_files_are_offered(application, empty_window, load, tmp_path):
     load(empty_window, scene(tmp_path))
     empty_window._fill_recent()

@@ -295,6 +295,7 @@ def test_dark_theme_paints_the_plots_dark(durations, dense, qtbot):
     assert DARK.accent in colours
 
 
+@pytest.mark.thorough
 def test_without_threads_or_priorities_it_says_what_to_capture(window, qtbot):
     panel = shown(window, qtbot)
     choose(panel.by, "By priority")
@@ -308,6 +309,7 @@ def test_without_threads_or_priorities_it_says_what_to_capture(window, qtbot):
     assert "COMM events" in panel.message.text()
 
 
+@pytest.mark.thorough
 def test_lost_time_is_hatched(window, opened, qtbot):
     panel = shown(window, qtbot)
     titles = [panel.load.legend.item(row).text() for row in range(panel.load.legend.count())]
@@ -373,6 +375,7 @@ def test_a_click_on_a_division_goes_to_its_first_event(counts, dense, qtbot):
     assert event == made.first[kind, number]
 
 
+@pytest.mark.thorough
 def test_a_faulty_condition_is_told_and_the_next_one_counts(counts, qtbot):
     qtbot.keyClicks(counts.conditions, "duraton > 2ms")
     qtbot.keyClick(counts.conditions, Qt.Key.Key_Return)
@@ -385,6 +388,7 @@ def test_a_faulty_condition_is_told_and_the_next_one_counts(counts, qtbot):
     assert counts.plot is counts.counts
 
 
+@pytest.mark.thorough
 def test_load_by_thread_names_threads(panel, dense, qtbot):
     choose(panel.by, "By thread")
     plotted = drawn(panel, qtbot)

@@ -66,6 +66,7 @@ def test_bad_use_is_one_sentence(tmp_path, more, message):
     assert len(done.stderr.strip().splitlines()) == 1
 
 
+@pytest.mark.thorough
 def test_file_that_is_no_trace(tmp_path):
     (tmp_path / "letter.txt").write_text("Dear all,\n")
     done = satview(tmp_path / "letter.txt", "--screenshot", tmp_path / "a.png")

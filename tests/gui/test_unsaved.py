@@ -63,6 +63,7 @@ def test_failed_save_shows_until_it_succeeds(window, qtbot):
     assert (folder / ("scene.kev" + SUFFIX)).is_file()
 
 
+@pytest.mark.thorough
 def test_closing_asks_and_stays_or_lets_go(window, monkeypatch):
     lose_folder(window)
     note(window)

@@ -178,6 +178,7 @@ def test_an_option_of_somebody_else_stays_theirs(project):
     assert (project.path / "b.json").exists()
 
 
+@pytest.mark.thorough
 def test_the_sample_project(project):
     """Its tests pass as they are, with a baseline made and then met."""
     sample = ROOT / "examples" / "pytest_project"
