@@ -11,11 +11,11 @@ import logging
 import os
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 from importlib import metadata
 from typing import Any, Final, TypeVar
 
+from satview.base.dataclass import dataclass
 from satview.base.errors import Cancelled, SatviewError, one_line
 
 _log = logging.getLogger(__name__)

@@ -6,10 +6,11 @@ The file of a trace and a session saved under a name have one form; a session le
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any, Final
 
 from satview.base.checked_json import LARGEST, Fields
+from satview.base.dataclass import dataclass
 from satview.base.errors import UsageError
 from satview.base.shared_file import DamagedFileError
 from satview.events.wire import CODE_COUNT

@@ -6,10 +6,10 @@ To add one: add a row. Events that are moments need no more; what begins and end
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from satview.base.dataclass import dataclass
 from satview.events.wire import KER_64BIT, WireClass, code
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -12,6 +12,7 @@ from satview.analysis.times.message_times import has_sizes
 from satview.analysis.trust import Mark
 from satview.analysis.verdicts.evidence import Evidence
 from satview.analysis.verdicts.thresholds import default_thresholds
+from satview.base.dataclass import dataclass
 from satview.base.time import format_duration
 from satview.events import wire
 from satview.events.spec import Release

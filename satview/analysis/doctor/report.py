@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from satview.analysis.doctor.analyses import ANALYSES, Analysis
 from satview.analysis.doctor.capture_line import CaptureLine, capture_line
 from satview.analysis.doctor.needs import CALLS, NO_DAMAGE, NO_LOSS, Need, has_class
 from satview.analysis.trust import EXACT, Mark, Trust
+from satview.base.dataclass import dataclass
 from satview.events.spec import Release
 from satview.events.states import NOT_A_STATE
 from satview.events.wire import WireClass

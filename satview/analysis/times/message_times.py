@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -12,6 +12,7 @@ from satview.analysis.times.by_key import sum_by
 from satview.analysis.times.call_times import Durations
 from satview.analysis.times.event_counts import IS_SEND
 from satview.analysis.times.scope import Rows, Scope
+from satview.base.dataclass import dataclass
 from satview.events.states import STATE_BY_NAME
 from satview.filters.expressions.columns import RowColumns
 from satview.linkage.rows import rows_where

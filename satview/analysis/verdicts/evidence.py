@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from satview.analysis.verdicts.thresholds import Thresholds
 from satview.analysis.verdicts.verdict import Occurrence, Severity, Verdict, VerdictKind
+from satview.base.dataclass import dataclass
 from satview.base.time import format_duration
 from satview.events.states import NOT_A_STATE, RUNNING
 from satview.filters.derived_columns import TraceDerivedColumns

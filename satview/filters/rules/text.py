@@ -17,11 +17,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from pathlib import Path
 from typing import Final
 
+from satview.base.dataclass import dataclass
 from satview.base.errors import UsageError
 from satview.base.new_file import write_file
 from satview.base.small_file import read_small

@@ -5,11 +5,10 @@ Names count for the whole trace, whenever they come.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.dataclass import dataclass
 from satview.events import wire
 from satview.formats.kev.payloads import SlotPayloads
 from satview.store.tables import EventTable, ProcessTable, ThreadTable

@@ -12,12 +12,12 @@ event is given up once its CPU's clock is a rollover away, back or ahead, for th
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.dataclass import dataclass
 from satview.events.wire import CPU_MASK, CPU_SHIFT
 from satview.formats.kev.clocks.rollover import ROLLOVER
 
