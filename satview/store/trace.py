@@ -346,7 +346,7 @@ class Trace:
         """Return printed class name to number of events, classes without events left out."""
         counts: dict[str, int] = {}
         for code in np.flatnonzero(self.code_counts):
-            name = self.catalogue.spec(int(code)).class_name
+            name = self.catalogue.class_name(int(code))
             counts[name] = counts.get(name, 0) + int(self.code_counts[code])
         return counts
 
