@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from enum import IntEnum
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.dataclass import dataclass
 from satview.base.time import TimeWindow
 from satview.events import wire
 from satview.linkage.actors import TIMER

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.dataclass import dataclass
 from satview.base.errors import TraceFormatError
 from satview.base.time import NS_PER_S, Clock
 from satview.events import linux, wire

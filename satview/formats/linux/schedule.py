@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from satview.base.dataclass import dataclass
 
 Ints = NDArray[np.int64]
 

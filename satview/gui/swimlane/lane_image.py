@@ -13,7 +13,6 @@ Every lane is a stack of pixel rows of a few kinds, so its picture is made of fe
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
@@ -22,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtGui import QImage
 
+from satview.base.dataclass import dataclass
 from satview.events import states
 from satview.gui.colours import FADE, is_thick, mixed, state_colour
 from satview.gui.swimlane import legend_keys

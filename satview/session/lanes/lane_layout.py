@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
+from satview.base.dataclass import dataclass
 from satview.session.lanes.lane_arrangement import LaneArrangement, LaneGroup
 from satview.session.lanes.lane_row import GroupHead, LaneRow
 from satview.session.lanes.remap import LaneKey, lane_keys
