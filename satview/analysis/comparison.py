@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -19,6 +19,7 @@ from satview.analysis.sheets.sheet import Column, Kind, Sheet, written
 from satview.analysis.statistics import Statistics
 from satview.analysis.statistics_sheets import SHEETS
 from satview.analysis.verdicts.find import find_verdicts
+from satview.base.dataclass import dataclass
 from satview.base.time import NS_PER_S
 from satview.store.trace import Trace
 
@@ -37,12 +38,12 @@ _NAMES: Final[dict[str, tuple[str, ...]]] = {  # words between the columns that 
     "state": (" in ",),
     "latency": (" to ", ", "),
 }
-_PLACES: Final = {  # the column that says where in time a row can be looked at, for figures that do not
+_TIMES_OF: Final = {  # the column that says where in time a row can be looked at, for figures that do not
     "thread": "longest_run_ns", "state": "longest_ns", "call": "longest_ns", "message": "reply_longest_ns",
     "latency": "max_ns", "interrupt": "longest_ns", "cpu": "longest_run_ns",
 }  # fmt: skip
 _OF_ONE: Final = ("mean", "longest", "least", "p99", "median", "max")  # in keys of durations that do not grow
-_NOBODY_WANTS: Final = ("READY", "MUTEX", "SEND", "REPLY", "RWLOCK_READ", "RWLOCK_WRITE")  # states: longer is worse
+_WORSE_IF_LONGER: Final = ("READY", "MUTEX", "SEND", "REPLY", "RWLOCK_READ", "RWLOCK_WRITE")  # states: longer is worse
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,12 +97,12 @@ class Change:
         no fault, and nor is a longer run.
         """
         if self.sheet == "state":
-            is_bad = self.name.endswith(tuple(f" in {state}" for state in _NOBODY_WANTS))
+            is_bad = self.name.endswith(tuple(f" in {state}" for state in _WORSE_IF_LONGER))
         else:
             is_bad = self.column.kind is Kind.DURATION and self.column.key != "longest_run_ns"
         return is_bad and self.after > self.before
 
-    def place(self, side: int) -> Column | None:
+    def time_column(self, side: int) -> Column | None:
         """Return the column of one trace's sheet that says where to look at it; None if it is not there.
 
         Args:
@@ -112,7 +113,7 @@ class Change:
         own = self.sheets[side].column(self.column.key)
         if own.cycles is not None or own.events is not None:
             return own
-        return self.sheets[side].column(_PLACES[self.sheet]) if self.sheet in _PLACES else own
+        return self.sheets[side].column(_TIMES_OF[self.sheet]) if self.sheet in _TIMES_OF else own
 
 
 def compare(before: Trace, after: Trace, sheets: Sequence[str] = ()) -> list[Change]:
@@ -135,7 +136,7 @@ def compare_statistics(
         first: Of the trace to compare with.
         second: Of the trace that is compared.
         sheets: Keys of `FIGURES`; none = all.
-        check: Called between sheets; what it raises ends the work.
+        check: Called between sheets; what it raises ends the comparison.
     """
     found: list[Change] = []
     for key in sheets or FIGURES:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.load import bin_edges
+from satview.base.dataclass import dataclass
 from satview.base.time import TimeWindow
 from satview.store.time_ranges import Cycles
 from satview.store.trace import Trace
@@ -43,8 +43,8 @@ def divisions(trace: Trace, window: TimeWindow, count: int, kinds: Sequence[NDAr
     counts = np.zeros((len(kinds), len(edges) - 1), np.int64)
     first = np.full(counts.shape, -1, np.int64)
     for kind, rows in enumerate(kinds):
-        places = np.searchsorted(rows, at)
-        counts[kind] = np.diff(places)
+        bounds = np.searchsorted(rows, at)
+        counts[kind] = np.diff(bounds)
         has = np.flatnonzero(counts[kind])
-        first[kind, has] = rows[places[has]]
+        first[kind, has] = rows[bounds[has]]
     return Divisions(edges, counts, first)

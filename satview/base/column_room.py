@@ -11,12 +11,14 @@ import os
 import tempfile
 import threading
 import weakref
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
+
+from satview.base.dataclass import dataclass
 
 SWITCH: Final = "SATVIEW_MEMORY_MB"  # environment; megabytes, 0 or nothing = no bound
 MEGABYTE: Final = 1_000_000
@@ -76,7 +78,7 @@ def used_bytes() -> int:
 
 
 def empty(rows: int, dtype: DTypeLike) -> NDArray[Any]:
-    """Return a column of so many rows, of any content.
+    """Return a column of any content, shape (rows,).
 
     Raises:
         OSError: It is beyond the bound, and the disk has no room for it.
@@ -109,7 +111,7 @@ def let_go(column: NDArray[Any]) -> None:
     """Let the system take the pages of a column that is beyond the bound; they come back when they are looked at."""
     pages = _pages_of(column)
     if pages is not None and hasattr(pages, "madvise"):
-        pages.madvise(mmap.MADV_DONTNEED)  # of a shared map: what was written is kept
+        pages.madvise(mmap.MADV_DONTNEED)  # of a shared map: what was written stays
 
 
 def is_mapped(column: NDArray[Any]) -> bool:

@@ -7,12 +7,11 @@ a picture, become a formula, or reach the terminal as a command.
 from __future__ import annotations
 
 import re
-from html import escape
 from typing import Final
 
 _BREAKS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _FORMULA: Final = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-# Controls, and the characters that turn the direction of writing or cannot be seen at all.
+# Controls, and the characters that reverse the direction of writing or cannot be seen at all.
 _UNSEEN: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff\U000e0000-\U000e007f]"
 )
@@ -20,7 +19,7 @@ _NOT_ON_ONE_LINE: Final = re.compile("[\t\n]")
 
 
 def visible(text: str) -> str:
-    r"""Return a text in which control characters and turns of the writing direction show as `\x1b` or `\u202e`.
+    r"""Return a text in which control characters and reversals of the writing direction show as `\x1b` or `\u202e`.
 
     Line feeds and tabs stay: the texts of satview itself have them.
     """
@@ -43,6 +42,8 @@ def byte_text(raw: bytes) -> str:
 
 def html_text(text: str) -> str:
     """Return a text for rich text: no mark-up in it is carried out, line feeds become `<br>`."""
+    from html import escape  # on first use: brings the names of all characters
+
     return escape(visible(text)).replace("\n", "<br>")
 
 

@@ -6,13 +6,13 @@ integer arithmetic; floats appear only when pixels are concerned, after the star
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.counts import counted
+from satview.base.dataclass import dataclass
 
 NS_PER_S = 1_000_000_000
 Cycles = NDArray[np.int64]
@@ -131,7 +131,7 @@ class TimeWindow:
         return TimeWindow(start, start + self.length)
 
     def within(self, whole: TimeWindow) -> TimeWindow:
-        """Return as much of the window as lies in another one; all of that one where they do not meet."""
+        """Return as much of the window as is in another one; all of that one where they do not meet."""
         start, end = max(self.start, whole.start), min(self.end, whole.end)
         return TimeWindow(start, end) if start < end else whole
 

@@ -194,7 +194,7 @@ def share_index(
 
 
 class ShareSums:
-    """The sums of one lane, ready to be asked for any bins: what does not change is checked and found once.
+    """The sums of one lane, ready to be read for any bins: what does not change is checked and found once.
 
     Args:
         start: int64 (n,), when intervals begin, ascending.
@@ -221,7 +221,7 @@ class ShareSums:
         assert len(start) == len(value)
         assert len(kind_of) == len(weight) == CPUS
         assert len(begins) == len(index)
-        self._kept = start, value, kind_of, weight, index, begins  # the library has their addresses only
+        self._columns = start, value, kind_of, weight, index, begins  # the library has their addresses only
         self._kinds = index.shape[1]
         self._call = function("satview_shares")
         self._lane = (
@@ -300,7 +300,7 @@ def hatch(pixels: NDArray[np.uint32], hatches: NDArray[np.uint8], top: int, cell
     Args:
         pixels: uint32 (height, width), changed.
         hatches: uint8 (n, 8), a bit for each pixel that gets ink, 8 rows each.
-        top: How far the picture is below the place where hatches begin, device pixels.
+        top: How far the picture is below the row where hatches begin, device pixels.
         cell: Device pixels of a pixel of a hatch.
     """
     assert pixels.flags.c_contiguous

@@ -1,16 +1,17 @@
 """Which words of a payload are which argument, by release, code and word count: decided here and nowhere else.
 
-Filters, listings, the details of an event, the simulated kernel and the readers of listings ask here. Source: kernel
+Filters, listings, the details of an event, the simulated kernel and the readers of listings use this. Source: kernel
 event trace format, section 8; the lists themselves are data (`arguments`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, lru_cache
 from typing import Final
 
+from satview.base.dataclass import dataclass
 from satview.events import arguments, variants
 from satview.events.catalogue import catalogue
 from satview.events.spec import EventSpec, Field, Release, Show

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.dataclass import dataclass
 from satview.base.safe_text import byte_text
 from satview.core import printing
 from satview.core.printing import Field
@@ -54,7 +54,7 @@ class Column:
 
     Attributes:
         values: Returns the values of a group.
-        field: The same for the compiled core; None = only `values` can tell.
+        field: The same for the compiled core; None = only `values` has it.
     """
 
     values: Callable[[Group], Sequence[Any]]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.dataclass import dataclass
 from satview.base.safe_text import visible_line
 from satview.base.time import Clock
 from satview.core import printing
@@ -48,7 +48,7 @@ class RecordRows:
 
     @property
     def separator(self) -> str:
-        """What stands between two rows."""
+        """The text between two rows."""
         return ",\n" if self.format == "json" else ""
 
     def tail(self, printed: int) -> str:
@@ -136,7 +136,7 @@ class RecordRows:
         return '""%s""' if self.format == "csv" else "%s"
 
     def _escaped(self, column: Column) -> Column:
-        """Return a column of texts as the format wants them between its quotes."""
+        """Return a column of texts as the format needs them between its quotes."""
         is_csv = self.format == "csv"
         escape = _csv_text if is_csv else partial(json.dumps, ensure_ascii=False)
         field = column.field

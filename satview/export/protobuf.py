@@ -1,18 +1,19 @@
 """Protobuf messages from columns: many at once, without a loop over them.
 
 The package `protobuf` makes them one by one, at 10 us each. Here a field of n messages is a block of bytes, one row per
-message, of which a mask shows the bytes that are there; blocks stand side by side, and the bytes that are there, row by
+message, of which a mask shows the bytes that are there; blocks are side by side, and the bytes that are there, row by
 row, are the messages. Source: "Encoding" of the protobuf documentation.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+
+from satview.base.dataclass import dataclass
 
 _VARINT: Final = 0
 _FIXED64: Final = 1

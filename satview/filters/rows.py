@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.dataclass import dataclass
 from satview.base.errors import Cancelled
 from satview.events.wire import CODE_COUNT
 from satview.store.tables import EventTable
@@ -86,7 +86,7 @@ class EventMask:
         return cls(np.ones(CODE_COUNT, np.bool_), np.ones(len(trace.threads), np.bool_))
 
     def test(self, events: EventTable, occurs: Bools | None = None) -> Callable[[Rows], Bools]:
-        """Return a function from rows to which of them pass; made once, used per chunk.
+        """Return a function from rows to which of them pass, bool (n,); made once, used per chunk.
 
         Args:
             events: The events.

@@ -1,12 +1,13 @@
-"""Payloads that are a few numbers per event, kept in memory: what formats have whose events are no slots."""
+"""Payloads that are a few numbers per event, held in memory: what formats have whose events are no slots."""
 
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from satview.base.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

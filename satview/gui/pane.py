@@ -1,12 +1,11 @@
-"""One set of lanes of a workspace with what moves it, and the place where a second one is put below it."""
+"""One set of lanes of a workspace with what moves it, and the splitter where a second one is put below it."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal, Slot
 from PySide6.QtWidgets import QSplitter, QWidget
 
+from satview.base.dataclass import dataclass
 from satview.gui.swimlane.area import SwimlaneArea
 from satview.gui.swimlane.motion import Motion
 from satview.gui.theme import Theme
@@ -134,7 +133,7 @@ class Panes(QSplitter):
 
     @Slot()
     def close_down(self) -> None:
-        """Stop all work."""
+        """Cancel all background tasks."""
         self.join()
         self.first.motion.stop()
         self.first.area.close_down()

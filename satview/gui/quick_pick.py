@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from PySide6.QtCore import QEvent, QModelIndex, QObject, QPersistentModelIndex, QSize, Qt, Slot
@@ -20,6 +19,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from satview.base.dataclass import dataclass
 from satview.base.errors import UsageError
 from satview.base.safe_text import visible_line
 from satview.gui.plain_label import PlainLabel
@@ -28,11 +28,11 @@ _ROWS_MAX: Final = 200
 _WIDTH_PX: Final = 520
 _BESIDE_PX: Final = 3  # of a row, above and below
 _NOTE_PX: Final = 10  # beside a note
-_CHOICE: Final = int(Qt.ItemDataRole.UserRole)
+_OPTION: Final = int(Qt.ItemDataRole.UserRole)
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Option:
     """One entry.
 
     Attributes:
@@ -49,11 +49,11 @@ class Choice:
 class QuickPick(QFrame):
     """Closes itself when something is selected, on Escape, and when it loses the focus."""
 
-    def __init__(self, choices: list[Choice], placeholder: str, nothing: str, parent: QWidget) -> None:
+    def __init__(self, options: list[Option], placeholder: str, nothing: str, parent: QWidget) -> None:
         """Show all selections.
 
         Args:
-            choices: What can be selected.
+            options: What can be selected.
             placeholder: What to type, shown while nothing is.
             nothing: Said instead of the list when no selection fits what was typed.
             parent: The window that it floats over.
@@ -62,7 +62,7 @@ class QuickPick(QFrame):
         self.setProperty("role", "card")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setAutoFillBackground(True)
-        self._choices = choices
+        self._options = options
         self.line = QLineEdit(self)
         self.line.setPlaceholderText(placeholder)
         self.list = QListWidget(self)
@@ -80,7 +80,7 @@ class QuickPick(QFrame):
         layout.addWidget(self.nothing, 1)
         self.line.textChanged.connect(self._fill)
         self.line.installEventFilter(self)
-        self.list.itemClicked.connect(self._choose)
+        self.list.itemClicked.connect(self._run)
         self._fill("")
         self.resize(min(_WIDTH_PX, parent.width() - 40), min(380, parent.height() - 60))
         self.move((parent.width() - self.width()) // 2, 48)
@@ -105,7 +105,7 @@ class QuickPick(QFrame):
         elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             item = self.list.currentItem()
             if item is not None:
-                self._choose(item)
+                self._run(item)
         elif key == Qt.Key.Key_Escape:
             self.close()
         else:
@@ -115,25 +115,25 @@ class QuickPick(QFrame):
     @Slot(str)
     def _fill(self, text: str) -> None:
         self.list.clear()
-        scored = [(score(choice.text, text), i) for i, choice in enumerate(self._choices)]
+        scored = [(score(option.text, text), i) for i, option in enumerate(self._options)]
         for points, i in sorted(scored, key=lambda pair: (-pair[0], pair[1]))[:_ROWS_MAX]:
             if points <= 0:
                 break
-            self._add(self._choices[i])
+            self._add(self._options[i])
         self.list.setVisible(self.list.count() > 0)
         self.nothing.setVisible(self.list.count() == 0)
         if self.list.count():
             self.list.setCurrentRow(0)
 
-    def _add(self, choice: Choice) -> None:
-        item = QListWidgetItem(visible_line(choice.text), self.list)
-        item.setData(_CHOICE, choice)
+    def _add(self, entry: Option) -> None:
+        item = QListWidgetItem(visible_line(entry.text), self.list)
+        item.setData(_OPTION, entry)
 
     @Slot(QListWidgetItem)
-    def _choose(self, item: QListWidgetItem) -> None:
-        choice = item.data(_CHOICE)
+    def _run(self, item: QListWidgetItem) -> None:
+        option = item.data(_OPTION)
         self.close()
-        choice.run()
+        option.run()
 
 
 class _Rows(QStyledItemDelegate):
@@ -148,7 +148,7 @@ class _Rows(QStyledItemDelegate):
         self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
     ) -> None:
         """Draw a row."""
-        note, rows = visible_line(index.data(_CHOICE).note), QStyleOptionViewItem(option)
+        note, rows = visible_line(index.data(_OPTION).note), QStyleOptionViewItem(option)
         self.initStyleOption(rows, index)
         text, rows.text = rows.text, ""
         option.widget.style().drawControl(QStyle.ControlElement.CE_ItemViewItem, rows, painter, option.widget)
@@ -199,7 +199,7 @@ def _is_override(event: QEvent) -> bool:
 
 
 class LinePrompt(QFrame):
-    """Asks for one line over the window; what is wrong with it is under the line."""
+    """A prompt for one line over the window; what is wrong with it is under the line."""
 
     def __init__(
         self, title: str, placeholder: str, accept: Callable[[str], None], parent: QWidget, text: str = ""

@@ -1,13 +1,12 @@
 """One program for all windows of a user: a second `satview FILE` lets the first one open the file.
 
-The two talk through a local socket that only the user can reach. What is said is JSON: files and places in them, never
+The two talk through a local socket that only the user can reach. Messages are JSON: files and positions in them, never
 code. `SATVIEW_INSTANCE=off` switches it off; a display without a user in front of it has none anyway.
 """
 
 from __future__ import annotations
 
 import getpass
-import hashlib
 import json
 import os
 import sys
@@ -41,7 +40,9 @@ def instance_name() -> str | None:
         return None
     if not switch and os.environ.get("QT_QPA_PLATFORM", "").split(":")[0] in ("offscreen", "minimal", "vnc"):
         return None
-    from platformdirs import user_state_path  # on first use, as for the settings
+    import hashlib  # on first use, as for the settings
+
+    from platformdirs import user_state_path
 
     display = f"{switch} {os.environ.get('DISPLAY', '')} {os.environ.get('WAYLAND_DISPLAY', '')}"
     sign = hashlib.sha256(display.encode()).hexdigest()[:12]
@@ -57,7 +58,7 @@ def hand_over(links: list[TraceLink], is_followed: bool) -> bool:
     """Let the instance that runs open some files; return whether there is one, and it does.
 
     Args:
-        links: The files, and places in them.
+        links: The files, and positions in them.
         is_followed: They are to be followed while they grow.
     """
     name = instance_name()
@@ -77,7 +78,7 @@ def hand_over(links: list[TraceLink], is_followed: bool) -> bool:
 
 
 class InstanceServer(QObject):
-    """Listens for files that other invocations want opened."""
+    """Listens for files that other invocations open."""
 
     def __init__(self, open_links: Open, parent: QObject) -> None:
         """Begin to listen, unless another instance does.

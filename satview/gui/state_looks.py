@@ -1,4 +1,4 @@
-"""How a user wants states to look where that differs from the palette: one line of text in the settings. No Qt.
+"""How states look where the user's settings differ from the palette: one line of text in the settings. No Qt.
 
 `RUNNING light=#1f8c47 dark=#4fc878 thin; MUTEX thick`: a state is named as in the legend, blanks in a name are written
 `_`. What cannot be understood is left out, so that no setting ever stops a start or a frame.
@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
+from satview.base.dataclass import dataclass
 from satview.events import states
 
 _COLOUR: Final = re.compile(r"(light|dark)=#([0-9a-fA-F]{6})")

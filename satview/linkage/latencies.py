@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.dataclass import dataclass
 from satview.events import wire
 from satview.events.states import STATE_BY_NAME
 from satview.linkage import interrupts, pulses
@@ -92,7 +93,7 @@ class Latencies(ReadOnlyColumns):
 
 
 def latencies(trace: Trace) -> Latencies:
-    """Return the latencies of all pulses and interrupts of a trace; made at the first call and kept with it."""
+    """Return the latencies of all pulses and interrupts of a trace; computed at the first call and cached with it."""
     return trace.cached("links.latencies", _latencies)
 
 

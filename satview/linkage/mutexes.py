@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.dataclass import dataclass
 from satview.events import wire
 from satview.events.kernel_calls import call_numbers
 from satview.events.states import STATE_BY_NAME
@@ -67,7 +67,7 @@ class Mutexes:
 
 
 def mutexes(trace: Trace) -> Mutexes:
-    """Return the calls on mutexes that came back without error; made at the first call and kept with the trace."""
+    """Return the calls on mutexes that returned no error; computed at the first call and cached with the trace."""
     return trace.cached("links.mutexes", _mutexes)
 
 

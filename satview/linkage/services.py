@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.dataclass import dataclass
 from satview.events import wire
 from satview.linkage.blockers import REPLY
 from satview.linkage.rows import rows_of_codes
@@ -43,7 +42,7 @@ class Services(ReadOnlyColumns):
 
 
 def services(trace: Trace) -> Services:
-    """Return who serves whom when; made at the first call and kept with the trace. Source: formula 2 of the reference.
+    """Return who serves whom when; computed once and cached with the trace. Source: formula 2 of the reference.
 
     Messages from or to threads that the trace does not know are left out.
     """

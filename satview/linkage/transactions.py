@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.dataclass import dataclass
 from satview.linkage.blockers import REPLY as REPLY_STATE
 from satview.linkage.blockers import SEND as SEND_STATE
 from satview.linkage.messages import answers, messages, sends_of
@@ -76,7 +76,7 @@ class Transactions(ReadOnlyColumns):
 
 
 def transactions(trace: Trace) -> Transactions:
-    """Return all transactions of a trace; made at the first call and kept with it."""
+    """Return all transactions of a trace; computed at the first call and cached with it."""
     return trace.cached("links.transactions", _transactions)
 
 

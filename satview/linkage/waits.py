@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.dataclass import dataclass
 from satview.core import library, links
 from satview.events import wire
 from satview.events.kernel_calls import call_numbers
@@ -71,7 +71,7 @@ class Waits:
 
 
 def waits(trace: Trace) -> Waits:
-    """Return the waits of a trace; made at the first call and kept with it."""
+    """Return the waits of a trace; computed at the first call and cached with it."""
     return trace.cached("links.waits", _waits)
 
 

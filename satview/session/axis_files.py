@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from satview.analysis.alignment import START, offsets_ps
+from satview.base.dataclass import dataclass
 from satview.base.errors import UsageError
 from satview.formats.registry import open_trace
 from satview.session.time_text import parse_time_ps
@@ -63,7 +63,7 @@ def plan(request: AxisRequest, cancelled: Callable[[], bool] | None = None) -> l
 
 
 def users_axis(entries: Sequence[AxisEntry]) -> Path:
-    """Return where the axis of some files is kept for this user: one file for the same files, whatever the offsets."""
+    """Return where the axis of some files is stored for this user; the offsets make no difference."""
     from platformdirs import user_state_path  # on first use, as for the settings
 
     key = "\0".join(str(entry.path.absolute()) for entry in entries)
@@ -73,7 +73,7 @@ def users_axis(entries: Sequence[AxisEntry]) -> Path:
 
 
 def write_users_axis(entries: Sequence[AxisEntry]) -> Path:
-    """Write the axis of some files where it is kept for this user; return the file.
+    """Write the axis of some files where it is stored for this user; return the file.
 
     Raises:
         UsageError: The files cannot be together, or the file cannot be written.

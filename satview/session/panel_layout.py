@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, Final
 
 from satview.base.checked_json import Fields
+from satview.base.dataclass import dataclass
 from satview.base.shared_file import DamagedFileError, parsed_json
 
 AREAS: Final = ("left", "right", "top", "bottom")
@@ -21,7 +22,7 @@ class PanelGroup:
         area: Side of the window.
         tabs: Names of the panels, hidden ones included.
         front: The one in front; empty if none of them shows.
-        x_px, y_px, width_px, height_px: Place in the window and size; all 0 if none of them shows.
+        x_px, y_px, width_px, height_px: Position in the window and size; all 0 if none of them shows.
     """
 
     area: str

@@ -1,8 +1,7 @@
-"""Where states of windows are kept: one file per trace, and sessions under names. Files are JSON and run no code."""
+"""Where states of windows are stored: one file per trace, and sessions under names. Files are JSON and run no code."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from contextlib import suppress
@@ -27,7 +26,7 @@ class StateFiles:
     """The folders of one user.
 
     Args:
-        views: Where what windows showed of each trace is kept; None keeps nothing.
+        views: Where what windows showed of each trace is stored; None stores nothing.
         sessions: Where sessions saved under a name are; None keeps nothing.
     """
 
@@ -38,14 +37,14 @@ class StateFiles:
         """Return the file that keeps what a window showed of a trace; one that keeps nothing for standard input."""
         file = None
         if self._views is not None and str(path) != "-":
-            name = hashlib.sha256(os.fsencode(path.absolute())).hexdigest()[:16]
+            name = _digest(os.fsencode(path.absolute()))[:16]
             file = self._views / f"{_NOT_IN_NAMES.sub('_', path.name)[:60]}-{name}{SUFFIX}"
-        from satview.session.workspace_state import FILE_BYTES_MAX, checked  # brings numpy, as below
+        from satview.session.workspace_json import FILE_BYTES_MAX, checked  # brings numpy, as below
 
         return StoredJson(file, checked, FILE_BYTES_MAX, makes_folder=True)
 
     def shrink(self) -> None:
-        """Remove what was kept of the traces that were not opened for longest, so that there are not too many."""
+        """Remove what was stored of the traces that were not opened for longest, so that there are not too many."""
         if self._views is None:
             return
         found = []
@@ -83,7 +82,7 @@ class StateFiles:
             UsageError: It cannot be called that.
             WriteError: It cannot be written.
         """
-        from satview.session.workspace_state import FILE_BYTES_MAX, checked, to_json
+        from satview.session.workspace_json import FILE_BYTES_MAX, checked, to_json
 
         path = self.path_of(name)
         file = StoredJson(path, checked, FILE_BYTES_MAX, makes_folder=True)
@@ -100,7 +99,7 @@ class StateFiles:
         Raises:
             UsageError: There is none of that name, or it cannot be read.
         """
-        from satview.session.workspace_state import FILE_BYTES_MAX, from_json
+        from satview.session.workspace_json import FILE_BYTES_MAX, from_json
 
         path = self.path_of(name)
         try:
@@ -136,7 +135,13 @@ def sign_of(path: Path) -> TraceSign | None:
             head = file.read(_HEAD_BYTES)
     except OSError:
         return None
-    return TraceSign(str(path.absolute()), size, len(head), hashlib.sha256(head).hexdigest())
+    return TraceSign(str(path.absolute()), size, len(head), _digest(head))
+
+
+def _digest(data: bytes) -> str:
+    import hashlib  # on first use: loads a library that no window waits for
+
+    return hashlib.sha256(data).hexdigest()
 
 
 def is_same(sign: TraceSign | None, path: Path) -> bool:
@@ -149,7 +154,7 @@ def is_same(sign: TraceSign | None, path: Path) -> bool:
             size = os.fstat(file.fileno()).st_size
     except OSError:
         return False
-    return size >= sign.size and hashlib.sha256(head).hexdigest() == sign.head
+    return size >= sign.size and _digest(head) == sign.head
 
 
 def users_files() -> StateFiles:

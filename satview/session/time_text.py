@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from fractions import Fraction
 from math import ceil
@@ -12,6 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.dataclass import dataclass
 from satview.base.errors import UsageError
 from satview.base.time import NS_PER_S, Clock, TimeWindow
 from satview.store.trace import Trace
@@ -171,7 +171,7 @@ def _parse_wall(found: re.Match[str], axis: Axis) -> int:
 
 @dataclass(frozen=True, slots=True)
 class TimePosition:
-    """Where the user wants to go: one of the two is given."""
+    """Where to go: one of the two is given."""
 
     cycles: int | None = None
     event: int | None = None

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from satview.base.checked_json import Fields
+from satview.base.dataclass import dataclass
 from satview.base.errors import TraceFormatError, UsageError
 from satview.base.new_file import write_file
 from satview.base.shared_file import DamagedFileError, parsed_json, read_shared
@@ -133,9 +133,9 @@ def names_for(paths: Sequence[Path]) -> list[str]:
     for path in paths:
         stem = path.name.partition(".")[0] or path.name
         name = "".join("_" if sign in "/:*?\n" else sign for sign in stem)[:30].strip() or "trace"
-        number, wanted = 2, name
+        number, base = 2, name
         while name in found:
-            name, number = f"{wanted}-{number}", number + 1
+            name, number = f"{base}-{number}", number + 1
         found.append(name)
     return found
 

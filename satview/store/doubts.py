@@ -6,13 +6,13 @@ one lane of their own and not among the real ones.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from operator import itemgetter
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.dataclass import dataclass
 from satview.base.time import TimeWindow
 from satview.events import wire
 from satview.store.problems import Problem
@@ -45,7 +45,7 @@ class Doubts:
 
 
 def doubts(trace: Trace) -> Doubts:
-    """Return what only damaged slots name; made at the first call and kept with the trace."""
+    """Return what only damaged slots name; computed at the first call and cached with the trace."""
     return trace.cached("doubts", _doubts)
 
 

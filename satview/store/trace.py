@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.dataclass import dataclass
 from satview.base.time import Clock, TimeWindow, format_duration
 from satview.events.catalogue import Catalogue
 from satview.events.spec import Argument, EventSpec, Payload, Release
@@ -176,7 +177,7 @@ class Trace:
         system: What the system page shows; None without one.
         release: Key of the tables that apply.
         byte_order: `little` or `big`: that of the file's binary fields.
-        clock: Turns cycles into nanoseconds.
+        clock: Converts cycles to nanoseconds.
         cpu_count: CPUs of the target, as header, system page and events show; only damaged slots name others.
         slot_count: Slots in the event region, broken ones included.
         events, threads, processes, states, buffers: The tables.
@@ -345,7 +346,7 @@ class Trace:
         """Return printed class name to number of events, classes without events left out."""
         counts: dict[str, int] = {}
         for code in np.flatnonzero(self.code_counts):
-            name = self.catalogue.spec(int(code)).class_name
+            name = self.catalogue.class_name(int(code))
             counts[name] = counts.get(name, 0) + int(self.code_counts[code])
         return counts
 

@@ -1,12 +1,11 @@
-"""Many lengths of time of one kind, as tests ask about them: the longest, percentiles, how many."""
+"""Many lengths of time of one kind, as tests check them: the longest, percentiles, how many."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.dataclass import dataclass
 from satview.base.time import Cycles
 from satview.store.location import Location, location_of
 from satview.store.trace import Trace

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.dataclass import dataclass
 from satview.base.errors import UsageError
 from satview.base.time import format_duration
 from satview.events.states import STATES
@@ -88,7 +87,7 @@ class Threads:
 
     @property
     def periods(self) -> Durations:
-        """From each time when one is woken to the next, where the trace tells it."""
+        """From each time when one is woken to the next, where the trace shows it."""
         found = self.trace.table("activation")
         selected = np.flatnonzero(np.isin(found["thread"], self.rows) & (found["period_cycles"] >= 0))
         ends, before = found["start_cycles"][selected], selected - 1  # the table is by thread, then in time order

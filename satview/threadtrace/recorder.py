@@ -8,9 +8,9 @@ import itertools
 import os
 import time
 from collections import deque
-from dataclasses import dataclass
 from typing import Final
 
+from satview.base.dataclass import dataclass
 from satview.threadtrace import codes
 from satview.threadtrace.log import Log, Output, now
 
@@ -22,7 +22,7 @@ _CPU_SAMPLE_NS: Final = 150_000_000  # less than the interval: at each flush of 
 
 @dataclass(frozen=True, slots=True)
 class RecordOptions:
-    """What the environment asks for.
+    """What the environment requests.
 
     Attributes:
         directory: Where the files go.

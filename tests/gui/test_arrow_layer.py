@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtTest import QTest
 
@@ -58,6 +59,7 @@ def test_the_key_draws_all_arrows_and_takes_them_away(empty_window, load, tmp_pa
     assert [actions[f"view.arrows_{mode}"].isChecked() for mode in ("off", "selection", "all")] == [True, False, False]
 
 
+@pytest.mark.thorough
 def test_off_hides_the_way_of_the_selected_event_too(empty_window, load, tmp_path, qtbot):
     window = load(empty_window, exchange(tmp_path))
     view, opened = window.workspace.area.view, window.session.opened
@@ -88,12 +90,12 @@ def test_the_card_names_both_ends_and_the_delay(empty_window, load, tmp_path, qt
 
 
 def test_dense_arrows_are_groups_with_their_count(empty_window, load, tmp_path, qtbot):
-    window = load(empty_window, exchange(tmp_path, repeats=3000))
+    window = load(empty_window, exchange(tmp_path, repeats=1500))
     layer = all_arrows(window, qtbot)
     groups = layer.groups
-    assert groups.total == 6000
+    assert groups.total == 3000
     assert len(groups) < 1000
-    assert int(groups.count.sum()) == 6000
+    assert int(groups.count.sum()) == 3000
     text = layer.text(int(groups.count.argmax()))
     assert "messages</b>" in text or "replies</b>" in text
 
@@ -122,6 +124,7 @@ def test_folded_lanes_have_the_arrows_of_their_threads(empty_window, load, tmp_p
     assert positions == {"shell", "disk"}
 
 
+@pytest.mark.thorough
 def test_the_selection_is_remembered(application, empty_window, load, tmp_path, qtbot):
     window = load(empty_window, exchange(tmp_path))
     all_arrows(window, qtbot)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
 
 from satview.analysis.doctor.needs import NO_LOSS, Need
+from satview.base.dataclass import dataclass
 from satview.events.modes import Mode
 from satview.filters.external import ExternalClass as C
 from satview.filters.external import classes_of
 from satview.filters.rules.building import build
-from satview.filters.rules.text import Rule
+from satview.filters.rules.rule import Rule
 from satview.filters.rules.tracelogger_command import logger_numbers, tracelogger_command
 from satview.store.trace import Trace
 

@@ -9,7 +9,6 @@ lengths add up to the interval exactly. Source: formula 1 of the reference (a), 
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
@@ -17,12 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.reasons.causes import NO_ROW, Causes
-from satview.analysis.reasons.why import IN_NO_STATE, thread_of
+from satview.analysis.reasons.thread_names import thread_of
+from satview.analysis.reasons.why_step import IN_NO_STATE
 from satview.analysis.verdicts.evidence import Evidence
 from satview.analysis.verdicts.scheduling import ran_instead
 from satview.analysis.verdicts.thresholds import default_thresholds
 from satview.analysis.verdicts.words import of_whom, waited_for
 from satview.base.counts import counted
+from satview.base.dataclass import dataclass
 from satview.base.errors import UsageError
 from satview.base.time import TimeWindow
 from satview.events.states import ABSENT, DEAD, READY, RUNNING, STATE_BY_VALUE, UNKNOWN
@@ -151,7 +152,7 @@ class _Walk:
         self.pieces: list[tuple[int, ...]] = []
 
     def path(self) -> CriticalPath:
-        """Return the path."""
+        """Return the path; raises UsageError if it has too many pieces."""
         time = self.window.end
         while self.stack:
             if time <= self.stack[-1].floor:

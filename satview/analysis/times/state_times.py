@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from satview.analysis.times.basis import Basis
 from satview.analysis.times.by_key import largest_by, sum_by
 from satview.analysis.times.scope import Scope
+from satview.base.dataclass import dataclass
 from satview.events import wire
 from satview.events.states import ABSENT, DEAD, READY, RUNNING, UNKNOWN, VALUE_COUNT
 from satview.store.tables import StateIndex
@@ -232,7 +232,7 @@ def _added_up(scope: Scope, spans: StateSpans) -> tuple[Cycles, ...]:
     start, end = scope.cut(spans.start, spans.end)
     keep = np.flatnonzero(end > start)
     start, end = start[keep], end[keep]
-    first = int(spans.thread.min())  # threads without any change of state stand last, whatever their number
+    first = int(spans.thread.min())  # threads without any change of state are last, whatever their number
     key = (spans.thread[keep] - first) * VALUE_COUNT + spans.value[keep]
     count = (int(spans.thread.max()) - first + 1) * VALUE_COUNT
     intervals = np.bincount(key, minlength=count)

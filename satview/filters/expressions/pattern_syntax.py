@@ -7,10 +7,11 @@ boundaries; `$` is the end of the text. A glob is `*`, `?` and `[abc]`.
 from __future__ import annotations
 
 import string
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from typing import Final
 
+from satview.base.dataclass import dataclass
 from satview.filters.diagnostics import ExpressionError
 
 PATTERN_LIMIT: Final = 500  # characters
@@ -102,7 +103,7 @@ def size_of(node: PatternNode) -> int:
 
 
 class _Reader:
-    """Recursive descent over the text of a pattern."""
+    """Recursive descent over the text of a pattern; every method raises ExpressionError, with the position."""
 
     def __init__(self, text: str, offset: int, ignores_case: bool = False) -> None:
         self.text, self.offset, self.ignores_case = text, offset, ignores_case

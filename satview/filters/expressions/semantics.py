@@ -1,15 +1,16 @@
-"""Checks an expression against the names of a release, and turns names into numbers and tables."""
+"""Checks an expression against the names of a release, and resolves names to numbers and tables."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.dataclass import dataclass
 from satview.events import states
 from satview.events.catalogue import catalogue
 from satview.events.layout import argument_names, arguments_of, is_same_name
@@ -65,6 +66,8 @@ def resolve(node: nodes.Node, release: Release) -> nodes.Node:
 
 
 class _Checker:
+    """Walks the tree; every method raises ExpressionError, with the position, for unknown names and other types."""
+
     def __init__(self, release: Release) -> None:
         self.release = release
 

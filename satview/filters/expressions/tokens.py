@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
 from typing import Final
 
+from satview.base.dataclass import dataclass
 from satview.filters.diagnostics import ExpressionError
 
 TEXT_LIMIT: Final = 10_000  # characters of one expression
@@ -40,7 +40,7 @@ class Token:
     Attributes:
         kind: What it is.
         text: Its text; of TEXT and REGEX the content without quotes and slashes.
-        start, end: Place in the expression.
+        start, end: Position in the expression.
         value: Of a NUMBER: its value, nanoseconds if it has a unit.
         has_unit: True for a NUMBER with a unit of time.
         ignores_case: True for a REGEX with `i` after it.

@@ -1,13 +1,13 @@
-"""How named filters work together: `A or not (B and C)`, as a small tree."""
+"""How named filters are combined: `A or not (B and C)`, as a small tree."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
+from satview.base.dataclass import dataclass
 from satview.filters.diagnostics import ExpressionError, did_you_mean, nearest
 from satview.filters.expressions.tokens import Kind, Token, tokens
 from satview.filters.rows import Bools
@@ -23,7 +23,7 @@ class Combination:
 
     Attributes:
         joint: `and`, `or`, `not`; empty for a filter.
-        parts: What is joined.
+        parts: What is combined.
         name: Of the filter.
     """
 

@@ -5,11 +5,11 @@ Names count for the whole trace, whenever they come.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.dataclass import dataclass
+from satview.base.unique import unique
 from satview.events import wire
 from satview.formats.kev.payloads import SlotPayloads
 from satview.store.tables import EventTable, ProcessTable, ThreadTable
@@ -51,6 +51,7 @@ def thread_and_process_tables(
     """
     pids = keys.view(np.uint32).reshape(-1, 2)[:, 0].astype(np.int32)
     tids = keys.view(np.uint32).reshape(-1, 2)[:, 1].astype(np.int32)
+    # Row 0 means "not known" in all tables.
     pids[0], tids[0] = -1, -1
     processes: dict[int, _Process] = {}
     thread_names: dict[tuple[int, int], int] = {}  # (pid, tid) to the row of the last event that names it
@@ -60,18 +61,21 @@ def thread_and_process_tables(
         if code == wire.PROC_THREAD_NAME:
             thread_names[first, second] = row
             continue
+        # Word 0 is the parent, word 1 the process (section 8.5).
         process = processes.setdefault(second, _Process())
         if code in _NAMED and (name := _name(payloads, row)):
             process.name = name
         if code in _CREATED:
             process.parent_pid = first
+            # START reports processes that exist, so the same pid may be "created" again (section 8.5): only a creation
+            # after the dump, of a pid that had not been heard of, is one.
             if time > dump_end_cycles and not process.has_history:
                 process.created_cycles = time
             process.destroyed_cycles = -1
         elif code in _DESTROYED:
             process.destroyed_cycles = time
         process.has_history = True
-    all_pids = np.unique(
+    all_pids = unique(
         np.concatenate((pids[1:], np.array(sorted({*processes, *(p for p, _ in thread_names)}), np.int32)))
     )
     table = [processes.get(int(pid), _Process()) for pid in all_pids]
@@ -114,6 +118,7 @@ def dump_end(events: EventTable, code_is_activity: NDArray[np.bool_], first_loss
     Returns:
         Cycles; one before the first event if there is no dump.
     """
+    # Behind a gap a second dump may follow, of a capture that was started again; it is no part of the opening one.
     count = min(_DUMP_EVENTS, int(np.searchsorted(events.time_cycles, first_loss_cycles)))
     code, creations = events.code[:count], (wire.PROC_CREATE, wire.PROC_CREATE_NAME, wire.THREAD_CREATE)
     if not len(code):

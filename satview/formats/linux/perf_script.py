@@ -10,13 +10,13 @@ longer than its length.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.dataclass import dataclass
 from satview.events import linux
 from satview.events.states import READY
 from satview.formats.linux.schedule import Ints, Points, Schedule, Switches, Tasks, WakeUps
@@ -69,7 +69,7 @@ class _Lines:
 
 @dataclass(frozen=True, slots=True)
 class _LineDetails:
-    """Implements `schedule.Details`: what stands behind the name of an event, word by word."""
+    """Implements `schedule.Details`: what follows the name of an event, word by word."""
 
     lines: _Lines
 
@@ -80,7 +80,7 @@ class _LineDetails:
         return name, tuple(pairs) or ((("text", rest.strip()),) if rest.strip() else ())
 
     def raw(self, record: int) -> bytes:
-        """Return what stands behind the name of a line's event."""
+        """Return what follows the name of a line's event."""
         return self.lines.rest[record]
 
 

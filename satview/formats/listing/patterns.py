@@ -1,11 +1,11 @@
-"""Argument lists as patterns: finds the values of a list in the text of an event and turns them into payload words."""
+"""Argument lists as patterns: finds the values of a list in the text of an event and makes payload words of them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
+from satview.base.dataclass import dataclass
 from satview.events.spec import Field, Show
 from satview.events.words import WORD_MASK, split64, text_words
 from satview.formats.listing.numbers import BARE_HEX, NUMBER, printed_as, value_of

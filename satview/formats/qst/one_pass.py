@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.dataclass import dataclass
 from satview.formats.qst.reader import Start, open_qst, read_start
 from satview.formats.qst.sections import Buffers
 from satview.formats.qst.slots import BufferSlots
@@ -39,7 +39,7 @@ class OnePass:
 
 
 def one_pass(path: Path) -> OnePass:
-    """Return the slots of a file in time order: it is opened first, since the buffers of a CPU stand together in it.
+    """Return the slots of a file in time order: it is opened first, since the buffers of a CPU are together in it.
 
     Raises:
         TraceFormatError: As `reader.open_qst`.

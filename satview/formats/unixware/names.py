@@ -1,15 +1,17 @@
 """Reads the file of names that `python -m satview.threadtrace` writes beside its traces.
 
 thread_trace(4) knows numbers only. `tr.xxxxxxx.names` has a line per name: `process:PID:PATH`, `thread:TID:NAME` and
-`object:ADDRESS:TEXT`. Lines of any other form are passed over: the traces stand without them.
+`object:ADDRESS:TEXT`. Lines of any other form are passed over: the traces are read without them.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Final
+
+from satview.base.dataclass import dataclass
 
 _LINE = re.compile(r"(process|thread|object):([0-9]{1,18}):(.*)", re.DOTALL)
 _LONGEST: Final = 4096

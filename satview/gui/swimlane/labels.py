@@ -25,7 +25,7 @@ from satview.gui.swimlane.fitted_text import FittedTexts
 from satview.gui.swimlane.lane_drag import LaneDrag
 from satview.gui.swimlane.share_layer import figure
 from satview.gui.swimlane.text_sheet import LaidText, TextSheet
-from satview.gui.swimlane.vector_lanes import wants_vectors
+from satview.gui.swimlane.vector_lanes import needs_vectors
 from satview.gui.swimlane.view import SwimlaneView
 from satview.gui.theme import Theme, colour
 from satview.session.events.event_text import lane_path
@@ -97,7 +97,7 @@ class LaneLabels(QWidget):
             return
         row = self._view.row_at(event.position().y())
         if row is None:
-            head = self._opened.lanes.head_at(self._place(event))
+            head = self._opened.lanes.head_at(self._position(event))
             if head is not None and event.button() == Qt.MouseButton.LeftButton:
                 self._opened.lanes.fold_group(head.title)
             return
@@ -109,7 +109,7 @@ class LaneLabels(QWidget):
             self._opened.lanes.fold(row.index)
             return
         if event.button() == Qt.MouseButton.LeftButton:
-            self._drag = LaneDrag(self._opened.lanes, row, self._place(event))
+            self._drag = LaneDrag(self._opened.lanes, row, self._position(event))
         self._select(row)
         self._view.setFocus(Qt.FocusReason.MouseFocusReason)
 
@@ -146,7 +146,7 @@ class LaneLabels(QWidget):
             self._opened.lanes.fold(row.index)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        """Ask for the menu."""
+        """Request the menu."""
         self.menu_requested.emit(event.globalPos())
 
     def leaveEvent(self, _event: object) -> None:
@@ -171,7 +171,7 @@ class LaneLabels(QWidget):
         painter, rows = QPainter(self), self._view.visible_rows()
         figures = [self._figure(row) for row in rows]
         rooms_px = tuple(room_px for room_px, _ in figures)
-        if wants_vectors(painter):
+        if needs_vectors(painter):
             self._draw_still(painter, rows, rooms_px)
         else:
             painter.drawPixmap(0, 0, self._still(rows, rooms_px, painter.deviceTransform().m11()))
@@ -300,7 +300,7 @@ class LaneLabels(QWidget):
         window = self._opened.viewport.window
         self._opened.select_at(row.index, window.start + window.length // 2)
 
-    def _place(self, event: QMouseEvent) -> int:
+    def _position(self, event: QMouseEvent) -> int:
         """Return the height of the mouse in the list of lanes."""
         return round(event.position().y()) + self._view.scroll_px
 
@@ -309,13 +309,13 @@ class LaneLabels(QWidget):
         y = round(event.position().y())
         if drag.is_on and not 0 <= y < self.height():
             self._view.scroll_to(self._view.scroll_px + (y if y < 0 else y - self.height()))
-        drag.move(self._place(event))
+        drag.move(self._position(event))
         if drag.is_on:
             self.setCursor(Qt.CursorShape.ClosedHandCursor)
             self.update()
 
-    def _is_grip(self, place: QPointF) -> bool:
-        return place.x() >= self.width() - _GRIP_PX
+    def _is_grip(self, position: QPointF) -> bool:
+        return position.x() >= self.width() - _GRIP_PX
 
     def _tip(self, row: LaneRow) -> str:
         info = self._opened.timeline.infos[row.index]

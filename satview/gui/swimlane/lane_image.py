@@ -13,7 +13,7 @@ Every lane is a stack of pixel rows of a few kinds, so its picture is made of fe
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 from functools import lru_cache
 from itertools import pairwise
@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtGui import QImage
 
+from satview.base.dataclass import dataclass
 from satview.events import states
 from satview.gui.colours import FADE, is_thick, mixed, state_colour
 from satview.gui.swimlane import legend_keys
@@ -97,7 +98,7 @@ class LanePalette:
     Args:
         theme: Colours.
         hidden_values: Of states whose events are filtered out: they show the background.
-        highlighted: What stands out, all else fades: lane values, or keys of `legend_keys`; empty = nothing does.
+        highlighted: What is highlighted, all else fades: lane values, or keys of `legend_keys`; empty = nothing does.
     """
 
     def __init__(
@@ -123,7 +124,7 @@ class LanePalette:
 
 
 def _stands_out(highlighted: frozenset[int]) -> NDArray[np.bool_]:
-    """Return which entries of a table of colours stand out, bool (6, 256)."""
+    """Return which entries of a table of colours are highlighted, bool (6, 256)."""
     keys = np.arange(256)
     of_value = np.isin(keys & states.VALUE_MASK, list(highlighted))
     out = np.tile(of_value, (len(Kind), 1))
@@ -173,11 +174,11 @@ class LanePicture:
         scroll_px: Height of the list above the picture, logical pixels.
         height_px: Height of the picture, logical pixels.
         ratio: Device pixels per logical pixel.
-        edges: Place in `rows` to the columns where an interval begins, to be drawn with a fine edge.
+        edges: Position in `rows` to the columns where an interval begins, to be drawn with a fine edge.
         ticks: Marks of events in colours of their own.
         faded: bool, shape as `values`: pixels whose bars fade.
         lit: bool, shape as `values`: pixels whose bars are underlined because a filter marks them.
-        stacks: Place in `rows` to what shows instead of bars.
+        stacks: Position in `rows` to what shows instead of bars.
     """
 
     values: Values

@@ -79,7 +79,7 @@ def interval_texts(
     show, and which fade: those have no name. Lanes in `without` have none either, unless they are counters.
     """
     lanes = []
-    for place, row in enumerate(rows):
+    for index, row in enumerate(rows):
         is_counter = timeline.infos[row.index].is_counter
         if (
             row.height_px < theme.px(14)
@@ -88,7 +88,7 @@ def interval_texts(
         ):
             continue
         spans = timeline.lane(row.index).spans
-        positions = _wide_positions(spans, values[place], scale)
+        positions = _wide_positions(spans, values[index], scale)
         if len(positions):
             lanes.append(_Wide(row, spans, positions, is_counter))
     if not lanes:
@@ -169,14 +169,14 @@ def labelled(
     """
     labels, infos = opened.lanes.arrangement.labels, opened.timeline.infos
     parts: list[tuple[str, ...]] = [(text.text,) for text in texts]
-    for kind, wanted in _LABELS_OF.items():
+    for kind, offered in _LABELS_OF.items():
         is_named = kind is LaneKind.CPU or Label.STATE in labels
-        mine = [place for place, text in enumerate(texts) if infos[text.row.index].kind is kind]
+        mine = [at for at, text in enumerate(texts) if infos[text.row.index].kind is kind]
         if font is not None and is_named:
-            mine = [place for place in mine if font.has_room_after(texts[place].text, texts[place].room_px)]
-        more = opened.labels.texts([texts[place].event for place in mine], labels & wanted)
-        for place, found in zip(mine, more, strict=True):
-            parts[place] = (parts[place] if is_named else ()) + found
+            mine = [at for at in mine if font.has_room_after(texts[at].text, texts[at].room_px)]
+        more = opened.labels.texts([texts[at].event for at in mine], labels & offered)
+        for at, found in zip(mine, more, strict=True):
+            parts[at] = (parts[at] if is_named else ()) + found
     return parts
 
 

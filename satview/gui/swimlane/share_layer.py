@@ -7,13 +7,13 @@ height shows as a dot. Bins are on a grid of the trace, so that they stay in pla
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.dataclass import dataclass
 from satview.base.time import TimeWindow
 from satview.core import library, pictures
 from satview.events import states
@@ -102,9 +102,9 @@ def stack_of(
         width_px: Device pixels.
         theme: Colours.
         hidden: Values that are not to be seen.
-        highlighted: What stands out, as for `LanePalette`.
-        kinds: Lanes of CPUs show kinds of work, once these are found.
-        orders: What was found of lanes before, and is kept there; None = nothing is.
+        highlighted: What is highlighted, as for `LanePalette`.
+        kinds: Lanes of CPUs show user code, kernel calls, interrupts and idle time, once these are found.
+        orders: What was found of lanes before, and is stored there; None = nothing is.
     """
     if not timeline.is_ready(row.index):
         return None

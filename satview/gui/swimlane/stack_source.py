@@ -1,4 +1,4 @@
-"""The lanes that show shares of time, or steps, instead of bars in a frame; kept while the same is asked for."""
+"""The lanes that show shares of time, or steps, instead of bars in a frame; cached while the request is the same."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class StackSource:
 
     def __init__(self, opened: OpenTrace, source: LaneSource) -> None:
         self._opened, self._source = opened, source
-        self._kept: tuple[object, int, Stacks] | None = None  # what they were made of, and of how many lanes
+        self._latest: tuple[object, int, Stacks] | None = None  # what they were made of, and of how many lanes
         self._orders: tuple[object, Orders] = None, {}  # of a timeline
 
     def stacks(
@@ -46,12 +46,12 @@ class StackSource:
             scale: Time to logical pixels.
             theme: Colours.
             hidden: Values that are not to be seen.
-            shows_shares: Shares are wanted.
+            shows_shares: Shares are shown.
         """
         shows_all, highlighted = shows_shares and self._source.overlay.does_nothing, self._opened.legend.keys
         requested = request, theme, hidden, highlighted, self._source.overlay, shows_all
-        if self._kept is not None and self._kept[0] == requested and self._kept[1] == len(rows):
-            return self._kept[2]
+        if self._latest is not None and self._latest[0] == requested and self._latest[1] == len(rows):
+            return self._latest[2]
         timeline, found = self._opened.timeline, Stacks()
         if self._orders[0] is not timeline:
             self._orders = timeline, {}
@@ -66,5 +66,5 @@ class StackSource:
                 if stack is not None:
                     found[row.index] = stack
         if all(timeline.is_ready(row.index) for row in rows) and (timeline.has_kinds or not request.kinds):
-            self._kept = requested, len(rows), found
+            self._latest = requested, len(rows), found
         return found

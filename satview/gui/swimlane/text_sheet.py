@@ -9,7 +9,7 @@ from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QFont, QPainter, QPixmap, QStaticText
 
 from satview.gui.swimlane.array_drawing import draw_parts
-from satview.gui.swimlane.vector_lanes import wants_vectors
+from satview.gui.swimlane.vector_lanes import needs_vectors
 from satview.gui.theme import colour
 
 _WIDTH_PX: Final = 1024  # of a sheet, logical pixels: room for a thousand names
@@ -58,7 +58,7 @@ class TextSheet:
         transform = painter.deviceTransform()
         self._painter, ratio = painter, transform.m11()
         is_turned = transform.m12() != 0 or transform.m21() != 0
-        self._direct = wants_vectors(painter) or is_turned or ratio != transform.m22() or ratio <= 0
+        self._direct = needs_vectors(painter) or is_turned or ratio != transform.m22() or ratio <= 0
         if not self._direct and ratio != self._ratio:
             self._ratio, self._pixmap = ratio, None
 
@@ -66,13 +66,13 @@ class TextSheet:
         """Put a text with its top left corner at a position of the picture, in a colour, 0xRRGGBB."""
         spot = text.spots.get(rgb)
         if spot is None or spot[0] is not self._filled or self._direct or self._pixmap is None:
-            place = -1 if self._direct else self._drawn(text, rgb)
-            if place < 0:
+            number = -1 if self._direct else self._drawn(text, rgb)
+            if number < 0:
                 self._draw(x, y, text, rgb)
                 return
         else:
-            place = spot[1]
-        self._found += (round(x * self._ratio), round(y * self._ratio), place)
+            number = spot[1]
+        self._found += (round(x * self._ratio), round(y * self._ratio), number)
 
     def end(self) -> None:
         """Draw what was put, and let the painter go: one that lives on would stay active."""

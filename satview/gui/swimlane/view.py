@@ -36,7 +36,7 @@ from satview.gui.swimlane.share_layer import Stack
 from satview.gui.swimlane.stack_source import StackSource
 from satview.gui.swimlane.text_sheet import TextSheet
 from satview.gui.swimlane.tick_source import TickSource
-from satview.gui.swimlane.vector_lanes import draw_rectangles, rectangles, wants_vectors
+from satview.gui.swimlane.vector_lanes import draw_rectangles, needs_vectors, rectangles
 from satview.gui.theme import Theme, colour
 from satview.session.arrow_source import ArrowMode
 from satview.session.lanes.lane_row import GroupHead, LaneRow
@@ -207,7 +207,7 @@ class SwimlaneView(QWidget):
 
     @Slot()
     def _on_legend(self) -> None:
-        """Let what the legend highlights stand out: the rest fades, and has no names."""
+        """Fade all but what the legend highlights, and hide the names of the rest."""
         keys = self._opened.legend.keys
         self._ticks.fades = bool(keys) and EVENTS not in keys
         self._make_palette()
@@ -314,7 +314,7 @@ class SwimlaneView(QWidget):
 
     def _draw_picture(self, painter: QPainter, picture: LanePicture) -> None:
         """Draw the lanes; in files of lines as rectangles, unless these are too many."""
-        if not wants_vectors(painter):
+        if not needs_vectors(painter):
             for first, pixels in picture.bands():
                 painter.drawImage(QPointF(0, first / picture.ratio), image_of(pixels, picture.ratio))
             return

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from satview.base.dataclass import dataclass
 from satview.session.key_bindings import KeyBindings
 from satview.session.loading.recent_files import RecentFiles
 from satview.session.settings import Settings
@@ -18,7 +19,7 @@ class Shared:
     Attributes:
         settings: Those of the user.
         recent: Files opened last.
-        files: Where what windows show of traces is kept; nowhere unless it is said.
+        files: Where what windows show of traces is stored; nowhere unless it is said.
         keys: Which keys run which commands.
         view_links: Which views show the same.
     """

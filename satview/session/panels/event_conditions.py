@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.dataclass import dataclass
 from satview.events.spec import Argument
 from satview.events.states import NOT_A_STATE, STATE_BY_VALUE
 from satview.filters.derived_columns import DerivedColumns
@@ -120,7 +120,7 @@ def _argument_conditions(argument: Argument) -> Iterator[str]:
 
 
 class _NoDerivedColumns:
-    """None of the conditions made here asks for durations and the like, which would be worked out for the trace."""
+    """None of the conditions made here reads durations and the like, which would be worked out for the trace."""
 
     def duration_ns(self, rows: NDArray[np.integer]) -> NDArray[np.int64]:
         return np.full(len(rows), -1, np.int64)

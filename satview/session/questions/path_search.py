@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 
 from PySide6.QtCore import QObject, Slot
@@ -10,6 +9,7 @@ from PySide6.QtCore import QObject, Slot
 from satview.analysis.reasons.critical_path import CriticalPath, critical_path
 from satview.analysis.sheets.path_sheets import pieces_sheet, totals_sheet
 from satview.analysis.sheets.sheet import Sheet
+from satview.base.dataclass import dataclass
 from satview.base.time import TimeWindow
 from satview.session.questions.answer import Answer
 from satview.session.tasks import IsCancelled, Report
@@ -36,7 +36,7 @@ class PathSearch(Answer):
         super().__init__(parent)
         self.found: FoundPath | None = None
 
-    def ask(self, trace: Trace, thread: int, window: TimeWindow) -> None:
+    def search(self, trace: Trace, thread: int, window: TimeWindow) -> None:
         """Look for a path.
 
         Args:
@@ -60,6 +60,6 @@ class PathSearch(Answer):
 
 
 def _find(trace: Trace, thread: int, window: TimeWindow, is_cancelled: IsCancelled, _report: Report) -> FoundPath:
-    """Work of the job; it holds the trace, no widget."""
+    """Run in the task; holds the trace, no widget."""
     path = critical_path(trace, thread, window)
     return FoundPath(path, pieces_sheet(trace, path, is_cancelled), totals_sheet(trace, path))

@@ -1,9 +1,9 @@
-"""The verdicts of the open trace: looked for in the background once somebody wants to see them."""
+"""The verdicts of the open trace: looked for in the background once they are seen."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from satview.analysis.doctor.report import may_be_more
@@ -11,6 +11,7 @@ from satview.analysis.doctor.undecided import undecided
 from satview.analysis.verdicts.find import find_verdicts
 from satview.analysis.verdicts.verdict import Verdict, VerdictKind
 from satview.base.counts import counted
+from satview.base.dataclass import dataclass
 from satview.session.tasks import IsCancelled
 from satview.store.trace import Trace
 
@@ -36,7 +37,7 @@ def search_verdicts(trace: Trace, is_cancelled: IsCancelled) -> FoundVerdicts:
     """Return the verdicts of a trace, and what it cannot show.
 
     Raises:
-        Cancelled: Nobody wants them any more.
+        Cancelled: They are not needed any more.
     """
     return FoundVerdicts(find_verdicts(trace, cancelled=is_cancelled), undecided(trace), may_be_more(trace))
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from satview.base.dataclass import dataclass
 from satview.capture.sim.calls.call import SIDE_CHANNEL, Call
 from satview.capture.sim.calls.delivery import Envelope
 from satview.capture.sim.parts.cpu import Cpu
@@ -150,7 +149,7 @@ class ConnectDetach(Call):
 
 @dataclass(slots=True)
 class ConnectServerInfo(Call):
-    """Ask for the server of a connection, or of the next one there is; result: its coid."""
+    """Query the server of a connection, or of the next one there is; result: its coid."""
 
     name = "CONNECT_SERVER_INFO"
     pid: int
@@ -181,7 +180,7 @@ class ConnectServerInfo(Call):
 
 @dataclass(slots=True)
 class ConnectClientInfo(Call):
-    """Ask who a client is; result: its pid. Everybody is root."""
+    """Query who a client is; result: its pid. Everybody is root."""
 
     name = "CONNECT_CLIENT_INFO"
     scoid: int

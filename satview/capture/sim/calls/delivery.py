@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
+from satview.base.dataclass import dataclass
 from satview.capture.sim.calls.call import SIDE_CHANNEL, message_words
 from satview.capture.sim.calls.inheritance import effective_priority, pass_on_priority
 from satview.capture.sim.parts.cpu import Cpu
@@ -210,7 +211,7 @@ def hand_over(kernel: KernelServices, server: Thread, envelope: Envelope) -> Non
 
 
 def end_service(kernel: KernelServices, cpu: Cpu, envelope: Envelope) -> None:
-    """End the work for a client, of the thread that received its message; another thread may have answered."""
+    """End the service for a client by the thread that received its message; another thread may have replied."""
     if envelope.server is not None:
         kernel.scheduler.end_service(cpu, envelope.server, envelope)
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
 from typing import Any
 
+from satview.base.dataclass import dataclass
 from satview.capture.sim.calls.call import Call, message_words
 from satview.capture.sim.calls.delivery import (
     ChannelWait,
@@ -265,7 +265,7 @@ class MsgWrite(Call):
 
 @dataclass(slots=True)
 class MsgInfo(Call):
-    """Ask who sent a message; result: a dict with pid, tid, chid, scoid, coid, msglen, priority."""
+    """Query who sent a message; result: a dict with pid, tid, chid, scoid, coid, msglen, priority."""
 
     name = "MSG_INFO"
     rcvid: int

@@ -1,16 +1,17 @@
-"""How a thread wants to hear of something: the sigevent structure."""
+"""How a thread is to be notified: the sigevent structure."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
+
+from satview.base.dataclass import dataclass
 
 __all__ = ["Sigevent"]
 
 
 @dataclass(slots=True)
 class Sigevent:
-    """How a thread wants to hear of something.
+    """How a thread is to be notified.
 
     Attributes:
         kind: `pulse`, `intr` (wakes InterruptWait), `signal` or `unblock`.
