@@ -197,7 +197,8 @@ class ShareSums:
     """The sums of one lane, ready to be asked for any bins: what does not change is checked and found once.
 
     Args:
-        start: int64 (n,), when intervals begin, ascending.
+        start: int64 (n,), when intervals begin, ascending; or (time, rows): interval i + 1 begins at time[rows[i]],
+            int64 (events,) and uint32 (n - 1,), all of which are rows of it.
         value: uint8 (n,).
         end: Where the last one ends, cycles.
         every: Of the index.
@@ -209,7 +210,7 @@ class ShareSums:
 
     def __init__(
         self,
-        start: NDArray[np.int64],
+        start: NDArray[np.int64] | tuple[NDArray[np.int64], NDArray[np.uint32]],
         value: NDArray[np.uint8],
         end: int,
         every: int,
@@ -218,15 +219,17 @@ class ShareSums:
         index: NDArray[np.int64],
         begins: NDArray[np.int64],
     ) -> None:
-        assert len(start) == len(value)
+        starts, time, rows = (None, *start) if isinstance(start, tuple) else (start, None, None)
+        assert len(value) == (len(rows) + 1 if rows is not None else len(start))
+        assert rows is None or rows.flags.c_contiguous
         assert len(kind_of) == len(weight) == CPUS
         assert len(begins) == len(index)
         self._kept = start, value, kind_of, weight, index, begins  # the library has their addresses only
         self._kinds = index.shape[1]
         self._call = function("satview_shares")
         self._lane = (
-            address(start), address(value), I64(len(start)), I64(end), I64(every), address(kind_of), address(weight),
-            I64(self._kinds), address(index), address(begins), I64(len(index)),
+            address(starts), address(time), address(rows), address(value), I64(len(value)), I64(end), I64(every),
+            address(kind_of), address(weight), I64(self._kinds), address(index), address(begins), I64(len(index)),
         )  # fmt: skip
 
     def cycles(self, edges: NDArray[np.int64]) -> NDArray[np.int64]:
