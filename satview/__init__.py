@@ -15,7 +15,7 @@ The public API, each name imported when first used:
     late = trace.sql("select * from ready_wait")       # SQL over them, with documented views
     for verdict in satview.check(trace):               # what is wrong: deadlocks, inversions, starvation, lost data
         print(verdict.severity, verdict.says)
-    for found in satview.doctor(trace):                # what it tells exactly, what as a bound, what not at all
+    for found in satview.doctor(trace):                # what it shows exactly, what as a bound, what not at all
         print(found.analysis.title, found.trust.mark, found.says)
     for step in satview.why(trace, "devb-eide 2", trace.clock.cycles(1_500_000)):   # why it runs, is ready or waits
         print(step.says)
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from satview.analysis.doctor.report import Diagnosis, doctor
     from satview.analysis.reasons.critical_path import CriticalPath, critical_path
     from satview.analysis.reasons.snapshot import snapshot
-    from satview.analysis.reasons.why import WhyStep, why
+    from satview.analysis.reasons.why import why
+    from satview.analysis.reasons.why_step import WhyStep
     from satview.analysis.statistics import Statistics
     from satview.analysis.trust import Mark
     from satview.analysis.verdicts.find import find_verdicts as check

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from satview.analysis.doctor.report import Diagnosis, doctor
 from satview.analysis.reasons.critical_path import CriticalPath, critical_path
 from satview.analysis.reasons.snapshot import Snapshot, snapshot
-from satview.analysis.reasons.why import WhyStep, why
+from satview.analysis.reasons.why import why
+from satview.analysis.reasons.why_step import WhyStep
 from satview.analysis.statistics import Statistics
 from satview.analysis.verdicts.find import find_verdicts
 from satview.analysis.verdicts.thresholds import Thresholds
@@ -41,7 +42,7 @@ class OpenedTrace(Trace):
     """One trace, read-only, and what can be queried about it.
 
     Every method is the function of the same name in `satview`, with the trace as its first argument; what is found is
-    kept with the trace.
+    cached with the trace.
     """
 
     __slots__ = ()
@@ -192,5 +193,5 @@ def open_trace(
 
 
 def with_answers(trace: Trace) -> OpenedTrace:
-    """Return a trace with its answers as methods; both share all data, and what is found is kept for both."""
+    """Return a trace with its answers as methods; both share all data, and what is found is cached for both."""
     return OpenedTrace(**{field.name: getattr(trace, field.name) for field in fields(Trace)})

@@ -40,12 +40,12 @@ class States:
 
     def __init__(self, app: QApplication, window: MainWindow) -> None:
         assert window.workspace is not None
-        self.app, self.window, self.work = app, window, window.workspace
-        self.panel, self.filters = self.work.panels["filter"], self.work.opened.filters
+        self.app, self.window, self.views = app, window, window.workspace
+        self.panel, self.filters = self.views.panels["filter"], self.views.opened.filters
 
     def settle(self) -> None:
         """Wait until nothing is left to do."""
-        view = self.work.area.view
+        view = self.views.area.view
         end_s = time.monotonic() + SETTLED_AFTER_S
         while time.monotonic() < end_s or (view.visible_rows() and not view.source.is_refined):
             self.app.processEvents()
@@ -53,7 +53,7 @@ class States:
 
     def all(self) -> Iterator[tuple[str, QWidget]]:
         """Yield the name of each state and what shows it."""
-        self.work.docks["filter"].raise_()
+        self.views.docks["filter"].raise_()
         for states in (
             self._trees,
             self._conditions,
@@ -69,7 +69,7 @@ class States:
             self.filters.show_all()
 
     def _trees(self) -> Iterator[tuple[str, QWidget]]:
-        panel, filters, trace = self.panel, self.filters, self.work.opened.trace
+        panel, filters, trace = self.panel, self.filters, self.views.opened.trace
         sends = [code for code in trace.catalogue.find("MSG_SENDV") if trace.code_counts[code]]
         yield "filter-events", panel
         filters.only_codes([*sends, *trace.catalogue.find("THREADY"), *trace.catalogue.find("SND_MESSAGE")], "x")
@@ -111,12 +111,12 @@ class States:
         filters.change_pass(filters.add_pass("priority > 20"), is_on=False)
         yield "filter-chips", self.window
         filters.combine(f"{name} or not B")
-        yield "filter-combined", self.work.chips
+        yield "filter-combined", self.views.chips
 
     def _rules(self) -> Iterator[tuple[str, QWidget]]:
         from satview.gui.filters.would_capture_dialog import WouldCaptureDialog
 
-        panel, trace = self.panel, self.work.opened.trace
+        panel, trace = self.panel, self.views.opened.trace
         process = next(name.rsplit("/", 1)[-1] for name in trace.processes.names if "devb" in name)
         panel.tabs.setCurrentWidget(panel.rules)
         editor = panel.rules.editor
@@ -133,14 +133,14 @@ class States:
         dialog.close()
 
     def _search(self) -> Iterator[tuple[str, QWidget]]:
-        search = self.work.opened.search
+        search = self.views.opened.search
         search.find("event == MSG_SENDV and duration > 2ms")
         self._raise("results")
         yield "filter-search", self.window
         search.find("")
 
     def _statistics(self) -> Iterator[tuple[str, QWidget]]:
-        statistics, book = self.work.panels["statistics"], self.work.opened.trace.catalogue
+        statistics, book = self.views.panels["statistics"], self.views.opened.trace.catalogue
         self._raise("statistics")
         yield "statistics", self.window
         self.filters.only_codes([*book.find("MSG_SENDV"), *book.find("SYNC_MUTEX_LOCK")], "x")
@@ -151,16 +151,16 @@ class States:
     def _plots(self) -> Iterator[tuple[str, QWidget]]:
         from PySide6.QtCore import Qt
 
-        plots = self.work.panels["plots"]
+        plots = self.views.panels["plots"]
         self._raise("plots")
-        self.window.resizeDocks([self.work.docks["plots"]], [340], Qt.Orientation.Vertical)
+        self.window.resizeDocks([self.views.docks["plots"]], [340], Qt.Orientation.Vertical)
         yield "plots-load", self.window
         plots.tabs.setCurrentIndex(1)
         plots.measure.setCurrentIndex(plots.measure.findText("READY: wait for a CPU"))
         yield "plots-histogram", plots
 
     def _sql(self) -> Iterator[tuple[str, QWidget]]:
-        panel = self.work.panels["sql"]
+        panel = self.views.panels["sql"]
         self._raise("sql")
         for query, shown, name in (
             ("select cpu, start_ns, busy_cycles from load_per(100000000)", 1, "sql-plot"),
@@ -179,7 +179,7 @@ class States:
         panel.shown.setCurrentIndex(0)
 
     def _answers(self) -> Iterator[tuple[str, QWidget]]:
-        opened, verdicts = self.work.opened, self.work.panels["verdicts"]
+        opened, verdicts = self.views.opened, self.views.panels["verdicts"]
         self._raise("verdicts")
         self._raise("details")
         while opened.verdicts.found is None:
@@ -195,8 +195,8 @@ class States:
         self._raise("events")
         yield "why", self.window
         exchange = next(row for row in range(len(opened.trace.events)) if self._begins_an_exchange(row))
-        self.work.navigation.show_event(exchange)
-        self.work.area.view.reveal_lane(opened.selection.lane)
+        self.views.navigation.show_event(exchange)
+        self.views.area.view.reveal_lane(opened.selection.lane)
         while opened.event_links.is_busy:
             self.app.processEvents()
         hops = opened.event_links.found.way
@@ -207,14 +207,14 @@ class States:
         yield from self._transactions()
 
     def _path(self) -> Iterator[tuple[str, QWidget]]:
-        opened = self.work.opened
+        opened = self.views.opened
         verdict = opened.verdicts.found.verdicts[0]
         lane, window = opened.lane_of_thread(verdict.threads[0]), TimeWindow(verdict.start_cycles, verdict.end_cycles)
         opened.lanes.reveal(lane)
         opened.viewport.fit(window)
         opened.select_at(lane, window.start + window.length // 2)
         opened.selection.set_range(window)
-        self.work.area.view.reveal_lane(lane)
+        self.views.area.view.reveal_lane(lane)
         self.window.registry["go.path"].run()
         while opened.path.is_busy:
             self.app.processEvents()
@@ -223,7 +223,7 @@ class States:
         opened.path.forget()
 
     def _transactions(self) -> Iterator[tuple[str, QWidget]]:
-        panel, opened = self.work.panels["transactions"], self.work.opened
+        panel, opened = self.views.panels["transactions"], self.views.opened
         self._raise("transactions")
         while panel.view.found is None or panel.view.is_busy:
             self.app.processEvents()
@@ -231,7 +231,7 @@ class States:
         panel.table.activated.emit(panel.model.index(0, 0))
         yield "transactions", self.window
         opened.selection.select(None, None, None)
-        window, arrows = opened.viewport.window, self.work.area.view.arrows
+        window, arrows = opened.viewport.window, self.views.area.view.arrows
         self.window.registry["view.arrows_all"].run()
         opened.viewport.fit(TimeWindow(window.start, window.start + window.length // 4))
         while not arrows.source.is_ready:
@@ -242,12 +242,12 @@ class States:
 
     def _begins_an_exchange(self, row: int) -> bool:
         """Return whether an event is a call that the dense sample answers by two messages within a few microseconds."""
-        trace = self.work.opened.trace
+        trace = self.views.opened.trace
         return row >= PICTURED_FROM and trace.spec(row).name == "MSG_SENDV" and trace.spec(row).class_name == "KER_CALL"
 
     def _raise(self, panel: str) -> None:
-        self.work.docks[panel].show()
-        self.work.docks[panel].raise_()
+        self.views.docks[panel].show()
+        self.views.docks[panel].raise_()
 
 
 def main() -> int:
@@ -283,7 +283,7 @@ def _open(trace: Path, theme: str, run: Callable[[States], None]) -> None:
     while window.session.stage is Stage.LOADING:
         app.processEvents()
     states = States(app, window)
-    states.work.docks["filter"].show()
+    states.views.docks["filter"].show()
     states.settle()
     run(states)
     application.close_all()

@@ -106,7 +106,7 @@ class Sheet:
         opened.viewport.move(TimeWindow(start, start + length))
         while True:
             self._app.processEvents()
-            view.repaint()  # asks for what is not drawn exactly: a layout that came late may have changed the size
+            view.repaint()  # requests what is not drawn exactly: a layout that came late may have changed the size
             if self._area.is_exact:
                 break
         return self._area.grab(self._area.ruler.geometry().united(self._area.labels.geometry()).united(view.geometry()))

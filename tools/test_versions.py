@@ -3,7 +3,7 @@
 `python tools/test_versions.py lowest|newest [--python 3.12 ...] [--list] [TEST ...]`
 
 Each Python that runs as `python3.N` (with pyenv: PYENV_VERSION=3.11.7:3.12.1:3.13.0) gets an environment of its own in
-.make-state/; it is made again when pyproject.toml asks for something else. Newest means: newest in the package index on
+.make-state/; it is made again when pyproject.toml has other versions. Newest means: newest in the package index on
 the day the environment is made (remove the folder to look again). Without TEST the files of TESTS run, which use every
 dependency.
 """

@@ -13,7 +13,7 @@ from satview.filters.expressions.vocabulary import FIELDS
 from satview.session.command_table import COMMANDS, MOUSE_HELP
 from satview.tables.schema import SCHEMAS
 from satview.tables.sql import views
-from satview.timeline.lane_classes import LANE_CLASSES, Place
+from satview.timeline.lane_classes import LANE_CLASSES, Owner
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -68,8 +68,8 @@ _TABLES_HEAD = """\
 
 Written by `python tools/write_docs.py` from satview/tables/schema.py and resources/tables/views.toml.
 
-A trace is a set of tables: for Python, for SQL, and as files for other programs. Their names and columns are kept from
-version to version; what goes is told in the changelog.
+A trace is a set of tables: for Python, for SQL, and as files for other programs. Names and columns stay the same from
+version to version; what goes is in the changelog.
 
 ## From Python
 
@@ -86,7 +86,7 @@ sent = trace.arguments("MSG_SENDV")                             # all events of 
 sent["coid"], sent.known("coid")
 ```
 
-Columns that the trace has already are not copied, and the others are made when a table is first asked for. What is not
+Columns that the trace has already are not copied, and the others are made when a table is first requested. What is not
 known is null in Arrow and SQL, and -1 (texts: the empty one) in numpy. Times are exact cycles of the target's counter,
 and nanoseconds since the first event. A column called after another table holds rows of that table, from 0: join by it.
 
@@ -96,7 +96,7 @@ Arguments have the names of the details; those of 64 bits above 2^63 are negativ
 
 `pip install 'satview[tables]'` brings DuckDB. `trace.sql("...")` and the command `satview query` take one query in its
 SQL; the views and macros below are there too, and the three functions `time_ns(cycles)`, `duration_ns(cycles)` and
-`cycles(ns)` turn times into each other.
+`cycles(ns)` convert times.
 
 ```
 satview query boot.kev "select * from lock_contention"
@@ -126,14 +126,14 @@ A query only reads. It reaches neither files nor the network, loads no extension
 | `.jsonl` | one table, an object a line | types |
 | `.pftrace` | the whole trace for Perfetto, see below | arguments |
 | `.json` | the whole trace for Chrome and viewers that read its format | arguments, wakers, priorities |
-| `.kev` | a smaller trace (`-e`, `--range`), as `satview filter` writes it | nothing of what was chosen |
+| `.kev` | a smaller trace (`-e`, `--range`), as `satview filter` writes it | nothing of what was selected |
 
 Several tables, or the events with `--by-class`, are files of a new folder, which programs that read data sets take as a
 whole. The metadata of Parquet and Arrow has `satview.cycles_per_s` and `satview.start_cycles`, which make nanoseconds
 of cycles. An event takes 4 bytes as Parquet.
 
 For Perfetto there are the scheduling of the CPUs with priorities and wakers, states, kernel calls, messages with arrows
-to the work on them, interrupts, the load of the CPUs and lost events. A thread's number is there 2,000,000,000 and its
+to their service, interrupts, the load of the CPUs and lost events. A thread's number is there 2,000,000,000 and its
 row in the table `thread`, as those of QNX are not unique, and a blocked thread sleeps, whatever it waits for; its track
 State says what that is. The package of Perfetto is not needed.
 """
@@ -157,18 +157,18 @@ def tables_page() -> str:
 
 
 _WHERE = {
-    Place.TRACE: "below the CPUs",
-    Place.PROCESS: "below the CPUs, by process",
-    Place.CPU: "under its CPU",
-    Place.THREAD: "under its thread",
+    Owner.TRACE: "below the CPUs",
+    Owner.PROCESS: "below the CPUs, by process",
+    Owner.CPU: "under its CPU",
+    Owner.THREAD: "under its thread",
 }
 
 
 def lanes_page() -> str:
     """Return docs/lanes.md: labels, every class of lanes of events, user events."""
     rows = [
-        f"| {each.menu.replace('&', '').removesuffix(' (x)')} | `{each.name}` | {_WHERE[each.place]} | {each.help} |"
-        for each in LANE_CLASSES
+        f"| {row.menu.replace('&', '').removesuffix(' (x)')} | `{row.name}` | {_WHERE[row.owner_kind]} | {row.help} |"
+        for row in LANE_CLASSES
     ]
     page = (ROOT / "tools" / "lanes_page.md").read_text(encoding="utf-8")
     return page.replace("{classes}", "\n".join(rows))

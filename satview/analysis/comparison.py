@@ -38,12 +38,12 @@ _NAMES: Final[dict[str, tuple[str, ...]]] = {  # words between the columns that 
     "state": (" in ",),
     "latency": (" to ", ", "),
 }
-_PLACES: Final = {  # the column that says where in time a row can be looked at, for figures that do not
+_TIMES_OF: Final = {  # the column that says where in time a row can be looked at, for figures that do not
     "thread": "longest_run_ns", "state": "longest_ns", "call": "longest_ns", "message": "reply_longest_ns",
     "latency": "max_ns", "interrupt": "longest_ns", "cpu": "longest_run_ns",
 }  # fmt: skip
 _OF_ONE: Final = ("mean", "longest", "least", "p99", "median", "max")  # in keys of durations that do not grow
-_NOBODY_WANTS: Final = ("READY", "MUTEX", "SEND", "REPLY", "RWLOCK_READ", "RWLOCK_WRITE")  # states: longer is worse
+_WORSE_IF_LONGER: Final = ("READY", "MUTEX", "SEND", "REPLY", "RWLOCK_READ", "RWLOCK_WRITE")  # states: longer is worse
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,12 +97,12 @@ class Change:
         no fault, and nor is a longer run.
         """
         if self.sheet == "state":
-            is_bad = self.name.endswith(tuple(f" in {state}" for state in _NOBODY_WANTS))
+            is_bad = self.name.endswith(tuple(f" in {state}" for state in _WORSE_IF_LONGER))
         else:
             is_bad = self.column.kind is Kind.DURATION and self.column.key != "longest_run_ns"
         return is_bad and self.after > self.before
 
-    def place(self, side: int) -> Column | None:
+    def time_column(self, side: int) -> Column | None:
         """Return the column of one trace's sheet that says where to look at it; None if it is not there.
 
         Args:
@@ -113,7 +113,7 @@ class Change:
         own = self.sheets[side].column(self.column.key)
         if own.cycles is not None or own.events is not None:
             return own
-        return self.sheets[side].column(_PLACES[self.sheet]) if self.sheet in _PLACES else own
+        return self.sheets[side].column(_TIMES_OF[self.sheet]) if self.sheet in _TIMES_OF else own
 
 
 def compare(before: Trace, after: Trace, sheets: Sequence[str] = ()) -> list[Change]:
@@ -136,7 +136,7 @@ def compare_statistics(
         first: Of the trace to compare with.
         second: Of the trace that is compared.
         sheets: Keys of `FIGURES`; none = all.
-        check: Called between sheets; what it raises ends the work.
+        check: Called between sheets; what it raises ends the comparison.
     """
     found: list[Change] = []
     for key in sheets or FIGURES:

@@ -97,9 +97,9 @@ def _latencies(trace: Trace, window: TimeWindow, sheet: Sheet, row: int) -> _Dur
     at = latency_list(trace, LatencyFilter(window=window))
     kinds = np.stack((source.kind[at], source.value[at], made.thread[at]))
     groups, first, group = np.unique(kinds, axis=1, return_index=True, return_inverse=True)
-    wanted = _text(sheet, "source", row), _text(sheet, "thread", row)
+    names_then = _text(sheet, "source", row), _text(sheet, "thread", row)
     names = [(source.name(trace, int(at[i])), thread_name(trace, made, int(at[i]))) for i in first.tolist()]
-    same = np.array([name == wanted for name in names], np.bool_)
+    same = np.array([name == names_then for name in names], np.bool_)
     cycles = getattr(made, LEGS[_text(sheet, "leg", row)][0])[at]
     return np.asarray(cycles[same[group.reshape(-1)] & (cycles >= 0)]) if groups.size else np.empty(0, np.int64)
 

@@ -43,8 +43,8 @@ def divisions(trace: Trace, window: TimeWindow, count: int, kinds: Sequence[NDAr
     counts = np.zeros((len(kinds), len(edges) - 1), np.int64)
     first = np.full(counts.shape, -1, np.int64)
     for kind, rows in enumerate(kinds):
-        places = np.searchsorted(rows, at)
-        counts[kind] = np.diff(places)
+        bounds = np.searchsorted(rows, at)
+        counts[kind] = np.diff(bounds)
         has = np.flatnonzero(counts[kind])
-        first[kind, has] = rows[places[has]]
+        first[kind, has] = rows[bounds[has]]
     return Divisions(edges, counts, first)

@@ -72,7 +72,7 @@ class Sources:
 
 
 def sources(trace: Trace) -> Sources:
-    """Return the sources of all latencies; made at the first call and kept with the trace."""
+    """Return the sources of all latencies; computed at the first call and cached with the trace."""
     return trace.cached("analysis.latency_sources", _sources)
 
 

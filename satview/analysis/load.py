@@ -97,21 +97,21 @@ def load_over_time(scope: Scope, by: LoadBy, bins: int) -> Load:
     count = len(edges) - 1
     runs, logged = _runs_of(basis, by)
     pieces = _pieces_of(scope, runs, logged, edges)
-    works = (pieces.value >= FIRST_PROCESS) | (pieces.value == KERNEL_CALL)
-    is_known = works | (pieces.value == IDLE)
+    is_working = (pieces.value >= FIRST_PROCESS) | (pieces.value == KERNEL_CALL)
+    is_known = is_working | (pieces.value == IDLE)
     key = {
         LoadBy.CPU: pieces.cpu.astype(np.int64),
         LoadBy.PROCESS: scope.trace.threads.process[pieces.thread].astype(np.int64),
         LoadBy.THREAD: pieces.thread,
         LoadBy.PRIORITY: pieces.logged,
         LoadBy.PARTITION: pieces.logged,
-    }[by][works]
+    }[by][is_working]
     scope.check()
     if by in _OWNERS:
         owners = scope.trace.processes if by is LoadBy.PROCESS else scope.trace.threads
-        key = _largest(key, pieces.net[works], len(owners))
+        key = _largest(key, pieces.net[is_working], len(owners))
     subjects, band = np.unique(key, return_inverse=True)
-    total = sum_by(band, pieces.net[works], len(subjects))
+    total = sum_by(band, pieces.net[is_working], len(subjects))
     if by is LoadBy.CPU:
         order = np.arange(len(subjects))
     elif by is LoadBy.PRIORITY:
@@ -119,7 +119,9 @@ def load_over_time(scope: Scope, by: LoadBy, bins: int) -> Load:
     else:
         order = np.lexsort((-total, subjects < 0))
     position = np.argsort(order)[band]
-    busy = sum_by(position * count + pieces.bin[works], pieces.net[works], len(subjects) * count).reshape(-1, count)
+    busy = sum_by(position * count + pieces.bin[is_working], pieces.net[is_working], len(subjects) * count).reshape(
+        -1, count
+    )
     interrupted = _interrupted(basis, edges)
     known = sum_by(pieces.bin[is_known], pieces.net[is_known], count)
     cpus = scope.trace.cpu_count

@@ -114,7 +114,7 @@ class _Records:
     Attributes:
         trace: The trace.
         payloads: Its arguments.
-        code: uint16, without the turn.
+        code: uint16, of begin and end alike.
         partner: int64, the other record of the call, `_NONE` for none.
         time: int64, nanoseconds.
         thread: int64, row in the thread table.
@@ -130,7 +130,7 @@ class _Records:
     process: Ints
 
     def rows(self, interfaces: tuple[str, ...], which: int) -> Ints:
-        """Return the records of some interfaces, in time order."""
+        """Return the records of some interfaces, in time order, int64 (n,)."""
         return np.flatnonzero(np.isin(self.code, [record_code(name, which) for name in interfaces]))
 
     def argument(self, number: int, rows: Ints) -> Ints:
@@ -138,7 +138,7 @@ class _Records:
         return self.payloads.arguments[number - 1][rows].astype(np.int64)
 
     def results(self, firsts: Ints) -> Ints:
-        """Return the results of calls by their first records; 0 where the end is missing or shows none."""
+        """Return the results of calls by first records, int64 (n,); 0 where the end is missing or shows none."""
         ended = self.partner[firsts] != _NONE
         out = np.zeros(len(firsts), np.int64)
         out[ended] = self.argument(1, self.partner[firsts[ended]])
@@ -146,14 +146,14 @@ class _Records:
         return out
 
     def lengths(self, firsts: Ints) -> Ints:
-        """Return how long calls took; those still open last to the end of the trace."""
+        """Return how long calls took, cycles, int64 (n,); those still open last to the end of the trace."""
         ended = self.partner[firsts] != _NONE
         end = np.full(len(firsts), self.trace.window.end, np.int64)
         end[ended] = self.time[self.partner[firsts[ended]]]
         return np.asarray(end - self.time[firsts], np.int64)
 
     def waited(self, firsts: Ints) -> NDArray[np.bool_]:
-        """Return which calls waited: by their state, and spinning ones by what their second record says."""
+        """Return which calls waited, bool (n,): by their state, and spinning ones by their second record."""
         event = self.trace.events.code[firsts]
         out = (event & wire.EVENT_MASK) >> 7 == Outcome.BLOCKS
         spin = (self.code[firsts] == record_code("_spin_lock", 1)) & (self.partner[firsts] != _NONE)
@@ -163,7 +163,7 @@ class _Records:
         return np.asarray(out, np.bool_)
 
     def kinds(self, rows: Ints) -> Ints:
-        """Return the kind of object that records are about: category less two."""
+        """Return the kind of object that records are about, int64 (n,): category less two."""
         return (self.code[rows] >> wire.CLASS_SHIFT).astype(np.int64) - wire.class_of(record_code("mutex_lock", 1))
 
 

@@ -74,7 +74,7 @@ class ThreadStatistics:
 class ProcessStatistics:
     """One row per row of the process table: sums over its threads. Every column int64 (processes,).
 
-    Times and runs of idle threads are left out: they are no work of the process they belong to.
+    Times and runs of idle threads are left out: the process they belong to does nothing then.
 
     Attributes:
         threads: Threads that the trace knows.
@@ -100,9 +100,9 @@ class ProcessStatistics:
 
 
 class Statistics:
-    """Statistics over one range; each table is worked out when first requested and kept.
+    """Statistics over one range; each table is computed when first requested and cached.
 
-    Times are whole cycles of the trace's clock, so that sums are exact; `ns()` turns them into nanoseconds.
+    Times are whole cycles of the trace's clock, so that sums are exact; `ns()` converts them to nanoseconds.
 
     Attributes:
         trace: The data.
@@ -128,7 +128,7 @@ class Statistics:
                 follows it: events, kernel calls, messages, interrupts. Times in states and on CPUs, and how long a
                 call took, are taken from all events whatever is masked.
             basis: What is the same for every range; pass one to several statistics to have it worked out once.
-            cancelled: Called now and then; the table at work raises `Cancelled` when it says so.
+            cancelled: Called now and then; the table being made raises `Cancelled` when it says so.
 
         Raises:
             UsageError: The range is outside the trace, or the mask is that of another trace.
@@ -246,12 +246,12 @@ class Statistics:
     @cached_property
     def processes(self) -> ProcessStatistics:
         """One row per process."""
-        process, works = self.trace.threads.process, ~self._scope.basis.is_idle
+        process, is_working = self.trace.threads.process, ~self._scope.basis.is_idle
         columns = {name.name: np.zeros(len(self.trace.processes), np.int64) for name in fields(ProcessStatistics)}
         for name, total in columns.items():
             values = np.ones(len(process), np.int64) if name == "threads" else getattr(self.threads, name)
             counts = name in ("threads", "events", "calls", "sent", "received")
-            np.add.at(total, process[1:], (values if counts else values * works)[1:])
+            np.add.at(total, process[1:], (values if counts else values * is_working)[1:])
         return ProcessStatistics(**columns)
 
     @property

@@ -66,7 +66,7 @@ class Nested:
 
 
 def nested(trace: Trace) -> Nested:
-    """Return which transactions are nested; made at the first call and kept with the trace."""
+    """Return which transactions are nested; computed at the first call and cached with the trace."""
     return trace.cached("analysis.nested_transactions", _nested)
 
 

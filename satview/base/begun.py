@@ -1,4 +1,4 @@
-"""Work that runs beside what begins it."""
+"""Functions that run in a thread beside the one that starts them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _Made = TypeVar("_Made")
 class Begun(Generic[_Made]):
     """A function that runs in a thread of its own from now on, and what it returns.
 
-    Worth it for work that does not hold the interpreter: reading files, the compiled core, numpy on large arrays.
+    Worth it for what does not hold the interpreter: reading files, the compiled core, numpy on large arrays.
 
     Args:
         make: The function.
@@ -28,7 +28,7 @@ class Begun(Generic[_Made]):
     def _run(self, make: Callable[[], _Made]) -> None:
         try:
             self._future.set_result(make())
-        except BaseException as error:  # noqa: BLE001 - raised where somebody asks for the result
+        except BaseException as error:  # noqa: BLE001 - raised where the result is taken
             self._future.set_exception(error)
 
     @property

@@ -49,8 +49,8 @@ class Fields:
         """Return true or false."""
         return self._value(name, default, lambda value: isinstance(value, bool), "true or false")
 
-    def choice(self, name: str, kind: Callable[[str], _Found], default: _Found) -> _Found:
-        """Return one of some words, as the enumeration that they belong to."""
+    def member(self, name: str, kind: Callable[[str], _Found], default: _Found) -> _Found:
+        """Return a word of an enumeration as its member; raises DamagedFileError for any other."""
         if name not in self._content:
             return default
         try:
@@ -69,14 +69,14 @@ class Fields:
             yield Fields(row, name)
 
     def wholes(self, name: str, low: int = -LARGEST, high: int = LARGEST) -> tuple[int, ...]:
-        """Return the whole numbers of a list."""
+        """Return the whole numbers of a list; raises DamagedFileError for anything else in it."""
         found = self._list(name)
         if not all(type(value) is int and low <= value <= high for value in found):
             raise DamagedFileError(f"{self._where}: {name} holds something else than whole numbers in bounds")
         return tuple(found)
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """Return the texts of a list."""
+        """Return the texts of a list; raises DamagedFileError for anything else in it."""
         found = self._list(name)
         if not all(isinstance(value, str) and len(value) <= TEXT_MAX for value in found):
             raise DamagedFileError(f"{self._where}: {name} holds something else than texts")

@@ -78,7 +78,7 @@ def used_bytes() -> int:
 
 
 def empty(rows: int, dtype: DTypeLike) -> NDArray[Any]:
-    """Return a column of so many rows, of any content.
+    """Return a column of any content, shape (rows,).
 
     Raises:
         OSError: It is beyond the bound, and the disk has no room for it.
@@ -111,7 +111,7 @@ def let_go(column: NDArray[Any]) -> None:
     """Let the system take the pages of a column that is beyond the bound; they come back when they are looked at."""
     pages = _pages_of(column)
     if pages is not None and hasattr(pages, "madvise"):
-        pages.madvise(mmap.MADV_DONTNEED)  # of a shared map: what was written is kept
+        pages.madvise(mmap.MADV_DONTNEED)  # of a shared map: what was written stays
 
 
 def is_mapped(column: NDArray[Any]) -> bool:

@@ -1,4 +1,4 @@
-"""Named debug switches (`--debug=timing,paint`) and the timing they turn on."""
+"""Named debug switches (`--debug=timing,paint`) and the timing they switch on."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _log = logging.getLogger("satview")
 
 
 def enable(names: str) -> None:
-    """Turn on the switches named in a comma-separated list.
+    """Switch on what is named in a comma-separated list.
 
     Raises:
         ValueError: One of the names is no switch; lists those there are.

@@ -126,7 +126,7 @@ def mime_package() -> str:
 
 
 def _quoted(word: str) -> str:
-    """Return a word as Exec= wants it: quoted, then escaped once more as every string of the file is."""
+    """Return a word as Exec= needs it: quoted, then escaped once more as every string of the file is."""
     if all(letter.isalnum() or letter in "/._-+," for letter in word):
         return word
     inner = "".join(f"\\{letter}" if letter in '"`$\\' else letter for letter in word)

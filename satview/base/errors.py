@@ -28,7 +28,7 @@ class WriteError(UsageError):
 
 
 class Cancelled(SatviewError):  # noqa: N818  -- not a failure: the user asked for it
-    """Raised out of long work when its `cancelled()` says so."""
+    """Raised out of long functions when their `cancelled()` says so."""
 
 
 class TraceFormatError(SatviewError):

@@ -1,6 +1,6 @@
 """The one position that writes files: beside the target, flushed to the disk, then renamed to it.
 
-Whoever looks at the target sees the old file or the complete new one, never a part. The temporary file is called
+A reader of the target sees the old file or the complete new one, never a part. The temporary file is called
 `.NAME.XXXXXXXX.satview-tmp` and goes on every way out of the block. Only a killed process or a power cut leaves one;
 the next write to the same target removes it. A lock that ends with its process shows a leftover from one in use.
 """

@@ -1,4 +1,4 @@
-"""A picture of the window, taken by satview in a process of its own: who asks needs neither Qt nor a display."""
+"""A picture of the window, taken by satview in a process of its own: the caller needs neither Qt nor a display."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class Plugin:
     _value: Any = None
 
     def value(self) -> Any:
-        """Return what it names, None if it is switched off; imported when this is first asked."""
+        """Return what it names, None if it is switched off; imported at the first call."""
         if self._value is None and not self.fault:
             try:
                 self._value = self._entry.load()
@@ -71,11 +71,11 @@ class Plugin:
         self.fault = one_line(error)
         _log.info("the %s plug-in %s of %s is switched off: %s", self.kind.word, self.name, self.package, self.fault)
 
-    def run(self, work: Callable[[Any], _T], instead: _T) -> _T:
-        """Return what comes of some work with it; if it raises it is switched off, and something else is returned.
+    def run(self, function: Callable[[Any], _T], instead: _T) -> _T:
+        """Return the result of a function of it, or something else; it is switched off if the function raises.
 
         Args:
-            work: Gets what the plug-in names.
+            function: Gets what the plug-in names.
             instead: Returned if it is switched off.
 
         Raises:
@@ -85,7 +85,7 @@ class Plugin:
         if value is None:
             return instead
         try:
-            return work(value)
+            return function(value)
         except (SatviewError, Cancelled):
             raise
         except Exception as error:  # noqa: BLE001  -- its faults are not ours
@@ -95,7 +95,7 @@ class Plugin:
 
 _lock: Final = threading.Lock()
 _found: Final[dict[PluginKind, tuple[Plugin, ...]]] = {}
-_told: Final[list[Plugin]] = []
+_reported: Final[list[Plugin]] = []
 
 
 def plugins(kind: PluginKind) -> tuple[Plugin, ...]:
@@ -117,10 +117,10 @@ def all_plugins() -> tuple[Plugin, ...]:
 
 
 def newly_switched_off() -> list[str]:
-    """Return a sentence for each plug-in that was switched off since this was asked last; looks for none."""
+    """Return a sentence for each plug-in that was switched off since the last call; looks for none."""
     with _lock:
-        failed = [each for found in _found.values() for each in found if each.fault and each not in _told]
-        _told.extend(failed)
+        failed = [each for found in _found.values() for each in found if each.fault and each not in _reported]
+        _reported.extend(failed)
     return [
         f"the {each.kind.word} plug-in {each.name} of {each.package} is switched off: {each.fault}" for each in failed
     ]

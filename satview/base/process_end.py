@@ -140,7 +140,7 @@ def end_process(code: int) -> NoReturn:
 
     Where windows were shown it ends at once, after what was registered for the end has run: else Python takes its types
     apart while Qt may still have objects of them (a fault in PySide's retrieveMetaObject, once in 130 pictures).
-    Closing the windows has waited for all work.
+    Closing the windows has waited for all tasks.
     """
     if "PySide6.QtWidgets" not in sys.modules:
         sys.exit(code)

@@ -11,7 +11,7 @@ from typing import Final
 
 _BREAKS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _FORMULA: Final = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-# Controls, and the characters that turn the direction of writing or cannot be seen at all.
+# Controls, and the characters that reverse the direction of writing or cannot be seen at all.
 _UNSEEN: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff\U000e0000-\U000e007f]"
 )
@@ -19,7 +19,7 @@ _NOT_ON_ONE_LINE: Final = re.compile("[\t\n]")
 
 
 def visible(text: str) -> str:
-    r"""Return a text in which control characters and turns of the writing direction show as `\x1b` or `\u202e`.
+    r"""Return a text in which control characters and reversals of the writing direction show as `\x1b` or `\u202e`.
 
     Line feeds and tabs stay: the texts of satview itself have them.
     """

@@ -131,7 +131,7 @@ class TimeWindow:
         return TimeWindow(start, start + self.length)
 
     def within(self, whole: TimeWindow) -> TimeWindow:
-        """Return as much of the window as lies in another one; all of that one where they do not meet."""
+        """Return as much of the window as is in another one; all of that one where they do not meet."""
         start, end = max(self.start, whole.start), min(self.end, whole.end)
         return TimeWindow(start, end) if start < end else whole
 

@@ -1,6 +1,6 @@
 """Ends Python code of a user's file that does not come to an end by itself.
 
-Nothing can ask the clock inside somebody's loop, so a second thread watches and has what gets nowhere raise `Stuck`.
+Code of others cannot be made to look at the clock, so a second thread does, and raises `Stuck` in them.
 That ends every loop in Python; a call of the operating system has to return first.
 """
 

@@ -54,7 +54,7 @@ def run_file(path: Path, name: str) -> dict[str, Any]:
 
 @contextmanager
 def blaming(path: Path, progress: Callable[[], int] = lambda: 0) -> Iterator[None]:
-    """Turn whatever the code of a file does wrong into a UsageError that names file and line.
+    """Raise whatever the code of a file does wrong as a UsageError that names file and line.
 
     Args:
         path: The file.

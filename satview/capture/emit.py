@@ -35,7 +35,7 @@ _PROCESS = {
 
 
 class Emitter(SystemEvents):
-    """Turns what happens in a machine into slots."""
+    """Writes what happens in a machine as slots."""
 
     def __init__(self, target: Target) -> None:
         super().__init__(target)

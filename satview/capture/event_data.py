@@ -40,13 +40,13 @@ RULE_DATA = object()
 class HandlerHost(Protocol):
     """What runs a program's handlers: guards the kernel against what they do."""
 
-    def ask_handler(self, handler: KernelHandler) -> int:
+    def call_handler(self, handler: KernelHandler) -> int:
         """Call the function of a handler whose data is filled in; return its answer."""
 
 
 @dataclass(slots=True, eq=False)
 class KernelHandler:
-    """An attached handler of a program, as the dynamic rule that the kernel's rule set asks.
+    """An attached handler of a program, as the dynamic rule that the kernel's rule set calls.
 
     Attributes:
         function: The program's; a generator function may yield TraceEvent() calls.
@@ -63,7 +63,7 @@ class KernelHandler:
     host: HandlerHost
 
     def __call__(self, context: EventContext, /) -> int:
-        """Fill in the program's data and ask its function; 0 suppresses the event."""
+        """Fill in the program's data and call its function; 0 suppresses the event."""
         data, count = self.data, context.word_count or context.el_num
         data.header = context.header
         words = context.words
@@ -76,7 +76,7 @@ class KernelHandler:
             data.feature_mask, feature = feature_of(context, self.release)
             if data.feature_mask:
                 data.feature[:] = feature
-        return self.host.ask_handler(self)
+        return self.host.call_handler(self)
 
 
 def finish(running: Generator[Any, int, Any], call: Callable[[Any], int]) -> int:

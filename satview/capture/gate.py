@@ -28,7 +28,7 @@ _FOUND = 8
 
 
 class _KernelContext(EventContext):
-    """What the kernel knows of an event at this moment; most of it is looked up only when a condition asks."""
+    """What the kernel knows of an event at this moment; most of it is looked up only when a condition reads it."""
 
     __slots__ = ("_gate", "_stamp", "_thread")
     raw = duration_ns = length_ns = None
@@ -180,7 +180,7 @@ class Gate:
             padded = (*[word & _LOW for word in words], *(0,) * (count + count % 2 - len(words)))
         whose = thread or self.running[cpu]
         context = _KernelContext(self, code, cpu, time, padded, count, whose, tested)
-        return rules.ask_handlers(context) if tested is not None else rules.passes_tests(context)
+        return rules.call_handlers(context) if tested is not None else rules.passes_tests(context)
 
     def begins_at(self, cpu: int, time: int) -> None:
         """Take the stamp of an event as time 0 if it is the first one after START."""

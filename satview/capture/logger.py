@@ -112,7 +112,7 @@ class Logger:
         self.is_ready = True
         self.on_ready()
         if not options.is_daemon:
-            yield from self._ask("START")
+            yield from self._trace_event("START")
         yield from self._collect(chid)  # a pulse brings its own priority: that of the options
         yield SchedSet(SET_UP_PRIORITY)
         yield from self._finish()
@@ -124,7 +124,7 @@ class Logger:
         if not options.is_daemon or options.sets_filters:
             self._set_filters()
             self.say(1, "events enabled")
-        yield from self._ask("SETRINGMODE" if options.is_ring else "SETLINEARMODE")
+        yield from self._trace_event("SETRINGMODE" if options.is_ring else "SETLINEARMODE")
 
     def _full(self, info: int) -> Sigevent:
         """Handle the trace interrupt: pass on which buffer is full."""
@@ -138,9 +138,9 @@ class Logger:
             self.say(1, "kernel buffers reused")
             return
         if has_buffers:
-            yield from self._ask("DEALLOCBUFFER")
+            yield from self._trace_event("DEALLOCBUFFER")
         control.buffer_address = options.physical_address or control.buffer_address
-        yield from self._ask("ALLOCBUFFER", options.kernel_buffers, address)
+        yield from self._trace_event("ALLOCBUFFER", options.kernel_buffers, address)
         at = f" at physical address {address[0]:#x}" if address else ""
         self.say(1, f"{options.kernel_buffers} kernel buffers allocated{at}")
 
@@ -156,7 +156,7 @@ class Logger:
             except QnxError as error:
                 self.report.errors.append(f"TraceEvent({name}): {error.strerror}")
 
-    def _ask(self, name: str, *args: Any) -> Program:
+    def _trace_event(self, name: str, *args: Any) -> Program:
         try:
             return (yield TraceEvent(mode(name), *args))
         except QnxError as error:
@@ -180,7 +180,7 @@ class Logger:
     def _flusher(self) -> Program:
         while not self._ends:
             yield Sleep(int(self.options.flush_every_s * 1e9))
-            yield from self._ask("FLUSHBUFFER")
+            yield from self._trace_event("FLUSHBUFFER")
 
     # Buffers
 
@@ -191,7 +191,7 @@ class Logger:
             pulse = yield MsgReceive(chid)
             if pulse.code == _END:
                 if options.is_ring and self.kernel.emitter.is_tracing:
-                    yield from self._ask("STOP")
+                    yield from self._trace_event("STOP")
                     continue  # STOP hands over the current buffer
                 return
             if options.is_ring:
@@ -277,16 +277,16 @@ class Logger:
         options = self.options
         if self.kernel.emitter.is_tracing:
             if options.flushes_at_end and not options.is_ring:
-                yield from self._ask("FLUSHBUFFER")
-            yield from self._ask("STOP")
+                yield from self._trace_event("FLUSHBUFFER")
+            yield from self._trace_event("STOP")
         if not options.is_ring:
             yield from self._take_rest()
         yield InterruptDetach(self._hook)
         yield SemPost(self._filled)
         yield SemWait(self._drained)
-        yield from self._ask("DELALLCLASSES")
+        yield from self._trace_event("DELALLCLASSES")
         if not options.keeps_buffers:
-            yield from self._ask("DEALLOCBUFFER")
+            yield from self._trace_event("DEALLOCBUFFER")
         self.is_done = True
         self.kernel.machine.stop()
 

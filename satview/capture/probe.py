@@ -37,12 +37,12 @@ class Probe:
         self.report = LoggerReport()
         self.is_ready, self.is_done = True, False
         self.failure: CaptureError | None = None
-        self._ask("ALLOCBUFFER", options.kernel_buffers, [])
+        self._trace_event("ALLOCBUFFER", options.kernel_buffers, [])
         kernel.control.hook = self._take
         for name, args in filter_calls(options, kernel.target.release):
-            self._ask(name, *args)
-        self._ask("SETRINGMODE" if options.is_ring else "SETLINEARMODE")
-        self._ask("START")
+            self._trace_event(name, *args)
+        self._trace_event("SETRINGMODE" if options.is_ring else "SETLINEARMODE")
+        self._trace_event("START")
         machine = kernel.machine
         if options.seconds:
             machine.at(machine.now + machine.target.cycles(int(options.seconds * 1e9)), self._end)
@@ -57,18 +57,18 @@ class Probe:
         self.is_done = True
         options, buffers = self.options, self.kernel.emitter.buffers
         if options.flushes_at_end and not options.is_ring:
-            self._ask("FLUSHBUFFER")
+            self._trace_event("FLUSHBUFFER")
         self.kernel.control.hook = None if options.is_ring else self._take
-        self._ask("STOP")
+        self._trace_event("STOP")
         for ring in buffers.rings if buffers is not None and options.is_ring else ():
             for buffer in ring.oldest_first():
                 self._take(buffer)
         self.kernel.control.hook = None
-        self._ask("DELALLCLASSES")
-        self._ask("DEALLOCBUFFER")
+        self._trace_event("DELALLCLASSES")
+        self._trace_event("DEALLOCBUFFER")
         self.kernel.machine.stop()
 
-    def _ask(self, name: str, *args: object) -> None:
+    def _trace_event(self, name: str, *args: object) -> None:
         try:
             self.kernel.trace_event(mode(name), *args)
         except QnxError as error:

@@ -131,22 +131,22 @@ class QstTracer(Probe):
         self.is_done = True
         kernel, machine = self.kernel, self.kernel.machine
         kernel.control.hook = None
-        self._ask("STOP")
+        self._trace_event("STOP")
         end = machine.now
         rings = self._rings()
-        self._ask("DEALLOCBUFFER")
-        self._ask("ALLOCBUFFER", self.options.kernel_buffers, [])
-        self._ask("SETRINGMODE")
-        self._ask("START")  # reports all processes and threads that exist
-        self._ask("STOP")
+        self._trace_event("DEALLOCBUFFER")
+        self._trace_event("ALLOCBUFFER", self.options.kernel_buffers, [])
+        self._trace_event("SETRINGMODE")
+        self._trace_event("START")  # reports all processes and threads that exist
+        self._trace_event("STOP")
         try:
             self._file.finish(rings, self._rings(), self._begin, end)
             buffers = [buffer for ring in rings for buffer in ring.buffers if buffer.slots]
             self.report.buffers, self.report.slots = len(buffers), sum(buffer.slots for buffer in buffers)
         except CaptureError as error:
             self.failure = error
-        self._ask("DELALLCLASSES")
-        self._ask("DEALLOCBUFFER")
+        self._trace_event("DELALLCLASSES")
+        self._trace_event("DEALLOCBUFFER")
         machine.stop()
 
     def _rings(self) -> list[BufferRing]:

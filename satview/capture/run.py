@@ -68,7 +68,7 @@ class Capture:
         workload: Name of a workload, path of a Python file with one, or the workload itself.
         seed: Same seed, same bytes.
         cpus: 0 = as the workload likes it.
-        duration_ns: Simulated time at most; 0 = as the workload likes it, or as long as a timed logger wants.
+        duration_ns: Simulated time at most; 0 = as the workload likes it, or as long as a timed logger runs.
         options: Of the logger.
         control: Program of another process that calls TraceEvent(), for daemon mode.
         lead_in_ns: Simulated time before the logger starts, so that the programs are up; -1 = as the workload likes it.
@@ -145,7 +145,7 @@ def run(
             (say or _say_nothing)(0, note)
     was_cancelled = False
 
-    def ask() -> bool:
+    def poll() -> bool:
         nonlocal was_cancelled
         if not capture.keeps_truth:
             machine.truth.forget()
@@ -156,10 +156,10 @@ def run(
         _file(capture, path, machine, started, stream) as file,
         control.advancing(machine, path.name, capture.patience_s, lambda: file.is_waiting),
     ):
-        machine.run(started, ask)
+        machine.run(started, poll)
         logger = _logger(kernel, options, file, say or _say_nothing, capture.control)
         share = (lambda now: progress(min(1.0, (now - begin) / max(1, end - begin)))) if progress is not None else None
-        _advance(machine, end, capture.pace, ask, share)
+        _advance(machine, end, capture.pace, poll, share)
         found = findings(machine)
         lost, dropped = _losses(kernel)
         _finish(kernel, logger, capture.patience_s)
@@ -186,7 +186,7 @@ def run(
 
 
 def _say_nothing(_level: int, _text: str) -> None:
-    """Take console messages that nobody wants."""
+    """Drop console messages that no caller takes."""
 
 
 def _times(capture: Capture, workload: Workload, machine: Machine) -> tuple[int, int]:

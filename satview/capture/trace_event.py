@@ -165,7 +165,7 @@ class TraceControl:
         return 0
 
     def _handler(self, function: Any, data: Any) -> DynamicRule:
-        """Return what the rule set asks: a program's handler, or a rule that tracelogger brings along."""
+        """Return what the rule set calls: a program's handler, or a rule that tracelogger brings along."""
         if data is RULE_DATA:
             rule: DynamicRule = function
             return rule
@@ -175,7 +175,7 @@ class TraceControl:
             raise QnxError(Errno.EFAULT, "a handler is a callable and an EventData with a list")
         return KernelHandler(function, data, self._caller[1], self.machine.target.release, self)
 
-    def ask_handler(self, handler: KernelHandler) -> int:
+    def call_handler(self, handler: KernelHandler) -> int:
         """Call a program's handler; what it raises is that program's fault, and the event passes."""
         if self._in_handler:  # what a handler itself brings about is not judged, or it could go on for ever
             return 1

@@ -52,10 +52,10 @@ def _report(found: Exported, name: str) -> int:
     if len(found.skipped) > _MOST_FAULTS:
         say(f"and {len(found.skipped) - _MOST_FAULTS:,} more skipped; {SKIPPED} lists all of them")
     events = sum(each.events for each in found.done)
-    told = [f"{len(found.done):,} traces written, {events:,} events"]
-    if found.kept:
-        told.append(f"{found.kept:,} there already")
+    parts = [f"{len(found.done):,} traces written, {events:,} events"]
+    if found.unchanged:
+        parts.append(f"{found.unchanged:,} there already")
     if found.skipped:
-        told.append(f"{len(found.skipped):,} skipped")
-    print(f"{name}: {', '.join(told)}")
+        parts.append(f"{len(found.skipped):,} skipped")
+    print(f"{name}: {', '.join(parts)}")
     return COST_DATA if found.skipped or any(each.costs_data for each in found.done) else FINE

@@ -51,7 +51,7 @@ def completion(parser: argparse.ArgumentParser, shell: str) -> str:
 
     for action in actions(parser):
         if action.choices is None and isinstance(action.metavar, str) and _FILE.search(action.metavar):
-            action.complete = shtab.FILE  # type: ignore[attr-defined]  # how shtab wants to be told
+            action.complete = shtab.FILE  # type: ignore[attr-defined]  # the attribute that shtab reads
     script = str(shtab.complete(parser, shell))
     # The first word may be a command or a file, which shtab cannot say.
     script = script.replace("-F _shtab_satview satview", "-o default -F _shtab_satview satview")  # bash

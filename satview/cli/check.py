@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _is_in(verdict: Verdict, window: TimeWindow | None) -> bool:
-    """Return whether any of the times at which it happens lies in a range."""
+    """Return whether any of the times at which it happens is in a range."""
     return window is None or any(
         time.start_cycles < window.end and window.start < max(time.end_cycles, time.start_cycles + 1)
         for time in verdict.occurrences

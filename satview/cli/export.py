@@ -30,7 +30,7 @@ _ENDINGS: Final = {".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow"
 _WHOLE: Final = {"kev": "a .kev file holds events alone", "listing": "a listing holds events alone",
                  "list": "the list holds events alone", "perfetto": "a file for Perfetto holds the whole trace",
                  "chrome": "a file for Chrome holds the whole trace"}  # fmt: skip
-_OF_EVENTS: Final = ("kev", "listing", "list")  # of which rows can be chosen
+_OF_EVENTS: Final = ("kev", "listing", "list")  # of which rows can be selected
 _EPILOG: Final = """\
 The ending of OUT says what is written: .parquet, .arrow, .csv, .jsonl for tables, .pftrace for Perfetto, .json for
 Chrome and what reads its traces, .kev for a smaller trace, .txt for a listing as traceprinter prints it. --format list
@@ -44,7 +44,7 @@ docs/tables.md says what the tables and their columns are.
   satview export boot.kev -o calls.parquet -e 'class == KER_CALL' --range 1s..2s
   satview export nightly/ -o fleet --jobs 8    # all traces below a folder: one data set
 
-A folder is gone through again at any time: only what is new or has changed is read. docs/fleet.md tells more.
+A folder is gone through again at any time: only what is new or has changed is read. Details: docs/fleet.md.
 Needs the extra packages of `pip install 'satview[tables]'`, but for .pftrace, .json, .kev, .txt and --format list.
 Exit status: 0 fine, 1 the trace has problems that cost data, 2 not a trace or bad use.
 """
@@ -121,7 +121,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def is_folder_of_traces(name: str) -> bool:
-    """Tell whether a name is that of a folder, and not of a thread trace, which is one too."""
+    """Return whether a name is that of a folder, and not of a thread trace, which is one too."""
     path = Path(name)
     return path.is_dir() and not members.is_set(path)
 

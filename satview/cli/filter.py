@@ -1,4 +1,4 @@
-"""`satview filter`: keeps part of a trace by rules, and turns rules into the next capture."""
+"""`satview filter`: writes part of a trace by rules, or the next capture from rules."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ from satview.filters.names import process_names
 from satview.filters.rules.building import BuiltRules, build
 from satview.filters.rules.explain import explain
 from satview.filters.rules.handlers import Handlers
-from satview.filters.rules.text import Rule, check_rules, read_rule_text, rules_text
+from satview.filters.rules.rule import Rule
+from satview.filters.rules.text import check_rules, read_rule_text, rules_text
 from satview.filters.rules.tracelogger_command import from_tracelogger_args, tracelogger_command
 from satview.filters.views.would_capture import WouldCapture, would_capture
 from satview.formats.registry import open_trace, source_files
@@ -53,7 +54,7 @@ def add_parser(subparsers: Any) -> None:
     """Add the command."""
     parser = subparsers.add_parser(
         "filter",
-        help="write a smaller .kev by rules, or turn rules into a capture",
+        help="write a smaller .kev by rules, or a capture from rules",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Keep part of a trace.",
         epilog=_EPILOG,

@@ -30,7 +30,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the facts; return 0, 1 if problems cost data, 2 if the file is no trace."""
+    """Print the description; return 0, 1 if problems cost data, 2 if the file is no trace."""
     try:
         trace = open_trace(args.file)
     except TraceFormatError as error:
@@ -87,7 +87,7 @@ def info(trace: Trace) -> dict[str, Any]:
 
 
 def print_page(trace: Trace) -> None:
-    """Print the facts for people."""
+    """Print the description as text."""
     reported = info(trace)
     system = trace.system
     lines = [

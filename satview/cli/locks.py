@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         reported = {
             "file": str(trace.path),
-            "locks": [_fact(trace, table, i) for i in rows],
+            "locks": [_row(trace, table, i) for i in rows],
             "waits": [_wait_entry(trace, table, waits, i) for i in _longest(waits, args.waits)],
             "trust": dict.fromkeys(_NUMBERS, diagnosis(trace, "locks").trust.as_record()),
         }
@@ -89,7 +89,7 @@ def _name(trace: Trace, table: LockTable, row: int) -> str:
     return f"{name}, {trace.process_name(int(table.process[row]))}" if several else name
 
 
-def _fact(trace: Trace, table: LockTable, row: int) -> dict[str, Any]:
+def _row(trace: Trace, table: LockTable, row: int) -> dict[str, Any]:
     return {
         "name": table.names[row],
         "address": address_text(int(table.address[row])),

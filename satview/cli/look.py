@@ -11,7 +11,7 @@ from satview.formats.registry import open_trace
 
 _EPILOG = """\
 Handles: t-N thread, p-N process, c-N CPU, e-N event, v-N verdict, m-N message. The same file has the same ones each
-time. `satview guide` tells how to get from a question to its answer.
+time. `satview guide` says how to get from a question to its answer.
 
   satview look boot.kev
   satview look boot.kev --handle v-1

@@ -38,7 +38,7 @@ def add_parser(subparsers: Any) -> None:
         "query",
         help="SQL over the tables of a trace",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Ask a question in SQL.",
+        description="Run a query in SQL.",
         epilog=_EPILOG,
     )
     add = parser.add_argument

@@ -77,8 +77,8 @@ def run(args: argparse.Namespace) -> int:
     """
     if args.top < 0:
         raise UsageError(f"--top {args.top} is no number of rows")
-    if args.per_server and _PER_SERVER not in _wanted(args.by):
-        raise UsageError(f"--per-server adds columns to --by {_PER_SERVER}; ask for that too")
+    if args.per_server and _PER_SERVER not in _requested(args.by):
+        raise UsageError(f"--per-server adds columns to --by {_PER_SERVER}; give that too")
     trace = open_trace(args.file)
     window = range_of(args.range, trace)
     derived = TraceDerivedColumns(trace)
@@ -92,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
         client_server_sheet(found, shown, per_server=True)
         if args.per_server and name == _PER_SERVER
         else make_sheet(name, found, shown)
-        for name in _wanted(args.by)
+        for name in _requested(args.by)
     ]
     orders = [_order(sheet, args.sort)[: args.top or None] for sheet in sheets]
     if args.format == "csv":
@@ -106,7 +106,7 @@ def run(args: argparse.Namespace) -> int:
     return COST_DATA if trace.problems.cost_data else FINE
 
 
-def _wanted(names: list[str] | None) -> list[str]:
+def _requested(names: list[str] | None) -> list[str]:
     return list(sheet_keys()) if "all" in (names or ()) else list(dict.fromkeys(names or ["thread"]))
 
 

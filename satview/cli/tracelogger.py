@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -15,74 +14,28 @@ from satview.base.errors import SatviewError, UsageError
 from satview.base.safe_text import visible, visible_line
 from satview.base.targets import find_target, is_standard_output
 from satview.capture import control, tiles
-from satview.capture.logger_options import NO_RING0, LoggerOptions
 from satview.capture.qst import QstForm
-from satview.capture.run import DAY_S, NS_PER_S, Capture, CaptureResult
+from satview.capture.run import NS_PER_S, Capture, CaptureResult
 from satview.capture.run import run as run_capture
 from satview.capture.workloads import registry
+from satview.cli._tracelogger_options import (
+    add_logger_options,
+    add_target_options,
+    attributes,
+    check_numbers,
+    check_qst,
+    check_release,
+    logger_options,
+    notes,
+    size_of,
+    unused_with_events,
+)
 from satview.events.spec import Release
 from satview.filters.diagnostics import RuleError
 from satview.filters.rules.handlers import Handlers
 from satview.filters.rules.text import read_rule_text
 
-DEFAULT_FILE = "tracebuffer.kev"
-DEFAULT_WORKLOAD = "automotive"
-RELEASES = tuple(release.value for release in Release if release.is_qnx)
-_SIZE = re.compile(r"(\d+)([kKmM]?)")
-_FILTERS = {
-    0: "none",
-    1: "kernel calls",
-    2: "interrupts",
-    3: "processes",
-    4: "threads",
-    5: "virtual threads",
-    6: "communication",
-    7: "system",
-    11: "RING0 calls (6.x)",
-}
-_FLAGS = {
-    "-a": "security",
-    "-c": "continuous",
-    "-E": "enable",
-    "-M": "mapped",
-    "-P": "keep",
-    "-R": "reuse",
-    "-r": "ring",
-    "-u": "unknown",
-    "-w": "wide",
-}
-# Options that older releases lack: name, default, the first release that has it.
-_SINCE: tuple[tuple[str, str, Any, Release], ...] = (
-    ("-a", "security", False, Release.QNX_7),
-    ("-D", "flush", 0, Release.QNX_6_6),
-    ("-p", "address", None, Release.QNX_6_6),
-    ("-u", "unknown", False, Release.QNX_8),
-)
-_VALUES = (
-    ("-b", "own_buffers", 64),
-    ("-D", "flush", 0),
-    ("-k", "kernel_buffers", 32),
-    ("-n", "iterations", None),
-    ("-p", "address", None),
-    ("-S", "size", None),
-    ("-s", "seconds", 0),
-)
-_DISK_MS = 0.15
 _MAX_FINDINGS = 100
-_REST: tuple[tuple[str, str, Any], ...] = (
-    ("-d", "daemon", None),
-    ("-F", "without", []),
-    ("--skew", "skew", None),
-    ("--duration", "duration", 0),
-    ("--control", "control", None),
-    ("--rules", "rules", None),
-    ("--pace", "pace", 0),
-    ("--no-flush", "no_flush", False),
-    ("--probe", "probe", False),
-    ("--qst", "qst", None),
-    ("--no-privilege", "no_privilege", False),
-    ("--disk", "disk", _DISK_MS),
-)
 
 
 def add_parser(subparsers: Any) -> None:
@@ -96,124 +49,8 @@ def add_parser(subparsers: Any) -> None:
         "signal, -d1 for a control program (--control) that sets filters and starts, -d1 -E with filters\n"
         "set here.",
     )
-    _add_logger_options(parser)
-    _add_target_options(parser)
-
-
-def _add_logger_options(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add(
-        "-A",
-        dest="attributes",
-        metavar="name=value",
-        action="append",
-        default=[],
-        help="add an attribute to the header",
-    )
-    add("-a", dest="security", action="store_true", help="also log the Security class (7.x on)")
-    add("-b", dest="own_buffers", metavar="num", type=int, default=64, help="buffers of the logger itself (64)")
-    add("-c", dest="continuous", action="store_true", help="log until a signal, same as -n 0")
-    add("-D", dest="flush", metavar="sec", type=float, default=0, help="flush the kernel buffers every so many seconds")
-    add("-d", dest="daemon", metavar="1", help="daemon mode: a control program sets filters and starts")
-    add("-E", dest="enable", action="store_true", help="with -d1: set the filters as in normal mode")
-    add(
-        "-F",
-        dest="without",
-        metavar="num",
-        type=int,
-        action="append",
-        default=[],
-        help="leave out: " + ", ".join(f"{n} {what}" for n, what in _FILTERS.items()),
-    )
-    add("-f", dest="file", metavar="file", default=DEFAULT_FILE, help=f"output ({DEFAULT_FILE}); - is standard output")
-    add("-k", dest="kernel_buffers", metavar="num", type=int, default=32, help="kernel buffers of 16 KiB (32)")
-    add("-M", dest="mapped", action="store_true", help="map the output file; needs -S")
-    add("-n", dest="iterations", metavar="num", type=int, help="buffers to log, 0 = no limit (32)")
-    add("-P", dest="keep", action="store_true", help="keep the kernel buffers afterwards")
-    add("-p", dest="address", metavar="addr", help="physical address of the buffers")
-    add("-R", dest="reuse", action="store_true", help="reuse buffers kept with -P")
-    add("-r", dest="ring", action="store_true", help="ring mode: keep the newest, save at a signal or STOP")
-    add("-S", dest="size", metavar="size", help="maximum size of the output; k, K, m, M")
-    add("-s", dest="seconds", metavar="sec", type=float, default=0, help="log for so many (simulated) seconds")
-    add("-u", dest="unknown", action="store_true", help="as in 8.0, where its meaning is not documented; does nothing")
-    add(
-        "-v",
-        dest="verbose",
-        action="count",
-        default=0,
-        help="more messages; -vvv: also a line per buffer with interrupts, iterations, events",
-    )
-    add("-w", dest="wide", action="store_true", help="wide events")
-
-
-def _add_target_options(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("simulated target")
-    group.add_argument(
-        "--workload",
-        metavar="NAME|FILE.py",
-        default=DEFAULT_WORKLOAD,
-        help=f"what runs on the target ({DEFAULT_WORKLOAD})",
-    )
-    group.add_argument("--list-workloads", action="store_true", help="print the names of all workloads")
-    group.add_argument("--seed", type=int, default=1, help="same seed, same file (1)")
-    group.add_argument("--cpus", type=int, default=0, help="1 to 64 (as the workload likes it)")
-    group.add_argument("--release", choices=RELEASES, default=Release.QNX_7.value, help="release of the target (7.x)")
-    group.add_argument(
-        "--skew", metavar="ns", type=int, help="how far the counters of two CPUs may be apart (40 in 6.x, else 0)"
-    )
-    group.add_argument(
-        "--duration",
-        metavar="sec",
-        type=float,
-        default=0,
-        help="simulated seconds until the signal comes that ends a continuous or ring capture",
-    )
-    group.add_argument(
-        "--events",
-        metavar="N",
-        type=int,
-        default=0,
-        help="write N events (up to 10^8 and beyond) by repeating a simulated span of the workload",
-    )
-    group.add_argument("--control", metavar="FILE.py", help="control program: main() yields TraceEvent() calls")
-    group.add_argument("--rules", metavar="FILE.satrules", help="log what these rules let pass, instead of all classes")
-    group.add_argument("--allow-code", action="store_true", help="let the rules call Python functions")
-    group.add_argument(
-        "--no-privilege",
-        action="store_true",
-        help="let programs attach handlers without ThreadCtl(_NTO_TCTL_IO); on a target that is EPERM",
-    )
-    group.add_argument(
-        "--pace",
-        metavar="X",
-        type=float,
-        default=0,
-        help="simulated seconds per real second, to watch the file grow; 0 = as fast as possible",
-    )
-    group.add_argument(
-        "--probe",
-        action="store_true",
-        help="take the buffers from outside: no logger runs on the target, so the same seed is the same "
-        "run under all rules",
-    )
-    group.add_argument(
-        "--qst",
-        choices=[form.value for form in QstForm],
-        help="keep the newest -k buffers and write them out at the end as a QST file of this version, as a tracer on "
-        "the target does (7.x and 8.0); no logger runs",
-    )
-    group.add_argument(
-        "--no-flush",
-        action="store_true",
-        help="leave the partly filled last buffer in the kernel, as tracelogger does in linear mode",
-    )
-    group.add_argument(
-        "--disk",
-        metavar="ms",
-        type=float,
-        default=_DISK_MS,
-        help=f"time the disk takes for one buffer; large values make the logger too slow ({_DISK_MS})",
-    )
+    add_logger_options(parser)
+    add_target_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -248,17 +85,17 @@ def _capture(args: argparse.Namespace) -> int:
         if level <= args.verbose:
             print(visible(f"tracelogger: {text}"), file=console if level else sys.stderr)
 
-    _check_numbers(args)
-    _check_release(args)
+    check_numbers(args)
+    check_release(args)
     if args.events:
         return _write_tiles(args, say)
-    limit = _size(args.size)
-    for note in _notes(args, limit):
+    limit = size_of(args.size)
+    for note in notes(args, limit):
         say(0, note)
     to_stdout = is_standard_output(args.file)
     if args.qst:
-        _check_qst(args)
-    find_target(args.file, _read_files(args), streams=True)  # refused before the long work
+        check_qst(args)
+    find_target(args.file, _read_files(args), streams=True)  # refused before the long part
     path = Path("stdout" if to_stdout else args.file)
     stream = sys.stdout.buffer if to_stdout else None
     switched_off: list[str] = []
@@ -269,9 +106,9 @@ def _capture(args: argparse.Namespace) -> int:
             args.cpus,
             Release(args.release),
             int(args.duration * NS_PER_S),
-            _options(args),
+            logger_options(args),
             control=control.load(args.control, Release(args.release)) if args.control else None,
-            attributes=_attributes(args),
+            attributes=attributes(args),
             limit_bytes=limit,
             pace=args.pace,
             skew_ns=args.skew,
@@ -287,7 +124,7 @@ def _capture(args: argparse.Namespace) -> int:
 
 
 def _rules(args: argparse.Namespace, report: Callable[[str], None]) -> dict[str, Any]:
-    """Return what a capture is showed of rules; `report` hears of handlers that are switched off."""
+    """Return the arguments of a capture that come from --rules; `report` gets handlers that are switched off."""
     if args.rules is None:
         return {}
     folder = Path(args.rules).resolve().parent
@@ -307,167 +144,23 @@ def _write_tiles(args: argparse.Namespace, say: Callable[[int, str], None]) -> i
     if is_standard_output(args.file):
         raise UsageError("--events needs a file")
     find_target(args.file, _read_files(args), streams=True)
-    if unused := _unused_with_events(args):
+    if unused := unused_with_events(args):
         say(0, f"--events: {', '.join(unused)} without effect; one span with all classes is repeated")
-    say(1, "simulating one turn of the time stamp")
+    say(1, "simulating one rollover of the time stamp")
     with _signals() as caught:
         tile = tiles.make_tile(
             args.workload, args.seed, args.cpus, Release(args.release), args.wide, lambda: bool(caught)
         )
         written = tiles.write_tiles(
-            args.file, args.events, tile, cancelled=lambda: bool(caught), attributes=_attributes(args)
+            args.file, args.events, tile, cancelled=lambda: bool(caught), attributes=attributes(args)
         )
     say(1, f"{written} events written")
     return _say_findings(tile.findings, say)
 
 
-def _unused_with_events(args: argparse.Namespace) -> list[str]:
-    flags = [(flag, name, False) for flag, name in _FLAGS.items() if name != "wide"]
-    return [flag for flag, name, default in (*flags, *_VALUES, *_REST) if getattr(args, name) != default]
-
-
-def _check_numbers(args: argparse.Namespace) -> None:
-    """Refuse times that are negative, no numbers, or beyond what a simulation can reach."""
-    for flag, value, least, most in (
-        ("-s", args.seconds, 1e-6, DAY_S),
-        ("-D", args.flush, 1e-3, DAY_S),
-        ("--disk", args.disk, 0, 60_000),
-        ("--duration", args.duration, 1e-6, DAY_S),
-        ("--pace", args.pace, 1e-3, 1e6),
-    ):
-        if value and not least <= value <= most:
-            raise UsageError(f"{flag} {value:g}: must be 0, or from {least:g} to {most:g}")
-
-
-def _check_release(args: argparse.Namespace) -> None:
-    """Refuse options that tracelogger of the target's release does not have."""
-    for flag, name, default, since in _SINCE:
-        if getattr(args, name) != default and RELEASES.index(args.release) < RELEASES.index(since.value):
-            raise UsageError(
-                f"{flag}: tracelogger of {args.release} has no such option; that of {since.value} has "
-                f"(--release {since.value})"
-            )
-    if args.file == "-" and args.release == Release.QNX_6.value:
-        raise UsageError("-f -: tracelogger of 6.x cannot write to standard output; that of 6.6 can (--release 6.6)")
-
-
-def _check_qst(args: argparse.Namespace) -> None:
-    """Refuse what belongs to a logger where there is none."""
-    not_there = (("-d1", args.daemon), ("--control", args.control), ("-S", args.size), ("-n", args.iterations),
-                 ("-A", args.attributes), ("-D", args.flush))  # fmt: skip
-    if given := [flag for flag, value in not_there if value]:
-        raise UsageError(f"--qst: goes without {', '.join(given)}, since no logger writes the file")
-    if is_standard_output(args.file):
-        raise UsageError("--qst needs a file")
-
-
-def _options(args: argparse.Namespace) -> LoggerOptions:
-    if args.daemon not in (None, "1"):
-        raise UsageError(f"-d {args.daemon}: the only daemon mode is -d1")
-    for number, what in ((args.own_buffers, "-b"), (args.kernel_buffers, "-k")):
-        if not 1 <= number <= 4096:
-            raise UsageError(f"{what} {number}: 1 to 4096 buffers")
-    if bad := [n for n in args.without if n not in _FILTERS]:
-        raise UsageError(f"-F {bad[0]}: filters are {', '.join(f'{n} {what}' for n, what in _FILTERS.items())}")
-    unlimited = args.continuous or args.ring or (args.seconds and args.iterations is None)
-    iterations = 0 if unlimited else 32 if args.iterations is None else args.iterations
-    if iterations < 0:
-        raise UsageError(f"-n {iterations}: a number of buffers, or 0")
-    return LoggerOptions(
-        iterations=iterations,
-        kernel_buffers=args.kernel_buffers,
-        own_buffers=args.own_buffers,
-        seconds=args.seconds,
-        is_daemon=args.daemon is not None,
-        sets_filters=args.enable,
-        is_ring=args.ring,
-        is_wide=args.wide,
-        without=tuple(args.without),
-        with_security=args.security,
-        flush_every_s=args.flush,
-        keeps_buffers=args.keep,
-        physical_address=_address(args.address),
-        flushes_at_end=not args.no_flush,
-        disk_ns_per_buffer=int(args.disk * 1_000_000),
-        is_probe=args.probe,
-    )
-
-
-def _notes(args: argparse.Namespace, limit: int) -> Iterator[str]:
-    """Return what cannot be honoured."""
-    if args.unknown:
-        yield "-u: accepted as tracelogger of 8.0 does; its meaning is not documented, it does nothing here"
-    if args.probe and (args.daemon is not None or args.control):
-        raise UsageError("--probe: goes without -d1 and --control, since no logger waits for a program")
-    if args.mapped and not limit:
-        raise UsageError("-M needs -S: a mapped file must know its size")
-    if args.mapped:
-        yield "-M: the file is written, not mapped; its content is the same"
-    if args.keep:
-        yield "-P: the simulated target ends with this command, and its buffers with it"
-    if args.reuse:
-        yield "-R: there are no kept buffers; new ones are allocated"
-    if NO_RING0 in args.without and args.release != Release.QNX_6.value:
-        yield f"-F {NO_RING0}: has no effect, tracelogger of 6.x alone knows it"
-    if args.enable and args.daemon is None:
-        yield "-E: has no effect without -d1"
-    if args.daemon is not None and not args.control:
-        yield "-d1: no --control program is given, so nothing will start the trace"
-    if args.flush and args.ring:
-        yield "-D: has no effect with -r, a ring is not flushed while tracing is on"
-    if args.control and args.daemon is None:
-        yield "--control: without -d1 the trace starts by itself, and the program changes it while it runs"
-
-
-def _address(text: str | None) -> int:
-    try:
-        address = int(text or "0", 0)
-    except ValueError:
-        address = -1
-    if not 0 <= address < 1 << 64:
-        raise UsageError(f"-p {text}: an address, for instance 0x40000000")
-    return address
-
-
-def _size(text: str | None) -> int:
-    if text is None:
-        return 0
-    found = _SIZE.fullmatch(text)
-    if not found or not int(found[1]):
-        raise UsageError(f"-S {text}: a number of bytes, with k or m for KiB or MiB")
-    return int(found[1]) * {"": 1, "k": 1024, "m": 1024 * 1024}[found[2].lower()]
-
-
-def _attributes(args: argparse.Namespace) -> list[tuple[str, str]]:
-    """Return the extra header pairs, last given first as tracelogger writes them; the command line comes last."""
-    pairs = [("TRACELOGGER_ARGS", _command_line(args))]
-    for text in args.attributes:
-        name, equals, value = text.partition("=")
-        if not equals or not name or "::" in text or "TRACE_" in text or not text.isprintable():
-            raise UsageError(f"-A {text!a}: must be name=value on one line, without '::' and 'TRACE_'")
-        pairs.append((name, value))
-    return pairs[::-1]
-
-
-def _command_line(args: argparse.Namespace) -> str:
-    """Return the arguments in the form tracelogger would have got them: without those of the simulated target."""
-    words = ["tracelogger"]
-    words += [flag for flag, name in _FLAGS.items() if getattr(args, name)]
-    words += ["-d1"] * (args.daemon is not None)
-    for flag, name, default in _VALUES:
-        value = getattr(args, name)
-        if value != default:
-            words += [flag, f"{value:g}" if isinstance(value, float) else str(value)]
-    for number in args.without:
-        words += ["-F", str(number)]
-    words += ["-" + "v" * args.verbose] * bool(args.verbose)
-    words += ["-f", Path(args.file).name if args.file != "-" else "-"]
-    return " ".join(words).replace("::", ":").replace("TRACE_", "TRACE-")
-
-
 @contextmanager
 def _signals() -> Iterator[list[int]]:
-    """Collect signals that ask for an end, instead of dying of them."""
+    """Collect signals that request an end, instead of dying of them."""
     caught: list[int] = []
 
     def catch(signo: int, _frame: object) -> None:

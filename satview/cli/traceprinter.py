@@ -102,7 +102,7 @@ def run(args: argparse.Namespace) -> int:
             _print(source, args, selection, out)
             return _report(source.problems)
     except BrokenPipeError:
-        # Whoever read our output has seen enough. Python would complain when it flushes at exit.
+        # The reader of our output has closed the pipe. Python would complain when it flushes at exit.
         drop_output()
         return OK
     except SatviewError as error:
@@ -187,12 +187,12 @@ def _selection(args: argparse.Namespace) -> Selection:
 
 
 def _from_start_ns(text: str | None) -> int | None:
-    """Return a time since the first event, which can be told while the events pass by; None for all other moments."""
+    """Return a time since the first event, which is known while events pass by; None for all other moments."""
     return parse_time_ns(text) if text is not None and _FROM_START.fullmatch(text.strip()) else None
 
 
 def _window(args: argparse.Namespace) -> TimeWindow | None:
-    """Return the part of the trace that is asked for in words that need all of it: its end, its events, its clock.
+    """Return the part of the trace that is requested in words that need all of it: its end, its events, its clock.
 
     Raises:
         UsageError: Standard input cannot be read twice, or the words say nothing.

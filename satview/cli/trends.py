@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _EPILOG = """\
 `satview export FOLDER -o DIR` makes the data set. `satview DIR` shows the same in a window, where a click opens a
-trace at the place. Outliers: the modified z-score of the value is above 3.5. Needs `pip install 'satview[tables]'`.
+trace there. Outliers: the modified z-score of the value is above 3.5. Needs `pip install 'satview[tables]'`.
 """
 
 

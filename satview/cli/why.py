@@ -16,7 +16,8 @@ from satview.analysis.reasons.critical_path import (
     count_of_pieces,
     critical_path,
 )
-from satview.analysis.reasons.why import MOST_STEPS, WhyStep, why
+from satview.analysis.reasons.why import MOST_STEPS, why
+from satview.analysis.reasons.why_step import WhyStep
 from satview.base.errors import UsageError
 from satview.base.process_end import COST_DATA, FINE
 from satview.base.safe_text import visible_line
@@ -30,7 +31,7 @@ from satview.store.trace import Trace
 _EPILOG = """\
 A thread that waits leads to who holds what it waits for, at the same moment, or to the threads of the server that may
 receive its message; one that runs or is ready to who made it ready, when it did. The event by which a thread begins to
-wait or becomes ready asks about all of that: its middle is looked at. The critical path is what had to happen one
+wait or becomes ready means all of that: its middle is looked at. The critical path is what had to happen one
 after the other for the thread to get from A to B: it leaves a thread that waits for the one that ends the wait. Its
 pieces add up to the interval.
 Exit status: 0 fine, 1 the trace has problems that cost data, 2 not a trace or bad use.

@@ -43,7 +43,7 @@ def is_available() -> bool:
 def function(name: str) -> Any:
     """Return a function of the library that returns int64; call it only where `is_available`."""
     found = library()
-    assert found is not None, "the core is not there: ask is_available() first"
+    assert found is not None, "the core is not there: call is_available() first"
     call = getattr(found, name)
     call.restype = I64
     return call

@@ -82,7 +82,7 @@ def grouped_rows(
 
     Args:
         code: uint16 (events,).
-        group: uint16 (32768,), of every code its group, `len(counts)` for codes that nobody asks for.
+        group: uint16 (32768,), of every code its group, `len(counts)` for codes that are not requested.
         counts: int64 (groups,), events of each group.
     """
     assert len(group) == CODES

@@ -194,7 +194,7 @@ def share_index(
 
 
 class ShareSums:
-    """The sums of one lane, ready to be asked for any bins: what does not change is checked and found once.
+    """The sums of one lane, ready to be read for any bins: what does not change is checked and found once.
 
     Args:
         start: int64 (n,), when intervals begin, ascending; or (time, rows): interval i + 1 begins at time[rows[i]],
@@ -224,7 +224,7 @@ class ShareSums:
         assert rows is None or rows.flags.c_contiguous
         assert len(kind_of) == len(weight) == CPUS
         assert len(begins) == len(index)
-        self._kept = start, value, kind_of, weight, index, begins  # the library has their addresses only
+        self._columns = start, value, kind_of, weight, index, begins  # the library has their addresses only
         self._kinds = index.shape[1]
         self._call = function("satview_shares")
         self._lane = (
@@ -243,6 +243,25 @@ class ShareSums:
         failed = self._call(*self._lane, address(edges), I64(bins), address(out))
         assert not failed
         return out
+
+
+def stack_tops(cycles: NDArray[np.int64], order: NDArray[np.int64], length: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return where each kind ends in each bin of a stack, float64 (k, bins), 0 = bottom, 1 = top.
+
+    Args:
+        cycles: int64 (bins, kinds), contiguous.
+        order: int64 (k,), kinds from bottom to top.
+        length: int64 (bins,), cycles of each bin, at least 1.
+    """
+    bins, kinds = cycles.shape
+    assert len(length) == bins
+    assert cycles.flags.c_contiguous
+    out = np.empty((len(order), bins))
+    failed = function("satview_stack_tops")(
+        address(cycles), I64(kinds), I64(bins), address(order), I64(len(order)), address(length), address(out)
+    )
+    assert not failed
+    return out
 
 
 def draw_stack(
@@ -284,7 +303,7 @@ def hatch(pixels: NDArray[np.uint32], hatches: NDArray[np.uint8], top: int, cell
     Args:
         pixels: uint32 (height, width), changed.
         hatches: uint8 (n, 8), a bit for each pixel that gets ink, 8 rows each.
-        top: How far the picture is below the place where hatches begin, device pixels.
+        top: How far the picture is below the row where hatches begin, device pixels.
         cell: Device pixels of a pixel of a hatch.
     """
     assert pixels.flags.c_contiguous

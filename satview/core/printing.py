@@ -226,7 +226,7 @@ class LinePrinter:
         )  # fmt: skip
         call, done = function("satview_print"), 0
         while (done := int(call(ctypes.byref(lines), I64(done)))) < count:
-            assert done >= 0, f"the form of line {-1 - done} asks for more than its event has"
+            assert done >= 0, f"the form of line {-1 - done} needs more than its event has"
             larger = np.empty(2 * len(self._out), np.uint8)
             larger[: used[0]] = self._out[: used[0]]
             self._out = larger

@@ -98,7 +98,7 @@ def groups(slots: NDArray[np.uint32], most_slots: int) -> Groups:
 def with_keys(
     slots: NDArray[np.uint32], at: NDArray[np.int64], group: NDArray[np.int64], keys: NDArray[np.uint64]
 ) -> NDArray[np.int64]:
-    """Return which of some groups have a key that is among ascending ones."""
+    """Return which of some groups have a key that is among ascending ones, int64 (k,)."""
     out = np.empty(len(group), np.int64)
     found = function("satview_with_keys")(
         address(slots), address(at), address(group), I64(len(group)), address(keys), I64(len(keys)), address(out)

@@ -70,7 +70,7 @@ def listing_lists(spec: EventSpec, release: Release) -> Lists:
     """Return the lists by which the vendor's printer of a release writes an event.
 
     Up to 6.x these are the wire's lists. The 7.1 printer spells some arguments unlike the guide; where its listing was
-    never seen the guide's lists stand.
+    never seen the guide's lists are taken.
     """
     file = _LISTING_FILES.get(spec.class_name)
     if release == Release.QNX_6 or file is None:

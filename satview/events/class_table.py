@@ -1,6 +1,6 @@
 """The classes of events: what the header word, TraceEvent() and listings call them, since when, and in which colour.
 
-Rows of `resources/events/classes.toml`. A class that has one name everywhere and whose events are told apart by number
+Rows of `resources/events/classes.toml`. A class that has one name everywhere and whose events differ by number
 alone is one row there (`plain`); the enumerations of `wire` and `filters.external` take it over.
 """
 
@@ -46,7 +46,7 @@ class PlainClass:
 
 @cache
 def plain_classes() -> tuple[PlainClass, ...]:
-    """Return the classes whose events are told apart by number alone, in table order."""
+    """Return the classes whose events differ by number alone, in table order."""
     made = []
     for line in rows.lines("classes", "plain"):
         name, internal, external, since, light, dark, title = line.split(None, 6)

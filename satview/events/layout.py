@@ -1,6 +1,6 @@
 """Which words of a payload are which argument, by release, code and word count: decided here and nowhere else.
 
-Filters, listings, the details of an event, the simulated kernel and the readers of listings ask here. Source: kernel
+Filters, listings, the details of an event, the simulated kernel and the readers of listings use this. Source: kernel
 event trace format, section 8; the lists themselves are data (`arguments`).
 """
 

@@ -95,7 +95,7 @@ def unnamed(code: int) -> str:
 
 
 def fields_of(code: int) -> tuple[Field, ...]:
-    """Return the numbers that are kept of an event; empty where its arguments are in the file only."""
+    """Return the numbers that are stored of an event; empty where its arguments are in the file only."""
     known = names().get(code)
     table = rows.lists(_FILE, "lists")
     if known is None:

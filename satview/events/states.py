@@ -71,7 +71,7 @@ _ROWS: Final = (
     ("MUON_MUTEX", StateGroup.SYNC, "waiting for a mutex of the process manager"),
     ("JOIN", StateGroup.SYNC, "waiting for another thread to end"),
     ("NANOSLEEP", StateGroup.TIME, "sleeping for a time"),
-    ("TIMER_DELEGATE", StateGroup.TIME, "waiting for timer work of another CPU"),
+    ("TIMER_DELEGATE", StateGroup.TIME, "waiting for timers of another CPU"),
     ("INTR", StateGroup.INTERRUPT, "waiting for an interrupt"),
     ("INTR_ATTACH_EV", StateGroup.INTERRUPT, "waiting while an interrupt event is attached"),
     ("SIGSUSPEND", StateGroup.SIGNAL, "waiting for any signal"),

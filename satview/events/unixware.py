@@ -77,7 +77,7 @@ def record_code(interface: str, which: int = 0, outcome: int = Outcome.RUNS) -> 
 
 
 def plain(codes: NDArray[np.uint16]) -> NDArray[np.uint16]:
-    """Return codes without their turn, the two shared ones as records: equal for equal interface and `which`.
+    """Return codes without begin or end, the two shared ones as records: equal for equal interface and `which`.
 
     Returns:
         uint16 (n,).

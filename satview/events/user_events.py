@@ -98,11 +98,11 @@ class UserEvent:
     name: str
     fields: tuple[UserField, ...] = ()
 
-    def number_at(self, place: int) -> tuple[int, UserField] | None:
+    def number_at(self, index: int) -> tuple[int, UserField] | None:
         """Return at which byte a field begins, and the field; None if it is no single number within one word or two."""
         byte = 0
         for at, each in enumerate(self.fields):
-            if at == place:
+            if at == index:
                 fits = byte % 4 + each.size <= 4 if each.size < 8 else byte % 4 == 0
                 return (byte, each) if fits and each.count == 1 and each.base != "c" else None
             if each.count == 0:

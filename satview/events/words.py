@@ -29,8 +29,8 @@ def split64(value: int, byte_order: str) -> tuple[int, int]:
 def join64(first: Halves, second: Halves, byte_order: str) -> Halves:
     """Return the 64-bit value of two words in payload order: numbers, or columns of 64-bit integers."""
     low, high = (first, second) if byte_order == "little" else (second, first)
-    joined: Halves = low | cast(Any, high) << 32  # the type of a shifted column differs between versions of numpy
-    return joined
+    result: Halves = low | cast(Any, high) << 32  # the type of a shifted column differs between versions of numpy
+    return result
 
 
 def text_words(text: bytes, byte_order: str) -> list[int]:

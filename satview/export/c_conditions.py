@@ -12,7 +12,7 @@ from typing import Final
 
 from satview.base.dataclass import dataclass
 from satview.events.layout import Part, argument_part, arguments_of, is_same_name, text_offset
-from satview.export.c_offsets import Find, code_ranges, place_rows
+from satview.export.c_offsets import Find, code_ranges, offset_rows
 from satview.export.c_tables import Tables
 from satview.export.c_text import byte_count, literal
 from satview.filters.expressions import nodes
@@ -20,7 +20,7 @@ from satview.filters.expressions.operators import ARITHMETIC, COMPARISONS, FUNCT
 from satview.filters.expressions.reach import has_argument
 from satview.filters.expressions.semantics import CodeTest
 from satview.filters.expressions.vocabulary import FIELDS, Domain
-from satview.filters.rules.switches import C
+from satview.filters.rules.switch_state import C
 
 NAMES_THREAD: Final = frozenset({C.KERCALLENTER, C.KERCALLEXIT, C.THREAD})
 """Classes whose events the kernel gives to a handler with the thread that they belong to."""
@@ -57,13 +57,13 @@ class Condition:
 
     Attributes:
         unwritten: Parts that a handler cannot know: the node, why, and what to do instead.
-        asks_who_runs: Whether it needs `note_running()` for THRUNNING events.
+        thread_node: Whether it needs `note_running()` for THRUNNING events.
     """
 
     def __init__(self, tables: Tables, requested: HandledCodes) -> None:
         self._tables, self._requested = tables, requested
         self.unwritten: list[tuple[nodes.Node, str, str]] = []
-        self.asks_who_runs: nodes.Node | None = None
+        self.thread_node: nodes.Node | None = None
 
     def text(self, node: nodes.Node) -> str:
         """Return a checked condition as a C expression of type int."""
@@ -116,17 +116,17 @@ class Condition:
 
     # ---- texts ---------------------------------------------------------------------------------------------------
 
-    def _is_one_of(self, node: nodes.Node, choices: Sequence[str]) -> str:
+    def _is_one_of(self, node: nodes.Node, words: Sequence[str]) -> str:
         # No bytes represent half a character, so no text is equal to it.
-        known = [choice for choice in dict.fromkeys(choices) if choice.isascii() or not _HALF.search(choice)]
+        known = [word for word in dict.fromkeys(words) if word.isascii() or not _HALF.search(word)]
 
         def test(text: str) -> str:
-            return f"({' || '.join(self._same(text, choice) for choice in known)})"
+            return f"({' || '.join(self._same(text, word) for word in known)})"
 
         return self._texts(node, test, ", ".join(known)) if known else "0"
 
-    def _same(self, text: str, choice: str) -> str:
-        constant = self._tables.use("as_text", literal(choice), str(byte_count(choice)))
+    def _same(self, text: str, word: str) -> str:
+        constant = self._tables.use("as_text", literal(word), str(byte_count(word)))
         return self._tables.use("same_text", text, constant)
 
     def _texts(self, node: nodes.Node, test: Callable[[str], str], shown: str) -> str:
@@ -186,7 +186,7 @@ class Condition:
     def _thread(self, node: nodes.Node, name: str) -> str:
         if self._requested.names_thread:
             return self._tables.use(f"{name}_of", "event")
-        self.asks_who_runs = self.asks_who_runs or node
+        self.thread_node = self.thread_node or node
         return self._tables.use(f"running_{name}", "event")
 
     def _argument(self, name: str) -> str:
@@ -209,7 +209,7 @@ class Condition:
 
     def _positions(self, shown: str, codes: Sequence[int], find: Find) -> str:
         """Return the name of a table of positions; empty if no event has such a thing."""
-        rows = place_rows(self._tables.release, codes, find)
+        rows = offset_rows(self._tables.release, codes, find)
         if not rows:
             return ""
         self._tables.parts.add("place")
@@ -227,11 +227,11 @@ class Condition:
         )
 
 
-def asks_for_thread(node: nodes.Node) -> bool:
+def needs_thread(node: nodes.Node) -> bool:
     """Return whether a condition needs to know whose an event is."""
     if isinstance(node, nodes.Field):
         return FIELDS[node.name].domain is Domain.THREAD
-    return any(asks_for_thread(part) for part in nodes.children(node))
+    return any(needs_thread(part) for part in nodes.children(node))
 
 
 def _constant(number: int) -> str:

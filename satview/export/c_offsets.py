@@ -19,7 +19,7 @@ _ENDLESS: Final = 0xFFFF
 Find = Callable[[int, int, int], Part | None]
 
 
-def place_rows(release: Release, codes: Iterable[int], find: Find) -> list[str]:
+def offset_rows(release: Release, codes: Iterable[int], find: Find) -> list[str]:
     """Return the rows of a `struct place` table.
 
     Args:

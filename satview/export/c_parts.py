@@ -11,7 +11,7 @@ from satview.base.dataclass import dataclass
 from satview.base.resources import resource_path
 
 FIND_PROCESSES: Final = "find_processes"
-"""The part that is after `note_process()`, which is made from the names that the rules ask for."""
+"""The part that is after `note_process()`, which is made from the names that the rules compare."""
 
 _PART: Final = re.compile(r"^/// (\w+):([ \w]*)\n", re.MULTILINE)
 

@@ -1,4 +1,4 @@
-"""Globs and regular expressions as tables for C: an automaton of the tree that RE2 gets, with its jumps worked out.
+"""Globs and regular expressions as tables for C: an automaton of the tree that RE2 gets, with its transitions computed.
 
 State 0 means that the pattern fits; every other state waits for one character. A set of states is a bit mask of 64-bit
 words. `fits()` in the exported program goes through a text once and needs no memory but two such sets, so it can run

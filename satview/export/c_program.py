@@ -14,7 +14,7 @@ from satview.base.dataclass import dataclass
 from satview.events.naming import names
 from satview.events.spec import Release
 from satview.events.wire import THREAD_RUNNING
-from satview.export.c_conditions import NAMES_THREAD, Condition, HandledCodes, asks_for_thread
+from satview.export.c_conditions import NAMES_THREAD, Condition, HandledCodes, needs_thread
 from satview.export.c_frame import handler_data, head, main, name_lookup
 from satview.export.c_offsets import variant_tables
 from satview.export.c_parts import FIND_PROCESSES, ordered, parts
@@ -33,9 +33,9 @@ from satview.filters.external import (
 from satview.filters.rules.building import BuiltRules
 from satview.filters.rules.capturing import AllOf, for_capture
 from satview.filters.rules.handler_table import DynamicRule
+from satview.filters.rules.rule import Rule
 from satview.filters.rules.rule_set import RuleSet
-from satview.filters.rules.switches import C
-from satview.filters.rules.text import Rule
+from satview.filters.rules.switch_state import C
 from satview.filters.rules.writing import handler_rules, rules_of
 
 
@@ -141,7 +141,7 @@ class _Program:
         """Yield the calls that attach handlers, each with data of its own, and collect their functions."""
         positions = [*handler_rules(self._state)]
         self._follows_threads = any(
-            rule.external not in NAMES_THREAD and asks_for_thread(condition.tree)
+            rule.external not in NAMES_THREAD and needs_thread(condition.tree)
             for rule, handler in positions
             for condition in _conditions(handler) or ()
         )
@@ -198,7 +198,7 @@ class _Program:
             condition = Condition(self._tables, requested)
             tests.append((expression.text, condition.text(expression.tree)))
             faults = self._take_faults(expression)
-            if requested.on:  # else nobody asks it
+            if requested.on:  # else it is never called
                 faults += self._faults_of(expression, condition)
             errors += self._errors(faults, "")
         lines = [f"static int {handler.name}(event_data_t *event)", "{", *errors]
@@ -244,10 +244,10 @@ class _Program:
     def _faults_of(self, expression: Expression, condition: Condition) -> list[Diagnostic]:
         """Return what only C cannot do."""
         unwritten = list(condition.unwritten)
-        if condition.asks_who_runs is not None and not self._follows_threads:
+        if condition.thread_node is not None and not self._follows_threads:
             unwritten.append(
                 (
-                    condition.asks_who_runs,
+                    condition.thread_node,
                     "an event handler learns whose these events are from THRUNNING, but a pid is set for it, or no "
                     "position for a handler of THREAD is left",
                     "leave THREAD without pid, and a position for its handler",
@@ -256,12 +256,12 @@ class _Program:
         rule = next((rule for rule in self._built.rules if rule.condition == expression.text), Rule(None))
         start = rule.condition_start
         return [
-            Diagnostic(f"C cannot ask this: {why}; {remedy}", start + node.start, start + node.end, rule.line)
+            Diagnostic(f"C cannot test this: {why}; {remedy}", start + node.start, start + node.end, rule.line)
             for node, why, remedy in dict.fromkeys(unwritten)
         ]
 
     def _errors(self, faults: Sequence[Diagnostic], indent: str) -> list[str]:
-        """Return `#error` lines, and take note of the faults; of those at one place the first counts."""
+        """Return `#error` lines, and take note of the faults; of those at one position the first counts."""
         for fault in faults:
             positions = [(known.line, known.start, known.end) for known in self._faults if known.line]
             if (fault.line, fault.start, fault.end) not in positions:

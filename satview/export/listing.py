@@ -48,7 +48,7 @@ class TextRows:
         is_verbose: With the system page.
         start_cycles: Time of the first event.
         format: Of `-p`; None = the layout's own columns.
-        separator: Stands between two lines.
+        separator: Text between two lines.
     """
 
     source: Source
@@ -138,14 +138,14 @@ class Printer:
         rows: The output format.
         selection: Which events.
         is_verbose: `-v`: every slot before the event it completes.
-        chosen: Returns which events of a batch to print, ascending; None leaves it to the selection.
+        rows_to_print: Returns which events of a batch to print, ascending; None leaves it to the selection.
     """
 
     source: Source
     rows: Rows
     selection: Selection = field(default_factory=Selection)
     is_verbose: bool = False
-    chosen: Callable[[Batch], NDArray[np.int64]] | None = None
+    rows_to_print: Callable[[Batch], NDArray[np.int64]] | None = None
     printed: int = 0
 
     def text(self, after: Callable[[Batch], None] | None = None) -> Iterator[str]:
@@ -168,12 +168,12 @@ class Printer:
         for batch, rows, lines in batches:
             if self.is_verbose:
                 yield "".join(self._with_slots(batch, rows, lines)).encode("utf-8", "surrogateescape")
-            else:  # the separator stands before each line, but not before the first of all
+            else:  # the separator comes before each line but the first
                 yield lines.text[separator if self.printed == lines.printed else 0 :]
         yield self.rows.tail(self.printed).encode()
 
     def batches(self, after: Callable[[Batch], None] | None = None) -> Iterator[tuple[Batch, NDArray[np.int64], Lines]]:
-        """Return chunk by chunk the events, which of them are printed, and the lines of these.
+        """Return chunk by chunk the events, which of them are printed, int64 (k,), and the lines of these.
 
         Args:
             after: Called with each chunk once it is printed.
@@ -193,8 +193,8 @@ class Printer:
                 start_cycles = int(batch.time_cycles.min())
                 self.rows.start_cycles = start_cycles
             rows = np.arange(len(batch))
-            if self.chosen is not None:
-                rows = self.chosen(batch)
+            if self.rows_to_print is not None:
+                rows = self.rows_to_print(batch)
             elif not selector.is_everything:
                 rows = selector.rows(batch, start_cycles or 0, self.source.events.thread_ids())
             lines = job.lines(batch, rows)

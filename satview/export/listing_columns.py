@@ -54,7 +54,7 @@ class Column:
 
     Attributes:
         values: Returns the values of a group.
-        field: The same for the compiled core; None = only `values` can tell.
+        field: The same for the compiled core; None = only `values` has it.
     """
 
     values: Callable[[Group], Sequence[Any]]

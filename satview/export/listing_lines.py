@@ -56,7 +56,7 @@ class Rows(Protocol):
 
     @property
     def separator(self) -> str:
-        """What stands between two lines."""
+        """The text between two lines."""
 
     def head(self, source: Source) -> Iterator[str]:
         """Yield what comes before the first event."""

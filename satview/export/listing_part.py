@@ -63,7 +63,7 @@ class Selected:
         return cls(rows, slots[positions], positions, int(last.max(initial=0)) + 1)
 
     def in_batch(self, batch: Batch) -> NDArray[np.int64]:
-        """Return which events of a batch are selected, ascending."""
+        """Return which events of a batch are selected, int64 (k,), ascending."""
         if not len(self.slots):
             return np.empty(0, np.int64)
         slots = batch.first_slot + batch.last_slot
@@ -71,12 +71,12 @@ class Selected:
         return np.flatnonzero(self.slots[found] == slots)
 
     def by_position(self, batch: Batch) -> NDArray[np.int64]:
-        """Return which events of a batch are selected, in the order of `rows`."""
+        """Return which events of a batch are selected, int64 (k,), in the order of `rows`."""
         rows = self.in_batch(batch)
         return rows[np.argsort(self.positions_in(batch, rows), kind="stable")]
 
     def positions_in(self, batch: Batch, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return positions among `rows` of selected events of a batch."""
+        """Return positions among `rows` of selected events of a batch, int64 (len(rows),)."""
         return self.positions[np.searchsorted(self.slots, batch.first_slot + batch.last_slot[rows])]
 
     def behind(self, batch: Batch) -> int:
@@ -105,7 +105,7 @@ def write_listing(
     with _source(trace) as source, _new_file(trace, path) as file:
         layout = layout_of(source.release)
         style = Style(layout, source.release, source.byte_order, False, False, source.notations)
-        printer = Printer(source, TextRows(source, style, default_time(layout)), chosen=selected.in_batch)
+        printer = Printer(source, TextRows(source, style, default_time(layout)), rows_to_print=selected.in_batch)
         for text in printer.encoded(_checked(selected, progress, cancelled)):
             file.write(text)
         return printer.printed
@@ -148,12 +148,14 @@ def _printed_lines(
     coming = np.minimum.accumulate(selected.positions[::-1])[::-1]  # the first position that is still to come
     waiting: dict[int, bytes] = {}
     with _source(trace) as source:
-        printer = Printer(source, ListRows(trace, selected, RecordRows(source, "csv")), chosen=selected.by_position)
+        printer = Printer(
+            source, ListRows(trace, selected, RecordRows(source, "csv")), rows_to_print=selected.by_position
+        )
         for batch, rows, lines in printer.batches(_checked(selected, progress, cancelled)):
             positions, behind = selected.positions_in(batch, rows), selected.behind(batch)
             ready = int(coming[behind]) if behind < len(coming) else len(selected.rows)
             count = int(np.searchsorted(positions, ready))
-            yield from ((text, 0) for text in _merged(lines, positions[:count], waiting, ready))
+            yield from ((text, 0) for text in _in_order(lines, positions[:count], waiting, ready))
             starts = np.append(0, lines.ends)
             for position, start, end in zip(
                 *(part[count:].tolist() for part in (positions, starts, lines.ends)), strict=False
@@ -162,7 +164,7 @@ def _printed_lines(
             yield b"", lines.printed
 
 
-def _merged(
+def _in_order(
     lines: Lines, positions: NDArray[np.int64], waiting: dict[int, bytes], ready: int
 ) -> Iterator[bytes | memoryview]:
     """Yield the first lines of a batch, which have these positions, with those that wait and come before `ready`."""
@@ -233,7 +235,7 @@ class ListRows:
         selected: The events.
         records: Writes arguments.
         start_cycles: Of the rows of any output; times come from the trace.
-        separator: Stands between two rows.
+        separator: Text between two rows.
     """
 
     trace: Trace

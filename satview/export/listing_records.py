@@ -48,7 +48,7 @@ class RecordRows:
 
     @property
     def separator(self) -> str:
-        """What stands between two rows."""
+        """The text between two rows."""
         return ",\n" if self.format == "json" else ""
 
     def tail(self, printed: int) -> str:
@@ -136,7 +136,7 @@ class RecordRows:
         return '""%s""' if self.format == "csv" else "%s"
 
     def _escaped(self, column: Column) -> Column:
-        """Return a column of texts as the format wants them between its quotes."""
+        """Return a column of texts as the format needs them between its quotes."""
         is_csv = self.format == "csv"
         escape = _csv_text if is_csv else partial(json.dumps, ensure_ascii=False)
         field = column.field

@@ -1,7 +1,7 @@
 """A trace for Perfetto: a file of protobuf that its viewer and its trace processor read.
 
 CPUs are scheduled as by Linux (`sched_switch`, `sched_waking`), so that everything there knows who ran, for how long,
-and who woke whom. What Linux has no word for are slices of tracks: states, kernel calls, messages and the work on them
+and who woke whom. What Linux has no word for are slices of tracks: states, kernel calls, messages and their service
 with an arrow between them, interrupts, lost events; the load of the CPUs is a counter. As thread numbers of QNX are not
 unique, a thread's number is `FIRST_TID` and its row. Source of the field numbers: protos/perfetto/trace of Perfetto.
 """
@@ -300,7 +300,7 @@ def _interrupts(trace: Trace) -> _Slices:
 
 
 def _messages(trace: Trace) -> tuple[_Slices, _Slices]:
-    """Return messages on their clients' tracks, and the work on them on their servers', an arrow between them."""
+    """Return messages on their clients' tracks, and their service on their servers', an arrow between them."""
     sent = table(trace, "message")
     time = trace.events.time_cycles
     names = tuple(trace.thread_name(row) for row in range(len(trace.threads)))

@@ -1,7 +1,7 @@
 """Protobuf messages from columns: many at once, without a loop over them.
 
 The package `protobuf` makes them one by one, at 10 us each. Here a field of n messages is a block of bytes, one row per
-message, of which a mask shows the bytes that are there; blocks stand side by side, and the bytes that are there, row by
+message, of which a mask shows the bytes that are there; blocks are side by side, and the bytes that are there, row by
 row, are the messages. Source: "Encoding" of the protobuf documentation.
 """
 

@@ -49,7 +49,7 @@ class SubsetReport:
     Attributes:
         path: The file.
         selected: Events that were requested.
-        context: Events kept besides, because the selected ones cannot be understood without them.
+        context: Events written besides, because the selected ones cannot be understood without them.
         opening: Events made up to show the state where the window begins.
         total: Events of the whole trace.
         slots: Slots in the new file, its TIME and BUFFER events included.
@@ -95,20 +95,20 @@ def write_subset(
         raise UsageError(
             f"{trace.path.name}: one .kev file cannot hold events of several targets; write each file's own"
         )
-    find_target(path, [trace.path], streams=True)  # refused before the long work
+    find_target(path, [trace.path], streams=True)  # refused before the long part
     rows = trace.rows_between(window) if window is not None else slice(0, len(trace.events))
     keep = _selected(trace, selected, rows)
     count = int(np.count_nonzero(keep))
     opening = opening_state(trace, rows.start) if with_context and rows.start > 0 else Opening.empty()
     if with_context:
         _add_context(trace, keep, rows, opening)
-    kept = np.flatnonzero(keep).astype(np.uint32)
+    written = np.flatnonzero(keep).astype(np.uint32)
     # Written by first slots, so that the switch between threads stays before the events that follow it.
-    kept = kept[np.argsort(trace.events.slot[kept], kind="stable")]
+    written = written[np.argsort(trace.events.slot[written], kind="stable")]
     with NewFile(path, reading=[trace.path], streams=True) as file:
         write_start(file.stream, header_pairs(trace), _system_page(trace))
-        slots = write_slots(file.stream, trace, kept, opening, progress, cancelled)
-    return SubsetReport(path, count, len(kept) - count, len(opening), len(trace.events), slots)
+        slots = write_slots(file.stream, trace, written, opening, progress, cancelled)
+    return SubsetReport(path, count, len(written) - count, len(opening), len(trace.events), slots)
 
 
 def _selected(trace: Trace, selected: Bools, rows: slice) -> Bools:
@@ -141,14 +141,14 @@ def _switches_needed(trace: Trace, keep: Bools, rows: slice) -> NDArray[np.uint3
     events = trace.events
     running = rows_of_codes(trace, THREAD_RUNNING)
     running = running[(running >= rows.start) & (running < rows.stop)]
-    kept = np.flatnonzero(keep).astype(np.uint32)
-    is_thread = (events.code[kept] >> 10 == WireClass.PR_TH) & (events.code[kept] & 1023 < 64)
-    kept = kept[~is_thread]
+    others = np.flatnonzero(keep).astype(np.uint32)
+    is_thread = (events.code[others] >> 10 == WireClass.PR_TH) & (events.code[others] & 1023 < 64)
+    others = others[~is_thread]
     needed = []
-    for cpu in np.unique(events.cpu[kept]):
+    for cpu in np.unique(events.cpu[others]):
         switches = running[events.cpu[running] == cpu]
         switches = switches[np.argsort(events.slot[switches], kind="stable")]
-        own = kept[events.cpu[kept] == cpu]
+        own = others[events.cpu[others] == cpu]
         before = np.searchsorted(events.slot[switches], events.slot[own]) - 1
         needed.append(switches[np.unique(before[before >= 0])])
     return np.concatenate(needed) if needed else np.empty(0, np.uint32)

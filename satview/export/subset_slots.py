@@ -36,7 +36,7 @@ _NEVER: Final = np.iinfo(np.int64).max
 
 @dataclass(slots=True)
 class _Records:
-    """Everything that goes into the file in writing order: the opening dump first, then the kept rows."""
+    """Everything that goes into the file in writing order: the opening dump first, then the selected rows."""
 
     time: NDArray[np.int64]
     cpu: NDArray[np.uint8]
@@ -128,7 +128,7 @@ class _Layout:
         gaps = np.flatnonzero(trace.buffers.lost_before)
         at = np.searchsorted(trace.events.slot[rows], trace.buffers.slot[gaps])
         opened = int(self._records.time[opening_count - 1]) if opening_count else _NEVER
-        # A gap before everything that is kept, or after it, is no gap of the new file.
+        # A gap before everything that is written, or after it, is no gap of the new file.
         inside = ((at > 0) | (trace.buffers.time_cycles[gaps] > opened)) & (at < len(rows))
         np.add.at(lost, opening_count + at[inside], trace.buffers.lost_before[gaps[inside]].astype(np.int64))
 
@@ -201,7 +201,7 @@ class _Layout:
         return needed
 
     def block(self, start: int, end: int) -> NDArray[np.uint32]:
-        """Return the slots of some records, BUFFER and TIME filled in, the records' own still zero."""
+        """Return the slots of some records, uint32 (n, 4), BUFFER and TIME filled in, the records' own still zero."""
         first = int(self.position[start] - self.before[start])
         slots = np.zeros((int(self.position[end - 1] + self._records.count[end - 1]) - first, 4), np.uint32)
         part = slice(start, end)

@@ -86,7 +86,7 @@ class EventMask:
         return cls(np.ones(CODE_COUNT, np.bool_), np.ones(len(trace.threads), np.bool_))
 
     def test(self, events: EventTable, occurs: Bools | None = None) -> Callable[[Rows], Bools]:
-        """Return a function from rows to which of them pass; made once, used per chunk.
+        """Return a function from rows to which of them pass, bool (n,); made once, used per chunk.
 
         Args:
             events: The events.

@@ -1,1 +1,1 @@
-"""Many traces as one data set of Parquet, partitioned by trace: made by several processes, asked by one query."""
+"""Many traces as one data set of Parquet, partitioned by trace: made by several processes, read by one query."""

@@ -14,17 +14,17 @@ from satview.fleet.one import Done, export_one
 from satview.tables.extras import required
 
 
-def fleet_bag(work: Plan) -> Any:
+def fleet_bag(todo: Plan) -> Any:
     """Return a bag whose items, once computed, are what became of each trace (`Done`).
 
     Args:
-        work: What is to be done, of `plan`.
+        todo: What is to be done, of `plan`.
 
     Raises:
         UsageError: Dask is not installed.
     """
     bag = required("dask.bag")
-    return bag.from_sequence(work.sources, partition_size=1).map(partial(_one, work=work))
+    return bag.from_sequence(todo.sources, partition_size=1).map(partial(_one, todo=todo))
 
 
 def export_on_cluster(
@@ -43,19 +43,19 @@ def export_on_cluster(
         UsageError: As of `export_folder`; or no scheduler answers.
     """
     distributed = required("distributed")
-    work = plan(Path(folder).resolve(), Path(out).resolve(), tables, patterns)
-    found = Exported(work.dataset, kept=work.kept)
-    if work.sources:
+    todo = plan(Path(folder).resolve(), Path(out).resolve(), tables, patterns)
+    found = Exported(todo.dataset, unchanged=todo.unchanged)
+    if todo.sources:
         try:
             client = distributed.Client(address, timeout=10, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
             raise UsageError(f"no scheduler of Dask answers at {address}: {error}") from error
         with client:
-            for each in client.compute(fleet_bag(work)).result():
+            for each in client.compute(fleet_bag(todo)).result():
                 found.add(each)
     write_skipped(found)
     return found
 
 
-def _one(source: Source, work: Plan) -> Done:
-    return export_one(source, work.dataset, work.tables)
+def _one(source: Source, todo: Plan) -> Done:
+    return export_one(source, todo.dataset, todo.tables)

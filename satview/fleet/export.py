@@ -30,13 +30,13 @@ class Exported:
     Attributes:
         dataset: Where it is.
         done: Traces that were written now.
-        kept: How many were there already, unchanged.
+        unchanged: How many were there already, unchanged.
         skipped: Traces that are not in it, each with its fault.
     """
 
     dataset: Dataset
     done: list[Done] = field(default_factory=list)
-    kept: int = 0
+    unchanged: int = 0
     skipped: list[Done] = field(default_factory=list)
 
     def add(self, found: Done) -> None:
@@ -60,20 +60,20 @@ def export_folder(
         folder: Where the traces are.
         out: Folder of the data set: a new one, or that of an earlier run.
         tables: Which tables; none = all but marks.
-        jobs: How many processes work at once.
+        jobs: How many processes run at once.
         patterns: Names of files to take, such as `*.txt`; none = `.kev`, compressed too.
         report: Called after each trace with what became of it, how many are done, and of how many.
 
     Raises:
         UsageError: There is no trace, no such table, the target is something else, or a package is missing.
     """
-    work = plan(folder, out, tables, patterns)
-    found = Exported(work.dataset, kept=work.kept)
-    steps = _here(work) if jobs <= 1 or len(work.sources) <= 1 else _by_processes(work, jobs)
+    todo = plan(folder, out, tables, patterns)
+    found = Exported(todo.dataset, unchanged=todo.unchanged)
+    steps = _here(todo) if jobs <= 1 or len(todo.sources) <= 1 else _by_processes(todo, jobs)
     for number, each in enumerate(steps, 1):
         found.add(each)
         if report is not None:
-            report(each, number, len(work.sources))
+            report(each, number, len(todo.sources))
     write_skipped(found)
     return found
 
@@ -85,13 +85,13 @@ class Plan:
     Attributes:
         dataset: Where.
         sources: The files that are not in it as they are now.
-        kept: How many are.
+        unchanged: How many are.
         tables: Which tables.
     """
 
     dataset: Dataset
     sources: list[Source]
-    kept: int
+    unchanged: int
     tables: tuple[str, ...]
 
 
@@ -102,14 +102,14 @@ def plan(folder: Path | str, out: Path | str, tables: Sequence[str] = (), patter
         UsageError: As of `export_folder`.
     """
     required("pyarrow.parquet")
-    chosen = tuple(name for name in (tables or DEFAULT_TABLES) if name != RECORD)
-    for name in chosen:
+    names = tuple(name for name in (tables or DEFAULT_TABLES) if name != RECORD)
+    for name in names:
         if name not in SCHEMAS:
             raise UsageError(f"there is no table {name[:40]!r}; there are {', '.join(SCHEMAS)}")
     sources = find_sources(folder, patterns, Path(out))
     dataset = begin_dataset(out)
-    left = [source for source in sources if not dataset.has(source, chosen)]
-    return Plan(dataset, left, len(sources) - len(left), chosen)
+    left = [source for source in sources if not dataset.has(source, names)]
+    return Plan(dataset, left, len(sources) - len(left), names)
 
 
 def write_skipped(found: Exported) -> None:
@@ -130,42 +130,42 @@ def write_skipped(found: Exported) -> None:
         file.stream.write(text.getvalue().encode("utf-8", "replace"))
 
 
-def _here(work: Plan) -> Iterator[Done]:
-    for source in work.sources:
-        yield export_one(source, work.dataset, work.tables)
+def _here(todo: Plan) -> Iterator[Done]:
+    for source in todo.sources:
+        yield export_one(source, todo.dataset, todo.tables)
 
 
-def _by_processes(work: Plan, jobs: int) -> Iterator[Done]:
+def _by_processes(todo: Plan, jobs: int) -> Iterator[Done]:
     """Yield what became of each trace; a file that ends the process which reads it costs only itself."""
-    left = list(work.sources)
+    left = list(todo.sources)
     while left:
         running: dict[Future[Done], Source] = {}
         try:
             with _pool(min(jobs, len(left))) as pool:
-                yield from _in_pool(pool, work, left, running, jobs)
+                yield from _in_pool(pool, todo, left, running, jobs)
         except BrokenProcessPool:
-            # One of those that ran; which one is not told.
+            # One of those that ran; which one is not reported.
             for source in running.values():
-                yield _alone(source, work)
+                yield _alone(source, todo)
 
 
 def _in_pool(
-    pool: ProcessPoolExecutor, work: Plan, left: list[Source], running: dict[Future[Done], Source], jobs: int
+    pool: ProcessPoolExecutor, todo: Plan, left: list[Source], running: dict[Future[Done], Source], jobs: int
 ) -> Iterator[Done]:
     while left or running:
         while left and len(running) < 2 * jobs:  # as many again wait, so that no process does
             source = left.pop()
-            running[pool.submit(export_one, source, work.dataset, work.tables)] = source
+            running[pool.submit(export_one, source, todo.dataset, todo.tables)] = source
         for future in wait(running, return_when=FIRST_COMPLETED).done:
             found = future.result()
             del running[future]
             yield found
 
 
-def _alone(source: Source, work: Plan) -> Done:
+def _alone(source: Source, todo: Plan) -> Done:
     with _pool(1) as pool:
         try:
-            return pool.submit(export_one, source, work.dataset, work.tables).result()
+            return pool.submit(export_one, source, todo.dataset, todo.tables).result()
         except BrokenProcessPool:
             return Done(source.name, fault="the process that read it was ended, perhaps as memory ran out")
 

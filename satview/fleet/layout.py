@@ -76,13 +76,13 @@ class Dataset:
                 yield unquote(home.name.removeprefix("trace="))
 
     def has(self, source: Source, tables: Iterable[str]) -> bool:
-        """Tell whether a file is in the data set as it is now, with these tables at least."""
+        """Return whether a file is in the data set as it is now, with these tables at least."""
         path = self.part(RECORD, source.name)
         if not path.is_file():
             return False
         try:
-            told = required("pyarrow.parquet").read_schema(path).metadata or {}
-            found = json.loads(told.get(b"satview.fleet", b"{}"))
+            metadata = required("pyarrow.parquet").read_schema(path).metadata or {}
+            found = json.loads(metadata.get(b"satview.fleet", b"{}"))
         except (OSError, ValueError):  # pyarrow's errors of damaged files are ValueErrors
             return False
         state = (found.get("version"), found.get("size_bytes"), found.get("modified_ns"))
@@ -92,13 +92,13 @@ class Dataset:
 
 def record_metadata(source: Source, tables: Iterable[str]) -> dict[str, str]:
     """Return what the part of the table `trace` says of where it comes from."""
-    told: dict[str, Any] = {"version": _VERSION, "size_bytes": source.size_bytes, "modified_ns": source.modified_ns,
+    metadata: dict[str, Any] = {"version": _VERSION, "size_bytes": source.size_bytes, "modified_ns": source.modified_ns,
                             "tables": sorted(tables)}  # fmt: skip
-    return {"satview.fleet": json.dumps(told)}
+    return {"satview.fleet": json.dumps(metadata)}
 
 
 def is_dataset(path: Path | str) -> bool:
-    """Tell whether a path is the folder of a data set."""
+    """Return whether a path is the folder of a data set."""
     return (Path(path) / MARK).is_file()
 
 

@@ -44,7 +44,7 @@ def export_one(source: Source, dataset: Dataset, tables: tuple[str, ...]) -> Don
         return _exported(source, dataset, tables)
     except (SatviewError, OSError) as error:
         return Done(source.name, fault=" ".join(str(error).split()))
-    except Exception as error:  # noqa: BLE001  -- one file must not end the work on hundreds
+    except Exception as error:  # noqa: BLE001  -- one file must not end the export of hundreds
         return Done(source.name, fault=f"an error inside satview: {one_line(error)}")
 
 

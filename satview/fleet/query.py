@@ -29,7 +29,7 @@ def query_dataset(
         path: Folder of the data set.
         query: One query that reads, in the SQL of DuckDB.
         limits: How much it may take; None = 60 s and 2 GiB.
-        cancelled: Asked now and then while it runs.
+        cancelled: Called now and then while it runs.
 
     Raises:
         UsageError: There is no data set, the query is faulty or went over a limit, or a package is missing.
@@ -74,12 +74,12 @@ def _connected(dataset: Dataset, limits: Limits) -> Any:
 
 def _add_tables(connection: Any, dataset: Dataset, query: str) -> None:
     there = dataset.tables
-    wants_ns = _TIME_NS.search(query) is not None
+    needs_ns = _TIME_NS.search(query) is not None
     for name in (RECORD, *(table for table in mentioned(query)[0] if table in there and table != RECORD)):
         rows = (f"read_parquet({quoted(dataset.pattern(name))}, hive_partitioning = true, "
                 "hive_types = {'trace': VARCHAR})")  # fmt: skip
         shown = f"SELECT * FROM {rows}"  # noqa: S608  -- names of the schema, and a path in quotes
-        if name == "event" and wants_ns:
+        if name == "event" and needs_ns:
             since = "(e.time_cycles - t.start_cycles)::HUGEINT"
             shown = (
                 f"SELECT e.*, ({since} * {NS_PER_S} // t.cycles_per_s)::BIGINT AS time_ns FROM {rows} e "  # noqa: S608

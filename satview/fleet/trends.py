@@ -74,7 +74,7 @@ class Point:
     Attributes:
         trace: Its name in the data set.
         path: Its file when it was exported.
-        begin: When it begins, UTC; None = the file does not tell.
+        begin: When it begins, UTC; None = the file does not say.
         value: The figure; nan = there is none.
         is_outlier: It is far from the others.
         start_ns, end_ns: Where in the trace it comes from; -1 = nowhere in particular.
@@ -106,7 +106,7 @@ class Trend:
 
     Attributes:
         metric: What it is.
-        points: The traces, by when they begin; those that do not tell are last, by name.
+        points: The traces, by when they begin; those that do not say are last, by name.
         middle: The median of the values; nan without any.
     """
 
@@ -150,13 +150,13 @@ def trend(
         UsageError: There is no such metric, or the query does not have these columns; and as of `query_dataset`.
         Cancelled: `cancelled()` returned True.
     """
-    chosen = metrics().get(metric) or _own(metric)
+    selected = metrics().get(metric) or _own(metric)
     traces = query_dataset(path, _TRACES, limits, cancelled)
-    found = query_dataset(path, chosen.sql, limits, cancelled)
+    found = query_dataset(path, selected.sql, limits, cancelled)
     if "trace" not in found.columns or "value" not in found.columns:
         raise UsageError(f"the query has the columns {', '.join(found.columns)}; it needs trace and value")
     rows = {row["trace"]: row for row in _records(found)}
-    missing = 0.0 if chosen.is_zero else float("nan")
+    missing = 0.0 if selected.is_zero else float("nan")
     order = list(traces.rows())
     values = np.array([_number(rows.get(name, {}).get("value"), missing) for name, *_ in order], np.float64)
     far = outliers(values)
@@ -165,11 +165,11 @@ def trend(
         for (name, begin, file, length_ns), value, is_far in zip(order, values.tolist(), far.tolist(), strict=True)
     )
     known = values[~np.isnan(values)]
-    return Trend(chosen, points, float(np.median(known)) if len(known) else float("nan"))
+    return Trend(selected, points, float(np.median(known)) if len(known) else float("nan"))
 
 
 def outliers(values: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Tell which values are far from the others, bool (n,): their modified z-score is beyond 3.5; nan never is.
+    """Return which values are far from the others, bool (n,): their modified z-score is beyond 3.5; nan never is.
 
     Args:
         values: float64 (n,).

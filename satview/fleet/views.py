@@ -1,6 +1,6 @@
 """The documented views and macros over a data set: each is worked out trace by trace, with the trace in front.
 
-A view is written for the tables of one trace. Here it is asked of the parts of one trace after the other, with the
+A view is written for the tables of one trace. Here it is run on the parts of one trace after the other, with the
 clock of that trace, and the answers become one table with the column `trace`; a macro likewise for each list of
 numbers that a query gives it.
 """
@@ -25,7 +25,7 @@ class Use:
 
     Attributes:
         view: Which.
-        call: How its rows are asked for: its name, with the arguments of a macro.
+        call: How its rows are queried: its name, with the arguments of a macro.
         table: Name of the table with its rows of all traces.
     """
 

@@ -1,1 +1,1 @@
-"""File formats: each reader turns one kind of file into a `Trace`, each writer a trace into a file."""
+"""File formats: each reader reads one kind of file as a `Trace`, each writer a trace into a file."""

@@ -1,4 +1,4 @@
-"""Payloads that are a few numbers per event, kept in memory: what formats have whose events are no slots."""
+"""Payloads that are a few numbers per event, held in memory: what formats have whose events are no slots."""
 
 from __future__ import annotations
 

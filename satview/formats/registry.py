@@ -25,7 +25,7 @@ _CERTAIN: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A file format: where its reader lives. Modules are imported when a file asks for them.
+    """A file format: where its reader lives. Modules are imported when a file needs them.
 
     Attributes:
         name: Short name, as in `Trace.format`.

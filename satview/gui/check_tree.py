@@ -31,7 +31,7 @@ _PATH: Final = _KEY + 1  # of a group: what a search finds besides its title
 _TIPS: Final = {
     "All": "Check everything that the search box finds",
     "None": "Uncheck everything that the search box finds",
-    "Invert": "Turn every check that the search box finds",
+    "Invert": "Invert every check that the search box finds",
     "Only": "Check only the selected rows, or only what the search box finds",
 }
 

@@ -127,7 +127,7 @@ THICK: Final = frozenset(
 )
 
 FADE: Final = 0.78  # how far what is no concern now is moved to the background
-# Hatching, for those who cannot tell by the colour: eight rows of eight pixels, a bit for each that is inked.
+# Hatching, for readers who cannot distinguish colours: eight rows of eight pixels, a bit for each that is inked.
 SOLID: Final = 0
 _RISING: Final = (0x11, 0x22, 0x44, 0x88, 0x11, 0x22, 0x44, 0x88)
 _FALLING: Final = (0x88, 0x44, 0x22, 0x11, 0x88, 0x44, 0x22, 0x11)
@@ -152,11 +152,11 @@ def value_colour(value: int, is_dark: bool, palette: str = STANDARD, looks: str 
         value: Of `events.states`.
         is_dark: On a dark background.
         palette: One of `base.palettes.PALETTES`.
-        looks: What the user wants otherwise, as `state_looks` reads it.
+        looks: What the user has set otherwise, as `state_looks` reads it.
     """
     look = read_looks(looks).get(value)
-    if look is not None and (wanted := look.colour(is_dark)) is not None:
-        return wanted
+    if look is not None and (of_look := look.colour(is_dark)) is not None:
+        return of_look
     own = _PALETTE_COLOURS.get(palette, {})
     if value == states.ABSENT:
         return None
@@ -182,7 +182,7 @@ def is_thick(value: int, looks: str = "") -> bool:
 
 
 def hatch_of(value: int) -> int:
-    """Return which of `HATCHES` tells a lane value from others of a like colour.
+    """Return which of `HATCHES` distinguishes a lane value from others of a like colour.
 
     Of processes every second one is hatched: with the greys for print two neighbours have one colour.
     """

@@ -23,7 +23,7 @@ def ask_open(parent: QWidget, folder: Path | None, take_link: Callable[[TraceLin
     Args:
         parent: Owner.
         folder: Where to look first.
-        take_link: Called with a place in a file, `boot.kev#t=1s..2s`, that was typed as the name: the dialog of Qt lets
+        take_link: Called with a link into a file, `boot.kev#t=1s..2s`, that was typed as the name: Qt's dialog lets
             a program see that, those of systems do not, and look for a file of that name.
     """
     from satview.formats.registry import FORMATS  # on first use: brings numpy
@@ -67,7 +67,7 @@ class _TypedLink(QObject):
         except UsageError:
             return False  # the dialog names what it cannot find
         link = replace(link, path=Path(self._dialog.directory().absolutePath()) / link.path)
-        if not link.has_place or not link.path.is_file():
+        if not link.has_position or not link.path.is_file():
             return False
         self.link = link
         self._dialog.reject()

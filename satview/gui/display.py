@@ -1,4 +1,4 @@
-"""Asks whether a display answers before Qt does: Qt ends the process with a core dump where none does."""
+"""Tests whether a display answers before Qt does: Qt ends the process with a core dump where none does."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def has_display() -> bool:
     if _x11_answers():
         return True
     if not platform and _wayland_answers():
-        os.environ["QT_QPA_PLATFORM"] = "wayland"  # Qt would ask X11 first, and end
+        os.environ["QT_QPA_PLATFORM"] = "wayland"  # Qt would try X11 first, and end
         return True
     return False
 

@@ -37,7 +37,7 @@ def take_layout(window: QMainWindow, docks: Docks) -> PanelLayout:
         if not dock.isFloating() and name not in hidden:
             first = next(each for each in docks if each in tabs and each not in hidden)
             members.setdefault(first, []).append(name)
-    for name in hidden:  # Qt tells only at which side it is
+    for name in hidden:  # Qt reports only at which side it is
         area = window.dockWidgetArea(docks[name])
         first = next((each for each in members if window.dockWidgetArea(docks[each]) == area), name)
         members.setdefault(first, []).append(name)
@@ -56,7 +56,7 @@ def put_layout(window: QMainWindow, docks: Docks, layout: PanelLayout) -> None:
         layout: Where they are to be; names that no panel has are left out.
     """
     if _shape(take_layout(window, docks)) != _shape(layout):  # to move docks costs Qt tens of milliseconds
-        _place(window, docks, layout)
+        _dock_all(window, docks, layout)
     _size(window, docks, layout)
 
 
@@ -80,7 +80,7 @@ def _shape(layout: PanelLayout) -> tuple[object, ...]:
     return groups, layout.floating, frozenset(layout.hidden)
 
 
-def _place(window: QMainWindow, docks: Docks, layout: PanelLayout) -> None:
+def _dock_all(window: QMainWindow, docks: Docks, layout: PanelLayout) -> None:
     groups = [(group, [docks[name] for name in dict.fromkeys(group.tabs) if name in docks]) for group in layout.groups]
     last: dict[str, tuple[PanelGroup, QDockWidget]] = {}
     for group, mine in groups:  # first one of each group: what is split must not have tabs yet
@@ -128,7 +128,7 @@ def _size(window: QMainWindow, docks: Docks, layout: PanelLayout) -> None:
 
 
 def _one_of_each(groups: list[PanelGroup], axis: str) -> list[PanelGroup]:
-    """Return the first group of each that begin at one place: the others have the same size there."""
+    """Return the first group of each that begin at one position: the others have the same size there."""
     return list({getattr(group, axis): group for group in reversed(groups)}.values())[::-1]
 
 
@@ -151,5 +151,5 @@ def _bars(window: QMainWindow, docks: Docks) -> dict[str, QTabBar]:
 
 
 def _rect(dock: QDockWidget) -> tuple[int, int, int, int]:
-    place = dock.geometry()
-    return place.x(), place.y(), place.width(), place.height()
+    area = dock.geometry()
+    return area.x(), area.y(), area.width(), area.height()

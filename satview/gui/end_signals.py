@@ -1,4 +1,4 @@
-"""Signals that ask the process of windows to end: SIGINT, SIGTERM, SIGHUP.
+"""Signals that request the end of the process of windows: SIGINT, SIGTERM, SIGHUP.
 
 Python runs its handlers between two steps of Python code, and Qt's event loop runs none while nothing happens. So the
 interpreter writes each signal's number into a socket as it arrives, and Qt watches the other end.
@@ -20,7 +20,7 @@ _NAMES: Final = ("SIGINT", "SIGTERM", "SIGHUP")  # not every system has them all
 
 
 class EndSignals(QObject):
-    """Reports signals that ask the process to end.
+    """Reports signals that request the end of the process.
 
     Attributes:
         number: Of the first one; 0 = none has come.

@@ -60,7 +60,7 @@ class KeysDialog(QDialog):
         self.edit = QKeySequenceEdit(self)
         self.edit.setMaximumSequenceLength(1)
         self.edit.setAccessibleName("Key to set")
-        self.edit.keySequenceChanged.connect(self._tell_owner)
+        self.edit.keySequenceChanged.connect(self._emit_keys)
         self.set_button, self.add_button, self.none_button, self.usual_button = (
             self._button(text, tip, run)
             for text, tip, run in (
@@ -125,7 +125,7 @@ class KeysDialog(QDialog):
                 item.setData(0, _COMMAND, command.id)
                 item.setToolTip(0, tool_tip(command.help))
                 font = item.font(1)
-                font.setBold(self._keys.is_chosen(command))
+                font.setBold(self._keys.is_changed(command))
                 item.setFont(1, font)
                 if selected is command:
                     self.tree.setCurrentItem(item)
@@ -134,15 +134,15 @@ class KeysDialog(QDialog):
             self.tree.setCurrentItem(first)
         self.tree.resizeColumnToContents(1)
         self.tree.blockSignals(False)
-        self._tell_owner()
+        self._emit_keys()
 
     @Slot()
     def _on_current(self) -> None:
         self.edit.clear()
-        self._tell_owner()
+        self._emit_keys()
 
     @Slot()
-    def _tell_owner(self) -> None:
+    def _emit_keys(self) -> None:
         """Say whose key was pressed, before it is taken away."""
         key, command = self._pressed(), self.command
         for button in (self.set_button, self.add_button):

@@ -1,4 +1,4 @@
-"""One set of lanes of a workspace with what moves it, and the place where a second one is put below it."""
+"""One set of lanes of a workspace with what moves it, and the splitter where a second one is put below it."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class Panes(QSplitter):
 
     @Slot()
     def close_down(self) -> None:
-        """Stop all work."""
+        """Cancel all background tasks."""
         self.join()
         self.first.motion.stop()
         self.first.area.close_down()

@@ -11,7 +11,7 @@ from PySide6.QtGui import QHideEvent
 from PySide6.QtWidgets import QWidget
 
 from satview.base.dataclass import dataclass
-from satview.gui.kept_values import Value, put_values, values_of
+from satview.gui.saved_values import Value, put_values, values_of
 from satview.gui.theme import Theme
 from satview.session.panel_table import PanelRow
 
@@ -52,15 +52,15 @@ class Panel(QWidget):
     """A widget in a dock beside the swimlanes.
 
     Attributes:
-        kept: Fields whose values are there again when the trace is opened the next time, as `kept_values` takes them.
-        waits_to_be_seen: `reload` is called when the panel is first seen too, for work that nobody else needs.
+        saved_fields: Fields whose values are there again when the trace is next opened, as `saved_values` returns them.
+        waits_to_be_seen: `reload` is called when the panel is first seen too, for what nothing else needs.
 
     Signals:
         menu_requested: Right click: global position, name of the argument under it or empty.
     """
 
     waits_to_be_seen: ClassVar[bool] = False
-    kept: ClassVar[tuple[str, ...]] = ()
+    saved_fields: ClassVar[tuple[str, ...]] = ()
     menu_requested = Signal(QPoint, str)
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
@@ -85,15 +85,15 @@ class Panel(QWidget):
         self.rest()
 
     def close_down(self) -> None:
-        """Stop the work in the background."""
+        """Cancel the background task."""
 
-    def kept_values(self) -> dict[str, Value]:
+    def saved_values(self) -> dict[str, Value]:
         """Return what is to be there again when the trace is opened the next time."""
-        return values_of(self, self.kept)
+        return values_of(self, self.saved_fields)
 
     def take_values(self, values: Mapping[str, Value]) -> None:
-        """Show what was kept; values that do not fit, of a file that somebody changed, are left out."""
-        put_values(self, self.kept, values)
+        """Show saved values; those that do not fit, of a file that somebody changed, are left out."""
+        put_values(self, self.saved_fields, values)
 
     def copied_text(self) -> str:
         """Return what Copy takes while the panel has the focus; empty leaves Copy to the details."""

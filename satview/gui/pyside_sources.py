@@ -16,7 +16,7 @@ _NAMES: Final = sys.stdlib_module_names | {"satview", "numpy"}
 
 
 def skip_sources() -> None:
-    """Let what the name of a module tells stand for a look into its source; another PySide6 than expected: nothing."""
+    """Answer by the name of a module instead of reading its source; does nothing in an unexpected PySide6."""
     feature: Any = sys.modules.get("shibokensupport.feature")
     looks = getattr(feature, "_mod_uses_pyside", None)
     if looks is None or hasattr(looks, "original"):

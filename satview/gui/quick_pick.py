@@ -15,11 +15,11 @@ from satview.gui.plain_label import PlainLabel
 
 _ROWS_MAX: Final = 200
 _WIDTH_PX: Final = 520
-_CHOICE: Final = int(Qt.ItemDataRole.UserRole)
+_OPTION: Final = int(Qt.ItemDataRole.UserRole)
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Option:
     """One entry.
 
     Attributes:
@@ -36,11 +36,11 @@ class Choice:
 class QuickPick(QFrame):
     """Closes itself when something is selected, on Escape, and when it loses the focus."""
 
-    def __init__(self, choices: list[Choice], placeholder: str, nothing: str, parent: QWidget) -> None:
+    def __init__(self, options: list[Option], placeholder: str, nothing: str, parent: QWidget) -> None:
         """Show all selections.
 
         Args:
-            choices: What can be selected.
+            options: What can be selected.
             placeholder: What to type, shown while nothing is.
             nothing: Said instead of the list when no selection fits what was typed.
             parent: The window that it floats over.
@@ -49,7 +49,7 @@ class QuickPick(QFrame):
         self.setProperty("role", "card")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setAutoFillBackground(True)
-        self._choices = choices
+        self._options = options
         self.line = QLineEdit(self)
         self.line.setPlaceholderText(placeholder)
         self.list = QListWidget(self)
@@ -65,7 +65,7 @@ class QuickPick(QFrame):
         layout.addWidget(self.nothing, 1)
         self.line.textChanged.connect(self._fill)
         self.line.installEventFilter(self)
-        self.list.itemClicked.connect(self._choose)
+        self.list.itemClicked.connect(self._run)
         self._fill("")
         self.resize(min(_WIDTH_PX, parent.width() - 40), min(380, parent.height() - 60))
         self.move((parent.width() - self.width()) // 2, 48)
@@ -90,7 +90,7 @@ class QuickPick(QFrame):
         elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             item = self.list.currentItem()
             if item is not None:
-                self._choose(item)
+                self._run(item)
         elif key == Qt.Key.Key_Escape:
             self.close()
         else:
@@ -100,35 +100,35 @@ class QuickPick(QFrame):
     @Slot(str)
     def _fill(self, text: str) -> None:
         self.list.clear()
-        scored = [(score(choice.text, text), i) for i, choice in enumerate(self._choices)]
+        scored = [(score(option.text, text), i) for i, option in enumerate(self._options)]
         for points, i in sorted(scored, key=lambda pair: (-pair[0], pair[1]))[:_ROWS_MAX]:
             if points <= 0:
                 break
-            self._add(self._choices[i])
+            self._add(self._options[i])
         self.list.setVisible(self.list.count() > 0)
         self.nothing.setVisible(self.list.count() == 0)
         if self.list.count():
             self.list.setCurrentRow(0)
 
-    def _add(self, choice: Choice) -> None:
+    def _add(self, option: Option) -> None:
         item = QListWidgetItem(self.list)
         row = QWidget(self.list)
         box = QHBoxLayout(row)
         box.setContentsMargins(8, 3, 10, 3)
-        box.addWidget(PlainLabel(choice.text, row))
+        box.addWidget(PlainLabel(option.text, row))
         box.addStretch()
-        note = PlainLabel(choice.note, row)
+        note = PlainLabel(option.note, row)
         note.setProperty("role", "faint")
         box.addWidget(note)
-        item.setData(_CHOICE, choice)
+        item.setData(_OPTION, option)
         item.setSizeHint(row.sizeHint())
         self.list.setItemWidget(item, row)
 
     @Slot(QListWidgetItem)
-    def _choose(self, item: QListWidgetItem) -> None:
-        choice = item.data(_CHOICE)
+    def _run(self, item: QListWidgetItem) -> None:
+        option = item.data(_OPTION)
         self.close()
-        choice.run()
+        option.run()
 
 
 def score(text: str, requested: str) -> int:
@@ -168,7 +168,7 @@ def _is_override(event: QEvent) -> bool:
 
 
 class LinePrompt(QFrame):
-    """Asks for one line over the window; what is wrong with it is under the line."""
+    """A prompt for one line over the window; what is wrong with it is under the line."""
 
     def __init__(
         self, title: str, placeholder: str, accept: Callable[[str], None], parent: QWidget, text: str = ""

@@ -19,7 +19,7 @@ def set_up_rows(table: QTableView, model: QAbstractItemModel, name: str, height_
     """
     table.setModel(model)
     table.setAccessibleName(name)
-    # With this header visible, a reset would ask Python for a text per row: minutes at ten million rows.
+    # With this header visible, a reset would call Python for a text per row: minutes at ten million rows.
     rows = table.verticalHeader()
     rows.setVisible(False)
     rows.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
@@ -48,6 +48,6 @@ def add_copy_and_export(
 
 def selected_ranges(selected: QItemSelectionModel) -> list[range]:
     """Return the selected rows as ranges, ascending: Ctrl+A selects millions of rows, which nobody should list."""
-    chosen = selected.selection()
-    found = (chosen.at(place) for place in range(chosen.count()))
+    ranges = selected.selection()
+    found = (ranges.at(number) for number in range(ranges.count()))
     return sorted((range(rows.top(), rows.bottom() + 1) for rows in found), key=lambda rows: rows.start)

@@ -1,6 +1,6 @@
 """One program for all windows of a user: a second `satview FILE` lets the first one open the file.
 
-The two talk through a local socket that only the user can reach. What is said is JSON: files and places in them, never
+The two talk through a local socket that only the user can reach. Messages are JSON: files and positions in them, never
 code. `SATVIEW_INSTANCE=off` switches it off; a display without a user in front of it has none anyway.
 """
 
@@ -58,7 +58,7 @@ def hand_over(links: list[TraceLink], is_followed: bool) -> bool:
     """Let the instance that runs open some files; return whether there is one, and it does.
 
     Args:
-        links: The files, and places in them.
+        links: The files, and positions in them.
         is_followed: They are to be followed while they grow.
     """
     name = instance_name()
@@ -78,7 +78,7 @@ def hand_over(links: list[TraceLink], is_followed: bool) -> bool:
 
 
 class InstanceServer(QObject):
-    """Listens for files that other invocations want opened."""
+    """Listens for files that other invocations open."""
 
     def __init__(self, open_links: Open, parent: QObject) -> None:
         """Begin to listen, unless another instance does.

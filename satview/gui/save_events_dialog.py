@@ -33,13 +33,13 @@ _WIDTH_PX: Final = 600
 _NOTES = {
     "kev": "Opens in satview and in the vendor's tools. Times stay; names, opening states and what else the events "
     "need to be understood come with them.",
-    "txt": "In the layout of the release's own traceprinter, in the order in which the events stand in the file.",
+    "txt": "In the layout of the release's own traceprinter, in the order in which the events are in the file.",
     "csv": "In the order of the list, with times in nanoseconds and in cycles, process and thread names, arguments.",
 }
 
 
 class SaveEventsDialog(QDialog):
-    """Asks which events are saved as what, writes them in the background, and says what came of it.
+    """The dialog of which events are saved as what; writes them in the background, and says what came of it.
 
     Attributes:
         kind, in_range, filtered: The editors.
@@ -133,10 +133,10 @@ class SaveEventsDialog(QDialog):
     @Slot()
     def _show(self) -> None:
         rows = self._opened.filters.rows if self.filtered.isChecked() else None
-        chosen, trace = int(event_mask(self._opened.trace, rows, self._window).sum()), self._opened.trace
-        self.count.setText(f"{chosen:,} of {len(trace.events):,} events")
+        selected, trace = int(event_mask(self._opened.trace, rows, self._window).sum()), self._opened.trace
+        self.count.setText(f"{selected:,} of {len(trace.events):,} events")
         self.note.setText(_NOTES[self.kind.currentData()])
-        self.save_button.setEnabled(chosen > 0 and not self._job.is_busy)
+        self.save_button.setEnabled(selected > 0 and not self._job.is_busy)
 
     @Slot()
     def _save(self) -> None:

@@ -32,12 +32,12 @@ Save = Callable[[str, WorkspaceState], object]
 
 
 class SaveSessionDialog(QDialog):
-    """Asks for a name and saves.
+    """The dialog of the name under which a session is saved.
 
     Attributes:
         name: Of the session.
         parts: Key of a part to its check box.
-        table: Names with the patterns that stand for them.
+        table: Names with the patterns that replace them.
         error: What is wrong.
     """
 

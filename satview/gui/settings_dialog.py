@@ -70,7 +70,7 @@ class SettingsDialog(QDialog):
             spin.valueChanged.connect(set_value)
             return self._named(spin, row)
         combo = QComboBox(self)
-        combo.addItems(list(row.choices))
+        combo.addItems(list(row.options))
         combo.setCurrentText(self._settings.text(row.key))
         combo.currentTextChanged.connect(set_value)
         return self._named(combo, row)

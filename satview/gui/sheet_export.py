@@ -1,4 +1,4 @@
-"""Export of a sheet from a panel: asks for the file, writes in the background, says what came of it."""
+"""Export of a sheet from a panel: the dialog of the file, writing in the background, says what came of it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class SheetExport(QObject):
     """Writes the rows that a panel shows to CSV files.
 
     Args:
-        panel: The panel; dialogs stand above it.
+        panel: The panel; dialogs are shown above it.
         statement: Shows how many rows were written, or why none were.
     """
 
@@ -32,8 +32,8 @@ class SheetExport(QObject):
         self._job.done.connect(self._on_done)
         self._job.failed.connect(self._on_failed)
 
-    def ask(self, sheet: Sheet | None, order: NDArray[np.intp], trace_path: Path) -> None:
-        """Ask for a file and write a sheet to it; nothing happens without a sheet.
+    def save_as(self, sheet: Sheet | None, order: NDArray[np.intp], trace_path: Path) -> None:
+        """Let the user name a file, and write a sheet to it; nothing happens without a sheet.
 
         Args:
             sheet: The table; its key ends the proposed name.

@@ -1,4 +1,4 @@
-"""How a user wants states to look where that differs from the palette: one line of text in the settings. No Qt.
+"""How states look where the user's settings differ from the palette: one line of text in the settings. No Qt.
 
 `RUNNING light=#1f8c47 dark=#4fc878 thin; MUTEX thick`: a state is named as in the legend, blanks in a name are written
 `_`. What cannot be understood is left out, so that no setting ever stops a start or a frame.

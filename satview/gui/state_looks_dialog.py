@@ -1,4 +1,4 @@
-"""How states look: palette, hatching, and a colour and a thickness of their own where the user wants other ones."""
+"""How states look: palette, hatching, and a colour and a thickness of their own where the user sets them."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class StateLooksDialog(QDialog):
         settings.changed.connect(self._on_setting)
         self._fill()
         keep_quiet(self)
-        room = parent.window().parentWidget() or parent  # the window, where another dialog asks for this one
+        room = parent.window().parentWidget() or parent  # the window, where this one is opened from another dialog
         self.resize(min(_SIZE_PX[0], room.width() - 40), min(_SIZE_PX[1], room.height() - 40))
 
     @property
@@ -126,7 +126,7 @@ class StateLooksDialog(QDialog):
         line.addStretch(1)
         line.addWidget(self.all_usual_button)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
-        buttons.button(QDialogButtonBox.StandardButton.Close).setAutoDefault(False)  # Return asks for a colour
+        buttons.button(QDialogButtonBox.StandardButton.Close).setAutoDefault(False)  # Return opens the colour dialog
         buttons.rejected.connect(self.close)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(20, 18, 20, 16)
@@ -141,7 +141,7 @@ class StateLooksDialog(QDialog):
         row = next(row for row in SETTINGS if row.key == key)
         box = QComboBox(self)
         box.setAccessibleName(row.help)
-        box.addItems(list(row.choices))
+        box.addItems(list(row.options))
         box.setCurrentText(self._settings.text(key))
         box.setProperty("key", key)
         box.currentTextChanged.connect(self._on_box)
@@ -169,8 +169,8 @@ class StateLooksDialog(QDialog):
         """Show what states look like now."""
         theme, ratio = themes.theme_of(self._settings), self.devicePixelRatioF()
         looks = read_looks(theme.looks)
-        for place in range(self.tree.topLevelItemCount()):
-            item = self.tree.topLevelItem(place)
+        for number in range(self.tree.topLevelItemCount()):
+            item = self.tree.topLevelItem(number)
             assert item is not None
             value = int(item.data(0, _VALUE))
             thick = is_thick(value, theme.looks)
@@ -194,8 +194,8 @@ class StateLooksDialog(QDialog):
         dialog.open()
 
     @Slot(QColor)
-    def _on_colour(self, chosen: QColor) -> None:
-        self.set_colour(chosen.rgb() & 0xFFFFFF)
+    def _on_colour(self, colour: QColor) -> None:
+        self.set_colour(colour.rgb() & 0xFFFFFF)
 
     @Slot()
     def _turn_thickness(self) -> None:

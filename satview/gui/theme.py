@@ -34,8 +34,8 @@ class Theme:
         mark: Bookmarks and notes.
         hit: Search hits.
         palette: Which set of data colours, of `base.palettes.PALETTES`.
-        looks: What of states the user wants otherwise, as `gui.state_looks` reads it.
-        is_hatched: States are told apart by hatching too.
+        looks: What of states the user has set otherwise, as `gui.state_looks` reads it.
+        is_hatched: States differ by hatching too.
         text_percent: Size of texts.
     """
 
@@ -62,7 +62,7 @@ class Theme:
     text_percent: int = 100
 
     def px(self, size: int) -> int:
-        """Return a size of text as the user wants it, in pixels."""
+        """Return the size of text that the settings give, in pixels."""
         return max(1, round(size * self.text_percent / 100))
 
 
@@ -109,7 +109,7 @@ DARK: Final = Theme(
 THEME_SETTINGS: Final = (
     "window/theme", "window/text_percent", "swimlane/palette", "swimlane/state_looks", "swimlane/hatching",
 )  # fmt: skip
-_USUAL_SIZE: Final = "satview_usual_size"  # of the text of the system, kept with the application
+_USUAL_SIZE: Final = "satview_usual_size"  # of the text of the system, stored with the application
 
 
 def colour(rgb: int, alpha: int = 255) -> QColor:
@@ -124,9 +124,9 @@ def css(rgb: int) -> str:
 
 def theme_of(settings: Settings) -> Theme:
     """Return the theme that is set: light, dark, or what the system says; with the palette for print always light."""
-    choice, palette = settings.text("window/theme"), settings.text("swimlane/palette")
+    theme_name, palette = settings.text("window/theme"), settings.text("swimlane/palette")
     is_system_dark = QGuiApplication.styleHints().colorScheme() is Qt.ColorScheme.Dark
-    is_dark = (choice == "dark" or (choice == "system" and is_system_dark)) and palette != PRINT
+    is_dark = (theme_name == "dark" or (theme_name == "system" and is_system_dark)) and palette != PRINT
     hatching = settings.text("swimlane/hatching")
     return replace(
         DARK if is_dark else LIGHT,
@@ -303,7 +303,7 @@ def _style_sheet(theme: Theme) -> str:
 
 
 def restyle(widget: QWidget, name: str, value: str) -> None:
-    """Set a property that rules of the style sheet ask for; a style looks at them only when reported to."""
+    """Set a property that rules of the style sheet test; a style reads them again only when it is notified."""
     if widget.property(name) != value:
         widget.setProperty(name, value)
         widget.style().unpolish(widget)

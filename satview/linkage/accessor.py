@@ -16,7 +16,7 @@ def links(trace: Trace) -> Links:
 
 
 class Links:
-    """What belongs together in a trace: tables of event rows, each made at the first use and kept with the trace.
+    """What belongs together in a trace: tables of event rows, each computed at the first use and cached with the trace.
 
         found = satview.links(trace)
         woken = found.wake_ups

@@ -1,4 +1,4 @@
-"""Who is at work: in which kernel call a CPU is when an event is logged, and which interrupt was the last."""
+"""Which code runs: in which kernel call a CPU is when an event is logged, and which interrupt was the last."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from satview.store.arguments import distinct
 from satview.store.trace import Trace
 
 _FORM: Final = 0x180  # of the code of an event of a kernel call; 0 = entry
-_SWITCHES: Final = np.arange(wire.CODE_COUNT) >> wire.CLASS_SHIFT == wire.WireClass.KER_CALL  # to other work
+_SWITCHES: Final = np.arange(wire.CODE_COUNT) >> wire.CLASS_SHIFT == wire.WireClass.KER_CALL  # to another kernel call
 _SWITCHES[wire.THREAD_RUNNING] = True
 _SWITCHES.setflags(write=False)
 TIMER: Final = wire.code(wire.WireClass.SYSTEM, 18)
@@ -40,7 +40,7 @@ def open_calls(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
     That is its last kernel call event, if it is an entry and no other thread began to run on the CPU since.
 
     Returns:
-        uint32 (n,), rows of entries; `NO_EVENT` for none, as within the work of an interrupt.
+        uint32 (n,), rows of entries; `NO_EVENT` for none, as within an interrupt.
     """
     if library.is_available():
         return scanned(trace).entry[rows]
@@ -52,17 +52,17 @@ def open_calls(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
 
 def _open_calls(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
     out, cpu = np.full(len(rows), NO_EVENT, np.uint32), trace.events.cpu[rows]
-    for number, work in calls_by_cpu(trace).items():
+    for number, events in calls_by_cpu(trace).items():
         at = np.flatnonzero(cpu == number)
-        position = np.searchsorted(work.row, rows[at])
+        position = np.searchsorted(events.row, rows[at])
         at, position = at[position > 0], position[position > 0]
-        out[at] = work.call[position - 1]
+        out[at] = events.call[position - 1]
     return out
 
 
 @dataclass(frozen=True, slots=True)
 class CpuCalls:
-    """The events at which one CPU turns to other work: kernel calls, their exits, threads that begin to run.
+    """The events at which one CPU begins something else: kernel calls, their exits, threads that begin to run.
 
     Attributes:
         row: uint32 (n,), ascending.
@@ -75,17 +75,17 @@ class CpuCalls:
 
 
 def calls_by_cpu(trace: Trace) -> dict[int, CpuCalls]:
-    """Return for every CPU when it turns to other work; made at the first call and kept, 8 bytes per such event."""
+    """Return for every CPU when it begins something else; made at the first call and cached, 8 bytes per such event."""
     return trace.cached("links.works", _calls_by_cpu)
 
 
 def _calls_by_cpu(trace: Trace) -> dict[int, CpuCalls]:
-    turns = rows_where(trace, _SWITCHES)
-    return {cpu: CpuCalls(rows, _calls_from(trace, rows)) for cpu, rows in by_cpu(trace, turns)}
+    switches = rows_where(trace, _SWITCHES)
+    return {cpu: CpuCalls(rows, _calls_from(trace, rows)) for cpu, rows in by_cpu(trace, switches)}
 
 
 def _calls_from(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return the kernel call that a CPU is in after each of the events at which it turns to other work."""
+    """Return the kernel call that a CPU is in after each of the events at which it begins something else."""
     code, thread = trace.events.code[rows], trace.events.thread
     is_run = code == wire.THREAD_RUNNING
     last = np.maximum.accumulate(np.where(is_run, 0, np.arange(len(rows))))  # event of a call, itself included
@@ -97,10 +97,10 @@ def _calls_from(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
 
 
 def last_switch(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return the last event before each at which its CPU turned to other work, uint32 (n,); `NO_EVENT` for none."""
+    """Return the last event before each at which its CPU began something else, uint32 (n,); `NO_EVENT` for none."""
     if library.is_available():
         return last_in_table(trace, _SWITCHES, rows)
-    return last_before(trace, tuple((cpu, work.row) for cpu, work in calls_by_cpu(trace).items()), rows)
+    return last_before(trace, tuple((cpu, events.row) for cpu, events in calls_by_cpu(trace).items()), rows)
 
 
 def interrupt_rows(trace: Trace) -> NDArray[np.uint32]:
@@ -113,7 +113,7 @@ def last_of_usual(
 ) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:  # fmt: skip
     """Return the interrupt that each event most likely follows from.
 
-    Interrupts nest, and one that comes while the kernel is at work waits with its consequences: the last one is not
+    Interrupts nest, and one that comes while the kernel runs waits with its consequences: the last one is not
     always it. So of several since a moment it is the last one with the number that is the last one most often before
     events of the group.
 

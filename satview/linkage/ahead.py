@@ -1,4 +1,4 @@
-"""What many links need, prepared at once and beside other work."""
+"""What many links need, prepared at once, in a thread of its own."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ALWAYS[code(WireClass.SYSTEM, 18)] = True  # expiry of a timer
 def reading_ahead(trace: Trace) -> Iterator[None]:
     """Use a second processor and read the file once for all: for who makes many links while in the context.
 
-    The words that were read are forgotten afterwards; 12 bytes an event of those that links ask for.
+    The words that were read are forgotten afterwards; 12 bytes an event of those that links need.
     """
     states.begin(trace)
     if trace.pairs is not None:  # a format that keeps all arguments in memory
@@ -35,7 +35,7 @@ def reading_ahead(trace: Trace) -> Iterator[None]:
 
 
 def _codes(trace: Trace) -> NDArray[np.bool_]:
-    """Return the codes of the events whose arguments links ask for, bool (32768,)."""
+    """Return the codes of the events whose arguments links need, bool (32768,)."""
     table: NDArray[np.bool_] = _ALWAYS.copy()
     for name, number in call_numbers(trace.release).items():
         entry = code(WireClass.KER_CALL, number)

@@ -52,7 +52,7 @@ class Blockers:
 
 
 def blockers(trace: Trace) -> Blockers:
-    """Return whom every wait of a trace is for; made at the first call and kept with it.
+    """Return whom every wait of a trace is for; computed at the first call and cached with it.
 
     The holder of a mutex is exact where the call shows the owner's word of the mutex (fast with 32 bits, and wide).
     A mutex in shared memory may be held in another process, of which the word has a part only: that is inferred.

@@ -38,7 +38,7 @@ def calls(trace: Trace) -> tuple[_Rows, _Rows]:
 
 
 def scanned(trace: Trace) -> links.Calls:
-    """Return what the compiled core finds in one pass over the events; kept with the trace, 4 bytes per event."""
+    """Return what the compiled core finds in one pass over the events; cached with the trace, 4 bytes per event."""
     return trace.cached("links.scanned_calls", _scanned)
 
 
@@ -140,8 +140,8 @@ def _has_none_of(rows: _Rows, first: _Rows, last: _Rows) -> NDArray[np.bool_]:
 
 def _runs_of(trace: Trace, cpu: int, among: slice) -> _Rows:
     """Return the events that show that a thread begins to run on a CPU: what follows them may be another thread's."""
-    tells = trace.catalogue.state_value_of_code == RUNNING
-    if not trace.code_counts[tells].any():
+    is_running = trace.catalogue.state_value_of_code == RUNNING
+    if not trace.code_counts[is_running].any():
         return np.empty(0, np.uint32)
-    found = np.flatnonzero(tells[trace.events.code[among]] & (trace.events.cpu[among] == cpu))
+    found = np.flatnonzero(is_running[trace.events.code[among]] & (trace.events.cpu[among] == cpu))
     return np.asarray(found + among.start, np.uint32)

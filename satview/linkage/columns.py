@@ -13,7 +13,7 @@ from satview.store.trace import Trace
 def partners(trace: Trace) -> NDArray[np.uint32]:
     """Return for every event the one that ends or begins the same kernel call, interrupt or handler.
 
-    Made at the first call and kept with the trace; 4 bytes per event.
+    Computed at the first call and cached with the trace; 4 bytes per event.
 
     Returns:
         uint32 (events,), rows of the event table, `NO_EVENT` for none.
@@ -22,7 +22,7 @@ def partners(trace: Trace) -> NDArray[np.uint32]:
 
 
 def beginnings(trace: Trace) -> NDArray[np.uint32]:
-    """Return the events that begin what their `partners` end, uint32, ascending; kept with the trace."""
+    """Return the events that begin what their `partners` end, uint32, ascending; cached with the trace."""
     return trace.cached("links.beginnings", _beginnings)
 
 

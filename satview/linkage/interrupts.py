@@ -79,12 +79,12 @@ def interrupts(trace: Trace) -> tuple[_Rows, _Rows]:
 
 
 def handlers(trace: Trace) -> tuple[_Rows, _Rows]:
-    """Return entries and exits of the handlers alone, in any order."""
+    """Return rows of entries and exits of the handlers alone, each (n,), in any order."""
     return _on_every_cpu(trace, (_handlers,))
 
 
 def dispatches(trace: Trace) -> tuple[_Rows, _Rows]:
-    """Return entries of interrupts and the entries of their first handlers: the CPU's next event of the class.
+    """Return rows of interrupts and of their first handlers, each (n,): the CPU's next event of the class.
 
     Handlers after the first run one by one: what they wait for is the handlers before them.
     """

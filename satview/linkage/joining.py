@@ -102,29 +102,29 @@ def _mutexes(axis: FileAxis, found: list[Mutexes]) -> Mutexes:
 
 def _transactions(axis: FileAxis, found: list[Transactions]) -> Transactions:
     columns = _columns(axis, found, _names(Transactions))
-    columns["parent"] = _numbered([each.parent for each in found], _places(axis, found))
+    columns["parent"] = _numbered([each.parent for each in found], _positions(axis, found))
     order = np.argsort(columns["send_row"], kind="stable")
     return Transactions(**{name: column[order] for name, column in columns.items()})
 
 
 def _services(axis: FileAxis, found: list[Services], sent: list[Transactions]) -> Services:
     columns = _columns(axis, found, _names(Services))
-    columns["transaction"] = _numbered([each.transaction for each in found], _places(axis, sent))
+    columns["transaction"] = _numbered([each.transaction for each in found], _positions(axis, sent))
     return Services(**columns)  # by client
 
 
-def _places(axis: FileAxis, found: list[Transactions]) -> list[NDArray[np.int64]]:
+def _positions(axis: FileAxis, found: list[Transactions]) -> list[NDArray[np.int64]]:
     """Return of the transactions of each file which ones they are of all, int64."""
     sends = _columns(axis, found, ("send_row",))["send_row"]
-    place = np.empty(len(sends), np.int64)
-    place[np.argsort(sends, kind="stable")] = np.arange(len(sends))
-    return np.split(place, np.cumsum([len(each) for each in found])[:-1])
+    position = np.empty(len(sends), np.int64)
+    position[np.argsort(sends, kind="stable")] = np.arange(len(sends))
+    return np.split(position, np.cumsum([len(each) for each in found])[:-1])
 
 
-def _numbered(own: list[_Found], places: list[NDArray[np.int64]]) -> _Found:
+def _numbered(own: list[_Found], positions: list[NDArray[np.int64]]) -> _Found:
     return concatenated([
-        np.where(column >= 0, place[column], column) if len(place) else column
-        for column, place in zip(own, places, strict=True)
+        np.where(column >= 0, position[column], column) if len(position) else column
+        for column, position in zip(own, positions, strict=True)
     ])  # fmt: skip
 
 

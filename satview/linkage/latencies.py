@@ -93,7 +93,7 @@ class Latencies(ReadOnlyColumns):
 
 
 def latencies(trace: Trace) -> Latencies:
-    """Return the latencies of all pulses and interrupts of a trace; made at the first call and kept with it."""
+    """Return the latencies of all pulses and interrupts of a trace; computed at the first call and cached with it."""
     return trace.cached("links.latencies", _latencies)
 
 

@@ -67,7 +67,7 @@ class Mutexes:
 
 
 def mutexes(trace: Trace) -> Mutexes:
-    """Return the calls on mutexes that came back without error; made at the first call and kept with the trace."""
+    """Return the calls on mutexes that returned no error; computed at the first call and cached with the trace."""
     return trace.cached("links.mutexes", _mutexes)
 
 

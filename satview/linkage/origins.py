@@ -53,7 +53,7 @@ def _deliveries(trace: Trace) -> Pairs:
     free = np.flatnonzero((cause == NO_EVENT) & (trace.events.code[rows] != _SIGNAL))
     scoid, pid = comm_words(trace, rows[free])
     to = pid.astype(np.int64) << 32 | scoid
-    # What an interrupt delivers is sent before the CPU turns to other work: one before that is not its source.
+    # What an interrupt delivers is sent before the CPU begins something else: one before that is not its source.
     since = actors.last_switch(trace, rows[free])
     found, _ = actors.last_of_usual(trace, rows[free], to, np.where(since == NO_EVENT, np.uint32(0), since))
     cause[free], certainty[free] = found, Certainty.INFERRED

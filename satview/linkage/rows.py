@@ -24,13 +24,13 @@ _ENDS_OF_THREADS: Final = np.isin(np.arange(CODE_COUNT), (THREAD_CREATE, THREAD_
 
 
 def rows_of_class(trace: Trace, wire_class: WireClass) -> NDArray[np.uint32]:
-    """Return the rows of the events of an internal class, uint32, ascending; kept with the trace."""
+    """Return the rows of the events of an internal class, uint32, ascending; cached with the trace."""
     table = np.arange(CODE_COUNT) >> CLASS_SHIFT == wire_class
     return trace.cached(f"links.rows.{wire_class:d}", partial(rows_where, table=table))
 
 
 def rows_of_codes(trace: Trace, *codes: int) -> NDArray[np.uint32]:
-    """Return the rows of all events of some codes, uint32, ascending; kept with the trace."""
+    """Return the rows of all events of some codes, uint32, ascending; cached with the trace."""
     if not trace.code_counts[list(codes)].any():
         return np.empty(0, np.uint32)
     return trace.cached(f"links.rows_of.{codes}", partial(_rows_of_codes, codes=codes))
@@ -47,7 +47,7 @@ def _table_of(codes: tuple[int, ...]) -> NDArray[np.bool_]:
 
 
 def rows_by_cpu(trace: Trace, *codes: int) -> RowsByCpu:
-    """Return the rows of all events of some codes by CPU, as `last_before` takes them; kept with the trace."""
+    """Return the rows of all events of some codes by CPU, as `last_before` takes them; cached with the trace."""
     return trace.cached(f"links.rows_by_cpu.{codes}", lambda trace: tuple(by_cpu(trace, rows_of_codes(trace, *codes))))
 
 
@@ -85,7 +85,7 @@ def _is_grouped(trace: Trace) -> NDArray[np.bool_]:
 
 
 def comm_words(trace: Trace, rows: NDArray[np.integer]) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-    """Return the first two payload words of events of class COMM, uint32 (n,) each; read once and kept with the trace.
+    """Return the first two payload words of events of class COMM, uint32 (n,) each; cached with the trace.
 
     Args:
         trace: The events.

@@ -22,7 +22,7 @@ from satview.store.trace import Trace
 
 _Ints = NDArray[np.int64]
 _NUMBER_BITS: Final = 32
-_KEPT: Final = ("links.connections", "links.reply", "links.channels", "links.numbered_receipts")
+_CACHED: Final = ("links.connections", "links.reply", "links.channels", "links.numbered_receipts")
 _FORM: Final = 0x180  # of the code of an event of a kernel call; 0 = entry
 
 
@@ -71,11 +71,11 @@ def make_ready(trace: Trace) -> None:
 
 def are_ready(trace: Trace) -> bool:
     """Return whether all questions are answered at once."""
-    return all(trace.is_cached(name) for name in _KEPT)
+    return all(trace.is_cached(name) for name in _CACHED)
 
 
 def connections(trace: Trace) -> Connections:
-    """Return what a trace shows of connections; made at the first call and kept with it.
+    """Return what a trace shows of connections; computed at the first call and cached with it.
 
     ConnectAttach shows the process and, wide, the channel; a message shows its receiver, and the receiver's
     MsgReceive the channel.

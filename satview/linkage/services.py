@@ -42,7 +42,7 @@ class Services(ReadOnlyColumns):
 
 
 def services(trace: Trace) -> Services:
-    """Return who serves whom when; made at the first call and kept with the trace. Source: formula 2 of the reference.
+    """Return who serves whom when; computed once and cached with the trace. Source: formula 2 of the reference.
 
     Messages from or to threads that the trace does not know are left out.
     """

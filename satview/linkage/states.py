@@ -23,7 +23,7 @@ IS_RUN: Final = np.arange(LANE_VALUES) == RUNNING
 def state_values(trace: Trace) -> NDArray[np.uint8]:
     """Return for every entry of `Trace.states.event` the state that it shows, as lane value (`events.states`), uint8.
 
-    Made at the first call and kept with the trace, a byte per entry.
+    Computed at the first call and cached with the trace, a byte per entry.
     """
     return trace.cached("links.state_values", _state_values)
 
@@ -31,7 +31,7 @@ def state_values(trace: Trace) -> NDArray[np.uint8]:
 def state_ends(trace: Trace) -> NDArray[np.uint32]:
     """Return for every event that puts a thread into a state the one that ends it: the thread's next.
 
-    Made at the first call and kept with the trace; 4 bytes per event.
+    Computed at the first call and cached with the trace; 4 bytes per event.
 
     Returns:
         uint32 (events,), rows of the event table, `OPEN` where the trace ends before the state does, `NO_EVENT` for
@@ -63,7 +63,7 @@ def _state_ends(trace: Trace) -> NDArray[np.uint32]:
 
 
 def begin(trace: Trace) -> None:
-    """Look at all states beside other work, for who asks for `state_values` or `state_ends` soon."""
+    """Read all states in a thread of its own, for `state_values` and `state_ends` that follow soon."""
     if library.is_available():
         trace.cached("links.scanned_states", _begun)
 
@@ -118,7 +118,7 @@ def state_positions(trace: Trace, rows: NDArray[np.integer], threads: NDArray[np
         threads: int64 (n,), rows of the thread table, all at least 0.
 
     Returns:
-        Places; a thread has none left where the position is that of another thread, or the end.
+        Positions; a thread has none left where the position is that of another thread, or the end.
     """
     states = trace.states
     if library.is_available() and np.all(rows[1:] >= rows[:-1]):

@@ -21,7 +21,7 @@ OPEN: Final = 2**32 - 2  # instead of the row that ends a link: the trace ends b
 
 @dataclass(frozen=True, slots=True)
 class ReadOnlyColumns:
-    """A table that is kept with a trace: all of its fields are arrays, and none can be written to."""
+    """A table that is cached with a trace: all of its fields are arrays, and none can be written to."""
 
     def __post_init__(self) -> None:
         for column in fields(self):

@@ -33,7 +33,7 @@ _TABLES: Final[dict[LinkKind, Callable[[Trace], LinkTable]]] = {  # no column of
 
 
 def link_table(trace: Trace, kind: LinkKind) -> LinkTable:
-    """Return all links of one kind, made at the first call and kept with the trace."""
+    """Return all links of one kind, computed at the first call and cached with the trace."""
     if kind in _TABLES:
         return _TABLES[kind](trace)
     return trace.cached(f"links.{kind}", partial(_of_columns, kind=kind))

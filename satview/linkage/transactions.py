@@ -76,7 +76,7 @@ class Transactions(ReadOnlyColumns):
 
 
 def transactions(trace: Trace) -> Transactions:
-    """Return all transactions of a trace; made at the first call and kept with it."""
+    """Return all transactions of a trace; computed at the first call and cached with it."""
     return trace.cached("links.transactions", _transactions)
 
 

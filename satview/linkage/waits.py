@@ -71,7 +71,7 @@ class Waits:
 
 
 def waits(trace: Trace) -> Waits:
-    """Return the waits of a trace; made at the first call and kept with it."""
+    """Return the waits of a trace; computed at the first call and cached with it."""
     return trace.cached("links.waits", _waits)
 
 

@@ -231,10 +231,10 @@ class _WakeUps:
         keep = np.flatnonzero((last != NO_EVENT) & (last > self.begin[at]))
         at, last = at[keep], last[keep]
         dead = trace.events.thread[last].astype(np.int64)
-        joined = np.flatnonzero((self.value[at] == STATE_BY_NAME["JOIN"].value) & (
+        joiners = np.flatnonzero((self.value[at] == STATE_BY_NAME["JOIN"].value) & (
             ~self.waits.has_object[self.at[at]] | (self.waits.object[self.at[at]] == threads.tid[dead])))  # fmt: skip
-        joined = joined[threads.pid[dead[joined]] == threads.pid[self.thread[at[joined]]]]
-        self._offer(at[joined], last[joined], Certainty.EXACT)
+        joiners = joiners[threads.pid[dead[joiners]] == threads.pid[self.thread[at[joiners]]]]
+        self._offer(at[joiners], last[joiners], Certainty.EXACT)
         sent = last_sends(trace, self.thread[at], self.row[at])
         known = np.flatnonzero((sent != NO_EVENT) & (self.value[at] != STATE_BY_NAME["JOIN"].value))
         received = messages.messages(trace).ends_of(sent[known])

@@ -57,7 +57,7 @@ def verdicts_of(trace: Trace) -> tuple[Verdict, ...]:
 
 
 def overview(trace: Trace) -> Details:
-    """Return what the trace is, what is wrong, who used the CPUs, and what it cannot tell."""
+    """Return what the trace is, what is wrong, who used the CPUs, and what it cannot show."""
     events = f"{len(trace.events):,} events in {format_duration(trace.duration_ns)}"
     cpus = f"{trace.cpu_count} CPU{'s' * (trace.cpu_count != 1)}"
     subtitle = f"{events}, {cpus}, release {trace.release}, {len(trace.threads) - 1} threads"
@@ -134,7 +134,7 @@ def _trust_lines(trace: Trace) -> tuple[Line, ...]:
         )
     if missing:
         lines.append(Line("Verdicts", f"there may be more than is listed: {missing}"))
-    lines += [Line("Cannot tell", f"{kind}: {reason}") for kind, reason in undecided(trace).items()]
+    lines += [Line("Cannot show", f"{kind}: {reason}") for kind, reason in undecided(trace).items()]
     lines += [Line("Problem", f"{slug}: {count:,}") for slug, count in trace.problems.counts().items()]
     return tuple(lines) or (Line("", "no events are missing, and nothing is wrong with the file"),)
 
@@ -213,10 +213,12 @@ def _cpu(trace: Trace, handle: Handle) -> Details:
 
 def _event(trace: Trace, handle: Handle) -> Details:
     row = _within(handle, len(trace.events) + 1, 1) - 1
-    told = event_details(trace, row, link_of(trace, row), None, connected=connections(trace, row),
+    shown = event_details(trace, row, link_of(trace, row), None, connected=connections(trace, row),
                          names=argument_names(trace, row))  # fmt: skip
-    sections = [*told.sections, Section("Why its thread is in its state then", _why_lines(trace, row))]
-    return Details(f"{handle} {told.title}", told.subtitle, told.kind, tuple(part for part in sections if part.lines))
+    sections = [*shown.sections, Section("Why its thread is in its state then", _why_lines(trace, row))]
+    return Details(
+        f"{handle} {shown.title}", shown.subtitle, shown.kind, tuple(part for part in sections if part.lines)
+    )
 
 
 def _why_lines(trace: Trace, event: int) -> tuple[Line, ...]:

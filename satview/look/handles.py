@@ -13,7 +13,7 @@ _HANDLE: Final = re.compile(r"([a-z])-?([0-9]{1,12})", re.ASCII)
 
 
 class Subject(StrEnum):
-    """What a handle can stand for; the value is its letter."""
+    """What a handle can name; the value is its letter."""
 
     THREAD = "t"
     """Row of the table `thread`."""
@@ -34,7 +34,7 @@ class Handle:
     """One of them.
 
     Attributes:
-        subject: What it stands for.
+        subject: What it names.
         number: As it is written.
     """
 

@@ -55,7 +55,7 @@ class Answers:
     opened: OrderedDict[tuple[Path, int, int], Trace] = field(default_factory=OrderedDict)
 
     def path(self, name: str) -> Path:
-        """Return the file that a name stands for.
+        """Return the file of a name.
 
         Raises:
             UsageError: It is not below one of the folders.
@@ -102,7 +102,7 @@ class Answers:
         """
         found = self.trace(trace)
         answers = [as_text(look(found, f"v-{number}")) for number in range(1, len(verdicts_of(found)) + 1)]
-        return "\n\n".join(answers) or "nothing found; look says what the trace cannot tell"
+        return "\n\n".join(answers) or "nothing found; look says what the trace cannot show"
 
     def why(self, trace: str, thread: str, at: str) -> str:
         """Say why a thread runs, is ready or waits at a moment, step by step down to what it goes back to.
@@ -124,7 +124,7 @@ class Answers:
         return "\n".join([*lines, "", *(f"{view.usage}: {view.says}" for view in views().values())])
 
     def sql(self, trace: str, query: str) -> str:
-        """Ask one question in the SQL of DuckDB over the tables of a trace; the first 200 rows come back as CSV.
+        """Run one query in the SQL of DuckDB over the tables of a trace; the first 200 rows come back as CSV.
 
         Args:
             trace: Name of the file.

@@ -47,7 +47,7 @@ def write_report(trace: Trace, path: Path | str, thresholds: Thresholds | None =
             ("Threads", sections.sheet(trace, "thread")),
             ("How long things take", sections.waits(trace)),
             ("From interrupts and pulses to threads", sections.latencies(trace)),
-            ("What the trace cannot tell", sections.limits(trace)),
+            ("What the trace cannot show", sections.limits(trace)),
         ]
     parts.append(("Losses and problems", sections.losses(trace)))
     with NewFile(path, reading=[trace.path], streams=True) as file:

@@ -1,4 +1,4 @@
-"""The parts of a report: what the trace is, verdicts, load, waits, threads, latencies, losses, what it cannot tell."""
+"""The parts of a report: what the trace is, verdicts, load, waits, threads, latencies, losses, what it cannot show."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from satview.store.trace import Trace
 
 _BINS: Final = 250
 _MOST_ROWS: Final = 15
-_MOST_PLACES: Final = 20
+_MOST_LOSSES: Final = 20
 _WAITS: Final = (
     ("state:READY", "Wait for a CPU (READY)"),
     ("run", "Run on a CPU"),
@@ -119,10 +119,10 @@ def waits(trace: Trace) -> str:
         at = int(np.argmax(found.cycles))
         start = int(found.start[at])
         longest = location_of(trace, start, start + int(found.cycles[at]))
-        told = ", ".join(f"{name} {format_duration(value)}" for name, value in marks)
+        said = ", ".join(f"{name} {format_duration(value)}" for name, value in marks)
         parts.append(
             f"<h3>{title}</h3>{histogram_bars(drawn.edges_log10, drawn.counts, title)}"
-            f"<p>{len(found):,} of them: {told}. The longest takes {format_duration(int(ns[at]))} "
+            f"<p>{len(found):,} of them: {said}. The longest takes {format_duration(int(ns[at]))} "
             f"{html_text(str(longest))}.</p>{_command(longest.command)}"
         )
     return "".join(parts) or "<p>The trace has no events of these.</p>"
@@ -147,7 +147,7 @@ def losses(trace: Trace) -> str:
         total = clock.duration_ns(int((lost[:, 1] - lost[:, 0]).sum()))
         rows = [(format_time(clock.ns(int(a))), format_duration(clock.duration_ns(int(b - a)))) for a, b in lost]
         parts = [f"<p>Events are missing in {counted(len(lost), 'range')}, {format_duration(total)} in all.</p>",
-                 _rows(("From", "Length"), rows[:_MOST_PLACES]), _more(len(rows), _MOST_PLACES)]  # fmt: skip
+                 _rows(("From", "Length"), rows[:_MOST_LOSSES]), _more(len(rows), _MOST_LOSSES)]  # fmt: skip
     counts = trace.problems.counts()
     if counts:
         parts.append(_rows(("Problem of the file", "Times", ""), [
@@ -157,13 +157,13 @@ def losses(trace: Trace) -> str:
 
 
 def limits(trace: Trace) -> str:
-    """Return what the trace cannot tell, so that silence is not taken for health."""
+    """Return what the trace cannot show, so that silence is not taken for health."""
     missing = may_be_more(trace)
     rows = [(str(kind), why) for kind, why in undecided(trace).items()]
-    told = f"<p>There may be more than is listed: {html_text(missing)}.</p>" if missing else ""
+    said = f"<p>There may be more than is listed: {html_text(missing)}.</p>" if missing else ""
     if not rows:
-        return told or "<p>The trace has what every verdict needs.</p>"
-    return told + _rows(("Verdict", "Why the trace cannot tell of it"), rows)
+        return said or "<p>The trace has what every verdict needs.</p>"
+    return said + _rows(("Verdict", "Why the trace cannot show it"), rows)
 
 
 def _verdict(trace: Trace, verdict: Verdict, drawn: str) -> str:

@@ -26,7 +26,7 @@ def stacked_areas(
     Args:
         bands: float64 (bands, bins), shares of the whole.
         titles: Name of each band.
-        length_ns: What the width stands for.
+        length_ns: Time of the width.
         marks: From and to, each a share of the width: ranges in which events are missing.
     """
     steps = np.repeat(np.arange(bands.shape[1] + 1), 2)[1:-1] / bands.shape[1] * WIDTH

@@ -50,7 +50,7 @@ class ArrowSource(QObject):
         self._index: ArrowIndex | None = None
         self._has_failed = False
         self._positions: NDArray[np.int64] | None = None
-        self._kept: dict[bool, tuple[tuple[object, ...], ArrowGroups]] = {}  # by whether they are exact
+        self._cache: dict[bool, tuple[tuple[object, ...], ArrowGroups]] = {}  # by whether they are exact
         self._requested: tuple[tuple[object, ...], Picture] | None = None
         self._build = Task(self)
         self._build.done.connect(self._on_built)
@@ -85,11 +85,11 @@ class ArrowSource(QObject):
             return None
         key = (window, width_px, shown)
         for exact in (True, False):
-            if exact in self._kept and self._kept[exact][0] == key:
-                return self._kept[exact][1]
+            if exact in self._cache and self._cache[exact][0] == key:
+                return self._cache[exact][1]
         picture = self._picture(window, width_px, shown)
         found = arrow_groups(self._opened.trace, self._index, picture, _AT_ONCE)
-        self._kept[not found.is_sample] = key, found
+        self._cache[not found.is_sample] = key, found
         self._requested = key, picture
         if found.is_sample:
             self._rest.start()
@@ -122,7 +122,7 @@ class ArrowSource(QObject):
     @Slot(object)
     def _on_exact(self, result: object) -> None:
         if isinstance(result, tuple) and self._requested is not None and result[0] == self._requested[0]:
-            self._kept[True] = result
+            self._cache[True] = result
             self.refined.emit()
 
     @Slot(object)
@@ -146,7 +146,7 @@ class ArrowSource(QObject):
     def _forget(self) -> None:
         self._job.cancel()
         self._rest.stop()
-        self._kept.clear()
+        self._cache.clear()
         self._requested = None
 
 
@@ -163,7 +163,7 @@ def positions_of_lanes(lanes: LaneList, infos: tuple[LaneInfo, ...]) -> NDArray[
 
 
 def _indexed(trace: Trace, infos: tuple[LaneInfo, ...], _is_cancelled: IsCancelled, _report: Report) -> ArrowIndex:
-    """Work of a job; it holds the trace, no widget."""
+    """Run in the task; holds the trace, no widget."""
     return arrow_index(trace, infos)
 
 
@@ -171,5 +171,5 @@ def _exact(
     trace: Trace, index: ArrowIndex, key: tuple[object, ...], picture: Picture, _is_cancelled: IsCancelled,
     _report: Report,
 ) -> tuple[tuple[object, ...], ArrowGroups]:  # fmt: skip
-    """Work of a job: all arrows of the picture."""
+    """Run in the task: return all arrows of the picture."""
     return key, arrow_groups(trace, index, picture)

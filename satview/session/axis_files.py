@@ -63,7 +63,7 @@ def plan(request: AxisRequest, cancelled: Callable[[], bool] | None = None) -> l
 
 
 def users_axis(entries: Sequence[AxisEntry]) -> Path:
-    """Return where the axis of some files is kept for this user: one file for the same files, whatever the offsets."""
+    """Return where the axis of some files is stored for this user; the offsets make no difference."""
     from platformdirs import user_state_path  # on first use, as for the settings
 
     key = "\0".join(str(entry.path.absolute()) for entry in entries)
@@ -73,7 +73,7 @@ def users_axis(entries: Sequence[AxisEntry]) -> Path:
 
 
 def write_users_axis(entries: Sequence[AxisEntry]) -> Path:
-    """Write the axis of some files where it is kept for this user; return the file.
+    """Write the axis of some files where it is stored for this user; return the file.
 
     Raises:
         UsageError: The files cannot be together, or the file cannot be written.

@@ -14,7 +14,7 @@ from satview.timeline.lane_classes import LANE_CLASSES
 COMMANDS: Final = (
     Command("file.open", "&Open\N{HORIZONTAL ELLIPSIS}", Menu.FILE, ("Ctrl+O",), "Open a trace.", icon="open"),
     Command("file.open_link", "Open lin&k\N{HORIZONTAL ELLIPSIS}", Menu.FILE, ("Ctrl+Shift+O",),
-            "Open a trace at a place that was copied as a link: FILE#t=1.2s..1.5s&sel=1200."),
+            "Open a trace at a position that was copied as a link: FILE#t=1.2s..1.5s&sel=1200."),
     Command("file.compare", "Compare &with another trace\N{HORIZONTAL ELLIPSIS}", Menu.FILE, ("Ctrl+D",),
             "Open a second trace below this one, aligned and moved together, and list what changed.", Needs.TRACE),
     Command("file.together", "Put files on one time a&xis\N{HORIZONTAL ELLIPSIS}", Menu.FILE, (),
@@ -135,7 +135,7 @@ COMMANDS: Final = (
           ("cursors", "Align &cursors A", (), "Let cursor A of both traces be the same moment."),
           ("selected", "Align s&elected events", (), "Let the selected events of both traces be the same moment."),
           ("by", "Align &by\N{HORIZONTAL ELLIPSIS}", ("Ctrl+Shift+A",),
-           "Let the first event of each that fits a condition be the same moment, or place the second by an offset."),
+           "Let the first event of each that fits a condition be the same moment, or shift the second by an offset."),
           ("end", "C&lose the second trace", (), "Take the second trace away."),
       )),
     Command("view.theme_system", "Theme of the &system", Menu.VIEW, (), "Light or dark as the system says.",
@@ -201,7 +201,7 @@ COMMANDS: Final = (
     *(Command(f"lanes.sort_{name}", title, Menu.LANES, (), help_text, Needs.TRACE, is_checkable=True,
               starts_group=name == "trace", submenu="Sort &by")
       for name, title, help_text in (
-          ("trace", "&Order of the trace", "Let processes stand as the trace has them: by process id."),
+          ("trace", "&Order of the trace", "Order processes as the trace has them: by process id."),
           ("name", "&Name", "Sort processes, and the threads in each, by name."),
           ("cpu", "&CPU use", "Sort by the time on a CPU in the selected range, else in this window; most first."),
           ("priority", "&Priority", "Sort by the priority that threads run at for most of the time; highest first."),
@@ -213,12 +213,12 @@ COMMANDS: Final = (
     *(Command(f"lanes.group_{name}", title, Menu.LANES, (), help_text, Needs.TRACE, is_checkable=True,
               submenu="&Group by")
       for name, title, help_text in (
-          ("process", "&Process", "Let threads stand under their processes."),
-          ("priority", "P&riority", "Let threads stand together that run at one priority for most of the time."),
-          ("cpu", "&CPU", "Let threads stand together that run mostly on one CPU in the range, else in this window."),
-          ("partition", "P&artition", "Let threads stand together that run mostly in one partition."),
+          ("process", "&Process", "Put threads under their processes."),
+          ("priority", "P&riority", "Put threads together that run at one priority for most of the time."),
+          ("cpu", "&CPU", "Put threads together that run mostly on one CPU in the range, else in this window."),
+          ("partition", "P&artition", "Put threads together that run mostly in one partition."),
           ("pattern", "Pattern of &names\N{HORIZONTAL ELLIPSIS}",
-           "Let processes stand together by their names: Drivers: devb-*, io-*; HMI: hmi*."),
+           "Put processes together by their names: Drivers: devb-*, io-*; HMI: hmi*."),
       )),
     *(Command(f"lanes.show_{each.name}", each.menu, Menu.LANES, (), each.help, Needs.TRACE, is_checkable=True,
               submenu="Lanes of e&vents")
@@ -247,7 +247,7 @@ COMMANDS: Final = (
     Command("marks.temporary", "&Temporary mark", Menu.MARKS, ("M",), "Mark the position until the next one is set.",
             Needs.TRACE, starts_group=True),
     Command("marks.note", "&Note\N{HORIZONTAL ELLIPSIS}", Menu.MARKS, ("Shift+M",),
-            "Write a note on the selected range or moment; it is kept in a file beside the trace.", Needs.TRACE),
+            "Write a note on the selected range or moment; it is stored in a file beside the trace.", Needs.TRACE),
     Command("marks.bookmark", "Book&mark", Menu.MARKS, ("B",), "Keep the position, in a file beside the trace.",
             Needs.TRACE),
     Command("marks.next", "Ne&xt mark", Menu.MARKS, ("N",), "Go to the next mark.", Needs.TRACE, starts_group=True),
@@ -292,6 +292,6 @@ MOUSE_HELP: Final = (
     ("Shift+drag", "Extend the range"),
     ("Middle drag, Space+drag", "Pan"),
     ("Right drag", "Zoom to the dragged range"),
-    ("Drag a name", "Move the lane to another place"),
+    ("Drag a name", "Move the lane to another position"),
     ("Right click", "Menu"),
 )

@@ -59,7 +59,7 @@ class Command:
         icon: File in `resources/icons` without extension; empty for none. Commands with an icon are in the toolbar.
         is_checkable: The entry shows a check mark.
         starts_group: A separator is before it in its menu.
-        submenu: Title of the menu within the menu that it stands in; empty for none.
+        submenu: Title of the menu within the menu that it is in; empty for none.
         is_held: Holding the key repeats it faster and faster.
     """
 

@@ -23,7 +23,7 @@ def dismantle(root: QObject) -> None:
     owned = [vars(item) for item in (root, *root.findChildren(QObject)) if type(item).__module__.startswith("satview")]
     number = next(_numbers)
     _under_way.add(number)
-    # A turn of the event loop later: while Qt takes the tree apart it may still call them.
+    # One pass of the event loop later: while Qt takes the tree apart it may still call them.
     root.destroyed.connect(partial(QTimer.singleShot, 0, partial(_empty, owned, number)))
     root.deleteLater()
 

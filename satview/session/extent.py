@@ -19,8 +19,8 @@ class Extent(StrEnum):
     RANGE = "Selection"
 
 
-class ExtentChoice:
-    """The part that is wanted: what the user chose, or the selected range from its first moment to its last.
+class ExtentSelection:
+    """The requested part: what the user selected, or the selected range from its first moment to its last.
 
     Attributes:
         extent: The part.
@@ -33,12 +33,12 @@ class ExtentChoice:
         self._has_range = False
         self.follow_range()
 
-    def choose(self, extent: Extent) -> None:
-        """Want a part, whatever is selected, until another range is."""
+    def select(self, extent: Extent) -> None:
+        """Select a part, whatever range is selected, until another range is."""
         self.extent, self._before = extent, None
 
     def follow_range(self) -> None:
-        """Turn to a range that has just been selected, and back when it is gone."""
+        """Follow a range that has just been selected, and go back when it is gone."""
         had_range, self._has_range = self._has_range, self._opened.selection.time_range is not None
         if self._has_range and not had_range and self.extent is not Extent.RANGE:
             self.extent, self._before = Extent.RANGE, self.extent
@@ -47,15 +47,15 @@ class ExtentChoice:
 
     @property
     def needs_range(self) -> bool:
-        """True if the selected range is wanted and there is none."""
+        """True if the selected range is requested and there is none."""
         return self.extent is Extent.RANGE and self._opened.selection.time_range is None
 
     def window(self) -> TimeWindow:
         """Return the part, cut to the trace; the whole trace where they do not meet."""
         whole = self._opened.trace.window
-        wanted = {
+        requested = {
             Extent.TRACE: whole,
             Extent.VIEW: self._opened.viewport.window,
             Extent.RANGE: self._opened.selection.time_range or whole,
         }[self.extent]
-        return wanted.within(whole)
+        return requested.within(whole)

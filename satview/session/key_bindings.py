@@ -1,4 +1,4 @@
-"""Which keys run which commands: those of the table, and those that the user has chosen instead."""
+"""Which keys run which commands: those of the table, and those that the user has set instead."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class KeyBindings(QObject):
     """The keys in force, in all windows. One key runs one command: a key that is given to one is taken from others.
 
     Attributes:
-        file: Where the choice of the user is kept; tells whether it is stored.
+        file: Where the user's keys are stored; says whether that worked.
 
     Signals:
         changed: Some command has other keys.
@@ -36,21 +36,21 @@ class KeyBindings(QObject):
         """Read the file.
 
         Args:
-            path: Where the keys are kept; None keeps them in memory only.
+            path: Where the keys are stored; None keeps them in memory only.
             parent: Owner.
         """
         super().__init__(parent)
         self.file = StoredJson(path, _checked, _BYTES_MAX, self, makes_folder=True)
-        self._chosen = _chosen_in(self.file.load())
+        self._selected = _keys_in(self.file.load())
 
     def keys_of(self, command: Command) -> tuple[str, ...]:
         """Return the keys of a command, in Qt's portable spelling; the first one shows in menus."""
-        if command.id in self._chosen:
-            return self._chosen[command.id]
-        taken = {key for keys in self._chosen.values() for key in keys}
+        if command.id in self._selected:
+            return self._selected[command.id]
+        taken = {key for keys in self._selected.values() for key in keys}
         return tuple(key for key in command.keys if key not in taken)
 
-    def is_chosen(self, command: Command) -> bool:
+    def is_changed(self, command: Command) -> bool:
         """Return whether the user gave a command other keys than it has in the table."""
         return self.keys_of(command) != command.keys
 
@@ -71,46 +71,46 @@ class KeyBindings(QObject):
     def use_table(self, command: Command | None = None) -> None:
         """Give a command the keys of the table again; None = all of them."""
         if command is None:
-            self._chosen = {}
+            self._selected = {}
             self._store()
         else:
             self.set_keys(command, command.keys)
 
     def _put(self, command: Command, keys: tuple[str, ...]) -> None:
-        self._chosen.pop(command.id, None)
+        self._selected.pop(command.id, None)
         if keys != command.keys:
-            self._chosen[command.id] = keys
+            self._selected[command.id] = keys
 
     def _store(self) -> None:
-        chosen = {name: list(keys) for name, keys in self._chosen.items()}
-        self.file.store(lambda content: {**(content or {}), _KEY: _VERSION, "keys": _unknown_in(content) | chosen})
+        found = {name: list(keys) for name, keys in self._selected.items()}
+        self.file.store(lambda content: {**(content or {}), _KEY: _VERSION, "keys": _unknown_in(content) | found})
         self.changed.emit()
 
 
 def _checked(content: Any) -> Any:
     if not isinstance(content, dict) or type(content.get(_KEY)) is not int:
         raise DamagedFileError("it holds no keys")
-    _chosen_in(content)
+    _keys_in(content)
     return content
 
 
-def _chosen_in(content: Any) -> dict[str, tuple[str, ...]]:
-    """Return the keys of the commands that there are; of several that want one key the first has it.
+def _keys_in(content: Any) -> dict[str, tuple[str, ...]]:
+    """Return the keys of the commands that there are; of several with one key the first has it.
 
     Raises:
         DamagedFileError: They are no lists of texts.
     """
     part = None if content is None else Fields(content, "keys").part("keys")
     known, taken = {command.id for command in COMMANDS}, set[str]()
-    chosen = {}
+    found = {}
     for name in part.names() if part is not None else ():
         keys = part.texts(name) if part is not None else ()
         if any(len(key) > _TEXT_MAX for key in keys):
             raise DamagedFileError(f"keys: one of {name[:40]} is too long")
         if name in known:
-            chosen[name] = tuple(key for key in dict.fromkeys(keys) if key and key not in taken)[:_KEYS_MAX]
-            taken.update(chosen[name])
-    return chosen
+            found[name] = tuple(key for key in dict.fromkeys(keys) if key and key not in taken)[:_KEYS_MAX]
+            taken.update(found[name])
+    return found
 
 
 def _unknown_in(content: Any) -> dict[str, Any]:
@@ -120,7 +120,7 @@ def _unknown_in(content: Any) -> dict[str, Any]:
 
 
 def keys_file() -> Path:
-    """Return where this user's keys are kept on this system."""
+    """Return where this user's keys are stored on this system."""
     from platformdirs import user_config_path  # on first use, as for the settings
 
     return user_config_path("satview", appauthor=False) / "keys.json"

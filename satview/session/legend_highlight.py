@@ -9,7 +9,7 @@ class LegendHighlight(QObject):
     """One for all views of a trace.
 
     Attributes:
-        keys: Lane values that stand out, or one of the keys of `gui.swimlane.legend` below 0; empty = all are alike.
+        keys: Lane values that are highlighted, or one of the keys of `gui.swimlane.legend` below 0; empty = none.
 
     Signals:
         changed: `keys` has changed.
@@ -22,7 +22,7 @@ class LegendHighlight(QObject):
         self.keys: frozenset[int] = frozenset()
 
     def toggle(self, keys: frozenset[int]) -> None:
-        """Let these stand out; all alike again if they do."""
+        """Highlight these; none if they are highlighted."""
         self.keys = frozenset() if keys == self.keys else keys
         self.changed.emit()
 

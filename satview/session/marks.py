@@ -1,4 +1,4 @@
-"""Marks, notes and bookmarks, kept in a file beside the trace so that they travel with it."""
+"""Marks, notes and bookmarks, stored in a file beside the trace so that they travel with it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Marks(QObject):
     """The marks of one trace, ordered by time.
 
     What others store in the same file meanwhile is merged: their marks show up here with the next change, ours do
-    not undo theirs. An edit is a removal and an addition; when two edit one note, both texts are kept.
+    not undo theirs. An edit is a removal and an addition; when two edit one note, both texts stay.
 
     Attributes:
         selected: The one that was set or visited last, or None.
@@ -56,8 +56,8 @@ class Marks(QObject):
 
     def add(self, mark: Mark) -> None:
         """Set a mark; a temporary one replaces the temporary one before."""
-        kept = [old for old in self._marks if old != mark and not (mark.is_temporary and old.is_temporary)]
-        self._marks = sorted([*kept, mark], key=by_time)
+        others = [old for old in self._marks if old != mark and not (mark.is_temporary and old.is_temporary)]
+        self._marks = sorted([*others, mark], key=by_time)
         self._added.add(mark)
         self.selected = mark
         self._store(was_stored=not mark.is_temporary)
@@ -125,9 +125,9 @@ class Marks(QObject):
         content = content or {"satview_marks": _VERSION, "marks": []}
         known = [self._mark_of(row) for row in content["marks"]]
         removed = {mark for mark in before.difference(ours) if self._fits(mark) or mark in self._added}
-        kept = [row for row, mark in zip(content["marks"], known, strict=True) if mark not in removed]
-        kept += [_row(mark) for mark in ours if mark not in before and mark not in known]
-        return {**content, "marks": sorted(kept, key=self._row_order)}
+        rows = [row for row, mark in zip(content["marks"], known, strict=True) if mark not in removed]
+        rows += [_row(mark) for mark in ours if mark not in before and mark not in known]
+        return {**content, "marks": sorted(rows, key=self._row_order)}
 
     @Slot(object)
     def _on_stored(self, content: Any) -> None:

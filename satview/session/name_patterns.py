@@ -15,7 +15,7 @@ _WILD: Final = "*?["
 
 
 def fits_name(text: str) -> Fits:
-    """Return what tells whether a name fits a pattern: the name itself, or with `*`, `?` and `[abc]` in it.
+    """Return a test whether a name fits a pattern: the name itself, or with `*`, `?` and `[abc]` in it.
 
     Raises:
         UsageError: The pattern is faulty.
@@ -29,7 +29,7 @@ def fits_name(text: str) -> Fits:
 
 
 def parse_groups(text: str) -> tuple[tuple[str, Fits], ...]:
-    """Return headings with what tells whether a name belongs there: `Drivers: devb-*, io-*; HMI: hmi*`.
+    """Return headings with a test whether a name belongs there: `Drivers: devb-*, io-*; HMI: hmi*`.
 
     A group without a heading has its patterns for one.
 

@@ -23,7 +23,7 @@ _AT_ONCE: Final = 500_000  # events that can be searched for pairs within a fram
 
 
 class Navigation(QObject):
-    """The moves that keys and links ask for, in terms of the session."""
+    """The moves that keys and links request, in terms of the session."""
 
     def __init__(self, opened: OpenTrace, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -61,7 +61,7 @@ class Navigation(QObject):
         if lane is None:
             return
         events = self._opened.timeline.events_of(lane)
-        position = self._place_in(events, direction)
+        position = self._position_in(events, direction)
         while 0 <= position < len(events):
             if self._is_shown(int(events[position])):
                 self._opened.select_event(int(events[position]), lane)
@@ -198,8 +198,8 @@ class Navigation(QObject):
             raise UsageError(otherwise)
         self.show_event(found[0].row)
 
-    def ask_why(self, thread: int) -> None:
-        """Ask why a thread is in its state at the moment that was clicked, else at what is selected.
+    def request_why(self, thread: int) -> None:
+        """Find why a thread is in its state at the moment that was clicked, else at what is selected.
 
         The details show the answer.
 
@@ -207,10 +207,10 @@ class Navigation(QObject):
             thread: Row of the thread table.
         """
         point = self._opened.selection.point_cycles
-        self._opened.why.ask(self._opened.trace, thread, self._cycles() if point is None else point)
+        self._opened.why.search(self._opened.trace, thread, self._cycles() if point is None else point)
 
-    def ask_path(self, thread: int) -> None:
-        """Ask for the critical path of a thread through the selected range, else through the selected interval.
+    def request_path(self, thread: int) -> None:
+        """Find the critical path of a thread through the selected range, else through the selected interval.
 
         Args:
             thread: Row of the thread table.
@@ -221,7 +221,7 @@ class Navigation(QObject):
         window = self._opened.selection.time_range or self.target()
         if window is None:
             raise UsageError("select a range of time: drag over the lanes, or click an interval")
-        self._opened.path.ask(self._opened.trace, thread, window)
+        self._opened.path.search(self._opened.trace, thread, window)
 
     def show_lane(self, index: int) -> None:
         """Select a lane, unfolding what it is under."""
@@ -318,7 +318,7 @@ class Navigation(QObject):
     def _row_at(self, cycles: int) -> int:
         return int(np.searchsorted(self._opened.trace.events.time_cycles, cycles))
 
-    def _place_in(self, events: np.ndarray[tuple[int], np.dtype[np.uint32]], direction: int) -> int:
+    def _position_in(self, events: np.ndarray[tuple[int], np.dtype[np.uint32]], direction: int) -> int:
         event = self._opened.selection.event
         here = event if event is not None else self._row_at(self._cycles())
         if direction == ON:

@@ -113,7 +113,7 @@ class OpenTrace(QObject):
             labels_in(settings.text("swimlane/labels")),
             classes_in(settings.text("swimlane/lane_classes")),
         )
-        self.class_loader = ClassLoader(lambda: self.timeline, self._wanted_classes, settings, self)
+        self.class_loader = ClassLoader(lambda: self.timeline, self._requested_classes, settings, self)
         self.class_loader.loaded.connect(self._on_classes)
         self.lanes.classes_requested.connect(self.class_loader.load)
         self.class_loader.load()
@@ -240,7 +240,7 @@ class OpenTrace(QObject):
         self.sorter.sort(self.timeline, self.basis, sort, self._window_in_mind)
 
     def group_lanes(self, group: GroupBy, patterns: str = "") -> None:
-        """Let other lanes stand together; `patterns` as `parse_groups` takes them.
+        """Group the lanes by something else; `patterns` as `parse_groups` takes them.
 
         Raises:
             UsageError: The patterns are faulty.
@@ -248,7 +248,7 @@ class OpenTrace(QObject):
         self.sorter.group(self.timeline, self.basis, group, self._window_in_mind, patterns)
 
     def begun_with(self, arrangement: LaneArrangement) -> LaneArrangement:
-        """Return an arrangement with the lanes of events and labels that the command line asks for, if it does."""
+        """Return an arrangement with the lanes of events and labels that the command line requests, if it does."""
         settings, classes, labels = self._settings, arrangement.classes, arrangement.labels
         if settings.is_passing("swimlane/lane_classes"):
             classes = classes_in(settings.text("swimlane/lane_classes"))
@@ -256,7 +256,7 @@ class OpenTrace(QObject):
             labels = labels_in(settings.text("swimlane/labels"))
         return replace(arrangement, classes=classes, labels=labels)
 
-    def _wanted_classes(self) -> frozenset[str]:
+    def _requested_classes(self) -> frozenset[str]:
         """Return the classes of lanes of events that some view shows."""
         return frozenset().union(*(view.lanes.arrangement.classes for view in (self, *self.others)))
 
@@ -268,8 +268,8 @@ class OpenTrace(QObject):
     @property
     def _window_in_mind(self) -> TimeWindow:
         """The selected range, else what shows, within the trace."""
-        whole, wanted = self.trace.window, self.selection.time_range or self.viewport.window
-        start, end = max(whole.start, wanted.start), min(whole.end, wanted.end)
+        whole, range_or_view = self.trace.window, self.selection.time_range or self.viewport.window
+        start, end = max(whole.start, range_or_view.start), min(whole.end, range_or_view.end)
         return TimeWindow(start, end) if end > start else whole
 
     def shut_down(self) -> None:

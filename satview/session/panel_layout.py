@@ -22,7 +22,7 @@ class PanelGroup:
         area: Side of the window.
         tabs: Names of the panels, hidden ones included.
         front: The one in front; empty if none of them shows.
-        x_px, y_px, width_px, height_px: Place in the window and size; all 0 if none of them shows.
+        x_px, y_px, width_px, height_px: Position in the window and size; all 0 if none of them shows.
     """
 
     area: str

@@ -71,7 +71,7 @@ PANELS: Final = (
              "Show or hide the list of problems of the file: what was lost, damaged or not understood.", Side.BOTTOM,
              "satview.gui.panels.problems_panel:ProblemsPanel"),
     PanelRow("verdicts", "&Verdicts", ("Ctrl+Shift+V",),
-             "Show or hide what is wrong in the trace: deadlocks, inversions, threads kept waiting.", Side.BOTTOM,
+             "Show or hide what is wrong in the trace: deadlocks, inversions, threads that wait too long.", Side.BOTTOM,
              "satview.gui.panels.verdicts_panel:VerdictsPanel"),
     PanelRow("path", "&Critical path", ("Ctrl+Shift+Y",),
              "Show or hide the critical path: what had to happen for a thread to get from one moment to another.",

@@ -110,7 +110,7 @@ def put_lanes(opened: OpenTrace, state: LanesState, is_same: bool, is_first: boo
 
 
 def put_filter(opened: OpenTrace, part: FilterPart, is_same: bool, is_first: bool = False) -> None:
-    """Put a filter in force. Python files that its rules name are not run; the panel asks before it does so.
+    """Put a filter in force. Python files that its rules name are not run; the panel requests leave before it does so.
 
     Args:
         opened: The trace.
@@ -173,12 +173,12 @@ class NameFinder:
                 found.add(0)
                 continue
             fits = _fits_owner(name, is_thread=True)
-            found.update(place for place, owner in enumerate(owners) if place and fits(owner))
+            found.update(index for index, owner in enumerate(owners) if index and fits(owner))
         return found
 
 
 def _fits_owner(name: OwnerName, is_thread: bool) -> Callable[[OwnerName], bool]:
-    """Return what tells whether a process or thread is meant: by name, by number where it has none."""
+    """Return a test whether a process or thread is meant: by name, by number where it has none."""
     process: Fits = fits_name(name.process)
     thread: Fits = fits_name(name.thread)
 
@@ -204,5 +204,5 @@ def _same_rows(trace: Trace, part: FilterPart) -> set[int]:
 
 
 def _indices(opened: OpenTrace, keys: Iterable[LaneKey]) -> list[int]:
-    places = {key: index for index, key in enumerate(lane_keys(opened.timeline))}
-    return [places[key] for key in keys if key in places]
+    index_of = {key: index for index, key in enumerate(lane_keys(opened.timeline))}
+    return [index_of[key] for key in keys if key in index_of]

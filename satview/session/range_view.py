@@ -59,7 +59,7 @@ def summarize(
     """Return the summary of a range; runs on the worker.
 
     Raises:
-        Cancelled: Another range is wanted.
+        Cancelled: Another range is requested.
     """
     found = Statistics(trace, window, None, basis, borrowed(is_cancelled))
     states, threads, events = (SHEETS[key](found, None) for key in ("state-total", "thread", "event"))
@@ -86,12 +86,12 @@ class RangeView(WatchedAnswer):
         return range_details(self._opened.trace, window, self.found, self.error) if window is not None else None
 
     @Slot()
-    def _ask(self) -> None:
-        trace, wanted = self._opened.trace, self._opened.selection.time_range
-        if not self._is_watched or wanted is None or (self.found is not None and self.found.window == wanted):
+    def _request(self) -> None:
+        trace, requested = self._opened.trace, self._opened.selection.time_range
+        if not self._is_watched or requested is None or (self.found is not None and self.found.window == requested):
             return
-        if wanted.start < trace.window.end and wanted.end > trace.window.start:
-            self._start(partial(summarize, trace, wanted.within(trace.window), self._opened.basis))
+        if requested.start < trace.window.end and requested.end > trace.window.start:
+            self._start(partial(summarize, trace, requested.within(trace.window), self._opened.basis))
 
     def _take(self, result: object) -> None:
         self.found = result if isinstance(result, RangeSummary) else None
@@ -136,14 +136,14 @@ def range_details(trace: Trace, window: TimeWindow, found: RangeSummary | None, 
     return Details("Range", "", "selected", (measured,), tables)
 
 
-def _table(title: str, sheet: Sheet, wanted: tuple[tuple[str, str], ...], most: int | None = None) -> Table:
+def _table(title: str, sheet: Sheet, requested: tuple[tuple[str, str], ...], most: int | None = None) -> Table:
     """Return some columns of a sheet, the largest rows first."""
-    columns = [column for key, _ in wanted for column in sheet.columns if column.key == key]
+    columns = [column for key, _ in requested for column in sheet.columns if column.key == key]
     order = sheet.column(sheet.sort_key).order(descending=True) if len(sheet) else np.empty(0, np.intp)
     rows = tuple(tuple(_cell(sheet, column, row) for column in columns) for row in order[:most].tolist())
     left = len(sheet) - len(rows)
     more = f"{left:,} more: Statistics has all" if left else ""
-    titles = tuple(head for key, head in wanted if any(column.key == key for column in columns))
+    titles = tuple(head for key, head in requested if any(column.key == key for column in columns))
     return Table(title, titles, rows, more or ("" if rows else sheet.empty))
 
 

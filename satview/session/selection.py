@@ -83,7 +83,7 @@ class Selection(QObject):
             self.range_changed.emit()
 
     def set_cursors(self, cursor_a: int | None, cursor_b: int | None) -> None:
-        """Place both cursors."""
+        """Set both cursors."""
         if (cursor_a, cursor_b) != (self.cursor_a, self.cursor_b):
             self.cursor_a, self.cursor_b = cursor_a, cursor_b
             self.cursors_changed.emit()

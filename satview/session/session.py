@@ -50,7 +50,7 @@ class Session(QObject):
         follow: Keeps the trace in step with a growing file; None unless it is followed.
         lanes_in_view: Returns the lanes that show; they are ready before `opened` changes over to a longer reading.
         preview: While a large file is read: what some of its positions show, to look at meanwhile; else None.
-        adds_to_cache: Decoded files may be kept for the next time.
+        adds_to_cache: Decoded files may be put into the cache.
         more_unstored: Returns the marks of another trace in the window that could not be stored yet.
         may_reload: Called before `opened` changes over to a longer reading; False puts it off a little.
 

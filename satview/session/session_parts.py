@@ -31,7 +31,7 @@ def session_of(state: WorkspaceState, parts: frozenset[str], patterns: Mapping[s
     Args:
         state: Of a workspace.
         parts: Keys of `PARTS` that it is to have.
-        patterns: Name to the pattern that stands for it; names that are not there stay.
+        patterns: Name to the pattern that replaces it; names that are not there stay.
 
     Raises:
         UsageError: A pattern is faulty.

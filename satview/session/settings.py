@@ -32,7 +32,7 @@ class Setting:
         help: One sentence for the dialog and the docs.
         low, high: Bounds of a number.
         selections: The values a text may have; empty = any.
-        is_shown: False for what the windows remember by themselves or another dialog asks for.
+        is_shown: False for what the windows remember by themselves or another dialog sets.
     """
 
     key: str
@@ -40,7 +40,7 @@ class Setting:
     help: str
     low: int = 0
     high: int = 0
-    choices: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
     is_shown: bool = True
 
     def fits(self, value: object) -> bool:
@@ -48,12 +48,12 @@ class Setting:
         if type(value) is not type(self.default):
             return False
         if isinstance(value, str):
-            return not self.choices or value in self.choices
+            return not self.options or value in self.options
         return isinstance(value, bool) or self.low <= int(str(value)) <= self.high
 
 
 SETTINGS: Final = (
-    Setting("window/theme", "system", "Light or dark.", choices=("system", "light", "dark")),
+    Setting("window/theme", "system", "Light or dark.", options=("system", "light", "dark")),
     Setting("window/text_percent", 100, "Size of text, percent of that of the system.", low=75, high=200),
     Setting("window/wheel_zooms", False, "The wheel alone zooms, and Ctrl+wheel scrolls lanes."),
     Setting("swimlane/lane_height_px", 20, "Height of a lane.", low=8, high=64),
@@ -63,14 +63,14 @@ SETTINGS: Final = (
         "swimlane/palette",
         STANDARD,
         "Colours of states: standard, distinguished by colour-blind people, high contrast, or greys for print.",
-        choices=PALETTES,
+        options=PALETTES,
         is_shown=False,
     ),
     Setting(
         "swimlane/hatching",
         HATCH_PRINT,
-        "Tell states apart by hatching too: with the palette for print, always, or never.",
-        choices=(HATCH_PRINT, HATCH_ALWAYS, "never"),
+        "Distinguish states by hatching too: with the palette for print, always, or never.",
+        options=(HATCH_PRINT, HATCH_ALWAYS, "never"),
         is_shown=False,
     ),
     Setting("swimlane/state_looks", "", "States whose colour or thickness is not that of the palette.", is_shown=False),
@@ -86,7 +86,7 @@ SETTINGS: Final = (
         "swimlane/arrows",
         "selection",
         "Arrows between lanes: none, those of the selection, or all.",
-        choices=("off", "selection", "all"),
+        options=("off", "selection", "all"),
     ),
     Setting(
         "swimlane/unfold_up_to",
@@ -119,7 +119,7 @@ SETTINGS: Final = (
     Setting(
         "files/cache_mb",
         4096,
-        "Megabytes of large traces, as they were decoded, that are kept so that they open at once; 0 = none.",
+        "Megabytes of large traces, as they were decoded, that are stored so that they open at once; 0 = none.",
         low=0,
         high=1_000_000,
     ),
@@ -131,13 +131,13 @@ SETTINGS: Final = (
         high=1_000_000,
     ),
     Setting("capture/last", "", "What was captured last.", is_shown=False),
-    Setting("window/geometry", "", "Place and size of the last window.", is_shown=False),
+    Setting("window/geometry", "", "Position and size of the last window.", is_shown=False),
     Setting("window/panels", "", "Arrangement of the panels.", is_shown=False),
 )
 
 
 class Settings(QObject):
-    """The values in force, kept in one JSON file.
+    """The values in force, stored in one JSON file.
 
     Attributes:
         file: The file; shows whether all settings are stored.
@@ -152,7 +152,7 @@ class Settings(QObject):
         """Read the file.
 
         Args:
-            path: Where they are kept; None keeps them in memory only.
+            path: Where they are stored; None keeps them in memory only.
             parent: Owner.
         """
         super().__init__(parent)
@@ -185,13 +185,13 @@ class Settings(QObject):
         """Return whether a setting has a value that holds until the program ends, as the command line says."""
         return key in self._passing
 
-    def set(self, key: str, value: Value, is_kept: bool = True) -> None:
+    def set(self, key: str, value: Value, is_saved: bool = True) -> None:
         """Change a setting; numbers are brought into their bounds.
 
         Args:
             key: Which one.
             value: Its new value.
-            is_kept: Store it; else it holds until the program ends, or until it is changed again.
+            is_saved: Store it; else it holds until the program ends, or until it is changed again.
 
         Raises:
             KeyError: There is no such setting.
@@ -205,7 +205,7 @@ class Settings(QObject):
         if self._values[key] == value:
             return
         self._values[key] = value
-        if is_kept:
+        if is_saved:
             self._passing.discard(key)
             self._changed_keys.add(key)
             self.file.store(self._merged)
@@ -235,7 +235,7 @@ def _checked(content: Any) -> Any:
 
 
 def settings_file() -> Path:
-    """Return where this user's settings are kept on this system."""
+    """Return where this user's settings are stored on this system."""
     from platformdirs import user_config_path  # on first use: not needed by tests and screenshots
 
     return user_config_path("satview", appauthor=False) / "settings.json"

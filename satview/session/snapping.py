@@ -1,4 +1,4 @@
-"""Moments that the mouse means: edges, events, cursors and marks near the place it points at."""
+"""Moments that the mouse means: edges, events, cursors and marks near the position it points at."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class Moved(Enum):
 
 
 def snapped(opened: OpenTrace, cycles: int, within: int, lane: int | None = None, moved: Moved | None = None) -> int:
-    """Return the moment that is meant by a place near it; the place itself if nothing is near.
+    """Return the moment that is meant by a position near it; the position itself if nothing is near.
 
     Cursors, marks, the selection and the ends of the range come first, then edges and events of the lane; on the ruler,
     where no lane is meant, those of the selected lane, then the events of all lanes that the filter shows.
 
     Args:
         opened: The trace and what is selected in it.
-        cycles: The place.
+        cycles: The position.
         within: How far away a moment may be, in cycles.
         lane: Index of the lane under the mouse; None on the ruler.
         moved: What is being moved.
@@ -72,7 +72,7 @@ def _landmarks(opened: OpenTrace, moved: Moved | None) -> Iterator[int]:
 
 
 def _on_lane(opened: OpenTrace, lane: int, cycles: int, within: int) -> Iterator[int]:
-    """Yield the edges before and behind a place of a lane, and its event nearest to it; nothing of one not drawn yet.
+    """Yield the edges before and behind a moment of a lane, and its event nearest to it; nothing of one not drawn yet.
 
     An edge that changes colour is seen, an event is a tick: of an edge and an event equally near the edge is meant.
     """
@@ -88,11 +88,11 @@ def _on_lane(opened: OpenTrace, lane: int, cycles: int, within: int) -> Iterator
 
 
 def _shown_events(opened: OpenTrace, cycles: int) -> Iterator[int]:
-    """Yield the times of the last event before a place that the filter shows, and of the first one from it on."""
+    """Yield the times of the last event before a moment that the filter shows, and of the first one from it on."""
     times, rows = opened.trace.events.time_cycles, opened.filters.rows
     row = int(np.searchsorted(times, cycles))
-    place = row if rows is None else int(np.searchsorted(rows, row))
+    at = row if rows is None else int(np.searchsorted(rows, row))
     count = len(times) if rows is None else len(rows)
-    for near in (place - 1, place):
+    for near in (at - 1, at):
         if 0 <= near < count:
             yield int(times[near if rows is None else rows[near]])

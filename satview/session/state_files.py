@@ -1,4 +1,4 @@
-"""Where states of windows are kept: one file per trace, and sessions under names. Files are JSON and run no code."""
+"""Where states of windows are stored: one file per trace, and sessions under names. Files are JSON and run no code."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class StateFiles:
     """The folders of one user.
 
     Args:
-        views: Where what windows showed of each trace is kept; None keeps nothing.
+        views: Where what windows showed of each trace is stored; None stores nothing.
         sessions: Where sessions saved under a name are; None keeps nothing.
     """
 
@@ -39,12 +39,12 @@ class StateFiles:
         if self._views is not None and str(path) != "-":
             name = _digest(os.fsencode(path.absolute()))[:16]
             file = self._views / f"{_NOT_IN_NAMES.sub('_', path.name)[:60]}-{name}{SUFFIX}"
-        from satview.session.workspace_state import FILE_BYTES_MAX, checked  # brings numpy, as below
+        from satview.session.workspace_json import FILE_BYTES_MAX, checked  # brings numpy, as below
 
         return StoredJson(file, checked, FILE_BYTES_MAX, makes_folder=True)
 
     def shrink(self) -> None:
-        """Remove what was kept of the traces that were not opened for longest, so that there are not too many."""
+        """Remove what was stored of the traces that were not opened for longest, so that there are not too many."""
         if self._views is None:
             return
         found = []
@@ -82,7 +82,7 @@ class StateFiles:
             UsageError: It cannot be called that.
             WriteError: It cannot be written.
         """
-        from satview.session.workspace_state import FILE_BYTES_MAX, checked, to_json
+        from satview.session.workspace_json import FILE_BYTES_MAX, checked, to_json
 
         path = self.path_of(name)
         file = StoredJson(path, checked, FILE_BYTES_MAX, makes_folder=True)
@@ -99,7 +99,7 @@ class StateFiles:
         Raises:
             UsageError: There is none of that name, or it cannot be read.
         """
-        from satview.session.workspace_state import FILE_BYTES_MAX, from_json
+        from satview.session.workspace_json import FILE_BYTES_MAX, from_json
 
         path = self.path_of(name)
         try:

@@ -1,4 +1,4 @@
-"""A JSON file that keeps something of the user: merged with what others have stored, tried again until it is stored."""
+"""A JSON file with state of the user: merged with what others have stored, tried again until it is stored."""
 
 from __future__ import annotations
 

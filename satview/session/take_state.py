@@ -81,11 +81,11 @@ def owner_of_lane(trace: Trace, info: LaneInfo) -> OwnerName:
 
 
 def _names(timeline: Timeline, named: Iterable[LaneKey]) -> dict[LaneKey, OwnerName]:
-    wanted = set(named)
+    requested = set(named)
     return {
         key: owner_of_lane(timeline.trace, timeline.infos[index])
         for index, key in enumerate(lane_keys(timeline))
-        if key in wanted
+        if key in requested
     }
 
 

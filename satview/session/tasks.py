@@ -1,4 +1,4 @@
-"""Work in the background: a plain function of arrays; the newest request wins; results arrive on the GUI thread."""
+"""Background tasks: a plain function of arrays; the newest request wins; results arrive on the GUI thread."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Task(QObject):
     """Runs one function at a time in the background; starting another makes the older one stop and be forgotten.
 
     Signals:
-        done: The result of the newest work.
+        done: The result of the newest function.
         failed: The exception that ended it.
         progress: Share done, 0 to 1, at most some thirty times a second.
     """
@@ -92,7 +92,7 @@ class Task(QObject):
 
     @property
     def is_busy(self) -> bool:
-        """True from `start` until the newest work has ended or was cancelled."""
+        """True from `start` until the newest function has ended or was cancelled."""
         return self._is_busy
 
     def start(self, function: TaskFunction, patience_s: float = 0.0) -> None:

@@ -171,7 +171,7 @@ def _parse_wall(found: re.Match[str], axis: Axis) -> int:
 
 @dataclass(frozen=True, slots=True)
 class TimePosition:
-    """Where the user wants to go: one of the two is given."""
+    """Where to go: one of the two is given."""
 
     cycles: int | None = None
     event: int | None = None

@@ -1,4 +1,4 @@
-"""A place in a trace as one text, `FILE#t=1.2s..1.5s&sel=1200`, to be copied, sent, and opened again."""
+"""A position in a trace as one text, `FILE#t=1.2s..1.5s&sel=1200`, to be copied, sent, and opened again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from satview.session.open_trace import OpenTrace
 
 _FRAGMENT: Final = re.compile(r"(?:t|sel|range)=[^&#]*(?:&(?:t|sel|range)=[^&#]*)*")
-_ROUNDS_NS: Final = 10_000  # windows that are shorter are told in cycles: nanoseconds would move them by a pixel
+_ROUNDS_NS: Final = 10_000  # windows that are shorter are written in cycles: nanoseconds would move them by a pixel
 _TEXT_MAX: Final = 4096
 
 
@@ -40,24 +40,24 @@ class TraceLink:
     beside: str = ""
 
     @property
-    def has_place(self) -> bool:
+    def has_position(self) -> bool:
         """True if it says more than the file."""
         return bool(self.range_text or self.selected or self.session or self.beside) or self.event is not None
 
 
 def parse_link(text: str) -> TraceLink:
-    """Return what a text means: a path, a path with a place, or either as a `file:` URL. A file of that name wins.
+    """Return what a text means: a path, a path with a position, or either as a `file:` URL. A file of that name wins.
 
     Raises:
-        UsageError: The place is none.
+        UsageError: The link or an option is faulty.
     """
     text = text.strip().strip("\"'")
     if not text or len(text) > _TEXT_MAX or "\0" in text:
         raise UsageError("write FILE, or FILE#t=1.2s..1.5s&sel=1200")
-    path, hash_sign, place = text.rpartition("#")
-    if not hash_sign or not _FRAGMENT.fullmatch(place) or _exists(Path(text)):
+    path, hash_sign, fragment = text.rpartition("#")
+    if not hash_sign or not _FRAGMENT.fullmatch(fragment) or _exists(Path(text)):
         return TraceLink(_path_of(text))
-    values = dict(part.split("=", 1) for part in place.split("&"))
+    values = dict(part.split("=", 1) for part in fragment.split("&"))
     number = values.get("sel", "")
     if number and not (number.isascii() and number.isdigit() and len(number) < 16):
         raise UsageError(f"sel={number[:40]} is no event number; write sel=1200")

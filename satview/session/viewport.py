@@ -1,4 +1,4 @@
-"""The visible range of time: zoom, pan, history. Views ask it, none of them keeps a window of its own."""
+"""The visible range of time: zoom, pan, history. Views read it, none of them keeps a window of its own."""
 
 from __future__ import annotations
 
@@ -103,9 +103,9 @@ class Viewport(QObject):
         length = max(SHORTEST_CYCLES, round(self._window.length * factor))
         share = (anchor - self._window.start) / self._window.length
         if self._zoomed is not None:
-            window, kept, kept_share = self._zoomed
-            if window == self._window and abs(share - kept_share) * self._width_px < _SAME_POSITION_PX:
-                anchor, share = kept, kept_share
+            window, first, first_share = self._zoomed
+            if window == self._window and abs(share - first_share) * self._width_px < _SAME_POSITION_PX:
+                anchor, share = first, first_share
         start = anchor - round(length * share)
         self.move(TimeWindow(start, start + length))
         self._zoomed = self._window, anchor, share

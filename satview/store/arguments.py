@@ -165,7 +165,7 @@ def _arguments_of_files(
 
 
 class _Words:
-    """Payload words of some events, in pairs as they are in the slots; the pair read last is kept."""
+    """Payload words of some events, in pairs as they are in the slots; the pair read last is cached."""
 
     def __init__(self, trace: Trace, rows: Rows) -> None:
         self._payloads, self._rows = trace.payloads, rows
@@ -174,7 +174,7 @@ class _Words:
         self._pair: tuple[NDArray[np.uint32], NDArray[np.uint32]] | None = None
 
     def of(self, at: NDArray[np.intp], word: int) -> NDArray[np.uint32]:
-        """Return a word of the events at some positions."""
+        """Return a word of the events at some positions, uint32 (len(at),)."""
         if self._pair is None or self._step != word // 2 or not np.array_equal(self._at, at):
             self._at, self._step = at, word // 2
             self._pair = self._payloads.pair(self._rows[at], 2 * self._step)
@@ -253,10 +253,10 @@ def argument_offsets(trace: Trace, rows: Rows, name: str | None) -> list[tuple[N
 
 def _gathered(trace: Trace, words: _Words, at: NDArray[np.intp], part: Part) -> NDArray[np.int64]:
     first = words.of(at, part.word)
-    return _joined(trace, part, first, words.of(at, part.word + 1) if part.words > 1 else first)
+    return _combined(trace, part, first, words.of(at, part.word + 1) if part.words > 1 else first)
 
 
-def _joined(trace: Trace, part: Part, first: NDArray[np.uint32], second: NDArray[np.uint32]) -> NDArray[np.int64]:
+def _combined(trace: Trace, part: Part, first: NDArray[np.uint32], second: NDArray[np.uint32]) -> NDArray[np.int64]:
     if part.words == 1:
         return first.astype(np.int32 if part.is_signed else np.uint32).astype(np.int64)
     return join64(first.astype(np.int64), second.astype(np.int64), trace.byte_order)
@@ -361,7 +361,7 @@ def _gathered_from(trace: Trace, words: NDArray[np.uint32], rows: Rows, at: Posi
         mine = rows[at]
         return _gathered(trace, _Words(trace, mine), np.arange(len(mine)), part)
     first = np.ascontiguousarray(words[:, part.word])
-    return _joined(trace, part, first, words[:, part.word + 1] if part.words > 1 else first)
+    return _combined(trace, part, first, words[:, part.word + 1] if part.words > 1 else first)
 
 
 def _texts(trace: Trace, rows: Rows, counts: NDArray[np.int64], part: Part) -> TextColumn:

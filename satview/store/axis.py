@@ -27,7 +27,7 @@ class Part:
     """One file of the axis.
 
     Attributes:
-        name: What it is called; stands before the names of its processes and CPUs.
+        name: What it is called; comes before the names of its processes and CPUs.
         trace: The trace of the file alone.
         origin_cycles: A time of that trace, in its cycles.
         at_cycles: The same moment on the axis, in cycles of the axis.
@@ -67,7 +67,7 @@ class Part:
         return TimeWindow(first, last + 1)
 
     def axis_rows(self, own: NDArray[np.integer]) -> NDArray[np.integer]:
-        """Return rows of the file's events as rows of the axis; those that stand for none stay; same shape and dtype.
+        """Return rows of the file's events as rows of the axis; those that name none stay; same shape and dtype.
 
         Args:
             own: Unsigned, where the two largest numbers of 32 bits are none, or signed, where negative ones are.
@@ -94,7 +94,7 @@ class FileAxis:
         parts: The files.
         part_of: uint8, (events,), which file each event is from.
         own_row: uint32, (events,), its row there.
-        joiners: By name of what a trace keeps: puts together what is kept of each file.
+        joiners: By name of what is cached of a trace: combines what is cached of each file.
     """
 
     parts: tuple[Part, ...]
@@ -103,7 +103,7 @@ class FileAxis:
     joiners: Mapping[str, Joiner]
 
     def made(self, name: str, make: Callable[[Trace], Any]) -> Any | None:
-        """Return what is kept under a name, put together; None where nothing says how (`store.trace.Axis`)."""
+        """Return what is cached under a name, combined; None where nothing says how (`store.trace.Axis`)."""
         joiner = self.joiners.get(name)
         return None if joiner is None else joiner(self, [part.trace.cached(name, make) for part in self.parts])
 
@@ -174,5 +174,5 @@ def scaled(cycles: _Ints, rate: int, new_rate: int) -> _Ints:
 
 
 def concatenated(found: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Return columns of several files one after the other, in the type of the first one."""
+    """Return columns of several files one after the other, (n,), in the type of the first one."""
     return np.concatenate([column.astype(found[0].dtype, copy=False) for column in found])

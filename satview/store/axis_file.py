@@ -133,9 +133,9 @@ def names_for(paths: Sequence[Path]) -> list[str]:
     for path in paths:
         stem = path.name.partition(".")[0] or path.name
         name = "".join("_" if sign in "/:*?\n" else sign for sign in stem)[:30].strip() or "trace"
-        number, wanted = 2, name
+        number, base = 2, name
         while name in found:
-            name, number = f"{wanted}-{number}", number + 1
+            name, number = f"{base}-{number}", number + 1
         found.append(name)
     return found
 

@@ -45,7 +45,7 @@ class Doubts:
 
 
 def doubts(trace: Trace) -> Doubts:
-    """Return what only damaged slots name; made at the first call and kept with the trace."""
+    """Return what only damaged slots name; computed at the first call and cached with the trace."""
     return trace.cached("doubts", _doubts)
 
 

@@ -81,7 +81,7 @@ def losses_of(lost: NDArray[np.int64], cpu: int) -> NDArray[np.int64]:
 
 
 def merged(ranges: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return ranges, shape (k, 2), ascending and with overlapping ones joined."""
+    """Return ranges, shape (k, 2), ascending and with overlapping ones merged."""
     found = TimeRanges.of_rows(ranges)
     return np.stack((found.start, found.end), axis=1)
 

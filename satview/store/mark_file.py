@@ -16,7 +16,7 @@ TEXT_MAX: Final = 4000
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A location the user wants to find again.
+    """A location to be found again.
 
     Attributes:
         start_cycles: Where it begins.

@@ -49,7 +49,7 @@ _KINDS: Final = (
     ProblemKind(
         "unfinished-events",
         "Events without their end",
-        "The last slots of these events never came; they are kept and flagged as truncated.",
+        "The last slots of these events never came; they are shown and flagged as truncated.",
         True,
     ),
     ProblemKind(
@@ -261,7 +261,7 @@ class Problem:
 class Problems:
     """All problems of one trace, in the order found.
 
-    Of every kind at most `limit` rows are kept; the rest is counted in `suppressed`, so that 64 MB of rubbish
+    Of every kind at most `limit` rows are listed; the rest is counted in `suppressed`, so that 64 MB of rubbish
     make a short list and not a second file in memory.
     """
 
@@ -269,7 +269,7 @@ class Problems:
     rows: list[Problem] = field(default_factory=list)
     suppressed: dict[str, int] = field(default_factory=dict)
     _counts: dict[str, int] = field(default_factory=dict)
-    _kept: dict[str, int] = field(default_factory=dict)
+    _listed: dict[str, int] = field(default_factory=dict)
 
     def add(
         self,
@@ -284,10 +284,10 @@ class Problems:
         """Note one problem; `slug` must be one of `KINDS`."""
         kind = KINDS[slug]
         self._counts[slug] = self._counts.get(slug, 0) + count
-        if self._kept.get(slug, 0) >= self.limit:
+        if self._listed.get(slug, 0) >= self.limit:
             self.suppressed[slug] = self.suppressed.get(slug, 0) + 1
             return
-        self._kept[slug] = self._kept.get(slug, 0) + 1
+        self._listed[slug] = self._listed.get(slug, 0) + 1
         self.rows.append(Problem(kind, detail, offset, count, time_cycles, line, file))
 
     def add_rest(self, slug: str, rows: int, count: int) -> None:

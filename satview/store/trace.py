@@ -177,7 +177,7 @@ class Trace:
         system: What the system page shows; None without one.
         release: Key of the tables that apply.
         byte_order: `little` or `big`: that of the file's binary fields.
-        clock: Turns cycles into nanoseconds.
+        clock: Converts cycles to nanoseconds.
         cpu_count: CPUs of the target, as header, system page and events show; only damaged slots name others.
         slot_count: Slots in the event region, broken ones included.
         events, threads, processes, states, buffers: The tables.

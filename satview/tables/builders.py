@@ -150,4 +150,4 @@ BUILDERS: Final[dict[str, Builder]] = {
     "server_time": _server_time,
     "trace": _trace,
 }
-NOT_KEPT: Final = frozenset({"mark"})  # a file that others write
+NOT_CACHED: Final = frozenset({"mark"})  # a file that others write

@@ -67,15 +67,15 @@ class Frames(ABC):
 def _for_pandas(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return a column as pandas takes it: no text with two numbers, and numbers of texts that have a sign.
 
-    Arrow does without both; up to pyarrow 21 it does not turn unsigned numbers of texts into categories of pandas.
+    Arrow does without both; up to pyarrow 21 it does not convert unsigned numbers of texts to categories of pandas.
     """
     pyarrow = required("pyarrow")
     if not pyarrow.types.is_dictionary(column.type) or not column.num_chunks:
         return column
-    merged = column.combine_chunks()
-    texts = merged.dictionary.to_pylist()
+    combined = column.combine_chunks()
+    texts = combined.dictionary.to_pylist()
     number = {text: i for i, text in enumerate(dict.fromkeys(texts))}
-    if len(number) == len(texts) and pyarrow.types.is_signed_integer(merged.indices.type):
+    if len(number) == len(texts) and pyarrow.types.is_signed_integer(combined.indices.type):
         return column
     numbers = pyarrow.array([number[text] for text in texts], pyarrow.int32())
-    return pyarrow.DictionaryArray.from_arrays(numbers.take(merged.indices), pyarrow.array(list(number)))
+    return pyarrow.DictionaryArray.from_arrays(numbers.take(combined.indices), pyarrow.array(list(number)))

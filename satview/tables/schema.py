@@ -382,7 +382,7 @@ SCHEMAS: Final[dict[str, TableSchema]] = {
             (
                 _text("kind", "`deadlock`, `priority-inversion`, ..."),
                 _text("severity", "`error`, `warning` or `info`"),
-                *_moment("start", "where it begins; of several places the worst"),
+                *_moment("start", "where it begins; of several occurrences the worst"),
                 *_moment("end", "where it ends; not included"),
                 _maybe("thread", "row of `thread`: who suffers first"),
                 _maybe("event", "row of the first event that shows it"),

@@ -127,7 +127,7 @@ def answered(
         query: What somebody typed.
         prepare: Makes what the query needs, once it is known to be one that reads.
         limits: How much it may take.
-        cancelled: Asked now and then while it runs.
+        cancelled: Called now and then while it runs.
 
     Raises:
         UsageError: As of `sql`.
@@ -290,8 +290,8 @@ def _add_table(connection: Any, trace: Trace, name: str) -> None:
     """Add a table; columns of nanoseconds are expressions, so that only a query that looks at one makes it."""
     found = table(trace, name)
     is_plain = _fits_plain_numbers(trace)
-    kept = [column for column in found.schema.columns if not (is_plain and column.cycles)]
-    arrow = arrow_table(kept, {column.name: found.values(column) for column in kept})
+    read = [column for column in found.schema.columns if not (is_plain and column.cycles)]
+    arrow = arrow_table(read, {column.name: found.values(column) for column in read})
     connection.register(f"_{name}", arrow)
     shown = ", ".join(_shown(column) if is_plain and column.cycles else column.name for column in found.schema.columns)
     connection.execute(f"CREATE TEMP VIEW {name} AS SELECT {shown} FROM _{name}")  # noqa: S608  -- names of the schema
@@ -309,7 +309,7 @@ def _fits_plain_numbers(trace: Trace) -> bool:
 
 
 def clock_macros(start: int, rate: int) -> Iterator[str]:
-    """Yield the macros that turn cycles into nanoseconds and back, exactly as `base.time.Clock` does.
+    """Yield the macros that convert cycles to nanoseconds and back, exactly as `base.time.Clock` does.
 
     Args:
         start: Cycles of the first event.

@@ -24,7 +24,7 @@ _SHOWN_ROWS: Final = 10
 
 
 def table(trace: Trace, name: str) -> Table:
-    """Return a table of a trace by name; its columns are made when first requested and kept with the trace.
+    """Return a table of a trace by name; its columns are made when first requested and cached with the trace.
 
     Args:
         trace: The trace.
@@ -36,7 +36,9 @@ def table(trace: Trace, name: str) -> Table:
     if name not in SCHEMAS:
         raise UsageError(f"there is no table {name[:40]!r}; there are {', '.join(SCHEMAS)}")
     build = builders.BUILDERS[name]
-    made = build(trace) if name in builders.NOT_KEPT else trace.cached(f"tables.{name}", partial(_frozen, build=build))
+    made = (
+        build(trace) if name in builders.NOT_CACHED else trace.cached(f"tables.{name}", partial(_frozen, build=build))
+    )
     return Table(trace, SCHEMAS[name], made)
 
 

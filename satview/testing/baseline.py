@@ -50,7 +50,7 @@ class Baseline:
         return sum(name not in before.get(test, {}) for test, figures in self.now.items() for name in figures)
 
     def merged(self) -> Figures:
-        """Return the values of the file with those of this run in their place."""
+        """Return the values of the file with those of this run replaced."""
         found = {test: dict(figures) for test, figures in (self.before or {}).items()}
         for test, figures in self.now.items():
             found.setdefault(test, {}).update(figures)
@@ -72,7 +72,7 @@ def read_baseline(path: Path) -> Baseline:
     except (OSError, ValueError, RecursionError) as error:
         raise UsageError(f"{path.name}: no baseline can be read from it: {str(error)[:100]}") from error
     if not isinstance(found, dict) or found.get("version") != _VERSION or not _is_figures(found.get("figures")):
-        raise UsageError(f"{path.name}: no baseline of this version; delete it, and the next run writes it anew")
+        raise UsageError(f"{path.name}: no baseline of this version; delete it, and the next run writes it again")
     return Baseline(found["figures"])
 
 

@@ -1,4 +1,4 @@
-"""Many lengths of time of one kind, as tests ask about them: the longest, percentiles, how many."""
+"""Many lengths of time of one kind, as tests check them: the longest, percentiles, how many."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.doctor.undecided import undecided
-from satview.analysis.reasons.why import thread_of
+from satview.analysis.reasons.thread_names import thread_of
 from satview.analysis.verdicts.find import all_kinds, find_verdicts
 from satview.analysis.verdicts.thresholds import Thresholds
 from satview.analysis.verdicts.verdict import Verdict, VerdictKind
@@ -87,7 +87,7 @@ class Kev:
         return Threads(self.trace, self.claims, f"threads {pattern}", rows)
 
     def rows(self, event: str) -> NDArray[np.uint32]:
-        """Return the rows of the events that a name stands for, ascending.
+        """Return the rows of the events of a name, uint32 (n,), ascending.
 
         Args:
             event: A name of the fixture `kev_names`, the name of an event (`MSG_SENDV`), an expression
@@ -171,14 +171,14 @@ class Kev:
         return self._lengths(found, selected, "start_cycles", "length_cycles", f"interrupt 0x{vector:x}")
 
     def no_verdict(self, kind: str = "", thresholds: Thresholds | None = None) -> bool:
-        """Return True if satview finds nothing wrong of a kind, or of any kind that the trace can tell of.
+        """Return True if satview finds nothing wrong of a kind, or of any kind that the trace can show.
 
         Args:
             kind: Such as `deadlock`, or a part that only one has: `inversion`.
             thresholds: When something is a verdict (`satview.read_thresholds`); None = the ones that come with satview.
 
         Raises:
-            KevFailure: There is one; or the trace does not have what it takes to tell, where a kind is given.
+            KevFailure: There is one; or the trace does not have what it takes to know, where a kind is given.
             UsageError: There is no such kind.
         """
         __tracebackhide__ = True
@@ -187,7 +187,7 @@ class Kev:
         if found:
             raise self._verdict_failure(found)
         if isinstance(kinds[0], VerdictKind) and kind and (why := undecided(self.trace).get(kinds[0])):
-            raise KevFailure(f"the trace cannot tell of {kinds[0]}: {why}")
+            raise KevFailure(f"the trace cannot show {kinds[0]}: {why}")
         return True
 
     def no_losses(self) -> bool:

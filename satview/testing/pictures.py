@@ -23,7 +23,7 @@ class Pictures:
     """The pictures of one run.
 
     Attributes:
-        folder: Where they go; made when there is one. None = none are wanted.
+        folder: Where they go; made when there is one. None = none are requested.
         taken: How many there are.
     """
 
@@ -38,7 +38,7 @@ class Pictures:
             test: Name of the test that failed, for the name of the file.
         """
         if self.folder is None:
-            return "none is wanted"
+            return "none is requested"
         if self.taken >= MOST:
             return f"none: this run has {MOST} already"
         self.taken += 1

@@ -1,7 +1,7 @@
 """The pytest plug-in: fixtures `kev`, `kev_file` and `kev_names`, baselines, and pictures of what fails.
 
 pytest imports this file in every project that has satview installed. So it imports nothing of satview before a test
-asks for `kev`, and takes no option that somebody else has.
+uses `kev`, and takes no option that somebody else has.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from satview.testing.kev import Kev
     from satview.testing.pictures import Pictures
 
-_MOST_OPEN = 2  # traces kept between tests: tests of one file mostly ask about one
+_MOST_OPEN = 2  # traces cached between tests: tests of one file mostly read one
 _FOLDER = "kev-pictures"
 _baseline: pytest.StashKey[Baseline] = pytest.StashKey()
 _pictures: pytest.StashKey[Pictures] = pytest.StashKey()
@@ -47,7 +47,7 @@ _HELP_BASELINE = "compare values with those of an earlier run in this file; it i
 
 @pytest.hookimpl(wrapper=True)
 def pytest_load_initial_conftests(parser: pytest.Parser) -> Generator[None, None, None]:
-    """Add `--baseline` as the short form, after all others had their turn; a plug-in that has it already keeps it."""
+    """Add `--baseline` as the short form, after all others; a plug-in that has it already keeps it."""
     result = yield
     try:
         _, unknown = parser.parse_known_and_unknown_args(["--baseline=x"])
@@ -135,10 +135,10 @@ def pytest_runtest_makereport(
     if report.failed and is_claim and claims.locations:
         location = claims.locations[-1]
         picture = _pictures_of(item.config).take(location, item.nodeid)
-        told = [f"{location}", location.command, f"picture: {picture}"]
+        lines = [f"{location}", location.command, f"picture: {picture}"]
         add_section = getattr(report.longrepr, "addsection", None)  # a failure without a traceback has none
         if add_section is not None:
-            add_section("satview", "\n".join(told))
+            add_section("satview", "\n".join(lines))
         item.user_properties += [("satview.location", str(location)), ("satview.command", location.command),
                                  ("satview.picture", picture)]  # fmt: skip
         report.user_properties = list(item.user_properties)
@@ -214,15 +214,15 @@ def _trace(config: pytest.Config, path: Path) -> OpenedTrace:
     from satview.base.errors import SatviewError
     from satview.opened import open_trace
 
-    kept = config.stash.setdefault(_opened, {})
-    if path not in kept:
+    cache = config.stash.setdefault(_opened, {})
+    if path not in cache:
         try:
-            kept[path] = open_trace(path)
+            cache[path] = open_trace(path)
         except (SatviewError, OSError) as error:
             pytest.fail(f"{path}: {error}", pytrace=False)
-        for old in list(kept)[:-_MOST_OPEN]:
-            del kept[old]
-    return kept[path]
+        for old in list(cache)[:-_MOST_OPEN]:
+            del cache[old]
+    return cache[path]
 
 
 def _pictures_of(config: pytest.Config) -> Pictures:

@@ -87,7 +87,7 @@ class Threads:
 
     @property
     def periods(self) -> Durations:
-        """From each time when one is woken to the next, where the trace tells it."""
+        """From each time when one is woken to the next, where the trace shows it."""
         found = self.trace.table("activation")
         selected = np.flatnonzero(np.isin(found["thread"], self.rows) & (found["period_cycles"] >= 0))
         ends, before = found["start_cycles"][selected], selected - 1  # the table is by thread, then in time order

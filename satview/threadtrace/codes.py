@@ -1,7 +1,7 @@
 """Numbers of thread_trace(4) that the recorder writes, and those of the file of times, which is satview's own.
 
 The readers take them from `resources/events/unixware.toml`; a traced program must not load that machinery, so those
-needed here stand here, and a test compares the two.
+needed here are repeated here, and a test compares the two.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Turns tracing on and off: what is replaced where, and what happens at exit and in child processes."""
+"""Switches tracing on and off: what is replaced where, and what happens at exit and in child processes."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def finish() -> None:
 
 
 def uninstall() -> None:
-    """Write everything and put back what was replaced; objects made meanwhile go on to work, untraced."""
+    """Write everything and put back what was replaced; objects made meanwhile stay usable, untraced."""
     finish()
     atexit.unregister(finish)
     threads.release_main_thread()
@@ -122,7 +122,7 @@ def tracing(directory: str, categories: str = "", direct: bool = False) -> Itera
     Args:
         directory: Where the files go; made if it does not exist.
         categories: As THR_TRACE_EVENTS: `mutex:cond`; empty = all.
-        direct: Write each record at once, as THR_TRACE_BUF asks for.
+        direct: Write each record at once, as THR_TRACE_BUF requests.
 
     Raises:
         OSError: The directory cannot be made or written to.

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, Final, NoReturn
 
 from satview.threadtrace import codes, state
-from satview.threadtrace.log import RECORDS_KEPT, Log, Record, now, record_text
+from satview.threadtrace.log import RECORDS_MAX, Log, Record, now, record_text
 from satview.threadtrace.state import State
 
 _ATTEMPTS: Final = 10
@@ -100,7 +100,7 @@ class _Traced:
         """Try to take the lock a few times; return whether it worked.
 
         A thread that waits in the lock itself is woken by every release, takes the lock before it has the
-        interpreter's, and so makes the one that runs wait in turn: a busy lock is handed over each time, at 20 times
+        interpreter's, and so makes the one that runs wait: a busy lock is handed over each time, at 20 times
         the price. Without tracing a lock is free for too short a time for that to happen often.
         """
         for _ in range(_ATTEMPTS):
@@ -136,12 +136,12 @@ class _Traced:
 class TracedLock(_Traced):
     """A lock whose acquisitions and releases are recorded as those of a mutex."""
 
-    __slots__ = ("_asking", "_is_locked", "_waking")
+    __slots__ = ("_is_locked", "_request", "_waking")
 
     def __init__(self) -> None:
         super().__init__()
         self._is_locked = self._raw.locked
-        self._asking = record_text(codes.MUTEX, _LOCK, codes.FIRST, self.address)
+        self._request = record_text(codes.MUTEX, _LOCK, codes.FIRST, self.address)
         self._waking = record_text(codes.MUTEX, _UNLOCK, codes.SINGLE, self.address, codes.OK, 1)
 
     def __enter__(self) -> bool:
@@ -152,7 +152,7 @@ class TracedLock(_Traced):
         except AttributeError:
             log = state.current()
         if not log.busy:
-            log.put((now(), self._asking, _GOT))
+            log.put((now(), self._request, _GOT))
         return True
 
     def __exit__(
@@ -170,13 +170,13 @@ class TracedLock(_Traced):
             log.put((now(), self._waking if self._waiting else self._letting_go, None))
         else:
             self._fail_to_release(log)
-        is_full = len(log.records) > RECORDS_KEPT
+        is_full = len(log.records) > RECORDS_MAX
         self._free()
         if is_full:
             log.flush(0)
 
     def _got(self, start_ns: int) -> Record:
-        return start_ns, self._asking, _GOT
+        return start_ns, self._request, _GOT
 
     def locked(self) -> bool:
         """Return whether it is held."""
@@ -245,13 +245,13 @@ class TracedRLock(_Traced):
             self._depth -= 1
             if not log.busy:
                 log.put((now(), self._letting_go, None))
-        is_full = len(log.records) > RECORDS_KEPT
+        is_full = len(log.records) > RECORDS_MAX
         self._free()
         if is_full:
             log.flush(0)
 
     def _taking_at(self, depth: int) -> tuple[str, str]:
-        """Return the records of an acquisition at a depth; who asks holds the lock, so that nobody else does."""
+        """Return the records of an acquisition at a depth; the caller holds the lock, so no other thread can."""
         while len(self._taking) < depth:
             second = record_text(codes.RMUTEX, _LOCK, codes.SECOND, codes.OK, 0, len(self._taking) + 1)
             self._taking.append((record_text(codes.RMUTEX, _LOCK, codes.FIRST, self.address), second))

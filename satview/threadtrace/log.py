@@ -1,4 +1,4 @@
-"""The records of one thread: kept in memory without any lock, written to the files of its LWP."""
+"""The records of one thread: collected in memory without any lock, written to the files of its LWP."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from satview.threadtrace import codes
 
 now = time.perf_counter_ns  # never steps back; the writer adds what makes it a date
 cpu_now = getattr(time, "thread_time_ns", None)  # processor time of the calling thread; some systems have none
-RECORDS_KEPT: Final = 1024
+RECORDS_MAX: Final = 1024
 _NS: Final = 1_000_000_000
 _APPEND: Final = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
 _PATIENCE_S: Final = 2.0
@@ -39,7 +39,7 @@ def text_of(records: list[Record], offset_ns: int, ids: str) -> str:
 
     Args:
         records: At least one, in the order in which they were made.
-        offset_ns: Turns a value of `now()` into nanoseconds since 1970.
+        offset_ns: Converts a value of `now()` to nanoseconds since 1970.
         ids: `:LWP:PROCESS:THREAD:`.
     """
     second = (records[0][0] + offset_ns) // _NS
@@ -160,13 +160,13 @@ class Log:
     def note(self, time_ns: int, *numbers: int) -> None:
         """Append a record; `time_ns` is a value of `now()`, `numbers` are those of `record_text`."""
         self.put((time_ns, record_text(*numbers), None))
-        if len(self.records) > RECORDS_KEPT:
+        if len(self.records) > RECORDS_MAX:
             self.flush(0)
 
     def note_time(self, time_ns: int, *numbers: int) -> None:
         """Append a record to the file of times."""
         self._times.append((time_ns, record_text(codes.TIME, *numbers), None))
-        if self._direct or len(self._times) > RECORDS_KEPT:
+        if self._direct or len(self._times) > RECORDS_MAX:
             self.flush(0)
 
     def watch_cpu(self) -> None:
@@ -215,7 +215,7 @@ class Log:
     def _drain(self, records: list[Record], output: Output) -> None:
         left = len(records)  # what comes meanwhile is for the next time
         while left > 0:
-            some = records[: min(left, RECORDS_KEPT)]
+            some = records[: min(left, RECORDS_MAX)]
             del records[: len(some)]
             left -= len(some)
             output.write(text_of(some, self._offset_ns, f":{self.lwp}:{self._pid}:{self.tid}:"))

@@ -22,7 +22,7 @@ _CPU_SAMPLE_NS: Final = 150_000_000  # less than the interval: at each flush of 
 
 @dataclass(frozen=True, slots=True)
 class RecordOptions:
-    """What the environment asks for.
+    """What the environment requests.
 
     Attributes:
         directory: Where the files go.

@@ -262,7 +262,7 @@ def _barrier() -> list[Patch]:
 
 
 class TracedSimpleQueue(queue.SimpleQueue[Any]):
-    """`queue.SimpleQueue`, recorded as a semaphore that counts its items; executors hand out their work by it."""
+    """`queue.SimpleQueue`, recorded as a semaphore that counts its items; executors hand out their calls by it."""
 
     def __init__(self) -> None:
         log = state.current()
@@ -305,6 +305,6 @@ class TracedSimpleQueue(queue.SimpleQueue[Any]):
 
 
 def patches(categories: frozenset[str]) -> list[Patch]:
-    """Return class, name and traced method of everything that the categories ask for."""
+    """Return class, name and traced method of everything that the categories select."""
     makers = (("cond", _condition), ("cond", _event), ("sema", _semaphore), ("barrier", _barrier))
     return [patch for category, make in makers if category in categories for patch in make()]

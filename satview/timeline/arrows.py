@@ -154,7 +154,7 @@ class _Lanes:
                 self._of_interrupts[info.cpu] = info.index
 
     def of(self, rows: NDArray[np.uint32]) -> NDArray[np.int32]:
-        """Return the lane of the thread of each event, that of its CPU where no thread is known, -1 for neither."""
+        """Return the lane of each event, int32 (len(rows),): of its thread, else of its CPU, -1 for neither."""
         events = self._trace.events
         lane = self._of_thread[events.thread[rows]]
         return np.where(lane == _ABSENT, self._of_cpu[events.cpu[rows]], lane)

@@ -1,4 +1,4 @@
-"""What kind of work CPUs do when: user code, kernel calls, interrupts, or nothing."""
+"""What kind of code CPUs run when: user code, kernel calls, interrupts, or nothing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ USER: Final = RUNNING  # the lane value of user code on these lanes
 
 
 def kind_spans(trace: Trace, cpu: int, who: LaneSpans, interrupts: LaneSpans | None) -> LaneSpans:
-    """Return what kind of work a CPU does when: `USER`, `KERNEL_CALL`, `INTERRUPT`, `IDLE` or `UNKNOWN`.
+    """Return what kind of code a CPU runs when: `USER`, `KERNEL_CALL`, `INTERRUPT`, `IDLE` or `UNKNOWN`.
 
     The first of these that holds counts: an interrupt is handled; the idle thread runs, or it is not known who; the
     thread that runs is between the entry and the exit of a kernel call of which the trace holds both; else user code.
@@ -58,7 +58,7 @@ def _calls_on_cpus(trace: Trace) -> tuple[TimeRanges, ...]:
     enters, leaves = links.from_row[known], links.to_row[known]
     by_thread = np.argsort(narrow(events.thread[rows], len(trace.threads)), kind="stable")
     begins, ends = rows[by_thread], ends[by_thread]
-    # Whether they meet can be told by rows of events, which ascend with time; for how long, by times.
+    # Whether they meet follows from rows of events, which ascend with time; for how long, by times.
     call, run = overlaps(
         thread[known].astype(np.int64), enters.astype(np.int64), leaves.astype(np.int64),
         events.thread[begins].astype(np.int64), begins.astype(np.int64), np.searchsorted(events.time_cycles, ends),

@@ -122,7 +122,7 @@ def marks(trace: Trace, infos: Sequence[LaneInfo], rows: Rows, edges: NDArray[np
     return found[:-1]
 
 
-def place_marks(
+def event_positions(
     trace: Trace, infos: Sequence[LaneInfo], rows: Rows, edges: NDArray[np.int64]
 ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], Rows]]:
     """Yield where events lie: position in `infos`, pixel, event row; an event can be on several lanes.
@@ -218,7 +218,7 @@ def _with_tracks(
 
 
 def _cell_tables(trace: Trace, infos: Sequence[LaneInfo]) -> pictures.CellTables:
-    """Return which lane events are on, as the core wants it."""
+    """Return which lane events are on, as the core needs it."""
     tables: dict[LaneKind, NDArray[np.int32]] = {}
     damaged: tuple[NDArray[np.int32], NDArray[np.int32]] | None = None
     for position, info in enumerate(infos):

@@ -14,7 +14,7 @@ from typing import Final
 from satview.base.dataclass import dataclass
 
 
-class Place(StrEnum):
+class Owner(StrEnum):
     """Where the lanes of a class are."""
 
     TRACE = "trace"
@@ -35,7 +35,7 @@ class LaneClass:
         name: Stable name: in settings, sessions and on the command line.
         menu: Entry of the menu, with `&` before its letter.
         title: Name of its lanes.
-        place: Where they are.
+        owner_kind: Where they are.
         events: Returns `codes`.
         help: One sentence for menus and docs.
         text: What an interval or moment is called: arguments in braces, where an event has none of that name nothing.
@@ -47,7 +47,7 @@ class LaneClass:
     name: str
     menu: str
     title: str
-    place: Place
+    owner_kind: Owner
     events: Callable[[], tuple[int, ...]]
     help: str
     text: str = "{event}"
@@ -84,33 +84,33 @@ def _all_of(wire_class: str, first: int = 0, stop: int = 1024) -> Callable[[], t
 
 
 LANE_CLASSES: Final = (
-    LaneClass("log", "Kernel &log", "kernel log", Place.TRACE, _system(12), "What the kernel notes (SLOG).",
+    LaneClass("log", "Kernel &log", "kernel log", Owner.TRACE, _system(12), "What the kernel notes (SLOG).",
               "{message}"),
-    LaneClass("user", "&User events", "user events", Place.TRACE, _all_of("USER"),
+    LaneClass("user", "&User events", "user events", Owner.TRACE, _all_of("USER"),
               "Events that programs insert, one lane for each number: moments, intervals, or counters drawn as steps.",
               finder="user_events"),
-    LaneClass("security", "&Security checks", "security", Place.TRACE, _all_of("SEC"),
+    LaneClass("security", "&Security checks", "security", Owner.TRACE, _all_of("SEC"),
               "Abilities, permissions and paths that are checked.",
               "{event} {able} {name} {path} {class_name} {perm_name} {dst_name}"),
-    LaneClass("paths", "&Path look-ups", "path look-ups", Place.PROCESS, _system(2), "Path names that are resolved.",
+    LaneClass("paths", "&Path look-ups", "path look-ups", Owner.PROCESS, _system(2), "Path names that are resolved.",
               "{pathname}{path}"),
-    LaneClass("maps", "&Memory maps", "memory maps", Place.PROCESS, _system(6, 7, 8, 21),
+    LaneClass("maps", "&Memory maps", "memory maps", Owner.PROCESS, _system(6, 7, 8, 21),
               "Memory that is mapped and given back.", "{event} {len} {name}{path}"),
-    LaneClass("faults", "Page &faults", "page faults", Place.PROCESS, _system(17), "Page faults that are handled.",
+    LaneClass("faults", "Page &faults", "page faults", Owner.PROCESS, _system(17), "Page faults that are handled.",
               "{vaddr} {object_name}"),
-    LaneClass("timers", "&Timers", "timers", Place.PROCESS, _system(18), "Timers that expire.", "{timer}"),
-    LaneClass("frequency", "CPU fre&quency", "frequency", Place.CPU, _system(15),
+    LaneClass("timers", "&Timers", "timers", Owner.PROCESS, _system(18), "Timers that expire.", "{timer}"),
+    LaneClass("frequency", "CPU fre&quency", "frequency", Owner.CPU, _system(15),
               "The throughput mode that a CPU runs in, drawn as steps.", finder="frequencies"),
-    LaneClass("idle", "CPU &idle modes", "idle mode", Place.CPU, _system(15), "When a CPU sleeps, and in which mode.",
+    LaneClass("idle", "CPU &idle modes", "idle mode", Owner.CPU, _system(15), "When a CPU sleeps, and in which mode.",
               "mode {mode}", "idle_modes"),
-    LaneClass("handlers", "Interrupt &handlers", "handlers", Place.CPU, _all_of("INT", 3, 8),
+    LaneClass("handlers", "Interrupt &handlers", "handlers", Owner.CPU, _all_of("INT", 3, 8),
               "Handlers of interrupts, nested ones below; in 8.0 what is delivered to service threads.",
               "{process} {interrupt_number}{intr_id}", "handlers"),
-    LaneClass("calls", "Kernel &calls", "kernel calls", Place.THREAD, _all_of("KER_CALL"),
+    LaneClass("calls", "Kernel &calls", "kernel calls", Owner.THREAD, _all_of("KER_CALL"),
               "The kernel calls of a thread from entry to exit, time that it waits in them included.", finder="calls"),
-    LaneClass("functions", "Functions (flame chart) (&x)", "functions", Place.THREAD, _system(10, 11),
+    LaneClass("functions", "Functions (flame chart) (&x)", "functions", Owner.THREAD, _system(10, 11),
               "Instrumented functions from entry to exit, those that they call below.", "{thisfn}", "functions"),
-    LaneClass("guests", "Hypervisor &guests", "guest", Place.THREAD, _all_of("QVM"),
+    LaneClass("guests", "Hypervisor &guests", "guest", Owner.THREAD, _all_of("QVM"),
               "When a virtual CPU runs its guest, and what it raises.", "{event} {guest_ip}{intr_vector}", "guests"),
 )  # fmt: skip
 LANE_CLASS_BY_NAME: Final = {each.name: each for each in LANE_CLASSES}

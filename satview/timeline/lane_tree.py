@@ -48,7 +48,7 @@ __all__ = ["LaneInfo", "LaneKind", "Timeline"]
 
 _LANES_AT_ONCE: Final = 256  # every batch costs a pass over the events
 _CELLS_PER_MARK: Final = 8  # at least so many cells of a pixel are looked at for marks, which are so exact
-_TICKS_PER_FRAME: Final = 400_000  # events that a frame may place one by one; beyond it the levels show
+_TICKS_PER_FRAME: Final = 400_000  # events that a frame may draw one by one; beyond it the levels show
 
 
 class Timeline:
@@ -139,7 +139,7 @@ class Timeline:
                 continue
             found = finder_of(each)(self.trace, each, self._user) if each.name in there else []
             with self._lock:
-                if each.name in self._tracks:  # another view has asked for it meanwhile
+                if each.name in self._tracks:  # another view has loaded it meanwhile
                     continue
                 more = track_infos(self.trace, self.infos, (track for part in found for track in tracks_of(each, part)))
                 self._tracks[each.name] = frozenset(info.index for info in more)
@@ -175,7 +175,7 @@ class Timeline:
                 )
 
     def kinds(self, index: int) -> Shares | None:
-        """Return how the lane of a CPU divides its time between kinds of work; None until `build_kinds` has run."""
+        """Return how the lane of a CPU divides its time by kind of code; None until `build_kinds` has run."""
         return self._kinds.get(index)
 
     @property
@@ -184,7 +184,7 @@ class Timeline:
         return len(self._kinds) == sum(info.kind is LaneKind.CPU for info in self.infos)
 
     def build_kinds(self, cancelled: Callable[[], bool] | None = None) -> None:
-        """Find what kind of work CPUs do when; builds their lanes too; stops early when `cancelled()` says so."""
+        """Find what kind of code CPUs run when; builds their lanes too; stops early when `cancelled()` says so."""
         found = {}
         for info in self.infos:
             if info.kind is not LaneKind.CPU or info.index in self._kinds:
@@ -201,14 +201,14 @@ class Timeline:
         """Return the rows of the events that belong to a lane, in time order.
 
         To a thread its state changes and what it did while running; to a process those of its threads; to a CPU all
-        that it logged; to an interrupt lane the interrupts, to one of events these. The answer for one lane is kept.
+        that it logged; to an interrupt lane the interrupts, to one of events these. The answer for one lane is cached.
 
         Returns:
             uint32 (n,).
         """
         with self._lock:
-            kept, rows = self._rows
-        if kept == index:
+            cached, rows = self._rows
+        if cached == index:
             return rows
         track = self.infos[index].track
         if track is not None:

@@ -25,7 +25,7 @@ def run_slices(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
     """Return every run slice of the trace: rows of the RUNNING events, ascending, and when each slice ends.
 
     A slice ends at the thread's next state event, when another thread starts to run on the CPU, or where events of the
-    CPU are missing, whichever is first. Made at the first call and kept with the trace.
+    CPU are missing, whichever is first. Computed at the first call and cached with the trace.
 
     Returns:
         uint32 (n,), rows of events; int64 (n,), cycles.

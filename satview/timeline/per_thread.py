@@ -123,6 +123,6 @@ def process_spans(lanes: Sequence[LaneSpans], end_cycles: int) -> LaneSpans:
         np.copyto(value, np.uint8(lower), where=counts & 0xFFFFFFFF > 0)
         np.copyto(value, np.uint8(upper), where=counts >> 32 > 0)
     time, event = time[order], event[order]
-    merged = touching(time, value, event, None, end_cycles)
-    keep = np.concatenate(([True], merged.value[1:] != merged.value[:-1]))
-    return LaneSpans(merged.start_cycles[keep], merged.value[keep], merged.event[keep], None, merged.end_cycles)
+    touched = touching(time, value, event, None, end_cycles)
+    keep = np.concatenate(([True], touched.value[1:] != touched.value[:-1]))
+    return LaneSpans(touched.start_cycles[keep], touched.value[keep], touched.event[keep], None, touched.end_cycles)

@@ -61,12 +61,12 @@ class PluggedLane:
             raise ValueError("a lane has intervals outside the trace")
         starts, item = spread(start, end, window)
         values = np.where(item >= 0, self._values[item] if len(start) else ABSENT, ABSENT).astype(np.uint8)
-        texts = tuple(str(self.texts[place]) if place >= 0 else "" for place in item.tolist())
+        texts = tuple(str(self.texts[row]) if row >= 0 else "" for row in item.tolist())
         return LaneSpans(starts, values, np.full(len(starts), NO_EVENT, np.uint32), None, window.end, texts)
 
 
 def plugged_lanes(trace: Trace) -> tuple[PluggedLane, ...]:
-    """Return the lanes of all plug-ins, those that fail left out; asked once for each trace."""
+    """Return the lanes of all plug-ins, those that fail left out; called once for each trace."""
     return trace.cached("plugged lanes", _lanes)
 
 

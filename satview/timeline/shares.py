@@ -1,7 +1,7 @@
 """How a lane divides its time: the cycles of each value in any ranges of time, exact at every zoom.
 
-Sums up to every 32nd interval are kept, `kinds` / 4 bytes an interval; the rest is added up on the spot. Of bins of
-2^n cycles, counted from the start of the trace, the sums are kept, as much again: a frame takes them as they are.
+Sums up to every 32nd interval are stored, `kinds` / 4 bytes an interval; the rest is added up on the spot. Of bins of
+2^n cycles, counted from the start of the trace, the sums are stored, as much again: a frame takes them as they are.
 A picture made of them is the same while the view moves and when it rests, and its figures are those of the statistics.
 """
 
@@ -21,7 +21,7 @@ from satview.timeline.event_views import EventTimes
 from satview.timeline.spans import NO_EVENT, LaneSpans, touching
 
 _EVERY: Final = 32
-_PER_CELL: Final = 64  # intervals in the finest bins of which sums are kept, on average
+_PER_CELL: Final = 64  # intervals in the finest bins of which sums are stored, on average
 _LEAST_CELLS: Final = 64  # of fewer the sums are made as quickly as they are found
 _ONES: Final = np.ones(VALUE_COUNT, np.int64)
 
@@ -94,7 +94,7 @@ class Shares:
 
     @property
     def sums(self) -> NDArray[np.int64] | None:
-        """What `of` and `counting` take, int64 (n,); None where nothing is kept."""
+        """What `of` and `counting` take, int64 (n,); None where nothing is stored."""
         return None if self._index is None else self._index.ravel()
 
     def cycles(self, edges: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -117,13 +117,13 @@ class Shares:
             first: The first bin.
             last: The one behind the last; both within the trace.
         """
-        if shift in self._kept(window):
+        if shift in self._bin_sums(window):
             return self._levels[shift][first:last]
         edges = window.start + (np.arange(first, last + 1, dtype=np.int64) << shift)
         return self.cycles(np.minimum(edges, window.end))
 
-    def _kept(self, window: TimeWindow) -> dict[int, NDArray[np.int64]]:
-        """Return the sums of bins that are kept: the finest and, each from the one before, those of twice the length.
+    def _bin_sums(self, window: TimeWindow) -> dict[int, NDArray[np.int64]]:
+        """Return the sums of bins that are stored: the finest and, each from the one before, those of twice the length.
 
         Made at the first call, as not every caller needs them: 0.3 ms for a lane of 200,000 intervals.
         """

@@ -18,17 +18,17 @@ from satview.timeline.levels import Levels
 from satview.timeline.shares import Shares
 from satview.timeline.spans import NO_EVENT, LaneSpans, touching
 
-_NOT_KEPT: Final = (LaneKind.PLUGGED, LaneKind.TRACK)  # plug-ins may change; lanes of events come and go
+_NOT_STORED: Final = (LaneKind.PLUGGED, LaneKind.TRACK)  # plug-ins may change; lanes of events come and go
 
 
 def lanes_of(timeline: Timeline, indices: Iterable[int]) -> tuple[list[dict[str, Any]], dict[str, NDArray[Any]]]:
     """Return lanes that are ready as values that JSON can hold, and arrays by name.
 
     Returns:
-        Values of each lane; arrays of the types in which lanes have them.
+        Values of each lane; arrays (n,) of the types in which lanes have them.
     """
     values, arrays = [], dict[str, NDArray[Any]]()
-    mine = (index for index in indices if timeline.infos[index].kind not in _NOT_KEPT)
+    mine = (index for index in indices if timeline.infos[index].kind not in _NOT_STORED)
     for index in sorted({index for index in mine if timeline.is_ready(index)}):
         lane, name = timeline.lane(index), f"lane.{index}"
         arrays[f"{name}.start"], arrays[f"{name}.value"] = np.asarray(lane.spans.start_cycles), lane.spans.value

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from satview.store.doubts import doubts
 from satview.store.trace import Trace
-from satview.timeline.lane_classes import Place
+from satview.timeline.lane_classes import Owner
 from satview.timeline.lane_info import LaneInfo, LaneKind
 from satview.timeline.tracks.track import Track
 
@@ -20,16 +20,16 @@ def track_infos(trace: Trace, infos: Sequence[LaneInfo], tracks: Iterable[Track]
         tracks: What they show; those of one owner follow each other.
     """
     lane_of = {
-        Place.CPU: {info.cpu: info.index for info in infos if info.kind is LaneKind.CPU},
-        Place.THREAD: {info.thread: info.index for info in infos if info.kind is LaneKind.THREAD},
+        Owner.CPU: {info.cpu: info.index for info in infos if info.kind is LaneKind.CPU},
+        Owner.THREAD: {info.thread: info.index for info in infos if info.kind is LaneKind.THREAD},
     }
     doubtful = doubts(trace).processes
     found: list[LaneInfo] = []
     whole = -1
     for track in tracks:
-        place, index = track.found.place, len(infos) + len(found)
+        owner_kind, index = track.found.owner_kind, len(infos) + len(found)
         title = track.found.title if not track.depth else f"{track.found.title} {track.depth + 1}"
-        if place is Place.PROCESS:
+        if owner_kind is Owner.PROCESS:
             if track.is_whole:
                 whole = index
             elif doubtful[track.owner]:
@@ -39,8 +39,8 @@ def track_infos(trace: Trace, infos: Sequence[LaneInfo], tracks: Iterable[Track]
             parent = -1 if track.is_whole else whole
             found.append(LaneInfo(index, LaneKind.TRACK, name, "", parent, process=process, track=track))
             continue
-        parent = lane_of[place].get(track.owner, -1) if place in lane_of else -1
-        if place in lane_of and parent < 0:
+        parent = lane_of[owner_kind].get(track.owner, -1) if owner_kind in lane_of else -1
+        if owner_kind in lane_of and parent < 0:
             continue
         owner = infos[parent] if parent >= 0 else None
         found.append(

@@ -77,7 +77,7 @@ class Error(IntEnum):
 
 
 class Debug(IntFlag):
-    """What `traceparser_debug` turns on; the C names have the prefix `_TRACEPARSER_DEBUG_`."""
+    """What `traceparser_debug` switches on; the C names have the prefix `_TRACEPARSER_DEBUG_`."""
 
     NONE = 0
     ERRORS = 1

@@ -17,7 +17,7 @@ from satview.traceparser.state import Registration, State
 
 
 def say_head(state: State, source: Source) -> None:
-    """Write header and system page to the debug stream, as far as its flags ask for them."""
+    """Write header and system page to the debug stream, as far as its flags request them."""
     state.say(Debug.HEADER, head.LIBRARY_BANNER + head.HEADER_TITLE)
     is_all = state.debug_flags & Debug.ALL == Debug.ALL
     if state.debug_flags and state.debug_stream is not None:
@@ -37,20 +37,20 @@ def deliver(state: State, userdata: Any, source: Source) -> None:
     requested = np.zeros(wire.CODE_COUNT, np.bool_)
     requested[[code for code in state.registrations if code]] = True
     is_first = True
-    kept: list[tuple[Batch, NDArray[np.intp]]] = []
+    selected: list[tuple[Batch, NDArray[np.intp]]] = []
     for batch in source.events:
         if is_first and len(batch):
             state.first_cycles = state.previous_time_cycles = state.time_cycles = int(batch.time_cycles[0])
             is_first = False
         rows = np.flatnonzero(requested[batch.code])
         if state.sort == Sort.SORT:
-            kept.append((batch, rows))
+            selected.append((batch, rows))
         elif state.debug_flags & Debug.ALL == Debug.ALL:
             _deliver_with_slots(state, userdata, source, batch, rows)
         else:
             _deliver_rows(state, userdata, source, batch, rows)
-    if kept:
-        _deliver_sorted(state, userdata, source, kept)
+    if selected:
+        _deliver_sorted(state, userdata, source, selected)
 
 
 def _deliver_rows(state: State, userdata: Any, source: Source, batch: Batch, rows: NDArray[np.intp]) -> None:
@@ -79,9 +79,11 @@ def _deliver_with_slots(state: State, userdata: Any, source: Source, batch: Batc
     state.say(Debug.ALL, "".join(texts[done:]))
 
 
-def _deliver_sorted(state: State, userdata: Any, source: Source, kept: list[tuple[Batch, NDArray[np.intp]]]) -> None:
-    times = np.concatenate([batch.time_cycles[rows] for batch, rows in kept])
-    positions = [(batch, int(row)) for batch, rows in kept for row in rows]
+def _deliver_sorted(
+    state: State, userdata: Any, source: Source, selected: list[tuple[Batch, NDArray[np.intp]]]
+) -> None:
+    times = np.concatenate([batch.time_cycles[rows] for batch, rows in selected])
+    positions = [(batch, int(row)) for batch, rows in selected for row in rows]
     for at in np.argsort(times, kind="stable").tolist():
         batch, row = positions[at]
         _deliver_rows(state, userdata, source, batch, np.array([row]))

@@ -11,7 +11,8 @@ import pytest
 
 import satview
 from satview.__main__ import main
-from satview.analysis.reasons.why import MOST_STEPS, thread_of, why
+from satview.analysis.reasons.thread_names import thread_of
+from satview.analysis.reasons.why import MOST_STEPS, why
 from satview.base.errors import UsageError
 from satview.base.time import format_duration
 from satview.capture.workloads import registry
@@ -172,7 +173,7 @@ def test_a_deadlock_closes_its_circle(tmp_path: Path) -> None:
     steps = why(trace, "forwards", trace.clock.cycles(50_000_000))
     assert [trace.threads.names[step.thread] for step in steps] == ["forwards", "backwards"]
     assert all(step.state == "MUTEX" and "until the trace ends" in step.says for step in steps)
-    assert steps[-1].says.endswith("waits for it in turn: none of them goes on by itself.")
+    assert steps[-1].says.endswith("waits for it too: none of them goes on by itself.")
 
 
 @pytest.mark.parametrize(("first", "second"), [("forwards", "backwards"), ("backwards", "forwards")])
@@ -185,7 +186,7 @@ def test_both_sides_of_a_deadlock_name_the_circle_from_the_first_moment_on(first
     steps = why(trace, first, begins)
     assert [(trace.threads.names[step.thread], step.state) for step in steps] == [(first, "MUTEX"), (second, "MUTEX")]
     assert steps[0].since_cycles == begins < steps[0].at_cycles
-    assert steps[-1].says.endswith("waits for it in turn: none of them goes on by itself.")
+    assert steps[-1].says.endswith("waits for it too: none of them goes on by itself.")
 
 
 def test_a_message_that_queues_leads_to_what_the_server_does_for_whom(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def attempts(has_privilege: bool, needs_privilege: bool = True, release: Release
         TraceEvent(mode("ADDCLASS"), 10),
     )
 
-    def work() -> Program:
+    def function() -> Program:
         for call in calls:
             try:
                 yield call
@@ -57,7 +57,7 @@ def attempts(has_privilege: bool, needs_privilege: bool = True, release: Release
     def program() -> Program:
         if has_privilege:
             yield ThreadCtl(nto._NTO_TCTL_IO)
-        tid = yield ThreadCreate(work)
+        tid = yield ThreadCreate(function)
         yield ThreadJoin(tid)
 
     kernel.spawn("p", program)

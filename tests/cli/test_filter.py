@@ -121,7 +121,7 @@ def test_what_c_cannot_do_is_reported_with_its_position(tmp_path, trace_file, ca
     assert main(["filter", str(trace_file), "-r", str(rules), "--c-program", str(program)]) == 1
     printed = capsys.readouterr()
     assert f"{program}: written, with errors" in printed.out
-    assert "satview: line 2, column 51: a capture cannot ask this: duration is known only later" in printed.err
+    assert "satview: line 2, column 51: a capture cannot test this: duration is known only later" in printed.err
     source = program.read_text()
     assert '#error "line 2, column 51: ' in source
     assert "/* a*\\.satrules */" in source

@@ -15,7 +15,8 @@ from satview.export.c_program import c_program
 from satview.export.c_text import comment, constants, literal
 from satview.filters.external import ExternalClass
 from satview.filters.rules.building import build
-from satview.filters.rules.text import Rule, parse_rules
+from satview.filters.rules.rule import Rule
+from satview.filters.rules.text import parse_rules
 from tests.export.c_target import Runner, compiled
 
 QNX_6 = Release.QNX_6
@@ -141,6 +142,7 @@ def test_no_text_of_rules_becomes_code(text):
     assert len(program.faults) == 1, "the Python function"
 
 
+@pytest.mark.thorough
 def test_what_strangers_write_compiles_and_does_nothing(tmp_path):
     sources = []
     for text in EVIL:

@@ -8,7 +8,7 @@ from satview.filters.derived_columns import TraceDerivedColumns
 from satview.filters.expressions.complete import completions
 from satview.filters.rules.fastwide import logged_form
 from satview.filters.rules.rule_set import RuleSet
-from satview.filters.rules.switches import C
+from satview.filters.rules.switch_state import C
 from satview.filters.views import presets
 from satview.filters.views.would_capture import would_capture
 from satview.linkage.columns import partner

@@ -163,10 +163,11 @@ def test_rules_stay_as_they_were_written_or_are_named():
     codes, threads = everything(trace)
     assert rules_of_selection(trace, codes, threads, stack) == "ADDCLASS THREAD # all\nWHERE (cpu == 0)\n"
     codes[RUNNING] = False
-    assert rules_of_selection(trace, codes, threads, stack).startswith("# A filter made of rules cannot be joined")
+    assert rules_of_selection(trace, codes, threads, stack).startswith("# A filter made of rules cannot be combined")
     assert rules_of_selection(trace, codes, threads, stack.combined("A or B")).startswith("# A filter made of rules")
 
 
+@pytest.mark.thorough
 def test_too_many_threads_to_list():
     processes = {pid: f"p{pid}" for pid in range(1, 6001)}
     maker = Maker("little")

@@ -13,17 +13,10 @@ from satview.filters.external import ExternalClass
 from satview.filters.names import process_names
 from satview.filters.rules.building import build
 from satview.filters.rules.explain import explain
+from satview.filters.rules.rule import Rule
+from satview.filters.rules.rule_line import without_comment
 from satview.filters.rules.rule_set import RuleSet
-from satview.filters.rules.text import (
-    FILE_LIMIT,
-    Rule,
-    check_rules,
-    load_rules,
-    parse_rules,
-    rules_text,
-    save_rules,
-    without_comment,
-)
+from satview.filters.rules.text import FILE_LIMIT, check_rules, load_rules, parse_rules, rules_text, save_rules
 from tests.filters.made import MSG_SENDV, RUNNING, made, random_trace
 from tests.helpers.growth import cpu_s
 

@@ -94,7 +94,7 @@ def test_a_window_counts_what_is_in_it(tmp_path):
 
 def test_what_no_kernel_can_ask_is_refused(tmp_path):
     trace = captured("client-server", Release.QNX_7, "ADDALLCLASSES", tmp_path)
-    with pytest.raises(RuleError, match="line 1, column 7: a capture cannot ask this: duration is known only later"):
+    with pytest.raises(RuleError, match="line 1, column 7: a capture cannot test this: duration is known only later"):
         forecast(trace, "WHERE duration > 1ms")
 
 

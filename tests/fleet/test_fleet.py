@@ -56,7 +56,7 @@ def modified(folder):
 def test_every_trace_has_its_part(traces, out):
     found = export.export_folder(traces, out, TABLES)
     assert sorted(done.name for done in found.done) == ["a.kev", "board 1/b.kev", "board 1/c=%.kev"]
-    assert (found.kept, found.skipped) == (0, [])
+    assert (found.unchanged, found.skipped) == (0, [])
     rows = query_dataset(
         out, "select trace, max(length_ns) as n from state where state = 'READY' group by trace order by 1"
     )
@@ -76,6 +76,7 @@ def test_times_of_events_are_those_of_each_trace(traces, out):
     assert "time_ns" in query_dataset(out, "select * from event limit 1").columns
 
 
+@pytest.mark.thorough
 def test_every_view_says_of_each_trace_what_it_says_of_it_alone(traces, out):
     export.export_folder(traces, out)
     alone = {path: open_trace(traces / path) for path in ("a.kev", "board 1/b.kev", "board 1/c=%.kev")}
@@ -138,20 +139,20 @@ def test_it_goes_on_where_it_stopped(traces, out):
     export.export_folder(traces, out, TABLES)
     before = modified(out)
     found = export.export_folder(traces, out, TABLES)
-    assert (found.kept, found.done) == (3, [])
+    assert (found.unchanged, found.done) == (3, [])
     assert modified(out) == before
     Dataset(out).part("trace", "a.kev").unlink()  # as if it had been stopped in the midst of this one
     ready(traces, "board 1/b.kev", 250)
     ready(traces, "new.kev", 50)
     found = export.export_folder(traces, out, TABLES)
-    assert (found.kept, sorted(done.name for done in found.done)) == (1, ["a.kev", "board 1/b.kev", "new.kev"])
+    assert (found.unchanged, sorted(done.name for done in found.done)) == (1, ["a.kev", "board 1/b.kev", "new.kev"])
     after = modified(out)
     unchanged = "state/trace=board 1%2Fc%3D%25.kev/part.parquet"
     assert after[unchanged] == before[unchanged]
     query = "select max(length_ns) from state where state = 'READY' and trace = 'board 1/b.kev'"
     assert query_dataset(out, query).rows() == [(250,)]
-    assert export.export_folder(traces, out, [*TABLES, "run"]).kept == 0, "a table more is needed of all of them"
-    assert export.export_folder(traces, out, ["run"]).kept == 4
+    assert export.export_folder(traces, out, [*TABLES, "run"]).unchanged == 0, "a table more is needed of all of them"
+    assert export.export_folder(traces, out, ["run"]).unchanged == 4
 
 
 def test_damaged_files_are_reported_and_skipped(traces, out, capsys):
@@ -207,13 +208,13 @@ class FakePool:
     def __exit__(self, *_):
         pass
 
-    def submit(self, work, source, *more):
+    def submit(self, todo, source, *more):
         future = Future()
         self.is_broken |= source.name == self.deadly
         if self.is_broken:
             future.set_exception(BrokenProcessPool())
         else:
-            future.set_result(work(source, *more))
+            future.set_result(todo(source, *more))
         return future
 
 
@@ -281,10 +282,11 @@ def test_other_names_of_files(traces, tmp_path):
     assert len(find_sources(traces, out=traces / "board 1")) == 1, "a data set in the folder is no trace of it"
 
 
+@pytest.mark.thorough
 def test_a_bag_of_dask(traces, out):
     """Here by threads of this process; a cluster of processes is the next test."""
-    work = export.plan(traces, out, TABLES)
-    done = cluster.fleet_bag(work).compute(scheduler="sync")
+    todo = export.plan(traces, out, TABLES)
+    done = cluster.fleet_bag(todo).compute(scheduler="sync")
     assert sorted(each.name for each in done) == ["a.kev", "board 1/b.kev", "board 1/c=%.kev"]
     assert query_dataset(out, "select count(*) from trace").rows() == [(3,)]
 
@@ -337,6 +339,7 @@ def test_a_trend_and_its_outlier(nightly):
     assert f"--select {far.event + 1}" in far.location.command
 
 
+@pytest.mark.thorough
 def test_every_metric_holds_for_every_trace(traces, out):
     export.export_folder(traces, out)
     for name, metric in trends.metrics().items():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from satview.formats.kev.clocks.clock import ClockRebuilder
 from satview.formats.kev.clocks.clock_chunk import ClockChunk
-from satview.formats.kev.clocks.rollover import ROLLOVER, SLACK, place, place_segments
+from satview.formats.kev.clocks.rollover import ROLLOVER, SLACK, unwrap, unwrap_segments
 
 UNUSABLE = -1
 
@@ -31,10 +31,10 @@ class Walk:
         if value is None or value == UNUSABLE:
             if value == UNUSABLE:
                 self.ignored.append(row)
-            self.times.append(place(reference, stamp))
+            self.times.append(unwrap(reference, stamp))
             self.references[cpu] = max(reference, self.times[-1])
             return
-        self.times.append(place(value, stamp))
+        self.times.append(unwrap(value, stamp))
         self.references[cpu] = value
         self.timed[cpu] = row
 
@@ -69,7 +69,7 @@ def rebuilt(given_events, size):
             np.empty(0, np.intp),
             begin,
         )
-        clock.place(chunk, out)
+        clock.unwrap(chunk, out)
         times += out.tolist()
     return clock, times
 
@@ -123,7 +123,7 @@ def test_only_events_placed_elsewhere_contradict_the_first_time_of_a_cpu(chunk):
 def test_segments_begin_again_at_every_time_event():
     stamps = np.array([10, 20, 5, 30, 2**32 - 1, 7], np.uint32)
     out = np.zeros(6, np.int64)
-    ends = place_segments(np.array([2 * ROLLOVER, 9 * ROLLOVER + 4]), stamps, np.arange(6), np.array([2]), out)
+    ends = unwrap_segments(np.array([2 * ROLLOVER, 9 * ROLLOVER + 4]), stamps, np.arange(6), np.array([2]), out)
     second, ninth = 2 * ROLLOVER, 9 * ROLLOVER
     assert out.tolist() == [second + 10, second + 20, ninth + 5, ninth + 30, ninth - 1, ninth + 7]
     assert ends.tolist() == [2 * ROLLOVER + 20, 9 * ROLLOVER + 30]
@@ -134,6 +134,6 @@ def test_turns_without_a_time_event_are_counted(rollovers):
     clock = np.arange(1, rollovers * 4 + 1) * (ROLLOVER // 4)
     out = np.zeros(len(clock), np.int64)
     stamps = (clock % ROLLOVER).astype(np.uint32)
-    ends = place_segments(np.array([0]), stamps, np.arange(len(clock)), np.empty(0, np.intp), out)
+    ends = unwrap_segments(np.array([0]), stamps, np.arange(len(clock)), np.empty(0, np.intp), out)
     assert out.tolist() == clock.tolist()
     assert ends.tolist() == [clock[-1]]

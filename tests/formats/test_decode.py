@@ -77,7 +77,7 @@ def test_equals_the_rules_one_slot_at_a_time(slots, chunk):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(decode_module, "CHUNK_SLOTS", chunk)
         patch.setattr(assemble, "correct", lambda *_: [])
-        patch.setattr(assemble, "_place_between", lambda *_: False)
+        patch.setattr(assemble, "_move_between_neighbours", lambda *_: False)
         trace = opened(slots)
     events, orphans, unfinished = naive.decode(slots)
     by_slot = {int(s): row for row, s in enumerate(trace.events.slot)}

@@ -80,7 +80,7 @@ def test_usual_keys_come_back_one_by_one_and_all(dialog, application, qtbot):
     click(qtbot, dialog.none_button)
     assert keys.keys_of(BY_ID["lanes.pin"]) == ()
     keys.use_table()
-    assert not any(keys.is_chosen(command) for command in COMMANDS)
+    assert not any(keys.is_changed(command) for command in COMMANDS)
 
 
 def test_keys_are_kept_and_those_of_newer_versions_stay(qapp, tmp_path):

@@ -89,4 +89,4 @@ def test_groups_by_typed_names_have_headings_that_fold(window, opened, labels, q
 def test_what_the_trace_does_not_tell_is_said(window, opened, qtbot):
     window.actions_by_id.by_id["lanes.group_priority"].trigger()  # its thread events are fast ones
     qtbot.waitUntil(lambda: not opened.sorter.is_busy)
-    assert window.statusBar().currentMessage().startswith("The trace tells no priorities")
+    assert window.statusBar().currentMessage().startswith("The trace has no priorities")

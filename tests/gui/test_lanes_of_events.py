@@ -20,7 +20,8 @@ from satview.gui.swimlane.share_text import share_text
 from satview.session.events.event_text import span_details
 from satview.session.state_files import StateFiles
 from satview.session.take_state import take_lanes
-from satview.session.workspace_state import WorkspaceState, from_json, to_json
+from satview.session.workspace_json import from_json, to_json
+from satview.session.workspace_state import WorkspaceState
 from tests.gui.conftest import settle
 from tests.helpers.kev import TraceBuilder
 
@@ -208,7 +209,7 @@ def test_a_trace_opens_with_the_lanes_that_it_had(window, application, load, qtb
         window.close()
     application.shared.settings.set("swimlane/lane_classes", "")
     assert titles(opened_again(application, load, qtbot, tmp_path)) == shown
-    application.shared.settings.set("swimlane/lane_classes", "log", is_kept=False)  # as --lanes does
+    application.shared.settings.set("swimlane/lane_classes", "log", is_saved=False)  # as --lanes does
     assert "kernel log" in titles(opened_again(application, load, qtbot, tmp_path))
 
 

@@ -61,7 +61,7 @@ def test_it_says_that_it_is_provisional(held):
     positions = window.session.preview.preview.positions
     assert positions == 60
     assert window.preview_page.note.text() == (
-        f"Provisional: who ran at {positions} sampled places of large.kev. Loading, 37%"
+        f"Provisional: who ran at {positions} sampled positions of large.kev. Loading, 37%"
     )
 
 

@@ -75,13 +75,13 @@ def test_a_row_opens_its_trace(trends, application, qtbot):
 
 
 def test_another_figure(trends, qtbot):
-    trends.choice.setCurrentIndex(trends.choice.findData("event-rate"))
+    trends.figure.setCurrentIndex(trends.figure.findData("event-rate"))
     qtbot.waitUntil(lambda: not trends.is_busy, timeout=20_000)
     assert rows(trends)[0][2].endswith("/s")
 
 
 def test_a_figure_that_cannot_be_made_is_told(trends, qtbot):
-    trends.choice.setCurrentIndex(trends.choice.findData("message-p99"))
+    trends.figure.setCurrentIndex(trends.figure.findData("message-p99"))
     qtbot.waitUntil(lambda: not trends.is_busy, timeout=20_000)
     assert "message" in trends.message.text()
     assert "not" in trends.message.text()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from satview.events import wire
-from satview.formats.kev.clocks.rollover import ROLLOVER, SLACK, place
+from satview.formats.kev.clocks.rollover import ROLLOVER, SLACK, unwrap
 
 
 def decode(slots):
@@ -65,7 +65,7 @@ def times(events, held_limit=100_000):
             out[i] = value(e) + late if late < ROLLOVER - SLACK else value(e) - (ROLLOVER - late)
             references[e["cpu"]] = value(e)
         else:
-            out[i] = place(references[e["cpu"]], e["stamp"])
+            out[i] = unwrap(references[e["cpu"]], e["stamp"])
             references[e["cpu"]] = max(references[e["cpu"]], out[i])
         last = out[i]
     for i in range(len(events) - 2, -1, -1):

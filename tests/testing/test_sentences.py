@@ -206,7 +206,7 @@ def test_verdicts(deadlock):
 
 
 def test_a_trace_that_cannot_tell_is_no_success(kev):
-    with pytest.raises(KevFailure, match="the trace cannot tell of priority-inversion: "):
+    with pytest.raises(KevFailure, match="the trace cannot show priority-inversion: "):
         kev.no_verdict("inversion")
 
 

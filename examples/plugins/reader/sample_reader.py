@@ -21,7 +21,7 @@ CYCLES_PER_S = 1_000_000  # a cycle is a microsecond
 
 
 class SwitchReader:
-    """What the entry point names: satview asks `score`, and calls `open` of the surest reader."""
+    """What the entry point names: satview calls `score`, and `open` of the surest reader."""
 
     title = "Context switches (CSV)"
     patterns = ("*.csv",)

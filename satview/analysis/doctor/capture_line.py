@@ -11,7 +11,7 @@ from satview.events.modes import Mode
 from satview.filters.external import ExternalClass as C
 from satview.filters.external import classes_of
 from satview.filters.rules.building import build
-from satview.filters.rules.text import Rule
+from satview.filters.rules.rule import Rule
 from satview.filters.rules.tracelogger_command import logger_numbers, tracelogger_command
 from satview.store.trace import Trace
 

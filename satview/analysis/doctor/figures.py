@@ -140,7 +140,7 @@ class _Judge:
         return replace(column, trust=trust, doubtful=rows)
 
     def of(self, analysis: str, rests: Rests) -> tuple[Trust, _Bools | None]:
-        """Return the trust in what answers an analysis and rests on something, and the rows to which it applies."""
+        """Return the trust in the answers of an analysis that rest on something, and the rows concerned, bool (n,)."""
         if (analysis, rests) not in self._made:
             self._made[analysis, rests] = self._judge(analysis, rests)
         return self._made[analysis, rests]

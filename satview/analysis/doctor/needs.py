@@ -61,7 +61,7 @@ class Need:
     is_slow: bool = False
 
     def reason(self, trace: Trace) -> str:
-        """Return why a trace does not meet it; empty if it does. Worked out once and kept with the trace."""
+        """Return why a trace does not meet it; empty if it does. Computed once and cached with the trace."""
         return trace.cached(f"doctor.{self.key}", self.unmet)
 
 

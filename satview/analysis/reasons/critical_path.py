@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.reasons.causes import NO_ROW, Causes
-from satview.analysis.reasons.why import IN_NO_STATE, thread_of
+from satview.analysis.reasons.thread_names import thread_of
+from satview.analysis.reasons.why_step import IN_NO_STATE
 from satview.analysis.verdicts.evidence import Evidence
 from satview.analysis.verdicts.scheduling import ran_instead
 from satview.analysis.verdicts.thresholds import default_thresholds
@@ -151,7 +152,7 @@ class _Walk:
         self.pieces: list[tuple[int, ...]] = []
 
     def path(self) -> CriticalPath:
-        """Return the path."""
+        """Return the path; raises UsageError if it has too many pieces."""
         time = self.window.end
         while self.stack:
             if time <= self.stack[-1].floor:

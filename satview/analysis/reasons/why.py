@@ -13,14 +13,15 @@ import numpy as np
 
 from satview.analysis.partitions import has_partitions, partition_names
 from satview.analysis.reasons.causes import Causes
+from satview.analysis.reasons.thread_names import thread_of
+from satview.analysis.reasons.why_step import IN_NO_STATE, WhyStep
 from satview.analysis.verdicts.evidence import Evidence
 from satview.analysis.verdicts.scheduling import ran_instead
 from satview.analysis.verdicts.thresholds import default_thresholds
 from satview.analysis.verdicts.words import of_whom, waited_for
-from satview.base.dataclass import dataclass
 from satview.base.errors import UsageError
 from satview.events import wire
-from satview.events.states import ABSENT, DEAD, READY, RUNNING, STATE_BY_VALUE, UNKNOWN
+from satview.events.states import ABSENT, READY, RUNNING, STATE_BY_VALUE, UNKNOWN
 from satview.linkage.blockers import REPLY, SEND, blockers
 from satview.linkage.messages import messages
 from satview.linkage.rows import last_before, rows_by_cpu
@@ -37,65 +38,10 @@ from satview.timeline.spans import LaneSpans
 MOST_STEPS: Final = 32
 _NONE: Final = -1
 _WIDE_SLOTS: Final = 2
-_MOST_NAMES: Final = 8  # of threads that an ambiguous name could mean
 _MOST_SERVERS: Final = 4  # threads of a server that are reported besides the one that receives the message in the end
 _MOST_SERVED: Final = 64  # messages that a thread has not answered, looked at from the newest on
 _MOST_CPUS: Final = 4  # of which a sentence says who has them
-_NO_THREAD_THEN: Final = (ABSENT, UNKNOWN, DEAD)
-
-
-@dataclass(frozen=True, slots=True)
-class WhyStep:
-    """The state of one thread at one moment, and why it is in it.
-
-    Rows are -1 where the trace does not show them, or where there is nothing of that kind.
-
-    Attributes:
-        thread: Row of the thread table.
-        at_cycles: The moment that is looked at.
-        value: Its state as lane value (`events.states`).
-        state: The state's name; UNKNOWN where the trace does not show it, ABSENT where the thread does not exist.
-        since_cycles, until_cycles: How long it is in that state; the end of the trace if that comes before.
-        row: The event that begins the state.
-        priority: Its priority then, -1 if no wide event shows it.
-        waits_for: What it waits for, in words; empty if it does not.
-        holder: Row of the thread that holds or serves that.
-        may_receive: Rows of the threads of the server, any of which may receive the message that it waits in SEND with.
-        serves: Row of the client whose message it has received and not answered yet, of several the one received last.
-        receive_row: The event by which it received that message.
-        wait_row: Of a thread that runs or is ready: the event by which it began to wait the last time before.
-        ready_row: The event that ended that wait: ready, or running at once.
-        cause_row: What ended the wait: a message, pulse, reply, kernel call, timer or interrupt.
-        waker: Row of the thread that did that; -1 for timers and interrupts too.
-        before: Row of the thread that had the CPU before.
-        on_cpus: (CPU, thread, priority or -1, since when in cycles) of those that have the CPUs while it is ready.
-        ran_instead: (thread, priority or -1, cycles) of the threads that had the CPUs since it was ready.
-        certainty: Of the holder or the cause; EXACT if there is none.
-        says: All that as one sentence.
-    """
-
-    thread: int
-    at_cycles: int
-    value: int
-    state: str
-    since_cycles: int
-    until_cycles: int
-    row: int = _NONE
-    priority: int = _NONE
-    waits_for: str = ""
-    holder: int = _NONE
-    may_receive: tuple[int, ...] = ()
-    serves: int = _NONE
-    receive_row: int = _NONE
-    wait_row: int = _NONE
-    ready_row: int = _NONE
-    cause_row: int = _NONE
-    waker: int = _NONE
-    before: int = _NONE
-    on_cpus: tuple[tuple[int, int, int, int], ...] = ()
-    ran_instead: tuple[tuple[int, int, int], ...] = ()
-    certainty: Certainty = Certainty.EXACT
-    says: str = ""
+_NO_THREAD_THEN: Final = tuple(IN_NO_STATE)
 
 
 def why(trace: Trace, thread: int | str, at: int, steps: int = MOST_STEPS) -> tuple[WhyStep, ...]:
@@ -110,7 +56,7 @@ def why(trace: Trace, thread: int | str, at: int, steps: int = MOST_STEPS) -> tu
         trace: The events.
         thread: Row of the thread table, or what `thread_of` takes.
         at: The moment in cycles of the trace's clock; `trace.clock.cycles(ns)`. The very moment at which the thread
-            begins to wait or becomes ready asks about all of that: its middle is looked at, since others are often
+            begins to wait or becomes ready means all of that: its middle is looked at, since others are often
             still on their way to what they do for the rest of it.
         steps: Steps at most, from 1 on.
 
@@ -124,32 +70,6 @@ def why(trace: Trace, thread: int | str, at: int, steps: int = MOST_STEPS) -> tu
         raise UsageError("that moment is outside the trace")
     chain = _Chain(trace)
     return tuple(chain.steps(row, chain.lasting(row, at), max(1, min(steps, MOST_STEPS))))
-
-
-def thread_of(trace: Trace, text: str) -> int:
-    """Return the row of the thread that `PID:TID`, its label or its name means; that of a process with one thread too.
-
-    Raises:
-        UsageError: There is none, or there are several; names them.
-    """
-    pid, colon, tid = text.strip().partition(":")
-    if colon and pid.isdecimal() and tid.isdecimal() and len(text) < 24:
-        row = trace.threads.row(int(pid), int(tid))
-        if row is None:
-            raise UsageError(f"the trace has no thread {text.strip()}")
-        return row
-    rows = range(1, len(trace.threads))
-    for label in (trace.thread_name, lambda row: trace.threads.names[row],
-                  lambda row: trace.process_name(int(trace.threads.process[row]))):  # fmt: skip
-        found = [row for row in rows if label(row) == text and int(trace.threads.tid[row]) > 0]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            some = ", ".join(f"{trace.threads.pid[row]}:{trace.threads.tid[row]} {trace.thread_name(row)}"
-                             for row in found[:_MOST_NAMES])  # fmt: skip
-            more = f" and {len(found) - _MOST_NAMES} more" if len(found) > _MOST_NAMES else ""
-            raise UsageError(f"{text[:40]!r} is the name of {len(found)} threads; write PID:TID: {some}{more}")
-    raise UsageError(f"the trace has no thread {text[:40]!r}; `satview stats` lists them")
 
 
 class _Chain:
@@ -191,7 +111,7 @@ class _Chain:
             else:
                 break
             if (thread, at) in seen:
-                again = f"{self.evidence.name(thread)} waits for it in turn: none of them goes on by itself."
+                again = f"{self.evidence.name(thread)} waits for it too: none of them goes on by itself."
                 out[-1] = replace(out[-1], says=f"{out[-1].says} {again}")
             if (thread, at) in seen or self.evidence.is_idle[thread]:
                 break
@@ -424,13 +344,6 @@ class _Chain:
 
     def _moment(self, cycles: int) -> str:
         return self.evidence.moment(cycles)
-
-
-IN_NO_STATE: Final = {
-    ABSENT: "does not exist",
-    UNKNOWN: "is in a state that the trace does not show",
-    DEAD: "is dead",
-}
 
 
 def _same(spans: LaneSpans, position: int) -> tuple[int, int]:

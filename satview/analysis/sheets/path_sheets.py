@@ -13,7 +13,7 @@ from satview.linkage.table import Certainty
 from satview.store.trace import Trace
 
 _EMPTY = "The path has no pieces."
-_CHECK_EVERY = 256  # pieces put into words between two looks at whether anybody still wants them
+_CHECK_EVERY = 256  # pieces put into words between two looks at whether they are cancelled
 
 
 def pieces_sheet(trace: Trace, path: CriticalPath, is_cancelled: Callable[[], bool] = bool) -> Sheet:

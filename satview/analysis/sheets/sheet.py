@@ -190,7 +190,7 @@ class Columns:
     Attributes:
         rows: Rows of the statistics that the sheet shows, in its order.
         length_s: Seconds of the range.
-        ns: Turns cycles into nanoseconds.
+        ns: Converts cycles to nanoseconds.
     """
 
     rows: NDArray[np.integer]

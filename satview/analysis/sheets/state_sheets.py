@@ -53,9 +53,9 @@ def state_total_sheet(found: Statistics, shown: Shown = None) -> Sheet:
     value, cycles = lengths.value[keep].astype(np.int64), lengths.cycles[keep]
     thread, start = lengths.thread[keep], lengths.start[keep]
     total = sum_by(value, cycles, VALUE_COUNT)
-    longest, place = largest_by(value, cycles, VALUE_COUNT)
+    longest, at = largest_by(value, cycles, VALUE_COUNT)
     pairs = np.unique(value * len(trace.threads) + thread) // len(trace.threads)
-    of, begin = np.append(thread, 0)[place], np.append(start, -1)[place]
+    of, begin = np.append(thread, 0)[at], np.append(start, -1)[at]
     columns = columns_of(found, np.flatnonzero(total))
     columns.text("state", "State", state_name)
     columns.duration("total_ns", "Time", total, "Time of all threads in this state; idle threads are left out.")

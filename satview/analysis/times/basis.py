@@ -1,4 +1,4 @@
-"""What statistics of any range of a trace are made of: worked out once, kept, the same for every range."""
+"""What statistics of any range of a trace are made of: computed once, cached, the same for every range."""
 
 from __future__ import annotations
 

@@ -177,9 +177,9 @@ def _cpu_table(scope: Scope, times: CutRuns) -> CpuTable:
     busy = sum_by(runs.cpu[is_busy], net[is_busy], cpus)
     resting = sum_by(runs.cpu[at_rest], net[at_rest], cpus)
     handled = sum_by(runs.cpu, times.interrupted, cpus)
-    works = np.flatnonzero(is_busy & times.is_known)
-    longest, longest_start = _longest(runs.cpu[works], times.start[works], times.end[works], cpus)
-    busiest, most = _busiest(runs, net, works, cpus, len(scope.trace.threads))
+    known = np.flatnonzero(is_busy & times.is_known)
+    longest, longest_start = _longest(runs.cpu[known], times.start[known], times.end[known], cpus)
+    busiest, most = _busiest(runs, net, known, cpus, len(scope.trace.threads))
     return CpuTable(
         np.arange(cpus),
         busy,
@@ -214,11 +214,11 @@ def _longest(keys: NDArray[np.integer], start: Cycles, end: Cycles, count: int) 
 
 
 def _busiest(
-    runs: Runs, net: Cycles, works: NDArray[np.intp], cpus: int, threads: int
+    runs: Runs, net: Cycles, busy: NDArray[np.intp], cpus: int, threads: int
 ) -> tuple[NDArray[np.int64], Cycles]:
     """Return for each CPU the thread that had most of it, and how much that was."""
-    key, position = np.unique(runs.cpu[works].astype(np.int64) * threads + runs.thread[works], return_inverse=True)
-    most, which = largest_by(key // threads, sum_by(position, net[works], len(key)), cpus)
+    key, position = np.unique(runs.cpu[busy].astype(np.int64) * threads + runs.thread[busy], return_inverse=True)
+    most, which = largest_by(key // threads, sum_by(position, net[busy], len(key)), cpus)
     return np.where(which >= 0, key[which] % threads, 0) if len(key) else np.zeros(cpus, np.int64), most
 
 

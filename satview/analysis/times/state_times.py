@@ -232,7 +232,7 @@ def _added_up(scope: Scope, spans: StateSpans) -> tuple[Cycles, ...]:
     start, end = scope.cut(spans.start, spans.end)
     keep = np.flatnonzero(end > start)
     start, end = start[keep], end[keep]
-    first = int(spans.thread.min())  # threads without any change of state stand last, whatever their number
+    first = int(spans.thread.min())  # threads without any change of state are last, whatever their number
     key = (spans.thread[keep] - first) * VALUE_COUNT + spans.value[keep]
     count = (int(spans.thread.max()) - first + 1) * VALUE_COUNT
     intervals = np.bincount(key, minlength=count)

@@ -99,7 +99,7 @@ class Evidence:
         return end_rows(self.trace, rows)
 
     def lengths(self, first: Rows, last: Rows) -> _Ints:
-        """Return the cycles from events to others; the number of events represents the end of the trace."""
+        """Return the cycles from events to others, int64 (n,); the number of events represents the end of the trace."""
         return self.times[last] - self.times[first]
 
     # Thresholds
@@ -149,7 +149,7 @@ class Evidence:
         objects: list[str], evidence: Rows | list[int], words: tuple[str, str], certainty: int = Certainty.EXACT,
         occurrences: Sequence[tuple[int, int, int]] = (), roles: Mapping[int, str] | None = None,
     ) -> Verdict:  # fmt: skip
-        """Return a verdict; of the evidence the first rows are kept.
+        """Return a verdict; of the evidence the first rows are listed.
 
         Args:
             kind: What it is.
@@ -209,7 +209,7 @@ def counts_within(times: _Ints, window: int) -> _Ints:
 
 
 def episodes(begin: _Ints, window: int) -> TimeRanges:
-    """Return what windows cover, those that meet joined; `begin` in any order."""
+    """Return what windows cover, those that meet merged; `begin` in any order."""
     return TimeRanges.of(begin, begin + window)
 
 

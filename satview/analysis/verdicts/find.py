@@ -48,7 +48,7 @@ def find_verdicts(
     Args:
         trace: The events.
         thresholds: When something is a verdict; None = those that ship with satview.
-        kinds: Only these; None = all. Those that the thresholds turn off are never looked for.
+        kinds: Only these; None = all. Those that the thresholds switch off are never looked for.
         cancelled: Called between kinds; `Cancelled` is raised when it says so.
 
     Raises:

@@ -63,7 +63,7 @@ def inversions(evidence: Evidence) -> list[Verdict]:
     parts = []
     chains = _Chains(at, found.thread[at], waiting.row[at].astype(np.int64), end[at], at, np.ones(len(at), np.int64))
     for _ in range(_MOST_STEPS):
-        parts.append(_kept_from_running(evidence, chains, ready, runs, high, least))
+        parts.append(_runs_in_between(evidence, chains, ready, runs, high, least))
         chains = _longer(chains, found, at, end)
         if not len(chains.wait):
             break
@@ -71,7 +71,7 @@ def inversions(evidence: Evidence) -> list[Verdict]:
     return _verdicts(evidence, found, columns, least)
 
 
-def _kept_from_running(
+def _runs_in_between(
     evidence: Evidence, chains: _Chains, ready: StateSpans, runs: StateSpans, high: _Ints, least: int,
 ) -> tuple[_Ints, ...]:  # fmt: skip
     """Return wait, last thread, last link, steps, run of the thread in between, its begin and end, one row per run."""
@@ -118,8 +118,8 @@ def _verdicts(evidence: Evidence, found: Blockers, columns: list[_Ints], least: 
     for number, positions in groups(which.reshape(-1)):
         # Several CPUs may run threads in between at a time: their time counts once.
         waits = [positions[mine] for _, mine in groups(wait[positions])]
-        kept = [TimeRanges.of(begins[mine], ends[mine]) for mine in waits]
-        long = [(total, mine) for spans, mine in zip(kept, waits, strict=True)
+        ranges = [TimeRanges.of(begins[mine], ends[mine]) for mine in waits]
+        long = [(total, mine) for spans, mine in zip(ranges, waits, strict=True)
                 if (total := int((spans.end - spans.start).sum())) >= least]  # fmt: skip
         if not long:
             continue

@@ -79,8 +79,8 @@ def restarted_calls(evidence: Evidence) -> list[Verdict]:
     # Without exits in the trace calls only seem to have none.
     has_exits = np.zeros(_CALLS, np.bool_)
     has_exits[number[form == wire.KER_EXIT_OFFSET]] = True
-    is_anew = (form[1:] == 0) & has_exits[number[1:]]
-    again = np.flatnonzero(follows & ((form[1:] == wire.KER_INT_OFFSET) | is_anew))
+    is_repeated = (form[1:] == 0) & has_exits[number[1:]]
+    again = np.flatnonzero(follows & ((form[1:] == wire.KER_INT_OFFSET) | is_repeated))
     again = again[is_whole(trace, entered[again], after[again])]
     window, least = evidence.cycles(kind, "window_ms"), evidence.number(kind, "least_count")
     verdicts = []
@@ -167,7 +167,7 @@ def data_losses(evidence: Evidence) -> list[Verdict]:
     return [evidence.verdict(
         VerdictKind.DATA_LOSS, Severity.ERROR, (int(worst[0]), int(worst[1])), [],
         [trace.cpu_title(cpu) for cpu in cpus], rows,
-        (f"Events{where} are missing in {len(lost)} places{f' ({what})' if what else ''}, {evidence.length(total)} in "
+        (f"Events{where} are missing in {len(lost)} ranges{f' ({what})' if what else ''}, {evidence.length(total)} in "
          f"all; the longest from {evidence.moment(int(worst[0]))} for {evidence.length(int(worst[1] - worst[0]))}.",
          "Capture fewer classes, in fast mode, or with more and larger buffers."),
     )]  # fmt: skip

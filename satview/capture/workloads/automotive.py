@@ -186,8 +186,8 @@ def _fusion_request(car: Car, received: Received) -> Program:
     yield MutexUnlock(car.map_lock)
     if received.is_pulse:
         yield MutexLock(car.task_lock)
-        car.work.extend([1, 2, 3, 4])
-        yield CondSignal(car.work_ready, everybody=True)
+        car.tasks.extend([1, 2, 3, 4])
+        yield CondSignal(car.task_ready, everybody=True)
         yield MutexUnlock(car.task_lock)
     else:
         yield MsgReply(received.rcvid, 64, b"objects\0")
@@ -196,9 +196,9 @@ def _fusion_request(car: Car, received: Received) -> Program:
 def _fusion_worker(car: Car) -> Program:
     while True:
         yield MutexLock(car.task_lock)
-        while not car.work:
-            yield CondWait(car.work_ready, car.task_lock)
-        car.work.pop()
+        while not car.tasks:
+            yield CondWait(car.task_ready, car.task_lock)
+        car.tasks.pop()
         yield MutexUnlock(car.task_lock)
         yield Compute(car.vary(2 * MS, 6 * MS))
         yield MutexLock(car.map_lock)

@@ -16,8 +16,8 @@ class Car:
         self.slog, self.disk, self.can, self.camera, self.fusion, self.screen, self.net = (Address() for _ in range(7))
         self.map_lock = Mutex("map")
         self.config_lock = Mutex("config", inherit=False)
-        self.task_lock, self.work_ready = Mutex("work"), Condvar("work")
-        self.work: list[int] = []
+        self.task_lock, self.task_ready = Mutex("work"), Condvar("work")
+        self.tasks: list[int] = []
         self.frame = Semaphore("frame")
         self.blocks = Semaphore("blocks")
         self.finished = Semaphore("disk-done")

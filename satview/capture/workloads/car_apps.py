@@ -22,7 +22,7 @@ from satview.capture.workloads.parts import MS, US, periodic
 
 
 def hmi(car: Car) -> Program:
-    """Render frames that the composer asks for."""
+    """Render frames that the composer requests."""
     screen = yield from car.screen.connect()
     yield ThreadCreate(_hmi_frames, (car, screen), 18, Policy.RR, "compose")
     yield ThreadCreate(_hmi_input, (car,), 20, Policy.RR, "touch")

@@ -43,14 +43,14 @@ def _planner(is_wide: bool) -> Program:
     """Plan every 10 ms: the queue fills, each request is a phase, its functions call each other."""
     yield Sleep(6 * MS)
     yield TraceEvent(Mode.INSERTUSRSTREVENT, NOTE, "planner is up")
-    for turn in range(1, 100):
-        for depth in range(turn % 4 + 1):
+    for i in range(1, 100):
+        for depth in range(i % 4 + 1):
             yield TraceEvent(Mode.INSERTSUSEREVENT, QUEUE, depth + 1, 0)
             yield Compute(50 * US)
-        for depth in range(turn % 4, -1, -1):
-            yield TraceEvent(Mode.INSERTSUSEREVENT, REQUEST_BEGIN, turn * 10 + depth, 0)
+        for depth in range(i % 4, -1, -1):
+            yield TraceEvent(Mode.INSERTSUSEREVENT, REQUEST_BEGIN, i * 10 + depth, 0)
             yield from _function(is_wide, PLAN, 100, ((SEARCH, 300, _CHECKS), (STORE, 120, ())))
-            yield TraceEvent(Mode.INSERTSUSEREVENT, REQUEST_END, turn * 10 + depth, 0)
+            yield TraceEvent(Mode.INSERTSUSEREVENT, REQUEST_END, i * 10 + depth, 0)
             yield TraceEvent(Mode.INSERTSUSEREVENT, QUEUE, depth, 0)
         yield Sleep(8 * MS)
 
@@ -69,19 +69,17 @@ def _function(is_wide: bool, address: int, length_us: int, calls: Calls) -> Prog
 def _reader(kernel: Kernel) -> Program:
     """Map a file and touch it page by page; what goes wrong is noted."""
     pid = next(each.pid for each in kernel.machine.processes.values() if each.name.endswith("reader"))
-    for turn in range(50):
-        address = yield Mmap(0x10000, "/data/map.bin" if turn % 2 else "")
+    for i in range(50):
+        address = yield Mmap(0x10000, "/data/map.bin" if i % 2 else "")
         for page in range(3):
             if kernel.target.release != Release.QNX_6:
                 fault = [pid, 1, 0x8048100, address + page * 0x1000 & 0xFFFFFFFF]
                 yield _system(_PAGEWAIT, fault)
             yield Compute(200 * US)
-        yield _system(_SLOG, [turn, 5, *text_words(b"map.bin: page %d read late" % turn, _order(kernel))])
+        yield _system(_SLOG, [i, 5, *text_words(b"map.bin: page %d read late" % i, _order(kernel))])
         if kernel.target.release in (Release.QNX_7, Release.QNX_8):
-            path = text_words(b"/dev/map%d" % turn, _order(kernel))
-            yield TraceEvent(
-                Mode.INSERTCCLASSEVENT, WireClass["SEC"], _PATH_ATTACH, *_sized([pid, 1, 2, turn % 2, *path])
-            )
+            path = text_words(b"/dev/map%d" % i, _order(kernel))
+            yield TraceEvent(Mode.INSERTCCLASSEVENT, WireClass["SEC"], _PATH_ATTACH, *_sized([pid, 1, 2, i % 2, *path]))
         yield Munmap(address, 0x10000)
         yield Sleep(7 * MS)
 
@@ -91,9 +89,9 @@ def _power(kernel: Kernel) -> Program:
     cpus = kernel.target.cpus
     for cpu in range(cpus):
         yield _system(_POWER, [cpu, 3])
-    for turn in range(100):
+    for i in range(100):
         yield Sleep(6 * MS)
-        cpu, mode = turn % cpus, (1, 2, 3)[turn % 3]
+        cpu, mode = i % cpus, (1, 2, 3)[i % 3]
         yield _system(_POWER, [cpu | _BEGINS, mode])
         yield Compute(30 * US)
         yield _system(_POWER, [cpu, mode])
@@ -107,12 +105,12 @@ def _guest(kernel: Kernel) -> Program:
     order = _order(kernel)
     low, high = (GUEST_IP & 0xFFFFFFFF, GUEST_IP >> 32)
     address = [low, high] if order == "little" else [high, low]
-    for turn in range(100):
+    for i in range(100):
         yield TraceEvent(Mode.INSERTCCLASSEVENT, WireClass["QVM"], _GUEST_ENTER, *_sized(address))
         yield Compute(900 * US)
-        leave = [0, turn % 3, 0, 0, *address, 0, 0]
+        leave = [0, i % 3, 0, 0, *address, 0, 0]
         yield TraceEvent(Mode.INSERTCCLASSEVENT, WireClass["QVM"], _GUEST_EXIT, *_sized(leave))
-        yield TraceEvent(Mode.INSERTSCLASSEVENT, WireClass["QVM"], _RAISE, 0, 32 + turn % 4)
+        yield TraceEvent(Mode.INSERTSCLASSEVENT, WireClass["QVM"], _RAISE, 0, 32 + i % 4)
         yield Sleep(3 * MS)
 
 

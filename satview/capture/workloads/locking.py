@@ -38,13 +38,13 @@ def setup_inheritance(kernel: Kernel) -> None:
 
 
 def _three_threads(kernel: Kernel, mutex: Mutex) -> None:
-    """Every 70 ms: low locks, 2 ms later high wants the mutex, another 2 ms later middle wants the CPU."""
-    for name, priority, offset_ms, work in (
+    """Every 70 ms: low locks, 2 ms later high locks the same mutex, another 2 ms later middle becomes ready."""
+    for name, priority, offset_ms, task in (
         ("low", LOW, 0, (_holder, mutex)),
         ("high", HIGH, 2, (_needs, mutex)),
         ("middle", MIDDLE, 4, (_hog,)),
     ):
-        program = partial(periodic, PERIOD_NS, *work, offset_ns=offset_ms * MS, priority=priority)
+        program = partial(periodic, PERIOD_NS, *task, offset_ns=offset_ms * MS, priority=priority)
         kernel.spawn(f"usr/bin/{name}", program, priority=priority, policy=Policy.FIFO, thread_name=name)
 
 
@@ -113,7 +113,7 @@ def setup_lost_wakeup(kernel: Kernel) -> None:
 
 
 def setup_meeting_points(kernel: Kernel) -> None:
-    """Three threads meet at a barrier after work of different length; readers and a writer share a table."""
+    """Three threads meet at a barrier after computing for different times; readers and a writer share a table."""
     barrier, table = Barrier("end-of-phase", 3), RwLock("table")
 
     def phase(number: int) -> Program:

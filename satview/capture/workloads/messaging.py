@@ -57,7 +57,7 @@ def _client(address: Address, number: int, kernel: Kernel) -> Program:
 
 
 def setup_nested_servers(kernel: Kernel) -> None:
-    """Two clients of a front desk that asks a store: who has the work done does little of it, on two CPUs."""
+    """Two clients of a server that is itself a client, on two CPUs: the servers spend most of the time."""
     front, store = Address(), Address()
 
     def keep(received: Received) -> Program:
@@ -86,16 +86,16 @@ def setup_nested_servers(kernel: Kernel) -> None:
         priority=15,
         thread_name="desk-1",
     )
-    kernel.spawn("usr/bin/report", _asks, front, 12_000, 100 * US, 20 * MS, thread_name="report")
-    kernel.spawn("usr/bin/screen", _asks, front, 300, 9 * MS, 10 * MS, thread_name="screen")
+    kernel.spawn("usr/bin/report", _asking_client, front, 12_000, 100 * US, 20 * MS, thread_name="report")
+    kernel.spawn("usr/bin/screen", _asking_client, front, 300, 9 * MS, 10 * MS, thread_name="screen")
 
 
-def _asks(address: Address, wanted_us: int, own_ns: int, pause_ns: int) -> Program:
-    """Work for a time, have the servers work for another, pause."""
+def _asking_client(address: Address, requested_us: int, own_ns: int, pause_ns: int) -> Program:
+    """Compute for a time, have the servers compute for another, pause."""
     coid = yield from address.connect()
     while True:
         yield Compute(own_ns)
-        yield MsgSend(coid, wanted_us.to_bytes(4, "big"))
+        yield MsgSend(coid, requested_us.to_bytes(4, "big"))
         yield Sleep(pause_ns)
 
 

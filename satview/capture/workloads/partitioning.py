@@ -1,4 +1,4 @@
-"""Adaptive partitions: who gets what when everybody wants more than there is."""
+"""Adaptive partitions: which share each gets when all need more than there is."""
 
 from __future__ import annotations
 

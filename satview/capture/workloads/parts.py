@@ -22,7 +22,7 @@ from satview.capture.sim.parts.threads import Policy, Program
 
 MS = 1_000_000
 US = 1_000
-Work = Callable[..., Program]
+PeriodicTask = Callable[..., Program]
 
 
 class Address:
@@ -40,8 +40,8 @@ class Address:
         return coid
 
 
-def periodic(period_ns: int, work: Work, *args: Any, offset_ns: int = 0, priority: int = 20) -> Program:
-    """Run `work(*args, count)` on every pulse of a timer."""
+def periodic(period_ns: int, task: PeriodicTask, *args: Any, offset_ns: int = 0, priority: int = 20) -> Program:
+    """Run `task(*args, count)` on every pulse of a timer."""
     chid = yield ChannelCreate()
     coid = yield ConnectAttach(0, chid)
     timer = yield TimerCreate(Sigevent("pulse", coid, priority, code=1))
@@ -49,7 +49,7 @@ def periodic(period_ns: int, work: Work, *args: Any, offset_ns: int = 0, priorit
     count = 0
     while True:
         yield MsgReceive(chid)
-        yield from work(*args, count)
+        yield from task(*args, count)
         count += 1
 
 

@@ -9,7 +9,11 @@ from satview.capture.trace_event import mode
 from satview.capture.workloads.parts import MS, US, periodic
 
 MARK_BEGIN, MARK_END, MARK_MISSED = 1, 2, 3
-TASKS = (("fast", 10, 2, 30), ("middle", 20, 6, 20), ("slow", 50, 14, 10))  # name, period and work in ms, priority
+TASKS = (
+    ("fast", 10, 2, 30),
+    ("middle", 20, 6, 20),
+    ("slow", 50, 14, 10),
+)  # name, period and run time in ms, priority
 OVERLOAD_CYCLE = 12
 _INSERT = mode("INSERTSUSEREVENT")
 
@@ -18,16 +22,16 @@ def setup_periodic(kernel: Kernel) -> None:
     """Three tasks use 72 % of the CPU; in its cycle 12 the middle one works four times as long."""
     machine = kernel.machine
 
-    def cycle(number: int, period_ms: int, work_ms: int, count: int) -> Program:
+    def cycle(number: int, period_ms: int, compute_ms: int, count: int) -> Program:
         begin_ns = machine.now * 1_000_000_000 // machine.target.cycles_per_s
         yield TraceEvent(_INSERT, MARK_BEGIN, number, count)
         extra = 4 if number == 1 and count == OVERLOAD_CYCLE else 1
-        yield Compute(int(work_ms * MS * extra * (0.8 + 0.2 * machine.random.random())))
+        yield Compute(int(compute_ms * MS * extra * (0.8 + 0.2 * machine.random.random())))
         yield TraceEvent(_INSERT, MARK_END, number, count)
         if machine.now * 1_000_000_000 // machine.target.cycles_per_s - begin_ns > period_ms * MS:
             yield TraceEvent(_INSERT, MARK_MISSED, number, count)
 
-    for number, (name, period_ms, work_ms, priority) in enumerate(TASKS):
+    for number, (name, period_ms, compute_ms, priority) in enumerate(TASKS):
         kernel.spawn(
             f"usr/bin/{name}",
             periodic,
@@ -35,7 +39,7 @@ def setup_periodic(kernel: Kernel) -> None:
             cycle,
             number,
             period_ms,
-            work_ms,
+            compute_ms,
             priority=priority,
             policy=Policy.FIFO,
             thread_name=f"{name}-{period_ms}ms",
@@ -44,7 +48,7 @@ def setup_periodic(kernel: Kernel) -> None:
 
 
 def _sporadic() -> Program:
-    """Aperiodic work at high priority, held down to 2 ms in 40 by sporadic scheduling."""
+    """Aperiodic load at high priority, held down to 2 ms in 40 by sporadic scheduling."""
     yield SchedSet(25, Policy.SPORADIC, low_priority=5, budget_ns=2 * MS, period_ns=40 * MS)
     while True:
         yield Sleep(33 * MS)

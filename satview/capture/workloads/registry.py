@@ -55,7 +55,7 @@ _ROWS: dict[str, tuple[str, int, int, int, str]] = {
     "convoy": ("troubles", 1, 200, 0, "five threads sleep with one mutex locked, one after the other"),
     "starvation": ("troubles", 1, 450, 0, "a thread that polls keeps one of lower priority from running"),
     "partition-starvation": ("partitioning", 1, 700, 0, "a thread uses up its partition; another there starves"),
-    "nested-servers": ("messaging", 2, 300, 5, "a client lets servers of servers work for it, on two CPUs"),
+    "nested-servers": ("messaging", 2, 300, 5, "a client of a server that is itself a client, on two CPUs"),
     "interrupt-flood": ("devices", 2, 200, 5, "a device raises interrupts until nothing else runs"),
     "periodic": ("periodic", 1, 500, 5, "periodic tasks with jitter; one misses its deadline"),
     "producer-consumer": ("messaging", 2, 300, 5, "a bounded queue: mutex, condition variables, semaphores"),

@@ -63,7 +63,7 @@ def _start(kernel: Kernel, name: str, address: Address, workers: int, priority: 
 def _disk_interrupts(lock: Mutex, ready: Condvar) -> Program:
     yield ThreadCtl()
     ident = yield InterruptAttachEvent(DISK_VECTOR)
-    yield ThreadCreate(_disk_work, (lock, ready), 21, Policy.RR)
+    yield ThreadCreate(_disk_thread, (lock, ready), 21, Policy.RR)
     while True:
         yield InterruptWait()
         yield MutexLock(lock)
@@ -72,7 +72,7 @@ def _disk_interrupts(lock: Mutex, ready: Condvar) -> Program:
         yield InterruptUnmask(DISK_VECTOR, ident)
 
 
-def _disk_work(lock: Mutex, ready: Condvar) -> Program:
+def _disk_thread(lock: Mutex, ready: Condvar) -> Program:
     yield MutexLock(lock)
     while True:
         yield CondWait(ready, lock)

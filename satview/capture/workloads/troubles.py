@@ -44,7 +44,7 @@ def setup_message_deadlock(kernel: Kernel) -> None:
 
 
 def setup_nested_inversion(kernel: Kernel) -> None:
-    """High asks front, which asks store; both keep their own low priority, and middle takes the CPU from store."""
+    """High sends to front, front to store; both keep their own low priority, and middle preempts store."""
     front, store = Address(), Address()
 
     def keeper() -> Program:

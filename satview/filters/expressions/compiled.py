@@ -42,7 +42,7 @@ class Condition(ABC):
     def of(self, rows: Rows) -> Bools:
         """Return for which events it holds, bool (len(rows),); the array is the caller's to change."""
 
-    def constant(self, rows: Rows) -> bool | None:  # noqa: ARG002  -- for those that can tell
+    def constant(self, rows: Rows) -> bool | None:  # noqa: ARG002  -- for those that know
         """Return the result if it is the same for all of them and known without a look; else None."""
         return None
 
@@ -69,7 +69,7 @@ class CodeTable(TableCondition):
 
     @cached_property
     def test(self) -> TableTest:
-        """The table in its cheapest form; made when all tables that go together are joined."""
+        """The table in its cheapest form; made when all tables that go together are combined."""
         return TableTest(self.table, self._occurs)
 
     def of(self, rows: Rows) -> Bools:
@@ -143,7 +143,7 @@ class Inverse(Condition):
         return np.logical_not(result, out=result)
 
 
-class Joined(Condition):
+class Combination(Condition):
     """All of some conditions, or any; costly ones see only the rows that the cheap ones leave open.
 
     Attributes:
@@ -209,7 +209,7 @@ class _Compiler:
         if isinstance(node, nodes.Not):
             return Inverse(self.condition(node.part))
         if isinstance(node, nodes.And | nodes.Or):
-            return self.joined(node)
+            return self.combined(node)
         if (
             isinstance(node, nodes.Compare)
             and isinstance(node.left, nodes.Field)
@@ -223,10 +223,10 @@ class _Compiler:
             return test
         # Without the argument the comparison is false, so only events that have it need a look.
         tables = [codes_in(self.trace, name) for name in needed_by]
-        return Joined([CodeTable(self.trace, np.logical_and.reduce(tables)), test], needs_all=True)
+        return Combination([CodeTable(self.trace, np.logical_and.reduce(tables)), test], needs_all=True)
 
-    def joined(self, node: nodes.And | nodes.Or) -> Condition:
-        """Join parts; all tables over codes become one table, and all over threads one."""
+    def combined(self, node: nodes.And | nodes.Or) -> Condition:
+        """Combine parts; all tables over codes become one table, and all over threads one."""
         parts: list[Condition] = []
         merge = np.logical_and if isinstance(node, nodes.And) else np.logical_or
         tables: dict[type, CodeTable | ThreadTable] = {}
@@ -237,12 +237,12 @@ class _Compiler:
                 if known is not part:
                     continue
             parts.append(part)
-        return parts[0] if len(parts) == 1 else Joined(parts, isinstance(node, nodes.And))
+        return parts[0] if len(parts) == 1 else Combination(parts, isinstance(node, nodes.And))
 
     def flat(self, node: nodes.And | nodes.Or) -> Iterator[Condition]:
-        """Yield the compiled parts; parts joined in the same way are taken apart, so that their tables join too."""
+        """Yield the compiled parts; those combined in the same way are split, so that their tables combine too."""
         for part in map(self.condition, node.parts):
-            if isinstance(part, Joined) and part.needs_all is isinstance(node, nodes.And):
+            if isinstance(part, Combination) and part.needs_all is isinstance(node, nodes.And):
                 yield from part.parts
             else:
                 yield part
@@ -270,7 +270,7 @@ class _Compiler:
 
 
 def table_of(node: nodes.Node) -> Bools:
-    """Return the results of a condition that asks for class and event alone (`domains`), bool (32768,)."""
+    """Return the results of a condition on class and event alone (`domains`), bool (32768,)."""
     return np.asarray(_Test(None).of(node, CODE_COUNT))
 
 

@@ -68,7 +68,7 @@ def completions(text: str, position: int, release: Release, trace: Trace | None 
     else:
         word = _WORD.search(before)
         begun = word.group() if word else ""
-        items = list(_choices(before[: len(before) - len(begun)], release, trace))
+        items = list(_completions(before[: len(before) - len(begun)], release, trace))
     requested = begun.strip('"').upper()
     start = position - len(begun)
     bare = [(name.strip('"').upper(), name, note) for name, note in dict(items).items()]
@@ -77,14 +77,14 @@ def completions(text: str, position: int, release: Release, trace: Trace | None 
     return [Completion(name, start, position, note) for name, note in (*first, *later) if name != begun][:LIMIT]
 
 
-def _choices(before: str, release: Release, trace: Trace | None) -> Iterator[tuple[str, str]]:
+def _completions(before: str, release: Release, trace: Trace | None) -> Iterator[tuple[str, str]]:
     values = list(_values(before, release, trace))
     if values:
         yield from values
         return
     bare = before.rstrip()
-    is_joined = re.search(r"\b(and|or|not|in)$", bare) is not None
-    if _OPERAND_ENDS.search(bare) and not is_joined:
+    follows_operator = re.search(r"\b(and|or|not|in)$", bare) is not None
+    if _OPERAND_ENDS.search(bare) and not follows_operator:
         yield from _signs(bare)
         return
     yield from ((name, field_help(name)) for name in FIELDS)

@@ -80,7 +80,7 @@ class Expression:
             trace: The events.
             rows: Event rows, ascending; None = all.
             derived: Where durations and priorities come from; None = worked out from the trace.
-            cancelled: Called between chunks; True stops the work.
+            cancelled: Called between chunks; True stops it.
 
         Returns:
             bool, shape (len(rows),) or (events,).

@@ -76,18 +76,18 @@ def _total(columns: Callable[..., Any]) -> Callable[..., tuple[NDArray[np.int64]
 
 
 def _divided(columns: Callable[..., Any]) -> Callable[..., tuple[NDArray[np.int64], KnownMask]]:
-    def work_out(x: NDArray[np.int64], y: NDArray[np.int64]) -> tuple[NDArray[np.int64], KnownMask]:
+    def compute(x: NDArray[np.int64], y: NDArray[np.int64]) -> tuple[NDArray[np.int64], KnownMask]:
         return columns(x, np.where(y == 0, 1, y)), y != 0
 
-    return work_out
+    return compute
 
 
 def _shifted(columns: Callable[..., Any]) -> Callable[..., tuple[NDArray[np.int64], KnownMask]]:
-    def work_out(x: NDArray[np.int64], y: NDArray[np.int64]) -> tuple[NDArray[np.int64], KnownMask]:
+    def compute(x: NDArray[np.int64], y: NDArray[np.int64]) -> tuple[NDArray[np.int64], KnownMask]:
         fits = (y >= 0) & (y < _BITS)
         return columns(x, np.where(fits, y, 0)), fits
 
-    return work_out
+    return compute
 
 
 def _bit(x: NDArray[np.int64], n: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -139,29 +139,29 @@ COMPARISONS: Final = {
 }
 
 
-def of_numbers(work: NumberOperator, *numbers: int | None) -> int | None:
+def of_numbers(how: NumberOperator, *numbers: int | None) -> int | None:
     """Return the result of an operator for one event, cut to 64 bits; None if it or a number is not known."""
     if any(number is None for number in numbers):
         return None
-    result = work.scalar(*numbers)
+    result = how.scalar(*numbers)
     return None if result is None else wrapped(result)
 
 
-def of_columns(work: NumberOperator, *values: Values) -> Values:
+def of_columns(how: NumberOperator, *values: Values) -> Values:
     """Return the results of an operator for many events; constants among the values stay constants.
 
     Args:
-        work: The operator.
+        how: The operator.
         *values: As many as it takes: an integer array (events,) or one int for all, and which are known.
 
     Returns:
         int64, shape (events,), or an int where all values are; and which are known, bool (events,) or one for all.
     """
     if all(isinstance(value, int) for value, _ in values):
-        result = of_numbers(work, *(int(value) if known is True else None for value, known in values))
+        result = of_numbers(how, *(int(value) if known is True else None for value, known in values))
         return (0, False) if result is None else (result, True)
     with np.errstate(all="ignore"):
-        results, known = work.columns(*(np.asarray(value).astype(np.int64, copy=False) for value, _ in values))
+        results, known = how.columns(*(np.asarray(value).astype(np.int64, copy=False) for value, _ in values))
     for other in (known for _, known in values):
         if other is not True:
             known = other if known is True else np.logical_and(known, other)

@@ -103,7 +103,7 @@ def size_of(node: PatternNode) -> int:
 
 
 class _Reader:
-    """Recursive descent over the text of a pattern."""
+    """Recursive descent over the text of a pattern; every method raises ExpressionError, with the position."""
 
     def __init__(self, text: str, offset: int, ignores_case: bool = False) -> None:
         self.text, self.offset, self.ignores_case = text, offset, ignores_case

@@ -78,7 +78,7 @@ class _Event:
         """The text of a field; a process is known by its path and by its name alone. Empty = not known."""
         context = self.context
         if isinstance(node, nodes.Argument):
-            position = self.place(node.name)
+            position = self.part_named(node.name)
             found = text_at(context.payload, position) if position is not None and not position.words else None
             return () if found is None else (found,)
         assert isinstance(node, nodes.Field)
@@ -93,7 +93,7 @@ class _Event:
         found = user_text(context.payload) if is_user(context.code) else text_at(context.payload, position)
         return () if found is None else (found,)
 
-    def place(self, name: str) -> Part | None:
+    def part_named(self, name: str) -> Part | None:
         context = self.context
         variant = variant_of(self.release, context.code, context.words)
         return argument_part(self.release, context.code, len(context.words), name, variant)
@@ -133,7 +133,7 @@ class _Event:
         return {"priority": context.priority, "duration": context.duration_ns, "length": context.length_ns}[name]
 
     def argument(self, name: str) -> int | None:
-        context, position = self.context, self.place(name)
+        context, position = self.context, self.part_named(name)
         if position is None or not position.words:
             return None
         word = context.word(position.word)

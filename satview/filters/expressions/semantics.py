@@ -1,4 +1,4 @@
-"""Checks an expression against the names of a release, and turns names into numbers and tables."""
+"""Checks an expression against the names of a release, and resolves names to numbers and tables."""
 
 from __future__ import annotations
 
@@ -66,6 +66,8 @@ def resolve(node: nodes.Node, release: Release) -> nodes.Node:
 
 
 class _Checker:
+    """Walks the tree; every method raises ExpressionError, with the position, for unknown names and other types."""
+
     def __init__(self, release: Release) -> None:
         self.release = release
 

@@ -33,6 +33,8 @@ def parse(text: str) -> nodes.Node:
 
 
 class _Parser:
+    """Recursive descent; every method raises ExpressionError, with the position, where a token does not fit."""
+
     def __init__(self, text: str) -> None:
         self.text, self.tokens = text, tokens(text)
         self.at = self.depth = self.pattern_count = 0

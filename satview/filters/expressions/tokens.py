@@ -40,7 +40,7 @@ class Token:
     Attributes:
         kind: What it is.
         text: Its text; of TEXT and REGEX the content without quotes and slashes.
-        start, end: Place in the expression.
+        start, end: Position in the expression.
         value: Of a NUMBER: its value, nanoseconds if it has a unit.
         has_unit: True for a NUMBER with a unit of time.
         ignores_case: True for a REGEX with `i` after it.

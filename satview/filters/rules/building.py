@@ -18,9 +18,10 @@ from satview.filters.expressions.pattern import share_budget
 from satview.filters.external import LATER_CLASSES, classes_of
 from satview.filters.rows import Bools
 from satview.filters.rules.handler_table import DynamicRule
+from satview.filters.rules.rule import Rule
 from satview.filters.rules.rule_set import RuleSet
-from satview.filters.rules.switches import EINVAL, ENOTSUP, PID_CLASSES, C
-from satview.filters.rules.text import Rule
+from satview.filters.rules.switch_state import C
+from satview.filters.rules.switches import EINVAL, ENOTSUP, PID_CLASSES
 from satview.store.trace import Trace
 
 FunctionLoader = Callable[[str], DynamicRule]
@@ -69,7 +70,7 @@ def build(
     Args:
         rules: In their order.
         release: Whose numbers apply.
-        load_function: Turns `file.py:name` into a handler, after the user said that the file may run
+        load_function: Loads `file.py:name` as a handler, after the user said that the file may run
             (`satview.filters.handlers.Handlers`); None = rules with functions are refused.
         is_wide: Whether everything is wide before the rules, as after `tracelogger -w`.
 

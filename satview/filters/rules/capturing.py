@@ -5,7 +5,7 @@ tracelogger, "what would be captured", the C export and the hints in the window:
 
 * `WHERE` lines become class handlers. CONTROL is left alone, since without TIME events a trace has no clock.
 * Where class and event alone decide a `WHERE` line, it becomes a switch instead.
-* What takes no handler, or shows a handler no thread where the line asks for one, is captured whole, with a note.
+* What takes no handler, or shows a handler no thread where the line compares one, is captured whole, with a note.
 * Fields that are known only later, or only in the other form, are faults with their offset.
 """
 
@@ -30,9 +30,9 @@ from satview.filters.expressions.vocabulary import FIELDS, Domain
 from satview.filters.external import ExternalClass, has_event_masks
 from satview.filters.rules.building import SWITCHING, BuiltRules, build, carry_out, opening_rules
 from satview.filters.rules.handler_table import HANDLER_CLASSES, DynamicRule
+from satview.filters.rules.rule import Rule
 from satview.filters.rules.rule_set import RuleSet
-from satview.filters.rules.switches import COMM_REPLY, C
-from satview.filters.rules.text import Rule
+from satview.filters.rules.switch_state import COMM_REPLY, C
 
 THREAD_CLASSES: Final = frozenset({C.KERCALLENTER, C.KERCALLEXIT, C.THREAD, C.VTHREAD, C.COMM})
 """Classes whose handlers are given a pid and a tid (capture side, section 3.4)."""
@@ -143,7 +143,7 @@ def check_condition(condition: Expression) -> tuple[Diagnostic, ...]:
 
 
 @lru_cache(maxsize=256)
-def _any_answer(_facts: EventContext, /) -> int:
+def _any_answer(_context: EventContext, /) -> int:
     """Replace a function that is not run."""
     return 1
 
@@ -156,7 +156,7 @@ def _faults(built: BuiltRules, has_handlers: bool) -> Iterator[Diagnostic]:
     for rule in built.rules:
         is_dynamic = rule.mode is not None and bool(rule.condition or rule.function)
         if is_dynamic and not has_handlers:
-            message = f"release {state.release} has no event handlers, so rules with WHERE or CALL work in views only"
+            message = f"release {state.release} has no event handlers, so rules with WHERE or CALL are for views only"
             yield Diagnostic(message, 0, len(rule.text(state.release)), rule.line)
         elif rule.condition:
             logged = Logged(state.release, state.codes_at(rule.external, rule.event), state.is_wide)
@@ -203,7 +203,7 @@ def never_called(rules: Sequence[Rule], state: RuleSet) -> Iterator[Diagnostic]:
 
 def _limit_fault(limit: Limit, rule: Rule) -> Diagnostic:
     start = rule.condition_start
-    message = f"a capture cannot ask this: {limit.reason}; {limit.remedy}"
+    message = f"a capture cannot test this: {limit.reason}; {limit.remedy}"
     return Diagnostic(message, start + limit.node.start, start + limit.node.end, rule.line)
 
 
@@ -248,7 +248,7 @@ class _Where:
         self._whole: dict[str, list[str]] = {"take no handler": [], "show a handler no thread": []}
         self.handlers: dict[ExternalClass, DynamicRule] = {}
         self.undecided: list[str] = []
-        needs_thread = any(_asks_for_thread(condition.tree) for condition in conditions)
+        needs_thread = any(_needs_thread(condition.tree) for condition in conditions)
         for external in self._open_classes():
             if external in HANDLER_CLASSES and not has_handlers:
                 self.undecided.append(external.name)
@@ -314,7 +314,7 @@ class _Where:
         ]
 
 
-def _asks_for_thread(node: nodes.Node) -> bool:
+def _needs_thread(node: nodes.Node) -> bool:
     if isinstance(node, nodes.Field):
         return FIELDS[node.name].domain is Domain.THREAD or node.name == "priority"
-    return any(_asks_for_thread(part) for part in nodes.children(node))
+    return any(_needs_thread(part) for part in nodes.children(node))

@@ -12,7 +12,7 @@ from satview.filters.event_context import EventContext
 from satview.filters.rows import Bools, chunks
 from satview.filters.rules.handler_table import DynamicRule, HandlerTable
 from satview.filters.rules.static_mask import StaticMask
-from satview.filters.rules.switches import C
+from satview.filters.rules.switch_state import C
 from satview.store.trace import Trace
 
 
@@ -50,11 +50,11 @@ def ruleset_mask(
     for part in chunks(count):
         passes[part] = static.of(part if rows is None else rows[part])
     if rules.class_handlers or rules.event_handlers:
-        _ask_handlers(rules, trace, rows, passes, derived)
+        _call_handlers(rules, trace, rows, passes, derived)
     return passes
 
 
-def _ask_handlers(
+def _call_handlers(
     rules: HandlerTable, trace: Trace, rows: NDArray[np.integer] | None, passes: Bools, derived: DerivedColumns | None
 ) -> None:
     """Clear `passes` where a class's or an event's dynamic rule says no."""
@@ -116,10 +116,10 @@ class _Evaluation:
             verdict &= said[number]
         in_order = needs_order[self._of_class] | needs_order[self._of_event]
         if in_order.any():
-            self._ask_in_order(verdict, in_order, said)
+            self._call_in_order(verdict, in_order, said)
         return verdict
 
-    def _ask_in_order(self, verdict: Bools, in_order: Bools, said: dict[int, Bools]) -> None:
+    def _call_in_order(self, verdict: Bools, in_order: Bools, said: dict[int, Bools]) -> None:
         """Call Python handlers event by event, as the kernel would: their state depends on the order."""
         rules = self._rules
         rules.forget_calls()
@@ -134,7 +134,7 @@ class _Evaluation:
                 _constant(bool(said[number][i])) if number in said else self._list[number]
                 for number in (int(self._of_class[i]), int(self._of_event[i]))
             )
-            verdict[i] = rules.ask(rules.address(context.code), context, of_class, of_event)
+            verdict[i] = rules.call(rules.address(context.code), context, of_class, of_event)
         rules.forget_calls()
 
 

@@ -12,9 +12,10 @@ from satview.filters.event_context import EventContext
 from satview.filters.external import KER_CLASSES
 from satview.filters.rules.building import SWITCHING, carry_out, opening_rules
 from satview.filters.rules.capturing import check_capture, never_called
+from satview.filters.rules.rule import Rule
 from satview.filters.rules.rule_set import RuleSet
-from satview.filters.rules.switches import PID_CLASSES, C
-from satview.filters.rules.text import Rule
+from satview.filters.rules.switch_state import C
+from satview.filters.rules.switches import PID_CLASSES
 
 _EXPLAIN_LIMIT: Final = 100  # rules that are compared with each other: every pair costs some 20 microseconds
 
@@ -50,8 +51,8 @@ def explain(rules: Sequence[Rule], release: Release) -> tuple[Diagnostic, ...]:
     return tuple(sorted(dict.fromkeys(notes), key=lambda note: note.line))
 
 
-def _pass(_facts: EventContext, /) -> int:
-    """Replace every dynamic rule: what they ask is not needed to see what rules do."""
+def _pass(_context: EventContext, /) -> int:
+    """Replace every dynamic rule: what they test is not needed to see what rules do."""
     return 1
 
 

@@ -28,7 +28,8 @@ from satview.filters.external import (
     ExternalEvent,
     has_event_masks,
 )
-from satview.filters.rules.switches import ALL_BITS, ENOTSUP, OK, C, Switches
+from satview.filters.rules.switch_state import ALL_BITS, OK, C
+from satview.filters.rules.switches import ENOTSUP, Switches
 
 HANDLER_LIMIT: Final = 128  # entries of the kernel's handler table, 6.4 on
 OLD_HANDLER_LIMIT: Final = 64  # of 6.1 and 6.2
@@ -187,14 +188,14 @@ class HandlerTable(Switches):
     def passes_tests(self, context: EventContext) -> bool:
         """Return whether an event that is switched on passes: pid and tid, then the class's and the event's handler."""
         known = self.passes_thread(context.code, tested_thread(context, self.release))
-        return self.ask_handlers(context) if known is None else known
+        return self.call_handlers(context) if known is None else known
 
-    def ask_handlers(self, context: EventContext) -> bool:
-        """Ask the class's and the event's handler about an event whose pid and tid have passed."""
+    def call_handlers(self, context: EventContext) -> bool:
+        """Call the class's and the event's handler for an event whose pid and tid have passed."""
         address, _, _, of_class, of_event = self._plan_of(context.code)
         if address.vector_word >= 0:
-            return self.ask(address, context, *self.handlers_of(address, context.words))
-        return self.ask(address, context, of_class, of_event)
+            return self.call(address, context, *self.handlers_of(address, context.words))
+        return self.call(address, context, of_class, of_event)
 
     def passes_thread(self, event_code: int, actual: tuple[int, int]) -> bool | None:
         """Compare a pid and tid with those stored for a code; None if they pass and handlers are to be called."""
@@ -206,11 +207,11 @@ class HandlerTable(Switches):
         return None if self._follows_calls(address.external) else True
 
     def _follows_calls(self, external: ExternalClass | None) -> bool:
-        """Return whether `ask` has to see all events of a class: an entry's handler may let its call's exit pass."""
+        """Return whether `call` has to see all events of a class: an entry's handler may let its call's exit pass."""
         return external in _CALL_PARTS and C.KERCALLENTER in self.class_handlers
 
     def codes_with_handler(self, codes: NDArray[np.integer]) -> NDArray[np.bool_]:
-        """Return which codes `ask` has to see, bool (32768,).
+        """Return which codes `call` has to see, bool (32768,).
 
         Args:
             codes: Those that occur.
@@ -260,13 +261,13 @@ class HandlerTable(Switches):
             number = words[address.vector_word] if address.vector_word < len(words) else 0
         return self.class_handlers.get(external), self.event_handlers.get((external, number))
 
-    def ask(
+    def call(
         self, address: ExternalEvent, context: EventContext, of_class: DynamicRule | None, of_event: DynamicRule | None
     ) -> bool:
-        """Ask two given rules as the kernel does: the event's only if the class's lets the event pass.
+        """Call two given rules as the kernel does: the event's only if the class's lets the event pass.
 
         A class rule of KERCALLENTER that returns 2, while the call has no rule of its own, lets the exit of that
-        call pass unasked.
+        call pass without a call of its handler.
         """
         if self._exit_passes and address.external in _CALL_PARTS and (context.pid, context.tid) in self._exit_passes:
             # By an entry too: the exit of the call before was off.

@@ -22,7 +22,7 @@ from satview.store.trace import Trace
 class RuleSet(HandlerTable):
     """Exactly the state that TraceEvent() controls: the switches, and a limited number of dynamic rules.
 
-    A view asks it about the events of a trace; the simulated kernel holds one and asks it about every event.
+    A view applies it to the events of a trace; the simulated kernel holds one and applies it to every event.
 
     `apply()` takes modes by number or name, as a simulated kernel or a rule file has them; every mode is also a
     method of its own. Both return 0 or the QNX error number the kernel would give.

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from satview.events.wire import CODE_COUNT, VTHREAD_OFFSET, WireClass, class_of, event_of
 from satview.filters.external import OTHER_VECTOR
 from satview.filters.rows import Bools, Rows, TableTest
-from satview.filters.rules.switches import INT_BITS, C, Switches
+from satview.filters.rules.switch_state import INT_BITS, C
+from satview.filters.rules.switches import Switches
 from satview.store.trace import Trace
 
 _MOST_SETTINGS: Final = 4  # different pids and tids up to which each is looked at by itself

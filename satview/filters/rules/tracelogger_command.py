@@ -10,9 +10,9 @@ from satview.events.modes import Mode
 from satview.events.spec import Release
 from satview.filters.external import SECURITY, classes_of
 from satview.filters.rules.building import BuiltRules
+from satview.filters.rules.rule import Rule
 from satview.filters.rules.rule_set import RuleSet
-from satview.filters.rules.switches import C
-from satview.filters.rules.text import Rule
+from satview.filters.rules.switch_state import C
 
 _CLASS_OF_FILTER: Final = {1: C.KERCALL, 2: C.INT, 3: C.PROCESS, 4: C.THREAD, 5: C.VTHREAD, 6: C.COMM, 7: C.SYSTEM}
 DEFAULT_OUTPUT: Final = "/dev/shmem/tracebuffer.kev"  # noqa: S108  -- on the target, tracelogger's own default
@@ -119,7 +119,7 @@ def _widths_of_what_is_on(state: RuleSet, on: RuleSet) -> tuple[object, ...]:
 
 
 def from_tracelogger_args(arguments: str, release: Release) -> ImportedArguments:
-    """Return the rules that a tracelogger command line sets, as TRACELOGGER_ARGS has it (arguments joined by blanks).
+    """Return the rules that a tracelogger command line sets, as TRACELOGGER_ARGS has it (with blanks between).
 
     Args:
         arguments: The command line, with or without `tracelogger` in front.

@@ -14,9 +14,9 @@ from satview.events.spec import Release
 from satview.filters.expressions.expression import Expression
 from satview.filters.external import COMM_NAMES, SYSTEM_COUNT, ExternalClass
 from satview.filters.rules.handler_table import DynamicRule
+from satview.filters.rules.rule import Rule
 from satview.filters.rules.rule_set import RuleSet
-from satview.filters.rules.switches import ALL_BITS, ON, WIDE, C
-from satview.filters.rules.text import Rule
+from satview.filters.rules.switch_state import ALL_BITS, ON, WIDE, C
 
 
 def rules_of(state: RuleSet) -> tuple[Rule, ...]:

@@ -119,7 +119,7 @@ class LoggedPayloads:
 
 
 def as_logged_trace(trace: Trace, is_wide: Callable[[int], bool]) -> tuple[Trace, bool]:
-    """Return a trace with every event in the form that a rule set asks for, and whether that is exact.
+    """Return a trace with every event in the form that a rule set requests, and whether that is exact.
 
     Rows, times and threads are those of the trace; codes lose the 64-bit flag where a fast form has none. A word of a
     fast form that the wide one does not have reads 0. Exact means that the number of slots is.

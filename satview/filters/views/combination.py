@@ -1,4 +1,4 @@
-"""How named filters work together: `A or not (B and C)`, as a small tree."""
+"""How named filters are combined: `A or not (B and C)`, as a small tree."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Combination:
 
     Attributes:
         joint: `and`, `or`, `not`; empty for a filter.
-        parts: What is joined.
+        parts: What is combined.
         name: Of the filter.
     """
 

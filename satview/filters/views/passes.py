@@ -35,7 +35,7 @@ class Effect(StrEnum):
     """What a pass does in the views."""
 
     COUNT = "count"  # nothing but its number of hits
-    MARK = "mark"  # its events stand out
+    MARK = "mark"  # its events are highlighted
     DIM = "dim"  # all other events fade
     HIDE = "hide"  # all other events are left out
 
@@ -67,7 +67,7 @@ class PassStack:
 
     Attributes:
         passes: The passes.
-        combination: Names joined by and, or, not and brackets: the hits that search, export and statistics use. A pass
+        combination: Names with and, or, not and brackets: the hits that search, export and statistics use. A pass
             that is off is left out of it, with its `not`. Empty = all passes that are on must hold.
     """
 
@@ -166,7 +166,7 @@ class PassEvaluator:
         self, trace: Trace, derived: DerivedColumns | None = None, load_function: FunctionLoader | None = None
     ) -> None:
         self._trace, self._derived, self._load = trace, derived or TraceDerivedColumns(trace), load_function
-        self._kept: dict[tuple[str, str], Bools] = {}
+        self._cache: dict[tuple[str, str], Bools] = {}
 
     def mask(self, item: Pass) -> Bools:
         """Return the events that fit a pass, bool (events,), not inverted; shared, not to be changed.
@@ -175,13 +175,13 @@ class PassEvaluator:
             RuleError: Its rules or its expression are faulty.
         """
         key = (item.rules, item.expression)
-        if key not in self._kept:
+        if key not in self._cache:
             result = self._fresh(item)
             result.setflags(write=False)
-            if len(self._kept) >= _CACHE_LIMIT:
-                self._kept.pop(next(iter(self._kept)))
-            self._kept[key] = result
-        return self._kept[key]
+            if len(self._cache) >= _CACHE_LIMIT:
+                self._cache.pop(next(iter(self._cache)))
+            self._cache[key] = result
+        return self._cache[key]
 
     def _fresh(self, item: Pass) -> Bools:
         trace = self._trace
@@ -226,7 +226,7 @@ class PassEvaluator:
 
 
 def pass_limits(item: Pass, release: Release) -> tuple[str, ...]:
-    """Return what of a filter of a view no capture can ask, one sentence each without a full stop."""
+    """Return what of a filter of a view no capture can test, one sentence each without a full stop."""
     found: list[Diagnostic] = []
     if item.rules.strip():
         found += check_capture(check_rules(item.rules, release)[0], release)[0]

@@ -27,7 +27,7 @@ def used_cpu(trace: Trace) -> Bools:
 
 
 def changed_state(trace: Trace) -> Bools:
-    """Return the threads with more than one state in the trace: one alone is what START dumps of everybody."""
+    """Return the threads with more than one state in the trace, bool (threads,): START reports one of each."""
     _, owner = state_rows(trace)
     return _real(np.bincount(owner, minlength=len(trace.threads)) > 1)
 

@@ -19,9 +19,10 @@ from satview.filters.expressions.tokens import TEXT_LIMIT, tokens
 from satview.filters.external import INT_CLASSES, ExternalClass, ExternalEvent, has_event_masks
 from satview.filters.names import process_names
 from satview.filters.rules.fastwide import has_two_forms
+from satview.filters.rules.rule import Rule
 from satview.filters.rules.rule_set import RuleSet
-from satview.filters.rules.switches import COMM_ERROR, COMM_REPLY, C
-from satview.filters.rules.text import Rule, rules_text
+from satview.filters.rules.switch_state import COMM_ERROR, COMM_REPLY, C
+from satview.filters.rules.text import rules_text
 from satview.filters.rules.writing import rules_of
 from satview.filters.views.combination import names_in, parse_combination
 from satview.filters.views.passes import Effect, Pass, PassStack
@@ -29,7 +30,7 @@ from satview.store.trace import Trace
 
 _WITH_PIDS: Final = (C.KERCALL, C.THREAD, C.VTHREAD, C.COMM)
 _CLEARING: Final = (Mode.CLRCLASSPID, Mode.CLRCLASSTID)
-_LEFT_OUT: Final = "# A filter made of rules cannot be joined with the rest: copy its lines by hand.\n"
+_LEFT_OUT: Final = "# A filter made of rules cannot be combined with the rest: copy its lines by hand.\n"
 _NOT_TESTED: Final = "# Other classes are logged for all processes: a kernel compares pids in these only.\n"
 
 

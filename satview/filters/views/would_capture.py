@@ -25,7 +25,7 @@ from satview.filters.rows import Bools
 from satview.filters.rules.building import BuiltRules
 from satview.filters.rules.capturing import for_capture
 from satview.filters.rules.rule_set import RuleSet
-from satview.filters.rules.switches import C
+from satview.filters.rules.switch_state import C
 from satview.filters.views.as_logged import as_logged_trace
 from satview.filters.views.buffer_forecast import ControlEvents, control_events, outer_interrupts
 from satview.store.losses import losses
@@ -57,7 +57,7 @@ class WouldCapture:
 
     Attributes:
         events, total_events: Events logged, and those of the trace or of the window.
-        slots, total_slots: Slots they take in the form the rules ask for, and in the trace.
+        slots, total_slots: Slots they take in the form that the rules request, and in the trace.
         is_exact: False where a wide form is called for whose words the trace does not have; slots are then too few.
         bytes_per_s, total_bytes_per_s: Data rate of the capture.
         by_class: Logged and total events by printed class.
@@ -82,7 +82,7 @@ def would_capture(
 ) -> WouldCapture:
     """Return what a capture of the same run with these rules would have logged.
 
-    The kernel is replayed: every event is looked at in the form that the rules ask for, `WHERE` lines are the handlers
+    The kernel is replayed: every event is looked at in the form that the rules request, `WHERE` lines are the handlers
     that they become in a capture, and the events that the kernel writes about its own buffers are counted for buffers
     filled by the events that pass.
 

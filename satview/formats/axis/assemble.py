@@ -19,7 +19,7 @@ from satview.base.dataclass import dataclass
 from satview.base.errors import TraceFormatError
 from satview.base.time import Clock, format_duration
 from satview.events.catalogue import Catalogue
-from satview.events.joined_catalogue import JoinedCatalogue
+from satview.events.combined_catalogue import CombinedCatalogue
 from satview.formats.axis.joining import JOINERS
 from satview.formats.axis.payloads import AxisPayloads
 from satview.store.axis import FileAxis, Part, concatenated
@@ -164,14 +164,14 @@ def _codes(path: Path, members: Sequence[Member]) -> tuple[Catalogue, list[NDArr
     if all(book is first for book in books):
         same = np.arange(len(first.class_index_of_code), dtype=np.uint16)
         return first, [same] * len(books)
-    joined = JoinedCatalogue(first)
+    combined = CombinedCatalogue(first)
     try:
-        tables = [joined.take(book, np.flatnonzero(member.trace.code_counts))
+        tables = [combined.take(book, np.flatnonzero(member.trace.code_counts))
                   for book, member in zip(books, members, strict=True)]  # fmt: skip
     except ValueError as error:
         raise TraceFormatError(path, None, "the files have too many kinds of events together", "name fewer") from error
-    joined.freeze()
-    return joined, tables
+    combined.freeze()
+    return combined, tables
 
 
 def _pids(traces: Sequence[Trace]) -> list[_Ints]:
@@ -197,13 +197,13 @@ def _axis(parts: list[Part], order: NDArray[np.intp]) -> FileAxis:
         parts: The files, as they come.
         order: intp, (events,), which event of all, file after file, is which row.
     """
-    place = np.empty(len(order), np.uint32)
-    place[order] = np.arange(len(order), dtype=np.uint32)
+    position = np.empty(len(order), np.uint32)
+    position[order] = np.arange(len(order), dtype=np.uint32)
     part_of, own = np.empty(len(order), np.uint8), np.empty(len(order), np.uint32)
     complete, first = [], 0
     for number, part in enumerate(parts):
         last = first + len(part.trace.events)
-        rows = place[first:last].copy()
+        rows = position[first:last].copy()
         part_of[rows], own[rows] = number, np.arange(len(rows), dtype=np.uint32)
         rows.setflags(write=False)
         complete.append(replace(part, rows=rows))

@@ -1,4 +1,4 @@
-"""What a trace of several files keeps, made of what is kept of each file."""
+"""What is cached of a trace of several files, combined from what is cached of each file."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from satview.store.arguments import is_pid
 from satview.store.axis import FileAxis, Part
 
 # Which payload word is a pid where programs look at words: that of THREAD, PROCESS and COMM events. Arguments are
-# asked for by name, and have all others.
+# requested by name, and have all others.
 _PID_WORD_OF_CLASS: Final[dict[int, int]] = {WireClass.PR_TH: 0, WireClass.COMM: 1}
 Words = NDArray[np.uint32]
 

@@ -16,7 +16,8 @@ from satview.events.catalogue import Catalogue, catalogue, release_of
 from satview.events.spec import Release
 from satview.formats.kev import order
 from satview.formats.kev.clocks.clock_review import Verdicts, correct, misplaced
-from satview.formats.kev.decode import Decoded, Decoder
+from satview.formats.kev.decode import Decoder
+from satview.formats.kev.decoded import Decoded
 from satview.formats.kev.head.header import FROM_LISTING
 from satview.formats.kev.head.syspage import GLOBAL_CLOCK, VERSIONED, parse_syspage
 from satview.formats.kev.payloads import SlotPayloads
@@ -37,6 +38,7 @@ from satview.store.trace import Header, SystemInfo, Trace
 
 Moves = tuple[NDArray[np.int64], NDArray[np.int64]]
 
+# Cycles per second. Counters of boards have some 10^9 at most; beyond this the header is damaged.
 _MAX_RATE: Final = 1_000_000_000_000
 _MANY: Final = 200  # rows per kind of problem that are spelled out; the rest is counted
 
@@ -46,11 +48,13 @@ def choose_release(header: Header, system: SystemInfo | None, problems: Problems
     named = release_of(header.get("SYS_RELEASE"))
     kind = system.values.get("type", 0) if system else None
     if named is not None:
+        # An older branch of the kernel used the number 8.0 with the system page of 6.6 (section 0).
         if named == Release.QNX_8 and kind is not None and not kind & VERSIONED:
             problems.add("release-assumed", "the header says 8.0 but the system page has the old layout: read as 6.6")
             return Release.QNX_6_6
         return named
     if kind is not None:
+        # Types from 0x100 on are 64-bit processors, which came with 7.x (section 4.1).
         found = Release.QNX_8 if kind & VERSIONED else Release.QNX_7 if kind >= 0x100 else Release.QNX_6
         problems.add("release-assumed", f"no usable SYS_RELEASE; the system page looks like {found}")
         return found
@@ -60,6 +64,7 @@ def choose_release(header: Header, system: SystemInfo | None, problems: Problems
 
 def choose_rate(header: Header, system: SystemInfo | None, problems: Problems) -> int:
     """Return the rate of the stamps in cycles per second: from the header, else from the system page, else 1 GHz."""
+    # The header comes first: on MIPS and SH the rate in the system page is shifted by a constant (section 1.1).
     rates = (header.number("CYCLES_PER_SEC"), system.values.get("qtime.cycles_per_sec") if system else None)
     for rate in rates:
         if rate is not None and 0 < rate <= _MAX_RATE:
@@ -128,12 +133,14 @@ def trace_from_slots(
             correct(verdicts.corrections, decoded.time, decoded.cpu, decoded.code)
     with timed("repair and sort"):
         _report_pass(decoded, verdicts, region, names, problems)
+        # The order matters: corrected times decide which rows move, moves decide which events have equal times and may
+        # be contested (section 3.3), and only the events that are complete then can be sorted once and for all.
         positions = order.disordered_rows(decoded.time)
         moves = order.time_order(decoded.time, positions)
         _split_contested(decoded, slots, moves)
         fragments, unfinished = _repair(decoded, region, problems)
         # Tails are matched by the stamps as they are, so only now.
-        if times is None and _place_between(decoded, positions, region, problems):
+        if times is None and _move_between_neighbours(decoded, positions, region, problems):
             moves = order.time_order(decoded.time, order.disordered_rows(decoded.time))
         if moves is not None:
             _sort(decoded, moves)
@@ -141,6 +148,7 @@ def trace_from_slots(
     events = EventTable(decoded.time, decoded.code, decoded.cpu, decoded.thread, decoded.slot, decoded.slots)
     payloads = SlotPayloads(slots, events, fragments, byte_order, names)
     control = decoded.rare_rows[decoded.code[decoded.rare_rows] >> wire.CLASS_SHIFT == wire.WireClass.CONTROL]
+    # A BUFFER or DROPPED event whose last slots are missing has words that mean nothing.
     control = control[~combine.contains(np.sort(unfinished), control)]  # half a report reports nothing
     process = decoded.rare_rows[decoded.code[decoded.rare_rows] >> wire.CLASS_SHIFT == wire.WireClass.PR_TH]
     buffers = _buffers(
@@ -152,17 +160,19 @@ def trace_from_slots(
         problems,
         has_whole_buffers and header.get(FROM_LISTING[0]) != FROM_LISTING[1],
     )
-    with timed("census"):
+    with timed("counts"):
         first_loss = buffers.time_cycles[buffers.lost_before > 0].min(initial=np.iinfo(np.int64).max)
         dumped = dump_end(events, _activity(), int(first_loss))
         threads, processes = thread_and_process_tables(events, payloads, process, decoded.keys, dumped)
         threads_of_states = decoded.thread[decoded.state_rows]
         states = StateIndex(*order.group_rows(decoded.state_rows, threads_of_states, len(threads)))
     rate = choose_rate(header, system, problems)
+    # Only a ring has slots from after the capture; its buffers but the last one keep a count of 0 (sections 5.5, 6.1).
     if "-r" in header.get("TRACELOGGER_ARGS").split() or (len(buffers) and not buffers.slots.all()):
         report_ring_tail(events, rate, region, problems)
     start = int(events.time_cycles[0]) if len(events) else 0
     boot_time_s = system.boot_time_s if system else None
+    # The header word has six bits for the CPU (section 3), so no file can name more than 64.
     cpus = count_cpus(events, min(64, max(header.number("CPU_NUM") or 0, len(system.cpus) if system else 0)))
     if cpus > 1:
         _report_skew(system, release, problems)
@@ -201,6 +211,7 @@ def _activity() -> NDArray[np.bool_]:
     """Return per code whether the event is activity, something that the opening state dump never holds."""
     codes = np.arange(wire.CODE_COUNT)
     kind = codes >> wire.CLASS_SHIFT
+    # System events may come within the dump: names of partitions, the frequency of each CPU (section 8.8).
     in_dump = (kind == wire.WireClass.CONTROL) | (kind == wire.WireClass.PR_TH) | (kind == wire.WireClass.SYSTEM)
     destroyed = np.isin(codes, (wire.PROC_DESTROY, wire.PROC_DESTROY_NAME, wire.THREAD_DESTROY))
     return np.asarray(~in_dump | destroyed)
@@ -237,7 +248,9 @@ def _report_pass(
             problems.add(slug, "and more of the same", None, len(entries) - _MANY)
 
 
-def _place_between(decoded: Decoded, disordered: NDArray[np.int64], region: EventRegion, problems: Problems) -> bool:
+def _move_between_neighbours(
+    decoded: Decoded, disordered: NDArray[np.int64], region: EventRegion, problems: Problems
+) -> bool:
     """Put events with damaged stamps between their neighbours, and list them; return whether there are any."""
     rows, cycles = misplaced(decoded.time, decoded.cpu, disordered)
     if not len(rows):
@@ -268,6 +281,8 @@ def _split_contested(decoded: Decoded, slots: SlotSource, moves: Moves | None) -
     rows, is_open = rows[is_combine], is_open[is_combine]
     at = decoded.slot[rows].astype(np.int64)
     headers, stamps = slots.take_halves(at, 0).T
+    # Two events of one key, one of them open: which tails are whose follows from the queue of section 3.3 only, and the
+    # pass has given the tails to the event right before them.
     hit = combine.contested(combine.keys(headers, stamps), is_open)
     if hit.any():
         rows = rows[hit]
@@ -306,6 +321,7 @@ def _repair(decoded: Decoded, region: EventRegion, problems: Problems) -> tuple[
 
 def _fragments(decoded: Decoded, matched: combine.Matched, region: EventRegion, problems: Problems) -> Fragments:
     unmatched = decoded.unmatched
+    # Of an event of several runs the sort has several rows; the last of each is taken below.
     apart = np.sort(matched.owner[(unmatched.event < 0) & (matched.owner >= 0)])
     apart = apart[np.append(apart[1:] != apart[:-1], True)] if len(apart) else apart
     if not len(apart):
@@ -314,13 +330,14 @@ def _fragments(decoded: Decoded, matched: combine.Matched, region: EventRegion, 
     rows = rows[np.lexsort((unmatched.slot[rows], matched.owner[rows]))]
     counts = unmatched.count[rows]
     first = np.concatenate(([0], np.cumsum(counts)[:-1]))
+    # A range per run of slots, all made at once: counting up, minus what each run's count is ahead of its first slot.
     slot = np.arange(int(counts.sum())) - np.repeat(first - unmatched.slot[rows], counts)
     sizes = np.add.reduceat(counts, np.searchsorted(matched.owner[rows], apart))
     too_long = np.flatnonzero(sizes > combine.MAX_SLOTS)
     for i in too_long[:_MANY].tolist():
         problems.add(
             "injected-struct",
-            f"an event of {sizes[i]} slots; {combine.MAX_SLOTS} are kept",
+            f"an event of {sizes[i]} slots; {combine.MAX_SLOTS} are read",
             region.byte(int(decoded.slot[apart[i]])),
         )
     if int(sizes.max()) > np.iinfo(decoded.slots.dtype).max:
@@ -344,6 +361,7 @@ def _sort(decoded: Decoded, moves: Moves) -> None:
 def _moved(rows: NDArray[np.integer], moves: Moves) -> NDArray[np.int64]:
     """Return where rows have gone."""
     positions, from_rows = moves
+    # `moves` says which row comes to a position; here the question is the other way round.
     by_row = np.argsort(from_rows)
     out = rows.astype(np.int64)
     at = np.searchsorted(from_rows[by_row], out)

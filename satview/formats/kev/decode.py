@@ -1,7 +1,7 @@
-"""Turns slots into columns: the bulk decoder behind every .kev-like source.
+"""Decodes slots into columns: the bulk decoder behind every .kev-like source.
 
 One pass over the file in chunks that stay in the processor's cache; per chunk group slots into events, position times,
-number threads, find owners. What one pass cannot know (events whose slots stand far apart, blocks out of order) is
+number threads, find owners. What one pass cannot know (events whose slots are far apart, blocks out of order) is
 repaired after it. No step looks at events one by one.
 """
 
@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import field
 from typing import Final
 
 import numpy as np
@@ -26,6 +25,8 @@ from satview.events.spec import Release
 from satview.events.states import NOT_A_STATE
 from satview.formats.kev.clocks.clock import ClockRebuilder, held_times
 from satview.formats.kev.clocks.clock_chunk import ClockChunk, time_values
+from satview.formats.kev.decoded import Decoded, Parts
+from satview.formats.kev.grouping import KIND_SHIFT, adjacent_slots, usable_length
 from satview.formats.kev.growing_column import GrowingColumn
 from satview.formats.kev.owners import Discontinuities, RunningThreads, ThreadNumbers
 from satview.formats.kev.slots import combine
@@ -34,60 +35,10 @@ from satview.formats.kev.slots.slot_source import SlotSource, source_of
 CHUNK_SLOTS: Final = 1 << 17  # measured best between 2^16 and 2^17: scratch stays in the second-level cache
 _LOW_HALF: Final = 0 if sys.byteorder == "little" else 1  # where a word has its lower half, in halves
 _TOP_BYTE: Final = 3 if sys.byteorder == "little" else 0
-_LONGEST_TAIL: Final = 1 << 16  # a chunk ends where an event begins, if one begins that near its end
-_KIND_SHIFT: Final = np.uint32(wire.STRUCT_SHIFT)
+# Beyond these a column of 16 bits is widened; checked before a chunk is written, so nothing overflows.
 _MAX_NARROW_THREADS: Final = 65_000
 _MAX_NARROW_SLOTS: Final = 65_535
 COLUMNS: Final = ("time", "code", "cpu", "thread", "slot", "slots")
-
-
-@dataclass(slots=True)
-class Decoded:
-    """What the pass leaves: columns in file order, and what stood out on the way.
-
-    Attributes:
-        count: Events.
-        time, code, cpu, thread, slot, slots: Columns of `EventTable`, in file order of first slots.
-        state_rows: uint32, rows of THREAD state, create and destroy events, ascending.
-        rare_rows: int64, rows of CONTROL and PROCESS events, ascending.
-        keys: uint64 (pid, tid) per thread row, as two words in payload order.
-        unmatched: Open events and runs of tails for the repair.
-        empty: (first slot, slots) of spans of zero slots.
-        clock: Its state at the end.
-        unknown: Per code that no table of the release names: row of the first such event, and how many.
-    """
-
-    count: int
-    time: NDArray[np.int64]
-    code: NDArray[np.uint16]
-    cpu: NDArray[np.uint8]
-    thread: NDArray[np.unsignedinteger]
-    slot: NDArray[np.unsignedinteger]
-    slots: NDArray[np.unsignedinteger]
-    state_rows: NDArray[np.uint32]
-    rare_rows: NDArray[np.int64]
-    keys: NDArray[np.uint64]
-    unmatched: combine.Unmatched
-    empty: list[tuple[int, int]]
-    clock: ClockRebuilder
-    unknown: dict[int, tuple[int, int]]
-
-
-@dataclass(slots=True)
-class _Parts:
-    """Lists of small arrays that the chunks add to."""
-
-    state_rows: list[NDArray[np.uint32]] = field(default_factory=list)
-    rare_rows: list[NDArray[np.int64]] = field(default_factory=list)
-    unmatched: list[combine.Unmatched] = field(default_factory=list)
-    empty: list[tuple[int, int]] = field(default_factory=list)
-    unknown: dict[int, tuple[int, int]] = field(default_factory=dict)
-
-    def copy(self) -> _Parts:
-        """Return other lists of the same arrays."""
-        return _Parts(
-            list(self.state_rows), list(self.rare_rows), list(self.unmatched), list(self.empty), dict(self.unknown)
-        )
 
 
 @dataclass(slots=True)
@@ -100,7 +51,7 @@ class _Mark:
     numbers: ThreadNumbers
     running: RunningThreads
     discontinuities: Discontinuities
-    parts: _Parts
+    parts: Parts
 
 
 class Decoder:
@@ -119,6 +70,7 @@ class Decoder:
         self._slots = source_of(slots)
         self._goes_on = goes_on
         n = len(slots)
+        # As narrow as nearly all files need; thread and slot count are widened by `_widen` for those that need more.
         dtypes = (np.int64, np.uint16, np.uint8, np.uint16, np.uint32 if n < 1 << 32 else np.uint64, np.uint16)
         self._growing = {name: GrowingColumn(dtype) for name, dtype in zip(COLUMNS, dtypes, strict=True) if goes_on}
         self.time: NDArray[np.int64]
@@ -135,13 +87,14 @@ class Decoder:
         self._numbers = ThreadNumbers()
         self._running = RunningThreads()
         self._discontinuities = Discontinuities(catalogue.release == Release.QNX_8)
-        self._parts = _Parts()
+        self._parts = Parts()
         self._mark = self._marked(0)
         self._trait_scratch = np.empty(CHUNK_SLOTS, np.uint8)
-        self._slot_scratch = self._part = np.empty((0, 4), np.uint32)
+        self._slot_scratch = np.empty((0, 4), np.uint32)
         thread_class = [i for i, c in enumerate(catalogue.classes) if c.name == "THREAD"]
         self._is_thread = np.isin(catalogue.class_index_of_code, thread_class)
         self._is_state = catalogue.state_value_of_code != NOT_A_STATE
+        # No states by the table of section 7.2, but a lane begins and ends with them.
         self._is_state[[wire.THREAD_CREATE, wire.THREAD_DESTROY]] = True
         codes = np.arange(wire.CODE_COUNT)
         wire_class = codes >> wire.CLASS_SHIFT
@@ -150,6 +103,7 @@ class Decoder:
         known[list(catalogue.codes())] = True
         rare = process | (wire_class == wire.WireClass.CONTROL)
         # Bit 0: belongs to a thread by its payload; 1: a state; 2: rare, looked at again later; 3: in no table.
+        # One look-up per event answers four questions; four look-ups would read the codes four times.
         self._traits: NDArray[np.uint8] = (self._is_thread | self._is_state << 1 | rare << 2 | ~known << 3).astype(
             np.uint8
         )
@@ -189,6 +143,8 @@ class Decoder:
         while start < n:
             if cancelled is not None and cancelled():
                 raise Cancelled("loading was cancelled")
+            # The last chunk may end within an event, or before the TIME that corrects its clock: it is decoded again
+            # when the file has grown, from a copy of the state before it.
             if self._goes_on and start + CHUNK_SLOTS >= n:
                 self._mark = self._marked(start)
             start += self._chunk(start, min(n, start + CHUNK_SLOTS))
@@ -211,7 +167,8 @@ class Decoder:
     def _start_clock(self) -> None:
         """Find the first usable TIME of the file near its start: events before it are placed backwards from it."""
         head = self._slots.read(0, min(len(self._slots), CHUNK_SLOTS))
-        code, kind = head[:, 0] & np.uint32(wire.CODE_MASK), head[:, 0] >> _KIND_SHIFT
+        code, kind = head[:, 0] & np.uint32(wire.CODE_MASK), head[:, 0] >> KIND_SHIFT
+        # Middle and last slots repeat the header, so they look like TIME events too; their words are no clock.
         times = np.flatnonzero((code == wire.CONTROL_TIME) & (kind <= wire.Struct.COMBINE_BEGIN))
         self._held, self._held_from = 0, 0
         values = time_values(head[times, 2], head[times, 3], head[times, 1])
@@ -223,21 +180,24 @@ class Decoder:
         """Decode slots from `start`, at most to `end`; return how many are done: up to where a later event begins."""
         if len(self._slot_scratch) < end - start:
             self._slot_scratch = np.empty((end - start, 4), np.uint32)
-        part = self._part = self._slots.read(start, end, self._slot_scratch)
+        part = self._slots.read(start, end, self._slot_scratch)
         if self._grouper is not None:
             return self._chunk_by_core(self._grouper, start, part, is_last=end >= len(self._slots))
+        # Contiguous copies: each is read several times below, and a column of (n, 4) touches all cache lines of the
+        # slots.
         headers, stamps = part[:, 0].copy(), part[:, 1].copy()
         is_event, unmatched = combine.link(headers, stamps)
-        length = self._usable(is_event, unmatched, headers) if end < len(self._slots) else len(headers)
+        length = usable_length(is_event, unmatched, headers) if end < len(self._slots) else len(headers)
         if length != len(headers):
             headers, stamps, is_event = headers[:length], stamps[:length], is_event[:length]
             unmatched = unmatched[: np.searchsorted(unmatched, length)]
+        # A crash of the logger leaves zero bytes where slots were to be (section 1.3): class EMPTY, event 0.
         zeros = np.flatnonzero(headers == 0) if int(headers.min()) == 0 else unmatched[:0]
         is_event[zeros] = False
         at = np.flatnonzero(is_event)
         # Nothing but simple events: their headers need no gathering.
         heads, times = (headers, stamps) if len(at) == length else (headers[at], stamps[at])
-        counts = self._set_aside(start, at, unmatched, zeros, heads, headers)
+        counts = adjacent_slots(self._parts, start, self.count, part, at, unmatched, zeros, heads, headers)
         self._append(start, part, at, counts, heads, times)
         return length
 
@@ -246,12 +206,12 @@ class Decoder:
         first = self.count
         found = grouper.group(part, first, self.code[first:], self.cpu[first:], is_last=is_last)
         if len(found.zero):
-            self._note_empty(start + found.zero.astype(np.intp))
+            self._parts.note_empty(start + found.zero.astype(np.intp))
         if len(found.opened) or len(found.run_at):
             opened, at = found.opened.astype(np.intp), found.at[found.opened].astype(np.intp)
             runs = (found.run_at.astype(np.intp), found.run_size.astype(np.intp), found.run_before.astype(np.intp),
                     found.run_closes)  # fmt: skip
-            self._note_unmatched(start, (at, found.size[found.opened].astype(np.intp), opened), runs, part[:, 0])
+            self._parts.note_unmatched(start, first, part, (at, found.size[found.opened].astype(np.intp), opened), runs)
         n = len(found.at)
         if not n:
             return found.length
@@ -262,7 +222,7 @@ class Decoder:
             self._widen("slots")
         self.slots[rows] = found.size
         rare = found.rare.astype(np.intp)
-        self._note_unknown(found.unknown.astype(np.intp), code)
+        self._parts.note_unknown(found.unknown.astype(np.intp), code, first)
         discontinuities = self._discontinuities_at(part, found.at, code, cpu, rare)
         self._clock.review.add_breaks([(row + first, ring) for row, ring in discontinuities])
         self._position(rows, part, found.at, code, cpu, found.stamp, rare)
@@ -271,84 +231,6 @@ class Decoder:
         self._parts.rare_rows.append(rare + first)
         self.count += n
         return found.length
-
-    @staticmethod
-    def _usable(is_event: NDArray[np.bool_], unmatched: NDArray[np.intp], headers: NDArray[np.uint32]) -> int:
-        """Return where to end the chunk: where its last group begins, for that may go on in the next chunk."""
-        n = len(headers)
-        last = np.flatnonzero(is_event[-_LONGEST_TAIL:]) + max(0, n - _LONGEST_TAIL)
-        if not len(last):
-            return n
-        cut = max(int(last[-1]), int(unmatched[-1]) if len(unmatched) else 0)
-        before = last[: np.searchsorted(last, cut)]
-        # A BUFFER takes the time of the event after it, so the two stay together; and so do zero slots in a row.
-        if len(before) and int(headers[before[-1]]) & wire.CODE_MASK in (0, wire.CONTROL_BUFFER):
-            ends = np.flatnonzero((headers[before] != 0) & (headers[before] & wire.CODE_MASK != wire.CONTROL_BUFFER))
-            if len(ends) and ends[-1] + 1 < len(before):
-                cut = int(before[ends[-1] + 1])
-        return cut or n
-
-    def _set_aside(
-        self,
-        start: int,
-        at: NDArray[np.intp],
-        unmatched: NDArray[np.intp],
-        zeros: NDArray[np.intp],
-        heads: NDArray[np.uint32],
-        headers: NDArray[np.uint32],
-    ) -> NDArray[np.intp]:
-        """Note open events, runs of tails and zero slots; return how many adjacent slots every event has."""
-        length = len(headers)
-        counts = np.empty(len(at), np.intp)
-        np.subtract(at[1:], at[:-1], out=counts[:-1])
-        counts[-1:] = length - at[-1:]
-        others, sizes, before = unmatched, unmatched, unmatched
-        if len(zeros):
-            others = np.sort(np.concatenate((unmatched, zeros)))
-            self._note_empty(start + zeros)
-        if len(others):
-            after = np.searchsorted(at, others)
-            ends = np.minimum(np.append(at, length)[after], np.append(others[1:], length))
-            sizes, before = ends - others, after - 1
-            np.subtract.at(counts, before[before >= 0], sizes[before >= 0])
-            runs = headers[others] != 0
-            others, sizes, before = others[runs], sizes[runs], before[runs]
-        combined = np.flatnonzero(heads >= np.uint32(1 << wire.STRUCT_SHIFT))
-        ends_well = headers[at[combined] + counts[combined] - 1] >> _KIND_SHIFT == wire.Struct.COMBINE_END
-        opened = combined[~ends_well]
-        if len(others) or len(opened):
-            closes = headers[others + sizes - 1] >> _KIND_SHIFT == wire.Struct.COMBINE_END
-            self._note_unmatched(start, (at[opened], counts[opened], opened), (others, sizes, before, closes), headers)
-        return counts
-
-    def _note_unmatched(
-        self,
-        start: int,
-        opened: tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]],
-        runs: tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp], NDArray[np.bool_]],
-        headers: NDArray[np.uint32],
-    ) -> None:
-        """Keep open events and runs of tails for the repair, in file order."""
-        slot = np.concatenate((opened[0], runs[0]))
-        order = np.argsort(slot, kind="stable")
-        slot = slot[order]
-        stamp = self._part[slot, 1]
-        self._parts.unmatched.append(
-            combine.Unmatched(
-                slot + start,
-                np.concatenate((opened[1], runs[1]))[order],
-                headers[slot],
-                stamp,
-                np.concatenate((np.zeros(len(opened[0]), np.bool_), runs[3]))[order],
-                np.concatenate((opened[2] + self.count, np.full(len(runs[0]), -1)))[order],
-                np.concatenate((opened[2], runs[2]))[order] + self.count,
-            )
-        )
-
-    def _note_empty(self, slots: NDArray[np.intp]) -> None:
-        cuts = np.flatnonzero(np.diff(slots) != 1) + 1
-        for run in np.split(slots, cuts) if len(cuts) < 100 else [slots]:
-            self._parts.empty.append((int(run[0]), len(run)))
 
     def _append(
         self,
@@ -379,7 +261,7 @@ class Decoder:
         special = np.flatnonzero(traits != 0)  # of booleans: four times as fast as of bytes
         traits = traits[special]
         rare = special[traits & 4 != 0]
-        self._note_unknown(special[traits & 8 != 0], code)
+        self._parts.note_unknown(special[traits & 8 != 0], code, first)
         discontinuities = self._discontinuities_at(part, at, code, cpu, rare)
         self._clock.review.add_breaks([(row + first, ring) for row, ring in discontinuities])
         self._position(rows, part, at, code, cpu, stamps, rare)
@@ -388,14 +270,6 @@ class Decoder:
         self._own(rows, part, at, code, cpu, subjects, is_state, discontinuities)
         self._parts.rare_rows.append(rare + first)
         self.count += n
-
-    def _note_unknown(self, at: NDArray[np.intp], code: NDArray[np.uint16]) -> None:
-        if not len(at):
-            return
-        codes, first, counts = np.unique(code[at], return_index=True, return_counts=True)
-        for number, position, count in zip(codes.tolist(), first.tolist(), counts.tolist(), strict=True):
-            row, before = self._parts.unknown.get(number, (self.count + int(at[position]), 0))
-            self._parts.unknown[number] = row, before + count
 
     def _position(
         self,
@@ -412,11 +286,12 @@ class Decoder:
         chunk = ClockChunk.of(part[at[time_rows]], stamps, cpu, time_rows, buffers, rows.start)
         out, held = self.time[rows], 0
         slots = self.slot[rows]
+        # Rule 4 of section 5.3: what precedes the first TIME is placed backwards from it.
         if int(slots[0]) < self._held:
             held = int(np.searchsorted(slots, slots.dtype.type(self._held)))
             out[:held] = held_times(stamps[:held], self._held_from)
             self._clock.ignored += (time_rows[time_rows < held] + rows.start).tolist()
-        self._clock.place(chunk.without(held), out[held:])
+        self._clock.unwrap(chunk.without(held), out[held:])
 
     def _own(
         self,
@@ -447,6 +322,7 @@ class Decoder:
         threads = self._numbers.numbers(keys)
         if len(self._numbers) > _MAX_NARROW_THREADS and self.thread.dtype == np.uint16:
             self._widen("thread")
+        # Only RUNNING says who has the CPU from here on; other states may be logged by another thread on that CPU.
         runs = code[subjects] == wire.THREAD_RUNNING
         self._running.assign(cpu, subjects, threads, runs, discontinuities, self.thread[rows])
 
@@ -458,6 +334,7 @@ class Decoder:
         cpu: NDArray[np.uint8],
         rare: NDArray[np.intp],
     ) -> list[tuple[int, int]]:
+        # After lost events nobody knows who runs: the switches that told it are among them.
         marks = rare[np.isin(code[rare], (wire.CONTROL_BUFFER, wire.CONTROL_DROPPED))]
         return self._discontinuities.find(marks, cpu[marks], part[at[marks], 2], code[marks] == wire.CONTROL_DROPPED)
 
@@ -481,7 +358,7 @@ class Decoder:
             state_rows=np.concatenate([np.empty(0, np.uint32), *parts.state_rows]),
             rare_rows=np.concatenate([np.empty(0, np.int64), *parts.rare_rows]),
             keys=self._numbers.keys(),
-            unmatched=combine.joined(parts.unmatched),
+            unmatched=combine.concatenated(parts.unmatched),
             empty=parts.empty,
             clock=self._clock,
             unknown=parts.unknown,

@@ -40,6 +40,8 @@ def decode_payload(
     whole = raw[: 4 * count]
     words = unpack(f"{'<' if byte_order == 'little' else '>'}{count}I", whole)
     if variants.is_user(spec.code):
+        # Nothing in a user event says whether its words are text (section 8.9): what can be read as one is shown as
+        # one.
         variant = variants.BY_COUNT if variants.user_text(whole) is None else variants.TEXT
     else:
         variant = variants.variant_of(catalogue.release, spec.code, words)
@@ -65,9 +67,12 @@ class _Decoder:
         parts = self.layout.parts
         text_start = -1
         for index, (part, name) in enumerate(zip(parts, names, strict=True)):
+            # The words of a message are shown as one text, as traceprinter prints them.
             if part.show is Show.MSG_MORE:
                 continue  # belongs to the one before it
             if part.is_text:
+                # Texts follow each other without alignment (section 8.10), so only the first one begins where the
+                # layout says.
                 text_start = 4 * part.word if text_start < 0 else text_start
                 if text_start >= len(self.raw) and part.text_index:
                     return
@@ -95,6 +100,7 @@ class _Decoder:
 
     def rest(self) -> Iterator[Argument]:
         """Yield the words that no part describes; one zero word that makes the number of words even is padding."""
+        # The kernel fills up to whole slots: two words each (section 3.2).
         first = self.layout.end
         is_padding = bool(self.layout.parts) and len(self.words) == first + 1 and first % 2 and not self.words[first]
         if not is_padding:

@@ -1,8 +1,8 @@
 """A column of a file that grows: every reading gets its own, and what they share is in memory once.
 
-Copying a column for each reading took 19 bytes an event twice, and the allocator kept what it got back. Here the rows
-that no later reading changes are pages of one file that has no name; a reading maps them privately and owns only the
-pages that it writes. numpy alone cannot do that: an array that grows moves, and older readings would move with it.
+Copying a column for each reading took 19 bytes an event twice, and the allocator did not return the memory. Here the
+rows that no later reading changes are pages of one file that has no name; a reading maps them privately and owns only
+the pages that it writes. numpy alone cannot do that: an array that grows moves, and older readings would move with it.
 """
 
 from __future__ import annotations
@@ -65,6 +65,7 @@ class GrowingColumn:
             OSError: The system has no room for it.
         """
         column = self._mapped(len(written), mmap.ACCESS_COPY)
+        # The decoder writes the unsettled rows again for the next reading; this one must not see that.
         column[settled:] = written[settled:]  # writing makes the pages its own
         return column
 

@@ -41,7 +41,7 @@ def message_text(data: bytes) -> str:
     """Return the characters that listings show of message words.
 
     Each word of 4 bytes is tested on its own: with a character that is neither printable nor a line feed it shows
-    nothing. The pieces are joined, and the text ends with the first piece shorter than 4 characters.
+    nothing. The pieces are concatenated, and the text ends with the first piece shorter than 4 characters.
     """
     shown = ""
     for start in range(0, len(data), 4):

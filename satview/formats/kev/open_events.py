@@ -68,6 +68,7 @@ class OpenEvents:
         self._queues.setdefault(key, deque()).append(event)
         self._count += 1
         self._words += len(event.words[0])
+        # Both are bounded: many events of two words, or few that never end, fill the memory alike.
         while self._count > MAX_OPEN or self._words > MAX_WORDS:
             self._give_up_oldest()
 
@@ -87,6 +88,7 @@ class OpenEvents:
             KeyError: None is open, or none any more.
         """
         queue = self._queues[key]
+        # Rule 7 of section 3.3: by now the stamp may have come round, and the slots belong to a later event.
         while queue and abs(now_cycles - queue[0].time) >= ROLLOVER:
             self._report(self._remove(key, queue))
         queue = self._queues[key]
@@ -94,13 +96,14 @@ class OpenEvents:
         event.words.append(words)
         event.slots += slots
         self._words += len(words)
+        # An event without end would grow with the file; beyond the limit it is delivered as it is.
         if not closes and event.slots <= MAX_SLOTS:
             return None
         self._remove(key, queue)
         return event
 
-    def place_back(self, from_cycles: int) -> None:
-        """Place all open events again: backwards from the first TIME of the file."""
+    def move_before(self, from_cycles: int) -> None:
+        """Set the times of all open events again: backwards from the first TIME of the file."""
         for event in (event for queue in self._queues.values() for event in queue):
             event.time = int(held_times(np.array([event.stamp], np.uint32), from_cycles)[0])
 

@@ -13,8 +13,11 @@ from numpy.typing import NDArray
 
 from satview.base import column_room
 
+# Events looked at together: what numpy makes in between stays in the second-level cache.
 _CHUNK: Final = 1 << 17
+# Events grouped together; large enough that most threads have many of them, small enough to stay in the cache.
 _BLOCK: Final = 1 << 18
+# Events per thread in a block from which on copying slices beats scattered writes; measured.
 _FEW: Final = 128
 
 
@@ -26,6 +29,8 @@ def disordered_rows(time: NDArray[np.int64]) -> NDArray[np.int64]:
     """
     n = len(time)
     edges = list(range(0, n, _CHUNK))
+    # Two passes over summaries of chunks, so that a row is judged by all rows before and after it without two columns
+    # of the length of the trace.
     latest_before = np.empty(len(edges), np.int64)
     earliest_after = np.empty(len(edges), np.int64)
     latest, earliest = np.iinfo(np.int64).min, np.iinfo(np.int64).max
@@ -35,6 +40,7 @@ def disordered_rows(time: NDArray[np.int64]) -> NDArray[np.int64]:
         latest_before[i] = latest
         is_sorted = is_sorted and int(part[0]) >= latest and not bool(np.any(part[1:] < part[:-1]))
         latest = max(latest, int(part.max()))
+    # The usual case: nothing to sort, and no second pass.
     if is_sorted:
         return np.empty(0, np.int64)
     for i in range(len(edges) - 1, -1, -1):
@@ -52,7 +58,7 @@ def disordered_rows(time: NDArray[np.int64]) -> NDArray[np.int64]:
 def time_order(
     time: NDArray[np.int64], positions: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-    """Return (positions, rows): row `rows[i]` belongs to place `positions[i]` in time order; None if all is in order.
+    """Return (positions, rows): row `rows[i]` is event `positions[i]` in time order; None if all is in order.
 
     Rows of equal time keep their order. Only positions that change are listed.
 
@@ -111,6 +117,7 @@ def group_rows(
     for at in range(0, len(rows), _BLOCK):
         block = threads[at : at + _BLOCK]
         # Keys of 16 bits are radix sorted; wider ones fall back to a merge sort.
+        # By blocks, since a sort of all rows would not stay in the cache; within a block the order of the rows stays.
         order = np.argsort(block, kind="stable")
         by_thread = block[order]
         first = np.flatnonzero(np.concatenate(([True], by_thread[1:] != by_thread[:-1])))

@@ -14,6 +14,7 @@ from satview.formats.kev.clocks.clock import MAX_CPUS
 
 _MULTIPLIER: Final = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads neighbouring ids
 _MOST_PROBES: Final = 256
+# The interrupt interface of 6.x and the vendor's printer pass 11 bits only (section 6.1).
 _COMMON_BITS: Final = 0x7FF  # bits of a buffer's number that every source shows
 _TABLE_CPUS: Final = 10  # above this, sorting by CPU is cheaper than a table per CPU
 
@@ -87,6 +88,7 @@ class ThreadNumbers:
         if end > len(self._known):
             self._known = np.concatenate((self._known, np.zeros(max(end, len(self._known)), np.uint64)))
         self._known[self._count : end] = keys
+        # At most one position in eight is taken: then nearly all keys are found at the first probe.
         grown = end * 8 > len(self._keys)
         while end * 8 > 1 << self._bits:
             self._bits += 1
@@ -118,6 +120,7 @@ class ThreadNumbers:
             free = np.flatnonzero(self._rows[at] == 0)
             self._keys[at[free]], self._rows[at[free]] = keys[free], rows[free]
             # Two keys may have claimed one position: the later one has it.
+            # Of several keys that claimed one free position the last write stands, so the others have to go on.
             left = self._rows[at] != rows
             keys, rows, at = keys[left], rows[left], (at[left] + 1) & ((1 << self._bits) - 1)
             if not len(rows):
@@ -126,7 +129,7 @@ class ThreadNumbers:
 
 
 class Discontinuities:
-    """Finds where the file jumps from one kernel buffer to another than the next: who runs is not known there.
+    """Finds where a kernel buffer of the file is not followed by the next one: who runs is not known there.
 
     Args:
         per_cpu: Every CPU has buffers of its own (8.0), so that only that CPU's thread is not known.
@@ -155,6 +158,8 @@ class Discontinuities:
             if is_dropped:
                 found.append((row, ring))
                 continue
+            # Before the first BUFFER nothing is known to be missing: a ring, or a capture that began earlier, starts
+            # anywhere.
             last = self._last.get(ring)
             self._last[ring] = number
             # The vendor's listings show the lower bits of the number only; 8.0 begins its last buffer from 1 again.
@@ -192,6 +197,7 @@ class RunningThreads:
         if library.is_available():
             where = np.array(discontinuities, np.int64).reshape(-1, 2).T
             loading.owners(cpus, subjects.astype(np.uint32, copy=False), threads, runs, where, self.now, out)
+        # Only thread events in the chunk, each with its own thread: nothing to look up.
         elif len(subjects) == len(out):
             self.move_on(cpus, subjects[runs], threads[runs])
             out[:] = threads
@@ -203,7 +209,7 @@ class RunningThreads:
     def move_on(
         self, cpus: NDArray[np.uint8], running_rows: NDArray[np.integer], running_threads: NDArray[np.uint32]
     ) -> None:
-        """Take note of the RUNNING events of a chunk in which nobody asks for owners."""
+        """Take note of the RUNNING events of a chunk whose owners are not needed."""
         self.now[cpus[running_rows]] = running_threads  # of several for one CPU the last one stays
 
     def owners(
@@ -233,6 +239,8 @@ class RunningThreads:
             owners = self._owners_sorted(cpus, rows, threads, resets)
         else:
             changes = len(rows)
+            # One row per CPU, one column per change of any CPU: the running maximum carries each CPU's last change
+            # onward, and the number of changes before an event leads to its column.
             table = np.zeros((highest, changes + 1), np.int32)
             segments = np.arange(1, changes + 1, dtype=np.int32)
             table[cpus[rows], segments] = segments
@@ -246,6 +254,7 @@ class RunningThreads:
             index = np.cumsum(flags, dtype=np.intp)
             index += np.multiply(cpus, changes + 1, dtype=np.intp)
             owners = np.take(by_segment.ravel(), index, mode="clip")
+        # After a gap that concerns all CPUs only the changes behind it count.
         if len(resets):
             self.now[:] = 0
             rows, threads = rows[resets[-1] :], threads[resets[-1] :]
@@ -281,7 +290,7 @@ class RunningThreads:
 def _with_discontinuities(
     rows: NDArray[np.integer], threads: NDArray[np.uint32], discontinuities: Sequence[tuple[int, int]]
 ) -> tuple[NDArray[np.integer], NDArray[np.uint32], NDArray[np.intp]]:
-    """Return rows and threads of RUNNING events and jumps together, and which of them, from 1, concern every CPU."""
+    """Return rows and threads of RUNNING events and gaps together, and which of them, from 1, concern every CPU."""
     discontinuity_rows, discontinuity_cpus = np.array(discontinuities, np.intp).T
     at = np.searchsorted(rows, discontinuity_rows)
     positions = at + np.arange(1, len(at) + 1)

@@ -1,4 +1,4 @@
-"""Payloads straight from the slots: nothing is copied until somebody asks."""
+"""Payloads straight from the slots: nothing is copied until it is read."""
 
 from __future__ import annotations
 
@@ -94,6 +94,7 @@ class SlotPayloads:
         self.check()
         at = self.slots_of(event)
         first, end = int(at[0]), int(at[-1]) + 1
+        # Adjacent slots, as nearly always: one read. Only events interrupted by others need their slots one by one.
         if end - first == len(at):
             return self._slots.read(first, end)[:, 2:4].ravel()
         return self._slots.take_halves(at, 1).ravel()
@@ -135,7 +136,7 @@ class SlotPayloads:
 
     @contextmanager
     def reading_ahead(self, events: NDArray[np.uint32]) -> Iterator[None]:
-        """Read the first words of many events at once, beside other work, for all who ask for them meanwhile.
+        """Read the first words of many events at once, beside other threads, for all that read them meanwhile.
 
         Args:
             events: uint32 (n,), rows of the event table, ascending.
@@ -170,6 +171,7 @@ class SlotPayloads:
         if step == 0:
             return at, None
         inside = self._events.slot_count[events] > step
+        # Right for adjacent slots; those of fragmented events are put right next.
         at += step
         if len(self._fragments.event):
             self._redirect(events, at, step)

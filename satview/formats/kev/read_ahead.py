@@ -1,4 +1,4 @@
-"""Payload words of many events, read in one pass over the file beside other work, for those who ask again and again."""
+"""Payload words of many events, read in one pass over the file in a thread of its own, and used again and again."""
 
 from __future__ import annotations
 
@@ -60,6 +60,7 @@ class WordsAhead:
             rows: (n,), rows of the event table.
             step: Which slot of each event.
         """
+        # The thread that ordered the words needs all of them, so waiting is cheapest; others read their few themselves.
         if step >= _MOST_SLOTS_EACH or not (self._words.is_done or get_ident() == self._owner):
             return None
         words = self._words.result()
@@ -77,7 +78,8 @@ class WordsAhead:
 
 
 def _read(slots: SlotSource, events: EventTable, fragments: Fragments, rows: NDArray[np.uint32]) -> _Words | None:
-    """Return the words of some events; None if they are too many, or cannot be read: who asks for them finds out."""
+    """Return the words of some events; None if they are too many, or cannot be read."""
+    # Memory stays bounded whatever the length of the trace; the words are then read in pieces when they are needed.
     if len(rows) * _MOST_SLOTS_EACH > _MOST_SLOTS:
         return None
     position, at = _slots_of(events, rows)

@@ -1,4 +1,4 @@
-"""Opens .kev files. Slots are read when requested: no copy of the event region is kept."""
+"""Opens .kev files. Slots are read when requested: no copy of the event region is held in memory."""
 
 from __future__ import annotations
 
@@ -49,6 +49,7 @@ def open_kev(
         source.check()
         return cancelled is not None and cancelled()
 
+    # `tracelogger -S`, a full disk or an interrupted copy cuts within a slot (section 1.3).
     rest = (source.size - start.offset) % SLOT_BYTES
     if rest:
         problems.add("partial-slot", f"{rest} of {SLOT_BYTES} bytes of the last slot", source.size - rest)
@@ -101,6 +102,7 @@ def read_start(path: Path | str) -> Start:
     with path.open("rb") as file:
         header = parse_header(file.read(min(size, MAX_HEADER_BYTES)), path, size)
         page_length = header.number("SYSPAGE_LEN") or 0
+        # Checked before anything is allocated: the number comes from the file (section 11).
         offset = header.length + page_length
         if offset > size:
             raise TraceFormatError(
@@ -127,6 +129,7 @@ def byte_order_of(header: Header, page: bytes, sample: bytes, problems: Problems
     if order is not None:
         return order
     keys = [key for key, _ in header.pairs if key.endswith("_ENDIAN")]
+    # `size <= total_size == SYSPAGE_LEN` holds in one order only (section 2).
     usable = [name for name in ("little", "big") if fits(page, name)]
     found = usable[0] if len(usable) == 1 else slot_byte_order(sample)
     said = " and ".join(f"TRACE_{key}" for key in keys) or "neither byte order"

@@ -23,7 +23,7 @@ from satview.events.spec import Release
 from satview.events.wire import SLOT_BYTES
 from satview.formats.kev.assemble import trace_from_slots
 from satview.formats.kev.clocks.rollover import ROLLOVER
-from satview.formats.kev.clocks.rollover import place as place_stamp
+from satview.formats.kev.clocks.rollover import unwrap as unwrap_stamp
 from satview.formats.kev.head.header import BEGIN
 from satview.formats.kev.reader import Start, read_start
 from satview.formats.kev.slots.slot_source import FileSlots
@@ -100,6 +100,7 @@ def sample_of(path: Path, start: Start, cancelled: Callable[[], bool] | None = N
         problems = Problems()
         trace = trace_from_slots(path, "kev", start.header, start.page, slots.reshape(-1, 4), start.byte_order,
                                  problems, cancelled=cancelled, has_whole_buffers=False)  # fmt: skip
+        # Samples skip most TIME events, so what is odd about the clock here may be a rollover that went unseen.
         if not len(trace.events) or any(slug in problems.counts() for slug in _DOUBTS):
             return None
         position = trace.events.slot.astype(np.int64) // SAMPLE_LENGTH
@@ -117,6 +118,7 @@ def _read_order(count: int) -> NDArray[np.int64]:
     spread = spread[(spread == 0) | (spread >= head[-1] + SAMPLE_LENGTH)]
     number = np.arange(len(spread))
     bits = max(1, int(len(spread) - 1).bit_length())
+    # Numbers with their bits reversed: each one halves the widest gap that is left.
     reversed_ = sum(((number >> bit) & 1) << (bits - 1 - bit) for bit in range(bits))
     order = spread[np.argsort(reversed_, kind="stable")]
     order = np.concatenate((head, order[order != spread[-1]][1:], spread[-1:]))
@@ -139,6 +141,7 @@ def _ascends(trace: Trace, position: NDArray[np.int64], positions: int) -> bool:
     before = np.maximum.accumulate(last.reshape(positions, cpus), axis=0)[:-1]
     after = first.reshape(positions, cpus)[1:]
     seen = (after != np.iinfo(np.int64).max) & (before != np.iinfo(np.int64).min)
+    # Stamps of a CPU step back without a loss in 7.x and 8.0 too (section 6.1), far less than 10 ms.
     slack = min(_SURE_CYCLES, trace.clock.cycles_per_s // _DISORDER_PER_S)
     return bool(np.all(after[seen] >= before[seen] - slack))
 
@@ -157,6 +160,7 @@ def _are_timed(trace: Trace, position: NDArray[np.int64], first_slot: NDArray[np
     has_time[position[trace.events.code == wire.CONTROL_TIME]] = True
     length = np.where(is_empty, 0, last - np.where(is_empty, 0, first))
     gap_slots = np.diff(first_slot) - SAMPLE_LENGTH
+    # Cycles per slot on both sides of a gap; the slower of the two, to be on the safe side.
     pace = np.maximum(length[1:], length[:-1]) / SAMPLE_LENGTH
     expected = pace * np.maximum(gap_slots, 0)
     logged = ~is_empty & (length < _SURE_CYCLES)
@@ -187,6 +191,7 @@ def _lost(
     """
     buffers, events = trace.buffers, trace.events
     position = buffers.slot // SAMPLE_LENGTH
+    # Word 1 of a BUFFER counts slots, itself included, so the next buffer begins exactly there (section 6.1).
     after = first_slot[position] + buffers.slot % SAMPLE_LENGTH + buffers.slots
     at = np.flatnonzero((buffers.slots > 0) & is_timed[position] & (after < len(slots)))
     at = at[np.argsort(after[at])]
@@ -196,7 +201,7 @@ def _lost(
         is_next &= (header >> wire.CPU_SHIFT & wire.CPU_MASK) == buffers.cpu[at]
     missing = number.astype(np.int64) - buffers.sequence[at] - 1
     is_lossy = is_next & (missing > 0)
-    times = [place_stamp(int(buffers.time_cycles[row]), int(low))
+    times = [unwrap_stamp(int(buffers.time_cycles[row]), int(low))
              for row, low in zip(at[is_lossy].tolist(), stamp[is_lossy].tolist(), strict=True)]  # fmt: skip
     dropped = events.time_cycles[events.code == wire.CONTROL_DROPPED]
     return np.unique(np.concatenate((np.array(times, np.int64), dropped)))

@@ -51,7 +51,7 @@ def arrays_of(trace: Trace) -> dict[str, NDArray[Any]]:
     """Return the columns of a trace by name, not copied.
 
     Returns:
-        Arrays of the types in `satview.store.tables`.
+        Arrays (n,) of the types in `satview.store.tables`.
     """
     found = {
         f"{name}.{column.name}": getattr(getattr(trace, name), column.name)
@@ -77,7 +77,7 @@ def values_of(trace: Trace) -> dict[str, Any]:
 
 
 def trace_of(path: Path, start: Start, values: Mapping[str, Any], arrays: Arrays) -> Trace:
-    """Return the trace of a file from what was kept of it.
+    """Return the trace of a file from what was cached of it.
 
     Args:
         path: The file.
@@ -106,6 +106,7 @@ def _trace_of(path: Path, start: Start, values: Mapping[str, Any], arrays: Array
             for column in fields(table)
         }
         tables[name] = table(**columns)
+        # The table of events checks its lengths itself, those of groups are checked below.
         if name in ("threads", "processes", "buffers") and len({len(column) for column in columns.values()}) != 1:
             raise ValueError(f"the columns of {name} differ in length")
     _check_numbers(tables, arrays, len(start.slots))
@@ -153,6 +154,8 @@ def _check_numbers(tables: Mapping[str, Any], arrays: Arrays, slots: int) -> Non
         ("threads.process", processes), ("states.event", events), ("fragments.event", events),
         ("fragments.slot", slots), ("truncated", events), ("buffers.slot", slots),
     ):  # fmt: skip
+        # These numbers are used as indices without further checks: one out of range would read another row or end in a
+        # traceback, long after the file was opened.
         column = arrays[name]
         if len(column) and not (int(column.max()) < below and int(column.min()) >= 0):
             raise ValueError(f"column {name} names what is not there")

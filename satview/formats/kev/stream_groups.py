@@ -32,6 +32,7 @@ def group_starts(headers: NDArray[np.uint32], stamps: NDArray[np.uint32]) -> NDA
     Shape (n,), bool; the first slot always begins something.
     """
     starts = np.ones(len(headers), np.bool_)
+    # Structure bits 2 and 3 are the top bit of the header (section 3): one comparison finds both.
     tails = np.flatnonzero(headers[1:] >= _FIRST_TAIL) + 1
     before = headers[tails - 1]
     kind_before = before >> _KIND_SHIFT
@@ -76,6 +77,7 @@ def without_contested(slots: NDArray[np.uint32], found: Groups, open_keys: NDArr
         return found
     begun = found.begun
     if library.is_available():
+        # First the events with one of these keys, which are few: comparing all events of the chunk would cost a sort.
         every = np.unique(np.concatenate((keys_of(slots, found, opens), open_keys)))
         begun = streaming.with_keys(slots, found.at, begun, every)
     keys = np.concatenate((keys_of(slots, found, begun), open_keys))
@@ -128,6 +130,7 @@ def delivered(
     whole = np.flatnonzero(found.is_whole)
     at, end, rows = found.at[whole], found.at[whole + 1], found.event[whole]
     sizes, old = np.concatenate((2 * (end - at), np.diff(done.start))), np.concatenate((2 * at, done.start[:-1]))
+    # Words of events that tails have ended are behind those of the chunk's slots in `words`.
     old[len(whole) :] += 2 * len(slots)
     last = np.concatenate((end - 1, done.last))
     order = np.argsort(last, kind="stable")

@@ -51,6 +51,7 @@ def thread_and_process_tables(
     """
     pids = keys.view(np.uint32).reshape(-1, 2)[:, 0].astype(np.int32)
     tids = keys.view(np.uint32).reshape(-1, 2)[:, 1].astype(np.int32)
+    # Row 0 means "not known" in all tables.
     pids[0], tids[0] = -1, -1
     processes: dict[int, _Process] = {}
     thread_names: dict[tuple[int, int], int] = {}  # (pid, tid) to the row of the last event that names it
@@ -60,11 +61,14 @@ def thread_and_process_tables(
         if code == wire.PROC_THREAD_NAME:
             thread_names[first, second] = row
             continue
+        # Word 0 is the parent, word 1 the process (section 8.5).
         process = processes.setdefault(second, _Process())
         if code in _NAMED and (name := _name(payloads, row)):
             process.name = name
         if code in _CREATED:
             process.parent_pid = first
+            # START reports processes that exist, so the same pid may be "created" again (section 8.5): only a creation
+            # after the dump, of a pid that had not been heard of, is one.
             if time > dump_end_cycles and not process.has_history:
                 process.created_cycles = time
             process.destroyed_cycles = -1
@@ -114,6 +118,7 @@ def dump_end(events: EventTable, code_is_activity: NDArray[np.bool_], first_loss
     Returns:
         Cycles; one before the first event if there is no dump.
     """
+    # Behind a gap a second dump may follow, of a capture that was started again; it is no part of the opening one.
     count = min(_DUMP_EVENTS, int(np.searchsorted(events.time_cycles, first_loss_cycles)))
     code, creations = events.code[:count], (wire.PROC_CREATE, wire.PROC_CREATE_NAME, wire.THREAD_CREATE)
     if not len(code):

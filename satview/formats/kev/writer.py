@@ -29,6 +29,7 @@ class SlotWriter:
             raise ValueError(f"byte order {byte_order!r} is neither 'little' nor 'big'")
         self.byte_order = byte_order
         self._words = array("I")
+        # C promises 16 bits or more for "I"; on all systems of today it has 32.
         if self._words.itemsize != 4:
             self._words = array("L")
 
@@ -57,10 +58,12 @@ class SlotWriter:
         header = code & 0x7FFF | (cpu & CPU_MASK) << CPU_SHIFT | flags
         stamp &= 0xFFFFFFFF
         payload = [word & 0xFFFFFFFF for word in words]
+        # A slot has two words: an odd one is followed by 0, an event without data has two zeros (sections 3.1, 3.2).
         payload += [0] * (len(payload) % 2 or (0 if payload else 2))
         last = len(payload) // 2 - 1
         if last == 0:
             return [(header, stamp, payload[0], payload[1])]
+        # All slots of the event carry its header and its stamp; only the structure bits differ (section 3.2).
         kinds = [Struct.COMBINE_BEGIN, *[Struct.COMBINE_CONTINUE] * (last - 1), Struct.COMBINE_END]
         return [
             (header | kind << STRUCT_SHIFT, stamp, payload[2 * i], payload[2 * i + 1]) for i, kind in enumerate(kinds)

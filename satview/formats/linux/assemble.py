@@ -37,7 +37,7 @@ class _Events:
         cpu: Where.
         thread: Whose, as `_who` numbers them.
         code: What.
-        first, second, third: The numbers that are kept of it, see `resources/events/linux.toml`.
+        first, second, third: The numbers that are stored of it, see `resources/events/linux.toml`.
     """
 
     time_ns: Ints
@@ -70,7 +70,7 @@ def trace_from_schedule(path: Path, format_name: str, schedule: Schedule, proble
     Raises:
         TraceFormatError: There is not one event.
     """
-    events = _joined(
+    events = _concatenated(
         _switches(schedule), _gone(schedule, problems), _wakeups(schedule), _points(schedule), _states(schedule)
     )
     if not len(events.time_ns):
@@ -97,7 +97,7 @@ def trace_from_schedule(path: Path, format_name: str, schedule: Schedule, proble
     numbers = tuple(column.astype(np.int32) for column in (events.first, events.second, events.third))
     payloads = LinuxPayloads(numbers, table, events.record, schedule.details, schedule.tasks.names)
     return Trace(
-        path, format_name, Header((("SYS_RELEASE", "Linux"), ("SOURCE", schedule.title), *schedule.facts)), None,
+        path, format_name, Header((("SYS_RELEASE", "Linux"), ("SOURCE", schedule.title), *schedule.head_rows)), None,
         Release.LINUX, "little", Clock(NS_PER_S, start, None, is_absolute=False),
         max(min(schedule.cpus, _MOST_CPUS), int(table.cpu.max()) + 1), n, table, threads, processes,
         _state_index(table, len(keys)), BufferTable.none(), payloads, problems, catalogue(Release.LINUX), start - 1,
@@ -107,7 +107,7 @@ def trace_from_schedule(path: Path, format_name: str, schedule: Schedule, proble
 # ---- events --------------------------------------------------------------------------------------------------------
 
 
-def _joined(*parts: _Events) -> _Events:
+def _concatenated(*parts: _Events) -> _Events:
     return _Events(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(_Events)))
 
 
@@ -137,7 +137,7 @@ def _switches(schedule: Schedule) -> _Events:
                      found.before_prio, found.after)  # fmt: skip
     comes = _Events(found.time_ns, found.record, zero + 1, found.cpu, after, zero + code[RUNNING], found.after,
                     found.after_prio, found.before)  # fmt: skip
-    return _joined(leaves.taken(before != _UNKNOWN), comes.taken(after != _UNKNOWN))
+    return _concatenated(leaves.taken(before != _UNKNOWN), comes.taken(after != _UNKNOWN))
 
 
 def _gone(schedule: Schedule, problems: Problems) -> _Events:
@@ -171,7 +171,7 @@ def _wakeups(schedule: Schedule) -> _Events:
     effects = _Events(
         found.time_ns, found.record, zero + 1, found.cpu, woken, zero + ready, found.thread, found.prio, by
     )
-    return _joined(causes, effects.taken((woken > 0) & schedule.wakes_make_ready))
+    return _concatenated(causes, effects.taken((woken > 0) & schedule.wakes_make_ready))
 
 
 def _runs_then(schedule: Schedule) -> Ints:

@@ -1,4 +1,4 @@
-"""The arguments of events of Linux: the numbers that are kept of switches and wake-ups, and what the file says."""
+"""The arguments of events of Linux: the numbers that are stored of switches and wake-ups, and what the file says."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ class LinuxPayloads(NumberPayloads):
         return self.details.raw(int(self.record[event])) or NumberPayloads.raw(self, event)
 
     def decode(self, event: int, most: int | None = None) -> Payload:  # noqa: ARG002
-        """Return the named arguments of one event: what is kept of all, then what the file has besides."""
+        """Return the named arguments of one event: what is stored of all, then what the file has besides."""
         code, values = int(self.events.code[event]), self.values(event)
-        kept = [
+        arguments = [
             Argument(field.name, value, str(value), 2 * i, 2, self._note(field.name, value))
             for i, (field, value) in enumerate(zip(linux.fields_of(code), values, strict=False))
         ]
         name, more = self.details.text(int(self.record[event]))
-        known = {argument.name for argument in kept}
+        known = {argument.name for argument in arguments}
         if name and name != _short(linux.unnamed(code), code):
-            kept.insert(0, Argument("tracepoint", name, name, 0, 0))
-        kept += [Argument(key, value, str(value), 0, 0) for key, value in more if key not in known]
-        return Payload("same", tuple(kept), tuple(self.words(event).tolist()), self.raw(event))
+            arguments.insert(0, Argument("tracepoint", name, name, 0, 0))
+        arguments += [Argument(key, value, str(value), 0, 0) for key, value in more if key not in known]
+        return Payload("same", tuple(arguments), tuple(self.words(event).tolist()), self.raw(event))
 
     def _note(self, name: str, value: int) -> str:
         return self.names.get(value, "") if name.endswith("pid") else ""

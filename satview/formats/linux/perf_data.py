@@ -50,7 +50,7 @@ def read_perf_data(path: Path, data: NDArray[np.uint8], problems: Problems) -> S
     cursor = Cursor(data.data, path, 8, order)
     head = {name: cursor.number(8, "the head of the file") for name in _HEAD}
     if head["size"] < 104:
-        raise TraceFormatError(path, 8, "it was written to a pipe, where its head has no places",
+        raise TraceFormatError(path, 8, "it was written to a pipe, where its head has no offsets",
                                "record it with `perf record -o FILE`")  # fmt: skip
     features = cursor.number(32, "the features of the file")
     if order == "big":  # four words, the first one first
@@ -113,7 +113,7 @@ def _tracepoints(cursor: Cursor, head: dict[str, int], path: Path) -> tuple[int,
 
 
 def _read_tracing_data(cursor: Cursor, features: int, at: int, found: Metadata, path: Path) -> None:
-    """Read the formats of tracepoints, which stand behind the samples."""
+    """Read the formats of tracepoints, which follow the samples."""
     if not features >> _TRACING_DATA & 1:
         raise TraceFormatError(path, 72, "it brings no formats of tracepoints", "record tracepoints: perf sched record")
     cursor.at = at + 16 * (features & (1 << _TRACING_DATA) - 1).bit_count()
@@ -180,35 +180,35 @@ def _report_lost(heads: Records, lost: Ints, lost_samples: Ints, problems: Probl
 
 
 @dataclass(frozen=True, slots=True)
-class _Places:
+class _Offsets:
     """Where in a sample its parts are, bytes from the end of its head."""
 
     at: dict[int, int]
     end: int
 
 
-def _places(sample_type: int) -> _Places:
-    at, places = _WORD, {}
+def _offsets(sample_type: int) -> _Offsets:
+    at, offsets = _WORD, {}
     for part in _BEFORE_READ:
         if sample_type & part:
-            places[part] = at
+            offsets[part] = at
             at += _WORD
-    return _Places(places, at)
+    return _Offsets(offsets, at)
 
 
 def _samples(heads: Records, rows: Ints, sample_type: int, tasks: Tasks) -> Records:
     """Return the tracepoint record in each sample."""
-    places = _places(sample_type)
-    raw_at = np.full(len(rows), places.end, np.int64)
+    offsets = _offsets(sample_type)
+    raw_at = np.full(len(rows), offsets.end, np.int64)
     if sample_type & _CALLCHAIN:
-        depth = heads.numbers(rows, places.end, 8, is_signed=False)
+        depth = heads.numbers(rows, offsets.end, 8, is_signed=False)
         raw_at += _WORD + _WORD * np.clip(depth, 0, 1 << 13)
     begin = heads.at[rows]
     length = heads.numbers(rows, 6, 2, is_signed=False)
     at = np.minimum(begin + raw_at, len(heads.data) - 4)
     size = Records(heads.data, at, at, at, at * 0 + 4, heads.order).numbers(np.arange(len(at)), 0, 4, is_signed=False)
     size = np.clip(size, 0, np.maximum(begin + length - at - 4, 0))
-    thread_at = places.at[_TID]
+    thread_at = offsets.at[_TID]
     process = heads.numbers(rows, thread_at, 4, is_signed=True)
     thread = heads.numbers(rows, thread_at + 4, 4, is_signed=True)
     pairs = np.unique(np.stack((thread, process), axis=1), axis=0)
@@ -216,6 +216,6 @@ def _samples(heads: Records, rows: Ints, sample_type: int, tasks: Tasks) -> Reco
         if number > 0 and owner > 0:
             tasks.process.setdefault(number, owner)
     return Records(
-        heads.data, heads.numbers(rows, places.at[_TIME], 8, is_signed=True),
-        heads.numbers(rows, places.at[_CPU], 4, is_signed=False), at + 4, size, heads.order,
+        heads.data, heads.numbers(rows, offsets.at[_TIME], 8, is_signed=True),
+        heads.numbers(rows, offsets.at[_CPU], 4, is_signed=False), at + 4, size, heads.order,
     )  # fmt: skip

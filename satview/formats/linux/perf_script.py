@@ -69,7 +69,7 @@ class _Lines:
 
 @dataclass(frozen=True, slots=True)
 class _LineDetails:
-    """Implements `schedule.Details`: what stands behind the name of an event, word by word."""
+    """Implements `schedule.Details`: what follows the name of an event, word by word."""
 
     lines: _Lines
 
@@ -80,7 +80,7 @@ class _LineDetails:
         return name, tuple(pairs) or ((("text", rest.strip()),) if rest.strip() else ())
 
     def raw(self, record: int) -> bytes:
-        """Return what stands behind the name of a line's event."""
+        """Return what follows the name of a line's event."""
         return self.lines.rest[record]
 
 

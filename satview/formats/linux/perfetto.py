@@ -23,8 +23,8 @@ from satview.events import linux, rows
 from satview.events.states import STATE_BY_NAME, UNKNOWN
 from satview.formats.linux.event_format import STATE_FLAGS, lane_value
 from satview.formats.linux.perfetto_compact import compact_switches, compact_wakeups
-from satview.formats.linux.perfetto_details import PerfettoDetails, Places, Slices
-from satview.formats.linux.schedule import Ints, Points, Schedule, States, Switches, Tasks, WakeUps, joined
+from satview.formats.linux.perfetto_details import PerfettoDetails, RecordSpans, Slices
+from satview.formats.linux.schedule import Ints, Points, Schedule, States, Switches, Tasks, WakeUps, concatenated
 from satview.formats.linux.wire_format import Fields, TextColumn, fields_of, packed
 from satview.store.problems import Problems
 
@@ -104,14 +104,14 @@ def read_perfetto(path: Path, data: NDArray[np.uint8], problems: Problems) -> Sc
         points.append(_end(packets))
     return Schedule(
         "trace of Perfetto, written by satview" if is_own else "trace of Perfetto", (), switches, found.wakeups,
-        joined(Points, points), tasks,
-        PerfettoDetails(packets.data, found.places, Slices(slices.points.record, slices.names)), states,
+        concatenated(Points, points), tasks,
+        PerfettoDetails(packets.data, found.records, Slices(slices.points.record, slices.names)), states,
         wakes_make_ready=not is_own,
     )  # fmt: skip
 
 
 def _end(packets: Fields) -> Points:
-    """Return an event at the last moment that any packet tells of, where slices end."""
+    """Return an event at the last moment in any packet, where slices end."""
     last = np.array([packets.numbers(_TIME).max(initial=0)], np.int64)
     none = np.full(1, -1, np.int64)
     return Points(last, none + _LAST, none + 1, none, none + 1 + linux.point_codes()["trace_end"])
@@ -228,7 +228,7 @@ class _Found:
     switches: Switches
     wakeups: WakeUps
     points: Points
-    places: Places
+    records: RecordSpans
 
 
 def _ftrace(data: NDArray[np.uint8], bundles: Fields, tasks: Tasks, problems: Problems) -> _Found:
@@ -272,8 +272,8 @@ def _ftrace(data: NDArray[np.uint8], bundles: Fields, tasks: Tasks, problems: Pr
         if known < len(codes):
             codes[known] = code
     points = Points(time[row[other]], row[other], cpu[row[other]], pid[row[other]], codes[number[other]])
-    places = Places(row[other], number[other], begin[other], end[other])
-    return _Found(joined(Switches, [switches, more]), joined(WakeUps, [wakeups, woken]), points, places)
+    records = RecordSpans(row[other], number[other], begin[other], end[other])
+    return _Found(concatenated(Switches, [switches, more]), concatenated(WakeUps, [wakeups, woken]), points, records)
 
 
 def _add_names(inner: Fields, number: int, name: int, tasks: Tasks) -> None:
@@ -310,7 +310,7 @@ def _slices(packets: Fields, tracks: _Tracks, problems: Problems) -> _Slices:
                      int(np.count_nonzero(is_odd)))  # fmt: skip
     counters = int(np.count_nonzero((kind == _COUNTER) & ~is_odd))
     if counters:
-        problems.add("unknown-events", "values of counters have no place here", None, counters)
+        problems.add("unknown-events", "values of counters are left out", None, counters)
     names, categories = _names(packets, packet, events), events.text_column(22)
     uuids, which = np.unique(track, return_inverse=True)
     thread = np.array([tracks.thread.get(uuid, -1) for uuid in uuids.tolist()] or [0], np.int64)[which]
@@ -356,7 +356,7 @@ def _names(packets: Fields, packet: Ints, events: Fields) -> TextColumn:
 
 
 def _with_states(switches: Switches, slices: _Slices) -> tuple[Switches, States]:
-    """Return switches after which threads are in the states that slices say, and the states that no switch tells.
+    """Return switches after which threads are in the states that slices say, and the states that no switch shows.
 
     A state that ends where nothing follows ends where events are missing: the thread's state is unknown from there on.
     """
@@ -368,7 +368,7 @@ def _with_states(switches: Switches, slices: _Slices) -> tuple[Switches, States]
     is_followed = _match(ends.thread, ends.time_ns, states.thread, states.time_ns) >= 0
     is_followed |= _match(ends.thread, ends.time_ns, switches.after, switches.time_ns) >= 0
     left = [_taken(states, keep), _taken(ends, ~is_followed)]
-    return replace(switches, state=state), joined(States, left)
+    return replace(switches, state=state), concatenated(States, left)
 
 
 def _taken(states: States, keep: NDArray[np.bool_]) -> States:
@@ -386,6 +386,6 @@ def _match(thread: Ints, time_ns: Ints, of_thread: Ints, at_ns: Ints) -> Ints:
     mine = np.searchsorted(known, thread)
     is_there = (mine < len(known)) & (time_ns >= first) & (time_ns < first + span)
     is_there &= known[np.minimum(mine, len(known) - 1)] == thread
-    wanted = np.where(is_there, mine * span + (time_ns - first), -1)
-    position = np.minimum(np.searchsorted(key[order], wanted), len(key) - 1)
-    return np.where(is_there & (key[order][position] == wanted), order[position], -1)
+    sought = np.where(is_there, mine * span + (time_ns - first), -1)
+    position = np.minimum(np.searchsorted(key[order], sought), len(key) - 1)
+    return np.where(is_there & (key[order][position] == sought), order[position], -1)

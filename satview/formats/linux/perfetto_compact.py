@@ -29,14 +29,14 @@ def _aligned(found: Fields, owner: Ints, number: int, default: int) -> Ints:
     """Return a column with as many numbers per message as another one has; the default where it has fewer."""
     values, owners = _column(found, number)
     out = np.full(len(owner), default, np.int64)
-    place, count = _place(owner), np.bincount(owners, minlength=found.messages)
+    rank, count = _rank(owner), np.bincount(owners, minlength=found.messages)
     start = np.concatenate(([0], np.cumsum(count)))
-    is_there = place < count[owner]
-    out[is_there] = values[(start[owner] + place)[is_there]]
+    is_there = rank < count[owner]
+    out[is_there] = values[(start[owner] + rank)[is_there]]
     return out
 
 
-def _place(owner: Ints) -> Ints:
+def _rank(owner: Ints) -> Ints:
     """Return the position of each element among those of its message."""
     if not len(owner):
         return owner

@@ -1,4 +1,4 @@
-"""What an event of a trace of Perfetto holds beyond the numbers that are kept of all.
+"""What an event of a trace of Perfetto holds beyond the numbers that are stored of all.
 
 The arguments of ftrace events are named by the package `perfetto`, which has all its protocols; without it they show
 by their numbers, with the line that installs it.
@@ -21,7 +21,7 @@ _INSTALL: Final = "pip install perfetto"
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class RecordSpans:
     """Where ftrace events have their arguments, int64 (n,) each: record, field in FtraceEvent, first byte, end."""
 
     record: Ints
@@ -43,7 +43,7 @@ class PerfettoDetails:
     """Implements `schedule.Details`."""
 
     data: NDArray[np.uint8]
-    places: Places
+    records: RecordSpans
     slices: Slices
 
     def text(self, record: int) -> tuple[str, tuple[tuple[str, int | str], ...]]:
@@ -51,17 +51,17 @@ class PerfettoDetails:
         at = _find(self.slices.record, record)
         if at >= 0:
             return "", (("name", self.slices.names.texts[int(self.slices.names.code[at])]),)
-        at = _find(self.places.record, record)
+        at = _find(self.records.record, record)
         return ("", ()) if at < 0 else self._ftrace(at)
 
     def raw(self, record: int) -> bytes:
         """Return the bytes of an ftrace event's arguments."""
-        at = _find(self.places.record, record)
-        return self.data[int(self.places.begin[at]) : int(self.places.end[at])].tobytes() if at >= 0 else b""
+        at = _find(self.records.record, record)
+        return self.data[int(self.records.begin[at]) : int(self.records.end[at])].tobytes() if at >= 0 else b""
 
     def _ftrace(self, at: int) -> tuple[str, tuple[tuple[str, int | str], ...]]:
-        number = int(self.places.number[at])
-        begin, end = (np.array([column[at]], np.int64) for column in (self.places.begin, self.places.end))
+        number = int(self.records.number[at])
+        begin, end = (np.array([column[at]], np.int64) for column in (self.records.begin, self.records.end))
         found = fields_of(self.data, begin, end)
         known = _protocol().get(number)
         names = known[1] if known else {}

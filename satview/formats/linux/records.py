@@ -55,7 +55,7 @@ class Records:
         return np.where(is_there, values, 0)
 
     def values(self, rows: Ints, field: RecordField | None) -> Ints:
-        """Return a field of some records, 0 where there is none."""
+        """Return a field of some records, int64 (len(rows),), 0 where there is none."""
         if field is None or not field.is_number:
             return np.zeros(len(rows), np.int64)
         return self.numbers(rows, field.offset, field.size, is_signed=field.is_signed)

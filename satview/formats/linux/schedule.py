@@ -15,7 +15,7 @@ Ints = NDArray[np.int64]
 
 
 def none() -> Ints:
-    """Return a column of no rows."""
+    """Return a column of no rows, int64 (0,)."""
     return np.empty(0, np.int64)
 
 
@@ -113,13 +113,13 @@ class Tasks:
 _Table = TypeVar("_Table", Switches, WakeUps, Points, States)
 
 
-def joined(kind: type[_Table], tables: Sequence[_Table]) -> _Table:
+def concatenated(kind: type[_Table], tables: Sequence[_Table]) -> _Table:
     """Return several tables as one."""
     return kind(*(np.concatenate([getattr(table, each.name) for table in tables]) for each in fields(kind)))
 
 
 class Details(Protocol):
-    """What a file says of its records beyond the numbers that are kept of all."""
+    """What a file says of its records beyond the numbers that are stored of all."""
 
     def text(self, record: int) -> tuple[str, tuple[tuple[str, int | str], ...]]:
         """Return the name of the event of a record and its arguments; an empty name where the file has no more."""
@@ -134,7 +134,7 @@ class Schedule:
 
     Attributes:
         title: What the file is, for people: `trace.dat, version 7`.
-        facts: More of the kind, (key, value).
+        head_rows: More of the kind, (key, value).
         switches, wakeups, points, states, tasks: Its content.
         details: Arguments of its records.
         cpus: CPUs as the file says; 0 = as its events show.
@@ -142,7 +142,7 @@ class Schedule:
     """
 
     title: str
-    facts: tuple[tuple[str, str], ...]
+    head_rows: tuple[tuple[str, str], ...]
     switches: Switches
     wakeups: WakeUps
     points: Points

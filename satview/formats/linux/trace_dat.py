@@ -55,7 +55,7 @@ class _File:
     version: int
     page_bytes: int
     meta: Metadata = field(default_factory=Metadata)
-    facts: list[tuple[str, str]] = field(default_factory=list)
+    head_rows: list[tuple[str, str]] = field(default_factory=list)
     parts: list[tuple[int, int, int]] = field(default_factory=list)
     unpacked: NDArray[np.uint8] | None = None
     cpus: int = 0
@@ -90,7 +90,7 @@ def read_trace_dat(path: Path, data: NDArray[np.uint8], problems: Problems) -> S
     if found.unknown:
         problems.add("unknown-events", "the file brings no format for these events", None, found.unknown)
     return Schedule(
-        f"trace.dat of trace-cmd, version {file.version}", tuple(file.facts), found.switches, found.wakeups,
+        f"trace.dat of trace-cmd, version {file.version}", tuple(file.head_rows), found.switches, found.wakeups,
         found.points, tasks, RecordDetails(walked.records, file.meta.formats), cpus=file.cpus,
     )  # fmt: skip
 
@@ -127,18 +127,18 @@ def _read_6(file: _File, problems: Problems) -> None:
     if kind == b"options  \0":
         while option := cursor.number(2, "the options"):
             value = cursor.take(cursor.number(4, "the options"), "the options")
-            _read_fact(file, option, value)
+            _read_head_row(file, option, value)
             if option == _BUFFER and len(value) >= 8:
                 instances.append(int.from_bytes(value[:8], cursor.order))
         kind = cursor.take(10, "the kind of the data")
-    _read_places_6(file, kind, problems)
+    _read_sections_6(file, kind, problems)
     for at in instances:  # of ftrace, beside the usual one
         if not any(size for _, _, size in file.parts) and at < len(cursor.data):
             cursor.at = at
-            _read_places_6(file, cursor.take(10, "the kind of the data"), problems)
+            _read_sections_6(file, cursor.take(10, "the kind of the data"), problems)
 
 
-def _read_places_6(file: _File, kind: bytes, problems: Problems) -> None:
+def _read_sections_6(file: _File, kind: bytes, problems: Problems) -> None:
     cursor = file.cursor
     if kind == b"latency  \0":
         raise TraceFormatError(cursor.path, cursor.at - 10, "it holds the text of a latency tracer, no events",
@@ -158,10 +158,10 @@ def _cpu_count(count: int, cursor: Cursor) -> int:
     return count
 
 
-def _read_fact(file: _File, option: int, value: bytes) -> None:
+def _read_head_row(file: _File, option: int, value: bytes) -> None:
     text = value.split(b"\0", 1)[0].decode("utf-8", "replace").strip()
     if option == _UNAME and text:
-        file.facts.append(("UNAME", text))
+        file.head_rows.append(("UNAME", text))
     elif option == _CPUCOUNT and len(value) == 4:
         file.cpus = max(file.cpus, min(int.from_bytes(value, file.cursor.order), _MOST_CPUS))
 
@@ -186,7 +186,7 @@ def _read_7(file: _File, problems: Problems) -> None:
     buffers: list[bytes] = []
     sections: dict[int, int] = {}
     for option, value in _options(cursor, cursor.number(8, "where the options are"), algorithm):
-        _read_fact(file, option, value)
+        _read_head_row(file, option, value)
         if option == _BUFFER:
             buffers.append(value)
         elif len(value) == 8:
@@ -277,7 +277,7 @@ def _read_buffer(file: _File, value: bytes, algorithm: str, problems: Problems) 
     if 64 <= page_bytes <= _MOST_PAGE:
         file.page_bytes = page_bytes
     if clock:
-        file.facts.append(("TRACE_CLOCK", clock))
+        file.head_rows.append(("TRACE_CLOCK", clock))
     cursor.at = at
     flags = int.from_bytes(cursor.take(4, "the head of the pages")[2:], cursor.order)
     file.parts = parts

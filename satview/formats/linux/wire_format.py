@@ -57,7 +57,7 @@ class Fields:
         return out
 
     def inner(self, number: int) -> tuple[Fields, Ints]:
-        """Return the fields of the messages that are in a field, and in which message each of those is."""
+        """Return the fields of the messages within a field, and of which message each is, int64 (n,)."""
         at = np.flatnonzero((self.number == number) & (self.length >= 0))
         return fields_of(self.data, self.value[at], self.value[at] + self.length[at]), self.message[at]
 
@@ -88,7 +88,7 @@ class Fields:
         return TextColumn(code, tuple(texts))
 
     def bytes_rows(self, number: int) -> Ints:
-        """Return the rows of a field of bytes."""
+        """Return the rows of a field of bytes, int64 (n,)."""
         return np.flatnonzero((self.number == number) & (self.length >= 0))
 
 
@@ -106,14 +106,14 @@ def fields_of(data: NDArray[np.uint8], begin: Ints, end: Ints) -> Fields:
 
 
 def packed(data: NDArray[np.uint8], begin: int, length: int) -> Ints:
-    """Return the numbers of a packed field; one that is cut at the end is left out."""
+    """Return the numbers of a packed field, int64 (n,); one that is cut at the end is left out."""
     part = data[begin : begin + length]
     ends = np.flatnonzero(part < 0x80)
     if not len(ends):
         return np.empty(0, np.int64)
     starts = np.concatenate(([0], ends[:-1] + 1))
-    place = np.arange(int(ends[-1]) + 1) - np.repeat(starts, ends - starts + 1)
-    bits = (part[: int(ends[-1]) + 1] & np.uint8(0x7F)).astype(np.uint64) << (7 * np.minimum(place, _MOST - 1)).astype(
+    byte = np.arange(int(ends[-1]) + 1) - np.repeat(starts, ends - starts + 1)
+    bits = (part[: int(ends[-1]) + 1] & np.uint8(0x7F)).astype(np.uint64) << (7 * np.minimum(byte, _MOST - 1)).astype(
         np.uint64
     )
     return np.bitwise_or.reduceat(bits, starts).astype(np.int64)
@@ -157,7 +157,7 @@ def _walk(data: NDArray[np.uint8], begin: Ints, end: Ints) -> tuple[Ints, Ints, 
 
 
 def _varints(data: NDArray[np.uint8], at: Ints, stop: Ints) -> tuple[Ints, Ints, NDArray[np.bool_]]:
-    """Return the numbers that begin at some places, where they end, and which end at all."""
+    """Return the numbers that begin at some offsets, where they end, and which end at all."""
     value, goes_on = np.zeros(len(at), np.uint64), np.ones(len(at), np.bool_)
     end = at.copy()
     for step in range(_MOST):

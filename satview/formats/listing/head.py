@@ -78,12 +78,12 @@ def syspage_lines(system: SystemInfo, byte_order: str) -> Iterator[str]:
     first = values.get("cpuinfo.offset", 0)
     step = values.get("cpuinfo.element_size", 0) or _CPU_ENTRY_BYTES
 
-    def place(name: str) -> str:
+    def section(name: str) -> str:
         return f"{name}:off/size={values.get(f'{name}.offset', _ABSENT)},{values.get(f'{name}.size', 0)}"
 
-    yield f" size={values['size']} total_size={values['total_size']} {place('system_private')}\n"
+    yield f" size={values['size']} total_size={values['total_size']} {section('system_private')}\n"
     for sections in _SECTIONS:
-        yield f" {' '.join(place(name) for name in sections)}\n"
+        yield f" {' '.join(section(name) for name in sections)}\n"
     yield f" processor={system.processor} num_cpus={values['num_cpu']}\n"
     for number, cpu in enumerate(system.cpus, 1):
         at = first + (number - 1) * step

@@ -1,4 +1,4 @@
-"""Argument lists as patterns: finds the values of a list in the text of an event and turns them into payload words."""
+"""Argument lists as patterns: finds the values of a list in the text of an event and makes payload words of them."""
 
 from __future__ import annotations
 

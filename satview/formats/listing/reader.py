@@ -199,7 +199,7 @@ class _Reader:
         self.listing.slots.slot(header, stamp, first, second)
 
     def _flush(self) -> None:
-        """Turn the collected event into slots."""
+        """Write the collected event as slots."""
         done, self._open = self._open, None
         if done is None:
             return

@@ -39,7 +39,7 @@ class OnePass:
 
 
 def one_pass(path: Path) -> OnePass:
-    """Return the slots of a file in time order: it is opened first, since the buffers of a CPU stand together in it.
+    """Return the slots of a file in time order: it is opened first, since the buffers of a CPU are together in it.
 
     Raises:
         TraceFormatError: As `reader.open_qst`.

@@ -11,7 +11,7 @@ from satview.formats.qst.sections import Buffers
 
 
 class BufferSlots:
-    """Implements `formats.kev.slot_source.SlotSource`; slots are read when requested, nothing is kept.
+    """Implements `formats.kev.slot_source.SlotSource`; slots are read when requested, nothing is cached.
 
     Args:
         file: The file.

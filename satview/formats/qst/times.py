@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from satview.events import wire
 from satview.formats.kev.clocks.clock import held_times
-from satview.formats.kev.clocks.rollover import ROLLOVER, place_segments
+from satview.formats.kev.clocks.rollover import ROLLOVER, unwrap_segments
 from satview.formats.kev.slots.slot_source import SlotSource
 
 _CHUNK = 1 << 17
@@ -35,7 +35,7 @@ def times_without_clock(slots: SlotSource) -> _Ints | None:
         return None
     stamps = slots.take(np.arange(len(slots), dtype=np.int64), 1)
     out = np.empty(len(slots), np.int64)
-    ends = {each: _place(each, slots, stamps, cpu, is_time, out) for each in present.tolist()}
+    ends = {each: _unwrap(each, slots, stamps, cpu, is_time, out) for each in present.tolist()}
     known = [end for each, end in ends.items() if timed[each]]
     last = max(known) if known else max(ends.values(), key=lambda end: end % ROLLOVER) % ROLLOVER
     for each, end in ends.items():
@@ -56,7 +56,7 @@ def _heads(slots: SlotSource) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
     return cpu, is_time
 
 
-def _place(
+def _unwrap(
     cpu: int,
     slots: SlotSource,
     stamps: NDArray[np.uint32],
@@ -64,12 +64,12 @@ def _place(
     is_time: NDArray[np.bool_],
     out: _Ints,
 ) -> int:
-    """Place the slots of one CPU; return the latest time."""
+    """Set the times of the slots of one CPU; return the latest one."""
     rows = np.flatnonzero(cpus == cpu)
     time_at = np.flatnonzero(is_time[rows])
     at = rows[time_at].astype(np.int64)
     values = slots.take(at, 2).astype(np.int64) << 32 | slots.take(at, 3)
-    place_segments(np.append(int(stamps[rows[0]]), values), stamps, rows, time_at, out)
+    unwrap_segments(np.append(int(stamps[rows[0]]), values), stamps, rows, time_at, out)
     if len(time_at):
         before = rows[: time_at[0]]
         out[before] = held_times(stamps[before], int(values[0]))

@@ -27,7 +27,7 @@ from satview.formats.unixware.calls import (
     with_outcomes,
 )
 from satview.formats.unixware.changes import needed_for_own_state, state_index
-from satview.formats.unixware.columns import Columns, joined
+from satview.formats.unixware.columns import Columns, concatenated
 from satview.formats.unixware.names import Names
 from satview.formats.unixware.payloads import OddRecords, RecordPayloads
 from satview.store.problems import Problems
@@ -63,10 +63,10 @@ def trace_from_columns(path: Path, files: Sequence[Path], columns: Columns, name
     columns.time_ns.clear()
     order = np.argsort(time_ns, kind="stable")
     time_ns = time_ns[order]
-    lwp_id, pid, tid = (joined(part)[order].astype(np.int64) for part in columns.ids)
-    is_own = joined(columns.is_own)[order].astype(np.bool_)
-    code, odd = _codes([joined(part)[order].astype(np.int64) for part in columns.kind], is_own, time_ns, problems)
-    arguments = tuple(joined(part)[order] for part in columns.arguments)
+    lwp_id, pid, tid = (concatenated(part)[order].astype(np.int64) for part in columns.ids)
+    is_own = concatenated(columns.is_own)[order].astype(np.bool_)
+    code, odd = _codes([concatenated(part)[order].astype(np.int64) for part in columns.kind], is_own, time_ns, problems)
+    arguments = tuple(concatenated(part)[order] for part in columns.arguments)
     line_counts = _numbering(pid, tid, code, arguments, names)
     lane, titles = _lanes(pid, lwp_id, problems)
     del pid, tid, lwp_id, order, is_own  # a third of what is held by now

@@ -32,7 +32,7 @@ class Calls:
 
     Attributes:
         time_ns: int64, (n,).
-        code: uint16, (n,), without turns (`events.unixware.plain`).
+        code: uint16, (n,), without begin or end (`events.unixware.plain`).
         thread: (n,), row of the thread table.
         arguments: a1 to a5, (n,) each.
         by_thread: Rows, thread after thread, each in time order; of those that show processor time only the last one
@@ -48,7 +48,7 @@ class Calls:
     partner: NDArray[np.uint32]
 
     def first_records(self, interface: str) -> Rows:
-        """Return the first records of the calls of an interface, in time order."""
+        """Return the first records of the calls of an interface, intp (n,), in time order."""
         return np.flatnonzero(self.code == record_code(interface, 1))
 
 
@@ -102,7 +102,7 @@ def _without_samples(code: NDArray[np.uint16], thread: NDArray[np.unsignedintege
 
 
 def last_of_thread(calls: Calls) -> Bools:
-    """Return for every record whether it is the last of its thread."""
+    """Return for every record whether it is the last of its thread, bool (records,)."""
     by_thread, is_last = calls.by_thread, np.zeros(len(calls.code), np.bool_)
     thread = calls.thread[by_thread]
     is_last[by_thread[np.append(thread[1:] != thread[:-1], True)[: len(by_thread)]]] = True
@@ -170,7 +170,9 @@ def _unless_last(calls: Calls, rows: Rows, *_: object) -> Bools:
     return out
 
 
-def _joined(calls: Calls, rows: Rows, thread_of_id: dict[tuple[int, int], int], process: NDArray[np.int32]) -> Bools:
+def _joins_thread(
+    calls: Calls, rows: Rows, thread_of_id: dict[tuple[int, int], int], process: NDArray[np.int32]
+) -> Bools:
     """The thread waited for ended during the call; where its end is not known, the time shows."""
     out = _lasted(calls, rows)
     ends = np.flatnonzero(calls.code == record_code("thr_exit"))
@@ -200,7 +202,7 @@ _RULES: Final[dict[str, Callable[..., Bools]]] = {
     "cond_timedwait": _always,
     "sema_wait": _by_count,
     "barrier_wait": _unless_last,
-    "thr_join": _joined,
+    "thr_join": _joins_thread,
     "thr_suspend": _itself,
     **dict.fromkeys(("sleep", "read", "write", "connect", "accept", "poll", "wait_process", "sync"), _always),
 }
@@ -247,7 +249,7 @@ def effects(
 
 
 def with_outcomes(calls: Calls, waiting: Bools, other: Effects) -> NDArray[np.uint16]:
-    """Return the codes with their turns, and the shared codes for creations and ends.
+    """Return the codes with begin or end, and the shared codes for creations and ends.
 
     Returns:
         uint16 (n,).

@@ -12,7 +12,7 @@ from satview.store.tables import StateIndex
 
 
 def needed_for_own_state(calls: Calls, waiting: Bools, lwp: NDArray[np.uint8]) -> Bools:
-    """Return for every record whether it is the one that shows a change of its own thread.
+    """Return for every record whether it shows a change of its own thread, bool (records,).
 
     That is the first record of a thread, the one after it waited, and the first one on another LWP.
     """
@@ -30,12 +30,12 @@ def state_index(
 ) -> StateIndex:
     """Return the records at which the state of a thread changes, grouped by thread.
 
-    Every record shows that its thread runs, so only those are kept that show something new: another state, another
+    Every record shows that its thread runs, so only those are taken that show something new: another state, another
     LWP, or that the thread has its LWP back from another thread.
 
     Args:
         calls: The records, in time order.
-        code: Their codes with turns.
+        code: Their codes with begin or end.
         lwp: Lane of the LWP of every record.
         other: Records that change another thread's state.
         thread_count: Rows of the thread table.
@@ -71,7 +71,7 @@ def _has_lwp_back(calls: Calls, lwp: NDArray[np.uint8]) -> Bools:
 
 
 def _valid(other: Effects, own_rows: NDArray[np.intp], calls: Calls, value: NDArray[np.uint8]) -> Effects:
-    """Leave out creations of threads that were heard of before, and continuations of threads that do not stand still.
+    """Leave out creations of threads that were heard of before, and continuations of threads that are not stopped.
 
     A creator writes its second record after the new thread may have begun to run.
     """

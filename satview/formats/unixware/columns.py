@@ -25,7 +25,7 @@ Column = NDArray[np.signedinteger]
 
 @dataclass(slots=True)
 class Columns:
-    """The records of all files, file after file, as lists of parts to be joined.
+    """The records of all files, file after file, as lists of parts to be concatenated.
 
     Attributes:
         time_ns: Nanoseconds, not decreasing within a file.
@@ -51,7 +51,7 @@ class Columns:
                 part.append(_narrow(values[:, first + i]))
 
 
-def joined(parts: list[Column]) -> Column:
+def concatenated(parts: list[Column]) -> Column:
     """Return the parts of a column as one, and empty the list."""
     whole = np.concatenate(parts) if parts else np.empty(0, np.int8)
     parts.clear()
@@ -72,7 +72,7 @@ class SetReader:
     """Reads files one after the other.
 
     Args:
-        categories: Numbers of the categories that are kept; None = all.
+        categories: Numbers of the categories that are read; None = all.
         problems: Receives what is found wrong.
         progress: Called with the bytes read so far.
         cancelled: Called between blocks.
@@ -181,7 +181,7 @@ class _FileReader:
         time = records.values[:, 0] * NS_PER_S + records.values[:, 1]
         if self._is_own:
             return time
-        kept = np.maximum(np.maximum.accumulate(time), self._latest_ns)
+        rising = np.maximum(np.maximum.accumulate(time), self._latest_ns)
         back = np.flatnonzero(time < np.concatenate(([self._latest_ns], time[:-1])))
         for i in back[:_MANY].tolist():
             self._problems.add(
@@ -189,14 +189,14 @@ class _FileReader:
                 "it is older than the record before it; the order of the file counts",
                 None,
                 1,
-                int(kept[i]),
+                int(rising[i]),
                 first_line + int(records.line[i]),
                 self._name,
             )
         if len(back) > _MANY:
             self._problems.add("clock-set-back", "and more of the same", count=len(back) - _MANY, file=self._name)
-        self._latest_ns = int(kept[-1])
-        return kept
+        self._latest_ns = int(rising[-1])
+        return rising
 
     def _bad(self, line: int, what: str, count: int = 1) -> None:
         self._problems.add("bad-line", what, count=count, line=line, file=self._name)

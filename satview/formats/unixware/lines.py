@@ -94,8 +94,8 @@ def parse_block(data: bytes) -> Records:
         elif found:
             damaged.append((line, found))
     _check(values, good, damaged)
-    kept = np.flatnonzero(good)
-    return Records(values[kept], kept, sorted(damaged), len(line_end))
+    rows = np.flatnonzero(good)
+    return Records(values[rows], rows, sorted(damaged), len(line_end))
 
 
 def _odd_line(data: bytes, start: int, end: int, has_13: bool) -> tuple[int, ...] | str:
@@ -128,7 +128,7 @@ def _are_plain(
 
 
 def _numbers(text: NDArray[np.uint8], start: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the decimal numbers between two places each; all of the form `-?[0-9]{1,18}`."""
+    """Return the decimal numbers between two offsets each; all of the form `-?[0-9]{1,18}`."""
     out = np.zeros(len(start), np.int64)
     if not len(start):
         return out

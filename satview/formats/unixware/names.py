@@ -1,7 +1,7 @@
 """Reads the file of names that `python -m satview.threadtrace` writes beside its traces.
 
 thread_trace(4) knows numbers only. `tr.xxxxxxx.names` has a line per name: `process:PID:PATH`, `thread:TID:NAME` and
-`object:ADDRESS:TEXT`. Lines of any other form are passed over: the traces stand without them.
+`object:ADDRESS:TEXT`. Lines of any other form are passed over: the traces are read without them.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Captures of simulated targets, from the windows: the dialog, the work in the background, what it found."""
+"""Captures of simulated targets, from the windows: the dialog, the task in the background, what it found."""

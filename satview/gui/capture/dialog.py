@@ -55,7 +55,7 @@ _FIELD_PX: Final = 26
 
 
 class NewCaptureDialog(QDialog):
-    """Asks for everything that decides a capture, and starts it.
+    """The dialog with everything that decides a capture, and its start.
 
     Attributes:
         workloads, seed, cpus, release, duration, form, mode, live, rules, path: The editors.

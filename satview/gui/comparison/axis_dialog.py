@@ -1,4 +1,4 @@
-"""Asks which files are to be on one time axis, and where each begins."""
+"""The dialog of files on one time axis: which ones, and where each begins."""
 
 from __future__ import annotations
 

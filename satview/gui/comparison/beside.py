@@ -44,7 +44,7 @@ class Beside(QObject):
         self.theme = theme
         self.path: Path | None = None
         self.error: SatviewError | None = None
-        self._place: ComparedState | None = None
+        self._state: ComparedState | None = None
         self._panes, self._settings = panes, settings
         self._session: Session | None = None
         panes.removed.connect(self._on_removed)
@@ -54,12 +54,12 @@ class Beside(QObject):
         """True while the second trace is being read."""
         return self._session is not None and self._session.stage is Stage.LOADING
 
-    def open(self, path: Path, place: ComparedState | None = None) -> None:
+    def open(self, path: Path, state: ComparedState | None = None) -> None:
         """Read a file, and show it below once that is done; what was there goes.
 
         Args:
             path: The file.
-            place: How it was aligned when it was here last; None = by the starts.
+            state: How it was aligned when it was here last; None = by the starts.
 
         Raises:
             UsageError: It is the file that is open.
@@ -67,7 +67,7 @@ class Beside(QObject):
         if path.absolute() == self.comparison.first.trace.path.absolute():
             raise UsageError("that file is open here already; View > Split view shows another part of it")
         self.close()
-        self.path, self.error, self._place = path, None, place
+        self.path, self.error, self._state = path, None, state
         self._session = Session(self._settings, self)
         self._session.stage_changed.connect(self._on_stage)
         self._session.open(path)
@@ -116,11 +116,11 @@ class Beside(QObject):
                 put_lanes(session.opened, take_lanes(self.comparison.first.lanes), is_same=False, is_first=True)
             self._panes.show_beside(session.opened, self.theme)
             self.comparison.begin(session.opened)
-            if self._place is not None:
-                place, self._place = self._place, None
+            if self._state is not None:
+                state, self._state = self._state, None
                 with suppress(UsageError):  # of a file that somebody changed
-                    self.comparison.align(place.first_cycles, place.second_cycles, place.aligned_by)
-                self.comparison.set_linked(place.is_linked)
+                    self.comparison.align(state.first_cycles, state.second_cycles, state.aligned_by)
+                self.comparison.set_linked(state.is_linked)
             self.opened.emit()
         elif session.stage is Stage.FAILED:
             error = session.error

@@ -59,7 +59,7 @@ class ComparisonPanel(TablePanel[ChangesModel]):
         plot: The histograms; None until the first row is selected.
     """
 
-    kept = ("kind", "words", "every", "extent")
+    saved_fields = ("kind", "words", "every", "extent")
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
@@ -157,7 +157,7 @@ class ComparisonPanel(TablePanel[ChangesModel]):
             self.plot.set_theme(theme)
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Work while somebody looks."""
+        """Follow the trace while the panel is seen."""
         super().showEvent(event)
         self.view.watch(is_watched=True)
 
@@ -167,7 +167,7 @@ class ComparisonPanel(TablePanel[ChangesModel]):
         super().hideEvent(event)
 
     def close_down(self) -> None:
-        """Stop the work in the background."""
+        """Cancel the background task."""
         self.view.close()
         self.overlaid.close()
 
@@ -177,22 +177,22 @@ class ComparisonPanel(TablePanel[ChangesModel]):
 
     def rows_text(self) -> str:
         """Return the selected rows, or all, tab-separated under their titles."""
-        chosen = [row for rows in selected_ranges(self.table.selectionModel()) for row in rows]
-        rows = chosen or range(len(self.model.shown))
+        selected = [row for rows in selected_ranges(self.table.selectionModel()) for row in rows]
+        rows = selected or range(len(self.model.shown))
         lines = [TITLES, *([csv_text(self.model.text(row, column)) for column in range(len(TITLES))] for row in rows)]
         return "\n".join("\t".join(line) for line in lines)
 
     def go_to(self, change: Change) -> None:
         """Show what a row is about in both traces: where the longest is, else its lane or an event of its kind."""
         linked = self._comparison.is_linked
-        self._comparison.is_linked = False  # each has its own place
-        for side, places in enumerate(self._places()):
-            column = change.place(side)
+        self._comparison.is_linked = False  # each has its own position
+        for side, positions in enumerate(self._positions()):
+            column = change.time_column(side)
             if column is not None:
-                places.go_to(change.sheets[side], column, change.rows[side])
+                positions.go_to(change.sheets[side], column, change.rows[side])
         self._comparison.is_linked = linked
 
-    def _places(self) -> list[Positions]:
+    def _positions(self) -> list[Positions]:
         second = self._comparison.second
         found = [Positions(self._opened, self._navigation)]
         if second is not None:

@@ -1,4 +1,4 @@
-"""The item model of the event list: rows are formatted when they show, once, and kept for a while."""
+"""The item model of the event list: rows are formatted when they show, once, and cached for a while."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class EventListModel(QAbstractTableModel):
     `bring_in` moves.
 
     Attributes:
-        first_row: Place in the filtered list of the model's row 0.
+        first_row: Position in the filtered list of the model's row 0.
     """
 
     def __init__(self, opened: OpenTrace, row_height_px: int, theme: Theme, parent: QObject | None = None) -> None:

@@ -20,14 +20,14 @@ from PySide6.QtWidgets import (
 
 from satview.gui.event_list.model import EventListModel
 from satview.gui.event_list.row_delta import RowDelta
-from satview.gui.kept_values import Value
 from satview.gui.panel import PanelContext
 from satview.gui.plain_label import PlainLabel
 from satview.gui.row_table import selected_ranges, set_up_rows
+from satview.gui.saved_values import Value
 from satview.gui.table_panel import TablePanel
 from satview.session.events.event_text import COLUMNS
 
-# Widths come from these, not from the rows: asking all rows would cost time on every load.
+# Widths come from these, not from the rows: measuring all rows would cost time on every load.
 _SAMPLES: Final = (
     "10,000,000",
     "1234.567 890 123 s",
@@ -75,7 +75,7 @@ class EventListPanel(TablePanel[EventListModel]):
         opened.selection.changed.connect(self._follow)
         self._on_reset()
 
-    def kept_values(self) -> dict[str, Value]:
+    def saved_values(self) -> dict[str, Value]:
         """Return the event at the top."""
         top = self.table.rowAt(0)
         return {_TOP: self.model.event_at(top)} if top >= 0 else {}

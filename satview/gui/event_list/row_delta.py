@@ -1,4 +1,4 @@
-"""The line under the list of events that tells how far apart the selected rows are."""
+"""The line under the list of events with the time between the selected rows."""
 
 from __future__ import annotations
 

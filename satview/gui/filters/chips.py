@@ -51,7 +51,7 @@ class ChipBar(QFrame):
         self._opened = opened
         self.chips: dict[str, Chip] = {}
         self._spare = [self._new_chip() for _ in range(_SPARE)]
-        self._combining = self._button("", "How the filters work together", self._ask_combination)
+        self._combining = self._button("", "How the filters are combined", self._ask_combination)
         self._buttons = (
             self._combining,
             self._button("To rules", "Make rules of this filter, for the next capture", self.rules_requested.emit),
@@ -161,8 +161,8 @@ class ChipBar(QFrame):
         state = "off" if not item.is_on else "mark" if item.effect is Effect.MARK else "on"
         count = _MORE if hits is None or filters.is_pending else f"{hits:,}"
         text = f"{item.name}  {_WORDS[item.effect]} {_cut(title)}"
-        turn = "off" if item.is_on else "on"
-        tip = f"{title}\n{EFFECTS[item.effect]}. Click to switch it {turn}; right click for more."
+        switch = "off" if item.is_on else "on"
+        tip = f"{title}\n{EFFECTS[item.effect]}. Click to switch it {switch}; right click for more."
         tip = "\n".join([tip, *(f"In views only: {limit}." for limit in pass_limits(item, self._opened.trace.release))])
         return ChipText(text, count, tip, state)
 
@@ -179,7 +179,7 @@ class ChipBar(QFrame):
             action.triggered.connect(partial(self._change, name, effect=effect))
         menu.addSeparator()
         for text, run in (
-            ("Turn round (not)", partial(self._change, name, is_inverted=not item.is_inverted)),
+            ("Invert (not)", partial(self._change, name, is_inverted=not item.is_inverted)),
             ("Switch off" if item.is_on else "Switch on", partial(self._toggle, name)),
             ("Edit", partial(self.edit_requested.emit, name)),
             ("Find these events", partial(self._find, item)),

@@ -94,7 +94,7 @@ class ConditionBox(QWidget):
         self.line.setFocus()
 
     def close_down(self) -> None:
-        """Stop the work in the background."""
+        """Cancel the background task."""
         self._typing.stop()
         self._job.close()
 

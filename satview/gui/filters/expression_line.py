@@ -1,4 +1,4 @@
-"""A line for a condition: proposals while one types, and a wave under what is wrong or what no capture can ask."""
+"""A line for a condition: proposals while one types, and a wave under what is wrong or what no capture can test."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ExpressionLine(QLineEdit):
 
     Attributes:
         fault: What is wrong with the text; None if it is a condition, or empty.
-        limits: What of the condition a capture cannot ask, or of wide events only.
+        limits: What of the condition a capture cannot test, or of wide events only.
         proposals: The list.
 
     Signals:
@@ -100,15 +100,15 @@ class ExpressionLine(QLineEdit):
         self.proposals.propose(found, QRect(self.cursorRect().left(), 0, 1, self.height()))
 
     @Slot(object)
-    def _on_taken(self, choice: object) -> None:
-        assert isinstance(choice, Completion)
+    def _on_taken(self, completion: object) -> None:
+        assert isinstance(completion, Completion)
         text = self.text()
-        self.setText(text[: choice.start] + choice.text + text[choice.end :])
-        self.setCursorPosition(choice.start + len(choice.text))
+        self.setText(text[: completion.start] + completion.text + text[completion.end :])
+        self.setCursorPosition(completion.start + len(completion.text))
 
     def event(self, event: QEvent) -> bool:
         """Keep the keys of the proposals while they show."""
-        if isinstance(event, QKeyEvent) and self.proposals.wants(event):
+        if isinstance(event, QKeyEvent) and self.proposals.handles(event):
             if event.type() == QEvent.Type.ShortcutOverride:
                 event.accept()
                 return True

@@ -43,7 +43,7 @@ class FlowLayout(QLayout):
         return self._lay_out(QRect(0, 0, width, 0), moves=False)
 
     def setGeometry(self, rect: QRect) -> None:
-        """Place the items."""
+        """Lay out the items."""
         super().setGeometry(rect)
         self._lay_out(rect, moves=True)
 

@@ -44,21 +44,23 @@ class Proposals(QListWidget):
         self.itemClicked.connect(self._on_clicked)
         self.hide()
 
-    def propose(self, choices: Sequence[Completion], position: QRect) -> None:
+    def propose(self, completions: Sequence[Completion], position: QRect) -> None:
         """Show proposals next to a position of the editor; none closes the list."""
-        if not choices:
+        if not completions:
             self.hide()
             return
         self.clear()
-        for choice in choices:
-            item = QListWidgetItem(f"{choice.text}    {choice.help}" if choice.help else choice.text, self)
-            item.setData(_DATA, choice)
+        for completion in completions:
+            item = QListWidgetItem(
+                f"{completion.text}    {completion.help}" if completion.help else completion.text, self
+            )
+            item.setData(_DATA, completion)
         self.setCurrentRow(-1)
         self._lay_out(position)
         self.show()
         self.raise_()
 
-    def wants(self, event: QKeyEvent) -> bool:
+    def handles(self, event: QKeyEvent) -> bool:
         """Return whether a key is for the list while it shows, before a command of the window takes it."""
         keys = (*_STEPS, Qt.Key.Key_Escape, Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Tab)
         return self.isVisible() and Qt.Key(event.key()) in keys

@@ -22,8 +22,8 @@ class ProposingEditor(QPlainTextEdit):
         self.proposals = Proposals(self)
         self.proposals.taken.connect(self._on_taken)
 
-    def choices(self) -> tuple[list[Completion], int]:
-        """Return what fits at the cursor, and the position in the document from which its places count."""
+    def completions(self) -> tuple[list[Completion], int]:
+        """Return what fits at the cursor, and the position in the document from which its positions count."""
         raise NotImplementedError
 
     def left_px(self) -> int:
@@ -34,20 +34,20 @@ class ProposingEditor(QPlainTextEdit):
         """Let the proposals have the key first."""
         if self.proposals.on_key(event):
             return
-        wants = event.key() == Qt.Key.Key_Space and bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
-        if not wants:
+        is_request = event.key() == Qt.Key.Key_Space and bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
+        if not is_request:
             super().keyPressEvent(event)
-        if wants or (event.text().strip() and event.text().isprintable()):
-            found, _ = self.choices()
+        if is_request or (event.text().strip() and event.text().isprintable()):
+            found, _ = self.completions()
             index = self.cursorRect()
-            place = QRect(index.left() + self.left_px(), index.top(), 1, index.height() + 2)
-            self.proposals.propose(found, place)
+            cursor_box = QRect(index.left() + self.left_px(), index.top(), 1, index.height() + 2)
+            self.proposals.propose(found, cursor_box)
         else:
             self.proposals.hide()
 
     def event(self, event: QEvent) -> bool:
         """Keep the keys of the proposals while they show."""
-        is_mine = isinstance(event, QKeyEvent) and self.proposals.wants(event)
+        is_mine = isinstance(event, QKeyEvent) and self.proposals.handles(event)
         if is_mine and event.type() == QEvent.Type.ShortcutOverride:
             event.accept()
             return True
@@ -63,11 +63,11 @@ class ProposingEditor(QPlainTextEdit):
         super().focusOutEvent(event)
 
     @Slot(object)
-    def _on_taken(self, choice: object) -> None:
-        assert isinstance(choice, Completion)
+    def _on_taken(self, completion: object) -> None:
+        assert isinstance(completion, Completion)
         cursor = self.textCursor()
-        base = self.choices()[1]
-        cursor.setPosition(base + choice.start)
-        cursor.setPosition(base + choice.end, QTextCursor.MoveMode.KeepAnchor)
-        cursor.insertText(choice.text)
+        base = self.completions()[1]
+        cursor.setPosition(base + completion.start)
+        cursor.setPosition(base + completion.end, QTextCursor.MoveMode.KeepAnchor)
+        cursor.insertText(completion.text)
         self.setTextCursor(cursor)

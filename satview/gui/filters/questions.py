@@ -19,7 +19,7 @@ def ask_rule_file(parent: QWidget, last: Path | None) -> Path | None:
 
 
 def allow_code(parent: QWidget, path: Path) -> bool:
-    """Ask whether a Python file may run; True only for an explicit yes."""
+    """Let the user confirm that a Python file may run; True only for an explicit yes."""
     box = QMessageBox(parent)
     box.setIcon(QMessageBox.Icon.Warning)
     box.setWindowTitle("Run Python code?")

@@ -93,7 +93,7 @@ class ResultsPanel(TablePanel[HitModel]):
         self._on_search()
 
     def close_down(self) -> None:
-        """Stop the work in the background."""
+        """Cancel the background task."""
         self._job.close()
 
     @Slot()
@@ -108,7 +108,7 @@ class ResultsPanel(TablePanel[HitModel]):
 
     @Slot()
     def ask_export(self) -> None:
-        """Ask for a file and write all hits to it."""
+        """Let the user name a file, and write all hits to it."""
         path = dialogs.ask_save(self, self._opened.trace.path.with_suffix(".csv"), "CSV (*.csv)")
         if path is not None:
             hits = self._opened.search.hits

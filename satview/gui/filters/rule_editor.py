@@ -23,7 +23,8 @@ from satview.filters.expressions.complete import Completion, completions
 from satview.filters.external import classes_of
 from satview.filters.names import process_names
 from satview.filters.rules.capturing import check_capture
-from satview.filters.rules.text import check_rules, names_of_class
+from satview.filters.rules.event_names import names_of_class
+from satview.filters.rules.text import check_rules
 from satview.gui.filters.proposing_editor import ProposingEditor
 from satview.gui.theme import Theme, colour
 from satview.store.trace import Trace
@@ -112,7 +113,7 @@ class RuleEditor(ProposingEditor):
         selection.format = form
         return selection
 
-    def choices(self) -> tuple[list[Completion], int]:
+    def completions(self) -> tuple[list[Completion], int]:
         """Return what fits at the cursor of a rule."""
         cursor = self.textCursor()
         found = list(rule_completions(cursor.block().text(), cursor.positionInBlock(), self._trace))[:_LIMIT]

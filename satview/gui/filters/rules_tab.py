@@ -18,7 +18,8 @@ from satview.filters.names import process_names
 from satview.filters.rules.building import BuiltRules, build
 from satview.filters.rules.explain import explain
 from satview.filters.rules.handlers import Handlers
-from satview.filters.rules.text import Rule, check_rules, read_rule_text, rules_text, save_rules
+from satview.filters.rules.rule import Rule
+from satview.filters.rules.text import check_rules, read_rule_text, rules_text, save_rules
 from satview.filters.rules.tracelogger_command import from_tracelogger_args, tracelogger_command
 from satview.filters.views.passes import Effect
 from satview.filters.views.selection import rules_of_selection
@@ -205,7 +206,7 @@ class RulesTab(QWidget):
         self._opened.capture_requested.emit(self.editor.toPlainText())
 
     def show_would_capture(self) -> None:
-        """Return what a capture with these rules would have kept."""
+        """Return what a capture with these rules would have captured."""
         WouldCaptureDialog(self._opened, self.built(), self.window()).show()
 
     def built(self) -> BuiltRules:
@@ -219,7 +220,7 @@ class RulesTab(QWidget):
         return build(rules, trace.release, Handlers(evaluator.allowed.__contains__, trace.release, evaluator.folder))
 
     def _allowed_rules(self) -> tuple[Rule, ...]:
-        """Return the rules without a fault, after asking for every file of handlers that was not yet allowed."""
+        """Return the rules without a fault, after the user has allowed each new file of handlers."""
         trace, evaluator = self._opened.trace, self._opened.filters.evaluator
         rules, faults = check_rules(self.editor.toPlainText(), trace.release, process_names(trace))
         if faults:

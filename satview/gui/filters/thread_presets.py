@@ -54,17 +54,17 @@ class ThreadPresets(QPushButton):
         self.setMenu(menu)
 
     def close_down(self) -> None:
-        """Stop the work in the background."""
+        """Cancel the background task."""
         self._job.close()
 
     def _start(self, title: str, choose: Callable[[Trace], NDArray[np.bool_]]) -> None:
         trace = self._opened.trace
         self._title = title
 
-        def work(_is_cancelled: IsCancelled, _report: Report) -> object:
+        def run(_is_cancelled: IsCancelled, _report: Report) -> object:
             return choose(trace)
 
-        self._job.start(work)
+        self._job.start(run)
 
     def _start_family(self) -> None:
         """Choose the selected threads and everyone they send to."""

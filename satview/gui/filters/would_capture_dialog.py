@@ -37,13 +37,13 @@ class WouldCaptureDialog(QDialog):
         self._job.failed.connect(self._on_failed)
         evaluator, trace = opened.filters.evaluator, opened.trace
 
-        def work(is_cancelled: IsCancelled, _report: Report) -> object:
+        def run(is_cancelled: IsCancelled, _report: Report) -> object:
             return evaluator.alone(is_cancelled, lambda: would_capture(rules, trace, evaluator.derived))
 
-        self._job.start(work)
+        self._job.start(run)
 
     def done(self, result: int) -> None:
-        """Stop the work; this is the way out for the button, Esc and the window's cross."""
+        """Cancel the task; this is the way out for the button, Esc and the window's cross."""
         self._job.close()
         super().done(result)
 

@@ -234,7 +234,7 @@ class DetailsPanel(Panel):
         self.range.watch(False)
 
     def close_down(self) -> None:
-        """Stop the work in the background."""
+        """Cancel the background task."""
         self.range.close()
 
     @Slot(QUrl)

@@ -61,7 +61,7 @@ class DoctorPanel(Panel):
         self._fill()
 
     def reload(self) -> None:
-        """Ask what the trace can show, at first and of a refreshed trace."""
+        """Request what the trace can show, at first and of a refreshed trace."""
         self._opened.doctor.start()
 
     def set_theme(self, theme: Theme) -> None:

@@ -55,7 +55,7 @@ class FilterPanel(Panel):
         search_requested: A condition is to be searched for: its text.
     """
 
-    kept = ("tabs",)
+    saved_fields = ("tabs",)
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
@@ -95,7 +95,7 @@ class FilterPanel(Panel):
         self.rules.set_theme(theme)
 
     def close_down(self) -> None:
-        """Stop the work in the background."""
+        """Cancel the background task."""
         self.presets.close_down()
         self._cpu_job.close()
         self.condition.close_down()
@@ -159,7 +159,7 @@ class FilterPanel(Panel):
 
     @Slot()
     def _count_cpu(self) -> None:
-        """Work out who used the CPUs, once for each trace, and only if somebody sees it."""
+        """Find who used the CPUs, once for each trace, and only if it is seen."""
         if self._has_cpu or not self.isVisible():
             return
         self._has_cpu = True

@@ -33,7 +33,7 @@ _NOTE: Final = 2
 _WIDTHS_PX: Final = (190, 110)
 _NONE: Final = (
     "Nothing is marked yet.\n"
-    "M marks the place under the mouse until the next one, B keeps it, Shift+M writes a note on it."
+    "M marks the time under the mouse until the next one, B keeps it, Shift+M writes a note on it."
 )
 
 
@@ -134,7 +134,7 @@ class MarksPanel(TablePanel[MarksModel]):
         model, table: The marks.
     """
 
-    kept = ("line",)
+    saved_fields = ("line",)
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)

@@ -78,7 +78,7 @@ class PathPanel(Panel):
             table.viewport().update()
 
     def close_down(self) -> None:
-        """Stop the work in the background."""
+        """Cancel the background task."""
         self._csv.close()
 
     def copied_text(self) -> str:
@@ -96,8 +96,8 @@ class PathPanel(Panel):
 
     @Slot()
     def ask_export(self) -> None:
-        """Ask for a file and write the pieces to it."""
-        self._csv.ask(self.pieces.sheet, self.pieces.order, self._opened.trace.path)
+        """Let the user name a file, and write the pieces to it."""
+        self._csv.save_as(self.pieces.sheet, self.pieces.order, self._opened.trace.path)
 
     def _lay_out(self) -> None:
         self.statement = PlainLabel(self)

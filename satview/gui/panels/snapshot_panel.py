@@ -71,7 +71,7 @@ class SnapshotPanel(Panel):
         self._on_view()
 
     def close_down(self) -> None:
-        """Stop the work in the background."""
+        """Cancel the background task."""
         self.view.close()
 
     def copied_text(self) -> str:
@@ -85,7 +85,7 @@ class SnapshotPanel(Panel):
         return "\n".join("\t".join(map(csv_text, line)) for line in lines)
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Work from now on."""
+        """Follow the trace from now on."""
         super().showEvent(event)
         self.view.watch(True)
 

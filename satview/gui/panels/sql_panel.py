@@ -93,12 +93,12 @@ class QueryEditor(ProposingEditor):
 
     run_requested = Signal()
 
-    def choices(self) -> tuple[list[Completion], int]:
+    def completions(self) -> tuple[list[Completion], int]:
         """Return tables, columns and words that fit at the cursor."""
         return sql_completions(self.toPlainText(), self.textCursor().position()), 0
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Ask for the query to be run."""
+        """Request a run of the query."""
         is_return = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
         if is_return and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
             self.proposals.hide()
@@ -127,7 +127,7 @@ class SqlPanel(Panel):
 
     waits_to_be_seen: ClassVar[bool] = True
 
-    kept = ("editor", "shown")
+    saved_fields = ("editor", "shown")
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
@@ -181,7 +181,7 @@ class SqlPanel(Panel):
         self._job.close()
 
     def reload(self) -> None:
-        """List the views at first; ask again when the trace has grown."""
+        """List the views at first; read them again when the trace has grown."""
         if not self.views.count():
             self._fill_views()
         if self._requested is not None and self._requested is not self._opened.trace:
@@ -198,13 +198,13 @@ class SqlPanel(Panel):
 
     @Slot()
     def run(self) -> None:
-        """Ask the query in the editor."""
+        """Run the query in the editor."""
         text = self.editor.toPlainText().strip()
         if not text:
             return
         self._requested = self._opened.trace
         self.editor.proposals.hide()
-        self.message.setText("Asking\N{HORIZONTAL ELLIPSIS}")
+        self.message.setText("Running\N{HORIZONTAL ELLIPSIS}")
         self.run_button.setText("Stop")
         self._job.start(partial(run_query, self._opened.trace, text))
 
@@ -282,7 +282,7 @@ class SqlPanel(Panel):
             self.plot.set_left(left_px)
 
     def _take_drawing(self) -> None:
-        """Work out what can be drawn of a new result, and offer its columns."""
+        """Find what can be drawn of a new result, and offer its columns."""
         found, before = self.model.result, self.value.currentText()
         self._drawing = drawing_of(self._opened.trace, found) if found is not None else ""
         self.value.clear()

@@ -95,7 +95,7 @@ class VerdictsPanel(Panel):
         if found.undecided:
             self._add_undecided()
         if not found.verdicts and not found.undecided:
-            self._empty.setText("Nothing wrong was found: no deadlock, no inversion, no thread kept waiting.")
+            self._empty.setText("Nothing wrong was found: no deadlock, no inversion, no thread that waits too long.")
         self._stack.setCurrentWidget(self.tree if found.verdicts or found.undecided else self._empty)
 
     @Slot(int)

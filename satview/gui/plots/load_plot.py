@@ -38,7 +38,7 @@ class LoadPlot(TimePlot):
 
     @property
     def edges(self) -> NDArray[np.int64] | None:
-        """Those of the load."""
+        """Those of the load, cycles, int64 (n + 1,)."""
         return None if self._plotted is None else self._plotted.load.edges
 
     def draw(self) -> None:

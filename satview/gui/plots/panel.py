@@ -67,7 +67,7 @@ class PlotsPanel(Panel):
         event_requested: One of the longest was clicked: row of its event.
     """
 
-    kept = ("tabs", "by", "measure", "extent", "only_selected", "conditions", "divisions")
+    saved_fields = ("tabs", "by", "measure", "extent", "only_selected", "conditions", "divisions")
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
@@ -121,7 +121,7 @@ class PlotsPanel(Panel):
                 plot.set_left(left_px)
 
     def close_down(self) -> None:
-        """Stop the work in the background."""
+        """Cancel the background task."""
         self.view.close()
         self._job.close()
 
@@ -149,7 +149,7 @@ class PlotsPanel(Panel):
             if kind == "png":
                 save_png(plot.grab(), path, reading)
             else:
-                # Not by the ending, which may be any: what was chosen is SVG.
+                # Not by the ending, which may be any: what was selected is SVG.
                 save_drawing(partial(_draw, plot), plot.size(), "satview", path, reading, kind=kind)
         except WriteError as error:
             self._on_exported(error)
@@ -349,7 +349,7 @@ class PlotsPanel(Panel):
         self._say(str(said))
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Work again."""
+        """Follow the trace again."""
         super().showEvent(event)
         self.view.watch(self.load is not None)
 

@@ -78,7 +78,7 @@ class ResultPlot(TimePlot):
                 self.plot.addItem(self._item(drawing, mine, group))
 
     def _item(self, drawing: Drawing, rows: np.ndarray[Any, Any], group: int) -> Any:
-        """Return what draws a group: never more than a bar per pixel, or points that can be told apart."""
+        """Return what draws a group: never more than a bar per pixel, or points that can be seen apart."""
         origin = self._axis.origin
         start = (drawing.start_cycles[rows] - origin).astype(np.float64)
         brush = self._brush(group)
@@ -95,24 +95,24 @@ class ResultPlot(TimePlot):
         end = (drawing.end_cycles[rows] - origin).astype(np.float64)
         pixel = self._opened.viewport.window.length / max(1.0, self.plot.getViewBox().width())
         middle = len(drawing.groups) - group
-        first, last = _merged(start, np.maximum(end, start + pixel), pixel)
+        first, last = _combined(start, np.maximum(end, start + pixel), pixel)
         return pg.BarGraphItem(x0=first, x1=last, y0=middle - _BAR, y1=middle + _BAR, pen=None, brush=brush)
 
     def _on_click(self, click: pg.GraphicsScene.mouseEvents.MouseClickEvent) -> None:
-        """Ask for the row of the interval or point that is nearest."""
+        """Request the row of the interval or point that is nearest."""
         drawing, box = self._drawing, self.plot.getViewBox()
         is_inside = box.sceneBoundingRect().contains(click.scenePos())
         if drawing is None or click.button() != Qt.MouseButton.LeftButton or not is_inside:
             return
-        place = box.mapSceneToView(click.scenePos())
-        cycles = self._axis.origin + place.x()
+        point = box.mapSceneToView(click.scenePos())
+        cycles = self._axis.origin + point.x()
         pixel_x, pixel_y = self.plot.getViewBox().viewPixelSize()
         away = np.maximum(np.maximum(drawing.start_cycles - cycles, cycles - drawing.end_cycles), 0) / pixel_x
         if self._value is None:
-            away = np.where(drawing.group == len(drawing.groups) - round(place.y()), away, np.inf)
+            away = np.where(drawing.group == len(drawing.groups) - round(point.y()), away, np.inf)
         else:
             away = np.hypot(np.abs(drawing.start_cycles - cycles) / pixel_x,
-                            np.abs(drawing.values[self._value] - place.y()) / pixel_y)  # fmt: skip
+                            np.abs(drawing.values[self._value] - point.y()) / pixel_y)  # fmt: skip
         away = np.nan_to_num(away, nan=np.inf)
         nearest = int(np.argmin(away))
         if away[nearest] <= _NEAR_PX:
@@ -126,8 +126,8 @@ def _ends(values: np.ndarray[Any, Any]) -> tuple[float, float]:
     return min(low, 0.0), max(high, low + 1e-9, 1e-9)
 
 
-def _merged(start: np.ndarray[Any, Any], end: np.ndarray[Any, Any], gap: float) -> tuple[Any, Any]:
-    """Return intervals with those joined that are less than a gap apart, so that a pixel has one bar at most."""
+def _combined(start: np.ndarray[Any, Any], end: np.ndarray[Any, Any], gap: float) -> tuple[Any, Any]:
+    """Return intervals, merged where less than a gap apart, so that a pixel has one bar at most."""
     order = np.argsort(start, kind="stable")
     start, latest = start[order], np.maximum.accumulate(end[order])
     first = np.flatnonzero(np.append(True, start[1:] > latest[:-1] + gap))

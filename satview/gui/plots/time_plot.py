@@ -155,10 +155,10 @@ class TimePlot(QWidget):
         if edges is None or click.button() != Qt.MouseButton.LeftButton:
             return
         if box.sceneBoundingRect().contains(click.scenePos()):
-            place = box.mapSceneToView(click.scenePos())
-            at = int(np.searchsorted(edges, self._axis.origin + math.floor(place.x()), side="right")) - 1
+            point = box.mapSceneToView(click.scenePos())
+            at = int(np.searchsorted(edges, self._axis.origin + math.floor(point.x()), side="right")) - 1
             if 0 <= at < len(edges) - 1:
-                self.bin_clicked(at, place.y())
+                self.bin_clicked(at, point.y())
 
     def _swatch(self, brush: QBrush) -> QIcon:
         picture = QPixmap(_SWATCH_PX, _SWATCH_PX)

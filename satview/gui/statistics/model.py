@@ -135,7 +135,7 @@ class SheetModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _LEFT if column.kind is Kind.TEXT else _RIGHT
         if role == Qt.ItemDataRole.InitialSortOrderRole:
-            # PySide turns an enumeration into nothing here; Qt wants its number.
+            # PySide loses an enumeration here; Qt needs its number.
             return (_Order.AscendingOrder if column.kind is Kind.TEXT else _Order.DescendingOrder).value
         return None
 

@@ -27,10 +27,10 @@ from PySide6.QtWidgets import (
 from satview.analysis.sheets.sheet import Kind, Subject
 from satview.analysis.statistics_sheets import sheet_titles
 from satview.base.safe_text import tool_tip
-from satview.gui.kept_values import Value
 from satview.gui.panel import Panel, PanelContext
 from satview.gui.plain_label import PlainLabel
 from satview.gui.row_table import add_copy_and_export, set_up_rows
+from satview.gui.saved_values import Value
 from satview.gui.sheet_export import SheetExport
 from satview.gui.statistics.frozen_column import FrozenColumn
 from satview.gui.statistics.model import SheetModel, has_position
@@ -63,7 +63,7 @@ class StatisticsPanel(Panel):
         menu_requested: Right click on a row: global position.
     """
 
-    kept = ("tabs", "extents", "follows")
+    saved_fields = ("tabs", "extents", "follows")
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
@@ -81,7 +81,7 @@ class StatisticsPanel(Panel):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addLayout(self._head())
-        layout.addLayout(self._choices())
+        layout.addLayout(self._selectors())
         self._csv = SheetExport(self, self.statement)
         self._stack = QStackedWidget(self)
         self._stack.addWidget(self.table)
@@ -91,14 +91,14 @@ class StatisticsPanel(Panel):
         opened.selection.changed.connect(self._mark_selected)
         self._on_view()
 
-    def kept_values(self) -> dict[str, Value]:
+    def saved_values(self) -> dict[str, Value]:
         """Return what shows, and how the sheets are sorted."""
         sorting = {f"{_SORTED}{sheet}": ("-" if descends else "+") + key
                    for sheet, (key, descends) in self.model.sorting.items()}  # fmt: skip
-        return super().kept_values() | sorting
+        return super().saved_values() | sorting
 
     def take_values(self, values: Mapping[str, Value]) -> None:
-        """Show what was kept."""
+        """Show saved values."""
         for name, value in values.items():
             if name.startswith(_SORTED) and isinstance(value, str):
                 self.model.sorting[name.removeprefix(_SORTED)] = value[1:], value.startswith("-")
@@ -111,7 +111,7 @@ class StatisticsPanel(Panel):
         self.table.viewport().update()
 
     def close_down(self) -> None:
-        """Stop the work in the background."""
+        """Cancel the background task."""
         self.view.close()
         self._csv.close()
 
@@ -135,8 +135,8 @@ class StatisticsPanel(Panel):
 
     @Slot()
     def ask_export(self) -> None:
-        """Ask for a file and write the sheet to it, in the order it has."""
-        self._csv.ask(self.model.sheet, self.model.order, self._opened.trace.path)
+        """Let the user name a file, and write the sheet to it, in the order it has."""
+        self._csv.save_as(self.model.sheet, self.model.order, self._opened.trace.path)
 
     def _head(self) -> QHBoxLayout:
         self.tabs = QTabBar(self)
@@ -153,7 +153,7 @@ class StatisticsPanel(Panel):
         self._copy, self._export = add_copy_and_export(head, self, self.copy, self.ask_export)
         return head
 
-    def _choices(self) -> QHBoxLayout:
+    def _selectors(self) -> QHBoxLayout:
         line = QHBoxLayout()
         line.setContentsMargins(8, 1, 8, 2)
         line.setSpacing(2)
@@ -334,12 +334,12 @@ class StatisticsPanel(Panel):
 
     @Slot(QPoint)
     def _on_menu(self, position: QPoint) -> None:
-        """Ask for the menu of what the row is about; it acts on the selection."""
+        """Request the menu of what the row is about; it acts on the selection."""
         self._select(self.table.indexAt(position))
         self.menu_requested.emit(self.table.viewport().mapToGlobal(position), "")
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Begin to work."""
+        """Begin to follow the trace."""
         super().showEvent(event)
         self.view.watch(True)
 

@@ -75,12 +75,12 @@ class SwimlaneArea(QWidget):
             part.set_theme(theme)
 
     def show_legend(self, shows: bool) -> None:
-        """Show the legend below these lanes, if the user wants one at all."""
+        """Show the legend below these lanes, if the setting says so."""
         self._has_legend = shows
         self.legend.setVisible(shows and self._settings.flag("swimlane/show_legend"))
 
     def set_active(self, is_active: bool) -> None:
-        """Tell by the colour of the heads that keys act on these lanes and not on others."""
+        """Show by the colour of the heads that keys act on these lanes and not on others."""
         for label in self._heads:
             label.setProperty("active", "true" if is_active else "false")
             label.style().unpolish(label)

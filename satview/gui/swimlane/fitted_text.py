@@ -1,4 +1,4 @@
-"""Texts cut to the room there is and laid out; kept, for eliding and layout are slow."""
+"""Texts cut to the room there is and laid out; cached, as eliding and layout are slow."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from PySide6.QtGui import QFont, QFontMetricsF, QStaticText
 
 from satview.base.safe_text import visible_line
 
-_KEPT: Final = 5000
+_CACHE_LIMIT: Final = 5000
 _WIDEST_PX: Final = 4000
 _LONGEST: Final = 1000  # letters: more are cut before they are laid out
 _GAP: Final = "   "  # between parts
@@ -42,7 +42,7 @@ class FittedTexts:
             return whole
         key = (text, steps)
         if key not in self._cut:
-            if len(self._cut) > _KEPT:
+            if len(self._cut) > _CACHE_LIMIT:
                 self._cut.clear()
             words = self.metrics.elidedText(visible_line(text), self._mode, steps * self._step_px)
             self._cut[key] = self._laid_out(words) if len(words) >= min(self._least, len(text)) else None
@@ -51,7 +51,7 @@ class FittedTexts:
     def width(self, text: str) -> float:
         """Return how wide a text is that is not cut."""
         if text not in self._widths:
-            if len(self._widths) > _KEPT:
+            if len(self._widths) > _CACHE_LIMIT:
                 self._widths.clear()
             self._widths[text] = float(self.metrics.horizontalAdvance(text))
         return self._widths[text]
@@ -67,11 +67,11 @@ class FittedTexts:
         return self.fit(_GAP.join(parts[:count]), room_px)
 
     def _whole_text(self, text: str) -> tuple[QStaticText | None, float]:
-        """Return a text laid out, and how wide it is; None of one that is too long for any place."""
+        """Return a text laid out, and how wide it is; None of one that is too long anywhere."""
         if len(text) > _LONGEST:
             return None, math.inf
         if text not in self._texts:
-            if len(self._texts) > _KEPT:
+            if len(self._texts) > _CACHE_LIMIT:
                 self._texts.clear()
             words = visible_line(text)
             self._texts[text] = self._laid_out(words), float(self.metrics.horizontalAdvance(words))

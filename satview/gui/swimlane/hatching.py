@@ -1,4 +1,4 @@
-"""Hatching: what tells states apart for those to whom their colours say nothing.
+"""Hatching: distinguishes states for those to whom their colours say nothing.
 
 A colour carries the number of its hatch in its highest byte, as 255 less that number, through everything that draws
 lanes; the finished picture is hatched in one pass. What is faded, hidden or marked is opaque, and so has none.
@@ -22,7 +22,7 @@ _SIZE: Final = 8  # pixels of a hatch in each direction
 
 
 def lane_colour(value: int, rgb: int, theme: Theme) -> int:
-    """Return the colour of a lane value as a picture wants it, 0xAARRGGBB.
+    """Return the colour of a lane value as a picture needs it, 0xAARRGGBB.
 
     Args:
         value: Of `events.states`.
@@ -37,7 +37,7 @@ def hatch(pixels: NDArray[np.uint32], top: int, ratio: float) -> None:
 
     Args:
         pixels: uint32 (height, width), of colours as `lane_colour` gives them; changed.
-        top: How far it is below the place where hatches begin, device pixels.
+        top: How far it is below the row where hatches begin, device pixels.
         ratio: Device pixels per logical pixel.
     """
     cell = max(1, round(ratio))

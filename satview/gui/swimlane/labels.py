@@ -91,7 +91,7 @@ class LaneLabels(QWidget):
             return
         row = self._view.row_at(event.position().y())
         if row is None:
-            head = self._opened.lanes.head_at(self._place(event))
+            head = self._opened.lanes.head_at(self._position(event))
             if head is not None and event.button() == Qt.MouseButton.LeftButton:
                 self._opened.lanes.fold_group(head.title)
             return
@@ -103,7 +103,7 @@ class LaneLabels(QWidget):
             self._opened.lanes.fold(row.index)
             return
         if event.button() == Qt.MouseButton.LeftButton:
-            self._drag = LaneDrag(self._opened.lanes, row, self._place(event))
+            self._drag = LaneDrag(self._opened.lanes, row, self._position(event))
         self._select(row)
         self._view.setFocus(Qt.FocusReason.MouseFocusReason)
 
@@ -140,7 +140,7 @@ class LaneLabels(QWidget):
             self._opened.lanes.fold(row.index)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        """Ask for the menu."""
+        """Request the menu."""
         self.menu_requested.emit(event.globalPos())
 
     def leaveEvent(self, _event: object) -> None:
@@ -227,8 +227,8 @@ class LaneLabels(QWidget):
             number = self._numbers.fit(text, room) if text not in ("", info.title) else None
             width = max(_FIGURE_PX, number.size().width()) if number is not None and is_figure else 0
             if number is not None and room - max(width, number.size().width()) - 8 >= least_px:
-                place = x + room - number.size().width()
-                self._draw_text(painter, self._numbers, number, place, area, theme.dim if is_figure else theme.faint)
+                position = x + room - number.size().width()
+                self._draw_text(painter, self._numbers, number, position, area, theme.dim if is_figure else theme.faint)
                 room -= max(width, number.size().width()) + 8
         words = names.fit(title, room)
         if words is not None:
@@ -254,7 +254,7 @@ class LaneLabels(QWidget):
         window = self._opened.viewport.window
         self._opened.select_at(row.index, window.start + window.length // 2)
 
-    def _place(self, event: QMouseEvent) -> int:
+    def _position(self, event: QMouseEvent) -> int:
         """Return the height of the mouse in the list of lanes."""
         return round(event.position().y()) + self._view.scroll_px
 
@@ -263,13 +263,13 @@ class LaneLabels(QWidget):
         y = round(event.position().y())
         if drag.is_on and not 0 <= y < self.height():
             self._view.scroll_to(self._view.scroll_px + (y if y < 0 else y - self.height()))
-        drag.move(self._place(event))
+        drag.move(self._position(event))
         if drag.is_on:
             self.setCursor(Qt.CursorShape.ClosedHandCursor)
             self.update()
 
-    def _is_grip(self, place: QPointF) -> bool:
-        return place.x() >= self.width() - _GRIP_PX
+    def _is_grip(self, position: QPointF) -> bool:
+        return position.x() >= self.width() - _GRIP_PX
 
     def _tip(self, row: LaneRow) -> str:
         info = self._opened.timeline.infos[row.index]

@@ -1,4 +1,4 @@
-"""Dragging a lane by its name to another place among its siblings."""
+"""Dragging a lane by its name to another position among its siblings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _BEGINS_PX: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class _Gap:
-    """A place where the lane may go: above a sibling, None = below the last; its height in the list."""
+    """A position where the lane may go: above a sibling, None = below the last; its height in the list."""
 
     before: int | None
     y_px: int
@@ -66,10 +66,10 @@ class LaneDrag:
     def _end_of(self, index: int) -> int:
         """Return where a lane ends with all under it."""
         rows = self._lanes.rows
-        place = next(i for i, row in enumerate(rows) if row.index == index)
-        last = rows[place]
-        for row in rows[place + 1 :]:
-            if row.depth <= rows[place].depth or row.y_px != last.y_px + last.height_px:
+        first = next(i for i, row in enumerate(rows) if row.index == index)
+        last = rows[first]
+        for row in rows[first + 1 :]:
+            if row.depth <= rows[first].depth or row.y_px != last.y_px + last.height_px:
                 break
             last = row
         return last.y_px + last.height_px

@@ -38,7 +38,7 @@ class Request:
         lanes: Their indices, from top to bottom.
         window: The part of the trace.
         width_px: Device pixels.
-        kinds: Lanes of CPUs show kinds of work.
+        kinds: Lanes of CPUs show user code, kernel calls, interrupts and idle time.
     """
 
     lanes: tuple[int, ...]
@@ -65,7 +65,7 @@ class LaneSource(QObject):
         self._filters = opened.filters
         self._requested: Request | None = None
         self._exact: tuple[Request, Values] | None = None
-        self._quick: tuple[Request, Values] | None = None  # what a frame can have at once; kept while it is called for
+        self._quick: tuple[Request, Values] | None = None  # what a frame can have at once; cached for the same request
         self._marks = mark_codes()
         self.overlay = LaneOverlay(self._timeline, self._filters.view)
         self._job = Task(self)
@@ -93,9 +93,9 @@ class LaneSource(QObject):
                 self._refine()  # nothing to see yet: do not wait for the view to rest
             else:
                 self._rest.start()
-        for kept in (self._exact, self._quick):
-            if kept is not None and kept[0] == request:
-                return kept[1]
+        for image in (self._exact, self._quick):
+            if image is not None and image[0] == request:
+                return image[1]
         with timed("lane values"):
             values = self._timeline.raster(request.lanes, request.window, request.width_px)
             values = with_filter(self._timeline, values, request, self._filter_of_now(), _MARKS_PER_FRAME)

@@ -98,12 +98,12 @@ def labelled(opened: OpenTrace, texts: Sequence[IntervalText]) -> list[tuple[str
     """
     labels, infos = opened.lanes.arrangement.labels, opened.timeline.infos
     parts: list[tuple[str, ...]] = [(text.text,) for text in texts]
-    for kind, wanted in _LABELS_OF.items():
-        mine = [place for place, text in enumerate(texts) if infos[text.row.index].kind is kind]
-        more = opened.labels.texts([texts[place].event for place in mine], labels & wanted)
-        for place, found in zip(mine, more, strict=True):
-            names = parts[place] if kind is LaneKind.CPU or Label.STATE in labels else ()
-            parts[place] = names + found
+    for kind, offered in _LABELS_OF.items():
+        mine = [at for at, text in enumerate(texts) if infos[text.row.index].kind is kind]
+        more = opened.labels.texts([texts[at].event for at in mine], labels & offered)
+        for at, found in zip(mine, more, strict=True):
+            names = parts[at] if kind is LaneKind.CPU or Label.STATE in labels else ()
+            parts[at] = names + found
     return parts
 
 

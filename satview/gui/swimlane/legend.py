@@ -58,7 +58,7 @@ class Entry:
 
 
 class Legend(QWidget):
-    """Swatches with names, in as many rows as the width asks for."""
+    """Swatches with names, in as many rows as the width needs."""
 
     def __init__(self, opened: OpenTrace, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -86,7 +86,7 @@ class Legend(QWidget):
     def _refresh(self) -> None:
         entries = tuple(_entries(self._opened))
         if self._other is not None:
-            entries = tuple(sorted(dict.fromkeys((*entries, *_entries(self._other))), key=_place))
+            entries = tuple(sorted(dict.fromkeys((*entries, *_entries(self._other))), key=_rank))
         if entries != self.entries:
             self.entries = entries
             self._current = 0
@@ -102,10 +102,10 @@ class Legend(QWidget):
         self.setFixedHeight(self._height_for(self.width()))
         self.update()
 
-    def entry_at(self, place: QPointF) -> Entry | None:
-        """Return what is explained at a place."""
+    def entry_at(self, position: QPointF) -> Entry | None:
+        """Return the entry at a position."""
         found = zip(self.entries, self._positions(self.width()), strict=True)
-        return next((entry for entry, area in found if area.contains(place)), None)
+        return next((entry for entry, area in found if area.contains(position)), None)
 
     def area_of(self, name: str) -> QRectF:
         """Return where a thing is explained; empty where it is not."""
@@ -175,14 +175,14 @@ class Legend(QWidget):
         painter.setFont(self._font)
         ratio = painter.device().devicePixelRatio()
         for number, (entry, position) in enumerate(zip(self.entries, self._positions(self.width()), strict=True)):
-            is_chosen = bool(highlighted) and entry.keys == highlighted
-            if is_chosen or (self.hasFocus() and number == self._current):
+            is_highlighted = bool(highlighted) and entry.keys == highlighted
+            if is_highlighted or (self.hasFocus() and number == self._current):
                 painter.setPen(QPen(colour(theme.accent), 1))
-                painter.setBrush(colour(theme.accent, 40 if is_chosen else 0))
+                painter.setBrush(colour(theme.accent, 40 if is_highlighted else 0))
                 painter.drawRoundedRect(position.adjusted(-3.5, 1.5, 3.5, -1.5), 3, 3)
             area = QRectF(position.left(), position.center().y() - 5, _SWATCH_PX, 10)
             self._draw_swatch(painter, entry, area, ratio)
-            painter.setPen(colour(theme.text if is_chosen else theme.dim))
+            painter.setPen(colour(theme.text if is_highlighted else theme.dim))
             painter.drawText(
                 position.adjusted(19, 0, 0, 0), Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine, entry.name
             )
@@ -284,9 +284,9 @@ def _entries(opened: OpenTrace) -> Iterator[Entry]:
         yield Entry(frozenset({legend_keys.LOST}), "events are missing", "buffers were lost here")
 
 
-def _place(entry: Entry) -> int:
+def _rank(entry: Entry) -> int:
     """Return where an entry is among those of two traces: states in their order, then the others as they come."""
-    return next((place for place, state in enumerate(states.STATES) if entry.keys == {state.value}), len(states.STATES))
+    return next((rank for rank, state in enumerate(states.STATES) if entry.keys == {state.value}), len(states.STATES))
 
 
 def _other(value: int, says: str) -> Entry:

@@ -34,7 +34,7 @@ class _Drag(Enum):
 
 
 class SwimlaneMouse(QObject):
-    """Turns mouse events of the view into changes of the session.
+    """Changes the session by mouse events of the view.
 
     Signals:
         menu_requested: Right click without a drag: global position.
@@ -110,22 +110,22 @@ class SwimlaneMouse(QObject):
         self._hover.hide()
 
     def _move(self, event: QMouseEvent) -> None:
-        place = self._last = event.position()
-        row = self._view.row_at(place.y())
-        self._opened.selection.set_mouse(self._view.scale.cycles(place.x()), row.index if row is not None else None)
+        position = self._last = event.position()
+        row = self._view.row_at(position.y())
+        self._opened.selection.set_mouse(self._view.scale.cycles(position.x()), row.index if row is not None else None)
         if self._pressed is None:
-            self._point_at(place)
+            self._point_at(position)
             return
         if self._drag is _Drag.NONE:
-            if (place - self._pressed).manhattanLength() < DRAG_PX:
+            if (position - self._pressed).manhattanLength() < DRAG_PX:
                 return
             self._drag = self._kind_of_drag()
         if self._drag is _Drag.RANGE:
             self._drag_range(event)
         elif self._drag is _Drag.PAN:
-            self._drag_pan(place)
+            self._drag_pan(position)
         elif self._drag is _Drag.ZOOM:
-            self._view.rubber = (self._pressed.x(), place.x())
+            self._view.rubber = (self._pressed.x(), position.x())
             self._view.update()
 
     def _release(self, event: QMouseEvent) -> None:
@@ -157,43 +157,43 @@ class SwimlaneMouse(QObject):
         start, end = sorted((self._anchor_cycles, here))
         self._opened.selection.set_range(TimeWindow(start, end) if end > start else None)
 
-    def _drag_pan(self, place: QPointF) -> None:
+    def _drag_pan(self, position: QPointF) -> None:
         assert self._pressed is not None
         assert self._start_window is not None
-        moved = place - self._pressed
+        moved = position - self._pressed
         scale = TimeScale(self._start_window, self._view.width())
         cycles = round(moved.x() * scale.window.length / max(1, scale.width_px))
         self._opened.viewport.move(self._start_window.shifted(-cycles))
         self._view.scroll_to(self._start_scroll - round(moved.y()))
 
-    def _click(self, place: QPointF) -> None:
-        row = self._view.row_at(place.y())
+    def _click(self, position: QPointF) -> None:
+        row = self._view.row_at(position.y())
         if row is None:
             self._opened.selection.select(None, None, None)
             return
-        share = self._view.share_at(row, place.x(), place.y())
+        share = self._view.share_at(row, position.x(), position.y())
         if share is not None:
             # Of hundreds of intervals that one position shows: the longest of the kind that one points at.
             window, value = share
             moment = longest_of(self._view.stacks[row.index].spans, window, value)
-            self._opened.select_at(row.index, self._view.scale.cycles(place.x()) if moment is None else moment)
+            self._opened.select_at(row.index, self._view.scale.cycles(position.x()) if moment is None else moment)
             return
-        event = self._event_near(row, place.x())
+        event = self._event_near(row, position.x())
         if event is not None:
             self._opened.select_event(event, row.index, reveal=False)
         else:
-            self._opened.select_at(row.index, self._view.scale.cycles(place.x()), is_point=True)
+            self._opened.select_at(row.index, self._view.scale.cycles(position.x()), is_point=True)
 
     def _event_near(self, row: LaneRow, x: float) -> int | None:
         opened, scale = self._opened, self._view.scale
         near, filters = scale.length(PICK_PX), opened.filters
         return event_near(opened.timeline, row.index, scale.cycles(x), near, filters.codes, filters.view.passing)
 
-    def _snapped(self, place: QPointF, modifiers: Qt.KeyboardModifier) -> int:
+    def _snapped(self, position: QPointF, modifiers: Qt.KeyboardModifier) -> int:
         """Return the moment at a position: an edge or event of the lane there if one is near, unless Alt is held."""
         scale = self._view.scale
-        cycles = scale.cycles(place.x())
-        row = self._view.row_at(place.y())
+        cycles = scale.cycles(position.x())
+        row = self._view.row_at(position.y())
         if row is None or modifiers & Qt.KeyboardModifier.AltModifier:
             return cycles
         return snapped(self._opened, cycles, scale.length(SNAP_PX), row.index, Moved.RANGE)
@@ -228,27 +228,27 @@ class SwimlaneMouse(QObject):
             )
         self._point_at(event.position())
 
-    def _point_at(self, place: QPointF) -> None:
-        row = self._view.row_at(place.y())
+    def _point_at(self, position: QPointF) -> None:
+        row = self._view.row_at(position.y())
         scale = self._view.scale
         before, self._view.hovered = self._view.hovered, None
-        arrow_before, self._view.arrows.hovered = self._view.arrows.hovered, self._view.arrows.at(place)
+        arrow_before, self._view.arrows.hovered = self._view.arrows.hovered, self._view.arrows.at(position)
         if row is not None and self._opened.timeline.is_ready(row.index):
-            cycles = scale.cycles(place.x())
-            share = self._view.share_at(row, place.x(), place.y())
+            cycles = scale.cycles(position.x())
+            share = self._view.share_at(row, position.x(), position.y())
             if share is not None:
                 self._view.hovered = (row, scale.x(share[0].start), scale.x(share[0].end))
                 text = share_text(self._opened, row.index, share[0], self._view.stacks[row.index].spans)
             else:
                 span = self._opened.timeline.lane(row.index).at(cycles)
-                event = self._event_near(row, place.x())
+                event = self._event_near(row, position.x())
                 if span is not None and span.value:
                     self._view.hovered = (row, scale.x(span.start_cycles), scale.x(span.end_cycles))
                 text = hover_text(self._opened, row.index, span, event, cycles)
             arrow = self._view.arrows.hovered
             if arrow >= 0:
                 text = f"{self._view.arrows.text(arrow)}<hr>{text}"
-            self._hover.show_at(self._view.mapTo(self._hover.home, place.toPoint()), text)
+            self._hover.show_at(self._view.mapTo(self._hover.home, position.toPoint()), text)
         else:
             self._hover.hide()
         if self._view.hovered != before or self._view.arrows.hovered != arrow_before:
@@ -261,7 +261,7 @@ class SwimlaneMouse(QObject):
 
     @Slot()
     def _on_window(self) -> None:
-        """Tell which moment is under the mouse by now: keys zoom there, and cursors are set there."""
+        """Report which moment is under the mouse by now: keys zoom there, and cursors are set there."""
         if self._last is not None:
             row = self._view.row_at(self._last.y())
             self._opened.selection.set_mouse(

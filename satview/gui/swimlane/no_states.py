@@ -21,10 +21,10 @@ _NAMES: Final = {WireClass.KER_CALL: "kernel calls", WireClass.COMM: "messages",
 
 
 class NoStates(QWidget):
-    """Covers the lanes while the trace has no states of threads, unless the user wants to see them.
+    """Covers the lanes while the trace has no states of threads, unless the user shows them.
 
     Signals:
-        lanes_requested: The user wants to see the lanes nevertheless.
+        lanes_requested: The user shows the lanes nevertheless.
     """
 
     lanes_requested = Signal()

@@ -197,8 +197,8 @@ class OverviewStrip(QWidget):
         found, theme, scale = self._opened.verdicts.found, self._theme, self._scale
         for verdict in found.verdicts[::-1] if found is not None else ():  # the most severe last, over the others
             rgb = {Severity.ERROR: theme.error, Severity.WARNING: theme.warning}.get(verdict.severity, theme.dim)
-            for place in verdict.occurrences:
-                left, right = scale.x(place.start_cycles), scale.x(place.end_cycles)
+            for occurrence in verdict.occurrences:
+                left, right = scale.x(occurrence.start_cycles), scale.x(occurrence.end_cycles)
                 painter.fillRect(QRectF(left, HEIGHT_PX - 4, max(2.0 * _WEDGE_PX, right - left), 3), colour(rgb))
 
     def _damage_text(self, x: float) -> str:
@@ -241,8 +241,8 @@ class OverviewStrip(QWidget):
         hits = density(times, self._opened.search.hits, limits, width)
         rows = (np.arange(picture.height())[:, None] + 0.5) / ratio
         pixels = np.full((picture.height(), width), theme.base | OPAQUE, np.uint32)
-        for place, tops in enumerate(self._tops(width)):
-            tone = (0.40, 0.62)[place % 2]
+        for number, tops in enumerate(self._tops(width)):
+            tone = (0.40, 0.62)[number % 2]
             pixels[(rows >= tops) & (rows < HEIGHT_PX - 4) & (pixels == theme.base | OPAQUE)] = (
                 mixed(theme.accent, theme.base, tone) | OPAQUE
             )

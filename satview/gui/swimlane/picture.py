@@ -86,7 +86,7 @@ class LanePicture:
             painter.drawText(QRectF(_MARGIN_PX, top, room, 20), Qt.AlignmentFlag.AlignVCenter, cut)
 
 
-def _render(widget: QWidget, painter: QPainter, place: QPoint, part: QRect) -> None:
-    """Draw a part of a widget at a place of the picture."""
+def _render(widget: QWidget, painter: QPainter, position: QPoint, part: QRect) -> None:
+    """Draw a part of a widget at a position of the picture."""
     flags = QWidget.RenderFlag.DrawWindowBackground | QWidget.RenderFlag.DrawChildren
-    widget.render(painter, place, QRegion(part), flags)
+    widget.render(painter, position, QRegion(part), flags)

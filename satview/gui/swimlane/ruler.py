@@ -140,7 +140,7 @@ class Ruler(QWidget):
         painter.drawLine(QLineF(0, self.height() - 0.5, self.width(), self.height() - 0.5))
 
     def _draw_flags(self, painter: QPainter, scale: TimeScale, row: TextRow) -> None:
-        """Draw what stands at one moment each, and keep texts away from it."""
+        """Draw what is at one moment each, and keep texts away from it."""
         selection, theme = self._opened.selection, self._theme
         if selection.time_range is not None:
             left, right = scale.x(selection.time_range.start), scale.x(selection.time_range.end)
@@ -213,13 +213,13 @@ class Ruler(QWidget):
             return cycles
         return snapped(self._opened, cycles, scale.length(SNAP_PX), moved=self._moved)
 
-    def _cursor_at(self, place: QPointF) -> Moved | None:
-        """Return the cursor whose letter is at a place; of two the one that is drawn over the other."""
+    def _cursor_at(self, position: QPointF) -> Moved | None:
+        """Return the cursor whose letter is at a position; of two the one that is drawn over the other."""
         selection, scale = self._opened.selection, self._scale
-        if place.y() < TICK_ROW_PX:
+        if position.y() < TICK_ROW_PX:
             return None
         for cycles, moved in ((selection.cursor_b, Moved.CURSOR_B), (selection.cursor_a, Moved.CURSOR_A)):
-            if cycles is not None and abs(place.x() - scale.x(cycles)) <= _CURSOR_PX:
+            if cycles is not None and abs(position.x() - scale.x(cycles)) <= _CURSOR_PX:
                 return moved
         return None
 

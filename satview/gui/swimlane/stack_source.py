@@ -1,11 +1,11 @@
-"""The lanes that show shares of time, or steps, instead of bars in a frame; kept while the same is asked for."""
+"""The lanes that show shares of time, or steps, instead of bars in a frame; cached while the request is the same."""
 
 from __future__ import annotations
 
 from satview.base.debug import timed
 from satview.gui.swimlane.lane_source import LaneSource, Request
 from satview.gui.swimlane.scale import TimeScale
-from satview.gui.swimlane.share_layer import Stack, stack_of
+from satview.gui.swimlane.share_layer import Orders, Stack, stack_of
 from satview.gui.theme import Theme
 from satview.session.lanes.lane_row import LaneRow
 from satview.session.open_trace import OpenTrace
@@ -23,7 +23,8 @@ class StackSource:
 
     def __init__(self, opened: OpenTrace, source: LaneSource) -> None:
         self._opened, self._source = opened, source
-        self._kept: tuple[object, int, Stacks] | None = None  # what they were made of, and of how many lanes
+        self._latest: tuple[object, int, Stacks] | None = None  # what they were made of, and of how many lanes
+        self._orders: tuple[object, Orders] = None, {}  # of a timeline
 
     def stacks(
         self,
@@ -45,22 +46,25 @@ class StackSource:
             scale: Time to logical pixels.
             theme: Colours.
             hidden: Values that are not to be seen.
-            shows_shares: Shares are wanted.
+            shows_shares: Shares are shown.
         """
         shows_all, highlighted = shows_shares and self._source.overlay.does_nothing, self._opened.legend.keys
         requested = request, theme, hidden, highlighted, self._source.overlay, shows_all
-        if self._kept is not None and self._kept[0] == requested and self._kept[1] == len(rows):
-            return self._kept[2]
+        if self._latest is not None and self._latest[0] == requested and self._latest[1] == len(rows):
+            return self._latest[2]
         timeline, found = self._opened.timeline, Stacks()
+        if self._orders[0] is not timeline:
+            self._orders = timeline, {}
         with timed("lane shares"):
             for row in rows:
                 if not shows_all and not timeline.infos[row.index].is_counter:
                     continue
                 stack = stack_of(
-                    timeline, row, scale, request.width_px, theme, hidden, highlighted, kinds=request.kinds
-                )
+                    timeline, row, scale, request.width_px, theme, hidden, highlighted,
+                    kinds=request.kinds, orders=self._orders[1],
+                )  # fmt: skip
                 if stack is not None:
                     found[row.index] = stack
         if all(timeline.is_ready(row.index) for row in rows) and (timeline.has_kinds or not request.kinds):
-            self._kept = requested, len(rows), found
+            self._latest = requested, len(rows), found
         return found

@@ -26,11 +26,11 @@ class TextRow:
         self._taken: list[tuple[float, float]] = []
 
     def take(self, left: float, right: float) -> None:
-        """Keep texts away from a place."""
+        """Keep texts away from a rectangle."""
         self._taken.append((left, right))
 
     def centred(self, texts: Sequence[str], left: float, right: float) -> bool:
-        """Write the first of some texts that fits in the middle of the room between two places, else behind it.
+        """Write the first of some texts that fits in the middle of the room between two positions, else behind it.
 
         Returns:
             Whether any of them fits.
@@ -48,7 +48,7 @@ class TextRow:
         return False
 
     def from_left(self, text: str, left: float) -> None:
-        """Write as much of a text as fits from a place on; nothing if that is hardly a letter."""
+        """Write as much of a text as fits from a position on; nothing if that is hardly a letter."""
         room = next((end - left for start, end in self._gaps(left, self._area.right()) if start <= left < end), 0.0)
         cut = self._metrics.elidedText(text, Qt.TextElideMode.ElideRight, max(0.0, room - 2 * _GAP_PX))
         width = self._metrics.horizontalAdvance(cut) + 2 * _GAP_PX
@@ -56,8 +56,8 @@ class TextRow:
             self._write(cut, left, width)
 
     def _write(self, text: str, left: float, width: float) -> None:
-        place = QRectF(left, self._area.top(), width, self._area.height())
-        self._painter.drawText(place, Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextSingleLine, text)
+        box = QRectF(left, self._area.top(), width, self._area.height())
+        self._painter.drawText(box, Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextSingleLine, text)
         self._taken.append((left, left + width))
 
     def _gaps(self, left: float, right: float) -> list[tuple[float, float]]:

@@ -13,7 +13,7 @@ from satview.gui.swimlane.lane_source import Request
 from satview.gui.theme import Theme
 from satview.session.filtering.filter_task import FilterView
 from satview.session.open_trace import OpenTrace
-from satview.timeline.event_marks import mark_codes, place_marks
+from satview.timeline.event_marks import event_positions, mark_codes
 from satview.timeline.spans import pixel_edges
 
 _MARKED_PER_FRAME: Final = 200_000
@@ -58,7 +58,7 @@ class TickSource:
         ticks = []
         for colours, selected in self._groups(view, part, shown):
             rows = (np.flatnonzero(selected) + part.start).astype(np.uint32)
-            found = place_marks(trace, infos, rows, edges)
+            found = event_positions(trace, infos, rows, edges)
             ticks += [Ticks(position, column, colours[trace.events.code[events]]) for position, column, events in found]
         return ticks
 
@@ -72,7 +72,7 @@ class TickSource:
         rows = rows[:: len(rows) // _MARKED_PER_FRAME + 1]
         edges = pixel_edges(request.window, request.width_px)
         infos = [self.opened.timeline.infos[lane] for lane in request.lanes]
-        found = place_marks(trace, infos, rows, edges)
+        found = event_positions(trace, infos, rows, edges)
         return [
             Ticks(position, column, np.full(len(events), self._hit, np.uint32)) for position, column, events in found
         ]

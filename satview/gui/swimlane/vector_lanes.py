@@ -15,7 +15,7 @@ _MOST: Final = 40_000  # rectangles; of more than that a file is larger than the
 _VECTORS: Final = (QPaintEngine.Type.SVG, QPaintEngine.Type.Pdf, QPaintEngine.Type.Picture)
 
 
-def wants_vectors(painter: QPainter) -> bool:
+def needs_vectors(painter: QPainter) -> bool:
     """Return whether what is painted goes to a file that knows rectangles."""
     engine = painter.paintEngine()
     return engine is not None and engine.type() in _VECTORS

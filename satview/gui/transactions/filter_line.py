@@ -59,7 +59,7 @@ class FilterLine(QWidget):
         self.begin(is_of_messages=True)
 
     def begin(self, *, is_of_messages: bool) -> None:
-        """Ask for nothing yet, of messages or of latencies."""
+        """Build the line, of messages or of latencies, without a condition."""
         for field in (self.client, self.server, self.number):
             field.clear()
         self._typing.stop()

@@ -26,7 +26,7 @@ _Order = Qt.SortOrder
 
 
 class TransactionModel(QAbstractTableModel):
-    """The rows found, as a flat table in which rows unfold: a tree would ask Python for every row it has.
+    """The rows found, as a flat table in which rows unfold: a tree would call Python for every row it has.
 
     Attributes:
         found: What it shows; None = nothing.
@@ -166,6 +166,6 @@ class TransactionModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _LEFT if column.is_text else _RIGHT
         if role == Qt.ItemDataRole.InitialSortOrderRole:
-            # PySide turns an enumeration into nothing here; Qt wants its number.
+            # PySide loses an enumeration here; Qt needs its number.
             return (_Order.AscendingOrder if column.is_text else _Order.DescendingOrder).value
         return None

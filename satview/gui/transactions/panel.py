@@ -52,7 +52,7 @@ class TransactionsPanel(TablePanel[TransactionModel]):
 
     waits_to_be_seen = True
 
-    kept = ("tabs", "line.client", "line.server", "line.number")
+    saved_fields = ("tabs", "line.client", "line.server", "line.number")
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
@@ -99,7 +99,7 @@ class TransactionsPanel(TablePanel[TransactionModel]):
         self.figure_table.viewport().update()
 
     def close_down(self) -> None:
-        """Stop the work in the background."""
+        """Cancel the background task."""
         self.line.close_down()
         self.view.close()
 
@@ -195,7 +195,7 @@ class TransactionsPanel(TablePanel[TransactionModel]):
         return bool(self._opened.trace.code_counts[codes].any())
 
     def _fit_columns(self) -> None:
-        """Give every column the width of what its first rows say; asking all would take a text from every row."""
+        """Give every column the width of what its first rows say; measuring all would take a text from every row."""
         metrics, table = QFontMetrics(self.table.font()), self.table
         rows = range(min(self.model.rowCount(), _MEASURED_ROWS))
         for section, column in enumerate(self.model.columns):

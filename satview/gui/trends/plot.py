@@ -1,4 +1,4 @@
-"""A point for each trace of a data set, over time; those far from the others stand out."""
+"""A point for each trace of a data set, over time; those far from the others are highlighted."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class TrendPlot(QWidget):
         points: What is drawn, pyqtgraph's item; its data are `Point`.
 
     Signals:
-        point_wanted: A point was clicked.
+        point_requested: A point was clicked.
     """
 
-    point_wanted = Signal(object)
+    point_requested = Signal(object)
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -70,7 +70,7 @@ class TrendPlot(QWidget):
         if found is None or not known:
             return
         self._times.is_date = _has_dates(found)
-        x, drawn = _places(found), [found.points[i] for i in known]
+        x, drawn = _positions(found), [found.points[i] for i in known]
         y = np.array([point.value for point in drawn], np.float64)
         usual, far = pg.mkBrush(colour(theme.accent)), pg.mkBrush(colour(theme.error))
         self.points.setData(
@@ -92,7 +92,7 @@ class TrendPlot(QWidget):
     @Slot(object, object)
     def _on_click(self, _item: Any, spots: Any, _event: Any = None) -> None:
         if len(spots):
-            self.point_wanted.emit(spots[0].data())
+            self.point_requested.emit(spots[0].data())
 
 
 class _ValueAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no type hints
@@ -106,7 +106,7 @@ class _ValueAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no type hi
 
 
 class _BeginAxis(pg.DateAxisItem):  # type: ignore[misc]  # pyqtgraph has no type hints
-    """When traces begin, UTC; their numbers where they do not all tell."""
+    """When traces begin, UTC; their numbers where they do not all say."""
 
     is_date = True
 
@@ -131,8 +131,8 @@ def _has_dates(found: Trend) -> bool:
     return None not in begins and len(begins) > 1
 
 
-def _places(found: Trend) -> NDArray[np.float64]:
-    """Return where each trace is drawn: seconds since 1970 if all tell, else one after the other."""
+def _positions(found: Trend) -> NDArray[np.float64]:
+    """Return where each trace is drawn: seconds since 1970 if all say, else one after the other."""
     if _has_dates(found):
         return np.array([point.begin.replace(tzinfo=UTC).timestamp() for point in found.points if point.begin])
     return np.arange(len(found), dtype=np.float64)

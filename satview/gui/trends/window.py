@@ -1,4 +1,4 @@
-"""The window of trends: choose a figure, see it over all traces, click a trace to open it at the place."""
+"""The window of trends: select a figure, see it over all traces, click a trace to open it there."""
 
 from __future__ import annotations
 
@@ -35,39 +35,39 @@ class TrendsWindow(QWidget):
     """A window of one data set.
 
     Attributes:
-        choice: The figures.
+        figure: The figures.
         plot: The points.
         traces: The same as a list; those far from the others first.
         message: How many, or what went wrong.
 
     Signals:
-        trace_wanted: A trace was clicked: its `Point`.
+        trace_requested: A trace was clicked: its `Point`.
     """
 
-    trace_wanted = Signal(object)
+    trace_requested = Signal(object)
 
     def __init__(self, folder: Path, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent, Qt.WindowType.Window)
         self._folder, self._theme = folder, theme
         self.setWindowTitle(f"{visible_line(folder.name)} \N{EM DASH} Trends \N{EM DASH} satview")
         self.resize(*_SIZE_PX)
-        self.choice = QComboBox(self)
-        self.choice.setAccessibleName("Figure")
+        self.figure = QComboBox(self)
+        self.figure.setAccessibleName("Figure")
         for metric in metrics().values():
-            self.choice.addItem(menu_text(metric.title), metric.name)
+            self.figure.addItem(menu_text(metric.title), metric.name)
         self.message = PlainLabel(self)
         self.message.setProperty("role", "dim")
         self.plot = TrendPlot(theme, self)
         self.traces = _list(self)
         self._task = Task(self)
         self._lay_out()
-        self.choice.currentIndexChanged.connect(self._ask)
-        self.plot.point_wanted.connect(self.trace_wanted)
+        self.figure.currentIndexChanged.connect(self._request)
+        self.plot.point_requested.connect(self.trace_requested)
         self.traces.itemClicked.connect(self._on_item)
         self.traces.itemActivated.connect(self._on_item)
         self._task.done.connect(self._on_done)
         self._task.failed.connect(self._on_failed)
-        self._ask()
+        self._request()
 
     @property
     def is_busy(self) -> bool:
@@ -82,9 +82,9 @@ class TrendsWindow(QWidget):
     def _lay_out(self) -> None:
         head = QHBoxLayout()
         label = PlainLabel("&Figure:", self)
-        label.setBuddy(self.choice)
+        label.setBuddy(self.figure)
         head.addWidget(label)
-        head.addWidget(self.choice)
+        head.addWidget(self.figure)
         head.addWidget(self.message, 1)
         split = QSplitter(Qt.Orientation.Vertical, self)
         split.addWidget(self.plot)
@@ -96,16 +96,16 @@ class TrendsWindow(QWidget):
         layout.addWidget(split, 1)
 
     @Slot()
-    def _ask(self) -> None:
+    def _request(self) -> None:
         self.message.setText("Working\N{HORIZONTAL ELLIPSIS}")
-        self._task.start(partial(_work, self._folder, str(self.choice.currentData())))
+        self._task.start(partial(_compute, self._folder, str(self.figure.currentData())))
 
     @Slot(object)
     def _on_done(self, found: Trend) -> None:
         far = len(found.outliers)
         middle = found.metric.text(found.middle) or "unknown"
         self.message.setText(
-            f"{len(found):,} traces, median {middle}, {far:,} far from the others. A click opens a trace at the place."
+            f"{len(found):,} traces, median {middle}, {far:,} far from the others. A click opens a trace there."
         )
         self.plot.show_trend(found)
         self._fill(found)
@@ -130,7 +130,7 @@ class TrendsWindow(QWidget):
     def _on_item(self, item: QTreeWidgetItem) -> None:
         point = item.data(0, _POINT)
         if isinstance(point, Point):
-            self.trace_wanted.emit(point)
+            self.trace_requested.emit(point)
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Stop what runs, and go for good."""
@@ -150,5 +150,5 @@ def _list(parent: QWidget) -> QTreeWidget:
     return found
 
 
-def _work(folder: Path, metric: str, is_cancelled: IsCancelled, _report: Report) -> Trend:
+def _compute(folder: Path, metric: str, is_cancelled: IsCancelled, _report: Report) -> Trend:
     return trend(folder, metric, None, is_cancelled)

@@ -100,7 +100,7 @@ class Application(QObject):
         self.open_links([TraceLink(path) for path in paths], window, is_followed)
 
     def open_links(self, links: list[TraceLink], window: MainWindow | None = None, is_followed: bool = False) -> None:
-        """Open files and go to places in them; arguments as of `open_files`."""
+        """Open files and go to positions in them; arguments as of `open_files`."""
         for link in links:
             if _is_dataset(link.path):
                 self.show_trends(link.path)
@@ -111,23 +111,23 @@ class Application(QObject):
             self._looks.watch(window, link)
 
     def open_link(self, link: TraceLink, window: MainWindow) -> None:
-        """Go to a place that a link names: in a window that shows the file, else in this or another one.
+        """Go to the range and event of a link: in a window that shows the file, else in this or another one.
 
         Raises:
-            UsageError: There is no such place in the file that shows.
+            UsageError: The file that shows has no such range or event.
         """
         path = link.path.absolute()
         for shown in (window, *self.windows):
-            work, its_path = shown.workspace, shown.session.path
-            if work is not None and its_path is not None and its_path.absolute() == path and link.has_place:
-                look_at(work, link)
+            views, its_path = shown.workspace, shown.session.path
+            if views is not None and its_path is not None and its_path.absolute() == path and link.has_position:
+                look_at(views, link)
                 shown.raise_()
                 shown.activateWindow()
                 return
         self.open_links([link], window)
 
     def open_for_others(self, links: list[TraceLink], is_followed: bool) -> None:
-        """Open what another invocation was asked for, in windows of their own, in front of the others."""
+        """Open what another invocation was given, in windows of their own, in front of the others."""
         for link in links:
             window = self.new_window()
             self.open_links([link], window, is_followed)
@@ -139,7 +139,7 @@ class Application(QObject):
         from satview.gui.trends.window import TrendsWindow  # on first use: brings pyqtgraph
 
         window = TrendsWindow(folder, self.theme)
-        window.trace_wanted.connect(self._on_trace)
+        window.trace_requested.connect(self._on_trace)
         self.trends.append(window)
         window.show()
 
@@ -154,7 +154,7 @@ class Application(QObject):
         windows = list(self.windows)
         for failure in [failure for window in windows for failure in window.save_notes()]:
             say(failure)
-        for window in windows:  # only now: closing waits for work in the background
+        for window in windows:  # only now: closing waits for background tasks
             window.close_unasked()
         for trends in self._open_trends():
             trends.close()
@@ -175,8 +175,8 @@ class Application(QObject):
     @Slot(object)
     def _on_trace(self, point: Point) -> None:
         window = self.new_window()
-        place = point.location
-        link = TraceLink(point.path, place.range_text if place.options else "", place.event or None)
+        location = point.location
+        link = TraceLink(point.path, location.range_text if location.options else "", location.event or None)
         self.open_links([link], window)
 
     @Slot()
@@ -210,7 +210,7 @@ class Application(QObject):
 
     @Slot(object)
     def _on_live(self, request: object) -> None:
-        """Run a live capture in a window of its own: the one that asked for it shows a trace."""
+        """Run a live capture in a window of its own: the one that requested it shows a trace."""
         window = self.new_window()
         if request is None:
             window.captures.start_demo()
@@ -248,10 +248,10 @@ def run(
     """Show windows until the user closes them.
 
     Args:
-        links: Files to open, and places in them.
+        links: Files to open, and positions in them.
         looks: Settings that hold for this run only, by key.
         is_followed: Keep in step with the files while they grow.
-        is_cached: Use what is kept of large files that were decoded before.
+        is_cached: Use the cache of large files that were decoded before.
         is_shared: Let an instance that runs already open them, if there is one.
 
     Returns:
@@ -265,9 +265,9 @@ def run(
     app = make_qt_application()
     settings = Settings(settings_file())
     for key, value in looks.items():
-        settings.set(key, value, is_kept=False)
+        settings.set(key, value, is_saved=False)
     if not is_cached:
-        settings.set("files/cache_mb", 0, is_kept=False)
+        settings.set("files/cache_mb", 0, is_saved=False)
     recent = RecentFiles(recent_files_file(), settings.number("files/recent_count"))
     application = Application(Shared(settings, recent, users_files(), KeyBindings(keys_file())))
     sys.excepthook = _last_resort

@@ -43,7 +43,7 @@ class CaptureCommands(QObject):
         registry.bind("capture.stop", self._window.capture_job.stop)
 
     def new_capture(self) -> None:
-        """Ask what to capture."""
+        """Open the dialog of captures."""
         from satview.gui.capture.dialog import NewCaptureDialog  # on first use
 
         dialog = self._window.findChild(NewCaptureDialog)

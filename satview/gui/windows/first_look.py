@@ -1,4 +1,4 @@
-"""What a window shows first of a trace, as the command line or a link asks for it."""
+"""What a window shows first of a trace, as the command line or a link requests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def look_at(views: Workspace, link: TraceLink) -> None:
-    """Go to the place of a link.
+    """Go to the range and event of a link.
 
     Raises:
         UsageError: A range says nothing, or there is no such event.
@@ -36,7 +36,7 @@ def look_at(views: Workspace, link: TraceLink) -> None:
 
 
 def show_link(window: MainWindow, link: TraceLink) -> None:
-    """Let a window that shows the file of a link look as it says: with its session, a second trace, at its place.
+    """Let a window that shows the file of a link look as it says: session, second trace, range and event.
 
     Raises:
         UsageError: As `look_at`; there is no such session, or the second trace is the first.
@@ -50,7 +50,7 @@ def show_link(window: MainWindow, link: TraceLink) -> None:
 
 
 class FirstLooks(QObject):
-    """Lets windows that are opening a trace go to the place asked for, once it shows."""
+    """Lets windows that are opening a trace go to the requested position, once it shows."""
 
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
@@ -58,7 +58,7 @@ class FirstLooks(QObject):
 
     def watch(self, window: MainWindow, link: TraceLink) -> None:
         """Go there as soon as the window has its trace."""
-        if link.has_place:
+        if link.has_position:
             if window.session not in self._waiting:
                 window.session.stage_changed.connect(self._on_stage)
             self._waiting[window.session] = window, link
@@ -71,7 +71,7 @@ class FirstLooks(QObject):
         session.stage_changed.disconnect(self._on_stage)
         waiting = self._waiting.pop(session)
         if session.stage is Stage.READY:
-            # A turn later: by then the window has made its views.
+            # One pass of the event loop later: by then the window has made its views.
             QTimer.singleShot(0, self, partial(self._go, *waiting))
 
     def _go(self, window: MainWindow, link: TraceLink) -> None:

@@ -14,7 +14,7 @@ from satview.session.commands import CommandRegistry
 from satview.session.lanes.lane_arrangement import GroupBy, Label, LaneArrangement, SortBy
 from satview.session.settings import Settings
 from satview.session.step import BACK, ON
-from satview.timeline.lane_classes import LANE_CLASSES, LaneClass, Place
+from satview.timeline.lane_classes import LANE_CLASSES, LaneClass, Owner
 
 if TYPE_CHECKING:
     from satview.gui.windows.workspace import Workspace
@@ -114,7 +114,7 @@ class LaneCommands:
         if path is not None:
             from satview.formats.user_event_file import read_user_events  # on first use: brings a parser of XML
 
-            read_user_events(path)  # refused before it is kept
+            read_user_events(path)  # refused before it is stored
             self._describe_users("events/user_events", str(path), views)
 
     def _ask_user_rules(self, views: Workspace) -> None:
@@ -136,11 +136,11 @@ class LaneCommands:
     def _say_where(self, lane_class: LaneClass, views: Workspace) -> None:
         """Say where the lanes are that were switched on, for they may be out of sight."""
         where = {
-            Place.TRACE: "below the CPUs",
-            Place.PROCESS: "below the CPUs",
-            Place.CPU: "under their CPUs",
-            Place.THREAD: "under their threads; Shift+E unfolds the processes",
-        }[lane_class.place]
+            Owner.TRACE: "below the CPUs",
+            Owner.PROCESS: "below the CPUs",
+            Owner.CPU: "under their CPUs",
+            Owner.THREAD: "under their threads; Shift+E unfolds the processes",
+        }[lane_class.owner_kind]
         views.report(f"Lanes of {lane_class.title} are {where}")
 
     def _has_label(self, label: Label) -> bool:

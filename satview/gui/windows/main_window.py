@@ -74,7 +74,7 @@ class MainWindow(CommandWindow):
     """One window with at most one trace; the rest is in `CommandWindow`.
 
     Attributes:
-        preview_page: Shows what some places of a large file tell while it is read; None before the first one.
+        preview_page: Shows what samples of a large file contain while it is read; None before the first one.
     """
 
     def __init__(self, shared: Shared, theme: Theme) -> None:
@@ -127,7 +127,7 @@ class MainWindow(CommandWindow):
         self.actions_by_id.refresh()
 
     def close_unasked(self) -> None:
-        """Close without asking about notes that are not saved."""
+        """Close without the question about notes that are not saved."""
         self._asks = False
         self.close()
 
@@ -250,7 +250,7 @@ class MainWindow(CommandWindow):
         self.keeper.begin(is_followed=self.session.follow is not None)
         self._connect_workspace(opened)
         for dock in self.workspace.docks.values():
-            dock.visibilityChanged.connect(self.actions_by_id.refresh)
+            dock.visibilityChanged.connect(self.actions_by_id.refresh_later)
         if self.session.follow is not None:
             self.workspace.show_end()
         if is_lasting:
@@ -296,7 +296,7 @@ class MainWindow(CommandWindow):
 
     @Slot(str)
     def _capture_with(self, rules: str) -> None:
-        """Ask for a new capture with rules that are already written."""
+        """Open the dialog of captures with rules that are already written."""
         from satview.gui.capture.dialog import NewCaptureDialog  # on first use
 
         self.captures.new_capture()
@@ -375,7 +375,7 @@ class MainWindow(CommandWindow):
         self.files_requested.emit([Path(action.data())])  # type: ignore[attr-defined]  # the sender is a QAction
 
     def _may_lose_nothing(self) -> bool:
-        """Ask about notes that are not saved until they are, or the user lets them go; False if he wants to stay."""
+        """Show the question about unsaved notes until they are saved or discarded; False if the window is to stay."""
         while unstored := self.session.unstored_marks():
             marks = unstored[0]
             marks.file.retry()
@@ -413,7 +413,7 @@ class MainWindow(CommandWindow):
             self.files_requested.emit(paths)
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        """Stop all work and let everything go; notes that are not saved are queried about first."""
+        """Cancel all tasks and let everything go, after the question about notes that are not saved."""
         if self._asks and not self._may_lose_nothing():
             event.ignore()
             return

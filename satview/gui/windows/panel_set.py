@@ -12,7 +12,7 @@ _Found = TypeVar("_Found", bound=Panel)
 
 
 class PanelSet(Mapping[str, Panel]):
-    """Name of a panel to its widget; asking for one makes it.
+    """Name of a panel to its widget; the first access makes it.
 
     Attributes:
         made: Those that are there so far.

@@ -35,7 +35,7 @@ class ScreenshotRequest:
         looks: Settings by key: theme, colours of states, labels and the like; all others are as they come.
         range_text: `A..B`, or empty for the whole trace.
         event: Number of the event to select, from 1; None for none.
-        is_cached: Use what a window has kept of a large file that it decoded.
+        is_cached: Use the cache of a large file that a window has decoded.
         selected: `A..B`, the selected range, or empty.
         session: Name or file of a saved session, or empty.
         beside: File of a second trace to compare it with, or empty.
@@ -69,7 +69,7 @@ def take(request: ScreenshotRequest) -> int:
     from satview.formats.registry import source_files  # not before: brings numpy
 
     reading = source_files(request.trace)
-    find_target(request.output, reading, streams=True)  # refused before the long work
+    find_target(request.output, reading, streams=True)  # refused before the long part
     if request.scale != 1:
         os.environ["QT_SCALE_FACTOR"] = str(request.scale)
     if not sys.platform.startswith(("win", "darwin", "cygwin")):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from satview.base.errors import SatviewError
 from satview.gui import dialogs
-from satview.gui.quick_pick import Choice, QuickPick
+from satview.gui.quick_pick import Option, QuickPick
 from satview.session.commands import CommandRegistry
 from satview.session.state_files import SUFFIX
 
@@ -40,13 +40,13 @@ class SessionCommands:
             SaveSessionDialog(taken(window.workspace), files.names(), files.save, window).show()
 
     def _choose(self) -> None:
-        choices = [Choice(name, "session", partial(self._use, name)) for name in self._window.shared.files.names()]
-        choices.append(Choice("From a file\N{HORIZONTAL ELLIPSIS}", "", self._use_file))
-        QuickPick(choices, "Session", "No session is called that", self._window)
+        options = [Option(name, "session", partial(self._use, name)) for name in self._window.shared.files.names()]
+        options.append(Option("From a file\N{HORIZONTAL ELLIPSIS}", "", self._use_file))
+        QuickPick(options, "Session", "No session is called that", self._window)
 
     def _choose_to_remove(self) -> None:
-        choices = [Choice(name, "session", partial(self._remove, name)) for name in self._window.shared.files.names()]
-        QuickPick(choices, "Session to remove", "No session is called that", self._window)
+        options = [Option(name, "session", partial(self._remove, name)) for name in self._window.shared.files.names()]
+        QuickPick(options, "Session to remove", "No session is called that", self._window)
 
     def _use(self, name: str) -> None:
         views = self._window.workspace

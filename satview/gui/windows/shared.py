@@ -19,7 +19,7 @@ class Shared:
     Attributes:
         settings: Those of the user.
         recent: Files opened last.
-        files: Where what windows show of traces is kept; nowhere unless it is said.
+        files: Where what windows show of traces is stored; nowhere unless it is said.
         keys: Which keys run which commands.
         view_links: Which views show the same.
     """

@@ -138,9 +138,12 @@ class StatusFields(QWidget):
     @Slot()
     def _show_verdicts(self) -> None:
         search, state = self._opened.verdicts, ""
-        text, hint = "Check for verdicts", "Click to look for deadlocks, inversions, threads kept waiting"
+        text, hint = "Check for verdicts", "Click to look for deadlocks, inversions, threads that wait long"
         if search.is_busy:
-            text, hint = "Checking\N{HORIZONTAL ELLIPSIS}", "Looking for deadlocks, inversions, threads kept waiting"
+            text, hint = (
+                "Checking\N{HORIZONTAL ELLIPSIS}",
+                "Looking for deadlocks, inversions, threads that wait long",
+            )
         elif search.error:
             text, hint = "Verdicts: not known", search.error
         elif search.found is not None:
@@ -149,7 +152,7 @@ class StatusFields(QWidget):
             lines = [f"{verdict.severity}: {verdict.kind}" for verdict in found.verdicts[:_VERDICTS_AT_MOST]]
             lines += [f"and {left} more"] if (left := len(found.verdicts) - len(lines)) > 0 else []
             lines += ["Undecided: " + ", ".join(found.undecided)] if found.undecided else []
-            hint = "\n".join(lines) or "No deadlock, no inversion, no thread kept waiting was found"
+            hint = "\n".join(lines) or "No deadlock, no inversion, no thread that waits too long was found"
             state = str(found.verdicts[0].severity) if found.verdicts else ""
         self.verdicts.setText(text)
         self.verdicts.setToolTip(tool_tip(hint))

@@ -10,7 +10,7 @@ from PySide6.QtGui import QGuiApplication
 
 from satview.base.errors import UsageError
 from satview.gui import dialogs
-from satview.gui.quick_pick import Choice, LinePrompt, QuickPick
+from satview.gui.quick_pick import LinePrompt, Option, QuickPick
 from satview.gui.windows.comparison_commands import ComparisonCommands
 from satview.gui.windows.lane_commands import LaneCommands
 from satview.session.commands import CommandRegistry, Needs
@@ -128,10 +128,10 @@ class TraceCommands:
             ("go.effect", lambda views: views.active.navigation.show_effect()),
             ("go.why", self._why),
             ("go.path", self._path),
-            ("go.lane_up", lambda views: views.active.navigation.step_lane(lambda place, _: place - 1)),
-            ("go.lane_down", lambda views: views.active.navigation.step_lane(lambda place, _: place + 1)),
-            ("go.page_up", lambda views: views.active.navigation.step_lane(lambda place, _: place - self._page())),
-            ("go.page_down", lambda views: views.active.navigation.step_lane(lambda place, _: place + self._page())),
+            ("go.lane_up", lambda views: views.active.navigation.step_lane(lambda span, _: span - 1)),
+            ("go.lane_down", lambda views: views.active.navigation.step_lane(lambda span, _: span + 1)),
+            ("go.page_up", lambda views: views.active.navigation.step_lane(lambda span, _: span - self._page())),
+            ("go.page_down", lambda views: views.active.navigation.step_lane(lambda span, _: span + self._page())),
             ("go.first_lane", lambda views: views.active.navigation.step_lane(lambda _place, _count: 0)),
             ("go.last_lane", lambda views: views.active.navigation.step_lane(lambda _, count: count - 1)),
             ("go.start", lambda views: views.active.opened.viewport.pan(-1e6)),
@@ -232,11 +232,11 @@ class TraceCommands:
         )
 
     def _why(self, views: Workspace) -> None:
-        views.active.navigation.ask_why(self._thread())
+        views.active.navigation.request_why(self._thread())
         views.show_panel("details")
 
     def _path(self, views: Workspace) -> None:
-        views.active.navigation.ask_path(self._thread())
+        views.active.navigation.request_path(self._thread())
         views.show_panel("path")
 
     def _zoom_range(self, views: Workspace) -> None:
@@ -346,32 +346,32 @@ class TraceCommands:
         from satview.session.events.event_text import lane_path  # with the trace, not before: brings numpy
 
         timeline, show = views.active.opened.timeline, views.active.navigation.show_lane
-        choices = [
-            Choice(lane_path(timeline, info.index), info.subtitle, partial(show, info.index)) for info in timeline.infos
+        options = [
+            Option(lane_path(timeline, info.index), info.subtitle, partial(show, info.index)) for info in timeline.infos
         ]
-        QuickPick(choices, "Process, thread, CPU or interrupts", "No lane matches", self._window)
+        QuickPick(options, "Process, thread, CPU or interrupts", "No lane matches", self._window)
 
-    def _place_of_mark(self) -> tuple[int, int]:
+    def _range_of_mark(self) -> tuple[int, int]:
         """Return start and end of what a mark is set on: the selected range, else the moment at the mouse."""
         time_range = self._opened.selection.time_range
         return (time_range.start, time_range.end) if time_range is not None else (self._here(),) * 2
 
-    def _add_mark(self, text: str, is_temporary: bool = False, place: tuple[int, int] | None = None) -> None:
+    def _add_mark(self, text: str, is_temporary: bool = False, span: tuple[int, int] | None = None) -> None:
         from satview.store.mark_file import Mark  # with the trace, not before: brings the time types and numpy
 
-        start, end = self._place_of_mark() if place is None else place
+        start, end = self._range_of_mark() if span is None else span
         self._opened.marks.add(Mark(start, end, text, is_temporary))
 
     def _ask_note(self, views: Workspace) -> None:
-        place = self._place_of_mark()  # now: while somebody types, the mouse may be anywhere
+        span = self._range_of_mark()  # now: while somebody types, the mouse may be anywhere
         here = [
-            mark for mark in views.active.opened.marks if (mark.start_cycles, mark.end_cycles) == place and mark.text
+            mark for mark in views.active.opened.marks if (mark.start_cycles, mark.end_cycles) == span and mark.text
         ]
 
         def keep(text: str) -> None:
             for mark in here:
                 views.active.opened.marks.remove(mark)
-            self._add_mark(text, place=place)
+            self._add_mark(text, span=span)
 
         LinePrompt(
             "Note on the selected range or moment",

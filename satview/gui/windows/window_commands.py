@@ -11,7 +11,7 @@ from satview.base.errors import UsageError
 from satview.base.resources import sample_trace
 from satview.fleet.layout import is_dataset
 from satview.gui import dialogs
-from satview.gui.quick_pick import Choice, LinePrompt, QuickPick
+from satview.gui.quick_pick import LinePrompt, Option, QuickPick
 from satview.session.commands import CommandRegistry
 from satview.session.settings import Settings
 from satview.session.trace_link import parse_link
@@ -42,11 +42,11 @@ class WindowCommands:
         registry.bind("file.keys", self._change_keys)
         registry.bind("file.close", self._close)
         registry.bind("file.quit", window.quit_requested.emit)
-        for choice in ("system", "light", "dark"):
+        for option in ("system", "light", "dark"):
             registry.bind(
-                f"view.theme_{choice}",
-                partial(self._settings.set, "window/theme", choice),
-                partial(self._is_theme, choice),
+                f"view.theme_{option}",
+                partial(self._settings.set, "window/theme", option),
+                partial(self._is_theme, option),
             )
         registry.bind("help.palette", self._palette)
         registry.bind("help.keys", self._keys)
@@ -119,20 +119,20 @@ class WindowCommands:
 
         KeysDialog(self._window.shared.keys, self._window).show()
 
-    def _is_theme(self, choice: str) -> bool:
-        return self._settings.text("window/theme") == choice
+    def _is_theme(self, option: str) -> bool:
+        return self._settings.text("window/theme") == option
 
     def _palette(self) -> None:
         actions = self._window.actions_by_id
         actions.refresh()
-        choices = []
+        options = []
         for binding in self._window.registry:
             action = actions.by_id[binding.command.id]
             if action.isEnabled() and binding.command.id != "help.palette":
                 area = binding.command.menu.value.replace("&", "")
                 keys = ", ".join(key.toString(QKeySequence.SequenceFormat.NativeText) for key in action.shortcuts())
-                choices.append(Choice(f"{area}: {binding.command.whole_title}", keys, action.trigger))
-        QuickPick(choices, "Command", "No command matches", self._window)
+                options.append(Option(f"{area}: {binding.command.whole_title}", keys, action.trigger))
+        QuickPick(options, "Command", "No command matches", self._window)
 
     def _plugins(self) -> None:
         from satview.gui.plugins_dialog import PluginsDialog  # on first use

@@ -15,11 +15,11 @@ from satview.gui.docks import put_layout, scroll_tabs, take_layout
 from satview.gui.event_list.panel import EventListPanel
 from satview.gui.filters.chips import ChipBar
 from satview.gui.find_bar import FindBar
-from satview.gui.kept_values import Value
 from satview.gui.pane import Pane, Panes
 from satview.gui.panel import Panel, PanelContext, make_panel
 from satview.gui.panels.filter_panel import FilterPanel
 from satview.gui.quiet_fields import keep_quiet
+from satview.gui.saved_values import Value
 from satview.gui.swimlane.area import SwimlaneArea
 from satview.gui.swimlane.motion import Motion
 from satview.gui.theme import Theme
@@ -54,11 +54,11 @@ class Workspace(QWidget):
 
     Attributes:
         area, chips, find_bar: The views that are always there.
-        panes: The lanes, and a second set of them, if wanted.
-        panels: Name of the panel to its widget, made when it is first seen or asked for.
+        panes: The lanes, and a second set of them, if shown.
+        panels: Name of the panel to its widget, made when it is first seen or used.
         navigation, motion: The moves.
         comparison, beside: The trace with a second one, and what opens that.
-        kept_values: What panels kept, by name of the panel, for those that are not made yet.
+        saved_values: Saved values of panels, by name of the panel, for those that are not made yet.
         docks: Name of the panel to its dock.
 
     Signals:
@@ -77,7 +77,7 @@ class Workspace(QWidget):
         layout.setSpacing(0)
         self._stale: set[str] = set()
         self._is_arranging = False
-        self.kept_values: dict[str, dict[str, Value]] = {}
+        self.saved_values: dict[str, dict[str, Value]] = {}
         self.docks = {row.name: self._dock(row.name, row.plain_title) for row in PANELS}
         self._make_views(opened)
         self.arrange()
@@ -151,7 +151,7 @@ class Workspace(QWidget):
         panel = make_panel(next(row for row in PANELS if row.name == name), context, self.docks[name])
         panel.menu_requested.connect(self.menu_requested)
         keep_quiet(panel)
-        panel.take_values(self.kept_values.get(name, {}))
+        panel.take_values(self.saved_values.get(name, {}))
         if panel.waits_to_be_seen:
             self._stale.add(name)
         policy = panel.sizePolicy()
@@ -284,7 +284,7 @@ class Workspace(QWidget):
             self.docks["events"].raise_()
 
     def close_down(self) -> None:
-        """Store the arrangement, stop all work, leave the window."""
+        """Store the arrangement, cancel all tasks, leave the window."""
         self._settings.set("window/panels", to_text(self.layout_of_panels()))
         self._stop()
         for dock in self.docks.values():
@@ -314,7 +314,7 @@ class Workspace(QWidget):
 
     @Slot()
     def report_plugins(self) -> None:
-        """Name the plug-ins that failed since this was asked last."""
+        """Name the plug-ins that failed since the last call."""
         if texts := newly_switched_off():
             self.report("; ".join(texts))
 

@@ -16,14 +16,13 @@ from satview.session.state_files import StateFiles, is_same, sign_of
 from satview.session.take_state import take_filter, take_lanes, take_selection, take_view
 from satview.session.tasks import IsCancelled, Report, Task
 from satview.session.view_links import ViewLinks
+from satview.session.workspace_json import from_json, to_json
 from satview.session.workspace_state import (
     PanelsState,
     SecondState,
     SelectionState,
     ViewState,
     WorkspaceState,
-    from_json,
-    to_json,
 )
 from satview.timeline.lane_tree import Timeline
 
@@ -31,14 +30,14 @@ if TYPE_CHECKING:
     from satview.gui.pane import Pane
     from satview.gui.windows.workspace import Workspace
 
-_KEEP_MS: Final = 20_000  # after a change; what is closed in good order is kept at once
+_KEEP_MS: Final = 20_000  # after a change; what is closed in good order is stored at once
 
 
 class WorkspaceKeeper(QObject):
-    """The kept state of one workspace.
+    """The stored state of one workspace.
 
     Attributes:
-        file: Where it is kept; tells whether that worked.
+        file: Where it is stored; says whether that worked.
     """
 
     def __init__(
@@ -48,9 +47,9 @@ class WorkspaceKeeper(QObject):
 
         Args:
             views: The views.
-            files: Where states are kept.
+            files: Where states are stored.
             path: The trace.
-            is_lasting: The trace will be there the next time; else nothing is kept of it.
+            is_lasting: The trace will be there the next time; else nothing is stored of it.
             view_links: Which views show the same.
         """
         super().__init__(views)
@@ -67,7 +66,7 @@ class WorkspaceKeeper(QObject):
         self._timer.timeout.connect(self.keep)
 
     def begin(self, is_followed: bool) -> None:
-        """Show the trace as it was shown last; what is kept of another file under its name gives the lanes only.
+        """Show the trace as it was shown last; what is stored of another file under its name gives the lanes only.
 
         Args:
             is_followed: The file grows: its end shows, not the part that showed last.
@@ -77,8 +76,8 @@ class WorkspaceKeeper(QObject):
             state = from_json(content)
             same = is_same(state.trace, self._path)
             if not same or is_followed:
-                kept = state.filter if same else None
-                state = replace(state, view=None, selection=None, filter=kept, second=None)
+                of_panels = state.filter if same else None
+                state = replace(state, view=None, selection=None, filter=of_panels, second=None)
             self._begin_with(state, same)
         elif self.file.notice:
             QTimer.singleShot(0, self, self.keep)  # at once: that sets the damaged file aside, and says so
@@ -109,7 +108,7 @@ class WorkspaceKeeper(QObject):
         if state.compared is not None and same and Path(state.compared.path).is_file():
             views.beside.open(Path(state.compared.path), state.compared)
         if state.view is not None:
-            # A turn later: the lanes have their height by then.
+            # One pass of the event loop later: the lanes have their height by then.
             QTimer.singleShot(0, self, partial(scroll_to, views.panes.first, state.view))
         if state.second is not None:
             self._begin_second(state.second)
@@ -154,7 +153,7 @@ class WorkspaceKeeper(QObject):
             return
         self._timer.stop()
         state = replace(taken(self._views), trace=sign_of(self._path), second=self._second())
-        if state.trace is not None:  # else the trace is gone: what was kept of it stays
+        if state.trace is not None:  # else the trace is gone: what was stored of it stays
             content = to_json(state)
             self.file.store(lambda _before: content)
 
@@ -211,20 +210,20 @@ def taken(views: Workspace) -> WorkspaceState:
 
 def take_panels(views: Workspace) -> PanelsState:
     """Return the arrangement of panels, and what each keeps."""
-    values = dict(views.kept_values)
+    values = dict(views.saved_values)
     for name, panel in views.panels.made.items():
-        values[name] = panel.kept_values()
-    kept = {name: found for name, found in values.items() if found}
-    return PanelsState(views.layout_of_panels(), kept, views.opened.search.text, not views.find_bar.isHidden())
+        values[name] = panel.saved_values()
+    of_panels = {name: found for name, found in values.items() if found}
+    return PanelsState(views.layout_of_panels(), of_panels, views.opened.search.text, not views.find_bar.isHidden())
 
 
 def put_panels(views: Workspace, state: PanelsState) -> None:
-    """Arrange panels as they were, and give each what it kept."""
+    """Arrange panels as they were, and give each its saved values."""
     if state.layout is not None:
         views.put_panels(state.layout)
-    views.kept_values = {name: dict(found) for name, found in state.values.items()}
+    views.saved_values = {name: dict(found) for name, found in state.values.items()}
     for name, panel in views.panels.made.items():
-        panel.take_values(views.kept_values.get(name, {}))
+        panel.take_values(views.saved_values.get(name, {}))
     views.find_bar.restore(state.search, state.finds)
 
 

@@ -18,12 +18,12 @@ from satview.base.errors import Cancelled
 from satview.base.memory import borrowed
 from satview.base.time import TimeWindow
 from satview.session.comparison.comparison import Comparison
-from satview.session.extent import Extent, ExtentChoice
+from satview.session.extent import Extent, ExtentSelection
 from satview.session.questions.answer import WatchedAnswer
 from satview.session.tasks import IsCancelled, Report
 from satview.store.trace import Trace
 
-_SETTLE_MS: Final = 200  # a moving view asks for other figures that often at most
+_SETTLE_MS: Final = 200  # a moving view requests other figures that often at most
 _Side = tuple[Trace, Basis, TimeWindow]
 
 
@@ -65,7 +65,7 @@ class ChangesView(WatchedAnswer):
         super().__init__(_SETTLE_MS, parent)
         self._comparison = comparison
         self.changes: Changes | None = None
-        self._choice = ExtentChoice(comparison.first, Extent.TRACE)
+        self._extent = ExtentSelection(comparison.first, Extent.TRACE)
         comparison.changed.connect(self._on_comparison)
         comparison.first.viewport.window_changed.connect(self._on_window)
         comparison.first.selection.range_changed.connect(self._on_range)
@@ -74,29 +74,29 @@ class ChangesView(WatchedAnswer):
     @property
     def extent(self) -> Extent:
         """The part of both traces that is compared."""
-        return self._choice.extent
+        return self._extent.extent
 
     def set_extent(self, extent: Extent) -> None:
-        """Want another part."""
-        self._choice.choose(extent)
-        self._ask()
+        """Request another part."""
+        self._extent.select(extent)
+        self._request()
 
     def sides(self) -> tuple[_Side, _Side] | None:
         """Return trace, basis and part of both; None while there is no second trace."""
         first, second = self._comparison.first, self._comparison.second
         if second is None:
             return None
-        if self.extent is Extent.TRACE or self._choice.needs_range:
+        if self.extent is Extent.TRACE or self._extent.needs_range:
             windows = first.trace.window, second.trace.window
         else:
-            wanted = first.selection.time_range if self.extent is Extent.RANGE else first.viewport.window
-            assert wanted is not None
-            windows = (wanted.within(first.trace.window),
-                       self._comparison.map.window(wanted).within(second.trace.window))  # fmt: skip
+            requested = first.selection.time_range if self.extent is Extent.RANGE else first.viewport.window
+            assert requested is not None
+            windows = (requested.within(first.trace.window),
+                       self._comparison.map.window(requested).within(second.trace.window))  # fmt: skip
         return (first.trace, first.basis, windows[0]), (second.trace, second.basis, windows[1])
 
     @Slot()
-    def _ask(self) -> None:
+    def _request(self) -> None:
         self._settle.stop()
         sides = self.sides()
         if sides is None:
@@ -118,7 +118,7 @@ class ChangesView(WatchedAnswer):
         sides = self.sides()
         if sides is None or self.changes is None or self.changes.windows != (sides[0][2], sides[1][2]):
             self.changes = None
-            self._ask()
+            self._request()
 
     @Slot()
     def _on_window(self) -> None:
@@ -128,7 +128,7 @@ class ChangesView(WatchedAnswer):
     @Slot()
     def _on_range(self) -> None:
         before = self.extent
-        self._choice.follow_range()
+        self._extent.follow_range()
         if self.extent is Extent.RANGE or self.extent is not before:
             self._later()
             self.changed.emit()
@@ -139,10 +139,10 @@ class ChangesView(WatchedAnswer):
 
 
 def _changes(first: _Side, second: _Side, is_cancelled: IsCancelled, _report: Report) -> Changes:
-    asked = borrowed(is_cancelled)
+    cancelled = borrowed(is_cancelled)
 
     def check() -> None:
-        if asked():
+        if cancelled():
             raise Cancelled
 
     sides = [Statistics(trace, window, None, basis) for trace, basis, window in (first, second)]
@@ -167,31 +167,31 @@ class OverlaidView(WatchedAnswer):
     def __init__(self, changes: ChangesView, parent: QObject | None = None) -> None:
         super().__init__(0, parent)
         self._changes = changes
-        self._wanted: Change | None = None
+        self._requested: Change | None = None
         self.overlaid: Overlaid | None = None
         self.watch(is_watched=True)
 
     def show_change(self, change: Change | None) -> None:
-        """Want the durations behind a figure, or none."""
-        self._wanted = change
+        """Request the durations behind a figure, or none."""
+        self._requested = change
         self.overlaid = None
-        self._ask()
+        self._request()
 
     @Slot()
-    def _ask(self) -> None:
-        sides, wanted = self._changes.sides(), self._wanted
-        if sides is None or wanted is None or not has_durations(wanted):
+    def _request(self) -> None:
+        sides, requested = self._changes.sides(), self._requested
+        if sides is None or requested is None or not has_durations(requested):
             self._job.cancel()
             self.changed.emit()
         else:
-            self._start(partial(_overlaid, *sides, wanted))
+            self._start(partial(_overlaid, *sides, requested))
 
     def _take(self, result: object) -> None:
         self.overlaid = result if isinstance(result, Overlaid) else None
 
 
 def _overlaid(first: _Side, second: _Side, change: Change, is_cancelled: IsCancelled, _report: Report) -> Overlaid:
-    asked = borrowed(is_cancelled)
-    found = [durations(trace, basis, window, change, side, asked)
+    cancelled = borrowed(is_cancelled)
+    found = [durations(trace, basis, window, change, side, cancelled)
              for side, (trace, basis, window) in enumerate((first, second))]  # fmt: skip
     return Overlaid(change, (found[0], found[1]))

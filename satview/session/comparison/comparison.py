@@ -111,7 +111,7 @@ class Comparison(QObject):
         self.align(at[0], at[1], "selected events")
 
     def align_by(self, text: str) -> None:
-        """Take the first event of each that fits a condition for the same moment, or place the second by an offset.
+        """Take the first event of each that fits a condition for the same moment, or shift the second by an offset.
 
         Args:
             text: An expression as filters have it, looked for in the background; or a time such as `12.5ms`, `-2s`:

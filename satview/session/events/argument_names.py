@@ -185,8 +185,8 @@ def _thread(trace: Trace, row: int) -> Meaning:
 
 def are_named(trace: Trace) -> bool:
     """Return whether `argument_names` answers at once: the first time it makes the links that it needs."""
-    kept = ("links.mutexes", "links.blockers", "links.hold")
-    return are_ready(trace) and all(trace.is_cached(name) for name in kept)
+    needed = ("links.mutexes", "links.blockers", "links.hold")
+    return are_ready(trace) and all(trace.is_cached(name) for name in needed)
 
 
 _RULES: Final[dict[str, Callable[[_Of, str, int], Meaning | None]]] = {

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from satview.analysis.reasons.why import WhyStep
+from satview.analysis.reasons.why_step import WhyStep
 from satview.analysis.trust import EXACT, Mark, Trust, sign
 from satview.base.safe_text import visible_line
 from satview.base.time import NS_PER_S, format_duration, format_time, hex_cycles
@@ -118,7 +118,7 @@ def event_details(
         sections=(
             Section("Event", tuple(what)),
             *connection_sections(trace, event, connected),
-            Section("Where", _place_lines(trace, event)),
+            Section("Where", _location_lines(trace, event)),
             *_described_sections(trace, event, described or {}),
             *_argument_sections(trace, event, is_wide, most, names or {}),
         ),
@@ -251,7 +251,7 @@ def _event_at_end(timeline: Timeline, lane: int, span: Span) -> int | None:
     return after.event
 
 
-def _place_lines(trace: Trace, event: int) -> tuple[Line, ...]:
+def _location_lines(trace: Trace, event: int) -> tuple[Line, ...]:
     cycles = int(trace.events.time_cycles[event])
     thread = int(trace.events.thread[event])
     lines = [Line("Time", format_time(trace.clock.ns(cycles)), "from start")]

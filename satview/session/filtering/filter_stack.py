@@ -155,7 +155,7 @@ class FilterStack(QObject):
         self.put(replace(self.state, stack=self.state.stack.removed(name)), "removed filter")
 
     def combine(self, combination: str) -> None:
-        """Say how passes work together: `A or not B`; empty = all of them must hold.
+        """Say how passes are combined: `A or not B`; empty = all of them must hold.
 
         Raises:
             ExpressionError: It is faulty or names no pass.
@@ -163,7 +163,7 @@ class FilterStack(QObject):
         self.put(replace(self.state, stack=self.state.stack.combined(combination)), "combination of filters")
 
     def recompute(self) -> None:
-        """Work out again what the same filter does: a file of handlers may have changed."""
+        """Evaluate the same filter again: a file of handlers may have changed."""
         self._apply(self.state)
 
     def pass_named(self, name: str) -> Pass:
@@ -184,7 +184,7 @@ class FilterStack(QObject):
         self._history.add(Edit(title, partial(self._apply, before), partial(self._apply, state)))
 
     def begin_with(self, state: FilterState) -> None:
-        """Begin with a filter that was kept; there is nothing to undo."""
+        """Begin with a filter that was stored; there is nothing to undo."""
         if not state.same(self.state):
             self._apply(state)
 
@@ -206,7 +206,7 @@ class FilterStack(QObject):
             self.failed.emit("\n".join(news[:5]))
 
     def close(self) -> None:
-        """Stop the work in the background."""
+        """Cancel the background task."""
         self._job.close()
 
     def _apply(self, state: FilterState) -> None:
@@ -254,7 +254,7 @@ def _view_of_rows(rows: NDArray[np.uint32]) -> FilterView:
 def _rows_of(
     events: EventTable, codes: Mask, threads: Mask, is_cancelled: IsCancelled, _report: Report
 ) -> NDArray[np.uint32]:
-    """Work of the job; it holds arrays only."""
+    """Run in the task; holds arrays only."""
     return passing_rows(events, codes, threads, is_cancelled)
 
 

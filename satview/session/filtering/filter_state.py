@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.dataclass import dataclass
-from satview.filters.rules.text import without_comment
+from satview.filters.rules.rule_line import without_comment
 from satview.filters.views.passes import Effect, Pass, PassStack
 
 Mask = NDArray[np.bool_]

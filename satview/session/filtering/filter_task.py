@@ -25,8 +25,8 @@ from satview.session.filtering.filter_state import FilterState, Mask
 from satview.session.tasks import IsCancelled, Report
 from satview.store.trace import Trace
 
-_KEPT_BYTES: Final = 1 << 27
-_KEPT_LEAST: Final = 4
+_CACHE_BYTES: Final = 1 << 27
+_CACHE_LEAST: Final = 4
 _WAIT_S: Final = 0.02
 _Result = TypeVar("_Result")
 
@@ -40,7 +40,7 @@ class FilterView:
         passing: bool (events,), the same as a mask.
         by_passes: bool (events,), what conditions and rules alone let show.
         dimmed: bool (events,), events that fade.
-        marked: bool (events,), events that stand out.
+        marked: bool (events,), events that are highlighted.
         threads: bool (threads,), threads of which something shows.
         counts: Hits by name of the pass.
         selected: Events that are checked in the trees.
@@ -59,7 +59,7 @@ class FilterView:
 
 
 class FilterEvaluator(PassEvaluator):
-    """Evaluates filters of one trace; one at a time, whichever thread asks. DerivedColumns are made once.
+    """Evaluates filters of one trace; one at a time, whichever thread calls. DerivedColumns are made once.
 
     Attributes:
         allowed: Python files that the user allowed to run.
@@ -73,7 +73,7 @@ class FilterEvaluator(PassEvaluator):
         self.folder = Path()
         self.notices: list[str] = []
         self._masks: dict[tuple[str, str], Mask] = {}
-        self._limit = max(_KEPT_LEAST, min(32, _KEPT_BYTES // max(1, len(trace.events))))
+        self._limit = max(_CACHE_LEAST, min(32, _CACHE_BYTES // max(1, len(trace.events))))
         self._lock = threading.Lock()
         self._is_cancelled: IsCancelled = _never
 
@@ -82,10 +82,10 @@ class FilterEvaluator(PassEvaluator):
 
         Raises:
             RuleError: Its rules or its expression are faulty.
-            Cancelled: The work was stopped.
+            Cancelled: The task was cancelled.
         """
-        key, kept = (item.rules, item.expression), self._masks
-        if key not in kept:
+        key, cache = (item.rules, item.expression), self._masks
+        if key not in cache:
             result = super()._fresh(replace(item, expression="")) if item.rules.strip() else None
             if item.expression.strip():
                 condition = Expression(item.expression, self._trace.release)
@@ -98,20 +98,20 @@ class FilterEvaluator(PassEvaluator):
             if result is None:
                 result = np.ones(len(self._trace.events), np.bool_)
             result.setflags(write=False)
-            while len(kept) >= self._limit:
-                kept.pop(next(iter(kept)))
-            kept[key] = result
-        return kept[key]
+            while len(cache) >= self._limit:
+                cache.pop(next(iter(cache)))
+            cache[key] = result
+        return cache[key]
 
     def forget(self) -> None:
         """Drop cached results: a file of handlers may have changed."""
-        self._masks = {}  # a job at work keeps the old ones
+        self._masks = {}  # a running task keeps the old ones
 
     def alone(self, is_cancelled: IsCancelled, run: Callable[[], _Result]) -> _Result:
         """Run something while nobody else uses this object; return its result.
 
         Raises:
-            Cancelled: `is_cancelled()` said so while others were at work, or inside.
+            Cancelled: `is_cancelled()` said so while it waited for others, or inside.
         """
         while not self._lock.acquire(timeout=_WAIT_S):
             if is_cancelled():
@@ -170,7 +170,7 @@ class FilterEvaluator(PassEvaluator):
 
 
 class _StoppableRule:
-    """A handler that ends with the work it is part of: it may be called millions of times."""
+    """A handler that stops when its task is cancelled: it may be called millions of times."""
 
     def __init__(self, rule: FunctionRule, is_cancelled: IsCancelled) -> None:
         self._rule, self._is_cancelled = rule, is_cancelled
@@ -204,7 +204,7 @@ def find_hits(evaluator: FilterEvaluator, item: Pass, is_cancelled: IsCancelled,
 
 
 def make_columns_ready(evaluator: FilterEvaluator, is_cancelled: IsCancelled, _report: Report) -> None:
-    """Work out the derived columns while a condition is being typed, so that the first duration is no slower."""
+    """Compute the derived columns while a condition is being typed, so that the first duration is no slower."""
     evaluator.alone(is_cancelled, evaluator.derived.make_ready)
 
 

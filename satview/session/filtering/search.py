@@ -90,7 +90,7 @@ class Search(QObject):
         return int(hits[int(np.searchsorted(hits, event, side="left")) - 1]) if len(hits) else None
 
     def close(self) -> None:
-        """Stop the work in the background."""
+        """Cancel the background task."""
         self._job.close()
 
     def _shown_hits(self, shown: NDArray[np.uint32] | None) -> NDArray[np.uint32]:
@@ -110,7 +110,7 @@ class Search(QObject):
 
 
 def task_for(text: str, trace: Trace, evaluator: FilterEvaluator) -> TaskFunction:
-    """Return the work for a text: a condition if it is one, else a name. It gives uint32 rows, ascending.
+    """Return the task for a text: a condition if it is one, else a name. It gives uint32 rows, ascending.
 
     Raises:
         UsageError: It looks like a condition but is faulty, or its pattern is.

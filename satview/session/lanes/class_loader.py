@@ -1,4 +1,4 @@
-"""Finds the lanes of events that a view asks for, in the background, when they are first shown."""
+"""Finds the lanes of events that a view needs, in the background, when they are first shown."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _PATIENCE_S = 0.03  # small traces have their lanes by then
 
 
 class ClassLoader(QObject):
-    """Lets a timeline find lanes of events; one request at a time, and the newest has all that is wanted.
+    """Lets a timeline find lanes of events; one request at a time, and the newest has all that is requested.
 
     Args:
         timeline: Returns the lanes that show now.
-        wanted: Returns the names of the classes that some view shows.
+        requested: Returns the names of the classes that some view shows.
         settings: Have descriptions and rules of user events.
         parent: Owner.
 
@@ -37,12 +37,12 @@ class ClassLoader(QObject):
     def __init__(
         self,
         timeline: Callable[[], Timeline],
-        wanted: Callable[[], frozenset[str]],
+        requested: Callable[[], frozenset[str]],
         settings: Settings,
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
-        self._timeline, self._wanted, self._settings = timeline, wanted, settings
+        self._timeline, self._requested, self._settings = timeline, requested, settings
         self._job = Task(self)
         self._job.done.connect(self._on_done)
         self._job.failed.connect(self._on_failed)
@@ -56,19 +56,19 @@ class ClassLoader(QObject):
     @Slot()
     def load(self) -> None:
         """Find what is missing."""
-        timeline, wanted = self._timeline(), self._wanted()
-        if not timeline.has_classes(wanted):
-            self._start(timeline, wanted)
+        timeline, requested = self._timeline(), self._requested()
+        if not timeline.has_classes(requested):
+            self._start(timeline, requested)
 
-    def _start(self, timeline: Timeline, wanted: frozenset[str]) -> None:
+    def _start(self, timeline: Timeline, requested: frozenset[str]) -> None:
         texts = self._settings.text(FILE_KEY), self._settings.text(RULES_KEY)
-        self._job.start(partial(_shown, timeline, wanted, texts), _PATIENCE_S)
+        self._job.start(partial(_shown, timeline, requested, texts), _PATIENCE_S)
 
     @Slot(str)
     def _on_setting(self, key: str) -> None:
         """Describe user events again."""
-        if key in (FILE_KEY, RULES_KEY) and "user" in self._wanted():
-            self._start(self._timeline(), self._wanted())
+        if key in (FILE_KEY, RULES_KEY) and "user" in self._requested():
+            self._start(self._timeline(), self._requested())
 
     @Slot(object)
     def _on_done(self, error: object) -> None:
@@ -87,15 +87,15 @@ class ClassLoader(QObject):
 
 
 def _shown(
-    timeline: Timeline, wanted: frozenset[str], texts: tuple[str, str], is_cancelled: IsCancelled, _report: Report
+    timeline: Timeline, requested: frozenset[str], texts: tuple[str, str], is_cancelled: IsCancelled, _report: Report
 ) -> str:
-    """Work of the job, which holds no widget; return what is wrong with descriptions of user events, or nothing."""
+    """Run in the task, which holds no widget; return what is wrong with descriptions of user events, or nothing."""
     error, user = "", UserLanes()
-    if "user" in wanted:
+    if "user" in requested:
         try:
             user = user_lanes_of(*texts)
         except UsageError as fault:
             error = str(fault)  # the events show all the same
         timeline.describe_user_events(user)
-    timeline.show_classes(wanted, is_cancelled)
+    timeline.show_classes(requested, is_cancelled)
     return error

@@ -1,6 +1,6 @@
 """What is written into intervals beside the name of the state: priority, CPU, partner, kernel call, partition.
 
-Worked out for the intervals that show and are wide enough, some hundred a frame, and kept by event. Arrays only, no Qt.
+Worked out for the intervals that show and are wide enough, some hundred a frame, and cached by event. No Qt.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from satview.session.lanes.priorities import Priorities
 from satview.store.arguments import argument_under
 from satview.store.trace import Trace
 
-_KEPT: Final = 100_000
+_CACHE_LIMIT: Final = 100_000
 _FORM: Final = 0x180  # of the codes of kernel calls: 0 = entry
 _NONE: Final = np.empty(0, np.uint32)
 Rows = NDArray[np.uint32]
@@ -38,7 +38,7 @@ class IntervalLabels:
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
-        self._kept: dict[Label, dict[int, str]] = {label: {} for label in Label}
+        self._cache: dict[Label, dict[int, str]] = {label: {} for label in Label}
         self._ready = {Label.CPU: True}
         self._priorities: Priorities | None = None
         self._calls = _NONE.astype(np.int64)
@@ -50,7 +50,7 @@ class IntervalLabels:
         return frozenset(label for label in labels if label is not Label.STATE and label not in self._ready)
 
     def make_ready(self, labels: Iterable[Label]) -> None:
-        """Work out what labels need of the whole trace; on a worker thread."""
+        """Compute what labels need of the whole trace; on a worker thread."""
         makers: dict[Label, Callable[[], None]] = {
             Label.PRIORITY: self._make_priorities,
             Label.PARTNER: self._make_waits,
@@ -72,19 +72,19 @@ class IntervalLabels:
         Returns:
             For each interval its labels in their order, without those that it has not.
         """
-        wanted = [label for label in Label if label in labels and label in self._ready]
-        if not wanted:
+        shown = [label for label in Label if label in labels and label in self._ready]
+        if not shown:
             return [()] * len(rows)
-        for label in wanted:
+        for label in shown:
             self._find(label, rows)
-        kept = [self._kept[label] for label in wanted]
-        return [tuple(text for found in kept if (text := found.get(row, ""))) for row in rows]
+        caches = [self._cache[label] for label in shown]
+        return [tuple(text for found in caches if (text := found.get(row, ""))) for row in rows]
 
     def _find(self, label: Label, rows: Sequence[int]) -> None:
-        kept = self._kept[label]
-        if len(kept) > _KEPT:
-            kept.clear()
-        missing = [row for row in rows if row not in kept]
+        cache = self._cache[label]
+        if len(cache) > _CACHE_LIMIT:
+            cache.clear()
+        missing = [row for row in rows if row not in cache]
         if not missing:
             return
         found = np.array(missing, np.int64)
@@ -96,8 +96,8 @@ class IntervalLabels:
             Label.CALL: self._call_texts,
             Label.PARTITION: self._partition_texts,
         }
-        kept.update(dict.fromkeys(missing, ""))
-        kept.update(zip(found.tolist(), makers[label](found), strict=True))
+        cache.update(dict.fromkeys(missing, ""))
+        cache.update(zip(found.tolist(), makers[label](found), strict=True))
 
     def _values(self, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
         return np.asarray(self._trace.catalogue.state_value_of_code[self._trace.events.code[rows]])
@@ -140,8 +140,8 @@ class IntervalLabels:
         row = call & 0xFFFFFFFF
         waits = ~np.isin(self._values(rows), (RUNNING, READY))
         waits &= (at >= 0) & (call >> 32 == thread) & (events.code[row] & _FORM == 0)
-        for place in np.flatnonzero(waits).tolist():
-            texts[place] = trace.spec(int(row[place])).name
+        for i in np.flatnonzero(waits).tolist():
+            texts[i] = trace.spec(int(row[i])).name
         return texts
 
     def _make_waits(self) -> None:
@@ -156,12 +156,12 @@ class IntervalLabels:
             return texts
         known, trace = blockers(self._trace), self._trace
         at = np.minimum(np.searchsorted(keys, rows), len(keys) - 1)
-        for place in np.flatnonzero(keys[at] == rows).tolist():
-            wait = int(order[at[place]])
+        for i in np.flatnonzero(keys[at] == rows).tolist():
+            wait = int(order[at[i]])
             # In SEND nobody has received the message yet: its process may.
             thread, pid = int(known.thread[wait]), int(known.pid[wait])
             name = trace.thread_name(thread) if thread > 0 else self._process_name(pid) if pid > 0 else ""
-            texts[place] = f"\N{RIGHTWARDS ARROW} {name}" if name else ""
+            texts[i] = f"\N{RIGHTWARDS ARROW} {name}" if name else ""
         return texts
 
     def _process_name(self, pid: int) -> str:

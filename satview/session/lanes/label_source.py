@@ -67,8 +67,8 @@ class LabelSource(QObject):
 
 
 def _made_ready(
-    labels: IntervalLabels, wanted: frozenset[Label], _is_cancelled: IsCancelled, _report: Report
+    labels: IntervalLabels, requested: frozenset[Label], _is_cancelled: IsCancelled, _report: Report
 ) -> IntervalLabels:
-    """Work of the job; it holds no widget."""
-    labels.make_ready(wanted)
+    """Run in the task; holds no widget."""
+    labels.make_ready(requested)
     return labels

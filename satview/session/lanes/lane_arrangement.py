@@ -23,7 +23,7 @@ class SortBy(StrEnum):
 
 
 class GroupBy(StrEnum):
-    """What lanes stand together."""
+    """By what lanes are grouped."""
 
     PROCESS = "process"
     PRIORITY = "priority"
@@ -64,7 +64,7 @@ class LaneArrangement:
         turned: Lanes that are open though they were closed at first, or the other way round.
         hidden, pinned: Lanes hidden, and pinned in this order.
         hides_empty: Lanes without events in the window are left out.
-        sort: What `order` was made by; lanes that were dragged since have other places.
+        sort: What `order` was made by; lanes that were dragged since have other positions.
         order: Lanes that do not have the order of the trace among their siblings.
         group: What `groups` were made by.
         groups: The groups in their order; empty = lanes are grouped by process.
@@ -72,7 +72,7 @@ class LaneArrangement:
         closed: Titles of groups that are folded.
         classes: Names of the classes of lanes of events that show (`timeline.lane_classes`).
         labels: What is written into intervals.
-        shows_kinds: Lanes of CPUs show what kind of work they do, not whose.
+        shows_kinds: Lanes of CPUs show what kind of code runs, not whose.
     """
 
     turned: frozenset[LaneKey] = frozenset()

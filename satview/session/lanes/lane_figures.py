@@ -17,11 +17,11 @@ from satview.base.dataclass import dataclass
 from satview.base.time import TimeWindow
 from satview.events.states import ABSENT, DEAD, READY, RUNNING, UNKNOWN
 from satview.session.lanes.lane_arrangement import GroupBy, LaneGroup, SortBy
-from satview.session.lanes.lane_layout import LanePlaces
+from satview.session.lanes.lane_layout import LaneIndex
 from satview.timeline.lane_tree import LaneInfo, LaneKind, Timeline
 
 _Ints = NDArray[np.int64]
-NOT_TOLD: Final = -1
+NOT_KNOWN: Final = -1
 _NO_WAIT: Final = (ABSENT, DEAD, READY, RUNNING, UNKNOWN)
 
 
@@ -54,7 +54,7 @@ def sort_figures(basis: Basis, sort: SortBy, window: TimeWindow, is_cancelled: C
     process = trace.threads.process
     if sort is SortBy.PRIORITY:
         priority = mostly(*basis.runs_by_priority, None, len(trace.threads))
-        highest = np.full(len(trace.processes), NOT_TOLD, np.int64)
+        highest = np.full(len(trace.processes), NOT_KNOWN, np.int64)
         np.maximum.at(highest, process, priority)
         return SortFigures(priority, highest)
     found = Statistics(trace, window, basis=basis, cancelled=is_cancelled)
@@ -94,7 +94,7 @@ def mostly(runs: Runs, value: NDArray[np.integer[Any]], window: TimeWindow | Non
 
     Args:
         runs: Who ran when.
-        value: The value of each run; negative = not told.
+        value: The value of each run; negative = not known.
         window: Only this part of the trace; None = all of it.
         threads: Rows of the thread table.
     """
@@ -102,19 +102,19 @@ def mostly(runs: Runs, value: NDArray[np.integer[Any]], window: TimeWindow | Non
     if window is not None:
         start, end = np.maximum(start, window.start), np.minimum(end, window.end)
     counts = np.flatnonzero((value >= 0) & (end > start))
-    out = np.full(threads, NOT_TOLD, np.int64)
+    out = np.full(threads, NOT_KNOWN, np.int64)
     if not len(counts):
         return out
     span = int(value[counts].max()) + 1
-    pairs, place = np.unique(runs.thread[counts] * span + value[counts], return_inverse=True)
-    cycles = sum_by(place, (end - start)[counts], len(pairs))
+    pairs, pair = np.unique(runs.thread[counts] * span + value[counts], return_inverse=True)
+    cycles = sum_by(pair, (end - start)[counts], len(pairs))
     order = np.argsort(cycles, kind="stable")  # the largest is written last
     out[pairs[order] // span] = pairs[order] % span
     return out
 
 
 def thread_groups(timeline: Timeline, basis: Basis, group: GroupBy, window: TimeWindow) -> tuple[LaneGroup, ...]:
-    """Return threads grouped by what they had for most of their time on a CPU; those of which it is not told are left.
+    """Return threads grouped by what they had for most of their time on a CPU; those without a value are left out.
 
     Args:
         timeline: The lanes.
@@ -134,12 +134,12 @@ def thread_groups(timeline: Timeline, basis: Basis, group: GroupBy, window: Time
         runs, partition, _ = basis.runs_by_partition
         value, title = mostly(runs, partition, None, count), partial(_partition_title, partition_names(basis.trace))
         subjects = np.unique(value).tolist()
-    places = LanePlaces(timeline)
+    lanes = LaneIndex(timeline)
     threads = [info for info in timeline.infos if info.kind is LaneKind.THREAD]
     return tuple(
-        LaneGroup(title(subject), places.keys_of(info.index for info in threads if value[info.thread] == subject))
+        LaneGroup(title(subject), lanes.keys_of(info.index for info in threads if value[info.thread] == subject))
         for subject in subjects
-        if subject != NOT_TOLD
+        if subject != NOT_KNOWN
     )
 
 
@@ -152,13 +152,13 @@ def pattern_groups(timeline: Timeline, rules: Iterable[tuple[str, Callable[[str]
 
     Args:
         timeline: The lanes.
-        rules: Title of each group, and what tells whether a name fits it.
+        rules: Title of each group, and a test whether a name fits it.
     """
-    places, left = LanePlaces(timeline), [info for info in timeline.infos if info.kind is LaneKind.PROCESS]
+    lanes, left = LaneIndex(timeline), [info for info in timeline.infos if info.kind is LaneKind.PROCESS]
     groups = []
     for title, fits in rules:
         members = [info for info in left if fits(info.title)]
         left = [info for info in left if info not in members]
         if members:
-            groups.append(LaneGroup(title, places.keys_of(info.index for info in members)))
+            groups.append(LaneGroup(title, lanes.keys_of(info.index for info in members)))
     return tuple(groups)

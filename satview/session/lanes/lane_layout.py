@@ -17,7 +17,7 @@ _NO_RANK: Final = 1 << 60  # behind those that have one
 _CPU_KINDS: Final = (LaneKind.CPU, LaneKind.INTERRUPTS)
 
 
-class LanePlaces:
+class LaneIndex:
     """The lanes of a reading of a trace by key, and what is under what.
 
     Attributes:
@@ -27,7 +27,7 @@ class LanePlaces:
 
     def __init__(self, timeline: Timeline) -> None:
         self.infos, self.keys = timeline.infos, lane_keys(timeline)
-        self._places = {key: index for index, key in enumerate(self.keys)}
+        self._lanes = {key: index for index, key in enumerate(self.keys)}
         self._children: dict[int, list[int]] = {}
         for info in self.infos:
             self._children.setdefault(info.parent, []).append(info.index)
@@ -48,7 +48,7 @@ class LanePlaces:
 
     def indices_of(self, keys: Iterable[LaneKey]) -> tuple[int, ...]:
         """Return the lanes with some keys, in their order; keys of no lane are left out."""
-        return tuple(self._places[key] for key in keys if key in self._places)
+        return tuple(self._lanes[key] for key in keys if key in self._lanes)
 
     def is_cpu(self, index: int) -> bool:
         """Return whether a lane is that of a CPU."""
@@ -65,7 +65,7 @@ class LanePlaces:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Lanes that stand together, one below the other.
+    """Lanes of one group, one below the other.
 
     Attributes:
         kind: Blocks of different kinds have a gap between them.
@@ -84,42 +84,42 @@ class LaneLayout:
     """Lays lanes out by one arrangement.
 
     Args:
-        places: The lanes.
+        lanes: The lanes.
         arrangement: What the user has done to them.
-        opens: Tells whether a lane is open.
-        shows: Tells whether a lane may show, whatever it is under.
+        opens: Returns whether a lane is open.
+        shows: Returns whether a lane may show, whatever it is under.
         lane_height_px: Height of a lane.
     """
 
     def __init__(
         self,
-        places: LanePlaces,
+        lanes: LaneIndex,
         arrangement: LaneArrangement,
         opens: Callable[[int], bool],
         shows: Callable[[int], bool],
         lane_height_px: int,
     ) -> None:
-        self._places, self._now = places, arrangement
+        self._lanes, self._now = lanes, arrangement
         self._opens, self._shows = opens, shows
         self._lane_height_px = lane_height_px
         self._ranks = {key: rank for rank, key in enumerate(arrangement.order)}
-        self._pinned = places.indices_of(arrangement.pinned)
-        self._hidden = frozenset(places.indices_of(arrangement.hidden))
+        self._pinned = lanes.indices_of(arrangement.pinned)
+        self._hidden = frozenset(lanes.indices_of(arrangement.hidden))
 
     def siblings(self, index: int) -> tuple[int, ...]:
-        """Return the lanes among which a lane has its place, in their order, hidden ones included."""
+        """Return the lanes among which a lane has its position, in their order, hidden ones included."""
         if index in self._pinned:
             return self._pinned
         for block in self.blocks():
             if index in block.tops:
                 return block.tops
-        return self._ordered(self._places.children(self._places.infos[index].parent))
+        return self._ordered(self._lanes.children(self._lanes.infos[index].parent))
 
     def blocks(self) -> tuple[Block, ...]:
-        """Return all lanes but pinned ones, as they stand together; hidden ones included."""
-        tops = self._places.children(-1)
-        cpus = [index for index in tops if self._places.is_about_cpus(index)]
-        events = [index for index in tops if self._places.is_of_events(index)]
+        """Return all lanes but pinned ones, by group; hidden ones included."""
+        tops = self._lanes.children(-1)
+        cpus = [index for index in tops if self._lanes.is_about_cpus(index)]
+        events = [index for index in tops if self._lanes.is_of_events(index)]
         apart = {*cpus, *events}
         others = [index for index in tops if index not in apart]
         found = [Block("cpu", None, self._ordered(cpus)), Block("events", None, self._ordered(events))]
@@ -128,8 +128,8 @@ class LaneLayout:
         in_groups: set[int] = set()
         nests = False
         for group in self._now.groups:
-            members = self._places.indices_of(group.members)
-            nests = any(self._places.infos[index].kind is LaneKind.PROCESS for index in members)
+            members = self._lanes.indices_of(group.members)
+            nests = any(self._lanes.infos[index].kind is LaneKind.PROCESS for index in members)
             found.append(Block(group.title, group, self._ordered(members), nests))
             in_groups.update(members)
         units = others if nests else [unit for top in others for unit in self._units(top)]
@@ -140,7 +140,7 @@ class LaneLayout:
 
     def _units(self, top: int) -> list[int]:
         """Return the lanes under a process that groups are made of, or itself if it has none."""
-        return [child for child in self._places.children(top) if not self._places.is_of_events(child)] or [top]
+        return [child for child in self._lanes.children(top) if not self._lanes.is_of_events(child)] or [top]
 
     def lay_out(self) -> tuple[tuple[LaneRow, ...], tuple[GroupHead, ...]]:
         """Return the rows from top to bottom, and the headings among them."""
@@ -171,29 +171,29 @@ class LaneLayout:
         for top in tops:
             if top not in self._pinned:
                 yield top, 0
-            if block.nests or self._places.infos[top].kind is LaneKind.THREAD:
+            if block.nests or self._lanes.infos[top].kind is LaneKind.THREAD:
                 yield from self._lanes_under(top, 1)
 
     def _lanes_under(self, lane: int, depth: int) -> Iterator[tuple[int, int]]:
         """Yield the lanes that show under a lane, and those under these."""
         if not self._opens(lane):
             return
-        for child in self._ordered(self._places.children(lane)):
+        for child in self._ordered(self._lanes.children(lane)):
             if child not in self._pinned and self._stays(child):
                 yield child, depth
                 yield from self._lanes_under(child, depth + 1)
 
     def _stays(self, index: int) -> bool:
         """Return whether a lane shows, unless it is pinned or what it is under is closed."""
-        parent = self._places.infos[index].parent
+        parent = self._lanes.infos[index].parent
         return index not in self._hidden and parent not in self._hidden and self._shows(index)
 
     def _ordered(self, indices: Iterable[int]) -> tuple[int, ...]:
-        keys = self._places.keys
+        keys = self._lanes.keys
         return tuple(sorted(indices, key=lambda index: (self._ranks.get(keys[index], _NO_RANK), index)))
 
     def _row(self, index: int, depth: int, y_px: int, is_pinned: bool = False, is_alone: bool = False) -> LaneRow:
-        info = self._places.infos[index]
+        info = self._lanes.infos[index]
         foldable = not is_pinned and any(self._stays(child) for child in self._children_of(index, is_alone))
         return LaneRow(
             index,
@@ -207,9 +207,9 @@ class LaneLayout:
         )
 
     def _children_of(self, index: int, is_alone: bool) -> list[int]:
-        """Return the lanes that can fold into a lane; into one that stands alone only those of events."""
-        children = self._places.children(index)
-        return [child for child in children if self._places.is_of_events(child)] if is_alone else children
+        """Return the lanes that can fold into a lane; into one of no group only those of events."""
+        children = self._lanes.children(index)
+        return [child for child in children if self._lanes.is_of_events(child)] if is_alone else children
 
 
 def height_of(info: LaneInfo, lane_px: int) -> int:

@@ -17,7 +17,7 @@ from satview.session.edit_history import Edit, EditHistory
 from satview.session.filtering.filter_stack import FilterStack
 from satview.session.lanes.lane_arrangement import GroupBy, Label, LaneArrangement, LaneGroup, SortBy
 from satview.session.lanes.lane_events import busy_lanes
-from satview.session.lanes.lane_layout import OTHERS, LaneLayout, LanePlaces, height_of
+from satview.session.lanes.lane_layout import OTHERS, LaneIndex, LaneLayout, height_of
 from satview.session.lanes.lane_row import GroupHead, LaneRow
 from satview.session.lanes.remap import LaneKey
 from satview.timeline.lane_tree import LaneInfo, LaneKind, Timeline
@@ -63,7 +63,7 @@ class LaneList(QObject):
         self._grows = True
         self._window: TimeWindow | None = None
         self._is_small = len(self._infos) - len(hidden) <= unfold_up_to
-        self._silent = self._places.keys_of(hidden)
+        self._silent = self._lane_index.keys_of(hidden)
         self._now = LaneArrangement(hidden=self._silent, labels=labels, classes=classes)
         self.rows: tuple[LaneRow, ...] = ()
         self.heads: tuple[GroupHead, ...] = ()
@@ -123,43 +123,43 @@ class LaneList(QObject):
         return next((row for row in self.rows if row.index == index), None)
 
     def is_pinned(self, index: int) -> bool:
-        """Return whether a lane is at the top because the user wants it there."""
-        return self._places.keys[index] in self._now.pinned
+        """Return whether a lane is at the top because the user has pinned it."""
+        return self._lane_index.keys[index] in self._now.pinned
 
     def opens_at_first(self, key: LaneKey) -> bool:
         """Return whether a lane is open unless the user has turned it."""
-        return any(self._opens_at_first(index) for index in self._places.indices_of([key]))
+        return any(self._opens_at_first(index) for index in self._lane_index.indices_of([key]))
 
     def is_open(self, key: LaneKey) -> bool:
         """Return whether the lanes under a lane show."""
-        return any(self._is_open(index) for index in self._places.indices_of([key]))
+        return any(self._is_open(index) for index in self._lane_index.indices_of([key]))
 
     def fold(self, index: int, is_open: bool | None = None) -> None:
-        """Open or close a lane; None turns it round."""
-        if index in self._places.parents and is_open is not self._is_open(index):
-            self._change("folding", replace(self._now, turned=self._now.turned ^ {self._places.keys[index]}))
+        """Open or close a lane; None toggles it."""
+        if index in self._lane_index.parents and is_open is not self._is_open(index):
+            self._change("folding", replace(self._now, turned=self._now.turned ^ {self._lane_index.keys[index]}))
 
     def unfold_all(self) -> None:
         """Open all lanes."""
-        closed = (i for i in self._places.parents if not self._opens_at_first(i))
-        self._change("unfold all", replace(self._now, turned=self._places.keys_of(closed)))
+        closed = (i for i in self._lane_index.parents if not self._opens_at_first(i))
+        self._change("unfold all", replace(self._now, turned=self._lane_index.keys_of(closed)))
 
     def fold_all(self) -> None:
         """Close all lanes but those of the CPUs, and what is under threads."""
         keeps = (LaneKind.CPU, LaneKind.THREAD)
-        stays = {i for i in self._places.parents if self._infos[i].kind in keeps and self._is_open(i)}
-        turned = (i for i in self._places.parents if self._opens_at_first(i) != (i in stays))
-        self._change("fold all", replace(self._now, turned=self._places.keys_of(turned)))
+        stays = {i for i in self._lane_index.parents if self._infos[i].kind in keeps and self._is_open(i)}
+        turned = (i for i in self._lane_index.parents if self._opens_at_first(i) != (i in stays))
+        self._change("fold all", replace(self._now, turned=self._lane_index.keys_of(turned)))
 
     def pin(self, index: int) -> None:
-        """Pin a lane at the top, or let it go back to its place."""
-        mine, pinned = self._places.keys[index], self._now.pinned
+        """Pin a lane at the top, or let it go back to its position."""
+        mine, pinned = self._lane_index.keys[index], self._now.pinned
         others = tuple(key for key in pinned if key != mine)
         self._change("pinning", replace(self._now, pinned=others if mine in pinned else (*pinned, mine)))
 
     def hide(self, index: int) -> None:
         """Hide a lane and all under it."""
-        self._change("hide lane", replace(self._now, hidden=self._now.hidden | {self._places.keys[index]}))
+        self._change("hide lane", replace(self._now, hidden=self._now.hidden | {self._lane_index.keys[index]}))
 
     def show_all(self) -> None:
         """Show what was hidden by hand, empty lanes too."""
@@ -177,7 +177,7 @@ class LaneList(QObject):
         self._change(title, arrangement)
 
     def begin_with(self, arrangement: LaneArrangement, window: TimeWindow) -> None:
-        """Begin with an arrangement that was kept; there is nothing to undo.
+        """Begin with an arrangement that was stored; there is nothing to undo.
 
         Args:
             arrangement: How lanes are arranged.
@@ -193,11 +193,11 @@ class LaneList(QObject):
             sort: By what.
             order: All lanes of processes and threads in that order; nothing = as the trace has them.
         """
-        keys = tuple(self._places.keys[index] for index in order)
+        keys = tuple(self._lane_index.keys[index] for index in order)
         self._change(f"sorting by {sort.value}", replace(self._now, sort=sort, order=keys))
 
     def group_by(self, group: GroupBy, groups: tuple[LaneGroup, ...], patterns: str = "") -> None:
-        """Let other lanes stand together.
+        """Group the lanes by something else.
 
         Args:
             group: What the groups are.
@@ -239,7 +239,7 @@ class LaneList(QObject):
         """
         others = [other for other in self._layout(None, self._lane_height_px).siblings(index) if other != index]
         others.insert(others.index(before) if before in others else len(others), index)
-        keys = tuple(self._places.keys[other] for other in others)
+        keys = tuple(self._lane_index.keys[other] for other in others)
         if self.is_pinned(index):
             self._change("moving a lane", replace(self._now, pinned=keys))
         else:
@@ -249,9 +249,9 @@ class LaneList(QObject):
     def step(self, index: int, direction: int) -> None:
         """Move a lane past the next of its siblings that shows: 1 = down, -1 = up."""
         shown = self.siblings(index)
-        place = shown.index(index) + direction if index in shown else -1
-        if 0 <= place < len(shown):
-            after = shown[place + 1 :] if direction > 0 else shown[place:]
+        target = shown.index(index) + direction if index in shown else -1
+        if 0 <= target < len(shown):
+            after = shown[target + 1 :] if direction > 0 else shown[target:]
             self.move(index, after[0] if after else None)
 
     def hide_empty(self, hides: bool, window: TimeWindow) -> None:
@@ -261,7 +261,7 @@ class LaneList(QObject):
 
     @property
     def shows_kinds(self) -> bool:
-        """True if lanes of CPUs show what kind of work they do, not whose."""
+        """True if lanes of CPUs show what kind of code runs, not whose."""
         return self._now.shows_kinds
 
     def show_kinds(self, shows: bool) -> None:
@@ -281,10 +281,10 @@ class LaneList(QObject):
         above = self._above(index)
         group = next((group for group in self._now.groups if not group.members.isdisjoint(self._names_of(index))), None)
         closed = self._now.closed - {group.title if group is not None else OTHERS}
-        hidden, turned = self._now.hidden - {self._places.keys[index]}, self._now.turned
+        hidden, turned = self._now.hidden - {self._lane_index.keys[index]}, self._now.turned
         for parent in above:
-            hidden = hidden - {self._places.keys[parent]}
-            turned = turned if self._is_open(parent) else turned ^ {self._places.keys[parent]}
+            hidden = hidden - {self._lane_index.keys[parent]}
+            turned = turned if self._is_open(parent) else turned ^ {self._lane_index.keys[parent]}
         track = self._infos[index].track
         classes = self._now.classes | ({track.lane_class.name} if track is not None else set())
         after = replace(self._now, hidden=hidden, turned=turned, closed=closed, hides_empty=False, classes=classes)
@@ -303,7 +303,7 @@ class LaneList(QObject):
         return self._shown_px
 
     def set_room(self, room_px: int) -> None:
-        """Tell how much height there is: a few lanes grow into it, up to twice the height that was asked for."""
+        """Set how much height there is: a few lanes grow into it, up to twice the height of the setting."""
         if room_px != self._room_px:
             self._room_px = room_px
             self._lay_out()
@@ -316,7 +316,7 @@ class LaneList(QObject):
             silent: CPUs that have logged nothing so far; those that begin to do so show.
         """
         self._take(timeline)
-        before, self._silent = self._silent, self._places.keys_of(silent)
+        before, self._silent = self._silent, self._lane_index.keys_of(silent)
         self._now = replace(self._now, hidden=self._now.hidden - (before - self._silent))
 
     def _change(self, title: str, after: LaneArrangement) -> None:
@@ -336,11 +336,11 @@ class LaneList(QObject):
             self.classes_requested.emit()
 
     def _take(self, timeline: Timeline) -> None:
-        self._timeline, self._infos, self._places = timeline, timeline.infos, LanePlaces(timeline)
+        self._timeline, self._infos, self._lane_index = timeline, timeline.infos, LaneIndex(timeline)
 
     def _names_of(self, index: int) -> set[LaneKey]:
         """Return the keys of a lane and of what it is under."""
-        return {self._places.keys[each] for each in (index, *self._above(index))}
+        return {self._lane_index.keys[each] for each in (index, *self._above(index))}
 
     def _above(self, index: int) -> list[int]:
         """Return what a lane is under, and what that is under."""
@@ -350,16 +350,16 @@ class LaneList(QObject):
         return found
 
     def _opens_at_first(self, index: int) -> bool:
-        if self._places.is_of_events(index):
+        if self._lane_index.is_of_events(index):
             return False
         return self._is_small or self._infos[index].kind in (LaneKind.CPU, LaneKind.THREAD)
 
     def _is_open(self, index: int) -> bool:
-        return self._opens_at_first(index) != (self._places.keys[index] in self._now.turned)
+        return self._opens_at_first(index) != (self._lane_index.keys[index] in self._now.turned)
 
     def _layout(self, busy: frozenset[int] | None, lane_px: int) -> LaneLayout:
         shows = partial(self._shows, busy, self._filters.threads)
-        return LaneLayout(self._places, self._now, self._is_open, shows, lane_px)
+        return LaneLayout(self._lane_index, self._now, self._is_open, shows, lane_px)
 
     @Slot()
     def _on_filter(self) -> None:
@@ -390,7 +390,7 @@ class LaneList(QObject):
         if info.track is not None and info.process:
             return bool(shown[self._timeline.trace.threads.process == info.process].any())
         if info.kind is LaneKind.PROCESS:
-            threads = [self._infos[child].thread for child in self._places.children(index)]
+            threads = [self._infos[child].thread for child in self._lane_index.children(index)]
             return not threads or bool(shown[threads].any())
         return True
 
@@ -401,7 +401,7 @@ class LaneList(QObject):
         return name in self._now.classes and info.index in self._timeline.lanes_of_class(name)
 
     def _busy_lanes(self) -> frozenset[int] | None:
-        """Return the lanes with events in the window; None = do not ask."""
+        """Return the lanes with events in the window; None = do not hide empty ones."""
         if not self._now.hides_empty or self._window is None:
             return None
         return busy_lanes(self._timeline, self._window)

@@ -16,7 +16,7 @@ class LaneRow:
         height_px: Height.
         is_foldable: It has lanes under it.
         is_open: They show.
-        is_pinned: It is at the top because the user wants it there.
+        is_pinned: It is at the top because the user has pinned it.
         is_alone: It is not under its process, whose name it needs.
     """
 

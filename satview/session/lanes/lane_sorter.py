@@ -21,8 +21,8 @@ from satview.timeline.lane_tree import Timeline
 
 _PATIENCE_S: Final = 0.01  # small traces have their answer by then
 _SILENT: Final = {
-    GroupBy.PRIORITY: "the trace tells no priorities: capture wide events of the class THREAD",
-    GroupBy.PARTITION: "the trace tells no partitions: capture wide events of the class THREAD",
+    GroupBy.PRIORITY: "the trace has no priorities: capture wide events of the class THREAD",
+    GroupBy.PARTITION: "the trace has no partitions: capture wide events of the class THREAD",
     GroupBy.CPU: "nothing is known to have run in this part of the trace",
     GroupBy.PATTERN: "no process has such a name",
 }
@@ -43,7 +43,7 @@ class _Grouped:
 
 
 class LaneSorter(QObject):
-    """Sorts and groups the lanes of one view; figures are those of the moment it is asked, so lanes do not jump.
+    """Sorts and groups the lanes of one view; figures are those of the moment of the command, so lanes do not jump.
 
     Signals:
         failed: Why lanes could not be sorted or grouped, one sentence.
@@ -76,7 +76,7 @@ class LaneSorter(QObject):
         self._sorting.start(partial(_sorted, timeline, basis, sort, window), _PATIENCE_S)
 
     def group(self, timeline: Timeline, basis: Basis, group: GroupBy, window: TimeWindow, patterns: str = "") -> None:
-        """Let other lanes stand together.
+        """Group the lanes by something else.
 
         Args:
             timeline: The lanes.
@@ -98,7 +98,7 @@ class LaneSorter(QObject):
         self._grouping.start(partial(_grouped, find, group, patterns), _PATIENCE_S)
 
     def close(self) -> None:
-        """Stop the work in the background and wait for it."""
+        """Cancel the background task and wait for it."""
         self._sorting.close()
         self._grouping.close()
 
@@ -123,7 +123,7 @@ class LaneSorter(QObject):
 def _sorted(
     timeline: Timeline, basis: Basis, sort: SortBy, window: TimeWindow, is_cancelled: IsCancelled, _report: Report
 ) -> _Sorted:
-    """Work of the job; it holds no widget."""
+    """Run in the task; holds no widget."""
     needs_none = sort in (SortBy.TRACE, SortBy.NAME)
     figures = None if needs_none else sort_figures(basis, sort, window, is_cancelled)
     return _Sorted(sort, sorted_lanes(timeline, sort, figures), timeline)
@@ -136,5 +136,5 @@ def _grouped(
     _is_cancelled: IsCancelled,
     _report: Report,
 ) -> _Grouped:
-    """Work of the job."""
+    """Run in the task."""
     return _Grouped(group, find(), patterns)

@@ -67,9 +67,9 @@ class Priorities:
         none = np.full(len(rows), -1, np.int64)
         if not len(self.keys):
             return none, none
-        wanted = threads.astype(np.int64) << 32 | rows.astype(np.int64)
-        at = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
-        known = self.keys[at] == wanted
+        pairs = threads.astype(np.int64) << 32 | rows.astype(np.int64)
+        at = np.minimum(np.searchsorted(self.keys, pairs), len(self.keys) - 1)
+        known = self.keys[at] == pairs
         return np.where(known, self.now[at], -1), np.where(known, self.own[at], -1)
 
 

@@ -1,4 +1,4 @@
-"""Which files are kept in the cache of decoded traces, and where it is. Imports no numpy: it is needed at start-up."""
+"""Which files are put into the cache of decoded traces, and where it is. Imports no numpy: it is needed at start-up."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def cache_folder() -> Path | None:
 
 
 def is_large(path: Path) -> bool:
-    """Return whether a file is so large that it is kept in the cache."""
+    """Return whether a file is so large that it is put into the cache."""
     try:
         return path.is_file() and path.stat().st_size >= CACHED_BYTES
     except OSError:

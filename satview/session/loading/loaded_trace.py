@@ -33,7 +33,7 @@ class LoadedTrace:
         events_of_thread: int64, shape (threads,), how many events each thread has.
         silent: Lanes of CPUs that logged nothing.
         restart: What happened to a followed file that had to be read from its start again, as a sentence; else empty.
-        key: Of a file that may be kept in the cache, as it was before it was read; else empty.
+        key: Of a file that may be put into the cache, as it was before it was read; else empty.
         is_cached: It came from the cache.
     """
 

@@ -127,7 +127,7 @@ def prepare_loaded(loaded: LoadedTrace, shown: Shown, is_cancelled: IsCancelled,
 def cache_loaded(
     loaded: LoadedTrace, lanes: list[int], cache_bytes: int, is_cancelled: IsCancelled, _report: Report
 ) -> object:
-    """Write a decoded file into the cache; return whether it is kept."""
+    """Write a decoded file into the cache; return whether it is in it."""
     from satview.session.loading.trace_cache import TraceCache
 
     return TraceCache(cache_folder(), cache_bytes).keep(loaded, lanes, is_cancelled)
@@ -139,15 +139,15 @@ def _cached(path: Path, cache_bytes: int, begin: Callable[[], object]) -> tuple[
     Args:
         path: The file.
         cache_bytes: As of `read_file`.
-        begin: Called once it is clear that something was kept.
+        begin: Called once it is clear that the cache has something.
     """
     if not cache_bytes or not is_large(path):
         return None, ""
     from satview.session.loading.trace_cache import TraceCache
 
-    kept = TraceCache(cache_folder(), cache_bytes)
-    found = kept.find(path, begin)
-    return found, "" if found is not None else kept.key(path) or ""
+    traces = TraceCache(cache_folder(), cache_bytes)
+    found = traces.find(path, begin)
+    return found, "" if found is not None else traces.key(path) or ""
 
 
 def _show_sample(path: Path, show: Callable[[object], None], is_cancelled: IsCancelled) -> None:

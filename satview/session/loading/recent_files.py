@@ -16,7 +16,7 @@ _FILES_MAX: Final = 100
 
 
 class RecentFiles(QObject):
-    """A short list of paths, kept in one JSON file.
+    """A short list of paths, stored in one JSON file.
 
     Signals:
         changed: Another file came to the front.
@@ -28,7 +28,7 @@ class RecentFiles(QObject):
         """Read the list.
 
         Args:
-            path: Where it is kept; None keeps it in memory only.
+            path: Where it is stored; None keeps it in memory only.
             limit: How many files are remembered.
             parent: Owner.
         """
@@ -80,7 +80,7 @@ def _exists(file: Path) -> bool:
 
 
 def recent_files_file() -> Path:
-    """Return where this user's list is kept on this system."""
+    """Return where this user's list is stored on this system."""
     from platformdirs import user_state_path  # on first use, as for the settings
 
     return user_state_path("satview", appauthor=False) / "recent.json"

@@ -64,11 +64,11 @@ class TraceCache:
         return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in (reported, first, last))).hexdigest()
 
     def find(self, path: Path, begin: Callable[[], object] = lambda: None) -> LoadedTrace | None:
-        """Return a file as it was decoded before, None if it was not or what was kept of it is not whole.
+        """Return a file as it was decoded before, None if it was not or what the cache has of it is not whole.
 
         Args:
             path: The file.
-            begin: Called once it is clear that something was kept.
+            begin: Called once it is clear that the cache has something.
         """
         key = self.key(path)
         if key is None or self._folder is None:
@@ -93,7 +93,7 @@ class TraceCache:
         return loaded
 
     def keep(self, loaded: LoadedTrace, lanes: Iterable[int], cancelled: Callable[[], bool] = lambda: False) -> bool:
-        """Keep a file that was decoded; return whether it is kept.
+        """Put a file that was decoded into the cache; return whether it is in it.
 
         Args:
             loaded: The trace with its lanes.

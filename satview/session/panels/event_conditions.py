@@ -120,7 +120,7 @@ def _argument_conditions(argument: Argument) -> Iterator[str]:
 
 
 class _NoDerivedColumns:
-    """None of the conditions made here asks for durations and the like, which would be worked out for the trace."""
+    """None of the conditions made here reads durations and the like, which would be worked out for the trace."""
 
     def duration_ns(self, rows: NDArray[np.integer]) -> NDArray[np.int64]:
         return np.full(len(rows), -1, np.int64)

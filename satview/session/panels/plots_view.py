@@ -13,7 +13,7 @@ from PySide6.QtCore import QObject, Slot
 from satview.analysis.load import LoadBy
 from satview.analysis.times.occurrences import Measure, measures
 from satview.base.time import TimeWindow
-from satview.session.extent import Extent, ExtentChoice
+from satview.session.extent import Extent, ExtentSelection
 from satview.session.open_trace import OpenTrace
 from satview.session.panels.plots_task import (
     CountsPlotted,
@@ -27,8 +27,8 @@ from satview.session.panels.plots_task import (
 from satview.session.questions.answer import WatchedAnswer
 
 DIVISIONS: Final = 100
-MOST_CONDITIONS: Final = 12  # more lines cannot be told apart
-_SETTLE_MS: Final = 40  # a moving view asks for a new plot that often at most
+MOST_CONDITIONS: Final = 12  # more lines cannot be distinguished
+_SETTLE_MS: Final = 40  # a moving view requests a new plot that often at most
 
 
 class PlotKind(StrEnum):
@@ -60,7 +60,7 @@ class PlotsView(WatchedAnswer):
         self.kind = PlotKind.LOAD
         self.by = LoadBy.PROCESS
         self.measure: Measure = measures(opened.trace)[0]
-        self._choice = ExtentChoice(opened, Extent.VIEW)
+        self._extent = ExtentSelection(opened, Extent.VIEW)
         self.only_selected = False
         self.conditions: tuple[str, ...] = ()
         self.divisions = DIVISIONS
@@ -73,12 +73,12 @@ class PlotsView(WatchedAnswer):
     @property
     def extent(self) -> Extent:
         """Part of the trace that the histogram is of."""
-        return self._choice.extent
+        return self._extent.extent
 
     @property
     def needs_range(self) -> bool:
-        """True if a histogram of the selected range is wanted and there is none."""
-        return self.kind is PlotKind.DURATIONS and self._choice.needs_range
+        """True if a histogram of the selected range is requested and there is none."""
+        return self.kind is PlotKind.DURATIONS and self._extent.needs_range
 
     @property
     def is_pending(self) -> bool:
@@ -99,47 +99,47 @@ class PlotsView(WatchedAnswer):
         return None
 
     def show_plot(self, kind: PlotKind) -> None:
-        """Want another plot."""
+        """Show another plot."""
         self.kind = kind
-        self._ask()
+        self._request()
 
     def set_by(self, by: LoadBy) -> None:
-        """Want other bands."""
+        """Divide by something else."""
         self.by = by
-        self._ask()
+        self._request()
 
     def set_measure(self, measure: Measure) -> None:
-        """Want a histogram of something else."""
+        """Show a histogram of something else."""
         self.measure = measure
-        self._ask()
+        self._request()
 
     def set_extent(self, extent: Extent) -> None:
-        """Want a histogram of another part of the trace."""
-        self._choice.choose(extent)
-        self._ask()
+        """Show a histogram of another part of the trace."""
+        self._extent.select(extent)
+        self._request()
 
     def set_only_selected(self, only_selected: bool) -> None:
-        """Want a histogram of the selected thread or process, or of all."""
+        """Show a histogram of the selected thread or process, or of all."""
         self.only_selected = only_selected
-        self._ask()
+        self._request()
 
     def set_conditions(self, text: str) -> None:
-        """Want counts of other events: conditions with `;` between, as the search takes them."""
+        """Show counts of other events: conditions with `;` between, as the search takes them."""
         self.conditions = tuple(part.strip() for part in text.split(";") if part.strip())[:MOST_CONDITIONS]
-        self._ask()
+        self._request()
 
     def set_divisions(self, divisions: int) -> None:
-        """Want more or fewer counts."""
+        """Show more or fewer counts."""
         self.divisions = divisions
         self._later()
 
     def _window(self) -> TimeWindow:
         if self.kind is not PlotKind.DURATIONS:
             return self._opened.viewport.window.within(self._opened.trace.window)
-        return self._choice.window()
+        return self._extent.window()
 
     @Slot()
-    def _ask(self) -> None:
+    def _request(self) -> None:
         self._settle.stop()
         self._is_outdated = False
         if not self._is_watched:
@@ -175,7 +175,7 @@ class PlotsView(WatchedAnswer):
     @Slot()
     def _on_range(self) -> None:
         before = self.extent
-        self._choice.follow_range()
+        self._extent.follow_range()
         if self.kind is PlotKind.DURATIONS and (self.extent is Extent.RANGE or self.extent is not before):
             self._later()
         if self.extent is not before:
@@ -191,7 +191,7 @@ class PlotsView(WatchedAnswer):
         self._later()
 
     def _later(self) -> None:
-        """Ask for a new plot soon. A view that moves on lets the plot at work be finished, or none would ever be."""
+        """Request a new plot soon. A view that moves on lets the running plot finish, or none would ever be."""
         if not self._is_watched:
             return
         if self._job.is_busy:

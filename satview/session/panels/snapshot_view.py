@@ -29,9 +29,9 @@ class SnapshotView(WatchedAnswer):
         self._opened = opened
         self.found: Snapshot | None = None
         self.trace: Trace = opened.trace
-        self._wanted = self._selected()
-        if self._wanted is None:
-            self._wanted = opened.selection.cursor_a
+        self._cycles = self._selected()
+        if self._cycles is None:
+            self._cycles = opened.selection.cursor_a
         self._is_held = False
         opened.selection.changed.connect(self._on_selection)
         opened.selection.cursors_changed.connect(self._on_cursors)
@@ -40,7 +40,7 @@ class SnapshotView(WatchedAnswer):
     @property
     def at_cycles(self) -> int | None:
         """The moment that is requested; None = nothing is selected."""
-        return self._wanted
+        return self._cycles
 
     def hold(self, is_held: bool) -> None:
         """Keep the moment whatever is selected, while the snapshot itself leads to other positions; or follow again."""
@@ -58,16 +58,16 @@ class SnapshotView(WatchedAnswer):
 
     @Slot()
     def _on_selection(self) -> None:
-        self._want(self._selected())
+        self._move_to(self._selected())
 
     @Slot()
     def _on_cursors(self) -> None:
-        self._want(self._opened.selection.cursor_a)
+        self._move_to(self._opened.selection.cursor_a)
 
-    def _want(self, cycles: int | None) -> None:
-        if cycles is None or cycles == self._wanted or self._is_held:
+    def _move_to(self, cycles: int | None) -> None:
+        if cycles is None or cycles == self._cycles or self._is_held:
             return
-        self._wanted = cycles
+        self._cycles = cycles
         if self._is_watched:
             self._job.cancel()
             self._settle.start()
@@ -75,17 +75,17 @@ class SnapshotView(WatchedAnswer):
 
     @Slot(object)
     def _on_reloaded(self, _reload: object) -> None:
-        if self._is_watched and self._wanted is not None:
+        if self._is_watched and self._cycles is not None:
             self._settle.start()  # what is shown holds until then
         else:
             self._job.cancel()
-            self.trace, self.found = self._opened.trace, None  # or else the shorter reading would be kept
+            self.trace, self.found = self._opened.trace, None  # or else the trace before it grew would stay in memory
 
     @Slot()
-    def _ask(self) -> None:
-        if not self._is_watched or self._wanted is None:
+    def _request(self) -> None:
+        if not self._is_watched or self._cycles is None:
             return
-        trace, at = self._opened.trace, self._wanted
+        trace, at = self._opened.trace, self._cycles
         is_there = self.found is not None and self.found.at_cycles == at and self.trace is trace
         if is_there or not trace.window.contains(at):
             self.changed.emit()
@@ -98,5 +98,5 @@ class SnapshotView(WatchedAnswer):
 
 
 def _find(trace: Trace, at: int, basis: Basis, is_cancelled: IsCancelled, _report: Report) -> object:
-    """Work of the job; it holds the trace, no widget."""
+    """Run in the task; holds the trace, no widget."""
     return trace, snapshot(trace, at, basis, is_cancelled)

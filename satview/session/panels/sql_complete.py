@@ -45,8 +45,8 @@ def sql_completions(text: str, position: int) -> list[Completion]:
         found += _tables() if word else []
         found += [(keyword, "") for keyword in _KEYWORDS] if word else []
     fits = {name: says for name, says in reversed(found) if name.lower().startswith(word) and name.lower() != word}
-    chosen = [name for name, _ in dict.fromkeys(found) if name in fits]
-    return [Completion(name, start, position, fits[name].replace("`", "")) for name in dict.fromkeys(chosen)][:_MOST]
+    fitting = [name for name, _ in dict.fromkeys(found) if name in fits]
+    return [Completion(name, start, position, fits[name].replace("`", "")) for name in dict.fromkeys(fitting)][:_MOST]
 
 
 def _sources(text: str) -> dict[str, str]:

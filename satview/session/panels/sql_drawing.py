@@ -35,7 +35,7 @@ class Drawing:
         end_cycles: int64; as the start where the result has no ends.
         has_ends: Whether they are intervals.
         group: int64, which of `groups`.
-        groups: What the rows are told apart by; beyond the most frequent ones they are one group, the last.
+        groups: What the rows are grouped by; beyond the most frequent ones they are one group, the last.
         values: float64 by column; NaN for null.
     """
 
@@ -107,7 +107,7 @@ def _cycles(clock: Clock, found: Result, name: str) -> tuple[_Ints, NDArray[np.b
 
 
 def _grouped(found: Result, rows: _Ints, used: set[str | None]) -> tuple[_Ints, tuple[str, ...]]:
-    """Return by what the rows are told apart: the first column of texts, else of numbers of things."""
+    """Return by what the rows are grouped: the first column of texts, else of numbers of things."""
     names = [name for name in (*_GROUPS, *found.columns) if name in found.columns and name not in used]
     texts = [name for name in names if str(found.arrow().column(name).type) in ("string", "large_string")
              or str(found.arrow().column(name).type).startswith("dictionary")]  # fmt: skip

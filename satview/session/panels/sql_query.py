@@ -1,4 +1,4 @@
-"""Queries in SQL from the window: the work in the background, and what a row of the result is about."""
+"""Queries in SQL from the window: the task in the background, and what a row of the result is about."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from satview.store.trace import Trace
 if TYPE_CHECKING:
     from satview.tables.sql import Result, View
 
-_SHOWN: Final = 1000  # rows that a query from the list of views asks for
+_SHOWN: Final = 1000  # rows that a query from the list of views returns
 _SAMPLES: Final = {"bin_ns": "10000000", "thread_row": "1", "deadline_ns": "1000000"}
 
 

@@ -82,7 +82,7 @@ class Found:
         self._basis = basis
         self._statistics: Statistics | None = None
         self._kinds = 0
-        self._is_cancelled: IsCancelled = bool  # of the work that runs now
+        self._is_cancelled: IsCancelled = bool  # of the task that runs now
 
     def fits(
         self,

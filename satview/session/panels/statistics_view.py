@@ -7,7 +7,7 @@ from typing import Final
 
 from PySide6.QtCore import QObject, Slot
 
-from satview.session.extent import Extent, ExtentChoice
+from satview.session.extent import Extent, ExtentSelection
 from satview.session.open_trace import OpenTrace
 from satview.session.panels.statistics_task import Counted, Found
 from satview.session.questions.answer import WatchedAnswer
@@ -29,7 +29,7 @@ class StatisticsView(WatchedAnswer):
         self._opened = opened
         self.counted: Counted | None = None
         self.key = "thread"
-        self._choice = ExtentChoice(opened, Extent.TRACE)
+        self._extent = ExtentSelection(opened, Extent.TRACE)
         self.follows = False
         self._found: Found | None = None
         opened.filters.view_changed.connect(self._on_filter)
@@ -40,13 +40,13 @@ class StatisticsView(WatchedAnswer):
 
     @property
     def extent(self) -> Extent:
-        """The part that is wanted."""
-        return self._choice.extent
+        """The requested part."""
+        return self._extent.extent
 
     @property
     def needs_range(self) -> bool:
         """True if the selected range is requested and there is none."""
-        return self._choice.needs_range
+        return self._extent.needs_range
 
     @property
     def ignores_filter(self) -> bool:
@@ -54,26 +54,26 @@ class StatisticsView(WatchedAnswer):
         return not self.follows and self._opened.filters.is_active
 
     def show_sheet(self, key: str) -> None:
-        """Want another sheet."""
+        """Show another sheet."""
         if key != self.key:
             self.key = key
-            self._ask()
+            self._request()
 
     def set_extent(self, extent: Extent) -> None:
-        """Want another part of the trace."""
+        """Show another part of the trace."""
         before = self.extent
-        self._choice.choose(extent)
+        self._extent.select(extent)
         if extent is not before:
-            self._ask()
+            self._request()
 
     def set_follows(self, follows: bool) -> None:
         """Follow the filter, or do not."""
         if follows != self.follows:
             self.follows = follows
-            self._ask()
+            self._request()
 
     @Slot()
-    def _ask(self) -> None:
+    def _request(self) -> None:
         self._settle.stop()
         if not self._is_watched:
             return
@@ -82,7 +82,7 @@ class StatisticsView(WatchedAnswer):
             self._job.cancel()
             self.changed.emit()
             return
-        filters, trace, window = self._opened.filters, self._opened.trace, self._choice.window()
+        filters, trace, window = self._opened.filters, self._opened.trace, self._extent.window()
         rows = filters.rows if self.follows else None
         threads = filters.threads if self.follows else None
         found = self._found
@@ -108,7 +108,7 @@ class StatisticsView(WatchedAnswer):
     @Slot()
     def _on_range(self) -> None:
         before = self.extent
-        self._choice.follow_range()
+        self._extent.follow_range()
         if self.extent is Extent.RANGE or self.extent is not before:
             self._later()
             self.changed.emit()  # whether the panel is seen or not: the part may be another one now

@@ -109,7 +109,7 @@ def _find(
     trace: Trace, mode: RowMode, requested: TransactionFilter | LatencyFilter, order: tuple[str, bool],
     _is_cancelled: IsCancelled, _report: Report,
 ) -> FoundRows:  # fmt: skip
-    """Work of the job; it holds the trace, no widget."""
+    """Run in the task; holds the trace, no widget."""
     if mode is RowMode.FIGURES:
         assert isinstance(requested, LatencyFilter)
         found = latency_list(trace, requested, "time")

@@ -60,10 +60,10 @@ class Answer(QObject):
 
 
 class WatchedAnswer(Answer):
-    """An answer that is worked out while somebody looks, and again once what it depends on has rested.
+    """An answer that is computed while it is seen, and again once what it depends on has settled.
 
     Args:
-        settle_ms: How long that has to rest.
+        settle_ms: How long that has to stay unchanged.
         parent: Owner.
     """
 
@@ -73,7 +73,7 @@ class WatchedAnswer(Answer):
         self._settle = QTimer(self)
         self._settle.setSingleShot(True)
         self._settle.setInterval(settle_ms)
-        self._settle.timeout.connect(self._ask)
+        self._settle.timeout.connect(self._request)
 
     @property
     def is_pending(self) -> bool:
@@ -81,11 +81,11 @@ class WatchedAnswer(Answer):
         return self.is_busy or self._settle.isActive()
 
     def watch(self, is_watched: bool) -> None:
-        """Begin or end to work: somebody looks, or nobody."""
+        """Start or stop following the trace: the answer is seen, or is not."""
         if is_watched != self._is_watched:
             self._is_watched = is_watched
             if is_watched:
-                self._ask()
+                self._request()
             else:
                 self._settle.stop()
                 self._job.cancel()
@@ -96,6 +96,6 @@ class WatchedAnswer(Answer):
         super().close()
 
     @Slot()
-    def _ask(self) -> None:
-        """Begin to work out what is requested now, if somebody looks."""
+    def _request(self) -> None:
+        """Start the task for what is requested now, if it is seen."""
         raise NotImplementedError

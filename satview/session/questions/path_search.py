@@ -36,7 +36,7 @@ class PathSearch(Answer):
         super().__init__(parent)
         self.found: FoundPath | None = None
 
-    def ask(self, trace: Trace, thread: int, window: TimeWindow) -> None:
+    def search(self, trace: Trace, thread: int, window: TimeWindow) -> None:
         """Look for a path.
 
         Args:
@@ -60,6 +60,6 @@ class PathSearch(Answer):
 
 
 def _find(trace: Trace, thread: int, window: TimeWindow, is_cancelled: IsCancelled, _report: Report) -> FoundPath:
-    """Work of the job; it holds the trace, no widget."""
+    """Run in the task; holds the trace, no widget."""
     path = critical_path(trace, thread, window)
     return FoundPath(path, pieces_sheet(trace, path, is_cancelled), totals_sheet(trace, path))

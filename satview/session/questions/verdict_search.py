@@ -1,4 +1,4 @@
-"""The verdicts of the open trace: looked for in the background once somebody wants to see them."""
+"""The verdicts of the open trace: looked for in the background once they are seen."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def search_verdicts(trace: Trace, is_cancelled: IsCancelled) -> FoundVerdicts:
     """Return the verdicts of a trace, and what it cannot show.
 
     Raises:
-        Cancelled: Nobody wants them any more.
+        Cancelled: They are not needed any more.
     """
     return FoundVerdicts(find_verdicts(trace, cancelled=is_cancelled), undecided(trace), may_be_more(trace))
 

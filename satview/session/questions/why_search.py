@@ -6,7 +6,8 @@ from functools import partial
 
 from PySide6.QtCore import QObject, Slot
 
-from satview.analysis.reasons.why import WhyStep, why
+from satview.analysis.reasons.why import why
+from satview.analysis.reasons.why_step import WhyStep
 from satview.session.questions.answer import Answer
 from satview.session.selection import Selection
 from satview.session.tasks import IsCancelled, Report
@@ -25,7 +26,7 @@ class WhySearch(Answer):
         self.steps: tuple[WhyStep, ...] = ()
         selection.changed.connect(self.forget)
 
-    def ask(self, trace: Trace, thread: int, at_cycles: int) -> None:
+    def search(self, trace: Trace, thread: int, at_cycles: int) -> None:
         """Look for the answer.
 
         Args:
@@ -51,5 +52,5 @@ class WhySearch(Answer):
 def _find(
     trace: Trace, thread: int, at_cycles: int, _is_cancelled: IsCancelled, _report: Report
 ) -> tuple[WhyStep, ...]:
-    """Work of the job; it holds the trace, no widget."""
+    """Run in the task; holds the trace, no widget."""
     return why(trace, thread, at_cycles)

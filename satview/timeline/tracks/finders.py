@@ -21,7 +21,7 @@ from satview.store.arguments import argument, argument_under
 from satview.store.losses import losses
 from satview.store.tables import UNKNOWN_THREAD
 from satview.store.trace import Trace
-from satview.timeline.lane_classes import LaneClass, Place
+from satview.timeline.lane_classes import LaneClass, Owner
 from satview.timeline.tracks.found import Found, Rows, hues
 from satview.timeline.tracks.user import UserLanes, user_lanes
 
@@ -38,7 +38,7 @@ _POWER_CPU, _POWER_IDLE, _POWER_START = 0xFFFF, 0x10000, 0x20000  # of word 0 of
 def moments(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[Found]:
     """Return the events of a class one by one."""
     rows = _rows(trace, lane_class.codes)
-    return [_moments(trace, rows, _owners(trace, rows, lane_class.place), lane_class.place, lane_class.title)]
+    return [_moments(trace, rows, _owners(trace, rows, lane_class.owner_kind), lane_class.owner_kind, lane_class.title)]
 
 
 def calls(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[Found]:
@@ -64,7 +64,7 @@ def handlers(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[Foun
     found = [_spans(trace, lane_class, first, last, trace.events.cpu[first], hues(process))]
     rows = rows_of_codes(trace, _DELIVERY)
     if len(rows):
-        found.append(_moments(trace, rows, trace.events.cpu[rows], Place.CPU, "deliveries", "deliveries"))
+        found.append(_moments(trace, rows, trace.events.cpu[rows], Owner.CPU, "deliveries", "deliveries"))
     return found
 
 
@@ -103,7 +103,7 @@ def guests(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[Found]
     found = [_spans(trace, lane_class, first, last, trace.events.thread[first], hues(trace.events.thread[first]))]
     others = np.flatnonzero(~is_border)
     if len(others):
-        found.append(_moments(trace, rows[others], thread[others], Place.THREAD, "guest events", "events"))
+        found.append(_moments(trace, rows[others], thread[others], Owner.THREAD, "guest events", "events"))
     return found
 
 
@@ -118,7 +118,7 @@ def frequencies(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[F
     _, first = np.unique(cpu, return_index=True)
     start[first] = trace.window.start
     value = hues(np.full(len(at), _FREQUENCY_HUE))
-    return [Found(Place.CPU, cpu, start, start, rows[at], value, lane_class.title, number=mode[at].astype(np.float64),
+    return [Found(Owner.CPU, cpu, start, start, rows[at], value, lane_class.title, number=mode[at].astype(np.float64),
                   text="mode {mode}")]  # fmt: skip
 
 
@@ -132,7 +132,7 @@ def idle_modes(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[Fo
     first, last = rows[at[begins]], rows[at[begins + 1]]
     whole = is_whole(trace, first, last)
     begins, first, last = begins[whole], first[whole], last[whole]
-    value = np.full(len(first), WAITING, np.uint8)  # nothing runs: no colour that stands out
+    value = np.full(len(first), WAITING, np.uint8)  # nothing runs: a quiet colour
     return [_spans(trace, lane_class, first, last, cpu[begins], value)]
 
 
@@ -150,13 +150,13 @@ def _rows(trace: Trace, codes: tuple[int, ...]) -> Rows:
     return rows_where(trace, table)
 
 
-def _owners(trace: Trace, rows: Rows, place: Place) -> NDArray[np.integer]:
+def _owners(trace: Trace, rows: Rows, owner_kind: Owner) -> NDArray[np.integer]:
     """Return whose events are: of the process that the event names, else of that of its thread."""
-    if place is Place.TRACE:
+    if owner_kind is Owner.TRACE:
         return np.zeros(len(rows), np.int64)
-    if place is Place.CPU:
+    if owner_kind is Owner.CPU:
         return trace.events.cpu[rows]
-    if place is Place.THREAD:
+    if owner_kind is Owner.THREAD:
         return trace.events.thread[rows]
     pid, known = argument(trace, rows, "pid")
     named = np.where(known, _processes(trace, pid), 0)
@@ -201,9 +201,11 @@ def _power(trace: Trace) -> tuple[Rows, NDArray[np.int64], NDArray[np.int64]]:
     return rows, argument_under(trace, rows, "bitset"), argument_under(trace, rows, "mode")
 
 
-def _moments(trace: Trace, rows: Rows, owner: NDArray[np.integer], place: Place, title: str, key: str = "") -> Found:
+def _moments(
+    trace: Trace, rows: Rows, owner: NDArray[np.integer], owner_kind: Owner, title: str, key: str = ""
+) -> Found:
     time = trace.events.time_cycles[rows]
-    return Found(place, owner.astype(np.int64), time, time, rows, hues(np.zeros(len(rows), np.int64)), title, key)
+    return Found(owner_kind, owner.astype(np.int64), time, time, rows, hues(np.zeros(len(rows), np.int64)), title, key)
 
 
 def _spans(
@@ -221,7 +223,7 @@ def _spans(
     start = time[first]
     # What begins and ends in one cycle still shows.
     end = np.maximum(end, start + 1)
-    return Found(lane_class.place, owner.astype(np.int64), start, end, first, value, lane_class.title)
+    return Found(lane_class.owner_kind, owner.astype(np.int64), start, end, first, value, lane_class.title)
 
 
 _FINDERS: Final[dict[str, Finder]] = {

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from satview.base.dataclass import dataclass
 from satview.events.states import FIRST_PROCESS, PROCESS_HUES
-from satview.timeline.lane_classes import Place
+from satview.timeline.lane_classes import Owner
 
 Rows = NDArray[np.uint32]
 
@@ -19,7 +19,7 @@ class Found:
     """Intervals, moments or numbers of events; every column has shape (n,), in any order.
 
     Attributes:
-        place: Where their lanes are.
+        owner_kind: Where their lanes are.
         owner: int64, row of the thread or process, or number of the CPU; 0 for the trace.
         start, end: int64, cycles; a moment ends where it begins.
         event: uint32, row of the event that begins it.
@@ -32,7 +32,7 @@ class Found:
             class says.
     """
 
-    place: Place
+    owner_kind: Owner
     owner: NDArray[np.int64]
     start: NDArray[np.int64]
     end: NDArray[np.int64]
@@ -51,7 +51,7 @@ class Found:
         """Return some of them."""
         number = self.number[at] if self.number is not None else None
         columns = (self.owner[at], self.start[at], self.end[at], self.event[at], self.value[at])
-        return Found(self.place, *columns, self.title, self.key, self.subtitle, number, self.text)
+        return Found(self.owner_kind, *columns, self.title, self.key, self.subtitle, number, self.text)
 
 
 def hues(numbers: NDArray[np.integer]) -> NDArray[np.uint8]:

@@ -15,14 +15,14 @@ from satview.base.dataclass import dataclass
 from satview.base.time import TimeWindow
 from satview.events.states import ABSENT
 from satview.store.trace import Trace
-from satview.timeline.lane_classes import LaneClass, Place
+from satview.timeline.lane_classes import LaneClass, Owner
 from satview.timeline.spans import NO_EVENT, LaneSpans, spread, touching
 from satview.timeline.tracks.found import Found, Rows
 
 _DEEPEST: Final = 32  # lanes below each other; what is nested deeper is in the last one
 _TEXT_WORDS: Final = 80  # payload words that a text is made of
-_PLACES: Final = re.compile(r"\{(\w+)\}")
-_KEPT: Final = 20_000
+_ARGUMENTS: Final = re.compile(r"\{(\w+)\}")
+_CACHE_LIMIT: Final = 20_000
 _TIMEOUT: Final = (-1, 0xFFFFFFFF)  # instead of the number of a timer: that of TimerTimeout()
 
 
@@ -99,7 +99,7 @@ def _numbers(found: Found, spans: LaneSpans) -> NDArray[np.float64]:
 
 
 class EventTexts(Sequence[str]):
-    """What intervals are called, each worked out when it is asked for.
+    """What intervals are called, each made when it is first read.
 
     Args:
         events: uint32 (n,), rows of the events that begin them.
@@ -108,7 +108,7 @@ class EventTexts(Sequence[str]):
 
     def __init__(self, events: Rows, name: Callable[[int], str]) -> None:
         self._events, self._name = events, name
-        self._kept: dict[int, str] = {}
+        self._cache: dict[int, str] = {}
 
     def __len__(self) -> int:
         return len(self._events)
@@ -125,11 +125,11 @@ class EventTexts(Sequence[str]):
         event = int(self._events[index])
         if event == NO_EVENT:
             return ""
-        if event not in self._kept:
-            if len(self._kept) > _KEPT:
-                self._kept.clear()
-            self._kept[event] = self._name(event)
-        return self._kept[event]
+        if event not in self._cache:
+            if len(self._cache) > _CACHE_LIMIT:
+                self._cache.clear()
+            self._cache[event] = self._name(event)
+        return self._cache[event]
 
 
 def text_of(trace: Trace, track: Track) -> Callable[[int], str]:
@@ -139,21 +139,21 @@ def text_of(trace: Trace, track: Track) -> Callable[[int], str]:
     template = track.found.text or track.lane_class.text
     if track.is_whole:
         template = "{process}: " + template
-    wanted = frozenset(_PLACES.findall(template))
+    names = frozenset(_ARGUMENTS.findall(template))
 
     def name(event: int) -> str:
-        values = _values(trace, event, wanted)
-        return " ".join(_PLACES.sub(lambda found: values.get(found[1], ""), template).split())
+        values = _values(trace, event, names)
+        return " ".join(_ARGUMENTS.sub(lambda found: values.get(found[1], ""), template).split())
 
     return name
 
 
-def _values(trace: Trace, event: int, wanted: frozenset[str]) -> dict[str, str]:
+def _values(trace: Trace, event: int, names: frozenset[str]) -> dict[str, str]:
     values = {}
     spec = trace.spec(event)
-    if "event" in wanted:
+    if "event" in names:
         values["event"] = spec.label or spec.name
-    if wanted - {"event"}:
+    if names - {"event"}:
         pid = -1
         for argument in trace.payloads.decode(event, _TEXT_WORDS).arguments:
             values[argument.name] = _short(argument.value, argument.text)
@@ -161,7 +161,7 @@ def _values(trace: Trace, event: int, wanted: frozenset[str]) -> dict[str, str]:
                 pid = argument.value
             if argument.name == "timer_id":
                 values["timer"] = "timeout" if argument.value in _TIMEOUT else f"timer {argument.value!r}"
-        if "process" in wanted:
+        if "process" in names:
             values["process"] = _process_name(trace, event, pid)
     return values
 
@@ -190,7 +190,7 @@ def tracks_of(lane_class: LaneClass, found: Found) -> Iterator[Track]:
     depth = depths(found)
     order = np.lexsort((found.start, depth, found.owner))
     by_owner, depth = found.take(order), depth[order]
-    if found.place is Place.PROCESS:
+    if found.owner_kind is Owner.PROCESS:
         yield Track(lane_class, found.take(np.argsort(found.start, kind="stable")), 0, is_whole=True)
     changes = (by_owner.owner[1:] != by_owner.owner[:-1]) | (depth[1:] != depth[:-1])
     begins = np.concatenate(([0], np.flatnonzero(changes) + 1, [len(order)])).tolist()

@@ -17,7 +17,7 @@ from satview.linkage.rows import narrow, nested_pairs
 from satview.linkage.whole import is_whole
 from satview.store.tables import UNKNOWN_THREAD
 from satview.store.trace import Trace
-from satview.timeline.lane_classes import Place
+from satview.timeline.lane_classes import Owner
 from satview.timeline.tracks.found import Found, Rows, hues
 
 _WORD = UserField("", 4, is_signed=True)
@@ -64,18 +64,18 @@ def _lane(trace: Trace, rows: Rows, number: int, user: UserLanes) -> Found:
     """Return a counter or moments of one number."""
     event = user.events.get(number)
     rule = next((rule for rule in user.rules if rule.number == number and rule.kind is not UserRuleKind.INTERVAL), None)
-    place = _counted(event, rule)
+    counted = _counted(event, rule)
     name = (rule.name if rule is not None else "") or (event.name if event is not None else "")
     time, owner = trace.events.time_cycles[rows], np.zeros(len(rows), np.int64)
-    values = None if place is None else _values(trace, rows, *place)
-    if place is not None and not name:
-        name = place[1].label
+    values = None if counted is None else _values(trace, rows, *counted)
+    if counted is not None and not name:
+        name = counted[1].label
     title = name or f"event {number}"
     subtitle = f"user event {number}" if name else ""
     text = partial(_text, trace, event)
     if values is not None:
         text = partial(_counter_text, trace, rows, values, event)
-    return Found(Place.TRACE, owner, time, time, rows, hues(owner + number), title, str(number), subtitle, values, text)
+    return Found(Owner.TRACE, owner, time, time, rows, hues(owner + number), title, str(number), subtitle, values, text)
 
 
 def _intervals(trace: Trace, rows: Rows, numbers: NDArray[np.integer], rule: UserRule, user: UserLanes) -> Found:
@@ -84,7 +84,7 @@ def _intervals(trace: Trace, rows: Rows, numbers: NDArray[np.integer], rule: Use
     mine = mine[trace.events.thread[mine] != UNKNOWN_THREAD]
     mine = mine[np.argsort(narrow(trace.events.thread[mine], len(trace.threads)), kind="stable")]
     is_begin = trace.events.code[mine] & wire.EVENT_MASK == rule.number
-    if rule.number == rule.end_number:  # the same event begins and ends it, by turns
+    if rule.number == rule.end_number:  # the same event begins and ends it, alternately
         of_thread = trace.events.thread[mine]
         first = np.searchsorted(of_thread, of_thread)
         is_begin = (np.arange(len(mine)) - first) % 2 == 0
@@ -96,7 +96,7 @@ def _intervals(trace: Trace, rows: Rows, numbers: NDArray[np.integer], rule: Use
     event = user.events.get(rule.number)
     name = rule.name or (event.name if event is not None else "") or f"event {rule.number}"
     time, owner = trace.events.time_cycles, trace.events.thread[first].astype(np.int64)
-    return Found(Place.THREAD, owner, time[first], np.maximum(time[last], time[first] + 1), first,
+    return Found(Owner.THREAD, owner, time[first], np.maximum(time[last], time[first] + 1), first,
                  hues(np.full(len(first), rule.number)), name, f"{rule.number}-{rule.end_number}",
                  f"{rule.number}..{rule.end_number}", text=partial(_text, trace, event, name))  # fmt: skip
 

@@ -149,7 +149,7 @@ class ConnectDetach(Call):
 
 @dataclass(slots=True)
 class ConnectServerInfo(Call):
-    """Ask for the server of a connection, or of the next one there is; result: its coid."""
+    """Query the server of a connection, or of the next one there is; result: its coid."""
 
     name = "CONNECT_SERVER_INFO"
     pid: int
@@ -180,7 +180,7 @@ class ConnectServerInfo(Call):
 
 @dataclass(slots=True)
 class ConnectClientInfo(Call):
-    """Ask who a client is; result: its pid. Everybody is root."""
+    """Query who a client is; result: its pid. Everybody is root."""
 
     name = "CONNECT_CLIENT_INFO"
     scoid: int

@@ -17,7 +17,7 @@ _MIN_TICK_NS = 10_000
 
 @dataclass(slots=True)
 class ClockTime(Call):
-    """Ask for the time; result: nanoseconds since boot."""
+    """Query the time; result: nanoseconds since boot."""
 
     name = "CLOCK_TIME"
 
@@ -34,7 +34,7 @@ class ClockTime(Call):
 
 @dataclass(slots=True)
 class ClockPeriod(Call):
-    """Ask for the period of the tick in nanoseconds, or set it; result: the old one. 8.0 has none: 1 ms."""
+    """Query the period of the tick in nanoseconds, or set it; result: the old one. 8.0 has none: 1 ms."""
 
     name = "CLOCK_PERIOD"
     new_ns: int = 0
@@ -61,7 +61,7 @@ class ClockPeriod(Call):
 
 @dataclass(slots=True)
 class ClockAdjust(Call):
-    """Ask for the adjustment of the time of day under way, or begin one: so much per tick, for so many ticks."""
+    """Query the adjustment of the time of day under way, or begin one: so much per tick, for so many ticks."""
 
     name = "CLOCK_ADJUST"
     tick_count: int = 0
@@ -72,7 +72,7 @@ class ClockAdjust(Call):
         return {"new->tick_count": self.tick_count, "new->tick_nsec_inc": self.tick_nsec_inc}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Keep the new adjustment; no program here asks for the time of day."""
+        """Keep the new adjustment; no program here reads the time of day."""
         kernel.enter(cpu, thread, self)
         old, kernel.clock_adjust = kernel.clock_adjust, (self.tick_count, self.tick_nsec_inc)
         kernel.complete(thread, old, **{"old->tick_count": old[0], "old->tick_nsec_inc": old[1]})

@@ -211,7 +211,7 @@ def hand_over(kernel: KernelServices, server: Thread, envelope: Envelope) -> Non
 
 
 def end_service(kernel: KernelServices, cpu: Cpu, envelope: Envelope) -> None:
-    """End the work for a client, of the thread that received its message; another thread may have answered."""
+    """End the service for a client by the thread that received its message; another thread may have replied."""
     if envelope.server is not None:
         kernel.scheduler.end_service(cpu, envelope.server, envelope)
 

@@ -265,7 +265,7 @@ class MsgWrite(Call):
 
 @dataclass(slots=True)
 class MsgInfo(Call):
-    """Ask who sent a message; result: a dict with pid, tid, chid, scoid, coid, msglen, priority."""
+    """Query who sent a message; result: a dict with pid, tid, chid, scoid, coid, msglen, priority."""
 
     name = "MSG_INFO"
     rcvid: int

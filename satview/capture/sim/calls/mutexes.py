@@ -15,7 +15,7 @@ from satview.capture.sim.parts.threads import Thread
 
 __all__ = ["CondSignal", "CondWait", "MutexLock", "MutexUnlock", "SyncCreate", "SyncDestroy", "SyncMutexRevive"]
 
-LIBRARY_CYCLES = 40  # of user code that takes or gives an object nobody else wants: the kernel is not entered
+LIBRARY_CYCLES = 40  # of user code that takes or gives an object without contention: the kernel is not entered
 
 
 def check_exists(kernel: KernelServices, cpu: Cpu, thread: Thread, call: Call, thing: SyncObject) -> None:

@@ -16,7 +16,7 @@ MISSING = "it needs I/O privilege: ThreadCtl(_NTO_TCTL_IO) first"
 
 
 def has_io(kernel: KernelServices, thread: Thread) -> bool:
-    """Return whether a thread has I/O privilege, or the target asks nobody for it."""
+    """Return whether a thread has I/O privilege, or the target does not require it."""
     return thread.has_io or not kernel.target.needs_privilege
 
 
@@ -24,7 +24,7 @@ def check_io(kernel: KernelServices, thread: Thread) -> None:
     """Refuse the call of a thread without I/O privilege.
 
     Raises:
-        QnxError: EPERM; it has none, and the target asks for it.
+        QnxError: EPERM; it has none, and the target requires it.
     """
     if not has_io(kernel, thread):
         raise QnxError(Errno.EPERM, MISSING)

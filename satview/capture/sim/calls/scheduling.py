@@ -1,4 +1,4 @@
-"""Kernel calls that set how threads are scheduled, or ask for it."""
+"""Kernel calls that set how threads are scheduled, or query it."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class SchedJoinPartition(Call):
 
 @dataclass(slots=True)
 class SchedGet(Call):
-    """Ask for a thread's scheduling; result `(policy, own priority, effective priority)`."""
+    """Query a thread's scheduling; result `(policy, own priority, effective priority)`."""
 
     name = "SCHED_GET"
     pid: int = 0
@@ -133,7 +133,7 @@ class SchedGet(Call):
 
 @dataclass(slots=True)
 class SchedInfo(Call):
-    """Ask for the bounds of a policy; result `(lowest, highest priority, time slice in ns)`."""
+    """Query the bounds of a policy; result `(lowest, highest priority, time slice in ns)`."""
 
     name = "SCHED_INFO"
     pid: int = 0

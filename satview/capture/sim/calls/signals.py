@@ -122,7 +122,7 @@ class SignalKill(Call):
         return {"pid": self.pid, "tid": self.tid, "signo": self.signo, "code": self.code, "value": self.value}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Send a signal; 0 only asks whether the target exists.
+        """Send a signal; 0 only tests whether the target exists.
 
         Raises:
             QnxError: ESRCH (no such process or thread).

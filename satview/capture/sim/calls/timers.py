@@ -173,7 +173,7 @@ def _left_ns(kernel: KernelServices, timer: Timer | None) -> int:
 
 @dataclass(slots=True)
 class TimerInfo(Call):
-    """Ask for a timer, or the next one there is; result `(number, ns left, interval ns)`."""
+    """Query a timer, or the next one there is; result `(number, ns left, interval ns)`."""
 
     name = "TIMER_INFO"
     id: int

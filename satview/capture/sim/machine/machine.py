@@ -91,10 +91,10 @@ class Machine(ProgramRunner):
 
     # Into the kernel and out
 
-    def kernel_entry(self, cpu: Cpu, work: Callable[[Cpu], None]) -> None:
-        """Interrupt the user code of a CPU, do kernel work there, and go on with the thread that is due."""
+    def kernel_entry(self, cpu: Cpu, function: Callable[[Cpu], None]) -> None:
+        """Interrupt the user code of a CPU, run kernel code there, and go on with the thread that is due."""
         self.hold(cpu)
-        work(cpu)
+        function(cpu)
         self.leave(cpu)
 
     def hold(self, cpu: Cpu) -> None:
@@ -269,7 +269,7 @@ class Machine(ProgramRunner):
         self.now += self.vary(self._switch_cost)
 
     def send_ipi(self, cpu: Cpu, priority: int) -> None:
-        """Ask another CPU to look at the ready queue."""
+        """Have another CPU look at the ready queue."""
         cpu.claimed = max(cpu.claimed, priority)
         if not cpu.ipi_pending:
             cpu.ipi_pending = True

@@ -63,11 +63,11 @@ class PartitionScheduler:
         partition.used_total += used
 
     def lend(self, server: Thread, client: Thread, lender: object) -> bool:
-        """Let a server work in the partition of a client, until `take_back`; return whether that changes anything.
+        """Let a server run in the partition of a client, until `take_back`; return whether that changes anything.
 
         Args:
             server: Who received.
-            client: Who waits for it; it may itself work in the partition of another.
+            client: Who waits for it; it may itself run in the partition of another.
             lender: The message.
         """
         server.lender = lender

@@ -61,7 +61,7 @@ class Scheduler:
             return self.ready.best(cpu.index)
         selected = self.ready.best(cpu.index, self.partitions)
         if selected is None or selected.is_idle:
-            return self.ready.best(cpu.index)  # free time: budgets do not matter while nobody with budget wants it
+            return self.ready.best(cpu.index)  # free time: budgets do not matter while no thread with budget is ready
         return selected
 
     def _beats(self, new: Thread, old: Thread, is_yielding: bool) -> bool:
@@ -166,7 +166,7 @@ class Scheduler:
                 self.kernel.send_ipi(self.kernel.cpus[thread.cpu], -1)
 
     def serve(self, cpu: Cpu, server: Thread, client: Thread, message: object) -> None:
-        """Let a server that received a message work in the partition of its client."""
+        """Let a server that received a message run in the partition of its client."""
         if self.partitions is not None and self.partitions.lend(server, client, message):
             self._show(cpu, server)
 

@@ -23,9 +23,9 @@ class EventLoop:
 
     Attributes:
         now: Cycles; the stamp of the last event, or later.
-        deferred: Kernel work that interrupts left behind, to be done once the kernel is free.
+        deferred: Kernel code that interrupts left behind, to run once the kernel is free.
         nesting: Above 0 inside an interrupt.
-        is_polling: The interrupt came while the kernel was at work.
+        is_polling: The interrupt came while the kernel was running.
         service, due: The actions of hardware interrupts, which may come between two slots.
         events_due: Heap of what happens next: (time, number, action, argument).
     """
@@ -69,7 +69,7 @@ class EventLoop:
         return self.now
 
     def spend(self, ns: int) -> None:
-        """Let the kernel work for a time."""
+        """Let the kernel run for a time."""
         self.now += self.target.cycles(ns)
 
     def at(self, time: int, action: Action, argument: Any = None) -> None:
@@ -77,8 +77,8 @@ class EventLoop:
         self._sequence += 1
         heapq.heappush(self.events_due, (time, self._sequence, action, argument))
 
-    def kernel_entry(self, cpu: Cpu, work: Callable[[Cpu], None]) -> None:
-        """Do kernel work on a CPU; the machine knows how."""
+    def kernel_entry(self, cpu: Cpu, function: Callable[[Cpu], None]) -> None:
+        """Run kernel code on a CPU; the machine knows how."""
         raise NotImplementedError
 
     def run(
@@ -94,8 +94,8 @@ class EventLoop:
             self.now = max(self.now, time)
             action(argument)
             while self.deferred:
-                cpu, work = self.deferred.popleft()
-                self.kernel_entry(cpu, work)
+                cpu, function = self.deferred.popleft()
+                self.kernel_entry(cpu, function)
             count += 1
             if not count & _POLL:
                 if progress is not None:

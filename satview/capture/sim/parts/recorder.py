@@ -45,7 +45,7 @@ class Recorder(Protocol):
         """PROCCREATE, PROCCREATE_NAME, PROCDESTROY or PROCDESTROY_NAME."""
 
     def comm(self, cpu: int, time: int, event: str, words: tuple[int, ...], pid: int, tid: int) -> None:
-        """A message, pulse or signal; pid and tid are those that filters ask for, tid 0 for the kernel's pulses."""
+        """A message, pulse or signal; pid and tid are those that filters compare, tid 0 for the kernel's pulses."""
 
     def interrupt_enter(self, cpu: int, time: int, vector: int, address: int) -> None:
         """An interrupt begins."""

@@ -1,4 +1,4 @@
-"""What kernel calls and the parts of the kernel may ask of the machine that they run on.
+"""What kernel calls and the parts of the kernel may request of the machine that they run on.
 
 The machine fits these protocols by its shape. Each module imports them instead of the machine, so no module imports
 one that imports it.
@@ -38,7 +38,7 @@ class SchedulerServices(Protocol):
         """Change an effective priority, 1 to 255."""
 
     def serve(self, cpu: Cpu, server: Thread, client: Thread, message: object) -> None:
-        """Let a server that received a message work in the partition of its client."""
+        """Let a server that received a message run in the partition of its client."""
 
     def end_service(self, cpu: Cpu, server: Thread, message: object = None) -> None:
         """Put a server back into its own partition, if it works for that message; None = for any."""
@@ -98,7 +98,7 @@ class KernelServices(Protocol):
 
     Attributes:
         now: Cycles; the stamp of the last event, or later.
-        deferred: Kernel work to be done once the kernel is free.
+        deferred: Kernel code to run once the kernel is free.
         trace_event: Carries out TraceEvent(): mode, arguments, CPU, pid, whether the caller has I/O privilege.
     """
 
@@ -146,7 +146,7 @@ class KernelServices(Protocol):
         """Move the clock past one event and return its time in cycles; no two are equal."""
 
     def spend(self, ns: int) -> None:
-        """Let the kernel work for a time."""
+        """Let the kernel run for a time."""
 
     def vary(self, cost: tuple[int, int]) -> int:
         """Return a length between the bounds (lowest, spread) in cycles."""
@@ -156,8 +156,8 @@ class KernelServices(Protocol):
 
     # Into the kernel and out
 
-    def kernel_entry(self, cpu: Cpu, work: Callable[[Cpu], None]) -> None:
-        """Interrupt the user code of a CPU, do kernel work there, and go on with the thread that is due."""
+    def kernel_entry(self, cpu: Cpu, function: Callable[[Cpu], None]) -> None:
+        """Interrupt the user code of a CPU, run kernel code there, and go on with the thread that is due."""
 
     def hold(self, cpu: Cpu) -> None:
         """Stop the user code of a CPU and note how much of it is left."""
@@ -211,7 +211,7 @@ class KernelServices(Protocol):
         """Spend what a context switch takes."""
 
     def send_ipi(self, cpu: Cpu, priority: int) -> None:
-        """Ask another CPU to look at the ready queue."""
+        """Have another CPU look at the ready queue."""
 
     # Faults of programs
 

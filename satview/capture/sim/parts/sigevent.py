@@ -1,4 +1,4 @@
-"""How a thread wants to hear of something: the sigevent structure."""
+"""How a thread is to be notified: the sigevent structure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Sigevent"]
 
 @dataclass(slots=True)
 class Sigevent:
-    """How a thread wants to hear of something.
+    """How a thread is to be notified.
 
     Attributes:
         kind: `pulse`, `intr` (wakes InterruptWait), `signal` or `unblock`.

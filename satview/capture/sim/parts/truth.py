@@ -190,7 +190,7 @@ class Truth:
     skew_cycles: tuple[int, ...] = ()
 
     def forget(self) -> None:
-        """Drop everything so far, where nobody will ask: a long capture is to take no more memory than a short one."""
+        """Drop everything so far where it will not be read: a long capture needs no more memory than a short one."""
         for each in fields(self):
             value = getattr(self, each.name)
             if isinstance(value, list):

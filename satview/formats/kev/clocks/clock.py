@@ -19,7 +19,7 @@ from satview.base.dataclass import dataclass
 from satview.core import library, loading
 from satview.formats.kev.clocks.clock_chunk import ClockChunk
 from satview.formats.kev.clocks.clock_review import Claim, ClockReview, Verdicts
-from satview.formats.kev.clocks.rollover import ROLLOVER, SLACK, place, place_segments
+from satview.formats.kev.clocks.rollover import ROLLOVER, SLACK, unwrap, unwrap_segments
 
 MAX_CPUS: Final = 64
 _UNSET: Final = -1 << 62  # no time, while small negative ones are: stamps from before a counter's zero
@@ -66,8 +66,8 @@ class ClockRebuilder:
         """Return corrections and reports for all events so far, as if none followed."""
         return self.review.at_end(self.references, _UNSET, self.rows)
 
-    def place(self, chunk: ClockChunk, out: NDArray[np.int64]) -> None:
-        """Place the events of a chunk.
+    def unwrap(self, chunk: ClockChunk, out: NDArray[np.int64]) -> None:
+        """Set the times of the events of a chunk.
 
         Args:
             chunk: Its n events; chunks come in the order of the file.
@@ -76,6 +76,7 @@ class ClockRebuilder:
         self.rows = chunk.first_row + len(chunk.stamps)
         if not len(chunk.stamps):
             return
+        # No TIME so far, and none before this chunk: rule 5 of section 5.3, times count from the first stamp.
         if self.last == _UNSET:
             self.last = int(chunk.stamps[0])
         usable = chunk.time_rows[chunk.time_values >= 0]
@@ -83,18 +84,18 @@ class ClockRebuilder:
             self.has_time = True
             self.review.begin(int(chunk.cpus[usable[0]]), chunk.first_row + int(usable[0]))
         if library.is_available():
-            self._place_by_core(chunk, out)
+            self._unwrap_by_core(chunk, out)
             return
-        if not self._place_all_between_rollovers(chunk, out):
-            self._place_by_cpu(chunk, out)
+        if not self._unwrap_all_between_rollovers(chunk, out):
+            self._unwrap_by_cpu(chunk, out)
         same_as_next = chunk.same_as_next
         if len(same_as_next):  # several in a row all take the time of the event behind them
             ends = np.flatnonzero(np.append(np.diff(same_as_next) != 1, True))
             out[same_as_next] = np.repeat(out[same_as_next[ends] + 1], np.diff(ends, prepend=-1))
         self.last = int(out[-1])
 
-    def _place_by_core(self, chunk: ClockChunk, out: NDArray[np.int64]) -> None:
-        """Place a chunk by the compiled walk, and hand what is odd to the review."""
+    def _unwrap_by_core(self, chunk: ClockChunk, out: NDArray[np.int64]) -> None:
+        """Set the times of a chunk by the compiled walk, and hand what is odd to the review."""
         self.ignored += (chunk.time_rows[chunk.time_values < 0] + chunk.first_row).tolist()
         references = np.array(self.references, np.int64)
         self.last, log = loading.clock(
@@ -124,9 +125,11 @@ class ClockRebuilder:
         is_time = kind == loading.LOG_TIME
         value = np.zeros(len(log), np.int64)
         value[is_time] = chunk.time_values[np.searchsorted(chunk.time_rows, row[is_time])]
+        # A CPU without reference: the walk could only compare its first TIME with the clock of another CPU.
         for at in np.flatnonzero(is_time & (extra == 0)).tolist():
             if self.review.starts_at(int(row[at]) + first_row):  # the file's first TIME: nothing leads to it
                 amount[at] = value[at]
+        # How far the TIME is from where the stamps lead, split into whole rollovers and the rest that rule 2 explains.
         ahead = (value - amount) & (ROLLOVER - 1)
         rollovers = (value - amount - np.where(ahead >= ROLLOVER - SLACK, ahead - ROLLOVER, ahead)) // ROLLOVER
         is_odd = ~is_time | (rollovers != 0)
@@ -140,17 +143,18 @@ class ClockRebuilder:
                 self.review.seed(number, where)
             else:
                 cycles = int(value[at] - amount[at])
-                self._note_time(number, where, int(rollovers[at]), cycles, is_placed=bool(extra[at]))
+                self._note_time(number, where, int(rollovers[at]), cycles, has_reference=bool(extra[at]))
         rest = is_time & ~np.isin(cpu, list(watched))
         self.timed.update(zip(cpu[rest].tolist(), (row[rest] + first_row).tolist(), strict=True))
 
-    def _place_all_between_rollovers(self, chunk: ClockChunk, out: NDArray[np.int64]) -> bool:
-        """Place a chunk with one addition, if no CPU can pass a rollover in it; return whether it did."""
+    def _unwrap_all_between_rollovers(self, chunk: ClockChunk, out: NDArray[np.int64]) -> bool:
+        """Set the times of a chunk with one addition, if no CPU can pass a rollover in it; return whether it did."""
+        # Damaged TIME events take the way that notes them.
         if np.any(chunk.time_values < 0):
             return False
         low, high = int(chunk.stamps.min()), int(chunk.stamps.max())
         values = chunk.time_values.tolist()
-        # Every CPU ever seen is easy to ask for, and mostly enough. Only a CPU silent for long needs the closer look.
+        # Every CPU ever seen is cheap to find, and mostly enough. Only a CPU silent for long needs the closer look.
         references = [r for r in self.references if r != _UNSET]
         base = _common_rollover([*references, self.last, *values], low, high)
         if base is None:
@@ -158,6 +162,7 @@ class ClockRebuilder:
             base = _common_rollover([*references, *values], low, high)
         if base is None or any(value // ROLLOVER * ROLLOVER != base for value in values):
             return False
+        # All stamps are in one rollover, so the upper half is the same for all of them.
         out[:] = chunk.stamps
         out += base
         self._move_references(base, chunk)
@@ -183,11 +188,11 @@ class ClockRebuilder:
         for row, cpu, value in zip(chunk.time_rows.tolist(), time_cpus, chunk.time_values.tolist(), strict=True):
             reference = self.references[cpu]
             # Only the first event of a CPU in this chunk can be far from its reference, and then that is up to date.
-            is_placed = reference != _UNSET
-            if not is_placed:
+            has_reference = reference != _UNSET
+            if not has_reference:
                 reference = self.last if self.timed and not takes_part[:row].any() else value
-            rollovers = (value - place(reference, value)) // ROLLOVER
-            self._note_time(cpu, first_row + row, rollovers, value - reference, is_placed=is_placed)
+            rollovers = (value - unwrap(reference, value)) // ROLLOVER
+            self._note_time(cpu, first_row + row, rollovers, value - reference, has_reference=has_reference)
             # The reference is what the counter said, not the slightly later stamp of the slot itself.
             since[cpu], self.references[cpu] = row + 1, value
         is_present = np.zeros(MAX_CPUS, np.bool_)
@@ -218,7 +223,7 @@ class ClockRebuilder:
         if not self.review.is_excused(cpu, self.timed[cpu], row):
             self.review.crossing(cpu, row, rollovers)
 
-    def _note_time(self, cpu: int, row: int, rollovers: int, cycles: int, *, is_placed: bool) -> None:
+    def _note_time(self, cpu: int, row: int, rollovers: int, cycles: int, *, has_reference: bool) -> None:
         """Hand a TIME event to the review if that is interested."""
         before = self.timed.get(cpu)
         self.timed[cpu] = row
@@ -226,12 +231,13 @@ class ClockRebuilder:
             rollovers = 0
         if rollovers or self.review.waits(cpu):
             is_excused = self.review.is_excused(cpu, -1 if before is None else before, row)
-            self.review.time(cpu, Claim(row, rollovers, cycles, before is None, is_placed, is_excused))
+            self.review.time(cpu, Claim(row, rollovers, cycles, before is None, has_reference, is_excused))
 
-    def _place_by_cpu(self, chunk: ClockChunk, out: NDArray[np.int64]) -> None:
+    def _unwrap_by_cpu(self, chunk: ClockChunk, out: NDArray[np.int64]) -> None:
         cpus, time_rows, takes_part = chunk.cpus, chunk.time_rows, chunk.takes_part
         is_time = np.zeros(len(cpus), np.bool_)
         is_time[time_rows] = True
+        # Rules 1 and 2 are about one CPU: its events together, in the order of the file.
         order = np.argsort(cpus, kind="stable")
         order = order[takes_part[order]]
         edges = np.searchsorted(cpus[order], np.arange(MAX_CPUS + 1))
@@ -239,8 +245,8 @@ class ClockRebuilder:
         # In the order of their first events, so that a CPU without a clock is seeded from one already placed.
         for _, cpu in sorted(starts):
             rows = order[edges[cpu] : edges[cpu + 1]]
-            is_placed = self.references[cpu] != _UNSET
-            if not is_placed:
+            has_reference = self.references[cpu] != _UNSET
+            if not has_reference:
                 value = chunk.time_values[np.searchsorted(time_rows, rows[0])] if is_time[rows[0]] else -1
                 begins_with_time = value >= 0
                 is_start = begins_with_time and self.review.starts_at(chunk.first_row + int(rows[0]))
@@ -248,10 +254,10 @@ class ClockRebuilder:
                 self.references[cpu] = int(seed)
                 if not begins_with_time:
                     self.review.seed(cpu, chunk.first_row + int(rows[0]))
-                    is_placed = True
-            self._place_cpu(cpu, chunk, rows, out, is_time[rows], is_placed=is_placed)
+                    has_reference = True
+            self._unwrap_cpu(cpu, chunk, rows, out, is_time[rows], has_reference=has_reference)
 
-    def _place_cpu(
+    def _unwrap_cpu(
         self,
         cpu: int,
         chunk: ClockChunk,
@@ -259,9 +265,9 @@ class ClockRebuilder:
         out: NDArray[np.int64],
         is_time: NDArray[np.bool_],
         *,
-        is_placed: bool,
+        has_reference: bool,
     ) -> None:
-        """Place the events of one CPU, and note what is odd about its TIME events.
+        """Set the times of one CPU, and note what is odd about its TIME events.
 
         Args:
             cpu: The CPU.
@@ -269,7 +275,7 @@ class ClockRebuilder:
             rows: (m,), positions of its events that move the clock, ascending.
             out: (n,), receives the times of the chunk.
             is_time: bool (m,), which of its events are TIME events.
-            is_placed: Whether its reference is of an event before the chunk.
+            has_reference: Whether its reference is of an event before the chunk.
         """
         time_at = np.flatnonzero(is_time)
         values = chunk.time_values[np.searchsorted(chunk.time_rows, rows[time_at])]
@@ -278,9 +284,9 @@ class ClockRebuilder:
             self.ignored += (rows[time_at[~usable]] + chunk.first_row).tolist()
             time_at, values = time_at[usable], values[usable]
         starts = np.append(self.references[cpu], values)
-        ends = place_segments(starts, chunk.stamps, rows, time_at, out)
+        ends = unwrap_segments(starts, chunk.stamps, rows, time_at, out)
         self.references[cpu] = int(ends[-1])
-        self._note_oddities(cpu, starts, ends, rows, time_at, chunk.first_row, out, is_placed=is_placed)
+        self._note_oddities(cpu, starts, ends, rows, time_at, chunk.first_row, out, has_reference=has_reference)
 
     def _note_oddities(
         self,
@@ -292,7 +298,7 @@ class ClockRebuilder:
         first_row: int,
         out: NDArray[np.int64],
         *,
-        is_placed: bool,
+        has_reference: bool,
     ) -> None:
         """Hand TIME events that are not where the stamps lead, and rollovers without TIME, to the review."""
         # A TIME comes before the first event after a rollover, so its segment ends in the rollover in which it begins.
@@ -313,7 +319,7 @@ class ClockRebuilder:
                     int(rows[edges[number]]) + first_row,
                     int(rollovers[number - 1]),
                     int(values[number - 1] - before[number - 1]),
-                    is_placed=is_placed or number > 1,
+                    has_reference=has_reference or number > 1,
                 )
             if is_passed[number]:
                 mine = rows[edges[number] + (number > 0) : edges[number + 1]]

@@ -90,6 +90,8 @@ def time_values(upper: NDArray[np.uint32], lower: NDArray[np.uint32], stamps: ND
         stamps: Of the TIME slots: read right after the clock.
     """
     values = upper.astype(np.int64) << 32 | lower
+    # The counter in the payload is read before the slot's own stamp (section 5.2), so a real pair is a little apart;
+    # the difference of unsigned words wraps as the counter does.
     lag = (stamps - lower).astype(np.int32)
     values[(values >= LATEST) | (values < 0) | (np.abs(lag.astype(np.int64)) > _LAG)] = -1
     return values

@@ -77,7 +77,7 @@ class Claim:
         rollovers: Rollovers between its value and where the stamps lead; 0 = none, it confirms what came before.
         cycles: From the CPU's reference to its value.
         is_first: The CPU had no TIME before: the stamps lead on from another CPU's clock.
-        is_placed: Events of the CPU were placed before it.
+        has_reference: Events of the CPU were placed before it.
         is_excused: Buffers are missing or out of order since the CPU's TIME before.
     """
 
@@ -85,7 +85,7 @@ class Claim:
     rollovers: int
     cycles: int
     is_first: bool
-    is_placed: bool
+    has_reference: bool
     is_excused: bool
 
 
@@ -172,6 +172,7 @@ class ClockReview:
             self._start = None
 
     def _undo_crossing(self, cpu: int, new: Claim, row: int, rollovers: int) -> bool:
+        # The TIME is as many rollovers back as the stamps went ahead: the counter never passed them.
         is_undone = -rollovers <= new.rollovers < 0 and not new.is_excused and new.row - row <= LOOK_AHEAD_EVENTS
         if is_undone:
             self.verdicts.corrections.append(Correction(cpu, row, new.row, new.rollovers))
@@ -231,6 +232,7 @@ def _is_contradicted(old: Claim, new: Claim) -> bool:
     """Return whether the TIME before `old` and `new` agree better with each other than with `old`."""
     if new.row - old.row > LOOK_AHEAD_EVENTS or (old.is_excused and abs(old.rollovers) <= _BELIEVED_ROLLOVERS):
         return False
+    # Without the old one's rollovers the new one would be nearer to where the stamps lead.
     return abs(new.rollovers + old.rollovers) < abs(new.rollovers)
 
 
@@ -241,7 +243,7 @@ def _is_near(time: int, rollovers: int, others: list[int]) -> bool:
 
 
 def _report(verdicts: Verdicts, cpu: int, claim: Claim) -> None:
-    if claim.is_first and claim.is_placed and abs(claim.cycles) >= ROLLOVER:
+    if claim.is_first and claim.has_reference and abs(claim.cycles) >= ROLLOVER:
         verdicts.reseeded.append((claim.row, cpu, claim.cycles))
     elif not claim.is_first and claim.cycles <= -ROLLOVER:
         verdicts.steps.append((claim.row, cpu, -claim.cycles))
@@ -267,6 +269,7 @@ def misplaced(
     rows = rows[(np.minimum(np.abs(before), np.abs(after)) > _NEAR_CYCLES) & ((before > 0) == (after > 0))]
     if not 0 < len(rows) <= _MISPLACED_MAX:  # clocks that differ from CPU to CPU, or rubbish
         return rows[:0], rows[:0]
+    # Neighbours in the file may be of other CPUs, whose clocks may differ: compare with those of its own.
     steps = np.arange(1, _NEIGHBOUR_ROWS + 1)
     first, second = (_same_cpu(cpu, rows, np.clip(rows[:, None] + sign * steps, 0, len(time) - 1)) for sign in (-1, 1))
     before, after = time[rows] - time[first], time[rows] - time[second]

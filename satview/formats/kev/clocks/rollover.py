@@ -1,7 +1,7 @@
-"""Places 32-bit stamps in the rollovers of a 64-bit counter.
+"""Extends 32-bit stamps to the 64-bit counter that they are the low half of.
 
 Source: kernel event trace format, section 5.3. A stamp is at most a quarter of a rollover period before the reference
-of its CPU and less than three quarters after it; the reference is the latest time placed so far.
+of its CPU and less than three quarters after it; the reference is the latest time found so far.
 """
 
 from __future__ import annotations
@@ -13,23 +13,25 @@ from numpy.typing import NDArray
 
 ROLLOVER: Final = 1 << 32  # cycles from one rollover of the 32-bit stamp to the next
 SLACK: Final = 1 << 30
+# At 2.6 GHz the stamps of a silent CPU come round after 1.65 s.
 _MOST_SPANS: Final = 8  # rollovers of one CPU between two TIMEs; more only in rubbish, then one by one
 
 
-def place(reference: int, stamp: int) -> int:
+def unwrap(reference: int, stamp: int) -> int:
     """Return the 64-bit time of a stamp, given its CPU's reference."""
+    # Asymmetric on purpose: a late block steps back by little, while a CPU may be silent for long (section 5.4).
     ahead = (stamp - reference) % ROLLOVER
     return reference + ahead if ahead < ROLLOVER - SLACK else reference - (ROLLOVER - ahead)
 
 
-def place_segments(
+def unwrap_segments(
     starts: NDArray[np.int64],
     stamps: NDArray[np.uint32],
     rows: NDArray[np.intp],
     time_at: NDArray[np.intp],
     out: NDArray[np.int64],
 ) -> NDArray[np.int64]:
-    """Place the events of one CPU; every TIME event among them begins a segment with a reference of its own.
+    """Set the 64-bit times of one CPU; every TIME event among them begins a segment with a reference of its own.
 
     Args:
         starts: int64, (k + 1,), the reference at first and what each TIME event sets it to.
@@ -52,6 +54,7 @@ def place_segments(
     # The stamp of a TIME event is read a little after the counter, so it does not move the reference.
     ahead[time_at] = 0
     # The running maximum within segments: each one is lifted clear of those before it.
+    # Distances within a segment are below 2^33, so lifted segments cannot reach each other.
     lift = np.repeat(np.arange(len(starts)) << 33, sizes)
     latest = np.maximum(ahead, 0)
     latest += lift
@@ -66,17 +69,17 @@ def place_segments(
     left = np.flatnonzero(ahead < behind - SLACK)
     for number in np.unique(np.searchsorted(last, left)).tolist():
         mine = rows[last[number] - sizes[number] + 1 + (number > 0) : last[number] + 1]  # without the TIME event
-        ends[number] = _place_spans(int(starts[number]), stamps, mine, out)
+        ends[number] = _unwrap_spans(int(starts[number]), stamps, mine, out)
     return ends
 
 
-def _place_spans(reference: int, stamps: NDArray[np.uint32], rows: NDArray[np.intp], out: NDArray[np.int64]) -> int:
-    """Place the events of one CPU between two TIMEs, one span per rollover; return the new reference."""
+def _unwrap_spans(reference: int, stamps: NDArray[np.uint32], rows: NDArray[np.intp], out: NDArray[np.int64]) -> int:
+    """Set the times of one CPU between two TIMEs, one span per rollover; return the new reference."""
     for _ in range(_MOST_SPANS):
         if not len(rows):
             return reference
         mine = stamps[rows].astype(np.int64)
-        times = mine + (place(reference, int(mine[0])) - int(mine[0]))
+        times = mine + (unwrap(reference, int(mine[0])) - int(mine[0]))
         running = np.maximum.accumulate(np.maximum(times, reference))
         # Each event is judged by the reference before it: the running maximum one position earlier.
         before = np.concatenate(([reference], running[:-1]))
@@ -85,13 +88,15 @@ def _place_spans(reference: int, stamps: NDArray[np.uint32], rows: NDArray[np.in
         out[rows[:fits]] = times[:fits]
         reference = int(running[fits - 1])
         rows = rows[fits:]
-    return _place_rest(reference, stamps, rows, out)
+    return _unwrap_rest(reference, stamps, rows, out)
 
 
-def _place_rest(reference: int, stamps: NDArray[np.uint32], rows: NDArray[np.intp], out: NDArray[np.int64]) -> int:
+def _unwrap_rest(reference: int, stamps: NDArray[np.uint32], rows: NDArray[np.intp], out: NDArray[np.int64]) -> int:
     times, limit = [], ROLLOVER - SLACK
     for stamp in stamps[rows].tolist():
-        ahead = (stamp - reference) % ROLLOVER  # `position`, written out: this loop is what rubbish costs
+        ahead = (
+            stamp - reference
+        ) % ROLLOVER  # as in `unwrap`, without the call: damaged files run this loop for each event
         if ahead < limit:
             reference += ahead
             times.append(reference)

@@ -40,6 +40,7 @@ class BufferWatch:
         rows = np.flatnonzero(code >> wire.CLASS_SHIFT == wire.WireClass.CONTROL)
         if not len(rows):
             return
+        # CONTROL events have two words at least: a simple slot has room for two (section 3.1).
         first = batch.start[rows]
         words = np.column_stack((batch.words[first], batch.words[first + 1]))
         slot, time = batch.first_slot + batch.last_slot[rows], batch.time_cycles[rows]

@@ -1,7 +1,7 @@
 """Reads a .kev file again and again while somebody still writes it.
 
-Only what is new is read and decoded each time, and none of the file's bytes are kept; a few samples of the old bytes
-show whether the file was begun again meanwhile.
+Only what is new is read and decoded each time, and none of the file's bytes are held in memory; a few samples of the
+old bytes show whether the file was begun again meanwhile.
 """
 
 from __future__ import annotations
@@ -74,10 +74,12 @@ class GrowingFile:
         """
         status = self.path.stat()
         file = self._file
+        # A file that was replaced has the same name and another number; the old one is read to its end and closed.
         if file is None or file.identity != (status.st_dev, status.st_ino):
             file = SourceFile(self.path, 0)
         size = file.size_now
         self._seen = (size, status.st_mtime_ns)
+        # Before anything is read: slots of the old file and the new one must not meet in one decoder.
         self._check_old(file, size)
         self._file = file
         if self._header is None:
@@ -122,6 +124,8 @@ class GrowingFile:
             new = file.bytes_at(len(old), offset)
             if new != old:
                 at = next(i for i in range(len(old)) if old[i] != new[i])
+                # The sentence names the slot, and byte 0 where the header differs: the byte within means nothing to the
+                # reader.
                 return offset + at - (at % SLOT_BYTES if offset else at)
         return -1
 

@@ -1,8 +1,8 @@
 """Events of a trace as they come, chunk by chunk, in the order in which their last slots are in the file.
 
-For what prints or counts and never looks back: listings, the traceparser library. Nothing is kept but the events whose
-end has not come yet, so a pipe of any length can be read. `reader.open_kev` is the door for everything that needs time
-order or a second look.
+For what prints or counts and never looks back: listings, the traceparser library. Only events whose
+end has not come yet are held in memory, so a pipe of any length can be read. Everything that needs time order or a
+second look calls `reader.open_kev`.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class _Placed:
 
 
 class EventStream:
-    """Turns a sequence of slots into batches of events.
+    """Decodes a sequence of slots into batches of events.
 
     Args:
         blocks: Arrays (k, 4) of slots in host order, of any size, in file order.
@@ -119,6 +119,7 @@ class EventStream:
         for block in self._blocks:
             whole = np.concatenate((carry, block)) if len(carry) else block
             usable = self._usable(whole)
+            # These wait for the next block, at most `_MOST_WAITING` slots.
             carry = whole[usable:]
             if usable:
                 self._waiting.append(self._placed(np.ascontiguousarray(whole[:usable])))
@@ -201,6 +202,7 @@ class EventStream:
     def _owners(self, chunk: _Placed) -> NDArray[np.uint32]:
         """Return the thread of every event that begins in a chunk."""
         code, cpu = chunk.groups.code, chunk.groups.cpu
+        # Thread events have numbers below 64, processes begin there (section 7.1).
         subjects = np.flatnonzero((code >> wire.CLASS_SHIFT == wire.WireClass.PR_TH) & (code & wire.EVENT_MASK < 64))
         at = chunk.groups.first[subjects]
         keys = np.ascontiguousarray(chunk.slots[at, 2:4]).view(np.uint64)[:, 0]
@@ -217,11 +219,11 @@ class EventStream:
         rows, buffers = np.flatnonzero(code == wire.CONTROL_TIME), np.flatnonzero(code == wire.CONTROL_BUFFER)
         chunk = ClockChunk.of(slots[groups.first[rows]], groups.stamp, cpu, rows, buffers, self._count)
         held = self._hold_back(chunk, time)
-        self._clock.place(chunk.without(held), time[held:])
+        self._clock.unwrap(chunk.without(held), time[held:])
         return time
 
     def _hold_back(self, given: ClockChunk, time: NDArray[np.int64]) -> int:
-        """Place what comes before the first TIME of the file backwards from it; return how many events that are.
+        """Set the times before the first TIME of the file, backwards from it; return how many events that are.
 
         Events of blocks before that are delivered keep times that count from the first stamp; all others move.
         """
@@ -231,12 +233,13 @@ class EventStream:
         self._awaits_time = False
         first = int(np.argmax(is_usable))
         held, value = int(given.time_rows[first]), int(given.time_values[first])
+        # All that the clock learnt before was without an upper half; only where buffers are missing still counts.
         self._clock = ClockRebuilder(review=ClockReview(breaks=self._clock.review.breaks))
         self._clock.start_from(value)
         time[:held] = held_times(given.stamps[:held], value)
         for chunk in self._waiting:
             chunk.time[:] = held_times(chunk.groups.stamp, value)
-        self._open.place_back(value)
+        self._open.move_before(value)
         self._last_times = held_times(self._last_times.astype(np.uint32), value)
         return held
 

@@ -23,6 +23,8 @@ MAX_HEADER_BYTES: Final = 1 << 20  # the vendor never writes 1 KiB; beyond this 
 
 FROM_LISTING: Final = ("SATVIEW", "listing")  # of files made from a listing: buffers lack what was not printed
 
+# A key holds neither `TRACE_` nor `::`, so a path such as /dev/shmem/TRACE_1.kev in a value starts none. DOTALL, as
+# values may hold line feeds.
 _KEY = re.compile(rb"TRACE_((?:(?!TRACE_|::).)+)::", re.DOTALL)
 
 
@@ -113,6 +115,8 @@ def slot_byte_order(slots: bytes) -> str:
     usable = len(slots) // 16 * 16
     scores = {}
     for order, dtype in (("little", "<u4"), ("big", ">u4")):
+        # Bits 15 to 23 are zero but for bit 16, which 8.0 uses; classes 1 to 11 are those of any release (sections 3,
+        # 7).
         words = np.frombuffer(slots[:usable], dtype).reshape(-1, 4)[:, 0]
         classes = words >> 10 & 0x1F
         scores[order] = int(np.count_nonzero((words & 0x00FE8000 == 0) & (classes >= 1) & (classes <= 11)))

@@ -59,6 +59,7 @@ def plain_pairs(pairs: Sequence[tuple[str, str]]) -> Pairs:
     unchanged = tuple(pairs)
     if tuple(plain) == unchanged:
         return unchanged
+    # Only what this module would have written is reassembled: a real attribute `X+2` stays as it is.
     try:
         return tuple(plain) if windowed_pairs(plain) == unchanged else unchanged
     except UsageError:

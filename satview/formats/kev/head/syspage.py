@@ -46,6 +46,7 @@ _PAIRS_OLD: Final = (
     "pminfo",
     "mdriver",
 )
+# Offsets of (offset, size, element_size) in the entry; these sections have a pair as well (section 4.1).
 _TRIPLES_7: Final = (("asinfo", 232), ("cpuinfo", 238), ("cacheattr", 244), ("intrinfo", 250), ("mdriver", 256))
 _PAIRS_8: Final = (
     ("system_private", 8),
@@ -193,6 +194,7 @@ def _find_sections(page: _Page, entry_size: int, is_8: bool) -> None:
         return
     for i, name in enumerate(_PAIRS_OLD):
         page.note(name, page.half(8 + 4 * i), page.half(10 + 4 * i))
+    # The entry of 7.x with triples ends at 262; a shorter one has pairs only.
     if entry_size >= 262:
         for name, offset in _TRIPLES_7:
             if page.half(offset + 4):
@@ -206,6 +208,7 @@ def _cpus(page: _Page, count: int, processor: str, is_8: bool) -> Iterator[Cpu]:
     if step < layout.sizeof():
         page.doubts.append(f"entries of section cpuinfo have {step} bytes, expected {layout.sizeof()}")
         return
+    # Whichever is least: the entry may promise more CPUs than its section holds, and a header word can name 64.
     for number in range(min(count, size // step, 64)):
         entry = layout.parse(page.image[start + number * step :])
         names = [name for bit, name in _FLAGS_ALL if entry.flags >> bit & 1]
@@ -226,6 +229,7 @@ def _typed_strings(page: _Page) -> Iterator[tuple[str, str]]:
             return
         plain = kind & ~STRING_SET_BIT
         yield STRING_TYPES.get(plain, f"type({plain})"), text.decode("utf-8", "replace")
+        # Each string ends in NUL and is filled to whole words.
         offset += 4 + (len(text) + 1 + 3) // 4 * 4
 
 

@@ -50,6 +50,8 @@ def predecessors(cpu: NDArray[np.uint8], time_cycles: NDArray[np.int64], release
     """
     before = np.full(len(cpu), -1, np.intp)
     for group in _sequences(cpu, release):
+        # In time order, not by number or file order: a ring begins in the middle of its numbers, and after an overrun
+        # whole blocks are in the wrong order (section 5.4).
         in_time = group[np.argsort(time_cycles[group], kind="stable")]
         before[in_time[1:]] = in_time[:-1]
     return before
@@ -95,6 +97,7 @@ def report_buffers(buffers: BufferTable, region: EventRegion, release: Release, 
     """List gaps, buffers out of order, and buffers that are shorter or longer than they say."""
     before = predecessors(buffers.cpu, buffers.time_cycles, release)
     for group in _sequences(buffers.cpu, release):
+        # The first number of a file is no gap: the kernel counts on over several captures (section 6.1).
         step = np.diff(buffers.sequence[group].astype(np.int64), prepend=int(buffers.sequence[group[0]]) - 1)
         if release == Release.QNX_8 and buffers.sequence[group[-1]] == 1:
             step[-1] = 1  # what is handed over at STOP counts from 1 again
@@ -131,6 +134,7 @@ def _report_step(
 def _report_lengths(buffers: BufferTable, region: EventRegion, problems: Problems) -> None:
     found = np.diff(buffers.slot, append=region.slot_count)
     announced = buffers.slots.astype(np.int64)
+    # 0: the buffer was not handed over, so the kernel never filled in its count, as in a ring (section 6.1).
     wrong = (announced != 0) & (found != announced)
     if len(wrong):
         wrong[-1] = announced[-1] > found[-1]  # slots after the last buffer may be a buffer that was never announced
@@ -159,7 +163,7 @@ def report_control_events(
     Args:
         code: (n,), of the CONTROL events.
         words: (n, 2), their first two payload words.
-        slot: (n,), where they stand.
+        slot: (n,), where they are.
         time_cycles: (n,).
         region: For byte offsets.
         problems: Receives the findings.

@@ -44,6 +44,7 @@ def link(headers: NDArray[np.uint32], stamps: NDArray[np.uint32]) -> tuple[NDArr
     kind_before = before >> np.uint32(30)
     linked = ((headers[tails] ^ before) & KEY_MASK == 0) & (stamps[tails] == stamps[tails - 1])
     linked &= (kind_before == 1) | (kind_before == 2)
+    # The first slot of a chunk has none before it; index -1 has compared it with the last.
     linked[0] &= tails[0] > 0
     return is_event, tails[~linked]
 
@@ -65,6 +66,7 @@ def contested(event_keys: NDArray[np.uint64], is_open: NDArray[np.bool_]) -> NDA
     at = np.searchsorted(open_keys, event_keys)
     at[at == len(open_keys)] = 0
     is_one = open_keys[at] == event_keys
+    # Two or more events of one key: only then it matters which of them is open.
     counts = np.bincount(at[is_one], minlength=len(open_keys))
     return np.asarray(is_one & (counts[at] > 1))
 
@@ -80,7 +82,7 @@ def is_given_up(now: NDArray[np.int64], begun: NDArray[np.int64]) -> NDArray[np.
 
 @dataclass(frozen=True, slots=True)
 class Unmatched:
-    """What links alone could not place; one row each, in file order.
+    """What links alone could not match; one row each, in file order.
 
     Attributes:
         slot: int64, first slot.
@@ -101,7 +103,7 @@ class Unmatched:
     before: NDArray[np.int64]
 
 
-def joined(parts: list[Unmatched]) -> Unmatched:
+def concatenated(parts: list[Unmatched]) -> Unmatched:
     """Return the rows of several tables as one."""
     return Unmatched(
         np.concatenate([np.empty(0, np.int64), *(part.slot for part in parts)]),
@@ -122,7 +124,7 @@ def split(
     headers: NDArray[np.uint32],
     stamps: NDArray[np.uint32],
 ) -> Unmatched:
-    """Take the tails that follow some events away from them, so that they are matched like those that stand apart.
+    """Take the tails that follow some events away from them, so that they are matched like those that are apart.
 
     Args:
         unmatched: What is unmatched so far.
@@ -135,11 +137,11 @@ def split(
     is_open = np.isin(rows, unmatched.event)
     others = ~np.isin(unmatched.event, rows) | (unmatched.event < 0)
     has_tails = counts > 1
-    kept = Unmatched(*(column[others] for column in _columns(unmatched)))
+    rest = Unmatched(*(column[others] for column in _columns(unmatched)))
     no_end, no_event = np.zeros(len(rows), np.bool_), np.full(len(rows), -1)
     heads = Unmatched(slot, np.ones_like(counts), headers, stamps, no_end, rows, rows)
     tails = Unmatched(slot + 1, counts - 1, headers, stamps, ~is_open, no_event, rows)
-    parts = joined([kept, heads, Unmatched(*(column[has_tails] for column in _columns(tails)))])
+    parts = concatenated([rest, heads, Unmatched(*(column[has_tails] for column in _columns(tails)))])
     order = np.argsort(parts.slot, kind="stable")
     return Unmatched(*(column[order] for column in _columns(parts)))
 
@@ -174,6 +176,9 @@ def match(
     owner = unmatched.event.copy()
     if not n:
         return Matched(owner, np.empty(0, np.int64))
+    # The queues of section 3.3 without a loop: sorted by key, in file order within each. Heads count what was opened,
+    # closing tails what was closed; the k-th tail that closes belongs to the k-th head, less tails that came while
+    # nothing was open.
     key = keys(unmatched.header, unmatched.stamp)
     order = np.argsort(key, kind="stable")
     sorted_key = key[order]
@@ -220,6 +225,7 @@ def _within(counts: NDArray[np.intp], segment: NDArray[np.intp], first: NDArray[
 
 def _running_excess(excess: NDArray[np.intp], segment: NDArray[np.intp], n: int) -> NDArray[np.intp]:
     """Return per segment the running maximum of `excess`, never below 0."""
+    # No excess is larger than n, so lifted segments cannot reach each other.
     step = 2 * n + 2
     lifted = np.maximum(excess, 0) + segment * step
     return np.maximum.accumulate(lifted) - segment * step
@@ -241,6 +247,7 @@ def _expire(
     aged = is_given_up(_cpu_times(unmatched, tails, event_times, event_cpus), event_times[owner[tails]])
     if not aged.any():
         return
+    # Giving up shifts the queue for all that follows in it, so the few keys concerned are walked step by step.
     segment_of = np.empty_like(segment)
     segment_of[order] = segment
     concerned = np.zeros(int(segment[-1]) + 1, np.bool_)

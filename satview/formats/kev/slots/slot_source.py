@@ -125,7 +125,7 @@ class SourceFile:
         return os.fstat(self._file).st_size
 
     def check(self) -> None:
-        """Ask whether the file still has the bytes that were opened. Costs a microsecond.
+        """Return whether the file still has the bytes that were opened. Costs a microsecond.
 
         Raises:
             SourceChangedError: It is shorter, or another one by its first bytes, or cannot be queried.
@@ -134,6 +134,7 @@ class SourceFile:
             status = os.fstat(self._file)
             if status.st_size < self.size:
                 self._refuse_cut(status.st_size)
+            # A logger that still writes changes the time too: only other bytes at the start show another file.
             if status.st_mtime_ns != self._seen_ns:
                 if self._at_most(len(self._start), 0) != self._start:
                     self._refuse(0, "it was written over after it had been opened")
@@ -207,7 +208,7 @@ class SourceFile:
 
 
 class FileSlots:
-    """Slots in a file, read when requested; nothing is kept.
+    """Slots in a file, read when requested; nothing is cached.
 
     Args:
         file: The file.
@@ -281,6 +282,7 @@ class FileSlots:
         out = np.empty(len(at), np.uint64)
         if not len(at):
             return out.view(np.uint32).reshape(0, 2)
+        # A read never crosses a block, so that its scratch stays in the cache.
         block = at >> _BLOCK_SHIFT
         cuts = np.flatnonzero((np.diff(at) > _GAP) | (block[1:] != block[:-1])) + 1
         edges = [0, *cuts.tolist(), len(at)]

@@ -1,4 +1,4 @@
-"""What a panel keeps from one opening of a trace to the next: the values of some of its fields, by name."""
+"""Values of fields of a panel by name, stored from one opening of a trace to the next."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ def _put(field: object, value: Value) -> None:
     if isinstance(field, QTabBar | QTabWidget) and type(value) is int and 0 <= value < field.count():
         field.setCurrentIndex(value)
     elif isinstance(field, QComboBox) and isinstance(value, str):
-        place = field.findText(value)
-        if place >= 0:
-            field.setCurrentIndex(place)
+        index = field.findText(value)
+        if index >= 0:
+            field.setCurrentIndex(index)
     elif isinstance(field, QCheckBox) and isinstance(value, bool):
         field.setChecked(value)
     elif isinstance(field, QLineEdit) and isinstance(value, str):

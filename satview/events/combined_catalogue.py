@@ -15,7 +15,7 @@ from satview.events.spec import EventSpec, Release
 _FREE_CLASSES = range(wire.CLASS_MASK, 11, -1)  # internal classes that no release of QNX defines, the last one first
 
 
-class JoinedCatalogue(Catalogue):
+class CombinedCatalogue(Catalogue):
     """The catalogue of one release, with events of others under codes that this one does not use.
 
     An event that both have, by class and name, keeps the code of the first release.

@@ -1,0 +1,71 @@
+"""One step of an answer to why a thread is in its state: plain values, with the sentence that says them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from satview.base.dataclass import dataclass
+from satview.events.states import ABSENT, DEAD, UNKNOWN
+from satview.linkage.table import Certainty
+
+_NONE: Final = -1
+
+IN_NO_STATE: Final = {
+    ABSENT: "does not exist",
+    UNKNOWN: "is in a state that the trace does not show",
+    DEAD: "is dead",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class WhyStep:
+    """The state of one thread at one moment, and why it is in it.
+
+    Rows are -1 where the trace does not show them, or where there is nothing of that kind.
+
+    Attributes:
+        thread: Row of the thread table.
+        at_cycles: The moment that is looked at.
+        value: Its state as lane value (`events.states`).
+        state: The state's name; UNKNOWN where the trace does not show it, ABSENT where the thread does not exist.
+        since_cycles, until_cycles: How long it is in that state; the end of the trace if that comes before.
+        row: The event that begins the state.
+        priority: Its priority then, -1 if no wide event shows it.
+        waits_for: What it waits for, in words; empty if it does not.
+        holder: Row of the thread that holds or serves that.
+        may_receive: Rows of the threads of the server, any of which may receive the message that it waits in SEND with.
+        serves: Row of the client whose message it has received and not answered yet, of several the one received last.
+        receive_row: The event by which it received that message.
+        wait_row: Of a thread that runs or is ready: the event by which it began to wait the last time before.
+        ready_row: The event that ended that wait: ready, or running at once.
+        cause_row: What ended the wait: a message, pulse, reply, kernel call, timer or interrupt.
+        waker: Row of the thread that did that; -1 for timers and interrupts too.
+        before: Row of the thread that had the CPU before.
+        on_cpus: (CPU, thread, priority or -1, since when in cycles) of those that have the CPUs while it is ready.
+        ran_instead: (thread, priority or -1, cycles) of the threads that had the CPUs since it was ready.
+        certainty: Of the holder or the cause; EXACT if there is none.
+        says: All that as one sentence.
+    """
+
+    thread: int
+    at_cycles: int
+    value: int
+    state: str
+    since_cycles: int
+    until_cycles: int
+    row: int = _NONE
+    priority: int = _NONE
+    waits_for: str = ""
+    holder: int = _NONE
+    may_receive: tuple[int, ...] = ()
+    serves: int = _NONE
+    receive_row: int = _NONE
+    wait_row: int = _NONE
+    ready_row: int = _NONE
+    cause_row: int = _NONE
+    waker: int = _NONE
+    before: int = _NONE
+    on_cpus: tuple[tuple[int, int, int, int], ...] = ()
+    ran_instead: tuple[tuple[int, int, int], ...] = ()
+    certainty: Certainty = Certainty.EXACT
+    says: str = ""

@@ -1,0 +1,110 @@
+"""What decoding leaves: columns of events, and what stood out on the way."""
+
+from __future__ import annotations
+
+from dataclasses import field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.base.dataclass import dataclass
+from satview.formats.kev.clocks.clock import ClockRebuilder
+from satview.formats.kev.slots import combine
+
+
+@dataclass(slots=True)
+class Decoded:
+    """What the pass leaves: columns in file order, and what stood out on the way.
+
+    Attributes:
+        count: Events.
+        time, code, cpu, thread, slot, slots: Columns of `EventTable`, in file order of first slots.
+        state_rows: uint32, rows of THREAD state, create and destroy events, ascending.
+        rare_rows: int64, rows of CONTROL and PROCESS events, ascending.
+        keys: uint64 (pid, tid) per thread row, as two words in payload order.
+        unmatched: Open events and runs of tails for the repair.
+        empty: (first slot, slots) of spans of zero slots.
+        clock: Its state at the end.
+        unknown: Per code that no table of the release names: row of the first such event, and how many.
+    """
+
+    count: int
+    time: NDArray[np.int64]
+    code: NDArray[np.uint16]
+    cpu: NDArray[np.uint8]
+    thread: NDArray[np.unsignedinteger]
+    slot: NDArray[np.unsignedinteger]
+    slots: NDArray[np.unsignedinteger]
+    state_rows: NDArray[np.uint32]
+    rare_rows: NDArray[np.int64]
+    keys: NDArray[np.uint64]
+    unmatched: combine.Unmatched
+    empty: list[tuple[int, int]]
+    clock: ClockRebuilder
+    unknown: dict[int, tuple[int, int]]
+
+
+@dataclass(slots=True)
+class Parts:
+    """Lists of small arrays that the chunks add to."""
+
+    state_rows: list[NDArray[np.uint32]] = field(default_factory=list)
+    rare_rows: list[NDArray[np.int64]] = field(default_factory=list)
+    unmatched: list[combine.Unmatched] = field(default_factory=list)
+    empty: list[tuple[int, int]] = field(default_factory=list)
+    unknown: dict[int, tuple[int, int]] = field(default_factory=dict)
+
+    def copy(self) -> Parts:
+        """Return other lists of the same arrays."""
+        return Parts(
+            list(self.state_rows), list(self.rare_rows), list(self.unmatched), list(self.empty), dict(self.unknown)
+        )
+
+    def note_empty(self, slots: NDArray[np.intp]) -> None:
+        """Note zero slots, ascending."""
+        cuts = np.flatnonzero(np.diff(slots) != 1) + 1
+        # Of a file of rubbish with zeros everywhere one summary is enough.
+        for run in np.split(slots, cuts) if len(cuts) < 100 else [slots]:
+            self.empty.append((int(run[0]), len(run)))
+
+    def note_unknown(self, at: NDArray[np.intp], code: NDArray[np.uint16], first_row: int) -> None:
+        """Count events that no table names, by code; `at` are their positions among events that begin at a row."""
+        if not len(at):
+            return
+        codes, first, counts = np.unique(code[at], return_index=True, return_counts=True)
+        for number, position, count in zip(codes.tolist(), first.tolist(), counts.tolist(), strict=True):
+            row, before = self.unknown.get(number, (first_row + int(at[position]), 0))
+            self.unknown[number] = row, before + count
+
+    def note_unmatched(
+        self,
+        start: int,
+        first_row: int,
+        part: NDArray[np.uint32],
+        opened: tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]],
+        runs: tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp], NDArray[np.bool_]],
+    ) -> None:
+        """Keep open events and runs of tails for the repair, in file order.
+
+        Args:
+            start: Slot of the file at which the chunk begins.
+            first_row: Row of its first event.
+            part: uint32 (n, 4), its slots.
+            opened: intp (k,) each, of events without end: first slot, adjacent slots, position among the events.
+            runs: (m,) each, of runs of tails: first slot, slots, position of the event before them, they end one.
+        """
+        slot = np.concatenate((opened[0], runs[0]))
+        order = np.argsort(slot, kind="stable")
+        slot = slot[order]
+        stamp = part[slot, 1]
+        self.unmatched.append(
+            combine.Unmatched(
+                slot + start,
+                np.concatenate((opened[1], runs[1]))[order],
+                part[slot, 0],
+                stamp,
+                np.concatenate((np.zeros(len(opened[0]), np.bool_), runs[3]))[order],
+                np.concatenate((opened[2] + first_row, np.full(len(runs[0]), -1)))[order],
+                np.concatenate((opened[2], runs[2]))[order] + first_row,
+            )
+        )

@@ -1,0 +1,81 @@
+"""Groups the slots of a chunk into events where the compiled core is missing."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.events import wire
+from satview.formats.kev.decoded import Parts
+
+KIND_SHIFT: Final = np.uint32(wire.STRUCT_SHIFT)
+_LONGEST_TAIL: Final = 1 << 16  # a chunk ends where an event begins, if one begins that near its end
+
+
+def usable_length(is_event: NDArray[np.bool_], unmatched: NDArray[np.intp], headers: NDArray[np.uint32]) -> int:
+    """Return where to end the chunk: where its last group begins, for that may go on in the next chunk."""
+    n = len(headers)
+    last = np.flatnonzero(is_event[-_LONGEST_TAIL:]) + max(0, n - _LONGEST_TAIL)
+    if not len(last):
+        return n
+    cut = max(int(last[-1]), int(unmatched[-1]) if len(unmatched) else 0)
+    before = last[: np.searchsorted(last, cut)]
+    # A BUFFER takes the time of the event after it, so the two stay together; and so do zero slots in a row.
+    if len(before) and int(headers[before[-1]]) & wire.CODE_MASK in (0, wire.CONTROL_BUFFER):
+        ends = np.flatnonzero((headers[before] != 0) & (headers[before] & wire.CODE_MASK != wire.CONTROL_BUFFER))
+        if len(ends) and ends[-1] + 1 < len(before):
+            cut = int(before[ends[-1] + 1])
+    return cut or n
+
+
+def adjacent_slots(
+    parts: Parts,
+    start: int,
+    first_row: int,
+    part: NDArray[np.uint32],
+    at: NDArray[np.intp],
+    unmatched: NDArray[np.intp],
+    zeros: NDArray[np.intp],
+    heads: NDArray[np.uint32],
+    headers: NDArray[np.uint32],
+) -> NDArray[np.intp]:
+    """Note open events, runs of tails and zero slots; return how many adjacent slots every event has, intp (events,).
+
+    Args:
+        parts: Receives what is noted.
+        start: Slot of the file at which the chunk begins.
+        first_row: Row of its first event.
+        part: uint32 (n, 4), its slots.
+        at: Slots at which events begin.
+        unmatched: Slots at which runs of tails begin that do not follow their event.
+        zeros: Slots of zeros.
+        heads: uint32 (events,), header words of the events.
+        headers: uint32 (n,), header words of all slots.
+    """
+    length = len(headers)
+    # Slots up to the next event are its own, less those of zeros and of runs that belong to events further back.
+    counts = np.empty(len(at), np.intp)
+    np.subtract(at[1:], at[:-1], out=counts[:-1])
+    counts[-1:] = length - at[-1:]
+    others, sizes, before = unmatched, unmatched, unmatched
+    if len(zeros):
+        others = np.sort(np.concatenate((unmatched, zeros)))
+        parts.note_empty(start + zeros)
+    if len(others):
+        after = np.searchsorted(at, others)
+        ends = np.minimum(np.append(at, length)[after], np.append(others[1:], length))
+        sizes, before = ends - others, after - 1
+        np.subtract.at(counts, before[before >= 0], sizes[before >= 0])
+        runs = headers[others] != 0
+        others, sizes, before = others[runs], sizes[runs], before[runs]
+    combined = np.flatnonzero(heads >= np.uint32(1 << wire.STRUCT_SHIFT))
+    ends_well = headers[at[combined] + counts[combined] - 1] >> KIND_SHIFT == wire.Struct.COMBINE_END
+    # Its end is in another place of the file, or lost with a buffer.
+    opened = combined[~ends_well]
+    if len(others) or len(opened):
+        closes = headers[others + sizes - 1] >> KIND_SHIFT == wire.Struct.COMBINE_END
+        runs = (others, sizes, before, closes)
+        parts.note_unmatched(start, first_row, part, (at[opened], counts[opened], opened), runs)
+    return counts
