@@ -221,7 +221,7 @@ class ShareSums:
     ) -> None:
         starts, time, rows = (None, *start) if isinstance(start, tuple) else (start, None, None)
         assert len(value) == (len(rows) + 1 if rows is not None else len(start))
-        assert rows is None or rows.flags.c_contiguous
+        assert rows is None or (rows.flags.c_contiguous and int(rows.max(initial=0)) < len(start[0]))
         assert len(kind_of) == len(weight) == CPUS
         assert len(begins) == len(index)
         self._columns = start, value, kind_of, weight, index, begins  # the library has their addresses only

@@ -153,8 +153,10 @@ def with_views(spans: LaneSpans, clock: EventClock, states: _Rows) -> LaneSpans:
         states: uint32, the state events of the thread of the lane; empty for other lanes.
     """
     rows = spans.event[1:]
-    # Events that are missing end states at a time of their own: such lanes keep their copies.
-    if len(rows) == 0 or not np.array_equal(clock.time.take(rows, mode="clip"), spans.start_cycles[1:]):
+    # Missing events end states at a time of their own, and no row: such lanes keep their copies.
+    if len(rows) == 0 or int(rows.max()) >= len(clock.time):
+        return spans
+    if not np.array_equal(clock.time[rows], spans.start_cycles[1:]):
         return spans
     event: Any = spans.event
     if np.array_equal(rows, states):

@@ -37,7 +37,7 @@ def test_intervals_that_do_not_begin_with_events_stay_copies() -> None:
     own = lane(np.array([5, 10, 21, 30, 50], np.int64))
     assert with_views(own, EventClock(TIME), ROWS) is own
     lost = lane()
-    lost.event[2] = NO_EVENT
+    lost.event[4] = NO_EVENT  # at the time of the last event
     assert with_views(lost, EventClock(TIME), ROWS) is lost
     one = LaneSpans(STARTS[:1], np.zeros(1, np.uint8), np.array([NO_EVENT], np.uint32), None, 60)
     assert with_views(one, EventClock(TIME), ROWS) is one
