@@ -7,7 +7,7 @@ a copy where it asks for a whole column.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
@@ -99,13 +99,11 @@ class _Behind(NDArrayOperatorsMixin):
         arrays = (np.asarray(each) if isinstance(each, _Behind) else each for each in inputs)
         return getattr(ufunc, method)(*arrays, **options)
 
-    def astype(self, dtype: DTypeLike, copy: bool = True) -> NDArray[Any]:
-        """As of an array; always a copy."""
-        return self.__array__(dtype, copy)
-
-    def tolist(self) -> list[int]:
-        """As of an array."""
-        return cast("list[int]", np.asarray(self).tolist())
+    def __getattr__(self, name: str) -> Any:
+        """Return what else an array has, of a copy."""
+        if name.startswith("__"):  # numpy looks for the protocols of arrays
+            raise AttributeError(name)
+        return getattr(np.asarray(self), name)
 
 
 class EventTimes(_Behind):

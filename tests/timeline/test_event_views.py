@@ -66,6 +66,7 @@ def test_arithmetic_and_searches_are_those_of_the_array() -> None:
     assert (mine - 5).tolist() == [0, 5, 15, 25, 45]
     assert (mine[1:] > mine[:-1]).all()
     assert np.append(mine, 60).tolist() == [*STARTS.tolist(), 60]
+    assert (mine.max(), mine.copy().tolist(), mine.astype(float)[1]) == (50, STARTS.tolist(), 10.0)
     assert (mine >= 20).tolist() == [False, False, True, True, True]
     moments = np.arange(62)
     for side in ("left", "right"):
