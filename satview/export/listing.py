@@ -6,13 +6,13 @@ One pass, chunk by chunk: `listing_lines` makes the lines of a chunk. Only one c
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import field
 from datetime import UTC, datetime
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.begun import Begun
 from satview.base.dataclass import dataclass
 from satview.base.errors import UsageError
 from satview.base.time import NS_PER_S, Clock
@@ -135,17 +135,18 @@ def _date(second: int) -> str:
 def _one_ahead(made: Iterator[_Made]) -> Iterator[_Made]:
     """Yield what is made, each while the next one is read: by the core, which needs no lock of the interpreter."""
     before: _Made | None = None
-    try:
-        for batch, rows, make in made:
-            last, before = before, (batch, rows, Begun(make, "satview-lines").result)
-            if last is not None:
-                yield last
-    except Exception:
+    with ThreadPoolExecutor(1, "satview-lines") as pool:  # a thread for each would start later than it could print
+        try:
+            for batch, rows, make in made:
+                last, before = before, (batch, rows, pool.submit(make).result)
+                if last is not None:
+                    yield last
+        except Exception:
+            if before is not None:
+                yield before  # all that was read before the fault
+            raise
         if before is not None:
-            yield before  # all that was read before the fault
-        raise
-    if before is not None:
-        yield before
+            yield before
 
 
 @dataclass(slots=True)
