@@ -76,6 +76,11 @@ class _Behind(NDArrayOperatorsMixin):
         return len(self.rows) + 1
 
     def __getitem__(self, key: Any) -> Any:
+        # What each frame asks of each lane: the intervals in sight, and the one behind them.
+        if type(key) is slice and key.step is None and key.start and key.stop and 0 < key.start <= key.stop:
+            return self._of(self.rows[key.start - 1 : key.stop - 1])
+        if type(key) is int and 0 < key <= len(self.rows):
+            return self._of(self.rows[key - 1])
         if isinstance(key, slice):
             start, stop, step = key.indices(len(self))
             if step == 1 and start:
@@ -124,10 +129,9 @@ class EventTimes(_Behind):
 
     def searchsorted(self, v: Any, side: Literal["left", "right"] = "left", sorter: None = None) -> Any:  # noqa: ARG002  -- numpy gives it
         """As of an array: a search among all events, and one among the rows of the lane."""
-        if isinstance(v, int | np.integer):
-            return self.rows.searchsorted(self.clock.row(int(v), side)) + (
-                v > self.first if side == "left" else v >= self.first
-            )
+        if type(v) is int:
+            found = self.rows.searchsorted(self.clock.row(v, side))
+            return found + (v > self.first if side == "left" else v >= self.first)
         # No row has the number that stands for none; rows and numbers of one type need no copy of the rows.
         row = self.clock.time.searchsorted(v, side).astype(np.uint32)
         return self.rows.searchsorted(row) + (v > self.first if side == "left" else v >= self.first)
