@@ -85,29 +85,40 @@ def event_cells(
     return seen.view(np.bool_)
 
 
-def raster(
-    start: NDArray[np.int64], value: NDArray[np.uint8], end: int, edges: NDArray[np.int64], busy: NDArray[np.uint8],
-    out: NDArray[np.uint8],
-) -> None:  # fmt: skip
-    """Draw one lane: write the value that covers most of each pixel, with the flag of those in which anything ran.
+class Raster:
+    """Draws lanes, one row each; what all of them share is checked and found once.
 
     Args:
-        start: int64 (n,), when intervals begin, ascending; each ends where the next begins.
-        value: uint8 (n,).
-        end: Where the last one ends, cycles.
         edges: int64 (width + 1,), where pixels begin, strictly ascending.
         busy: uint8 (64,), which values are of something that runs.
-        out: uint8 (width,), zeros.
+        out: uint8 (lanes, width), zeros.
     """
-    assert len(start) == len(value)
-    assert len(edges) == len(out) + 1
-    assert len(busy) >= CPUS
-    assert start.flags.c_contiguous
-    assert out.flags.c_contiguous
-    function("satview_raster")(
-        address(start), address(value), I64(len(start)), I64(end),
-        address(edges), I64(len(out)), address(busy), address(out),
-    )  # fmt: skip
+
+    def __init__(self, edges: NDArray[np.int64], busy: NDArray[np.uint8], out: NDArray[np.uint8]) -> None:
+        assert len(edges) == out.shape[1] + 1
+        assert len(busy) >= CPUS
+        assert out.flags.c_contiguous
+        self._kept = edges, busy, out  # the library has their addresses only
+        self._call = function("satview_raster")
+        self._edges, self._width, self._busy = address(edges), I64(out.shape[1]), address(busy)
+        first: int = out.__array_interface__["data"][0]
+        self._rows = range(first, first + out.size, max(1, out.shape[1]))
+
+    def draw(self, row: int, start: NDArray[np.int64], value: NDArray[np.uint8], end: int) -> None:
+        """Write the value that covers most of each pixel, with the flag of those in which anything ran.
+
+        Args:
+            row: Of `out`.
+            start: int64 (n,), when intervals begin, ascending; each ends where the next begins.
+            value: uint8 (n,).
+            end: Where the last one ends, cycles.
+        """
+        assert len(start) == len(value)
+        assert start.flags.c_contiguous
+        self._call(
+            address(start), address(value), I64(len(start)), I64(end),
+            self._edges, self._width, self._busy, POINTER(self._rows[row]),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

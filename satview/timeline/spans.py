@@ -162,9 +162,9 @@ def exact_raster(lanes: Sequence[LaneSpans], window: TimeWindow, width_px: int) 
     parts = [(i, lane, lane.visible(window)) for i, lane in enumerate(lanes)]
     parts = [(i, lane, part) for i, lane, part in parts if part.stop > part.start]
     if library.is_available() and window.length >= width_px:
-        busy = IS_BUSY.astype(np.uint8)
+        raster = pictures.Raster(edges, IS_BUSY.astype(np.uint8), out)
         for position, lane, part in parts:
-            pictures.raster(lane.start_cycles[part], lane.value[part], lane.end_of(part), edges, busy, out[position])
+            raster.draw(position, lane.start_cycles[part], lane.value[part], lane.end_of(part))
         return out
     if not parts:
         return out
