@@ -33,9 +33,10 @@ from satview.formats.kev.slots.buffers import (
 from satview.formats.kev.slots.slot_source import SlotSource, source_of
 from satview.formats.kev.thread_tables import dump_end, thread_and_process_tables
 from satview.store.doubts import count_cpus
+from satview.store.head import Header, SystemInfo
 from satview.store.problems import Problems
 from satview.store.tables import BufferTable, EventTable, StateIndex
-from satview.store.trace import Header, SystemInfo, Trace
+from satview.store.trace import Trace
 
 # Cycles per second. Counters of boards have some 10^9 at most; beyond this the header is damaged.
 _MAX_RATE: Final = 1_000_000_000_000

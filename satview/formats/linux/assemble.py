@@ -17,9 +17,10 @@ from satview.events.spec import Release
 from satview.events.states import READY, RUNNING, UNKNOWN
 from satview.formats.linux.payloads import LinuxPayloads
 from satview.formats.linux.schedule import Ints, Schedule, Tasks
+from satview.store.head import Header
 from satview.store.problems import Problems
 from satview.store.tables import BufferTable, EventTable, ProcessTable, StateIndex, ThreadTable
-from satview.store.trace import Header, Trace
+from satview.store.trace import Trace
 
 _MOST_CPUS: Final = 256  # the event table has eight bits for a CPU
 _MOST_NUMBER: Final = 1 << 31
