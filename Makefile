@@ -1,5 +1,6 @@
 # make run: open the dense sample trace (writes a screenshot where there is no display).
-# make test: every check; make test-all: the same with every combination in the tests.
+# make test: every check, in less than three minutes; make test EXTENT=--thorough: the same with slow tests, as CI runs
+# it; make test-all: with every combination in the tests.
 # All do their own set-up, in .venv, from the pinned versions of requirements.lock.
 
 PYTHON ?= python3
@@ -49,8 +50,9 @@ types: setup
 layers: setup
 	$(BIN)/lint-imports
 
-# In the usual run every pair of workload, release and form of events is met; in the complete one every combination, and
-# random inputs are ten times as many.
+# How much the tests try (tests/helpers/extent.py): every workload, release and form of events; with EXTENT=--thorough, as
+# CI does, every two of them together and the slow tests; with EXTENT=--complete every combination, and ten times the
+# random inputs.
 pytest: setup
 	$(PYTEST) $(EXTENT)
 

@@ -1,4 +1,4 @@
-"""The usual run leaves points of matrices out, but no value and no pair of values."""
+"""The usual run leaves points of matrices out, but no value; the thorough one no pair of values."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from itertools import combinations, product
 
 import pytest
 
-from tests.helpers.extent import pairwise_cover
+from tests.helpers.extent import pairwise_cover, value_cover
 
 
 @pytest.mark.parametrize(
@@ -22,3 +22,17 @@ def test_every_pair_is_met_by_few_points(sizes, most):
 def test_two_axes_are_complete():
     assert pairwise_cover((2, 3)) == [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]
     assert pairwise_cover((3,)) == [(0,), (1,), (2,)]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "most"), [((2, 2, 2), 3), ((22, 4, 2, 2), 22), ((28, 4, 2), 28), ((3, 2, 4), 4), ((5, 4), 5), ((3,), 3)]
+)
+def test_every_value_is_met_by_as_few_points_as_the_longest_axis_has_values(sizes, most):
+    selected = value_cover(sizes)
+    assert len(set(selected)) == len(selected) <= most
+    for axis, size in enumerate(sizes):
+        assert {point[axis] for point in selected} == set(range(size))
+
+
+def test_pairs_of_short_axes_are_met_where_one_axis_is_long():
+    assert {point[1:] for point in value_cover((22, 4, 2, 2))} == set(product(range(4), range(2), range(2)))

@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.helpers.commands import satview
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -41,6 +43,7 @@ def run(line, folder):
     return satview(*words[1:], cwd=folder).returncode
 
 
+@pytest.mark.thorough
 def test_commands_and_example(tmp_path):
     lines = [re.sub(r"\s+#.*", "", line) for line in block("satview tracelogger")]
     assert len(lines) >= 20

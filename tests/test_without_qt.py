@@ -111,6 +111,7 @@ COMMANDS = {
 }
 
 
+@pytest.mark.thorough
 def test_every_command_works(tmp_path):
     """One process for all of them: what a command imports when it runs is met as in processes of their own."""
     names = {

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class NumberPayloads:
-    """All of `store.payload_source.PayloadSource` but `decode`; every number takes two payload words, the low one first.
+    """All of `store.payload_source.PayloadSource` but `decode`; a number takes two payload words, the low one first.
 
     Attributes:
         arguments: The numbers, (n,) each, in the narrowest signed type.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from PySide6.QtCore import QByteArray, QRectF, Qt
-from PySide6.QtGui import QIcon, QPainter, QPixmap
+from PySide6.QtGui import QIcon, QPainter, QPixmap, QPixmapCache
 
 from satview.base.resources import resource_path
 from satview.gui.theme import Theme, css
@@ -41,6 +41,11 @@ def app_icon() -> QIcon:
 
 
 def _pixmap(drawing: str, size_px: int, ratio: int) -> QPixmap:
+    """Return a drawing as a pixmap, drawn once for all windows."""
+    key = f"satview {size_px} {ratio} {drawing}"
+    known = QPixmap()
+    if QPixmapCache.find(key, known):
+        return known
     from PySide6.QtSvg import QSvgRenderer  # on first use: windows show without it
 
     pixmap = QPixmap(size_px * ratio, size_px * ratio)
@@ -49,4 +54,5 @@ def _pixmap(drawing: str, size_px: int, ratio: int) -> QPixmap:
     QSvgRenderer(QByteArray(drawing.encode())).render(painter, QRectF(0, 0, size_px * ratio, size_px * ratio))
     painter.end()
     pixmap.setDevicePixelRatio(ratio)
+    QPixmapCache.insert(key, pixmap)
     return pixmap

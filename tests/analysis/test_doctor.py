@@ -24,7 +24,7 @@ from satview.filters.rules.tracelogger_command import from_tracelogger_args, tra
 from satview.formats.registry import open_trace
 from satview.store.trace import Trace
 from tests.capture.made import ALL, FAST, WIDE, damaged, traced
-from tests.helpers.extent import usually
+from tests.helpers.extent import points, usually
 from tests.helpers.kev import TraceBuilder
 from tests.helpers.shared import shared_path
 
@@ -101,8 +101,8 @@ def test_holes_make_bounds_and_more_buffers_are_the_remedy(release, tmp_path):
     assert not diagnosis(trace, "lost-wakeup").trust.mark.is_answer or "lost-wakeup" in undecided(trace)
 
 
-@pytest.mark.parametrize("release", usually(RELEASES[2:], complete=RELEASES), ids=str)  # up to 7.x all propose the same
-@pytest.mark.parametrize("left_out", ["KERCALL", "THREAD", "COMM", "INT", "SYSTEM"])
+# Up to 7.x all propose the same.
+@points(release=usually(RELEASES[2:], complete=RELEASES), left_out=["KERCALL", "THREAD", "COMM", "INT", "SYSTEM"])
 def test_the_capture_that_is_proposed_answers(left_out, release, tmp_path):
     """The workload is captured again with the rules of each proposal: then the analysis is reported."""
     trace = trace_of("automotive", tmp_path, release, without(left_out))

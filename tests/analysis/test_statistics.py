@@ -258,6 +258,7 @@ def thread_totals(found):
     return out[1:]
 
 
+@pytest.mark.thorough
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(STEPS, st.sampled_from(("7.1.0", "8.0.0")), st.data())
 def test_sums_agree(tmp_path, steps, release, data):

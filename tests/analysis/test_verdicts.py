@@ -25,7 +25,7 @@ from satview.store.losses import losses
 from satview.store.trace import Trace
 from tests.analysis import faults
 from tests.capture.made import FAST, WIDE, Traced, as_trace, run, traced
-from tests.helpers.extent import WIDTH, points, usually
+from tests.helpers.extent import WIDTH, fewer, points, usually
 
 RELEASES = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
 LESSONS = {
@@ -58,7 +58,7 @@ CLEAN = (
     "nested-servers",
 )
 EVERY = [*(name for name, _ in registry.names()), *(fault.__name__ for fault in (*FAULTS, *SOUND))]
-SEEDS = usually(4, complete=20)
+SEEDS = usually(2, complete=20, thorough=4)
 
 
 def of_lesson(name: str, release: Release, wide: bool, folder: Path, seed: int = 1) -> Traced:
@@ -139,8 +139,7 @@ def test_every_kind_has_a_rule_and_a_workload() -> None:
     assert set(VerdictKind) - shown == {VerdictKind.LONG_READY, VerdictKind.DATA_LOSS}, "these have tests of their own"
 
 
-@pytest.mark.parametrize("release", RELEASES, ids=str)
-@pytest.mark.parametrize("name", CLEAN)
+@points(name=CLEAN, release=RELEASES)
 def test_no_false_alarms_in_sound_workloads(name: str, release: Release, tmp_path: Path) -> None:
     alarms = []
     for seed in range(SEEDS):
@@ -149,7 +148,7 @@ def test_no_false_alarms_in_sound_workloads(name: str, release: Release, tmp_pat
     assert not alarms
 
 
-@pytest.mark.parametrize("release", RELEASES, ids=str)
+@pytest.mark.parametrize("release", fewer(RELEASES[::-1], 2), ids=str)
 def test_what_is_said_of_the_busy_workloads_is_true(release: Release, tmp_path: Path) -> None:
     """Producers and consumers keep both CPUs busy: one consumer starves; the car's only fault is its config lock."""
     for seed in range(4):

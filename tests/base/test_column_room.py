@@ -101,6 +101,7 @@ def test_a_full_disk_is_an_error(bound, monkeypatch):
         column_room.empty(1 << 24, np.int64)
 
 
+@pytest.mark.thorough
 def test_the_environment_sets_it():
     program = (
         "from satview.base import column_room as c; import numpy as n; print(c.is_mapped(c.empty(2_000_000, n.uint8)))"

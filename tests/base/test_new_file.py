@@ -181,6 +181,7 @@ _KILLED = """
 """
 
 
+@pytest.mark.thorough
 @POSIX
 @pytest.mark.parametrize("moment", ["before", "after"])
 def test_killed_at_every_step_there_is_the_old_file_or_the_new_one(tmp_path, moment):
@@ -276,6 +277,7 @@ def _writes(call: ast.Call) -> bool:
     return name in _WRITING_NAMES | _STREAMS_OF_QT
 
 
+@pytest.mark.thorough
 def test_no_writer_outside_base():
     root = Path(satview.__file__).parent
     allowed = {"threadtrace/log.py: os.open(self.path, _APPEND, 438)"}  # appends to what `begin_growing` began

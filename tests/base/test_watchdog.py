@@ -63,6 +63,7 @@ def test_a_block_that_gets_on_is_left_alone():
         spin(5 * LIMIT_S)
 
 
+@pytest.mark.thorough
 def test_a_block_that_waits_for_others_is_left_alone():
     waits = [5 * LIMIT_S, 60]
 

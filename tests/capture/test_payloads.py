@@ -13,6 +13,7 @@ from satview.events.words import encode, name_bytes, text_words
 from satview.formats.kev.reader import open_kev
 from satview.store.trace import Trace
 from tests.capture.made import events, names, traced
+from tests.helpers.extent import points
 
 SAMPLE = Path(__file__).parents[2] / "sample_traces" / "dense-4cpu.kev"
 WIDE = (("ADDALLCLASSES",), ("SETALLCLASSESWIDE",))
@@ -36,13 +37,9 @@ def forms(trace: Trace) -> dict[tuple[str, str], set[str]]:
     return found
 
 
-@pytest.mark.parametrize("release", [Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8], ids=str)
-@pytest.mark.parametrize(
-    ("modes", "allowed"), [(WIDE, {"wide", "same", "failed"}), (FAST, {"fast", "same", "failed"})], ids=["wide", "fast"]
-)
-def test_every_payload_fits_its_list(
-    modes: tuple[tuple[str, ...], ...], allowed: set[str], release: Release, tmp_path: Path
-) -> None:
+@points(form={"fast": FAST, "wide": WIDE}, release=[Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8])
+def test_every_payload_fits_its_list(form: tuple[tuple[str, ...], ...], release: Release, tmp_path: Path) -> None:
+    modes, allowed = form, {"wide" if form is WIDE else "fast", "same", "failed"}
     found: dict[tuple[str, str], set[str]] = {}
     for name in ("signals", "fork-storm", "automotive", "meeting-points", "partitions"):
         workload = registry.find(name)

@@ -29,6 +29,7 @@ from satview.events.spec import Release
 from satview.formats.kev.reader import open_kev
 from satview.formats.kev.writer import slots_as_bytes
 from tests.capture.made import events, names
+from tests.helpers.extent import fewer
 
 CONTROL = """
 from satview.capture import nto
@@ -230,6 +231,7 @@ def test_a_slow_disk_drops_buffers_and_says_so(tmp_path: Path, capsys: pytest.Ca
     assert open_kev(tmp_path / "t.kev").problems.counts()["lost-buffers"] > 3
 
 
+@pytest.mark.thorough
 def test_standard_output_is_the_same_file(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "satview", "tracelogger", "--workload", "polite", "-v", "-f"]
     piped = subprocess.run([*command, "-"], capture_output=True, check=True)
@@ -283,13 +285,16 @@ def test_a_named_pipe_waits_for_its_reader(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.name != "posix", reason="sends a POSIX signal")
 @pytest.mark.parametrize(
     ("options", "signo", "size"),
-    [
-        (["-c"], "SIGINT", 100_000),
-        (["-r", "-k", "4"], "SIGTERM", 0),
-        (["-s", "3000"], "SIGABRT", 0),
-        (["-c", "--pace", "0.01"], "SIGHUP", 0),
-        (["-d1", "--control"], "SIGTERM", 0),
-    ],
+    fewer(
+        [
+            (["-c"], "SIGINT", 100_000),
+            (["-r", "-k", "4"], "SIGTERM", 0),
+            (["-s", "3000"], "SIGABRT", 0),
+            (["-c", "--pace", "0.01"], "SIGHUP", 0),
+            (["-d1", "--control"], "SIGTERM", 0),
+        ],
+        2,
+    ),
 )
 def test_a_signal_stops_it_cleanly(options: list[str], signo: str, size: int, tmp_path: Path) -> None:
     path, control = tmp_path / "t.kev", tmp_path / "control.py"
@@ -321,6 +326,7 @@ def test_a_signal_stops_it_cleanly(options: list[str], signo: str, size: int, tm
     assert set(open_kev(path).problems.counts()) <= {"unfinished-events", "orphan-slots", "clock-unknown"}
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(os.name != "posix", reason="sends a POSIX signal")
 def test_a_second_signal_ends_what_hangs(tmp_path: Path) -> None:
     hangs = tmp_path / "hangs.py"
@@ -482,6 +488,7 @@ def test_a_full_disk_is_a_clear_error(capsys: pytest.CaptureFixture[str]) -> Non
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(os.name != "posix", reason="limits the size of files")
 def test_a_disk_that_fills_up_ends_the_capture_at_once(tmp_path: Path) -> None:
     """One sentence that blames the disk; the file is readable up to its last whole event."""
@@ -548,6 +555,7 @@ def test_round_trip_of_slots(tmp_path: Path) -> None:
     assert count_events(slots) == len(trace.events)
 
 
+@pytest.mark.thorough
 def test_tiles_repeat_without_a_seam_that_shows(tmp_path: Path) -> None:
     tile = make_tile("client-server", is_wide=True)
     written = write_tiles(tmp_path / "tiles.kev", tile.events * 3, tile)
@@ -565,6 +573,7 @@ def test_tiles_repeat_without_a_seam_that_shows(tmp_path: Path) -> None:
             running = {cpu: thread for cpu, thread in running.items() if thread != words[:2]}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("release", [Release.QNX_7, Release.QNX_8])
 def test_a_long_trace_of_several_cpus_has_nothing_wrong(release: Release, tmp_path: Path) -> None:
     tile = make_tile("small-system", cpus=2, release=release)

@@ -232,6 +232,7 @@ def test_handlers_that_raise_are_reported(tmp_path: Path) -> None:
     assert any("faulty.py:3: interrupt handler raised ZeroDivisionError" in finding for finding in result.findings)
 
 
+@pytest.mark.thorough
 def test_a_device_without_rest_does_not_hang(tmp_path: Path) -> None:
     text = (
         "def setup(kernel):\n    kernel.device(5, lambda: 0)\n    kernel.spawn('usr/bin/faulty', main)\n\n"

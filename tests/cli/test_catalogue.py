@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from satview.__main__ import main
 from satview.events import rows
 from satview.events.spec import Show
@@ -31,6 +33,7 @@ def test_a_listing_corrects_and_proves_notations(tmp_path, capsys):
     ]
 
 
+@pytest.mark.thorough
 def test_the_real_listing_changes_rows_of_events_that_it_holds_only(capsys):
     text = learned(capsys, shared_path("real/qnx71-ker_call.traceprinter.txt"))
     assert "SND_PULSE_EXE: scoid hex, pid dec" in text

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.commands import satview
-from tests.helpers.extent import usually
+from tests.helpers.extent import fewer, usually
 from tests.helpers.kev import TraceBuilder
 from tests.helpers.packing import PACKERS, zstd
 
@@ -117,6 +117,7 @@ def test_trace_goes_into_a_pipe(trace):
     assert got[0].startswith(b"TRACE_HEADER_BEGIN")
 
 
+@pytest.mark.thorough
 def test_killed_printer_leaves_the_old_listing_and_ended_one_no_temporary(trace):
     listing = trace.parent / "out.txt"
     for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
@@ -258,7 +259,7 @@ def test_packed_trace_is_not_replaced_and_damaged_ones_are_refused(trace, ending
         assert "the compressed data is damaged or cut short" in said(done)
 
 
-@pytest.mark.parametrize("ending", PACKERS)
+@pytest.mark.parametrize("ending", fewer(list(PACKERS), 1))
 def test_bomb_is_refused(trace, ending):
     bomb = trace.parent / f"bomb.kev.{ending}"
     bomb.write_bytes(PACKERS[ending](trace.read_bytes() + bytes(40 * (8 << 20))))

@@ -86,6 +86,7 @@ def test_a_filter_is_named_and_touches_no_time(stats, tmp_path):
     assert [(row["thread"], row["cpu_ns"], row["events"]) for row in reported["thread"]] == [("client 1", 6999, 2)]
 
 
+@pytest.mark.thorough
 def test_all_tables_of_all_samples(stats, capsys):
     for sample in ("dense-4cpu.kev", "vendor-all_classes.kev", "threads"):
         code, out, _ = stats("--by", "all", file=f"sample_traces/{sample}")

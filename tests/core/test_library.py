@@ -46,6 +46,7 @@ def test_version_shows_which_code_runs(capsys):
     assert f"core: {library.describe()}" in capsys.readouterr().out
 
 
+@pytest.mark.thorough
 @needs_compiler
 def test_a_library_of_another_source_is_not_used(tmp_path, monkeypatch):
     for source in library.FOLDER.glob("*.[ch]"):
@@ -72,6 +73,7 @@ def test_without_a_compiler_the_build_says_so(tmp_path, monkeypatch, capsys):
     assert "numpy code runs instead" in capsys.readouterr().err
 
 
+@pytest.mark.thorough
 @needs_compiler
 def test_sanitizers_find_nothing(tmp_path):
     """The passes on rubbish and damaged files, in a library with address and undefined-behaviour sanitizers."""

@@ -24,10 +24,11 @@ from satview.linkage.transactions import transactions
 from tests.analysis.test_why import made_of
 from tests.fuzz import traces
 from tests.helpers.core import without_core
+from tests.helpers.extent import fewer, usually
 
 pytestmark = pytest.mark.skipif(not library.is_available(), reason="no C compiler here: the numpy code runs alone")
 
-FILES = 120
+FILES = usually(40, complete=120, thorough=120)
 TABLES = (
     (wire.THREAD_RUNNING,),
     (wire.code(wire.WireClass.INT, 1),),
@@ -67,7 +68,7 @@ def assert_same(path):
     return sum(len(mine[str(kind)][0]) for kind in LinkKind)
 
 
-@pytest.mark.parametrize("name", [name for name, _ in registry.names()])
+@pytest.mark.parametrize("name", fewer([name for name, _ in registry.names()][::-1], 6))
 def test_workloads(name, tmp_path):
     links = 0
     for release, wide, loss in (
@@ -125,6 +126,7 @@ def test_calls_of_threads_that_nobody_knows():
     assert sorted(zip(found.unknown[0].tolist(), found.unknown[1].tolist(), strict=True)) == sorted(expected)
 
 
+@pytest.mark.thorough
 def test_words_of_slots_far_apart(tmp_path):
     """Each way of reading gives the words that are there, in any order; what the file has lost is reported as ever."""
     rng = np.random.default_rng(2)

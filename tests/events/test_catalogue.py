@@ -168,6 +168,7 @@ def test_labels_where_the_printer_differs_from_the_name():
     assert catalogue(Release.QNX_7).spec(wire.code(WireClass.KER_CALL, 9)).label == "MSG_CURRENT"
 
 
+@pytest.mark.thorough
 def test_names_are_ready_fast_from_cold():
     """A start needs the names of one release; 30 ms are the limit, measured apart from importing numpy."""
     program = (

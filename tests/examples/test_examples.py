@@ -95,6 +95,7 @@ def test_live_monitor(path, capsys, monkeypatch):
     assert capsys.readouterr().out.splitlines()[0] == "CPU 0: 100% 20/1"
 
 
+@pytest.mark.thorough
 def test_the_notebook():
     """Its cells run one after the other, as in a notebook; what it asserts holds, and the last lines have values."""
     cells = json.loads((FOLDER / "waits.ipynb").read_text(encoding="utf-8"))["cells"]

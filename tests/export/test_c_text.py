@@ -142,6 +142,7 @@ def test_no_text_of_rules_becomes_code(text):
     assert len(program.faults) == 1, "the Python function"
 
 
+@pytest.mark.thorough
 def test_what_strangers_write_compiles_and_does_nothing(tmp_path):
     sources = []
     for text in EVIL:

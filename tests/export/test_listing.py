@@ -31,6 +31,7 @@ from satview.formats.listing.reader import read_listing
 from satview.formats.source import opened, source_of
 from satview.formats.traceprinter import open_listing
 from satview.store.problems import Problems
+from tests.helpers.extent import fewer
 from tests.helpers.shared import shared_path
 
 VENDOR = ("control", "int", "ker_fast", "process", "threads", "threads_be", "user")
@@ -388,16 +389,19 @@ def one_of_each(release, order):
 
 @pytest.mark.parametrize(
     ("release", "layout", "order"),
-    [
-        (Release.QNX_6, "6", "little"),
-        (Release.QNX_6, "7", "big"),
-        (Release.QNX_6_6, "6", "big"),
-        (Release.QNX_7, "7", "little"),
-        (Release.QNX_7, "7", "big"),
-        (Release.QNX_7, "6", "little"),
-        (Release.QNX_8, "8", "little"),
-        (Release.QNX_8, "6", "big"),
-    ],
+    fewer(
+        [
+            (Release.QNX_6, "6", "little"),
+            (Release.QNX_6_6, "6", "big"),
+            (Release.QNX_7, "7", "big"),
+            (Release.QNX_8, "8", "little"),
+            (Release.QNX_6, "7", "big"),
+            (Release.QNX_7, "7", "little"),
+            (Release.QNX_7, "6", "little"),
+            (Release.QNX_8, "6", "big"),
+        ],
+        4,
+    ),
 )
 def test_every_kind_of_event_read_back_prints_the_same(release, layout, order):
     data = one_of_each(release, order)

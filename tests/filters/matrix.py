@@ -51,7 +51,7 @@ def rules(trace: Trace, *, wide: bool) -> Iterator[str]:
     """
     known = classes_with_handlers(trace.release)
     width = "SETALLCLASSESWIDE" if wide else "SETALLCLASSESFAST"
-    step = usually(2, complete=1)
+    step = usually(4, complete=1, thorough=2)
     for turn in range(wide % step, len(FIELDS), step):
         lines = ["ADDALLCLASSES", width]
         for position, external in enumerate(known):

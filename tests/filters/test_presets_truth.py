@@ -30,6 +30,7 @@ def inside(trace, time):
     return trace.window.start <= time < trace.window.end
 
 
+@pytest.mark.thorough
 def test_who_used_the_cpu_and_most_of_it(captured):
     trace, truth = captured
     idle, ran = names(trace, idle_threads(trace)), defaultdict(int)

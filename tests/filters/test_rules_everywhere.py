@@ -4,7 +4,6 @@ Every field is evaluated for in every class, fast and wide, for every release th
 """
 
 import numpy as np
-import pytest
 
 from satview.capture.rules import calls_of_text
 from satview.capture.workloads import registry
@@ -26,7 +25,7 @@ from satview.filters.views.would_capture import would_capture
 from tests.capture.made import as_trace, finish, kernel, mode, run
 from tests.filters.matrix import rules
 from tests.filters.random_rules import RandomRules
-from tests.helpers.extent import usually
+from tests.helpers.extent import WIDTH, points, usually
 
 NAMES = (PROC_CREATE, PROC_CREATE_NAME, PROC_DESTROY, PROC_DESTROY_NAME, PROC_THREAD_NAME)
 RELEASES = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7)
@@ -60,16 +59,15 @@ def events(trace, rows=slice(None)):
     return sorted(event for event in found if event[0] >> 10 != WireClass.CONTROL)
 
 
-@pytest.mark.parametrize("wide", [False, True], ids=["fast", "wide"])
-@pytest.mark.parametrize(
-    ("release", "name"),
-    [
-        *((release, "client-server") for release in RELEASES),
-        (Release.QNX_6, "automotive"),
-        (Release.QNX_7, "inheritance"),
-    ],
-)
-def test_view_and_capture_agree_on_every_field_of_every_class(release, name, wide, tmp_path):
+CASES = {f"client-server {release}": ("client-server", release) for release in RELEASES} | {
+    "automotive": ("automotive", Release.QNX_6),
+    "inheritance": ("inheritance", Release.QNX_7),
+}
+
+
+@points(case=CASES, wide=WIDTH)
+def test_view_and_capture_agree_on_every_field_of_every_class(case, wide, tmp_path):
+    name, release = case
     width = "SETALLCLASSESWIDE" if wide else "SETALLCLASSESFAST"
     everything = captured(name, release, f"ADDALLCLASSES\n{width}\n", tmp_path)
     small = tmp_path / "small"
@@ -81,11 +79,10 @@ def test_view_and_capture_agree_on_every_field_of_every_class(release, name, wid
         logged = events(captured(name, release, text, small))
         assert logged == selected, text
         divided += 0 < len(selected) < total
-    assert divided > usually(5, complete=10), "the conditions leave something out"
+    assert divided > usually(2, complete=10, thorough=5), "the conditions leave something out"
 
 
-@pytest.mark.parametrize("wide", [False, True], ids=["fast", "wide"])
-@pytest.mark.parametrize("release", RELEASES)
+@points(release=RELEASES, wide=WIDTH)
 def test_random_rules_choose_log_and_foretell_the_same_events(release, wide, tmp_path):
     everything = captured("client-server", release, "ADDALLCLASSES\nSETALLCLASSESWIDE\n", tmp_path)
     (tmp_path / "rules").mkdir()

@@ -167,6 +167,7 @@ def test_rules_stay_as_they_were_written_or_are_named():
     assert rules_of_selection(trace, codes, threads, stack.combined("A or B")).startswith("# A filter made of rules")
 
 
+@pytest.mark.thorough
 def test_too_many_threads_to_list():
     processes = {pid: f"p{pid}" for pid in range(1, 6001)}
     maker = Maker("little")

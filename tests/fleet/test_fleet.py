@@ -76,6 +76,7 @@ def test_times_of_events_are_those_of_each_trace(traces, out):
     assert "time_ns" in query_dataset(out, "select * from event limit 1").columns
 
 
+@pytest.mark.thorough
 def test_every_view_says_of_each_trace_what_it_says_of_it_alone(traces, out):
     export.export_folder(traces, out)
     alone = {path: open_trace(traces / path) for path in ("a.kev", "board 1/b.kev", "board 1/c=%.kev")}
@@ -281,6 +282,7 @@ def test_other_names_of_files(traces, tmp_path):
     assert len(find_sources(traces, out=traces / "board 1")) == 1, "a data set in the folder is no trace of it"
 
 
+@pytest.mark.thorough
 def test_a_bag_of_dask(traces, out):
     """Here by threads of this process; a cluster of processes is the next test."""
     todo = export.plan(traces, out, TABLES)
@@ -337,6 +339,7 @@ def test_a_trend_and_its_outlier(nightly):
     assert f"--select {far.event + 1}" in far.location.command
 
 
+@pytest.mark.thorough
 def test_every_metric_holds_for_every_trace(traces, out):
     export.export_folder(traces, out)
     for name, metric in trends.metrics().items():

@@ -64,7 +64,7 @@ def test_one_flipped_time_event_changes_no_time(folder, cpus, bit):
     _, truth = times_of(folder, slots, cpus)
     at = time_slots(slots)
     # The first and the last of a CPU have a neighbour on one side only.
-    for number in range(1, len(at) - cpus, usually(3, complete=1)):
+    for number in range(1, len(at) - cpus, usually(8, complete=1, thorough=3)):
         broken = slots.copy()
         broken[at[number], 2] ^= np.uint32(1 << bit)
         trace, times = times_of(folder, broken, cpus)

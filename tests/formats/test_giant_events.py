@@ -80,6 +80,7 @@ def test_it_shows_as_a_preview_at_once(count, tmp_path):
     assert len(trace.payloads.decode(5).arguments) == 2 * count  # nothing is left out unless requested
 
 
+@pytest.mark.thorough
 def test_a_giant_text_is_cut_with_a_word(tmp_path):
     text = np.frombuffer(b"abcd" * 39_999 + b"\0\0\0\0", "<u4").astype(np.uint32)
     trace = open_kev(write_trace(tmp_path / "text.kev", slots_of(text, 10)))

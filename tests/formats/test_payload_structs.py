@@ -26,6 +26,7 @@ from satview.formats.kev.slots.structs import REST, build, member_names, prepare
 from satview.formats.kev.writer import SlotWriter, slots_as_bytes
 from satview.store.arguments import codes_with
 from tests.filters.made import Maker, make_trace
+from tests.helpers.extent import points
 
 QNX = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
 ORDERS = ("little", "big")
@@ -139,7 +140,7 @@ def trace_of(release, order):
     return trace, rows
 
 
-every = pytest.mark.parametrize(("release", "order"), [(r, o) for r in QNX for o in ORDERS], ids=str)
+every = points(release=QNX, order=ORDERS)
 
 
 @every

@@ -222,6 +222,7 @@ def test_rubbish_behind_a_header_never_raises(data):
     assert sum(len(batch) for batch in source.events) <= len(data) // 16
 
 
+@pytest.mark.thorough
 def test_events_without_end_do_not_pile_up():
     """Rubbish opens events for ever; the oldest are given up and counted."""
     slots = np.zeros((MAX_OPEN + 1000, 4), np.uint32)

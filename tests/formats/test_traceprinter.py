@@ -93,6 +93,7 @@ def test_every_line_is_accounted_for_and_understood(name):
     assert set(problems.counts()) <= {"cut-listing", "listing-digits", "foreign-line"}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "name",
     [f"golden/{name}.results.txt" for name in GOLDEN]

@@ -98,7 +98,7 @@ def test_a_file_that_is_not_there(tmp_path):
 
 
 @given(data=st.data())
-@settings(max_examples=usually(30, complete=300), deadline=None)
+@settings(max_examples=usually(20, complete=300, thorough=50), deadline=None)
 def test_damaged_files_are_read_or_refused(tmp_path_factory, data):
     text = bytearray((OLDER + NEWER[21:]).encode())
     for _ in range(data.draw(st.integers(0, 6))):

@@ -16,7 +16,7 @@ from tests.fuzz.targets import TARGETS, Target, input_of
 from tests.helpers.extent import usually
 
 _SEED = 20261122
-_INPUTS_EACH = usually(15, complete=100)
+_INPUTS_EACH = usually(5, complete=100, thorough=15)
 
 
 @pytest.mark.parametrize(
@@ -47,6 +47,7 @@ def test_corpus(name, tmp_path, qapp):
         assert run_one(name, file.read_bytes(), tmp_path) == "", file.name
 
 
+@pytest.mark.thorough
 def test_minimised_corpus_reaches_the_same_lines(tmp_path):
     for text in (b"\0pid == 2", b"\0pid == 3", b"\0pid == 2 and tid == 1"):
         keep(".", text, tmp_path / "all")

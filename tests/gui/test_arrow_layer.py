@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtTest import QTest
 
@@ -58,6 +59,7 @@ def test_the_key_draws_all_arrows_and_takes_them_away(empty_window, load, tmp_pa
     assert [actions[f"view.arrows_{mode}"].isChecked() for mode in ("off", "selection", "all")] == [True, False, False]
 
 
+@pytest.mark.thorough
 def test_off_hides_the_way_of_the_selected_event_too(empty_window, load, tmp_path, qtbot):
     window = load(empty_window, exchange(tmp_path))
     view, opened = window.workspace.area.view, window.session.opened
@@ -122,6 +124,7 @@ def test_folded_lanes_have_the_arrows_of_their_threads(empty_window, load, tmp_p
     assert positions == {"shell", "disk"}
 
 
+@pytest.mark.thorough
 def test_the_selection_is_remembered(application, empty_window, load, tmp_path, qtbot):
     window = load(empty_window, exchange(tmp_path))
     all_arrows(window, qtbot)

@@ -55,6 +55,7 @@ def test_the_second_time_nothing_is_decoded_and_the_picture_is_the_same(window, 
     assert window.workspace.panels["events"].model.rowCount() == len(window.session.opened.trace.events)
 
 
+@pytest.mark.thorough
 def test_a_damaged_cache_is_decoded_again(window, load, folder, path, qtbot):
     load(window, path)
     qtbot.waitUntil(lambda: len(kept(folder)) == 1, timeout=10_000)
@@ -78,6 +79,7 @@ def test_a_closed_trace_is_not_kept(slow, window, folder, path, qtbot, load):
     assert kept(folder) == []
 
 
+@pytest.mark.thorough
 def test_the_setting_switches_it_off(window, load, folder, path, qtbot):
     window.settings.set("files/cache_mb", 0)
     load(window, path)
@@ -100,6 +102,7 @@ def test_a_followed_file_is_not_served_from_it(window, load, folder, path, qtbot
     assert (kept(folder), file.stat().st_mtime_ns) == ([file.name], used)
 
 
+@pytest.mark.thorough
 def test_a_screenshot_uses_it_and_adds_nothing(window, load, folder, path, qtbot, tmp_path, monkeypatch):
     def picture(name):
         request = screenshot.ScreenshotRequest(path, tmp_path / name, 900, 600)

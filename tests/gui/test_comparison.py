@@ -180,6 +180,7 @@ def test_a_file_that_is_none_is_said(empty_window, load, pair, qtbot, monkeypatc
     assert window.workspace.comparison.second is None
 
 
+@pytest.mark.thorough
 def test_both_on_one_axis_with_the_offset_they_were_aligned_by(compared, comparison, qtbot, monkeypatch, tmp_path):
     monkeypatch.setattr("platformdirs.user_state_path", lambda *_, **__: tmp_path / "state")
     comparison.align_by("300us")
@@ -198,6 +199,7 @@ def test_both_on_one_axis_with_the_offset_they_were_aligned_by(compared, compari
     assert trace.cpu_titles == ("before CPU 0", "guest CPU 0")
 
 
+@pytest.mark.thorough
 def test_notes_on_the_second_trace_are_not_lost_when_it_goes(compared, comparison, pair, qtbot):
     folder = pair[1].parent
     folder.rename(folder.with_name("away"))

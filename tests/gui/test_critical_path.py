@@ -56,6 +56,7 @@ def test_shift_y_lists_the_path_of_the_range(empty_window, load, inversion, qtbo
     assert longest[2:4] == ["\N{EM SPACE}\N{EM SPACE}store 1", "is ready; meanwhile ran middle 1, procnto-smp-instr 2"]
 
 
+@pytest.mark.thorough
 def test_names_of_threads_have_the_room_that_is_there(empty_window, load, inversion, qtbot):
     window = load(empty_window, inversion)
     panel = ask(window, qtbot)
@@ -139,6 +140,7 @@ def test_a_click_on_a_piece_goes_there_and_copy_takes_the_table(empty_window, lo
     assert lines[0].split("\t") == ["Time", "Length", "Thread", "What", "Certainty"]
 
 
+@pytest.mark.thorough
 def test_pieces_are_exported_in_the_order_that_shows(empty_window, load, inversion, monkeypatch, tmp_path, qtbot):
     panel, requested = ask(load(empty_window, inversion), qtbot), []
     monkeypatch.setattr(

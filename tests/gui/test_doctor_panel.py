@@ -140,6 +140,7 @@ def test_verdicts_say_that_there_may_be_more(window, qtbot):
     assert next(top.text(3) for top in tops if top.text(0) == "there may be more").startswith("events were lost for ")
 
 
+@pytest.mark.thorough
 def test_plots_say_how_far_they_can_be_trusted(window, qtbot):
     window.workspace.show_panel("plots")
     panel = window.workspace.panels["plots"]

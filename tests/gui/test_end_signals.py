@@ -13,6 +13,7 @@ import time
 import pytest
 
 from tests.benchmarks.made_traces import make_file
+from tests.helpers.extent import fewer
 from tests.helpers.ignored_signals import skip_if_ignored
 from tests.helpers.scene import scene
 
@@ -82,7 +83,7 @@ def end(folder, stage, when, number, *files):
         job.communicate()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", fewer([signal.SIGTERM, signal.SIGINT, signal.SIGHUP], 1))
 def test_signal_ends_a_window_that_shows_a_trace_and_keeps_its_notes(number, tmp_path):
     skip_if_ignored(number)
     path = scene(tmp_path)
@@ -96,6 +97,7 @@ def test_signal_ends_a_window_that_shows_a_trace_and_keeps_its_notes(number, tmp
     assert "window/geometry" in settings.read_text()
 
 
+@pytest.mark.thorough
 def test_signal_ends_a_window_that_loads(tmp_path):
     path = make_file(tmp_path / "large.kev", 3_000_000)
     code, took_s, said = end(tmp_path, "loading", NOW, signal.SIGTERM, path)
@@ -104,18 +106,21 @@ def test_signal_ends_a_window_that_loads(tmp_path):
     assert "Traceback" not in said
 
 
+@pytest.mark.thorough
 def test_signal_ends_a_window_whose_work_does_not_stop(tmp_path):
     code, took_s, _ = end(tmp_path, "ready", BUSY, signal.SIGTERM, scene(tmp_path))
     assert code == 128 + signal.SIGTERM
     assert took_s < 1.5
 
 
+@pytest.mark.thorough
 def test_signal_ends_an_open_dialog(tmp_path):
     code, took_s, _ = end(tmp_path, "ready", DIALOG, signal.SIGTERM, scene(tmp_path))
     assert code == 128 + signal.SIGTERM
     assert took_s < 1.5
 
 
+@pytest.mark.thorough
 def test_signal_asks_nothing_about_notes_that_cannot_be_saved(tmp_path):
     folder = tmp_path / "traces"
     folder.mkdir()
@@ -127,6 +132,7 @@ def test_signal_asks_nothing_about_notes_that_cannot_be_saved(tmp_path):
     assert "satview: notes are not saved: scene.kev.marks.json" in said
 
 
+@pytest.mark.thorough
 def test_ignored_signal_stays_ignored(tmp_path):
     nohup = shutil.which("nohup")
     if nohup is None:

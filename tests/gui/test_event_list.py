@@ -116,6 +116,7 @@ def test_more_rows_than_qt_can_count(opened, monkeypatch):
         assert texts(model, row)[0] == str(event + 1)
 
 
+@pytest.mark.thorough
 def test_filtered_rows_are_looked_up_not_searched(opened):
     opened.filters.only_codes(list(opened.trace.catalogue.find("MSG_SENDV")), "calls")
     model = EventListModel(opened, 20, LIGHT)

@@ -81,6 +81,7 @@ class TestCondition:
         assert left - 4 <= min(red)
         assert max(red) <= left + advance("duraton") + 6
 
+    @pytest.mark.thorough
     def test_what_no_capture_can_ask_has_a_wave_in_the_colour_of_warnings(self, panel, opened, qtbot):
         line = panel.condition.line
         qtbot.keyClicks(line, "pid == 1 and duration > 2ms")
@@ -164,6 +165,7 @@ class TestChips:
         chip.cross.click()
         assert not opened.filters.is_active
 
+    @pytest.mark.thorough
     def test_edit_brings_it_back_into_the_line(self, panel, window, opened, qtbot, settled):
         opened.filters.add_pass("class == USREVENT")
         window.workspace.chips.edit_requested.emit("A")
@@ -174,6 +176,7 @@ class TestChips:
         assert [item.expression for item in opened.filters.state.stack.passes] == ["class == KER_CALL"]
         assert settled().row_count == 1
 
+    @pytest.mark.thorough
     def test_many_chips_wrap(self, window, opened, settled):
         for cpu in range(12):
             opened.filters.add_pass(f"cpu == {cpu} or duration > 1234567ns", effect=Effect.COUNT)
@@ -183,6 +186,7 @@ class TestChips:
         assert all(chips.rect().contains(chip.geometry()) for chip in chips.chips.values())
         assert len({chip.y() for chip in chips.chips.values()}) > 1
 
+    @pytest.mark.thorough
     def test_one_that_stays_keeps_its_position_and_a_new_one_takes_what_is_left_over(
         self, window, opened, qtbot, settled
     ):
@@ -206,6 +210,7 @@ class TestChips:
         assert first.nextInFocusChain() is not second.label  # first its own cross
         assert second.cross.nextInFocusChain().text() in ("To rules", f"Combine{chr(0x2026)}")
 
+    @pytest.mark.thorough
     def test_lanes_stay_where_they_are_when_a_chip_changes_its_text(self, window, view, opened, settled):
         opened.filters.add_pass("class == USREVENT")
         settled()
@@ -254,6 +259,7 @@ class TestPixels:
         settled()
         assert (self.colours(window, LIGHT) == running).sum() == 0
 
+    @pytest.mark.thorough
     def test_list_shows_dimmed_text_and_marked_ground(self, window, opened, settled):
         opened.filters.add_pass("class == USREVENT", effect=Effect.DIM)
         opened.filters.add_pass("class == USREVENT", effect=Effect.MARK)
@@ -440,6 +446,7 @@ class TestRules:
         assert settled().row_count == 1
         assert (tmp_path / "ran").exists()
 
+    @pytest.mark.thorough
     def test_apply_takes_handlers_that_were_changed(self, panel, opened, tmp_path, monkeypatch, settled):
         (tmp_path / "mine.py").write_text("def pick(event):\n    return True\n")
         rules = "ADDCLASS KERCALLENTER\nADDCLASSEVHANDLER KERCALLENTER CALL mine.py:pick\n"
@@ -463,6 +470,7 @@ class TestRules:
         panel.rules.open()
         assert panel.rules.editor.toPlainText().strip() == "ADDCLASS USER"
 
+    @pytest.mark.thorough
     def test_back_to_capture(self, panel, opened, tmp_path, monkeypatch, qtbot, window):
         panel.rules.editor.setPlainText("ADDALLCLASSES\nDELCLASS COMM")
         actions = {action.text(): action for action in panel.rules.capture_menu.actions()}
@@ -481,6 +489,7 @@ class TestRules:
         assert dialog.rules.text == "ADDALLCLASSES\nDELCLASS COMM"
         dialog.close()
 
+    @pytest.mark.thorough
     def test_what_c_cannot_do_is_reported_where_it_is_exported(self, panel, tmp_path, monkeypatch):
         panel.rules.editor.setPlainText("ADDALLCLASSES\nADDCLASSEVHANDLER COMM WHERE cpu == 1 or time > 1s")
         monkeypatch.setattr(dialogs, "ask_save", lambda *arguments: tmp_path / "rules.c")
@@ -506,6 +515,7 @@ class TestRules:
         assert "state changes would be missing" in dialog.browser.toPlainText()
         dialog.close()
 
+    @pytest.mark.thorough
     def test_esc_stops_working_out_what_would_be_captured(self, panel, window, opened, qtbot):
         from satview.gui.filters.would_capture_dialog import WouldCaptureDialog
 
@@ -541,6 +551,7 @@ class TestRules:
         qtbot.keyClick(panel.rules.editor, Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
         assert panel.rules.editor.toPlainText() == "ADDCLASS USER"
 
+    @pytest.mark.thorough
     def test_import_without_arguments_says_so(self, panel):
         panel.rules._try(panel.rules.import_arguments)
         text = panel.rules.message.text()

@@ -101,6 +101,7 @@ def test_new_events_appear_and_end_like_a_trace_opened_at_once(writer, follow, q
     assert [info.title for info in other.timeline.infos] == [info.title for info in opened.timeline.infos]
 
 
+@pytest.mark.thorough
 def test_plots_follow_the_longer_reading(writer, follow, qtbot):
     import satview
 
@@ -177,6 +178,7 @@ def test_window_selection_filter_folds_and_texts_stay(writer, follow, qtbot):
     assert group.isExpanded()
 
 
+@pytest.mark.thorough
 def test_undo_and_redo_by_key_survive_many_looks(writer, follow, qtbot):
     writer.write(0.4)
     window = follow(writer.path)
@@ -284,6 +286,7 @@ def counts_of(tree):
     return sum(int(top.child(i).text(1).replace(",", "")) for top in tops for i in range(top.childCount()))
 
 
+@pytest.mark.thorough
 def test_filter_panel_counts_on_while_it_shows_and_when_it_is_shown(writer, follow, qtbot):
     writer.write(0.2)
     window = follow(writer.path)
@@ -394,6 +397,7 @@ def test_whole_trace_stays_whole_and_the_list_stays_at_its_end(writer, follow, q
     assert bar.value() == bar.maximum() > 100
 
 
+@pytest.mark.thorough
 def test_cut_file_begins_again_with_a_sentence(writer, follow, qtbot):
     writer.write(0.8)
     window = follow(writer.path)
@@ -410,6 +414,7 @@ def test_cut_file_begins_again_with_a_sentence(writer, follow, qtbot):
     grown(qtbot, window, writer.upto(0.4))
 
 
+@pytest.mark.thorough
 def test_cut_below_its_header_waits_and_keeps_the_view(writer, follow, qtbot):
     writer.write(0.5)
     window = follow(writer.path)
@@ -423,6 +428,7 @@ def test_cut_below_its_header_waits_and_keeps_the_view(writer, follow, qtbot):
     grown(qtbot, window, writer.upto(0.1))
 
 
+@pytest.mark.thorough
 def test_ring_lap_of_the_same_length_is_noticed(writer, follow, qtbot):
     writer.write(0.5)
     window = follow(writer.path)
@@ -561,6 +567,7 @@ def test_command_line_checks_follow():
     assert "--follow needs a FILE" in done.stderr
 
 
+@pytest.mark.thorough
 def test_a_reading_that_was_followed_on_is_gone_without_the_collector(follow, writer, qtbot):
     writer.write(0.3)
     window = follow(writer.path)
@@ -572,6 +579,7 @@ def test_a_reading_that_was_followed_on_is_gone_without_the_collector(follow, wr
             qtbot.waitUntil(lambda times=times: times() is None, timeout=3_000)
 
 
+@pytest.mark.thorough
 def test_a_second_view_takes_the_refreshed_trace_too(follow, writer, qtbot):
     writer.write(0.3)
     window = follow(writer.path)

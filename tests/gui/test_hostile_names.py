@@ -107,6 +107,7 @@ def test_every_widget_shows_names_as_text(hostile):
     assert walk(hostile) > 10
 
 
+@pytest.mark.thorough
 def test_information_hover_and_search_show_names_as_text(hostile, qtbot):
     work = hostile.workspace
     dialog = InfoDialog(work.opened.trace, hostile)
@@ -125,6 +126,7 @@ def test_information_hover_and_search_show_names_as_text(hostile, qtbot):
     assert walk(hostile) > 11
 
 
+@pytest.mark.thorough
 def test_plots_and_their_files_show_names_as_text(hostile, qtbot, tmp_path):
     work = hostile.workspace
     work.docks["plots"].raise_()

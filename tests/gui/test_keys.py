@@ -336,6 +336,7 @@ def test_palette_runs_a_command(press, window, opened, qtbot):
     assert opened.viewport.is_whole
 
 
+@pytest.mark.thorough
 def test_palette_says_when_no_command_matches(press, window, qtbot):
     press(K.Key_P, CONTROL | SHIFT)
     pick = window.findChild(QuickPick)

@@ -213,12 +213,14 @@ def test_a_state_gets_a_colour_and_a_thickness(dialog, window, application, qtbo
     assert application.settings.text("swimlane/state_looks") == ""
 
 
+@pytest.mark.thorough
 def test_all_states_look_as_usual_again(dialog, application, qtbot):
     application.settings.set("swimlane/state_looks", "READY thin; MUTEX light=#000000")
     qtbot.mouseClick(dialog.all_usual_button, Qt.MouseButton.LeftButton)
     assert application.settings.text("swimlane/state_looks") == ""
 
 
+@pytest.mark.thorough
 def test_palette_and_hatching_are_in_the_dialog_too(dialog, window, application, qtbot):
     qtbot.keyClicks(dialog.palette_box, "print")
     assert application.settings.text("swimlane/palette") == "print"
@@ -227,6 +229,7 @@ def test_palette_and_hatching_are_in_the_dialog_too(dialog, window, application,
     assert not window.theme.is_hatched
 
 
+@pytest.mark.thorough
 def test_a_setting_that_makes_no_sense_is_no_obstacle(application, window):
     application.settings.set("swimlane/state_looks", "READY light=#zzzzzz thin;; ???")
     assert colour_at(window, CLIENT_1, 700) in (value_colour(READY, False), LIGHT.base)

@@ -141,6 +141,7 @@ def test_drop_opens(empty_window, qtbot, tmp_path):
     qtbot.waitUntil(lambda: empty_window.session.stage is Stage.READY)
 
 
+@pytest.mark.thorough
 def test_recent_files_are_offered(application, empty_window, load, tmp_path):
     load(empty_window, scene(tmp_path))
     empty_window._fill_recent()
@@ -155,6 +156,7 @@ def test_reload_reads_again(empty_window, load, qtbot, tmp_path):
     assert empty_window.session.opened is not first
 
 
+@pytest.mark.thorough
 def test_reloading_leaves_one_dock_of_each(empty_window, load, tmp_path):
     path = scene(tmp_path)
     for _ in range(3):
@@ -206,6 +208,7 @@ def test_closed_window_leaves_nothing_behind(application, load, qtbot, tmp_path)
     assert own_threads() <= threads
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="None lives for ever there, and its count means nothing")
 def test_repaints_lose_no_reference_to_none(window):
     """PySide6 6.12.0 lost one per painter call, which ends Python 3.11 after some thousand repaints."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 
+import pytest
 from PySide6.QtCore import QEvent
 from PySide6.QtWidgets import QApplication
 
@@ -40,6 +41,7 @@ def test_a_closed_trace_is_gone_without_the_collector(window, load, qtbot, tmp_p
         assert {name for name, alive in dead.items() if alive() is not None} == set()
 
 
+@pytest.mark.thorough
 def test_plots_hold_no_closed_trace(window, load, qtbot, tmp_path):
     load(window, scene(tmp_path))
     window.workspace.toggle_panel("plots")
@@ -53,6 +55,7 @@ def test_plots_hold_no_closed_trace(window, load, qtbot, tmp_path):
         assert times() is None
 
 
+@pytest.mark.thorough
 def test_opening_another_trace_gives_the_first_one_back(window, load, qtbot, tmp_path):
     path = scene(tmp_path)
     load(window, path)

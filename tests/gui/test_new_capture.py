@@ -311,6 +311,7 @@ def test_live_capture_is_followed_and_can_be_stopped(dialog, empty_window, qtbot
     assert len(empty_window.session.opened.trace.events) == len(satview.open_trace(tmp_path / "new.kev").events)
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(os.name != "posix", reason="limits the size of files")
 def test_live_capture_onto_a_full_disk_is_reported_and_what_came_is_shown(dialog, empty_window, qtbot, monkeypatch):
     import resource
@@ -351,6 +352,7 @@ def test_both_themes_show_every_editor(dialog, application):
         assert image.pixelColor(list_position).alpha() == 255
 
 
+@pytest.mark.thorough
 def test_it_remembers_what_was_captured_last(dialog, empty_window, qtbot, tmp_path):
     choose(dialog, "deadlock", 0.2)
     dialog.seed.setValue(7)
@@ -386,6 +388,7 @@ def test_rules_come_from_a_file(dialog, tmp_path, qtbot, monkeypatch):
     dialog.close()
 
 
+@pytest.mark.thorough
 def test_a_capture_leaves_the_trace_that_is_open(application, window, tmp_path, qtbot):
     before = window.session.opened
     window.registry["file.new_capture"].run()

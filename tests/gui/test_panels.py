@@ -42,6 +42,7 @@ class TestDetails:
         opened.select_event(0)
         assert "Ends with" not in details.browser.toPlainText()
 
+    @pytest.mark.thorough
     def test_a_giant_event_shows_a_page_and_more_on_demand(self, empty_window, load, tmp_path):
         words = [0x80000000 + i for i in range(40_000)]
         slots = SlotWriter.slots_of(wire.code(wire.WireClass.USER, 17), 0, 10, words)

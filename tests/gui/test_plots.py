@@ -105,6 +105,7 @@ def bars(plot):
     return [item for item in plot.getPlotItem().items if type(item).__name__ == "BarGraphItem"]
 
 
+@pytest.mark.thorough
 def test_pyqtgraph_is_imported_when_the_panel_is_first_seen(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", _PROGRAM, str(scene(tmp_path))],
@@ -147,6 +148,7 @@ def test_drawn_bars_are_the_cpu_time_of_the_statistics(panel, dense, qtbot):
         assert panel.load.legend.count() == len(bars(panel.load.plot))
 
 
+@pytest.mark.thorough
 def test_bands_have_the_hues_of_the_lanes(panel, dense, qtbot):
     plotted = panel.view.plotted[PlotKind.LOAD]
     first = int(plotted.load.subjects[0])
@@ -185,6 +187,7 @@ def test_plot_and_lanes_show_the_same_window_both_ways(panel, dense, qtbot):
     assert box.viewRange()[1][0] == pytest.approx(0)
 
 
+@pytest.mark.thorough
 def test_plot_is_below_the_lanes(panel, dense):
     lanes = dense.workspace.area.view
     left = lanes.mapToGlobal(QPoint(0, 0)).x()
@@ -239,6 +242,7 @@ def test_bar_lists_its_worst_and_a_line_jumps(durations, dense, qtbot):
     assert durations.durations.bar is None
 
 
+@pytest.mark.thorough
 def test_view_or_trace_and_all_or_the_selected(durations, dense, qtbot):
     opened = dense.workspace.opened
     everything = len(durations.view.plotted[PlotKind.DURATIONS].found)
@@ -256,6 +260,7 @@ def test_view_or_trace_and_all_or_the_selected(durations, dense, qtbot):
     assert f"times of {opened.trace.thread_name(lane.thread)};" in durations.statement.text()
 
 
+@pytest.mark.thorough
 def test_exports_are_the_picture_and_the_numbers(panel, dense, qtbot, tmp_path, monkeypatch):
     plotted, trace = drawn(panel, qtbot), dense.workspace.opened.trace
     for number, kind in enumerate(("png", "svg", "csv")):
@@ -280,6 +285,7 @@ def test_exports_are_the_picture_and_the_numbers(panel, dense, qtbot, tmp_path, 
     assert DENSE.read_bytes() == before
 
 
+@pytest.mark.thorough
 def test_dark_theme_paints_the_plots_dark(durations, dense, qtbot):
     dense.registry["view.theme_dark"].run()
     QApplication.processEvents()
@@ -289,6 +295,7 @@ def test_dark_theme_paints_the_plots_dark(durations, dense, qtbot):
     assert DARK.accent in colours
 
 
+@pytest.mark.thorough
 def test_without_threads_or_priorities_it_says_what_to_capture(window, qtbot):
     panel = shown(window, qtbot)
     choose(panel.by, "By priority")
@@ -302,6 +309,7 @@ def test_without_threads_or_priorities_it_says_what_to_capture(window, qtbot):
     assert "COMM events" in panel.message.text()
 
 
+@pytest.mark.thorough
 def test_lost_time_is_hatched(window, opened, qtbot):
     panel = shown(window, qtbot)
     titles = [panel.load.legend.item(row).text() for row in range(panel.load.legend.count())]
@@ -309,6 +317,7 @@ def test_lost_time_is_hatched(window, opened, qtbot):
     assert bars(panel.load.plot)[-1].opts["brush"].style() == Qt.BrushStyle.BDiagPattern
 
 
+@pytest.mark.thorough
 def test_a_view_that_keeps_moving_is_drawn_and_ends_right(panel, dense, qtbot):
     viewport, trace = dense.workspace.opened.viewport, dense.workspace.opened.trace
     viewport.jump(viewport.window.zoomed(0.2, viewport.window.start))
@@ -366,6 +375,7 @@ def test_a_click_on_a_division_goes_to_its_first_event(counts, dense, qtbot):
     assert event == made.first[kind, number]
 
 
+@pytest.mark.thorough
 def test_a_faulty_condition_is_told_and_the_next_one_counts(counts, qtbot):
     qtbot.keyClicks(counts.conditions, "duraton > 2ms")
     qtbot.keyClick(counts.conditions, Qt.Key.Key_Return)
@@ -378,6 +388,7 @@ def test_a_faulty_condition_is_told_and_the_next_one_counts(counts, qtbot):
     assert counts.plot is counts.counts
 
 
+@pytest.mark.thorough
 def test_load_by_thread_names_threads(panel, dense, qtbot):
     choose(panel.by, "By thread")
     plotted = drawn(panel, qtbot)

@@ -15,6 +15,7 @@ def plugged(samples, empty_window, load, tmp_path):
     empty_window.close()
 
 
+@pytest.mark.thorough
 def test_a_lane_and_its_interval(plugged, qtbot):
     work, timeline = plugged.workspace, plugged.session.opened.timeline
     [info] = [info for info in timeline.infos if info.kind is LaneKind.PLUGGED]

@@ -51,6 +51,7 @@ def run(folder, *files):
     )
 
 
+@pytest.mark.thorough
 def test_fine_lost_and_broken_files(tmp_path):
     fine = TraceBuilder().time_event(0).state("RUNNING", 10, 2, 1).write(tmp_path / "fine.kev")
     broken = tmp_path / "broken.kev"
@@ -62,6 +63,7 @@ def test_fine_lost_and_broken_files(tmp_path):
     assert "satview: broken.kev" in done.stderr
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="the folders of settings are found by other means there")
 def test_recent_files_are_kept_and_a_theme_of_the_command_line_is_not(tmp_path):
     fine = TraceBuilder().time_event(0).state("RUNNING", 10, 2, 1).write(tmp_path / "fine.kev")

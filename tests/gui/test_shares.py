@@ -118,11 +118,11 @@ def test_what_is_rare_is_a_dot(dense):
 def test_zoomed_in_there_are_bars(dense, qtbot):
     view = dense.workspace.area.view
     row = row_of(dense, LaneKind.CPU, "CPU 1")
-    assert row.index in view.stacks
+    qtbot.waitUntil(lambda: row.index in view.stacks)
     show(dense, qtbot, 1_000_000_000, 1_010_000_000)
     assert not view.stacks
     show(dense, qtbot, 1_000_000_000, 3_000_000_000)
-    assert row.index in view.stacks
+    qtbot.waitUntil(lambda: row.index in view.stacks)
 
 
 def test_bins_stay_in_position_while_the_view_moves(dense, qtbot):

@@ -128,6 +128,7 @@ def test_a_click_goes_to_the_thread_and_stays_at_the_moment(shown, qtbot):
     assert opened.trace.thread_name(opened.timeline.infos[lane].thread) == mutex.child(0).text(3)
 
 
+@pytest.mark.thorough
 def test_branches_stay_as_the_user_left_them(shown, qtbot):
     window, panel = shown
     states(panel)["MUTEX"].setExpanded(False)
@@ -137,6 +138,7 @@ def test_branches_stay_as_the_user_left_them(shown, qtbot):
     assert states(panel)["RECEIVE"].isExpanded()
 
 
+@pytest.mark.thorough
 def test_copy_takes_all_threads_while_the_tree_has_the_focus(shown, qtbot):
     window, panel = shown
     window.session.opened.select_event(len(window.session.opened.trace.events) // 2)
@@ -153,6 +155,7 @@ def test_copy_takes_all_threads_while_the_tree_has_the_focus(shown, qtbot):
     assert any(line.startswith("MUTEX\tmutex 0x") for line in lines)
 
 
+@pytest.mark.thorough
 def test_many_threads_are_shown_in_part_and_counted_whole(empty_window, load, tmp_path, qtbot):
     made = TraceBuilder().time_event(0)
     for tid in range(1, 301):

@@ -99,6 +99,7 @@ def test_another_window_shows_the_trace_without_reading_it_again(window, applica
     opened.select_event(2, reveal=False)
 
 
+@pytest.mark.thorough
 def test_closing_the_first_window_leaves_the_other_one_whole(window, application, opened, view, qtbot):
     qtbot.keyClick(view, K.Key_W, CONTROL_SHIFT)
     other = application.windows[1]

@@ -77,6 +77,7 @@ def test_mistakes_are_reported(panel, qtbot):
     assert "CREATE is no query" in panel.message.text()
 
 
+@pytest.mark.thorough
 def test_a_missing_package_is_named(panel, qtbot, monkeypatch):
     monkeypatch.setitem(sys.modules, "duckdb", None)
     ask(panel, qtbot, "select 1")
@@ -183,6 +184,7 @@ def test_intervals_as_lanes(panel, opened, qtbot):
     click_at(panel, qtbot, clock.cycles(6000), 2)  # nothing there: it stays
 
 
+@pytest.mark.thorough
 def test_why_nothing_can_be_drawn(panel, qtbot):
     ask(panel, qtbot, "select 1 as one")
     shown_as(panel, "Plot")

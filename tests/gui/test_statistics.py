@@ -109,6 +109,7 @@ def test_sort_by_a_click_on_the_head(panel, qtbot):
     assert texts(panel, "thread") == ["unknown", "server 1", "client 1"]  # kept
 
 
+@pytest.mark.thorough
 def test_names_stay_in_sight_while_numbers_are_scrolled(panel, opened, qtbot):
     names = panel.table.findChild(FrozenColumn)
     assert not names.isVisible()
@@ -158,6 +159,7 @@ def test_says_whether_it_follows_the_filter(panel, opened, qtbot):
     assert texts(panel, "event") == ["MSG_SENDV"]
 
 
+@pytest.mark.thorough
 def test_nothing_passes(panel, opened, qtbot):
     tab(panel, "event", qtbot)
     panel.follows.setChecked(True)
@@ -249,6 +251,7 @@ def test_copy_and_export(window, panel, monkeypatch, tmp_path, qtbot):
     assert path.read_text().startswith("thread,pid,tid,cpu_ns,")
 
 
+@pytest.mark.thorough
 def test_bars_are_drawn_in_the_colour_of_the_theme(panel, qtbot):
     panel.set_theme(DARK)
     index = panel.model.index(0, panel.model.section_of("cpu_share"))
@@ -273,6 +276,7 @@ def shown_sheet(window, view, key, qtbot):
     return panel
 
 
+@pytest.mark.thorough
 def test_double_click_goes_to_the_first_migration(empty_window, load, tmp_path, qtbot):
     from_lanes(
         tmp_path,
@@ -295,6 +299,7 @@ def test_double_click_goes_to_the_first_migration(empty_window, load, tmp_path, 
     assert opened.selection.span.start_cycles == first
 
 
+@pytest.mark.thorough
 def test_double_click_goes_to_the_busiest_window_of_a_partition(empty_window, load, tmp_path, qtbot):
     made = TraceBuilder().time_event(0)
     made.writer.text_event(wire.code(wire.WireClass.SYSTEM, 3), 0, made.at(1), (1,), b"Drivers")

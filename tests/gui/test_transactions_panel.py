@@ -233,6 +233,7 @@ def test_latencies_and_their_figures(empty_window, load, tmp_path, qtbot):
     assert int(times[opened.selection.event]) == START + 100
 
 
+@pytest.mark.thorough
 def test_copy_takes_the_rows(shown, qapp, qtbot):
     window, panel = shown
     window.activateWindow()
@@ -261,6 +262,7 @@ def test_the_model_is_sound(shown, qtmodeltester):
     assert panel.model.data(QModelIndex()) is None
 
 
+@pytest.mark.thorough
 def test_names_are_text(empty_window, load, tmp_path, qtbot):
     made = Exchange()
     made.build.process_name(5, 2, "<b>x\x1b[2J\u202e")

@@ -63,6 +63,7 @@ def test_failed_save_shows_until_it_succeeds(window, qtbot):
     assert (folder / ("scene.kev" + SUFFIX)).is_file()
 
 
+@pytest.mark.thorough
 def test_closing_asks_and_stays_or_lets_go(window, monkeypatch):
     lose_folder(window)
     note(window)
@@ -89,6 +90,7 @@ def test_closing_can_save_elsewhere(window, monkeypatch, tmp_path):
     assert [mark.text for mark in Marks(tmp_path / "scene.kev", trace_window)] == ["kept"]
 
 
+@pytest.mark.thorough
 def test_notes_of_a_trace_closed_meanwhile_are_still_saved(window, qtbot, monkeypatch):
     folder = lose_folder(window)
     note(window)

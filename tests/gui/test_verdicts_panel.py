@@ -105,6 +105,7 @@ def test_click_shows_the_position_and_the_thread_that_suffers(empty_window, load
     assert opened.selection.event == verdict.evidence[1]
 
 
+@pytest.mark.thorough
 def test_overview_marks_the_verdict(empty_window, load, deadlock, qtbot):
     empty_window.settings.set("verdicts/check_up_to_events", 0)
     window = load(empty_window, deadlock)
@@ -166,6 +167,7 @@ def test_a_sentence_takes_as_many_lines_as_it_needs(empty_window, load, inversio
     assert height_px() >= words.height(), "no line is cut"
 
 
+@pytest.mark.thorough
 def test_a_trace_without_calls_says_what_it_cannot_show(window, qtbot):
     tree = show(window, qtbot).tree
     last = tree.topLevelItem(tree.topLevelItemCount() - 1)

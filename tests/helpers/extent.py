@@ -1,17 +1,28 @@
-"""How much a run tests: the usual run meets every pair of a matrix, the complete one (`--complete`) every point of it.
+"""How much a run tests of a matrix: every value (the usual run), every pair of values or every point.
 
-`make test` is the usual run and `make test-all` the complete one.
+`make test` is the usual run. `make test EXTENT=--thorough` meets every pair and is what CI runs. `make test-all`, with
+`--complete`, meets every point.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from enum import IntEnum
 from itertools import combinations, product
 from typing import Any, TypeVar
 
 import pytest
 
-_STATE = {"complete": False}
+
+class Extent(IntEnum):
+    """How much is tested."""
+
+    USUAL = 0
+    THOROUGH = 1
+    COMPLETE = 2
+
+
+_STATE = {"extent": Extent.USUAL}
 _Value = TypeVar("_Value")
 Axis = Sequence[Any] | Mapping[str, Any]  # values, or values by the label that a test's id shows
 WIDTH = {"fast": False, "wide": True}
@@ -19,18 +30,31 @@ LOSS = {"whole": False, "loss": True}
 RING = {"loss": False, "ring": True}
 
 
-def set_complete(is_complete: bool) -> None:
-    """Choose the extent, before any test module is imported."""
-    _STATE["complete"] = is_complete
+def set_extent(extent: Extent) -> None:
+    """Set the extent, before any test module is imported."""
+    _STATE["extent"] = extent
 
 
-def usually(usual: _Value, complete: _Value) -> _Value:
-    """Return what the usual run takes, or the complete one: a number of random inputs, a list of sizes."""
-    return complete if _STATE["complete"] else usual
+def usually(usual: _Value, complete: _Value, thorough: _Value | None = None) -> _Value:
+    """Return what this run takes: a number of random inputs, a list of sizes.
+
+    Args:
+        usual: For the usual run.
+        complete: For the complete run.
+        thorough: For the thorough run; None where that takes what the usual one takes.
+    """
+    if _STATE["extent"] is Extent.COMPLETE:
+        return complete
+    return thorough if _STATE["extent"] is Extent.THOROUGH and thorough is not None else usual
+
+
+def fewer(values: Sequence[_Value], count: int) -> Sequence[_Value]:
+    """Return the first values alone in the usual run: of those that each start a process or compile a program."""
+    return values[:count] if _STATE["extent"] is Extent.USUAL else values
 
 
 def points(**axes: Axis) -> pytest.MarkDecorator:
-    """Return a parametrization by the points of a matrix: all of them, or enough to meet every pair of values."""
+    """Return a parametrization by points of a matrix: enough to meet every value, or every pair of values, or all."""
     return pytest.mark.parametrize(list(axes), [pytest.param(*values, id=name) for name, values in _points(axes)])
 
 
@@ -42,9 +66,34 @@ def fixture_params(**axes: Axis) -> list[Any]:
 def _points(axes: Mapping[str, Axis]) -> Iterator[tuple[str, tuple[Any, ...]]]:
     labelled = [list(_labelled(values)) for values in axes.values()]
     sizes = [len(values) for values in labelled]
-    for point in product(*map(range, sizes)) if _STATE["complete"] else sorted(pairwise_cover(sizes)):
+    for point in sorted(_COVERS[_STATE["extent"]](sizes)):
         names, values = zip(*(axis[at] for axis, at in zip(labelled, point, strict=True)), strict=True)
         yield "-".join(names), values
+
+
+def every_point(sizes: Sequence[int]) -> list[tuple[int, ...]]:
+    """Return all points of axes with `sizes` values each."""
+    return list(product(*map(range, sizes)))
+
+
+def value_cover(sizes: Sequence[int]) -> list[tuple[int, ...]]:
+    """Return few points that have every value of every axis at least once; always the same ones.
+
+    Point n has value n of the longest axis, and the others count through their combinations, so that few of their pairs
+    are left out where the longest axis is long.
+    """
+    longest = max(range(len(sizes)), key=sizes.__getitem__)
+    left = {(axis, value) for axis, size in enumerate(sizes) for value in range(size)}
+    points: list[tuple[int, ...]] = []
+    while left:
+        number, values = len(points), []
+        rest = number
+        for axis, size in enumerate(sizes):
+            values.append(number % size if axis == longest else rest % size)
+            rest = rest if axis == longest else rest // size
+        points.append(tuple(values))
+        left.difference_update(enumerate(values))
+    return points
 
 
 def pairwise_cover(sizes: Sequence[int]) -> list[tuple[int, ...]]:
@@ -57,10 +106,10 @@ def pairwise_cover(sizes: Sequence[int]) -> list[tuple[int, ...]]:
         Positions on the axes, each point once. Greedy: the next point is one that has most pairs not met yet.
     """
     if len(sizes) < 3:
-        return list(product(*map(range, sizes)))
+        return every_point(sizes)
     axes = list(combinations(range(len(sizes)), 2))
     left = {(a, b, x, y) for a, b in axes for x in range(sizes[a]) for y in range(sizes[b])}
-    every, selected = list(product(*map(range, sizes))), []
+    every, selected = every_point(sizes), []
     most = len(axes)
     while left:
         for point in every:
@@ -72,6 +121,9 @@ def pairwise_cover(sizes: Sequence[int]) -> list[tuple[int, ...]]:
         else:
             most -= 1  # no point has that many any more
     return selected
+
+
+_COVERS = {Extent.USUAL: value_cover, Extent.THOROUGH: pairwise_cover, Extent.COMPLETE: every_point}
 
 
 def _labelled(values: Axis) -> list[tuple[str, Any]]:

@@ -296,6 +296,7 @@ def test_transactions(case: Case) -> None:
         assert complete >= 0.9 * len(answered) - 2
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("release", RELEASES, ids=str)
 def test_how_much_is_found_between_losses(release: Release, tmp_path: Path) -> None:
     """Of all workloads together, of what the trace has both ends of: a wait that a loss interrupts ends unknown."""

@@ -190,6 +190,7 @@ assert marks.file.is_stored, marks.file.failure
 """
 
 
+@pytest.mark.thorough
 def test_two_processes_lose_nothing(tmp_path):
     jobs = [subprocess.Popen([sys.executable, "-c", _ADDER, tmp_path / "a.kev", name]) for name in ("one", "two")]
     assert [job.wait(120) for job in jobs] == [0, 0]

@@ -23,6 +23,7 @@ from satview.timeline.lane_tree import Timeline
 from tests.analysis.test_why import made_of
 from tests.benchmarks.made_traces import make_file
 from tests.fuzz import traces
+from tests.helpers.extent import fewer
 from tests.helpers.same_trace import same_trace
 
 SAMPLES = sorted((Path(__file__).parents[2] / "sample_traces").glob("*.kev"))
@@ -95,13 +96,14 @@ def test_samples_come_back_with_lanes_and_payloads(cache, path):
     assert not found.trace.events.time_cycles.flags.writeable
 
 
-@pytest.mark.parametrize("name", [name for name, _ in registry.names()])
+@pytest.mark.parametrize("name", fewer([name for name, _ in registry.names()][::-1], 6))
 def test_workloads_come_back(cache, name, tmp_path):
     for release, loss in ((Release.QNX_7, False), (Release.QNX_8, True)):
         fresh, found = kept(cache, made_of(name, release, True, loss, tmp_path).trace.path, range(5))
         same_reading(fresh, found)
 
 
+@pytest.mark.thorough
 def test_damaged_files_of_all_releases_come_back(cache, tmp_path):
     releases, problems, path = set(), set(), tmp_path / "t.kev"
     for number in range(FUZZED):

@@ -68,6 +68,7 @@ def test_a_failure_names_the_location(project):
     ])  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_a_failure_leaves_a_picture_and_junit_has_it(project):
     result = project(SLOW, "--kev", "tick.kev", "--junitxml", "out.xml")
     result.assert_outcomes(failed=1)
@@ -121,6 +122,7 @@ def test_latency(kev):
 """
 
 
+@pytest.mark.thorough
 def test_baselines(project):
     result = project(BASE, "--kev", "tick.kev")
     result.assert_outcomes(passed=1)
@@ -176,6 +178,7 @@ def test_an_option_of_somebody_else_stays_theirs(project):
     assert (project.path / "b.json").exists()
 
 
+@pytest.mark.thorough
 def test_the_sample_project(project):
     """Its tests pass as they are, with a baseline made and then met."""
     sample = ROOT / "examples" / "pytest_project"

@@ -194,6 +194,7 @@ def test_behaviour_of_what_is_traced(tmp_path):
     assert "recv" not in socket.socket.__dict__
 
 
+@pytest.mark.thorough
 def test_programs_full_of_locks_stay_usable():
     """The bound is 10 times; what is measured here is processor time, so that a busy machine does not matter much."""
     plain, traced = min(threadtrace_heavy.measure(20_000, 4) for _ in range(3))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QObject, Qt, Slot
+from PySide6.QtCore import QObject, Qt, QTimer, Slot
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QMainWindow, QMenu, QToolBar, QWidget
 
@@ -43,6 +43,9 @@ class CommandActions(QObject):
         self.menus: dict[Menu, QMenu] = {}
         self._submenus: dict[str, QMenu] = {}
         self._lane_scope: list[QAction] = []
+        self._refresh_later = QTimer(self)
+        self._refresh_later.setSingleShot(True)
+        self._refresh_later.timeout.connect(self.refresh)
         for binding in registry:
             self._add(binding, window)
         self._set_keys()
@@ -92,11 +95,18 @@ class CommandActions(QObject):
     @Slot()
     def refresh(self) -> None:
         """Bring checks and enabled states up to date."""
+        self._refresh_later.stop()
+        is_met = {needs: self._is_met(needs) for needs in Needs}
         for binding in self._registry:
             action = self.by_id[binding.command.id]
-            action.setEnabled(self._is_met(binding.command.needs))
+            action.setEnabled(is_met[binding.command.needs])
             if binding.is_checked is not None:
                 action.setChecked(action.isEnabled() and binding.is_checked())
+
+    @Slot()
+    def refresh_later(self) -> None:
+        """Refresh once the events at hand are handled: for signals that come many at once, as those of docks."""
+        self._refresh_later.start(0)
 
     @Slot()
     def _set_keys(self) -> None:

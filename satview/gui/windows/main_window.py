@@ -250,7 +250,7 @@ class MainWindow(CommandWindow):
         self.keeper.begin(is_followed=self.session.follow is not None)
         self._connect_workspace(opened)
         for dock in self.workspace.docks.values():
-            dock.visibilityChanged.connect(self.actions_by_id.refresh)
+            dock.visibilityChanged.connect(self.actions_by_id.refresh_later)
         if self.session.follow is not None:
             self.workspace.show_end()
         if is_lasting:
