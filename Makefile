@@ -86,7 +86,7 @@ $(DOCS_STAMP): requirements-docs.lock $(STAMP)
 # The manual page, out/satview.1, written from the parsers.
 man: setup $(DOCS_STAMP)
 	mkdir -p out
-	$(BIN)/argparse-manpage --module satview.__main__ --function whole_parser --prog satview --project-name satview \
+	$(BIN)/argparse-manpage --module satview.viewer_command --function whole_parser --prog satview --project-name satview \
 	  --version "$$($(BIN)/satview --version | cut -d' ' -f2)" --author "The satview authors" --manual-title "satview" \
 	  --description "view, print, filter, check and simulate kernel event traces of QNX Neutrino" --output out/satview.1
 

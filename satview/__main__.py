@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import importlib
-import pkgutil
-import platform
 import sys
-from collections.abc import Sequence
-from dataclasses import replace
-from importlib import metadata
-from pathlib import Path
-from types import ModuleType
 from typing import NoReturn
 
-from satview import __version__, cli
-from satview.base import debug
+from satview import __version__
 from satview.base.errors import SatviewError, UsageError
-from satview.base.palettes import PALETTES
 from satview.base.process_end import (
     BAD_USE,
     FINE,
@@ -32,13 +22,9 @@ from satview.base.process_end import (
     say,
     signals_raise,
 )
-from satview.base.resources import sample_trace
 from satview.base.safe_text import visible_line
-from satview.cli._axis import add_axis_options, axis_request
-from satview.cli._ranges import add_range, with_times_joined
-from satview.session.lanes.lane_arrangement import Label
-from satview.session.trace_link import TraceLink, parse_link
-from satview.timeline.lane_classes import LANE_CLASSES
+from satview.cli import command_names
+from satview.cli._ranges import with_times_joined
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -76,7 +62,9 @@ def _run(arguments: list[str]) -> int:
     if arguments and arguments[0] in command_names():
         with signals_raise():
             return _run_command(arguments)
-    return _run_viewer(arguments)
+    from satview.viewer_command import run_viewer  # what commands need none of: a tenth of their start
+
+    return run_viewer(arguments)
 
 
 def _failed(error: Exception, arguments: list[str]) -> int:
@@ -100,31 +88,6 @@ def _internal(error: Exception, arguments: list[str]) -> int:
     return INTERNAL
 
 
-def _refuse_misspelt(arguments: list[str]) -> None:
-    """Refuse a first argument that is no file but nearly the name of a command.
-
-    Raises:
-        UsageError: Names the command.
-    """
-    word = arguments[0] if arguments else ""
-    if not word or word.startswith("-") or Path(word).exists() or not word.replace("-", "").isalnum():
-        return
-    near = difflib.get_close_matches(word.lower(), command_names(), 1)
-    if near:
-        raise UsageError(f"there is no command and no file {word!r}; did you mean `satview {near[0]}`?")
-    if len(arguments) > 1 and not any(Path(other).exists() for other in arguments):
-        raise UsageError(f"there is no command and no file {word!r}; `satview --help` lists the commands")
-
-
-def command_names() -> dict[str, str]:
-    """Return subcommand to module name; a command is a public module of `satview.cli` of one word or several."""
-    return {
-        info.name.replace("_", "-"): info.name
-        for info in pkgutil.iter_modules(cli.__path__)
-        if not info.name.startswith("_")
-    }
-
-
 def _run_command(arguments: list[str]) -> int:
     module = importlib.import_module(f"satview.cli.{command_names()[arguments[0]]}")
     if not hasattr(module, "add_parser"):
@@ -143,300 +106,6 @@ def _tell_of_plugins() -> None:
     module = sys.modules.get("satview.base.plugins")  # not imported for this
     for text in module.newly_switched_off() if module is not None else ():
         say(visible_line(text))
-
-
-def _version_lines() -> list[str]:
-    """Return the version and what decides how the program works here."""
-    from satview.core.library import describe
-
-    lines = [f"satview {__version__}", f"Python {platform.python_version()} on {platform.platform()}"]
-    for name in ("PySide6-Essentials", "numpy", "pyqtgraph", "construct"):
-        try:
-            lines.append(f"{name} {metadata.version(name)}")
-        except metadata.PackageNotFoundError:
-            lines.append(f"{name} is not installed")
-    return [*lines, f"core: {describe()}"]
-
-
-def _viewer_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="satview",
-        usage="satview [options] [FILE ...]\n       satview COMMAND [options] ...",
-        description="Opens kernel event traces of QNX Neutrino in a viewer.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument(
-        "files",
-        nargs="*",
-        metavar="FILE",
-        type=Path,
-        help="trace to open, each in a window of its own; 'FILE#t=1.2s..1.5s&sel=1200' opens it there",
-    )
-    parser.add_argument("--sample", action="store_true", help="open the trace that comes with satview")
-    parser.add_argument("--version", action="store_true", help="print the version; with --verbose what it runs on")
-    parser.add_argument("--verbose", action="store_true", help="with --version: what it runs on, and with which core")
-    parser.add_argument("--theme", choices=("system", "light", "dark"), help="colours of the windows")
-    parser.add_argument(
-        "--palette", choices=PALETTES, help="colours of states; the one for print has greys on white", default=""
-    )
-    add_range(parser.add_argument, "part of the trace to show first")
-    parser.add_argument("--select", type=int, metavar="N", help="number of the event to select")
-    parser.add_argument("--session", default="", metavar="NAME", help="open it with a saved session, by name or file")
-    parser.add_argument(
-        "--compare", default="", metavar="FILE", help="open this second trace beside it, after a change"
-    )
-    parser.add_argument(
-        "--lanes", default="", metavar="NAMES",
-        help="lanes of events to show where there are some, separated by commas: "
-        + ", ".join(each.name for each in LANE_CLASSES),
-    )  # fmt: skip
-    parser.add_argument(
-        "--labels", default="", metavar="NAMES",
-        help="what to write into intervals, separated by commas: " + ", ".join(Label),
-    )  # fmt: skip
-    parser.add_argument(
-        "--user-events",
-        default="",
-        metavar="FILE",
-        help="XML of the vendor's toolkit: names and fields of user events",
-    )
-    parser.add_argument(
-        "--new-instance", action="store_true", help="open FILE in a program of its own, not in the one that runs"
-    )
-    parser.add_argument(
-        "--follow", action="store_true", help="keep in step with .kev files that grow; they need not be there yet"
-    )
-    parser.add_argument(
-        "--no-cache", action="store_true", help="decode large files again, and keep nothing of them for the next time"
-    )
-    parser.add_argument(
-        "--memory-limit",
-        type=_megabytes,
-        default=0,
-        metavar="MB",
-        help="let columns of traces have so many megabytes of memory; the rest is in files without a name",
-    )
-    parser.add_argument(
-        "--debug",
-        default="",
-        metavar="NAMES",
-        help="log more; switches: " + ", ".join(f"{name} ({text})" for name, text in debug.SWITCHES.items()),
-    )
-    axis = parser.add_argument_group("several files as one trace, on one time axis")
-    axis.add_argument("--together", action="store_true", help="open FILE and the others so; see `satview together`")
-    add_axis_options(axis.add_argument)
-    picture = parser.add_argument_group("picture of the window instead of a window, needs no display")
-    picture.add_argument(
-        "--screenshot",
-        type=Path,
-        metavar="OUT.png",
-        help="where to save it; .svg and .pdf: the lanes alone, with title and legend",
-    )
-    picture.add_argument("--size", default="1600x1000", metavar="WxH", help="size of the window (default %(default)s)")
-    picture.add_argument("--scale", type=int, choices=(1, 2), default=1, help="pixels per pixel of --size")
-    setup = parser.add_argument_group("setting up, opens nothing").add_mutually_exclusive_group()
-    setup.add_argument(
-        "--install-desktop", action="store_true",
-        help="add satview to the menu of the desktop, with .kev as a file type of its own"
-    )  # fmt: skip
-    setup.add_argument("--uninstall-desktop", action="store_true", help="take that away again")
-    setup.add_argument(
-        "--print-completion", choices=("bash", "zsh", "tcsh"), help="print a script that completes satview's words"
-    )
-    return parser
-
-
-def _run_viewer(arguments: list[str]) -> int:
-    parser = _viewer_parser()
-    if "-h" in arguments or "--help" in arguments:
-        parser.epilog = _commands_help()
-    options = parser.parse_args(with_times_joined(arguments))
-    if options.version:
-        print("\n".join(_version_lines() if options.verbose else [f"satview {__version__}"]))
-        return FINE
-    if options.install_desktop or options.uninstall_desktop or options.print_completion:
-        return _set_up(options)
-    if options.verbose:
-        raise UsageError("--verbose goes with --version")
-    if not options.follow:
-        _refuse_misspelt(arguments)
-    if options.sample:
-        options.files.append(sample_trace())
-    if options.together:
-        options.files = [_axis_of(options)]
-    elif options.names or options.offset or options.align != "start" or options.number != 1:
-        raise UsageError("--names, --offset, --align and --number go with --together")
-    return _show(options)
-
-
-def _axis_of(options: argparse.Namespace) -> Path:
-    """Return the file that puts the files of the command line on one axis; it is kept for the user."""
-    if options.follow:
-        raise UsageError("--together reads whole files; leave out --follow")
-    from satview.session.axis_files import plan, write_users_axis  # brings numpy
-
-    return write_users_axis(plan(axis_request(options, options.files)))
-
-
-def _show(options: argparse.Namespace) -> int:
-    """Show windows, or take the picture of one."""
-    try:
-        debug.enable(options.debug)
-    except ValueError as error:
-        raise UsageError(str(error)) from error
-    if options.follow and (options.screenshot is not None or not options.files):
-        raise UsageError("--follow needs a FILE and a window")
-    if options.screenshot is not None:
-        with signals_raise():
-            return _screenshot(options)
-    for name in ("range", "select", "session", "compare"):
-        if getattr(options, name) and not options.files:
-            raise UsageError(f"--{name} needs a FILE")
-    from satview.gui.display import has_display
-
-    if not has_display():
-        raise UsageError(
-            "there is no display that answers; `satview FILE --screenshot OUT.png` and the commands in --help need none"
-        )
-    from satview.gui.windows import application  # Qt: only when windows are requested
-
-    looks = _looks(options)
-    is_plain = not (looks or options.no_cache or options.debug or options.new_instance)
-    return application.run(
-        [_link(options, str(file)) for file in options.files],
-        looks,
-        options.follow,
-        is_cached=not options.no_cache,
-        is_shared=is_plain,
-    )
-
-
-def _looks(options: argparse.Namespace) -> dict[str, str | int]:
-    """Return the settings that hold for this run only, those that the command line names.
-
-    Raises:
-        UsageError: A name is not known, or the file with descriptions of user events is faulty.
-    """
-    _check_names(options.lanes, [each.name for each in LANE_CLASSES], "lanes of events")
-    _check_names(options.labels, list(Label), "labels")
-    if options.user_events:
-        from satview.formats.user_event_file import read_user_events  # brings a parser of XML
-
-        read_user_events(Path(options.user_events))
-    found: dict[str, str | int] = {
-        "files/memory_mb": options.memory_limit,
-        "window/theme": options.theme or "",
-        "swimlane/palette": options.palette,
-        "swimlane/lane_classes": options.lanes,
-        "swimlane/labels": options.labels,
-        "events/user_events": str(Path(options.user_events).resolve()) if options.user_events else "",
-    }
-    return {key: value for key, value in found.items() if value}
-
-
-def _megabytes(text: str) -> int:
-    most = 1_000_000  # as of the setting
-    if not (text.isascii() and text.isdecimal()) or not 1 <= int(text) <= most:
-        raise argparse.ArgumentTypeError(f"{text!a} is no number of megabytes from 1 to {most}")
-    return int(text)
-
-
-def _check_names(text: str, known: Sequence[str], what: str) -> None:
-    """Check names separated by commas.
-
-    Raises:
-        UsageError: One of them is not known.
-    """
-    for name in (part.strip() for part in text.split(",") if text):
-        if name not in known:
-            raise UsageError(f"{name!r:.60} is none of the {what}: {', '.join(known)}")
-
-
-def _link(options: argparse.Namespace, file: str) -> TraceLink:
-    """Return a file with the place where it is to open: that of its link, else that of the options.
-
-    Raises:
-        UsageError: The place is none.
-    """
-    link = parse_link(file)
-    return replace(
-        link,
-        range_text=link.range_text or options.range,
-        event=options.select if link.event is None else link.event,
-        session=options.session,
-        beside=str(Path(options.compare).absolute()) if options.compare else "",
-    )
-
-
-def _set_up(options: argparse.Namespace) -> int:
-    """Do what makes satview at home on this machine, and open nothing."""
-    if options.files or options.sample:
-        raise UsageError("--install-desktop, --uninstall-desktop and --print-completion go without a FILE")
-    if options.print_completion:
-        from satview.cli._whole import completion
-
-        print(completion(whole_parser(), options.print_completion))
-        return FINE
-    from satview.base import desktop
-
-    print("\n".join(desktop.install() if options.install_desktop else desktop.uninstall()))
-    return FINE
-
-
-def whole_parser() -> argparse.ArgumentParser:
-    """Return the whole command line, for shell completion and the manual page."""
-    from satview.cli._whole import with_commands
-
-    return with_commands(_viewer_parser(), command_names())
-
-
-def _screenshot(options: argparse.Namespace) -> int:
-    if len(options.files) != 1:
-        raise UsageError("--screenshot takes exactly one FILE")
-    width, cross, height = options.size.partition("x")
-    if not (
-        cross
-        and width.isdecimal()
-        and height.isdecimal()
-        and 200 <= int(width) <= 16000
-        and 200 <= int(height) <= 16000
-    ):
-        raise UsageError(f"--size {options.size} is no size between 200x200 and 16000x16000")
-    link = _link(options, str(options.files[0]))
-    looks = _looks(options) | {"window/theme": options.theme if options.theme in ("light", "dark") else "light"}
-    from satview.gui.windows import screenshot  # Qt: only when a picture is requested
-
-    return screenshot.take(
-        screenshot.ScreenshotRequest(
-            link.path,
-            options.screenshot,
-            int(width),
-            int(height),
-            options.scale,
-            looks,
-            link.range_text,
-            link.event,
-            not options.no_cache,
-            link.selected,
-            link.session,
-            link.beside,
-        )
-    )
-
-
-def _commands_help() -> str:
-    lines = ["commands (`satview COMMAND --help` shows more):"]
-    for name, module_name in sorted(command_names().items()):
-        module: ModuleType = importlib.import_module(f"satview.cli.{module_name}")
-        if hasattr(module, "add_parser"):
-            first = (module.__doc__ or "").strip().splitlines()[0] if module.__doc__ else ""
-            lines.append(f"  {name:<16} {first.rstrip('.')}")
-    lines += [
-        "",
-        "exit codes: 0 fine, 1 opened with problems that cost data, 2 not a trace or bad use,",
-        "            3 check found something, 70 an error inside satview, which prints a report to copy",
-    ]
-    return "\n".join(lines)
 
 
 if __name__ == "__main__":

@@ -15,12 +15,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import satview
-from satview.__main__ import whole_parser
 from satview.cli._whole import actions
 from satview.events.catalogue import catalogue
 from satview.events.spec import EventSpec, Field, Release
 from satview.filters.expressions.operators import FUNCTIONS
 from satview.filters.expressions.vocabulary import FIELDS
+from satview.viewer_command import whole_parser
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ROOT / "out" / "docs"

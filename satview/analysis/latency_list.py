@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -13,6 +12,7 @@ from satview.analysis.thread_names import threads_named
 from satview.analysis.times.by_key import percentiles_by
 from satview.analysis.times.call_times import Durations
 from satview.analysis.transaction_list import by_values
+from satview.base.dataclass import dataclass
 from satview.base.time import TimeWindow
 from satview.events import wire
 from satview.linkage.actors import TIMER

@@ -10,7 +10,7 @@ Times come from the whole trace, cut at the range; a mask of events chooses what
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cached_property
 
 import numpy as np
@@ -28,6 +28,7 @@ from satview.analysis.times.message_times import MessageTable, message_times
 from satview.analysis.times.scope import Mask, scope_of
 from satview.analysis.times.state_lengths import StateLengths, state_lengths
 from satview.analysis.times.state_times import StateTimes, state_times
+from satview.base.dataclass import dataclass
 from satview.base.time import TimeWindow
 from satview.events.states import READY
 from satview.store.time_ranges import Cycles

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 
 from satview.analysis.sheets.sheet import Column, Columns, Kind, Sheet, Subject
 from satview.analysis.thread_names import processes_named, threads_named
+from satview.base.dataclass import dataclass
 from satview.base.time import TimeWindow
 from satview.linkage.table import Certainty
 from satview.linkage.transactions import Transactions, transactions

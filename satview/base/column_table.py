@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+
+from satview.base.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

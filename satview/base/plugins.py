@@ -11,12 +11,14 @@ import logging
 import os
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
-from importlib import metadata
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from satview.base.dataclass import dataclass
 from satview.base.errors import Cancelled, SatviewError, one_line
+
+if TYPE_CHECKING:
+    from importlib import metadata
 
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
@@ -131,6 +133,8 @@ def forget() -> None:
 
 
 def _look(kind: PluginKind) -> tuple[Plugin, ...]:
+    from importlib import metadata  # on first use: brings a reader of e-mail, 20 ms
+
     try:
         entries = metadata.entry_points(group=kind.value)
     except Exception as error:  # noqa: BLE001  -- damaged metadata of any installed package

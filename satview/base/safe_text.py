@@ -7,7 +7,6 @@ a picture, become a formula, or reach the terminal as a command.
 from __future__ import annotations
 
 import re
-from html import escape
 from typing import Final
 
 _BREAKS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
@@ -43,6 +42,8 @@ def byte_text(raw: bytes) -> str:
 
 def html_text(text: str) -> str:
     """Return a text for rich text: no mark-up in it is carried out, line feeds become `<br>`."""
+    from html import escape  # on first use: brings the names of all characters
+
     return escape(visible(text)).replace("\n", "<br>")
 
 

@@ -12,10 +12,10 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from satview.base.dataclass import dataclass
 from satview.base.errors import SatviewError, WriteError
 from satview.base.new_file import NewFile, sync_folder
 from satview.base.targets import find_target

@@ -6,11 +6,11 @@ import os
 import re
 import stat
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
+from satview.base.dataclass import dataclass
 from satview.base.errors import WriteError
 
 Sources = Iterable[Path | str | int]

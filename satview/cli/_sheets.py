@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from satview.analysis.sheets.sheet import Column, Kind, Sheet
 from satview.analysis.trust import sign
-from satview.base.safe_text import csv_text
+from satview.base.safe_text import csv_text, visible_line
+from satview.cli._bold import bold, dim
+from satview.cli._table import table_lines
 
 
 def print_csv(sheet: Sheet, order: NDArray[np.intp] | None = None) -> None:
@@ -30,33 +32,45 @@ def print_csv(sheet: Sheet, order: NDArray[np.intp] | None = None) -> None:
 def print_tables(head: Sequence[str], sheets: Sequence[Sheet], orders: Sequence[NDArray[np.intp]]) -> None:
     """Print sheets below some lines. Columns that are empty in every row are left out.
 
+    A terminal gets tables that fit its width, everything else a line per row, however long.
+
     Args:
         head: Lines above the first table.
         sheets: The tables.
         orders: Their rows from top to bottom.
     """
-    # Brought in here: CSV, JSON and error paths need no table.
-    from rich.table import Table
+    for line in head:
+        print(visible_line(line))
+    for sheet, order in zip(sheets, orders, strict=True):
+        print(f"\n{bold(sheet.title)}" + (f"  {visible_line(sheet.note)}" if sheet.note else ""))
+        if not len(sheet):
+            print(sheet.empty)
+            continue
+        rows = order.tolist()
+        columns = [column for column in sheet.columns if any(map(column.text, rows))]
+        heads = [visible_line(column.title) for column in columns]
+        texts = [[visible_line(column.marked(row)) for column in columns] for row in rows]
+        is_right = [column.kind is not Kind.TEXT for column in columns]
+        if sys.stdout.isatty():
+            _print_fitted(heads, texts, is_right)
+        else:
+            print("\n".join(table_lines(heads, texts, is_right)))
+        for reason, titles in _doubts(columns).items():
+            print(dim(visible_line(f"{reason} ({titles})")))
+
+
+def _print_fitted(heads: Sequence[str], texts: Sequence[Sequence[str]], is_right: Sequence[bool]) -> None:
+    """Print a table that fits the terminal; what has no room is cut."""
+    from rich.table import Table  # brought in here: nothing else needs it
 
     from satview.cli._console import cell, make_console
 
-    console = make_console(400)
-    for line in head:
-        console.print(cell(line))
-    for sheet, order in zip(sheets, orders, strict=True):
-        console.print(f"\n[bold]{sheet.title}[/bold]" + (f"  {cell(sheet.note)}" if sheet.note else ""))
-        if not len(sheet):
-            console.print(sheet.empty)
-            continue
-        columns = [column for column in sheet.columns if any(column.text(row) for row in order.tolist())]
-        shown = Table(box=None, pad_edge=False, header_style="bold")
-        for column in columns:
-            shown.add_column(cell(column.title), no_wrap=True, justify="left" if column.kind is Kind.TEXT else "right")
-        for row in order.tolist():
-            shown.add_row(*(cell(column.marked(row)) for column in columns))
-        console.print(shown)
-        for reason, titles in _doubts(columns).items():
-            console.print(f"[dim]{cell(f'{reason} ({titles})')}[/dim]")
+    shown = Table(box=None, pad_edge=False, header_style="bold")
+    for head, right in zip(heads, is_right, strict=True):
+        shown.add_column(cell(head), no_wrap=True, justify="right" if right else "left")
+    for row in texts:
+        shown.add_row(*map(cell, row))
+    make_console().print(shown)
 
 
 def _doubts(columns: Sequence[Column]) -> dict[str, str]:

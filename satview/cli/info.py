@@ -6,10 +6,12 @@ import argparse
 import json
 from typing import Any
 
-from satview.analysis.doctor.report import summary, unanswered
+from satview.analysis.doctor.shown import summary, unanswered
 from satview.base.errors import TraceFormatError
 from satview.base.process_end import say
+from satview.base.safe_text import visible_line
 from satview.base.time import format_duration, hex_cycles
+from satview.cli._bold import bold
 from satview.formats.registry import open_trace
 from satview.store.problems import KINDS, Problem
 from satview.store.trace import Trace
@@ -86,13 +88,7 @@ def info(trace: Trace) -> dict[str, Any]:
 
 def print_page(trace: Trace) -> None:
     """Print the description as text."""
-    # Brought in here: `--json` and error paths need no table.
-    from rich.table import Table
-
-    from satview.cli._console import cell, make_console
-
     reported = info(trace)
-    console = make_console()
     system = trace.system
     lines = [
         ("File", reported["file"]),
@@ -118,19 +114,28 @@ def print_page(trace: Trace) -> None:
         ("Buffers", f"{reported['buffers']['count']:,}, {reported['buffers']['lost']:,} lost"),
         ("Cannot show", _cannot_answer(trace)),
     ]
+    if system and system.strings:
+        strings = ", ".join(f"{k}={v}" for k, v in system.strings)
+        lines.append(("System page", strings))
     for name, value in lines:
         if value:
-            console.print(f"[bold]{name:>18}[/]  {cell(str(value))}")
-    if system and system.strings:
-        console.print(f"[bold]{'System page':>18}[/]  {cell(', '.join(f'{k}={v}' for k, v in system.strings))}")
+            print(f"{bold(f'{name:>18}')}  {visible_line(str(value))}")
     if reported["classes"]:
-        table = Table("Class", "Events", "Share", box=None, pad_edge=False, header_style="bold")
-        table.columns[1].justify = table.columns[2].justify = "right"
-        for name, count in sorted(reported["classes"].items(), key=lambda item: -item[1]):
-            table.add_row(name, f"{count:,}", f"{100 * count / reported['events']:.1f} %")
-        console.print()
-        console.print(table)
-    _print_problems(trace, console)
+        print()
+        print("\n".join(_class_lines(reported["classes"], reported["events"])))
+    _print_problems(trace)
+
+
+def _class_lines(classes: dict[str, int], events: int) -> list[str]:
+    """Return the events of each class as lines of a table."""
+    rows = [
+        (name, f"{count:,}", f"{100 * count / events:.1f} %")
+        for name, count in sorted(classes.items(), key=lambda item: -item[1])
+    ]
+    heads = ("Class", "Events", "Share")
+    wide = [max(len(row[column]) for row in (heads, *rows)) for column in range(3)]
+    lines = [f"{name:<{wide[0]}}  {count:>{wide[1]}}  {share:>{wide[2]}}" for name, count, share in (heads, *rows)]
+    return [bold(lines[0]), *lines[1:]]
 
 
 def _cannot_answer(trace: Trace) -> str:
@@ -149,21 +154,19 @@ def _time_range(trace: Trace) -> str:
     return f"{format_duration(trace.duration_ns)}, {since}{about}"
 
 
-def _print_problems(trace: Trace, console: Any) -> None:
-    from satview.cli._console import cell
-
-    console.print()
+def _print_problems(trace: Trace) -> None:
+    print()
     if not len(trace.problems):
-        console.print("The file has no problems.")
+        print("The file has no problems.")
         return
-    console.print("[bold]Problems[/]")
+    print(bold("Problems"))
     counts = trace.problems.counts()
     for slug, count in counts.items():
         kind = KINDS[slug]
         cost = "" if kind.costs_data else " (no data lost)"
-        console.print(f"  {cell(kind.title)}: {count:,}{cost}")
+        print(f"  {visible_line(kind.title)}: {count:,}{cost}")
         for problem in [p for p in trace.problems if p.kind.slug == slug][:3]:
-            console.print(f"    {cell(_position(problem))}{cell(problem.detail)}")
+            print(f"    {visible_line(_position(problem))}{visible_line(problem.detail)}")
 
 
 def _position(problem: Problem) -> str:

@@ -1220,8 +1220,9 @@ EXPORT int64_t satview_shares(const int64_t *start, const uint8_t *value, int64_
                               const int64_t *kind_of, const int64_t *weight, int64_t kinds, const int64_t *index,
                               const int64_t *begins, int64_t marks, const int64_t *edges, int64_t bins, int64_t *out)
 {
-    int64_t before[VALUES] = {0}, now[VALUES];
-    int64_t mark = 0;
+    int64_t before[VALUES] = {0}, now[VALUES], whole[VALUES] = {0}; /* whole: up to the start of interval i */
+    int64_t mark = 0, i = 0;
+    int is_begun = 0;
     if (every < 1 || kinds < 1 || kinds > VALUES || marks * every < count || (marks - 1) * every >= count)
         return -1;
     for (int kind = 0; kind < VALUES; kind++)
@@ -1232,29 +1233,65 @@ EXPORT int64_t satview_shares(const int64_t *start, const uint8_t *value, int64_
         for (int64_t kind = 0; kind < kinds; kind++)
             now[kind] = 0;
         if (count && edge > begins[0]) {
-            int64_t high, step = 1, i;
-            while (mark + step < marks && begins[mark + step] < edge) {
-                mark += step;
-                step *= 2;
+            /* Where the last edge is near, its sums are gone on with; else those of the mark before this edge are taken. */
+            mark = i / every;
+            if (!is_begun || (mark + 2 < marks && begins[mark + 2] < edge)) {
+                int64_t high, step = 1;
+                while (mark + step < marks && begins[mark + step] < edge) {
+                    mark += step;
+                    step *= 2;
+                }
+                high = mark + step < marks ? mark + step : marks;
+                while (high - mark > 1) {
+                    int64_t middle = mark + (high - mark) / 2;
+                    if (begins[middle] < edge)
+                        mark = middle;
+                    else
+                        high = middle;
+                }
+                for (int64_t kind = 0; kind < kinds; kind++)
+                    whole[kind] = index[mark * kinds + kind];
+                i = mark * every;
+                is_begun = 1;
             }
-            high = mark + step < marks ? mark + step : marks;
-            while (high - mark > 1) {
-                int64_t middle = mark + (high - mark) / 2;
-                if (begins[middle] < edge)
-                    mark = middle;
-                else
-                    high = middle;
-            }
+            for (; i + 1 < count && start[i + 1] < edge; i++)
+                whole[kind_of[value[i] & (VALUES - 1)]] += (start[i + 1] - start[i]) * weight[value[i] & (VALUES - 1)];
             for (int64_t kind = 0; kind < kinds; kind++)
-                now[kind] = index[mark * kinds + kind];
-            for (i = mark * every; i + 1 < count && start[i + 1] < edge; i++)
-                now[kind_of[value[i] & (VALUES - 1)]] += (start[i + 1] - start[i]) * weight[value[i] & (VALUES - 1)];
+                now[kind] = whole[kind];
             now[kind_of[value[i] & (VALUES - 1)]] += (edge - start[i]) * weight[value[i] & (VALUES - 1)];
         }
         for (int64_t kind = 0; kind < kinds; kind++) {
             if (b)
                 out[(b - 1) * kinds + kind] = now[kind] - before[kind];
             before[kind] = now[kind];
+        }
+    }
+    return 0;
+}
+
+/*
+ * Write where each kind ends in each bin of a stack, 0 = bottom, 1 = top. Twin: gui.swimlane.share_layer.tops_of.
+ *
+ * cycles: bins * kinds, as satview_shares writes them. order: `count` of the kinds, from bottom to top. length: cycles
+ * of each bin. out: count * bins.
+ *
+ * Returns 0; -1 if there is no such kind.
+ */
+EXPORT int64_t satview_stack_tops(const int64_t *cycles, int64_t kinds, int64_t bins, const int64_t *order,
+                                  int64_t count, const int64_t *length, double *out)
+{
+    enum { BLOCK = 256 };
+    for (int64_t k = 0; k < count; k++)
+        if (order[k] < 0 || order[k] >= kinds)
+            return -1;
+    for (int64_t begin = 0; begin < bins; begin += BLOCK) {
+        int64_t size = bins - begin < BLOCK ? bins - begin : BLOCK, sum[BLOCK] = {0};
+        for (int64_t k = 0; k < count; k++) {
+            const int64_t *mine = cycles + begin * kinds + order[k];
+            for (int64_t b = 0; b < size; b++) {
+                sum[b] += mine[b * kinds];
+                out[k * bins + begin + b] = (double)sum[b] / (double)length[begin + b];
+            }
         }
     }
     return 0;
@@ -1273,9 +1310,9 @@ EXPORT int64_t satview_draw_stack(const double *tops, int64_t kinds, int64_t bin
                                   const int64_t *columns, const uint32_t *colours, uint32_t background, int64_t top,
                                   int64_t bottom, uint32_t *pixels, int64_t width, int64_t height)
 {
-    enum { BLOCK = 128 }; /* bins whose levels are kept; rows of them are written one after the other */
-    int32_t level[VALUES][BLOCK];
-    uint32_t colour[BLOCK];
+    enum { BLOCK = 256 }; /* bins whose levels are kept; rows of them are written one after the other */
+    int32_t level[VALUES][BLOCK], until[BLOCK]; /* until: the row up to which a bin has the kind that it has */
+    uint8_t kind[BLOCK];
     int64_t first = top > 0 ? top : 0, last = bottom < height ? bottom : height, size = bottom - top;
     if (kinds < 1 || kinds > VALUES || size > INT32_MAX / 2)
         return -1;
@@ -1284,6 +1321,7 @@ EXPORT int64_t satview_draw_stack(const double *tops, int64_t kinds, int64_t bin
             return -1;
     for (int64_t begin = 0; begin < bins; begin += BLOCK) {
         int64_t count = bins - begin < BLOCK ? bins - begin : BLOCK, most = 0;
+        const int64_t *column = columns + begin;
         int64_t raised[BLOCK];
         double largest[BLOCK] = {0}, ran[BLOCK] = {0};
         for (int64_t k = 0; k < kinds; k++) {
@@ -1309,19 +1347,27 @@ EXPORT int64_t satview_draw_stack(const double *tops, int64_t kinds, int64_t bin
                 for (int64_t k = raised[b]; k < kinds; k++)
                     if (level[k][b] < 1)
                         level[k][b] = 1;
-        for (int64_t row = first; row < last; row++) {
+        /* From the lowest row up: each is the one below it but for bins where another kind begins. */
+        memset(kind, 0, sizeof kind);
+        memset(until, 0, sizeof until);
+        for (int64_t row = last - 1; row >= first; row--) {
             uint32_t *line = pixels + row * width;
             int32_t here = (int32_t)(bottom - row);
-            for (int64_t b = 0; b < count; b++)
-                colour[b] = background;
-            for (int64_t k = kinds - 1; k >= 0; k--) {
-                uint32_t mine = colours[k];
-                for (int64_t b = 0; b < count; b++)
-                    colour[b] = level[k][b] >= here ? mine : colour[b];
+            if (row < last - 1)
+                memcpy(line + column[0], line + width + column[0], (size_t)(column[count] - column[0]) * sizeof *line);
+            for (int64_t b = 0; b < count; b++) {
+                int64_t k = kind[b];
+                uint32_t mine;
+                if (until[b] >= here)
+                    continue;
+                while (k < kinds && level[k][b] < here)
+                    k++;
+                kind[b] = (uint8_t)k;
+                until[b] = k < kinds ? level[k][b] : INT32_MAX;
+                mine = k < kinds ? colours[k] : background;
+                for (int64_t x = column[b]; x < column[b + 1]; x++)
+                    line[x] = mine;
             }
-            for (int64_t b = 0; b < count; b++)
-                for (int64_t x = columns[begin + b]; x < columns[begin + b + 1]; x++)
-                    line[x] = colour[b];
         }
     }
     return 0;

@@ -242,6 +242,25 @@ class ShareSums:
         return out
 
 
+def stack_tops(cycles: NDArray[np.int64], order: NDArray[np.int64], length: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return where each kind ends in each bin of a stack, float64 (k, bins), 0 = bottom, 1 = top.
+
+    Args:
+        cycles: int64 (bins, kinds), contiguous.
+        order: int64 (k,), kinds from bottom to top.
+        length: int64 (bins,), cycles of each bin, at least 1.
+    """
+    bins, kinds = cycles.shape
+    assert len(length) == bins
+    assert cycles.flags.c_contiguous
+    out = np.empty((len(order), bins))
+    failed = function("satview_stack_tops")(
+        address(cycles), I64(kinds), I64(bins), address(order), I64(len(order)), address(length), address(out)
+    )
+    assert not failed
+    return out
+
+
 def draw_stack(
     tops: NDArray[np.float64],
     is_busy: NDArray[np.bool_],

@@ -5,7 +5,6 @@ The rows are data under `resources/events`; this module only reads and arranges 
 
 from __future__ import annotations
 
-import difflib
 import re
 from functools import cache
 from typing import Final, Protocol
@@ -104,7 +103,9 @@ class Catalogue:
     def suggest(self, name: str) -> tuple[str, ...]:
         """Return up to five known names near one that `find` does not know."""
         self.find("")
-        near = difflib.get_close_matches(name.strip().upper(), self._by_name, n=5, cutoff=0.6)
+        from difflib import get_close_matches  # on first use, for a mistake
+
+        near = get_close_matches(name.strip().upper(), self._by_name, n=5, cutoff=0.6)
         return tuple(near)
 
     def kernel_call_number(self, name: str) -> int | None:

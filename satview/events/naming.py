@@ -5,9 +5,9 @@ This is the part of the catalogue that every start needs; argument lists (`argum
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
+from satview.base.dataclass import dataclass
 from satview.events import rows, wire
 from satview.events.class_table import plain_classes
 from satview.events.spec import Release

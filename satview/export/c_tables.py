@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from satview.base.dataclass import dataclass
 from satview.events.spec import Release
 from satview.export.c_automaton import Automaton
 from satview.export.c_patterns import pattern_table

@@ -6,12 +6,13 @@ One pass, chunk by chunk: `listing_lines` makes the lines of a chunk. Only one c
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.dataclass import dataclass
 from satview.base.errors import UsageError
 from satview.base.time import NS_PER_S, Clock
 from satview.events.spec import EventSpec, Release

@@ -22,6 +22,7 @@ UNKNOWN: Final = -1
 _Rows = NDArray[np.integer]
 _PRIORITY_WORD: Final = 2  # of a wide thread state event: pid, tid, priority, policy
 _BLOCK: Final = 1 << 16
+_FIRST_BLOCK: Final = 1 << 8
 
 
 class DerivedColumns(Protocol):
@@ -98,12 +99,15 @@ class TraceDerivedColumns:
 
     def has_priorities(self) -> bool:
         """Return whether any event of a thread shows a priority; the first one that does ends the search."""
-        rows, events = self._trace.states.event, self._trace.events
-        for at in range(0, len(rows), _BLOCK):
-            some = rows[at : at + _BLOCK]
-            some = some[(events.slot_count[some] >= 2) & (events.thread[some] != 0)]
-            if self._trace.payloads.column(some, _PRIORITY_WORD).any():
+        events, has_some = self._trace.events, np.zeros(len(self._trace.events), np.bool_)
+        has_some[self._trace.states.event] = True  # in the order of the file, in which payloads are read fastest
+        has_some &= events.slot_count >= 2
+        rows, at, size = np.flatnonzero(has_some), 0, _FIRST_BLOCK
+        while at < len(rows):
+            some = rows[at : at + size]
+            if self._trace.payloads.column(some[events.thread[some] != 0], _PRIORITY_WORD).any():
                 return True
+            at, size = at + size, min(2 * size, _BLOCK)
         return False
 
     def make_ready(self) -> None:

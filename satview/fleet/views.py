@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
+from satview.base.dataclass import dataclass
 from satview.base.errors import UsageError
 from satview.fleet.layout import RECORD, Dataset
 from satview.tables.sql import View, clock_macros, definition, mentioned, quoted, views

@@ -5,10 +5,11 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from satview.base.dataclass import dataclass
 from satview.base.errors import TraceFormatError
 from satview.events.catalogue import Catalogue, catalogue
 from satview.events.spec import Release

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -20,6 +19,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from satview.base.dataclass import dataclass
 from satview.base.safe_text import menu_text, tool_tip, visible_line
 from satview.gui.plain_label import PlainLabel
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import cache
 
 from PySide6.QtCore import QByteArray, QRectF, Qt
-from PySide6.QtGui import QIcon, QPainter, QPixmap, QPixmapCache
+from PySide6.QtGui import QColor, QIcon, QPainter, QPixmap, QPixmapCache
 
 from satview.base.resources import resource_path
-from satview.gui.theme import Theme, css
+from satview.gui.theme import Theme
 
 _SIZE_PX = 18
 
@@ -25,10 +25,10 @@ def icon(name: str, theme: Theme, size_px: int = _SIZE_PX) -> QIcon:
         FileNotFoundError: There is no such icon.
     """
     found = QIcon()
-    for mode, rgb in ((QIcon.Mode.Normal, theme.dim), (QIcon.Mode.Disabled, theme.line)):
-        drawing = _drawing(name).replace("currentColor", css(rgb))
-        for ratio in (1, 2):
-            found.addPixmap(_pixmap(drawing, size_px, ratio), mode)
+    for ratio in (1, 2):
+        drawn = _pixmap(_drawing(name).replace("currentColor", "#000"), size_px, ratio)
+        for mode, rgb in ((QIcon.Mode.Normal, theme.dim), (QIcon.Mode.Disabled, theme.line)):
+            found.addPixmap(_tinted(drawn, rgb), mode)
     return found
 
 
@@ -38,6 +38,16 @@ def app_icon() -> QIcon:
     for size_px in (16, 32, 64, 128):
         found.addPixmap(_pixmap(_drawing("satview"), size_px, 1))
     return found
+
+
+def _tinted(drawn: QPixmap, rgb: int) -> QPixmap:
+    """Return a drawing of one colour in another one, which takes a tenth of reading and drawing it again."""
+    pixmap = QPixmap(drawn)
+    painter = QPainter(pixmap)
+    painter.setCompositionMode(QPainter.CompositionMode.CompositionMode_SourceIn)
+    painter.fillRect(pixmap.rect(), QColor(rgb))
+    painter.end()
+    return pixmap
 
 
 def _pixmap(drawing: str, size_px: int, ratio: int) -> QPixmap:

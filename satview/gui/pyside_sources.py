@@ -1,7 +1,7 @@
 """Keeps PySide6 from reading the source of every module that is imported behind it.
 
 It looks for its own name there, to know where `from __feature__ import snake_case` may matter: a sixth of the time that
-imports take until the first trace shows. Modules of satview and of numpy never have that line.
+imports take until the first trace shows. Modules of satview, of numpy and of Python itself never have that line.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import PySide6  # noqa: F401  -- brings the module that is looked for
 
-_NAMES: Final = ("satview", "numpy")
+_NAMES: Final = sys.stdlib_module_names | {"satview", "numpy"}
 
 
 def skip_sources() -> None:

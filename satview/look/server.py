@@ -9,7 +9,7 @@ from __future__ import annotations
 import tempfile
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import wraps
 from inspect import cleandoc
 from pathlib import Path
@@ -17,6 +17,7 @@ from threading import Lock
 from typing import Any, Final
 
 from satview.analysis.reasons.why import why
+from satview.base.dataclass import dataclass
 from satview.base.errors import SatviewError, UsageError
 from satview.base.picture import screenshot
 from satview.base.resources import resource_path

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from satview.analysis.alignment import START, offsets_ps
+from satview.base.dataclass import dataclass
 from satview.base.errors import UsageError
 from satview.formats.registry import open_trace
 from satview.session.time_text import parse_time_ps

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from PySide6.QtCore import QObject, Signal, Slot
 
+from satview.base.dataclass import dataclass
 from satview.base.time import TimeWindow
 from satview.linkage.chain import Hop
 from satview.linkage.latencies import Latencies

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -13,6 +12,7 @@ from satview.analysis.sheets.sheet import Column, Sheet
 from satview.analysis.statistics import Statistics
 from satview.analysis.statistics_sheets import SHEETS
 from satview.analysis.times.basis import Basis
+from satview.base.dataclass import dataclass
 from satview.base.memory import borrowed
 from satview.base.time import TimeWindow, format_cycles, format_exactly, format_time
 from satview.session.events.details import Cell, Details, Line, Section, Table

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from contextlib import suppress
@@ -38,7 +37,7 @@ class StateFiles:
         """Return the file that keeps what a window showed of a trace; one that keeps nothing for standard input."""
         file = None
         if self._views is not None and str(path) != "-":
-            name = hashlib.sha256(os.fsencode(path.absolute())).hexdigest()[:16]
+            name = _digest(os.fsencode(path.absolute()))[:16]
             file = self._views / f"{_NOT_IN_NAMES.sub('_', path.name)[:60]}-{name}{SUFFIX}"
         from satview.session.workspace_json import FILE_BYTES_MAX, checked  # brings numpy, as below
 
@@ -136,7 +135,13 @@ def sign_of(path: Path) -> TraceSign | None:
             head = file.read(_HEAD_BYTES)
     except OSError:
         return None
-    return TraceSign(str(path.absolute()), size, len(head), hashlib.sha256(head).hexdigest())
+    return TraceSign(str(path.absolute()), size, len(head), _digest(head))
+
+
+def _digest(data: bytes) -> str:
+    import hashlib  # on first use: loads a library that no window waits for
+
+    return hashlib.sha256(data).hexdigest()
 
 
 def is_same(sign: TraceSign | None, path: Path) -> bool:
@@ -149,7 +154,7 @@ def is_same(sign: TraceSign | None, path: Path) -> bool:
             size = os.fstat(file.fileno()).st_size
     except OSError:
         return False
-    return size >= sign.size and hashlib.sha256(head).hexdigest() == sign.head
+    return size >= sign.size and _digest(head) == sign.head
 
 
 def users_files() -> StateFiles:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlparse
 
+from satview.base.dataclass import dataclass
 from satview.base.errors import UsageError
 
 if TYPE_CHECKING:
@@ -89,6 +88,8 @@ def range_text(opened: OpenTrace, window: TimeWindow) -> str:
 
 
 def _seconds(ns: int) -> str:
+    from decimal import Decimal  # on first use: no window waits for it
+
     return f"{(Decimal(ns) / 10**9).normalize():f}s"
 
 

@@ -65,17 +65,24 @@ def is_pid(name: str) -> bool:
     return name.endswith("pid")
 
 
-def logged_codes_with(trace: Trace, name: str) -> NDArray[np.bool_]:
+def logged_codes_with(trace: Trace, name: str, class_name: str = "") -> NDArray[np.bool_]:
     """Return which of the codes that a trace has know an argument, bool (32768,).
 
     `codes_with` looks at all codes of a release, a quarter of a second the first time.
+
+    Args:
+        trace: The events.
+        name: Of the argument.
+        class_name: Printed name of the only class that has it; empty = look at all.
     """
     requested, table = one_spelling(name), np.zeros(CODE_COUNT, np.bool_)
     if (axis := files_of(trace)) is not None:
         for part in axis.parts:
-            table[part.codes[logged_codes_with(part.trace, name)]] = True
+            table[part.codes[logged_codes_with(part.trace, name, class_name)]] = True
         return table
     for code in np.flatnonzero(trace.code_counts).tolist():
+        if class_name and trace.catalogue.class_name(code) != class_name:
+            continue
         table[code] = any(one_spelling(part.name) == requested for part in arguments_of(trace.release, code))
     return table
 

@@ -6,13 +6,13 @@ one lane of their own and not among the real ones.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from operator import itemgetter
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.dataclass import dataclass
 from satview.base.time import TimeWindow
 from satview.events import wire
 from satview.store.problems import Problem

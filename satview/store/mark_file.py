@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from satview.base.dataclass import dataclass
 from satview.base.shared_file import DamagedFileError, parsed_json, read_shared
 from satview.base.time import TimeWindow
 

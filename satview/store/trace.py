@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.dataclass import dataclass
 from satview.base.time import Clock, TimeWindow, format_duration
 from satview.events.catalogue import Catalogue
 from satview.events.spec import Argument, EventSpec, Release
@@ -240,7 +241,7 @@ class Trace:
         """Return printed class name to number of events, classes without events left out."""
         counts: dict[str, int] = {}
         for code in np.flatnonzero(self.code_counts):
-            name = self.catalogue.spec(int(code)).class_name
+            name = self.catalogue.class_name(int(code))
             counts[name] = counts.get(name, 0) + int(self.code_counts[code])
         return counts
 

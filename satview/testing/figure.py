@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Final, Self
 
+from satview.base.dataclass import dataclass
 from satview.base.time import format_duration
 from satview.store.location import Location
 from satview.testing.baseline import Baseline

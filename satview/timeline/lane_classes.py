@@ -1,16 +1,17 @@
 """The lanes that events of one sort have: kernel calls, handlers, page faults, log lines. One row each.
 
 To add one: add a row. Events that are moments need no more; what begins and ends, or has numbers, names a function of
-`timeline.tracks.finders`. No numpy here: menus are made of this table.
+`timeline.tracks.finders`. No numpy here, and no events before they are asked for: menus are made of this table.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from enum import StrEnum
+from functools import cache
 from typing import Final
 
-from satview.events.wire import KER_64BIT, WireClass, code
+from satview.base.dataclass import dataclass
 
 
 class Owner(StrEnum):
@@ -35,7 +36,7 @@ class LaneClass:
         menu: Entry of the menu, with `&` before its letter.
         title: Name of its lanes.
         owner_kind: Where they are.
-        codes: Codes of the events that it is about; without any of them the trace has no such lanes.
+        events: Returns `codes`.
         help: One sentence for menus and docs.
         text: What an interval or moment is called: arguments in braces, where an event has none of that name nothing.
             `{event}` is the name of the event, `{process}` that of the argument `pid`, else of whom it belongs to,
@@ -47,28 +48,48 @@ class LaneClass:
     menu: str
     title: str
     owner_kind: Owner
-    codes: tuple[int, ...]
+    events: Callable[[], tuple[int, ...]]
     help: str
     text: str = "{event}"
     finder: str = "moments"
 
+    @property
+    def codes(self) -> tuple[int, ...]:
+        """Codes of the events that it is about; without any of them the trace has no such lanes."""
+        return self.events()
 
-def _system(*numbers: int) -> tuple[int, ...]:
-    """Return the codes of system events, those with 64-bit values included."""
-    return tuple(code(WireClass.SYSTEM, number) | wide for number in numbers for wide in (0, KER_64BIT))
+
+def _system(*numbers: int) -> Callable[[], tuple[int, ...]]:
+    """Return what returns the codes of system events, those with 64-bit values included."""
+
+    @cache
+    def codes() -> tuple[int, ...]:
+        from satview.events.wire import KER_64BIT, WireClass, code  # reads the tables of events
+
+        return tuple(code(WireClass.SYSTEM, number) | wide for number in numbers for wide in (0, KER_64BIT))
+
+    return codes
 
 
-def _all_of(wire_class: WireClass) -> tuple[int, ...]:
-    return tuple(code(wire_class, number) for number in range(1024))
+def _all_of(wire_class: str, first: int = 0, stop: int = 1024) -> Callable[[], tuple[int, ...]]:
+    """Return what returns the codes of a class."""
+
+    @cache
+    def codes() -> tuple[int, ...]:
+        from satview.events.wire import WireClass, code  # as above
+
+        return tuple(code(WireClass[wire_class], number) for number in range(first, stop))
+
+    return codes
 
 
 LANE_CLASSES: Final = (
     LaneClass("log", "Kernel &log", "kernel log", Owner.TRACE, _system(12), "What the kernel notes (SLOG).",
               "{message}"),
-    LaneClass("user", "&User events", "user events", Owner.TRACE, _all_of(WireClass.USER),
+    LaneClass("user", "&User events", "user events", Owner.TRACE, _all_of("USER"),
               "Events that programs insert, one lane for each number: moments, intervals, or counters drawn as steps.",
               finder="user_events"),
-    LaneClass("security", "&Security checks", "security", Owner.TRACE, _all_of(WireClass["SEC"]),
+    LaneClass("security", "&Security checks", "security", Owner.TRACE, _all_of("SEC"),
               "Abilities, permissions and paths that are checked.",
               "{event} {able} {name} {path} {class_name} {perm_name} {dst_name}"),
     LaneClass("paths", "&Path look-ups", "path look-ups", Owner.PROCESS, _system(2), "Path names that are resolved.",
@@ -82,14 +103,14 @@ LANE_CLASSES: Final = (
               "The throughput mode that a CPU runs in, drawn as steps.", finder="frequencies"),
     LaneClass("idle", "CPU &idle modes", "idle mode", Owner.CPU, _system(15), "When a CPU sleeps, and in which mode.",
               "mode {mode}", "idle_modes"),
-    LaneClass("handlers", "Interrupt &handlers", "handlers", Owner.CPU, _all_of(WireClass.INT)[3:8],
+    LaneClass("handlers", "Interrupt &handlers", "handlers", Owner.CPU, _all_of("INT", 3, 8),
               "Handlers of interrupts, nested ones below; in 8.0 what is delivered to service threads.",
               "{process} {interrupt_number}{intr_id}", "handlers"),
-    LaneClass("calls", "Kernel &calls", "kernel calls", Owner.THREAD, _all_of(WireClass.KER_CALL),
+    LaneClass("calls", "Kernel &calls", "kernel calls", Owner.THREAD, _all_of("KER_CALL"),
               "The kernel calls of a thread from entry to exit, time that it waits in them included.", finder="calls"),
     LaneClass("functions", "Functions (flame chart) (&x)", "functions", Owner.THREAD, _system(10, 11),
               "Instrumented functions from entry to exit, those that they call below.", "{thisfn}", "functions"),
-    LaneClass("guests", "Hypervisor &guests", "guest", Owner.THREAD, _all_of(WireClass["QVM"]),
+    LaneClass("guests", "Hypervisor &guests", "guest", Owner.THREAD, _all_of("QVM"),
               "When a virtual CPU runs its guest, and what it raises.", "{event} {guest_ip}{intr_vector}", "guests"),
 )  # fmt: skip
 LANE_CLASS_BY_NAME: Final = {each.name: each for each in LANE_CLASSES}

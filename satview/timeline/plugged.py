@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.dataclass import dataclass
 from satview.base.plugins import PluginKind, plugins
 from satview.events.states import ABSENT, FIRST_PROCESS
 from satview.store.trace import Trace

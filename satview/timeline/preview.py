@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.dataclass import dataclass
 from satview.base.time import Clock, TimeWindow
 from satview.events.spec import Release
 from satview.events.states import IDLE, IS_BUSY, VALUE_COUNT, process_values

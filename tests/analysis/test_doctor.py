@@ -9,7 +9,8 @@ import pytest
 
 import satview
 from satview.analysis.doctor.analyses import ANALYSES
-from satview.analysis.doctor.report import Diagnosis, capture_for, diagnosis, doctor, notes, summary
+from satview.analysis.doctor.report import Diagnosis, capture_for, diagnosis, doctor, notes
+from satview.analysis.doctor.shown import summary
 from satview.analysis.doctor.undecided import undecided
 from satview.analysis.trust import Mark, Trust
 from satview.analysis.verdicts.find import RULES

@@ -7,8 +7,9 @@ import subprocess
 
 import pytest
 
-from satview.__main__ import command_names, main, whole_parser
+from satview.__main__ import command_names, main
 from satview.cli._whole import SHELLS, actions
+from satview.viewer_command import whole_parser
 
 
 @pytest.fixture

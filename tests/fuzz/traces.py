@@ -58,7 +58,7 @@ def kev(rng: random.Random) -> bytes:
         page = mutate(rng, page)
     slots = _slots(rng, release, order, cpus)
     if rng.random() < 0.6:
-        slots = _damaged(rng, slots)
+        slots = damaged(rng, slots)
     body = slots.astype("<u4" if order == "little" else ">u4").tobytes()
     data = header_bytes(pairs) + page + body
     if rng.random() < 0.15:
@@ -100,7 +100,8 @@ def _slots(rng: random.Random, release: str, order: str, cpus: int) -> np.ndarra
     return writer.slots()
 
 
-def _damaged(rng: random.Random, slots: np.ndarray) -> np.ndarray:
+def damaged(rng: random.Random, slots: np.ndarray) -> np.ndarray:
+    """Return slots with one to five faults: bits, zeroes, parts that are moved, doubled or missing, other CPUs."""
     found = slots.reshape(-1, 4).astype(np.uint32)
     for _ in range(rng.choice((1, 1, 2, 5)) if len(found) else 0):
         at = rng.randrange(len(found))

@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
+from PySide6.QtCore import QPointF
+from PySide6.QtGui import QImage, QPainter
 
 from satview.base.palettes import PALETTES
 from satview.events import states
 from satview.gui.colours import THICK, process_colour, value_colour
-from satview.gui.swimlane.lane_image import SEEN_INTERRUPT, LanePalette, bands, compose
+from satview.gui.swimlane.lane_image import SEEN_INTERRUPT, LanePalette, LanePicture, bands, image_of
 from satview.gui.theme import DARK, LIGHT
 from satview.session.lanes.lane_row import LaneRow
 
@@ -22,7 +25,7 @@ def pixels(image):
 
 def draw(values, theme=LIGHT, rows=(ROW,), ratio=1.0, height=20, **more):
     table = np.array(values, np.uint8).reshape(len(rows), -1)
-    return pixels(compose(table, rows, LanePalette(theme), 0, height, ratio, **more))
+    return LanePicture(table, rows, LanePalette(theme), 0, height, ratio, **more).pixels() & 0xFFFFFF
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK])
@@ -57,7 +60,7 @@ def test_short_interrupt_shows_in_red():
 
 def test_hidden_states_show_the_background():
     palette = LanePalette(LIGHT, frozenset({REPLY}))
-    picture = pixels(compose(np.array([[REPLY]], np.uint8), (ROW,), palette, 0, 20, 1.0))
+    picture = LanePicture(np.array([[REPLY]], np.uint8), (ROW,), palette, 0, 20, 1.0).pixels() & 0xFFFFFF
     assert set(picture[2:18, 0].tolist()) == {LIGHT.base}
 
 
@@ -173,3 +176,23 @@ def test_a_setting_changes_the_colours(window, application, qtbot):
     shown = {after.pixel(x, y) & 0xFFFFFF for x in range(after.width()) for y in range(0, after.height(), 3)}
     assert blue in shown
     assert before != after
+
+
+@pytest.mark.parametrize("ratio", [1.0, 1.25, 2.0])
+def test_bands_are_the_whole_picture(ratio):
+    """Nine lanes, scrolled by half of one, drawn part by part where an image of the whole would be."""
+    rng = np.random.default_rng(3)
+    values, theme = rng.integers(1, 40, (9, 60)).astype(np.uint8), replace(LIGHT, is_hatched=True)
+    rows = tuple(LaneRow(i, 0, 21 * i, 20, False, False, False) for i in range(9))
+    picture = LanePicture(values, rows, LanePalette(theme), 10, 150, ratio)
+    whole = picture.pixels()
+    bands = [(first, band.copy()) for first, band in picture.bands()]
+    assert len(bands) > 1
+    assert np.array_equal(np.concatenate([band for _, band in bands]), whole)
+    target = QImage(60, len(whole), QImage.Format.Format_RGB32)
+    target.setDevicePixelRatio(ratio)
+    painter = QPainter(target)
+    for first, band in bands:
+        painter.drawImage(QPointF(0, first / ratio), image_of(band, ratio))
+    painter.end()
+    assert np.array_equal(pixels(target), whole & 0xFFFFFF)

@@ -13,7 +13,7 @@ from satview.base.time import TimeWindow
 from satview.events import states, wire
 from satview.gui.colours import value_colour
 from satview.gui.swimlane.lane_image import bar_of
-from satview.gui.swimlane.share_layer import Stack, draw_stack, figure
+from satview.gui.swimlane.share_layer import Stack, draw_stack, figure, tops_of
 from satview.gui.swimlane.share_text import share_text
 from satview.timeline.lane_info import LaneKind
 from satview.timeline.spans import constant_lane, pixel_edges
@@ -232,3 +232,14 @@ def test_the_strip_shows_the_load_of_the_cpus(dense, qtbot):
     settle(qtbot, dense)
     overview.grab()
     assert overview.shown_load is None
+
+
+def test_the_core_stacks_as_numpy_does():
+    rng = np.random.default_rng(6)
+    for bins, kinds, stacked in ((1, 1, 1), (300, 9, 4), (600, 5, 5)):
+        cycles, order = rng.integers(0, 1 << 40, (bins, kinds)), rng.permutation(kinds)[:stacked]
+        length = rng.integers(1, 1 << 42, bins)
+        found = tops_of(cycles, order, length)
+        assert found[-1, 0] == int(cycles[0, order].sum()) / int(length[0])
+        with without_core():
+            assert np.array_equal(tops_of(cycles, order, length), found)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
-from satview.analysis.times.message_times import has_sizes
+from satview.analysis.times.message_sizes import has_sizes
 from satview.analysis.trust import Mark
-from satview.analysis.verdicts.evidence import Evidence
-from satview.analysis.verdicts.thresholds import default_thresholds
+from satview.analysis.verdicts.whole_states import has_whole_states
+from satview.base.dataclass import dataclass
 from satview.base.time import format_duration
 from satview.events import wire
 from satview.events.spec import Release
@@ -85,8 +85,7 @@ def _states(trace: Trace) -> str:
         return ""
     if not len(trace.states.event):
         return "no states of threads are there"
-    whole = Evidence(trace, default_thresholds()).has_states
-    return "" if whole else "not all events of threads are there"
+    return "" if has_whole_states(trace) else "not all events of threads are there"
 
 
 def _priorities(trace: Trace) -> str:

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
-from satview.analysis.doctor.analyses import ANALYSES, Analysis
+from satview.analysis.doctor.analyses import Analysis
 from satview.analysis.doctor.capture_line import CaptureLine, capture_line
-from satview.analysis.doctor.needs import CALLS, NO_DAMAGE, NO_LOSS, Need, has_class
-from satview.analysis.trust import EXACT, Mark, Trust
-from satview.events.spec import Release
+from satview.analysis.doctor.needs import CALLS, NO_DAMAGE, NO_LOSS
+from satview.analysis.doctor.shown import NO_EVENTS, applicable, shown
+from satview.analysis.trust import Mark, Trust
+from satview.base.dataclass import dataclass
 from satview.events.states import NOT_A_STATE
-from satview.events.wire import WireClass
 from satview.filters.rules.tracelogger_command import from_tracelogger_args
 from satview.store.trace import Trace
-
-_NOT_THERE = (Mark.NEEDS_WIDE, Mark.NEEDS_CLASS, Mark.NOT_LOGGED)
-NO_EVENTS = Trust(Mark.NEEDS_CLASS, "the trace has no events")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +47,7 @@ def doctor(trace: Trace, is_quick: bool = False) -> tuple[Diagnosis, ...]:
         trace: The events.
         is_quick: Leave out what takes as long as `satview check`: whether the holders of mutexes are known.
     """
-    return tuple(diagnosis(trace, key, is_quick) for key, row in ANALYSES.items() if _applies(trace, row))
+    return tuple(diagnosis(trace, key, is_quick) for key in applicable(trace))
 
 
 def diagnosis(trace: Trace, key: str, is_quick: bool = False) -> Diagnosis:
@@ -62,40 +58,17 @@ def diagnosis(trace: Trace, key: str, is_quick: bool = False) -> Diagnosis:
         key: Of the analysis.
         is_quick: As of `doctor`.
     """
-    analysis = ANALYSES[key]
-    if not len(trace.events):
-        return Diagnosis(analysis, NO_EVENTS, "", capture_line(trace, analysis.all_needs))
-    unmet = _unmet(trace, analysis.needs, is_quick)
-    # What is missing altogether explains why it is not a bound either.
-    bounds = tuple(need for need in analysis.bounds if trace.release.is_qnx or need.lack not in _NOT_THERE)
-    limits = unmet or _unmet(trace, bounds, is_quick)
-    if not limits:
-        return Diagnosis(analysis, EXACT)
-    trust = trust_of(trace, limits, is_bound=not unmet)
-    remedies = [need.remedy for need in limits[:1] if need.remedy] if unmet else _remedies(limits)
+    found = shown(trace, key, is_quick)
+    analysis, trust = found.analysis, found.trust
+    if trust is NO_EVENTS:
+        return Diagnosis(analysis, trust, "", capture_line(trace, analysis.all_needs))
+    if not found.limits:
+        return Diagnosis(analysis, trust)
+    remedies = dict.fromkeys(need.remedy for need in found.limits[: None if found.is_bound else 1] if need.remedy)
     if not trace.release.is_qnx:  # remedies are captures of QNX
-        remedies = []
+        remedies = {}
     line = None if trust.mark is Mark.NOT_LOGGED else capture_line(trace, analysis.all_needs)
     return Diagnosis(analysis, trust, "; ".join(remedies), line)
-
-
-def trust_of(trace: Trace, unmet: tuple[Need, ...], *, is_bound: bool) -> Trust:
-    """Return the worst of what is lacking; what makes a bound of an answer is never worse than an estimate.
-
-    Args:
-        trace: The events.
-        unmet: Needs that it does not meet.
-        is_bound: True if there is an answer without them.
-    """
-    if not is_bound:
-        return Trust(unmet[0].lack, unmet[0].reason(trace))
-    mark = Mark.ESTIMATE if any(need.lack is Mark.ESTIMATE for need in unmet) else Mark.LOWER_BOUND
-    return Trust(mark, "; ".join(need.reason(trace) for need in unmet))
-
-
-def unanswered(trace: Trace) -> tuple[Diagnosis, ...]:
-    """Return what a trace cannot show at all; without what takes long to find out."""
-    return tuple(found for found in doctor(trace, is_quick=True) if not found.trust.mark.is_answer)
 
 
 def grouped(found: Iterable[Diagnosis]) -> list[list[Diagnosis]]:
@@ -127,20 +100,6 @@ def titles(found: Iterable[Diagnosis]) -> str:
     return ", ".join([*plain, *([logged] if verdicts else [])])
 
 
-def summary(trace: Trace) -> str:
-    """Return in one line what a trace cannot show, by reason, without verdicts; empty if it shows everything.
-
-    Most targets have no partitions: that nothing reports them is worth a line only where it was not captured.
-    """
-    has_none = has_class(trace, WireClass.SYSTEM)
-    by_reason: dict[str, list[str]] = {}
-    for found in unanswered(trace):
-        if not found.analysis.is_verdict and not (has_none and found.analysis.key == "partitions"):
-            title = found.analysis.title
-            by_reason.setdefault(found.trust.reason, []).append(title[0].lower() + title[1:])
-    return "; ".join(f"{', '.join(logged)} ({reason})" for reason, logged in by_reason.items())
-
-
 def may_be_more(trace: Trace) -> str:
     """Return why verdicts may be missing whatever they look for; empty if none are."""
     return "; ".join(filter(None, (need.reason(trace) for need in (NO_LOSS, NO_DAMAGE))))
@@ -157,23 +116,3 @@ def has_no_states(trace: Trace) -> bool:
 def notes(trace: Trace) -> tuple[str, ...]:
     """Return what the command line of the capture says of what may be missing; one sentence each, no full stops."""
     return from_tracelogger_args(trace.header.get("TRACELOGGER_ARGS"), trace.release).notes
-
-
-def _applies(trace: Trace, analysis: Analysis) -> bool:
-    """Return whether traces of this kind can have what an analysis looks at.
-
-    Locks are reported by threads libraries only; what needs calls, messages or interrupts of QNX is nothing for Linux.
-    """
-    if trace.release is Release.LINUX:
-        return analysis.key != "locks" and not any(
-            need.lack in _NOT_THERE and need.reason(trace) for need in analysis.needs
-        )
-    return analysis.key != "locks" or trace.release is Release.UNIXWARE
-
-
-def _unmet(trace: Trace, needs: tuple[Need, ...], is_quick: bool) -> tuple[Need, ...]:
-    return tuple(need for need in needs if not (is_quick and need.is_slow) and need.reason(trace))
-
-
-def _remedies(needs: tuple[Need, ...]) -> list[str]:
-    return list(dict.fromkeys(need.remedy for need in needs if need.remedy))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.times.basis import Runs
 from satview.analysis.times.by_key import largest_by, sum_by
 from satview.analysis.times.scope import Scope
+from satview.base.dataclass import dataclass
 from satview.events.states import FIRST_PROCESS, IDLE, KERNEL_CALL
 from satview.store.losses import losses, losses_of
 from satview.store.time_ranges import Cycles, TimeRanges

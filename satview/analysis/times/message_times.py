@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -11,21 +11,19 @@ from numpy.typing import NDArray
 from satview.analysis.times.by_key import sum_by
 from satview.analysis.times.call_times import Durations
 from satview.analysis.times.event_counts import IS_SEND
+from satview.analysis.times.message_sizes import FAST_WORDS, SIZE, SIZE_CLASS, has_sizes
 from satview.analysis.times.scope import Rows, Scope
+from satview.base.dataclass import dataclass
 from satview.events.states import STATE_BY_NAME
 from satview.filters.expressions.columns import RowColumns
-from satview.linkage.rows import rows_where
 from satview.linkage.table import NO_EVENT, LinkKind
 from satview.linkage.transactions import transactions
 from satview.store.arguments import logged_codes_with
 from satview.store.time_ranges import Cycles
-from satview.store.trace import Trace
 
 _SEND: Final = STATE_BY_NAME["SEND"].value
 _REPLY: Final = STATE_BY_NAME["REPLY"].value
 _PID_WORD: Final = 1  # of SND_MESSAGE and REC_MESSAGE: rcvid, pid of the receiver
-_SIZE: Final = "info->msglen"  # of a wide exit of MSG_RECEIVEV
-_FAST_WORDS: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,12 +131,6 @@ def _in_state(scope: Scope, changes: Rows, state: int) -> tuple[Cycles, Rows]:
     return cycles, after
 
 
-def has_sizes(trace: Trace) -> bool:
-    """Return whether any event of a trace shows the size of a message: an exit of MSG_RECEIVEV that was logged wide."""
-    exits = rows_where(trace, logged_codes_with(trace, _SIZE))
-    return bool(len(exits)) and bool(np.any(trace.payloads.word_counts(exits) > _FAST_WORDS))
-
-
 def _sizes(scope: Scope, sends: Rows) -> NDArray[np.int64]:
     """Return the bytes of messages, as reported to their receivers when MSG_RECEIVEV came back; -1 = not logged."""
     sizes = np.full(len(sends), -1, np.int64)
@@ -148,8 +140,8 @@ def _sizes(scope: Scope, sends: Rows) -> NDArray[np.int64]:
     _, received = scope.lengths(sends, LinkKind.MESSAGE)
     received[received >= scope.rows.stop] = -1
     # They show sizes whether they show or not.
-    exits = replace(scope, passes=None).selected(logged_codes_with(trace, _SIZE))
-    exits = exits[trace.payloads.word_counts(exits) > _FAST_WORDS]
+    exits = replace(scope, passes=None).selected(logged_codes_with(trace, SIZE, SIZE_CLASS))
+    exits = exits[trace.payloads.word_counts(exits) > FAST_WORDS]
     key = events.thread[exits].astype(np.int64) << 32 | exits
     order = np.argsort(key)
     found = np.flatnonzero(received >= 0)
@@ -160,6 +152,6 @@ def _sizes(scope: Scope, sends: Rows) -> NDArray[np.int64]:
     same = events.thread[exit_rows] == events.thread[received[found]]
     found, exit_rows = found[same], exit_rows[same]
     by_row = np.argsort(exit_rows)
-    value, known = RowColumns(trace, scope.basis.derived, exit_rows[by_row]).argument(_SIZE)
+    value, known = RowColumns(trace, scope.basis.derived, exit_rows[by_row]).argument(SIZE)
     sizes[found[by_row]] = np.where(known, value, -1)
     return sizes

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from satview.analysis.times.basis import Basis
 from satview.analysis.times.by_key import largest_by, sum_by
 from satview.analysis.times.scope import Scope
+from satview.base.dataclass import dataclass
 from satview.events import wire
 from satview.events.states import ABSENT, DEAD, READY, RUNNING, UNKNOWN, VALUE_COUNT
 from satview.store.tables import StateIndex

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Final
 
@@ -12,51 +11,19 @@ from numpy.typing import NDArray
 
 from satview.analysis.verdicts.thresholds import Thresholds
 from satview.analysis.verdicts.verdict import Occurrence, Severity, Verdict, VerdictKind
+from satview.analysis.verdicts.whole_states import StateSpans, end_rows, has_whole_states, whole_states
 from satview.base.time import format_duration
-from satview.events.states import NOT_A_STATE, RUNNING
+from satview.events.states import NOT_A_STATE
 from satview.filters.derived_columns import TraceDerivedColumns
-from satview.linkage.states import following, state_ends
-from satview.linkage.table import NO_EVENT, OPEN, Certainty, Rows
+from satview.linkage.table import Certainty, Rows
 from satview.store.idle import idle_threads
-from satview.store.losses import losses
 from satview.store.time_ranges import TimeRanges
 from satview.store.trace import Trace
 from satview.timeline.per_cpu import run_slices
-from satview.timeline.spans import time_order
 
 _Ints = NDArray[np.int64]
 _RUNS_FOR_A_FAULT: Final = 1000  # events of threads may be lost without a trace now and then
 _MOST_EVENTS: Final = 24  # rows of evidence of one verdict
-
-
-@dataclass(frozen=True, slots=True)
-class StateSpans:
-    """What threads do, as far as the trace shows it whole: by thread, then in time order; every column has shape (n,).
-
-    Neighbours of one thread and state are one interval, on one CPU if it is RUNNING. Idle threads are left out.
-
-    Attributes:
-        thread: int64, row of the thread table.
-        value: uint8, the state as lane value.
-        row: int64, the event that begins it.
-        end_row: int64, the event that ends it; the number of events where the trace ends before.
-    """
-
-    thread: _Ints
-    value: NDArray[np.uint8]
-    row: _Ints
-    end_row: _Ints
-
-    def __len__(self) -> int:
-        return len(self.row)
-
-    def of_state(self, value: int) -> StateSpans:
-        """Return the intervals of one state."""
-        return self.at(np.flatnonzero(self.value == value))
-
-    def at(self, positions: NDArray[np.intp]) -> StateSpans:
-        """Return some of the intervals."""
-        return StateSpans(self.thread[positions], self.value[positions], self.row[positions], self.end_row[positions])
 
 
 class Evidence:
@@ -91,45 +58,12 @@ class Evidence:
 
     @cached_property
     def has_states(self) -> bool:
-        """True if the trace has all events of threads between its losses.
-
-        A capture may leave some out; then what a thread seems to be in may be long over. That shows where a thread
-        begins to run on a CPU of which another one still has not left: a kernel never logs that.
-        """
-        runs = self._spans(lambda value: value == RUNNING)
-        runs = runs.at(time_order(runs.row))
-        cpu, wrong = self.trace.events.cpu[runs.row], 0
-        for number in np.unique(cpu).tolist():
-            mine = cpu == number
-            wrong += int(np.count_nonzero(runs.row[mine][1:] < runs.end_row[mine][:-1]))
-        return bool(len(runs)) and wrong * _RUNS_FOR_A_FAULT <= len(runs)
+        """True if the trace has all events of threads between its losses: `has_whole_states`."""
+        return has_whole_states(self.trace)
 
     @cached_property
     def _states(self) -> StateSpans:
-        return self._spans(lambda value: value != NOT_A_STATE)
-
-    def _spans(self, requested: Callable[[NDArray[np.uint8]], NDArray[np.bool_]]) -> StateSpans:
-        """Return the states whose lane values are requested, where no event is missing; idle threads have none."""
-        trace = self.trace
-        if trace.pairs is not None:  # threads of a library, not of the kernel
-            none = np.empty(0, np.int64)
-            return StateSpans(none, none.astype(np.uint8), none, none)
-        index = trace.states.event
-        value = trace.catalogue.state_value_of_code[trace.events.code[index]]
-        at = np.flatnonzero(requested(value))
-        # What ends all states is a column of its own: not made where few are looked at and nothing is missing.
-        is_whole = not len(losses(trace)) and not trace.is_cached("links.state_ends")
-        ends = following(trace)[at] if is_whole else state_ends(trace)[index[at]]
-        thread = np.searchsorted(trace.states.start, at, side="right") - 1
-        keep = np.flatnonzero((ends != NO_EVENT) & ~self.is_idle[thread] & (thread != 0))
-        thread, value, row = thread[keep], value[at[keep]], index[at[keep]].astype(np.int64)
-        end = self.end_rows(ends[keep])
-        cpu = trace.events.cpu[row]
-        goes_on = (thread[1:] == thread[:-1]) & (value[1:] == value[:-1]) & (end[:-1] == row[1:])
-        goes_on &= (value[1:] != RUNNING) | (cpu[1:] == cpu[:-1])
-        first = np.append(True, ~goes_on)[: len(row)]
-        last = np.append(~goes_on, True)[: len(row)]
-        return StateSpans(thread[first], value[first], row[first], end[last])
+        return whole_states(self.trace, lambda value: value != NOT_A_STATE)
 
     @cached_property
     def slices(self) -> tuple[NDArray[np.uint32], _Ints]:
@@ -162,7 +96,7 @@ class Evidence:
 
     def end_rows(self, rows: Rows) -> _Ints:
         """Return rows with the number of events instead of `OPEN`, int64, same shape."""
-        return np.where(rows == OPEN, len(self.trace.events), rows.astype(np.int64))
+        return end_rows(self.trace, rows)
 
     def lengths(self, first: Rows, last: Rows) -> _Ints:
         """Return the cycles from events to others, int64 (n,); the number of events represents the end of the trace."""

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.verdicts.evidence import Evidence, StateSpans, groups
+from satview.analysis.verdicts.evidence import Evidence, groups
 from satview.analysis.verdicts.verdict import Severity, Verdict, VerdictKind
+from satview.analysis.verdicts.whole_states import StateSpans
 from satview.analysis.verdicts.words import of_whom, waited_for
 from satview.base.counts import counted
+from satview.base.dataclass import dataclass
 from satview.events.states import READY, RUNNING
 from satview.linkage.blockers import Blockers, blockers
 from satview.store.time_ranges import TimeRanges, overlaps

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.verdicts.evidence import Evidence, StateSpans, counts_within, covered, episodes, groups
+from satview.analysis.verdicts.evidence import Evidence, counts_within, covered, episodes, groups
 from satview.analysis.verdicts.verdict import Severity, Verdict, VerdictKind
+from satview.analysis.verdicts.whole_states import StateSpans
 from satview.events.states import READY, RUNNING
 from satview.linkage.whole import is_whole_on
 from satview.store.axis import are_beside

@@ -7,10 +7,11 @@ boundaries; `$` is the end of the text. A glob is `*`, `?` and `[abc]`.
 from __future__ import annotations
 
 import string
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from typing import Final
 
+from satview.base.dataclass import dataclass
 from satview.filters.diagnostics import ExpressionError
 
 PATTERN_LIMIT: Final = 500  # characters

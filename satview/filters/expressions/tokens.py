@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
 from typing import Final
 
+from satview.base.dataclass import dataclass
 from satview.filters.diagnostics import ExpressionError
 
 TEXT_LIMIT: Final = 10_000  # characters of one expression

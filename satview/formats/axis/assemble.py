@@ -8,13 +8,14 @@ rates they are only shifted. CPUs, threads and processes of the files get number
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.dataclass import dataclass
 from satview.base.errors import TraceFormatError
 from satview.base.time import Clock, format_duration
 from satview.events.catalogue import Catalogue

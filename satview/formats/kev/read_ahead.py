@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from threading import get_ident
 from typing import Final
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.begun import Begun
+from satview.base.dataclass import dataclass
 from satview.base.errors import SatviewError
 from satview.core import library, links
 from satview.formats.kev.slots.slot_source import SlotSource

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from satview.base.begun import Begun
+from satview.base.dataclass import dataclass
 from satview.base.debug import timed
 from satview.base.memory import give_back
 from satview.base.time import TimeWindow

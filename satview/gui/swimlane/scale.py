@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from satview.base.dataclass import dataclass
 from satview.base.time import TimeWindow
 
 

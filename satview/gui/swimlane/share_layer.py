@@ -7,13 +7,13 @@ height shows as a dot. Bins are on a grid of the trace, so that they stay in pla
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.dataclass import dataclass
 from satview.base.time import TimeWindow
 from satview.core import library, pictures
 from satview.events import states
@@ -36,6 +36,7 @@ _BIN_PX: Final = 2
 _FAINT: Final = 0.5
 _LEAST_FIGURE: Final = 0.01
 _LEFT_OUT: Final = frozenset({states.ABSENT})
+_BESIDE_USE: Final = (states.READY, states.UNKNOWN, states.ABSENT)  # what lanes of processes show of their states
 _OPAQUE: Final = 0xFF000000
 
 
@@ -90,6 +91,7 @@ def stack_of(
     highlighted: frozenset[int] = frozenset(),
     *,
     kinds: bool = False,
+    orders: Orders | None = None,
 ) -> Stack | None:
     """Return what a lane shows as shares, None where its intervals are drawn.
 
@@ -102,6 +104,7 @@ def stack_of(
         hidden: Values that are not to be seen.
         highlighted: What is highlighted, as for `LanePalette`.
         kinds: Lanes of CPUs show user code, kernel calls, interrupts and idle time, once these are found.
+        orders: What was found of lanes before, and is stored there; None = nothing is.
     """
     if not timeline.is_ready(row.index):
         return None
@@ -118,17 +121,31 @@ def stack_of(
     bins, whole = _bins(timeline.trace.window, scale, width_px, bin_px), timeline.trace.window
     edges, columns, length = bins.edges, bins.columns, bins.length
     shares = (timeline.kinds(row.index) if kinds and _is_cpu(info) else None) or lane.shares
-    cycles, found = shares.binned(whole, bins.shift, bins.first, bins.last), shares.values.tolist()
+    cycles = shares.binned(whole, bins.shift, bins.first, bins.last)
     if lane.use is not None:
-        share_of = dict(zip(found, cycles.T / length, strict=True))
+        found = shares.values.tolist()
+        share_of = {value: cycles[:, found.index(value)] / length for value in _BESIDE_USE if value in found}
         used, tops = _use(lane, lane.use.binned(whole, bins.shift, bins.first, bins.last), length, share_of)
         return Stack(edges, columns, used, tops, _colours(used, theme, frozenset(), highlighted), lane.spans)
-    values = [value for value in _order(shares, info, whole) if value not in _LEFT_OUT]
-    if not values:
+    order = _order_of(orders if orders is not None else {}, row.index, shares, info, whole)
+    if not order.values:
         return None
-    up_to = np.cumsum(cycles[:, [found.index(value) for value in values]], axis=1)
-    tops = np.divide(up_to.T, length, out=np.empty((len(values), len(length))))
-    return Stack(edges, columns, tuple(values), tops, _colours(tuple(values), theme, hidden, highlighted), shares.spans)
+    tops = tops_of(cycles, order.places, length)
+    return Stack(edges, columns, order.values, tops, _colours(order.values, theme, hidden, highlighted), shares.spans)
+
+
+def tops_of(cycles: NDArray[np.int64], places: NDArray[np.int64], length: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return where values end in every bin, float64 (k, bins), 0 = bottom, 1 = top.
+
+    Args:
+        cycles: int64 (bins, values), of each in each bin.
+        places: int64 (k,), which of the values, from bottom to top.
+        length: int64 (bins,), cycles of the bins.
+    """
+    if library.is_available():
+        return pictures.stack_tops(np.ascontiguousarray(cycles), places, length)
+    up_to = np.cumsum(cycles[:, places], axis=1)
+    return np.divide(up_to.T, length, out=np.empty((len(places), len(length))))
 
 
 def _steps(
@@ -262,8 +279,35 @@ def _is_cpu(info: LaneInfo) -> bool:
     return info.kind is LaneKind.CPU
 
 
+class LaneOrder(NamedTuple):
+    """How the values of a lane are stacked.
+
+    Attributes:
+        shares: Of which it is.
+        values: Those that show, from bottom to top.
+        places: int64 (values,), where each is among those of the shares.
+    """
+
+    shares: Shares
+    values: tuple[int, ...]
+    places: NDArray[np.int64]
+
+
+Orders = dict[int, LaneOrder]  # by lane
+
+
+def _order_of(orders: Orders, lane: int, shares: Shares, info: LaneInfo, whole: TimeWindow) -> LaneOrder:
+    """Return how a lane is stacked: what works first, on CPUs who works most; from `orders`, or put there."""
+    kept = orders.get(lane)
+    if kept is not None and kept.shares is shares:
+        return kept
+    found = shares.values.tolist()
+    values = tuple(value for value in _order(shares, info, whole) if value not in _LEFT_OUT)
+    orders[lane] = LaneOrder(shares, values, np.array([found.index(value) for value in values], np.int64))
+    return orders[lane]
+
+
 def _order(shares: Shares, info: LaneInfo, whole: TimeWindow) -> list[int]:
-    """Return the values of a lane from bottom to top: what works first, on CPUs who works most."""
     values = shares.values.tolist()
     if not _is_cpu(info) or states.RUNNING in values:
         first = [states.RUNNING, states.KERNEL_CALL, states.INTERRUPT, states.READY]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from satview.base.debug import timed
 from satview.gui.swimlane.lane_source import LaneSource, Request
 from satview.gui.swimlane.scale import TimeScale
-from satview.gui.swimlane.share_layer import Stack, stack_of
+from satview.gui.swimlane.share_layer import Orders, Stack, stack_of
 from satview.gui.theme import Theme
 from satview.session.lanes.lane_row import LaneRow
 from satview.session.open_trace import OpenTrace
@@ -24,6 +24,7 @@ class StackSource:
     def __init__(self, opened: OpenTrace, source: LaneSource) -> None:
         self._opened, self._source = opened, source
         self._latest: tuple[object, int, Stacks] | None = None  # what they were made of, and of how many lanes
+        self._orders: tuple[object, Orders] = None, {}  # of a timeline
 
     def stacks(
         self,
@@ -52,13 +53,16 @@ class StackSource:
         if self._latest is not None and self._latest[0] == requested and self._latest[1] == len(rows):
             return self._latest[2]
         timeline, found = self._opened.timeline, Stacks()
+        if self._orders[0] is not timeline:
+            self._orders = timeline, {}
         with timed("lane shares"):
             for row in rows:
                 if not shows_all and not timeline.infos[row.index].is_counter:
                     continue
                 stack = stack_of(
-                    timeline, row, scale, request.width_px, theme, hidden, highlighted, kinds=request.kinds
-                )
+                    timeline, row, scale, request.width_px, theme, hidden, highlighted,
+                    kinds=request.kinds, orders=self._orders[1],
+                )  # fmt: skip
                 if stack is not None:
                     found[row.index] = stack
         if all(timeline.is_ready(row.index) for row in rows) and (timeline.has_kinds or not request.kinds):

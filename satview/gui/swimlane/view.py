@@ -16,7 +16,7 @@ from satview.events.states import NOT_A_STATE, SEEN_EVENT, VALUE_COUNT
 from satview.gui.swimlane.arrow_layer import ArrowLayer
 from satview.gui.swimlane.arrows import draw_arrows
 from satview.gui.swimlane.fitted_text import FittedTexts
-from satview.gui.swimlane.lane_image import SEEN_INTERRUPT, LanePalette, bar_of, compose
+from satview.gui.swimlane.lane_image import SEEN_INTERRUPT, LanePalette, LanePicture, bar_of, image_of
 from satview.gui.swimlane.lane_source import LaneSource, Request, Values
 from satview.gui.swimlane.lane_text import (
     DARK_INK,
@@ -290,7 +290,7 @@ class SwimlaneView(QWidget):
         self.stacks = self._stack_source.stacks(
             rows, request, scale, self._theme, self._hidden, shows_shares=self.shows_shares
         )
-        image = compose(
+        picture = LanePicture(
             values,
             rows,
             self._palette,
@@ -302,17 +302,26 @@ class SwimlaneView(QWidget):
             *self._overlay(request),
             stacks={position: self.stacks[row.index] for position, row in enumerate(rows) if row.index in self.stacks},
         )
-        found = rectangles(image._pixels) if needs_vectors(painter) else None  # type: ignore[attr-defined]
-        if found is None:
-            painter.drawImage(0, 0, image)
-        else:
-            draw_rectangles(painter, found, ratio)
+        self._draw_picture(painter, picture)
         self._draw_previews(painter, rows, scale)
         painter.setFont(self._texts.font)
         view, keys = self._opened.filters.view, self._opened.legend.keys
         nameless = self._hidden | (_ALL_VALUES - keys) if keys else self._hidden
         texts = interval_texts(timeline, rows, values, scale, self._theme, nameless, view.by_passes, view.dimmed)
         self._draw_texts(painter, [text for text in texts if text.row.index not in self.stacks or text.is_number])
+
+    def _draw_picture(self, painter: QPainter, picture: LanePicture) -> None:
+        """Draw the lanes; in files of lines as rectangles, unless these are too many."""
+        if not needs_vectors(painter):
+            for first, pixels in picture.bands():
+                painter.drawImage(QPointF(0, first / picture.ratio), image_of(pixels, picture.ratio))
+            return
+        whole = picture.pixels()
+        found = rectangles(whole)
+        if found is None:
+            painter.drawImage(0, 0, image_of(whole, picture.ratio))
+        else:
+            draw_rectangles(painter, found, picture.ratio)
 
     def _draw_previews(self, painter: QPainter, rows: tuple[LaneRow, ...], scale: TimeScale) -> None:
         """Draw lanes of CPUs that are not built yet as far as a sample of the file reported before it was read."""

@@ -18,7 +18,6 @@ from PySide6.QtWidgets import QApplication
 from satview import __version__
 from satview.base.errors import SatviewError, SourceChangedError
 from satview.base.process_end import Ended, internal_report, say
-from satview.fleet.layout import is_dataset
 from satview.gui import theme as themes
 from satview.gui.end_signals import EndSignals
 from satview.gui.garbage import GuiThreadCollector
@@ -103,7 +102,7 @@ class Application(QObject):
     def open_links(self, links: list[TraceLink], window: MainWindow | None = None, is_followed: bool = False) -> None:
         """Open files and go to positions in them; arguments as of `open_files`."""
         for link in links:
-            if is_dataset(link.path):
+            if _is_dataset(link.path):
                 self.show_trends(link.path)
                 continue
             if window is None or window.session.stage in (Stage.READY, Stage.LOADING):
@@ -287,7 +286,7 @@ def _run_windows(
 ) -> int:
     outcome = Outcome()
     paths = [link.path for link in links]
-    if paths and all(map(is_dataset, paths)):
+    if paths and all(map(_is_dataset, paths)):
         application.open_files(paths)
         app.setWindowIcon(app_icon())
         return outcome.code if ending.code else _until_closed(app, outcome)
@@ -386,6 +385,14 @@ def _drop_offscreen_chatter(_kind: QtMsgType, _context: QMessageLogContext, text
 def silence_offscreen() -> None:
     """Keep remarks about missing window managers off the command line."""
     qInstallMessageHandler(_drop_offscreen_chatter)
+
+
+def _is_dataset(path: Path) -> bool:
+    if not path.is_dir():
+        return False
+    from satview.fleet.layout import is_dataset  # brings the tables, and most paths are files
+
+    return is_dataset(path)
 
 
 def _is_alive(window: QObject) -> bool:

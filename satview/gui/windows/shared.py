@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from satview.base.dataclass import dataclass
 from satview.session.key_bindings import KeyBindings
 from satview.session.loading.recent_files import RecentFiles
 from satview.session.settings import Settings

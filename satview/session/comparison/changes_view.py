@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -14,6 +13,7 @@ from satview.analysis.comparison import Change, by_weight, compare_statistics
 from satview.analysis.comparison_durations import durations, has_durations
 from satview.analysis.statistics import Statistics
 from satview.analysis.times.basis import Basis
+from satview.base.dataclass import dataclass
 from satview.base.errors import Cancelled
 from satview.base.memory import borrowed
 from satview.base.time import TimeWindow

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Final
 
 from PySide6.QtCore import QObject, Signal, Slot
 
+from satview.base.dataclass import dataclass
 from satview.base.errors import SourceChangedError
 from satview.linkage.chain import Connections, Hop, are_linked, connections, way
 from satview.linkage.columns import are_made

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +14,7 @@ from satview.analysis.sheets.sheet import Sheet
 from satview.analysis.statistics import Statistics
 from satview.analysis.statistics_sheets import make_sheet
 from satview.analysis.times.basis import Basis
+from satview.base.dataclass import dataclass
 from satview.base.memory import borrowed
 from satview.base.new_file import new_text_file
 from satview.base.safe_text import csv_text

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -23,6 +22,7 @@ from satview.analysis.transaction_list import (
     transaction_list,
     type_text,
 )
+from satview.base.dataclass import dataclass
 from satview.base.time import format_duration, format_time
 from satview.linkage.latencies import latencies
 from satview.linkage.table import Certainty

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 
@@ -13,6 +12,7 @@ from PySide6.QtCore import QObject, Slot
 from satview.analysis.latency_list import LatencyFilter, latency_list, latency_statistics_sheet
 from satview.analysis.sheets.sheet import Sheet
 from satview.analysis.transaction_list import TransactionFilter
+from satview.base.dataclass import dataclass
 from satview.base.time import TimeWindow
 from satview.session.open_trace import OpenTrace
 from satview.session.panels.transaction_table import RowSource, rows_of

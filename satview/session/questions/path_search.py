@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 
 from PySide6.QtCore import QObject, Slot
@@ -10,6 +9,7 @@ from PySide6.QtCore import QObject, Slot
 from satview.analysis.reasons.critical_path import CriticalPath, critical_path
 from satview.analysis.sheets.path_sheets import pieces_sheet, totals_sheet
 from satview.analysis.sheets.sheet import Sheet
+from satview.base.dataclass import dataclass
 from satview.base.time import TimeWindow
 from satview.session.questions.answer import Answer
 from satview.session.tasks import IsCancelled, Report

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from satview.analysis.doctor.report import may_be_more
@@ -11,6 +11,7 @@ from satview.analysis.doctor.undecided import undecided
 from satview.analysis.verdicts.find import find_verdicts
 from satview.analysis.verdicts.verdict import Verdict, VerdictKind
 from satview.base.counts import counted
+from satview.base.dataclass import dataclass
 from satview.session.tasks import IsCancelled
 from satview.store.trace import Trace
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Final, overload
@@ -12,6 +11,7 @@ from typing import Final, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.dataclass import dataclass
 from satview.base.time import TimeWindow
 from satview.events.states import ABSENT
 from satview.store.trace import Trace

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
+from satview.base.dataclass import dataclass
 from satview.capture.sim.calls.call import SIDE_CHANNEL, message_words
 from satview.capture.sim.calls.inheritance import effective_priority, pass_on_priority
 from satview.capture.sim.parts.cpu import Cpu

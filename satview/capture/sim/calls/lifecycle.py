@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from satview.base.dataclass import dataclass
 from satview.capture.sim.calls.call import SIDE_CHANNEL, Call
 from satview.capture.sim.calls.channels import close_channel
 from satview.capture.sim.calls.pulses import send_pulse

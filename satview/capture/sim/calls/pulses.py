@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from satview.base.dataclass import dataclass
 from satview.capture.sim.calls.call import SIDE_CHANNEL, Call
 from satview.capture.sim.calls.delivery import (
     PulseInFlight,

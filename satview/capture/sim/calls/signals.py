@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from satview.base.dataclass import dataclass
 from satview.capture.sim.calls.call import Call, code_address
 from satview.capture.sim.calls.lifecycle import kill
 from satview.capture.sim.calls.timeouts import unblock

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
+
+from satview.base.dataclass import dataclass
 
 ThreadId = tuple[int, int]  # pid, tid
 

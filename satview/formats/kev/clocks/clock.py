@@ -9,12 +9,13 @@ addition for a chunk in which no CPU passes a rollover and places the others spa
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.dataclass import dataclass
 from satview.core import library, loading
 from satview.formats.kev.clocks.clock_chunk import ClockChunk
 from satview.formats.kev.clocks.clock_review import Claim, ClockReview, Verdicts

@@ -12,12 +12,13 @@ trace format, sections 5.2 (a TIME comes with every rollover) and 5.3.
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.dataclass import dataclass
 from satview.events import wire
 from satview.formats.kev.clocks.rollover import ROLLOVER
 

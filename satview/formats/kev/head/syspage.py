@@ -7,12 +7,13 @@ against the image before use; what does not fit is left out and said so, never g
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from typing import Any, Final
 
 import construct as cs
 
+from satview.base.dataclass import dataclass
 from satview.store.head import Cpu, SystemInfo
 
 PROCESSORS: Final = {

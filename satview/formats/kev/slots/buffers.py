@@ -6,11 +6,11 @@ Source: kernel event trace format, section 6. Sequence numbers are global up to 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.dataclass import dataclass
 from satview.events import wire
 from satview.events.spec import Release
 from satview.store.problems import Problems

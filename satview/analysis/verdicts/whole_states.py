@@ -1,0 +1,98 @@
+"""What threads do, as far as the trace shows it whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.base.dataclass import dataclass
+from satview.events.states import RUNNING
+from satview.linkage.states import following, state_ends
+from satview.linkage.table import NO_EVENT, OPEN, Rows
+from satview.store.idle import idle_threads
+from satview.store.losses import losses
+from satview.store.trace import Trace
+
+_Ints = NDArray[np.int64]
+_RUNS_FOR_A_FAULT: Final = 1000  # events of threads may be lost without a trace now and then
+
+
+@dataclass(frozen=True, slots=True)
+class StateSpans:
+    """What threads do, as far as the trace shows it whole: by thread, then in time order; every column has shape (n,).
+
+    Neighbours of one thread and state are one interval, on one CPU if it is RUNNING. Idle threads are left out.
+
+    Attributes:
+        thread: int64, row of the thread table.
+        value: uint8, the state as lane value.
+        row: int64, the event that begins it.
+        end_row: int64, the event that ends it; the number of events where the trace ends before.
+    """
+
+    thread: _Ints
+    value: NDArray[np.uint8]
+    row: _Ints
+    end_row: _Ints
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    def of_state(self, value: int) -> StateSpans:
+        """Return the intervals of one state."""
+        return self.at(np.flatnonzero(self.value == value))
+
+    def at(self, positions: NDArray[np.intp]) -> StateSpans:
+        """Return some of the intervals."""
+        return StateSpans(self.thread[positions], self.value[positions], self.row[positions], self.end_row[positions])
+
+
+def has_whole_states(trace: Trace) -> bool:
+    """Return whether the trace has all events of threads between its losses.
+
+    A capture may leave some out; then what a thread seems to be in may be long over. That shows where a thread
+    begins to run on a CPU of which another one still has not left: a kernel never logs that.
+    """
+    runs = whole_states(trace, lambda value: value == RUNNING)
+    runs = runs.at(np.argsort(runs.row, kind="stable"))  # rows are in the order of time
+    cpu, wrong = trace.events.cpu[runs.row], 0
+    for number in np.flatnonzero(np.bincount(cpu)):
+        mine = cpu == number
+        wrong += int(np.count_nonzero(runs.row[mine][1:] < runs.end_row[mine][:-1]))
+    return bool(len(runs)) and wrong * _RUNS_FOR_A_FAULT <= len(runs)
+
+
+def whole_states(trace: Trace, requested: Callable[[NDArray[np.uint8]], NDArray[np.bool_]]) -> StateSpans:
+    """Return the states whose lane values are requested, where no event is missing; idle threads have none.
+
+    Args:
+        trace: The events.
+        requested: Of lane values, which of them are requested.
+    """
+    if trace.pairs is not None:  # threads of a library, not of the kernel
+        none = np.empty(0, np.int64)
+        return StateSpans(none, none.astype(np.uint8), none, none)
+    index = trace.states.event
+    value = trace.catalogue.state_value_of_code[trace.events.code[index]]
+    at = np.flatnonzero(requested(value))
+    # What ends all states is a column of its own: not made where few are looked at and nothing is missing.
+    is_whole = not len(losses(trace)) and not trace.is_cached("links.state_ends")
+    ends = following(trace)[at] if is_whole else state_ends(trace)[index[at]]
+    thread = np.searchsorted(trace.states.start, at, side="right") - 1
+    keep = np.flatnonzero((ends != NO_EVENT) & ~idle_threads(trace)[thread] & (thread != 0))
+    thread, value, row = thread[keep], value[at[keep]], index[at[keep]].astype(np.int64)
+    end = end_rows(trace, ends[keep])
+    cpu = trace.events.cpu[row]
+    goes_on = (thread[1:] == thread[:-1]) & (value[1:] == value[:-1]) & (end[:-1] == row[1:])
+    goes_on &= (value[1:] != RUNNING) | (cpu[1:] == cpu[:-1])
+    first = np.append(True, ~goes_on)[: len(row)]
+    last = np.append(~goes_on, True)[: len(row)]
+    return StateSpans(thread[first], value[first], row[first], end[last])
+
+
+def end_rows(trace: Trace, rows: Rows) -> _Ints:
+    """Return rows with the number of events instead of `OPEN`, int64, same shape."""
+    return np.where(rows == OPEN, len(trace.events), rows.astype(np.int64))
