@@ -34,7 +34,7 @@ from satview.gui.swimlane.scale import TimeScale
 from satview.gui.swimlane.share_layer import Stack
 from satview.gui.swimlane.stack_source import StackSource
 from satview.gui.swimlane.tick_source import TickSource
-from satview.gui.swimlane.vector_lanes import draw_rectangles, rectangles
+from satview.gui.swimlane.vector_lanes import draw_rectangles, needs_vectors, rectangles
 from satview.gui.theme import Theme, colour
 from satview.session.arrow_source import ArrowMode
 from satview.session.lanes.lane_row import GroupHead, LaneRow
@@ -312,7 +312,7 @@ class SwimlaneView(QWidget):
 
     def _draw_picture(self, painter: QPainter, picture: LanePicture) -> None:
         """Draw the lanes; in files of lines as rectangles, unless these are too many."""
-        if not wants_vectors(painter):
+        if not needs_vectors(painter):
             for first, pixels in picture.bands():
                 painter.drawImage(QPointF(0, first / picture.ratio), image_of(pixels, picture.ratio))
             return
