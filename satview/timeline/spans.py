@@ -74,8 +74,8 @@ class LaneSpans:
 
     def visible(self, window: TimeWindow) -> slice:
         """Return the intervals that reach into a window."""
-        first = max(0, int(np.searchsorted(self.start_cycles, window.start, side="right")) - 1)
-        return slice(first, int(np.searchsorted(self.start_cycles, window.end)))
+        first = max(0, int(self.start_cycles.searchsorted(window.start, side="right")) - 1)
+        return slice(first, int(self.start_cycles.searchsorted(window.end)))
 
 
 def touching(
