@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.core.library import CODES, I64, POINTER, address, function
+from satview.core.signatures import call
 
 LITERAL, WORD, WIDE, MESSAGE, HEAD, HEAD_TEXT, TEXT = range(7)  # kinds of fields
 SIGNED, SWAPPED, HEXADECIMAL, ZEROS, LINE_FEEDS, FOR_CSV, FOR_JSON = (1 << bit for bit in range(7))
@@ -131,10 +132,10 @@ class Forms:
         """
         assert len(row) == len(variant) == len(form)
         assert len(start) == len(header) + 1
-        return int(function("satview_forms")(
-            address(header), address(start), address(row), I64(len(row)), address(variant), address(self._first),
-            address(self._entries), I64(len(self._entries)), I64(done), address(form),
-        ))  # fmt: skip
+        return call(
+            "satview_forms", header, start, row, len(row), variant, self._first, self._entries,
+            len(self._entries), done, form,
+        )  # fmt: skip
 
     def tables(self) -> FormTables:
         """Return all forms as the core takes them."""
@@ -235,8 +236,8 @@ class LinePrinter:
             len(job.head_texts.end) - 1, _bytes(job.separator), len(job.separator), address(out), len(out),
             address(end), address(used),
         )  # fmt: skip
-        call, done = function("satview_print"), 0
-        while (done := int(call(ctypes.byref(lines), I64(done)))) < count:
+        run, done = function("satview_print"), 0
+        while (done := int(run(ctypes.byref(lines), I64(done)))) < count:
             assert done >= 0, f"the form of line {-1 - done} needs more than its event has"
             larger = np.empty(2 * len(out), np.uint8)
             larger[: used[0]] = out[: used[0]]

@@ -136,7 +136,7 @@ def write_event_list(
     with _new_file(trace, path) as file:
         file.write(LIST_HEAD.encode())
         count = 0
-        lines = _printed_lines if _can_be_read_again(trace) else _decoded_lines
+        lines = _printed_lines if trace.can_be_read_again else _decoded_lines
         for text, more in lines(trace, selected, progress, cancelled):
             file.write(text)
             count += more
@@ -279,10 +279,6 @@ class ListRows:
 
 def _quoted(name: str) -> str:
     return '"' + csv_text(name).replace('"', '""') + '"'
-
-
-def _can_be_read_again(trace: Trace) -> bool:
-    return trace.release.is_qnx and trace.axis is None and str(trace.path) != "-"
 
 
 @contextmanager

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from satview.base.time import TimeWindow
 from satview.events import wire
 from satview.events.states import (
-    ABSENT,
     FIRST_PROCESS,
     IDLE,
     INTERRUPT,
@@ -28,7 +27,7 @@ from satview.store.idle import idle_threads
 from satview.store.losses import lost_marks
 from satview.store.trace import Trace
 from satview.timeline.cpu_kinds import kind_spans
-from satview.timeline.event_marks import belongs, event_cells, mark_codes, marks
+from satview.timeline.event_marks import belongs, event_cells, mark_codes, marks_between
 from satview.timeline.event_views import EventClock, with_views
 from satview.timeline.lane import Lane
 from satview.timeline.lane_classes import LANE_CLASS_BY_NAME, LANE_CLASSES, LaneClass
@@ -49,6 +48,13 @@ __all__ = ["LaneInfo", "LaneKind", "Timeline"]
 _LANES_AT_ONCE: Final = 256  # every batch costs a pass over the events
 _CELLS_PER_MARK: Final = 8  # at least so many cells of a pixel are looked at for marks, which are so exact
 _TICKS_PER_FRAME: Final = 400_000  # events that a frame may draw one by one; beyond it the levels show
+_LABELS: Final = {
+    UNKNOWN: "unknown",
+    IDLE: "idle",
+    INTERRUPT: "interrupt",
+    KERNEL_CALL: "kernel call",
+    WAITING: "waiting",
+}  # fmt: skip
 
 
 class Timeline:
@@ -253,21 +259,16 @@ class Timeline:
 
     def label(self, span: Span) -> str:
         """Return a few words for an interval: `RUNNING`, `idle`, `devb-eide 2`, `interrupt`."""
-        if span.text:
-            return span.text
-        if span.value in STATE_BY_VALUE:
-            return STATE_BY_VALUE[span.value].name
-        if span.value >= FIRST_PROCESS or (span.value == IDLE and span.thread):
-            name = self.trace.thread_name(span.thread)
-            return f"idle ({name})" if span.value == IDLE else name
-        return {
-            ABSENT: "",
-            UNKNOWN: "unknown",
-            IDLE: "idle",
-            INTERRUPT: "interrupt",
-            KERNEL_CALL: "kernel call",
-            WAITING: "waiting",
-        }.get(span.value, "")
+        return span.text or self.label_of(span.value, span.thread)
+
+    def label_of(self, value: int, thread: int) -> str:
+        """Return the same for an interval without a text of its own, by its value and thread."""
+        if value in STATE_BY_VALUE:
+            return STATE_BY_VALUE[value].name
+        if value >= FIRST_PROCESS or (value == IDLE and thread):
+            name = self.trace.thread_name(thread)
+            return f"idle ({name})" if value == IDLE else name
+        return _LABELS.get(value, "")
 
     def _tree(self) -> list[LaneInfo]:
         trace, infos = self.trace, list[LaneInfo]()
@@ -384,8 +385,8 @@ class Timeline:
         if part.stop - part.start > _TICKS_PER_FRAME:
             self._mark_from_levels(out, rows, indices, edges)
             return
-        events = (np.flatnonzero(self._mark_codes[self.trace.events.code[part]]) + part.start).astype(np.uint32)
-        found = marks(self.trace, [self.infos[indices[row]] for row in rows], events, edges)
+        infos = [self.infos[indices[row]] for row in rows]
+        found = marks_between(self.trace, infos, part, self._mark_codes, edges)
         out[rows] |= found * np.uint8(SEEN_EVENT)
 
     def _mark_from_levels(
