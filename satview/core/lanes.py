@@ -11,7 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.core.library import CODES, I64, address, function
+from satview.core.library import CODES
+from satview.core.signatures import call
 
 _KINDS = 5
 
@@ -39,10 +40,9 @@ def run_slices(
     assert 0 <= int(start[0]) <= int(start[-1]) <= len(index)
     bits, before = np.zeros(words, np.uint64), np.empty(words, np.uint32)
     rows, ends = np.empty(len(index), np.uint32), np.empty(len(index), np.int64)
-    found = function("satview_run_slices")(
-        address(index), address(start), I64(len(start) - 1), address(code), address(value), I64(running),
-        address(time), address(cpu), I64(len(code)), I64(end), address(bits), address(before), I64(words),
-        address(rows), address(ends),
+    found = call(
+        "satview_run_slices", index, start, len(start) - 1, code, value, running, time, cpu, len(code), end,
+        bits, before, words, rows, ends,
     )  # fmt: skip
     assert found >= 0, "the index of states names events that are not there"
     return rows[:found].copy(), ends[:found].copy()
@@ -52,7 +52,7 @@ def time_order(time: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the order of times, int64 (n,); equal ones stay as they are."""
     time = np.ascontiguousarray(time, np.int64)
     order, spare = np.empty(len(time), np.int64), np.empty(len(time), np.int64)
-    is_spare = function("satview_time_order")(address(time), I64(len(time)), address(order), address(spare))
+    is_spare = call("satview_time_order", time, len(time), order, spare)
     return spare if is_spare else order
 
 
@@ -74,9 +74,9 @@ def thread_states(
     assert len(value) == CODES
     assert len(code) == len(time)
     found, values = np.empty(len(rows), np.int64), np.empty(len(rows), np.uint8)
-    failed = function("satview_thread_states")(
-        address(rows), I64(len(rows)), address(code), address(time), I64(len(code)), address(value), I64(destroyed),
-        I64(dead), I64(absent), address(found), address(values),
+    failed = call(
+        "satview_thread_states", rows, len(rows), code, time, len(code), value, destroyed, dead, absent,
+        found, values,
     )  # fmt: skip
     assert not failed, "the index of states names events that are not there"
     return found, values
@@ -102,9 +102,9 @@ def process_states(
     count, order = len(time), time_order(time)
     before = np.empty(count, np.uint8)
     columns = np.empty(count, np.int64), np.empty(count, np.uint8), np.empty(count, np.uint32)
-    found = function("satview_process_states")(
-        address(time), address(value), address(event), address(first), I64(len(first) - 1), address(order), I64(count),
-        address(kind), address(np.array(shown, np.uint8)), address(before), *(address(column) for column in columns),
+    found = call(
+        "satview_process_states", time, value, event, first, len(first) - 1, order, count, kind,
+        np.array(shown, np.uint8), before, *columns,
     )  # fmt: skip
     assert found >= 0
     start, values, events = columns

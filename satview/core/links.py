@@ -6,14 +6,14 @@ sizes are taken from them.
 
 from __future__ import annotations
 
-import ctypes
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.core.library import CODES, I64, POINTER, address, function
+from satview.core.library import CODES
+from satview.core.signatures import call
 
 IS_CALL: Final = 1  # traits of a code for `calls`
 IS_ENTRY: Final = 2
@@ -22,7 +22,7 @@ IS_SWITCH: Final = 8
 IS_RUNNING: Final = 16
 _CALLS: Final = 128
 _BYTES: Final = 256
-_Column = tuple[ctypes.c_void_p, ctypes.c_void_p, NDArray[np.unsignedinteger]]
+_Column = tuple[NDArray[np.unsignedinteger] | None, NDArray[np.unsignedinteger] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +62,12 @@ def calls(
     """
     assert len(code) == len(cpu) == len(thread)
     assert (len(traits), len(stays)) == (CODES, _CALLS)
-    narrow, wide, _thread = _threads(thread)
+    narrow, wide = _threads(thread)
     entry, last_of = np.empty(len(code), np.uint32), np.empty(thread_count, np.uint32)
     first, last, counts = np.empty(room, np.uint32), np.empty(room, np.uint32), np.zeros(2, np.int64)
-    failed = function("satview_calls")(
-        address(code), address(cpu), narrow, wide, I64(len(code)), address(traits),
-        address(stays), address(last_of), I64(thread_count), address(entry),
-        address(first), address(last), I64(room), address(counts),
+    failed = call(
+        "satview_calls", code, cpu, narrow, wide, len(code), traits, stays, last_of, thread_count, entry,
+        first, last, room, counts,
     )  # fmt: skip
     assert not failed
     known, unknown = counts.tolist()
@@ -90,10 +89,7 @@ def grouped_rows(
     fill = ends - np.append(counts, 1)
     step = np.append(np.ones(len(counts), np.int64), 0)
     out = np.empty(ends[-1], np.uint32)
-    failed = function("satview_grouped_rows")(
-        address(code), I64(len(code)), address(group), I64(len(step)),
-        address(fill), address(ends), address(step), address(out),
-    )  # fmt: skip
+    failed = call("satview_grouped_rows", code, len(code), group, len(step), fill, ends, step, out)
     assert not failed
     assert np.array_equal(fill[:-1], ends[:-1])
     return np.split(out[:-1], ends[:-2]) if len(counts) else []
@@ -117,10 +113,7 @@ def last_before(
     assert len(table) == CODES
     rows = np.ascontiguousarray(rows)
     out = np.empty(len(rows), np.uint32)
-    failed = function("satview_last_before")(
-        address(code), address(cpu), I64(len(code)), address(table),
-        address(rows), I64(len(rows)), address(out),
-    )  # fmt: skip
+    failed = call("satview_last_before", code, cpu, len(code), table, rows, len(rows), out)
     assert not failed
     return out
 
@@ -140,10 +133,7 @@ def last_of(
     """
     candidates, rows = np.ascontiguousarray(candidates), np.ascontiguousarray(rows)
     out = np.empty(len(rows), np.uint32)
-    failed = function("satview_last_of")(
-        address(cpu), I64(len(cpu)), address(candidates), I64(len(candidates)),
-        address(rows), I64(len(rows)), address(out),
-    )  # fmt: skip
+    failed = call("satview_last_of", cpu, len(cpu), candidates, len(candidates), rows, len(rows), out)
     assert not failed
     return out
 
@@ -197,11 +187,7 @@ def _of_number(
     assert len(rows) == len(requested)
     candidates, number, rows, requested = map(np.ascontiguousarray, (candidates, number, rows, requested))
     out, newest = np.empty(len(rows), np.uint32), np.empty(numbers, np.uint32)
-    failed = function(name)(
-        address(candidates), address(number), I64(len(candidates)), address(rows),
-        address(requested), I64(len(rows)), address(newest), I64(numbers),
-        address(out),
-    )  # fmt: skip
+    failed = call(name, candidates, number, len(candidates), rows, requested, len(rows), newest, numbers, out)
     assert not failed
     return out
 
@@ -232,12 +218,11 @@ def states(
     assert len(value_of_code) == CODES
     assert start[0] == 0
     assert start[-1] == len(index)
-    narrow, wide, _thread = _threads(thread)
+    narrow, wide = _threads(thread)
     value, ends, fill = np.empty(len(index), np.uint8), np.empty(len(code), np.uint32), np.empty(len(start), np.int64)
-    failed = function("satview_states")(
-        address(code), narrow, wide, I64(len(code)), address(index),
-        address(start), I64(len(start) - 1), address(value_of_code), ctypes.c_uint8(nothing),
-        address(fill), address(value), address(ends),
+    failed = call(
+        "satview_states", code, narrow, wide, len(code), index, start, len(start) - 1, value_of_code, nothing,
+        fill, value, ends,
     )  # fmt: skip
     return None if failed else (value, ends)
 
@@ -260,10 +245,7 @@ def state_positions(
     assert start[-1] == len(index)
     rows, thread = np.ascontiguousarray(rows), np.ascontiguousarray(thread)
     out, fill = np.empty(len(rows), np.int64), np.empty(len(start), np.int64)
-    failed = function("satview_state_places")(
-        address(index), address(start), I64(len(start) - 1), address(rows),
-        address(thread), I64(len(rows)), address(fill), address(out),
-    )  # fmt: skip
+    failed = call("satview_state_places", index, start, len(start) - 1, rows, thread, len(rows), fill, out)
     assert not failed
     return out
 
@@ -280,7 +262,7 @@ def next_where(value: NDArray[np.uint8], table: NDArray[np.bool_]) -> NDArray[np
     """
     assert len(table) == _BYTES
     out = np.empty(len(value), np.uint32)
-    function("satview_next_where")(address(value), I64(len(value)), address(table), address(out))
+    call("satview_next_where", value, len(value), table, out)
     return out
 
 
@@ -288,7 +270,7 @@ def sorted_rows(rows: NDArray[np.uint32], count: int) -> NDArray[np.uint32]:
     """Return rows of events, all different and below `count`, in ascending order, uint32 (n,)."""
     rows, out = np.ascontiguousarray(rows), np.empty(len(rows), np.uint32)
     bits = np.zeros((count + 63) // 64, np.uint64)
-    found = function("satview_sorted")(address(rows), I64(len(rows)), address(bits), I64(len(bits)), address(out))
+    found = call("satview_sorted", rows, len(rows), bits, len(bits), out)
     assert found == len(rows)
     return out
 
@@ -302,10 +284,7 @@ def numbered(number: NDArray[np.int64]) -> tuple[int, NDArray[np.int64]]:
     bits = (2 * len(number) + 1).bit_length()
     number, out = np.ascontiguousarray(number), np.empty(len(number), np.int64)
     positions, first = np.full(1 << bits, 0xFFFFFFFF, np.uint32), np.empty(len(number), np.uint32)
-    kinds = function("satview_numbered")(
-        address(number), I64(len(number)), address(positions), I64(bits),
-        address(first), address(out),
-    )  # fmt: skip
+    kinds = call("satview_numbered", number, len(number), positions, bits, first, out)
     assert kinds >= 0
     return kinds, out
 
@@ -319,13 +298,7 @@ def previous_same(number: NDArray[np.int64]) -> NDArray[np.int64]:
     bits = (2 * len(number) + 1).bit_length()
     number, out = np.ascontiguousarray(number), np.empty(len(number), np.int64)
     positions = np.full(1 << bits, 0xFFFFFFFF, np.uint32)
-    failed = function("satview_previous_same")(
-        address(number),
-        I64(len(number)),
-        address(positions),
-        I64(bits),
-        address(out),
-    )
+    failed = call("satview_previous_same", number, len(number), positions, bits, out)
     assert not failed
     return out
 
@@ -340,9 +313,9 @@ def positions(number: NDArray[np.integer], requested: NDArray[np.integer]) -> ND
     assert number.dtype == requested.dtype in (np.dtype(np.uint32), np.dtype(np.int64))
     number, requested = np.ascontiguousarray(number), np.ascontiguousarray(requested)
     out = np.empty(len(requested), np.int64)
-    function("satview_places" if number.dtype == np.uint32 else "satview_key_places")(
-        address(number), I64(len(number)), address(requested), I64(len(requested)),
-        address(out),
+    call(
+        "satview_places" if number.dtype == np.uint32 else "satview_key_places", number, len(number),
+        requested, len(requested), out,
     )  # fmt: skip
     return out
 
@@ -361,11 +334,7 @@ def nested(
     assert len(code) == len(cpu)
     assert len(step) == CODES
     below, first, last = (np.empty(len(rows), np.uint32) for _ in range(3))
-    found = function("satview_nested")(
-        address(code), address(cpu), I64(len(code)), address(step),
-        address(rows), I64(len(rows)), address(below), address(first),
-        address(last),
-    )  # fmt: skip
+    found = call("satview_nested", code, cpu, len(code), step, rows, len(rows), below, first, last)
     assert found >= 0
     return first[:found], last[:found]
 
@@ -386,11 +355,8 @@ def slots_of(
     """
     assert len(slot) == len(slot_count)
     position, at = np.empty(len(slot), np.uint32), np.empty(len(rows) * most, np.int64)
-    narrow, wide, _slot = _words(slot, np.dtype(np.uint32), np.dtype(np.uint64))
-    found = function("satview_slots_of")(
-        narrow, wide, address(slot_count), I64(len(slot)), address(rows), I64(len(rows)),
-        I64(most), address(position), address(at),
-    )  # fmt: skip
+    narrow, wide = _words(slot, np.dtype(np.uint32), np.dtype(np.uint64))
+    found = call("satview_slots_of", narrow, wide, slot_count, len(slot), rows, len(rows), most, position, at)
     assert found >= 0
     return position, at[:found]
 
@@ -414,9 +380,9 @@ def words_ahead(
     assert len(position) == len(slot_count)
     requested = np.ascontiguousarray(requested)
     out = np.empty(len(requested), np.uint64)
-    failed = function("satview_words_ahead")(
-        address(position), address(slot_count), I64(len(position)), address(halves),
-        I64(len(halves)), address(requested), I64(len(requested)), I64(step), address(out),
+    failed = call(
+        "satview_words_ahead", position, slot_count, len(position), halves, len(halves), requested,
+        len(requested), step, out,
     )  # fmt: skip
     return None if failed else out
 
@@ -438,12 +404,9 @@ def calls_of(
     assert len(entry) == len(thread)
     assert len(rows) == len(own)
     rows, own = np.ascontiguousarray(rows), np.ascontiguousarray(own)
-    narrow, wide, _thread = _threads(thread)
+    narrow, wide = _threads(thread)
     out = np.empty(len(rows), np.uint32)
-    failed = function("satview_calls_of")(
-        address(entry), narrow, wide, I64(len(entry)), address(rows), address(own),
-        I64(len(rows)), address(out),
-    )  # fmt: skip
+    failed = call("satview_calls_of", entry, narrow, wide, len(entry), rows, own, len(rows), out)
     assert not failed
     return out
 
@@ -453,9 +416,7 @@ def _threads(thread: NDArray[np.unsignedinteger]) -> _Column:
 
 
 def _words(column: NDArray[np.unsignedinteger], narrow: np.dtype[Any], wide: np.dtype[Any]) -> _Column:
-    """Return a column in one of two types, the other one None, and what must live as long as they are used."""
+    """Return a column in one of two types, and None for the other one."""
     if column.dtype == narrow:
-        column = np.ascontiguousarray(column)
-        return address(column), POINTER(None), column
-    column = np.ascontiguousarray(column, wide)
-    return POINTER(None), address(column), column
+        return np.ascontiguousarray(column), None
+    return None, np.ascontiguousarray(column, wide)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.core.library import I64, address, function
+from satview.core.signatures import call
 
 _Ints = NDArray[np.int64]
 
@@ -26,10 +26,7 @@ def fields(data: NDArray[np.uint8], begin: _Ints, end: _Ints) -> tuple[_Ints, _I
     while True:
         columns = [np.empty(capacity, np.int64) for _ in range(4)]
         rows = int(
-            function("satview_protobuf")(
-                address(data), I64(len(data)), address(begin), address(end), I64(len(begin)), I64(capacity),
-                *(address(column) for column in columns), address(is_bad),
-            )
+            call("satview_protobuf", data, len(data), begin, end, len(begin), capacity, *columns, is_bad)
         )  # fmt: skip
         if rows <= capacity:
             message, number, value, length = (column[:rows] for column in columns)

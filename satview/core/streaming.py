@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.core.library import I64, POINTER, address, function
+from satview.core.signatures import call
 
 _COUNTS: Final = 6
 
@@ -100,9 +101,7 @@ def with_keys(
 ) -> NDArray[np.int64]:
     """Return which of some groups have a key that is among ascending ones, int64 (k,)."""
     out = np.empty(len(group), np.int64)
-    found = function("satview_with_keys")(
-        address(slots), address(at), address(group), I64(len(group)), address(keys), I64(len(keys)), address(out)
-    )
+    found = call("satview_with_keys", slots, at, group, len(group), keys, len(keys), out)
     return out[:found]
 
 

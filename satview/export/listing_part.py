@@ -105,7 +105,9 @@ def write_listing(
     with _source(trace) as source, _new_file(trace, path) as file:
         layout = layout_of(source.release)
         style = Style(layout, source.release, source.byte_order, False, False, source.notations)
-        printer = Printer(source, TextRows(source, style, default_time(layout)), rows_to_print=selected.in_batch)
+        printer = Printer(
+            source, TextRows(source, style, default_time(layout)), rows_to_print=selected.in_batch, is_ahead=True
+        )
         for text in printer.encoded(_checked(selected, progress, cancelled)):
             file.write(text)
         return printer.printed
@@ -134,7 +136,7 @@ def write_event_list(
     with _new_file(trace, path) as file:
         file.write(LIST_HEAD.encode())
         count = 0
-        lines = _printed_lines if _can_be_read_again(trace) else _decoded_lines
+        lines = _printed_lines if trace.can_be_read_again else _decoded_lines
         for text, more in lines(trace, selected, progress, cancelled):
             file.write(text)
             count += more
@@ -149,7 +151,10 @@ def _printed_lines(
     waiting: dict[int, bytes] = {}
     with _source(trace) as source:
         printer = Printer(
-            source, ListRows(trace, selected, RecordRows(source, "csv")), rows_to_print=selected.by_position
+            source,
+            ListRows(trace, selected, RecordRows(source, "csv")),
+            rows_to_print=selected.by_position,
+            is_ahead=True,
         )
         for batch, rows, lines in printer.batches(_checked(selected, progress, cancelled)):
             positions, behind = selected.positions_in(batch, rows), selected.behind(batch)
@@ -274,10 +279,6 @@ class ListRows:
 
 def _quoted(name: str) -> str:
     return '"' + csv_text(name).replace('"', '""') + '"'
-
-
-def _can_be_read_again(trace: Trace) -> bool:
-    return trace.release.is_qnx and trace.axis is None and str(trace.path) != "-"
 
 
 @contextmanager

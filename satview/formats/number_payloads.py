@@ -12,7 +12,7 @@ from satview.base.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class NumberPayloads:
-    """All of `store.trace.PayloadSource` but `decode`; every number takes two payload words, the low one first.
+    """All of `store.payload_source.PayloadSource` but `decode`; a number takes two payload words, the low one first.
 
     Attributes:
         arguments: The numbers, (n,) each, in the narrowest signed type.

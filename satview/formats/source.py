@@ -26,8 +26,8 @@ from satview.formats.qst import reader as qst
 from satview.formats.qst.one_pass import one_pass
 from satview.formats.unixware import reader as unixware
 from satview.formats.unpacked import is_packed, unpacked_stream
+from satview.store.head import Header, SystemInfo
 from satview.store.problems import Problems
-from satview.store.trace import Header, SystemInfo
 
 _BLOCK: Final = 1 << 16
 _SAMPLE: Final = 1 << 12

@@ -72,8 +72,7 @@ class SaveEventsDialog(QDialog):
     def _make_editors(self) -> None:
         selection, filters = self._opened.selection, self._opened.filters
         self.kind = QComboBox(self)
-        trace = self._opened.trace
-        has_slots = trace.release.is_qnx and trace.axis is None
+        has_slots = self._opened.trace.has_slots
         for key, (title, _) in KINDS.items():
             if key == "csv" or has_slots:  # what has none only its own reader knows
                 self.kind.addItem(f"{title} (.{key})", key)

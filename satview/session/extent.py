@@ -5,8 +5,11 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Final
 
+from PySide6.QtCore import QObject, Slot
+
 from satview.base.time import TimeWindow
 from satview.session.open_trace import OpenTrace
+from satview.session.questions.answer import WatchedAnswer
 
 NO_RANGE: Final = "Select a range: drag over the lanes, press R for the selected interval, or Shift+R to type one."
 
@@ -59,3 +62,53 @@ class ExtentSelection:
             Extent.RANGE: self._opened.selection.time_range or whole,
         }[self.extent]
         return requested.within(whole)
+
+
+class ExtentAnswer(WatchedAnswer):
+    """An answer about the selected part of the trace; it is found again when that part changes.
+
+    Args:
+        opened: The open trace.
+        extent: The part at first.
+        settle_ms: As of `WatchedAnswer`.
+        parent: Owner.
+    """
+
+    def __init__(self, opened: OpenTrace, extent: Extent, settle_ms: int, parent: QObject | None = None) -> None:
+        super().__init__(settle_ms, parent)
+        self._extent = ExtentSelection(opened, extent)
+        opened.viewport.window_changed.connect(self._on_window)
+        opened.selection.range_changed.connect(self._on_range)
+        opened.reloaded.connect(self._on_reloaded)
+
+    @property
+    def extent(self) -> Extent:
+        """The part of the trace that the answer is about."""
+        return self._extent.extent
+
+    @property
+    def needs_range(self) -> bool:
+        """True if the selected range is requested and there is none."""
+        return self._extent.needs_range
+
+    def _later(self) -> None:
+        """Find the answer again once its part stays unchanged."""
+        if self._is_watched:
+            self._settle.start()
+
+    @Slot()
+    def _on_window(self) -> None:
+        if self.extent is Extent.VIEW:
+            self._later()
+
+    @Slot()
+    def _on_range(self) -> None:
+        before = self.extent
+        self._extent.follow_range()
+        if self.extent is Extent.RANGE or self.extent is not before:
+            self._later()
+            self.changed.emit()  # whether the panel is seen or not: the part may be another one now
+
+    @Slot(object)
+    def _on_reloaded(self, _reload: object) -> None:
+        self._later()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import field
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -15,8 +14,10 @@ from numpy.typing import NDArray
 from satview.base.dataclass import dataclass
 from satview.base.time import Clock, TimeWindow, format_duration
 from satview.events.catalogue import Catalogue
-from satview.events.spec import Argument, EventSpec, Payload, Release
+from satview.events.spec import Argument, EventSpec, Release
 from satview.events.wire import CODE_COUNT
+from satview.store.head import Header, SystemInfo
+from satview.store.payload_source import PayloadSource
 from satview.store.problems import Problems
 from satview.store.records import codes_of_names, walk
 from satview.store.tables import (
@@ -31,63 +32,6 @@ from satview.store.tables import (
 _Made = TypeVar("_Made")
 
 
-class PayloadSource(Protocol):
-    """Where the payloads of a trace come from; each format brings its own."""
-
-    @property
-    def check(self) -> Callable[[], None]:
-        """What raises SourceChangedError if the file is not the one that was opened any more."""
-
-    def tolerate_loss(self) -> None:
-        """Let `decode` report a file that has changed instead of arguments, from now on; else it raises."""
-
-    def words(self, event: int) -> NDArray[np.uint32]:
-        """Return all payload words of one event in host order, padding included.
-
-        Returns:
-            uint32 (words,).
-        """
-
-    def raw(self, event: int) -> bytes:
-        """Return the payload bytes of one event as they are in the file."""
-
-    def decode(self, event: int, most: int | None = None) -> Payload:
-        """Return the named arguments of one event.
-
-        Args:
-            event: Row of the event table.
-            most: Words that belong to no known argument are spelled out up to so many, a text up to so many bytes; the
-                last argument, or the note of the text, says how much more there is. None = all.
-        """
-
-    def column(self, events: NDArray[np.integer], word: int) -> NDArray[np.uint32]:
-        """Return payload word number `word` of many events, shape (len(events),); 0 where an event is shorter."""
-
-    def pair(self, events: NDArray[np.integer], word: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-        """Return the payload words `word` and `word` + 1 of many events, as `column`; one read if `word` is even.
-
-        Returns:
-            Two of uint32 (len(events),).
-        """
-
-    def block(self, events: NDArray[np.integer], count: int) -> NDArray[np.uint32]:
-        """Return the first `count` payload words of many events, shape (len(events), count); 0 where one is shorter."""
-
-    def reading_ahead(self, events: NDArray[np.uint32]) -> AbstractContextManager[None]:
-        """Prepare for many questions about the words of some events while in the context.
-
-        Args:
-            events: uint32 (n,), rows of the event table, ascending.
-        """
-
-    def word_counts(self, events: NDArray[np.integer]) -> NDArray[np.int64]:
-        """Return the payload words of many events, padding included.
-
-        Returns:
-            int64 (len(events),).
-        """
-
-
 class Axis(Protocol):
     """What a trace that is made of several files knows of them (`store.axis`)."""
 
@@ -98,65 +42,6 @@ class Axis(Protocol):
             name: As of `Trace.cached`.
             make: As of `Trace.cached`; called with the trace of each file.
         """
-
-
-@dataclass(frozen=True, slots=True)
-class Cpu:
-    """One CPU of the target, from the system page."""
-
-    number: int
-    name: str = ""
-    speed_mhz: int = 0
-    flags: int = 0
-    flag_names: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class SystemInfo:
-    """What the system page shows, in plain values.
-
-    Attributes:
-        length: Bytes of the system page.
-        processor: `X86`, `ARM`, `AArch64`, ...
-        cpus: One entry per CPU; may be shorter than the number of CPUs of the trace.
-        boot_time_s: Seconds since 1970 UTC; None if not given.
-        strings: Typed strings such as HOSTNAME, in order, (name, text).
-        values: All other fields by name, for `info` and for listings.
-        raw: The image itself.
-    """
-
-    length: int
-    processor: str
-    cpus: tuple[Cpu, ...]
-    boot_time_s: int | None
-    strings: tuple[tuple[str, str], ...]
-    values: dict[str, int]
-    raw: bytes = b""
-
-
-@dataclass(frozen=True, slots=True)
-class Header:
-    """The text header: keys without `TRACE_`, values as text, in file order.
-
-    Attributes:
-        pairs: (key, value), BEGIN and END left out.
-        length: Bytes of the header, BEGIN and END included.
-    """
-
-    pairs: tuple[tuple[str, str], ...]
-    length: int = 0
-
-    def get(self, key: str, default: str = "") -> str:
-        """Return the value of a key (its last one), or the default."""
-        for name, value in reversed(self.pairs):
-            if name == key:
-                return value
-        return default
-
-    def number(self, key: str) -> int | None:
-        """Return the value of a key as a decimal number, None if it is missing or no number."""
-        text = self.get(key).strip()
-        return int(text) if text.isascii() and text.isdigit() and len(text) <= 20 else None
 
 
 def _count_codes(trace: Trace) -> NDArray[np.int64]:
@@ -283,6 +168,16 @@ class Trace:
     def is_cached(self, name: str) -> bool:
         """Return whether `cached` has made what is cached under a name, so that it costs no time any more."""
         return name in self._cached
+
+    @property
+    def has_slots(self) -> bool:
+        """True if its events are slots of one target: those of other systems and of several files are not."""
+        return self.release.is_qnx and self.axis is None
+
+    @property
+    def can_be_read_again(self) -> bool:
+        """True if its slots can be read a second time from its file, which standard input cannot."""
+        return self.has_slots and str(self.path) != "-"
 
     @property
     def window(self) -> TimeWindow:

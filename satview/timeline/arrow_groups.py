@@ -104,7 +104,7 @@ def arrow_groups(trace: Trace, index: ArrowIndex, picture: Picture, most: int = 
     if picture.codes is not None or picture.passing is not None:
         keep = _pass(trace, arrows.from_row[positions], picture) | _pass(trace, arrows.to_row[positions], picture)
         positions, first, last = positions[keep], first[keep], last[keep]
-    return _grouped(arrows.take(positions), first, last, picture, share)
+    return _grouped(arrows.taken(positions), first, last, picture, share)
 
 
 def _pass(trace: Trace, rows: NDArray[np.uint32], picture: Picture) -> NDArray[np.bool_]:
@@ -144,7 +144,7 @@ def _grouped(arrows: Arrows, first: _Ints, last: _Ints, picture: Picture, share:
     if cell_px >= _WIDE_PX:
         drawn_at = _side_by_side(drawn_at, np.cumsum(is_new)[starts[shown]], count[shown] > 1, cell_px, picture)
     return ArrowGroups(
-        arrows.take(selected), first[selected], last[selected], drawn_at, count[shown],
+        arrows.taken(selected), first[selected], last[selected], drawn_at, count[shown],
         np.minimum.reduceat(length, starts)[shown], np.maximum.reduceat(length, starts)[shown], len(arrows), share,
     )  # fmt: skip
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from enum import IntEnum
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.column_table import ColumnTable
 from satview.base.dataclass import dataclass
 from satview.base.time import TimeWindow
 from satview.events import wire
@@ -37,7 +37,7 @@ class ArrowKind(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Arrows:
+class Arrows(ColumnTable):
     """Arrows from one lane to another; every column has shape (n,).
 
     Attributes:
@@ -59,10 +59,6 @@ class Arrows:
 
     def __len__(self) -> int:
         return len(self.start)
-
-    def take(self, positions: NDArray[np.integer] | slice) -> Arrows:
-        """Return some of them."""
-        return Arrows(*(getattr(self, column.name)[positions] for column in fields(self)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +91,10 @@ def arrow_index(trace: Trace, infos: tuple[LaneInfo, ...]) -> ArrowIndex:
         infos: The lanes that they join.
     """
     found = _all(trace, infos)
-    found = found.take(np.flatnonzero((found.from_lane != found.to_lane) & (np.minimum(found.from_lane, found.to_lane)
+    found = found.taken(np.flatnonzero((found.from_lane != found.to_lane) & (np.minimum(found.from_lane, found.to_lane)
                                                                            != _ABSENT)))  # fmt: skip
     power = np.frexp(np.maximum(found.end - found.start, 1).astype(np.float64))[1].astype(np.uint16)
-    found = found.take(np.lexsort((found.start, power)))
+    found = found.taken(np.lexsort((found.start, power)))
     power.sort()
     levels = []
     for value in np.unique(power).tolist():

@@ -21,12 +21,14 @@ from satview.events.states import (
     UNKNOWN,
     WAITING,
 )
+from satview.store.axis import files_of
 from satview.store.doubts import Doubts, doubts
 from satview.store.idle import idle_threads
 from satview.store.losses import lost_marks
 from satview.store.trace import Trace
 from satview.timeline.cpu_kinds import kind_spans
 from satview.timeline.event_marks import belongs, event_cells, mark_codes, marks_between
+from satview.timeline.event_views import EventClock, with_views
 from satview.timeline.lane import Lane
 from satview.timeline.lane_classes import LANE_CLASS_BY_NAME, LANE_CLASSES, LaneClass
 from satview.timeline.lane_info import LaneInfo, LaneKind
@@ -72,6 +74,7 @@ class Timeline:
         self._mark_codes = mark_codes()
         self._idle_values = idle_values(self._values)
         self._by_process: tuple[NDArray[np.uint32], NDArray[np.intp]] | None = None  # slices in that order, and where
+        self._clock = EventClock(trace.events.time_cycles)
         self._lanes: dict[int, Lane] = {}
         self._kinds: dict[int, Shares] = {}
         self._rows: tuple[int, NDArray[np.uint32]] = (-1, np.empty(0, np.uint32))
@@ -159,7 +162,7 @@ class Timeline:
                     return
                 track = self.infos[index].track
                 if track is None:
-                    spans[index] = settled(self._spans(self.infos[index]))
+                    spans[index] = self._spans(self.infos[index])
                 else:
                     spans[index], numbers[index] = track.spans(self.trace)
             window = self.trace.window
@@ -168,10 +171,11 @@ class Timeline:
             for (index, lane), seen in zip(spans.items(), cells, strict=True):
                 if cancelled is not None and cancelled():
                     return
+                levels, kept = build_levels(lane, window, seen), self._kept(lane, self.infos[index])
                 self._lanes[index] = Lane(
-                    lane,
-                    build_levels(lane, window, seen),
-                    Shares.of(lane),
+                    kept,
+                    levels,
+                    Shares.of(kept),
                     self._use(self.infos[index]),
                     numbers.get(index),
                 )
@@ -342,6 +346,13 @@ class Timeline:
         if info.kind == LaneKind.INTERRUPTS:
             return interrupt_spans(trace, info.cpu) or constant_lane(trace.window)
         return cpu_spans(trace, info.cpu, run_slices(trace), self._idle)
+
+    def _kept(self, lane: LaneSpans, info: LaneInfo) -> LaneSpans:
+        """Return a lane as it stays: as views where it can be, the rest settled."""
+        trace = self.trace
+        thread = info.thread if info.kind is LaneKind.THREAD and files_of(trace) is None else 0
+        states = trace.states.of(thread) if thread else trace.states.event[:0]
+        return settled(with_views(lane, self._clock, states) if info.track is None else lane)
 
     def _use(self, info: LaneInfo) -> Shares | None:
         """Return how many CPUs a process has when; None of other lanes."""

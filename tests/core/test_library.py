@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from satview.core import library
+from satview.core.signatures import SIGNATURES
 from tools import build_core
 
 ROOT = Path(__file__).parents[2]
@@ -129,3 +131,14 @@ def test_sanitizers_find_nothing(tmp_path):
     )
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.strip() == "done"
+
+
+def test_signatures_are_those_of_the_sources():
+    kinds = {"uint8_t": "u1", "uint16_t": "u2", "uint32_t": "u4", "uint64_t": "u8", "int8_t": "i1", "int32_t": "i4",
+             "int64_t": "i8"}  # fmt: skip
+    text = "".join(path.read_text() for path in sorted(library.FOLDER.glob("*.c")))
+    for name, taken in SIGNATURES.items():
+        parameters = re.search(rf"EXPORT int64_t {name}\(([^)]*)\)", text)[1].split(",")
+        types = [(part.replace("const", "").split()[0], "*" in part) for part in parameters]
+        numbers = {"int64_t": "n", "uint8_t": "c"}
+        assert [kinds[of] if is_array else numbers[of] for of, is_array in types] == taken.split(), name

@@ -10,8 +10,8 @@ from satview.formats.kev import assemble
 from satview.formats.kev import decode as decode_module
 from satview.formats.kev.assemble import trace_from_slots
 from satview.formats.kev.owners import ThreadNumbers
+from satview.store.head import Header
 from satview.store.problems import Problems
-from satview.store.trace import Header
 from tests.helpers import naive
 from tests.helpers.growth import cpu_s
 

@@ -17,8 +17,8 @@ from satview.formats.kev.head.header import header_bytes
 from satview.formats.kev.open_events import MAX_OPEN
 from satview.formats.kev.writer import SlotWriter
 from satview.formats.source import opened, source_of
+from satview.store.head import Header
 from satview.store.problems import Problems
-from satview.store.trace import Header
 
 PAIRS = [
     ("FILE_NAME", "x"),

@@ -70,7 +70,7 @@ def many(tmp_path: Path):
     arrows = Arrows(start, end, np.zeros(5000, np.uint32), np.zeros(5000, np.uint32), lanes[0], lanes[1],
                     random.integers(0, 4, 5000).astype(np.uint8), np.full(5000, Certainty.EXACT, np.uint8))  # fmt: skip
     power = np.frexp((end - start).astype(float))[1]
-    arrows = arrows.take(np.lexsort((start, power)))
+    arrows = arrows.taken(np.lexsort((start, power)))
     power.sort()
     edges = [(slice(*np.searchsorted(power, (value, value + 1)).tolist()), 1 << value)
              for value in np.unique(power).tolist()]  # fmt: skip

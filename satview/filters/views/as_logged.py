@@ -19,7 +19,8 @@ from satview.events.variants import EXITS
 from satview.filters.derived_columns import TraceDerivedColumns
 from satview.filters.expressions.columns import RowColumns
 from satview.filters.rules.fastwide import as_logged, has_two_forms
-from satview.store.trace import PayloadSource, Trace
+from satview.store.payload_source import PayloadSource
+from satview.store.trace import Trace
 
 _COUNT_BITS = 16
 _SLOT_WORDS = 2

@@ -23,9 +23,10 @@ from satview.events.combined_catalogue import CombinedCatalogue
 from satview.formats.axis.joining import JOINERS
 from satview.formats.axis.payloads import AxisPayloads
 from satview.store.axis import PARTITIONS, FileAxis, Part, concatenated
+from satview.store.head import Header
 from satview.store.problems import Problems
 from satview.store.tables import BufferTable, EventTable, Fragments, ProcessTable, StateIndex, ThreadTable
-from satview.store.trace import Header, Trace
+from satview.store.trace import Trace
 
 PS_PER_S: Final = 10**12
 FORMAT: Final = "axis"

@@ -23,7 +23,7 @@ Words = NDArray[np.uint32]
 
 
 class AxisPayloads:
-    """Implements `store.trace.PayloadSource` for a trace of several files.
+    """Implements `store.payload_source.PayloadSource` for a trace of several files.
 
     Args:
         axis: The files.

@@ -21,6 +21,7 @@ from satview.formats.kev.decoded import Decoded
 from satview.formats.kev.head.header import FROM_LISTING
 from satview.formats.kev.head.syspage import GLOBAL_CLOCK, VERSIONED, parse_syspage
 from satview.formats.kev.payloads import SlotPayloads
+from satview.formats.kev.repair import MANY, moved, renumber, repair, sort, split_contested
 from satview.formats.kev.slots import combine
 from satview.formats.kev.slots.buffers import (
     EventRegion,
@@ -32,15 +33,13 @@ from satview.formats.kev.slots.buffers import (
 from satview.formats.kev.slots.slot_source import SlotSource, source_of
 from satview.formats.kev.thread_tables import dump_end, thread_and_process_tables
 from satview.store.doubts import count_cpus
+from satview.store.head import Header, SystemInfo
 from satview.store.problems import Problems
-from satview.store.tables import BufferTable, EventTable, Fragments, StateIndex
-from satview.store.trace import Header, SystemInfo, Trace
-
-Moves = tuple[NDArray[np.int64], NDArray[np.int64]]
+from satview.store.tables import BufferTable, EventTable, StateIndex
+from satview.store.trace import Trace
 
 # Cycles per second. Counters of boards have some 10^9 at most; beyond this the header is damaged.
 _MAX_RATE: Final = 1_000_000_000_000
-_MANY: Final = 200  # rows per kind of problem that are spelled out; the rest is counted
 
 
 def choose_release(header: Header, system: SystemInfo | None, problems: Problems) -> Release:
@@ -137,14 +136,14 @@ def trace_from_slots(
         # be contested (section 3.3), and only the events that are complete then can be sorted once and for all.
         positions = order.disordered_rows(decoded.time)
         moves = order.time_order(decoded.time, positions)
-        _split_contested(decoded, slots, moves)
-        fragments, unfinished = _repair(decoded, region, problems)
+        split_contested(decoded, slots, moves)
+        fragments, unfinished = repair(decoded, region, problems)
         # Tails are matched by the stamps as they are, so only now.
         if times is None and _move_between_neighbours(decoded, positions, region, problems):
             moves = order.time_order(decoded.time, order.disordered_rows(decoded.time))
         if moves is not None:
-            _sort(decoded, moves)
-            fragments, unfinished = _renumber(fragments, moves), np.sort(_moved(unfinished, moves))
+            sort(decoded, moves)
+            fragments, unfinished = renumber(fragments, moves), np.sort(moved(unfinished, moves))
     events = EventTable(decoded.time, decoded.code, decoded.cpu, decoded.thread, decoded.slot, decoded.slots)
     payloads = SlotPayloads(slots, events, fragments, byte_order, names)
     control = decoded.rare_rows[decoded.code[decoded.rare_rows] >> wire.CLASS_SHIFT == wire.WireClass.CONTROL]
@@ -242,10 +241,10 @@ def _report_pass(
         ("clock-damaged", verdicts.damaged, "a TIME event of CPU {} is {} rollovers off its neighbours, and ignored"),
         ("clock-damaged", impossible, "a TIME event of CPU {} holds an impossible value and was ignored"),
     ):
-        for row, cpu, amount in sorted(entries)[:_MANY]:
+        for row, cpu, amount in sorted(entries)[:MANY]:
             problems.add(slug, text.format(cpu, amount), region.byte(int(decoded.slot[row])), 1, int(decoded.time[row]))
-        if len(entries) > _MANY:
-            problems.add(slug, "and more of the same", None, len(entries) - _MANY)
+        if len(entries) > MANY:
+            problems.add(slug, "and more of the same", None, len(entries) - MANY)
 
 
 def _move_between_neighbours(
@@ -256,7 +255,7 @@ def _move_between_neighbours(
     if not len(rows):
         return False
     decoded.time[rows] -= cycles
-    for row, off in zip(rows[:_MANY].tolist(), cycles[:_MANY].tolist(), strict=True):
+    for row, off in zip(rows[:MANY].tolist(), cycles[:MANY].tolist(), strict=True):
         problems.add(
             "clock-damaged",
             f"the stamp of an event is {off} cycles off those around it; it shows between them",
@@ -264,121 +263,9 @@ def _move_between_neighbours(
             1,
             int(decoded.time[row]),
         )
-    if len(rows) > _MANY:
-        problems.add("clock-damaged", "and more of the same", None, len(rows) - _MANY)
+    if len(rows) > MANY:
+        problems.add("clock-damaged", "and more of the same", None, len(rows) - MANY)
     return True
-
-
-def _split_contested(decoded: Decoded, slots: SlotSource, moves: Moves | None) -> None:
-    """Let the tails of events that share their key with an open event be matched, though they follow their event."""
-    heads = np.sort(decoded.unmatched.event[decoded.unmatched.event >= 0])
-    if not len(heads):
-        return
-    # Equal stamps of one CPU that are not a rollover apart are equal times: so few events need their key read.
-    rows = order.rows_of_equal_time(decoded.time, moves)
-    is_open = combine.contains(heads, rows)
-    is_combine = is_open | (decoded.slots[rows] > 1)
-    rows, is_open = rows[is_combine], is_open[is_combine]
-    at = decoded.slot[rows].astype(np.int64)
-    headers, stamps = slots.take_halves(at, 0).T
-    # Two events of one key, one of them open: which tails are whose follows from the queue of section 3.3 only, and the
-    # pass has given the tails to the event right before them.
-    hit = combine.contested(combine.keys(headers, stamps), is_open)
-    if hit.any():
-        rows = rows[hit]
-        counts = decoded.slots[rows].astype(np.int64)
-        decoded.unmatched = combine.split(decoded.unmatched, rows, at[hit], counts, headers[hit], stamps[hit])
-        decoded.slots[rows] = 1
-
-
-def _repair(decoded: Decoded, region: EventRegion, problems: Problems) -> tuple[Fragments, NDArray[np.int64]]:
-    """Give runs of tails back to their events; list orphans and events without end."""
-    unmatched = decoded.unmatched
-    matched = combine.match(unmatched, decoded.time, decoded.cpu)
-    orphans = np.flatnonzero(matched.owner < 0)
-    for i in orphans[:_MANY].tolist():
-        n = int(unmatched.count[i])
-        problems.add(
-            "orphan-slots",
-            f"{n} slot{'s' * (n > 1)} of an event whose beginning is missing",
-            region.byte(int(unmatched.slot[i])),
-            n,
-        )
-    if len(orphans) > _MANY:
-        problems.add("orphan-slots", "and more of the same", None, int(unmatched.count[orphans[_MANY:]].sum()))
-    for row in matched.unfinished[:_MANY].tolist():
-        problems.add(
-            "unfinished-events",
-            "the end of this event is missing",
-            region.byte(int(decoded.slot[row])),
-            1,
-            int(decoded.time[row]),
-        )
-    if len(matched.unfinished) > _MANY:
-        problems.add("unfinished-events", "and more of the same", None, len(matched.unfinished) - _MANY)
-    return _fragments(decoded, matched, region, problems), matched.unfinished
-
-
-def _fragments(decoded: Decoded, matched: combine.Matched, region: EventRegion, problems: Problems) -> Fragments:
-    unmatched = decoded.unmatched
-    # Of an event of several runs the sort has several rows; the last of each is taken below.
-    apart = np.sort(matched.owner[(unmatched.event < 0) & (matched.owner >= 0)])
-    apart = apart[np.append(apart[1:] != apart[:-1], True)] if len(apart) else apart
-    if not len(apart):
-        return Fragments.none()
-    rows = np.flatnonzero(combine.contains(apart, matched.owner))
-    rows = rows[np.lexsort((unmatched.slot[rows], matched.owner[rows]))]
-    counts = unmatched.count[rows]
-    first = np.concatenate(([0], np.cumsum(counts)[:-1]))
-    # A range per run of slots, all made at once: counting up, minus what each run's count is ahead of its first slot.
-    slot = np.arange(int(counts.sum())) - np.repeat(first - unmatched.slot[rows], counts)
-    sizes = np.add.reduceat(counts, np.searchsorted(matched.owner[rows], apart))
-    too_long = np.flatnonzero(sizes > combine.MAX_SLOTS)
-    for i in too_long[:_MANY].tolist():
-        problems.add(
-            "injected-struct",
-            f"an event of {sizes[i]} slots; {combine.MAX_SLOTS} are read",
-            region.byte(int(decoded.slot[apart[i]])),
-        )
-    if int(sizes.max()) > np.iinfo(decoded.slots.dtype).max:
-        decoded.slots = decoded.slots.astype(np.uint32)
-    decoded.slots[apart] = np.minimum(sizes, combine.MAX_SLOTS)
-    return Fragments(
-        apart.astype(np.uint32),
-        np.concatenate(([0], np.cumsum(sizes))).astype(np.int64),
-        slot.astype(decoded.slot.dtype),
-    )
-
-
-def _sort(decoded: Decoded, moves: Moves) -> None:
-    positions, rows = moves
-    for column in (decoded.time, decoded.code, decoded.cpu, decoded.thread, decoded.slot, decoded.slots):
-        column[positions] = column[rows]
-    decoded.state_rows = np.sort(_moved(decoded.state_rows, moves), kind="stable").astype(np.uint32)
-    decoded.rare_rows = np.sort(_moved(decoded.rare_rows, moves), kind="stable").astype(np.int64)
-
-
-def _moved(rows: NDArray[np.integer], moves: Moves) -> NDArray[np.int64]:
-    """Return where rows have gone."""
-    positions, from_rows = moves
-    # `moves` says which row comes to a position; here the question is the other way round.
-    by_row = np.argsort(from_rows)
-    out = rows.astype(np.int64)
-    at = np.searchsorted(from_rows[by_row], out)
-    at[at == len(by_row)] = 0
-    hit = from_rows[by_row][at] == out
-    out[hit] = positions[by_row][at[hit]]
-    return out
-
-
-def _renumber(fragments: Fragments, moves: Moves) -> Fragments:
-    event = _moved(fragments.event, moves)
-    by_event = np.argsort(event)
-    sizes = np.diff(fragments.start)[by_event]
-    start = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
-    old = fragments.start[:-1][by_event]
-    slot = fragments.slot[np.arange(int(sizes.sum())) + np.repeat(old - start[:-1], sizes)]
-    return Fragments(event[by_event].astype(np.uint32), start, slot)
 
 
 def _buffers(

@@ -358,7 +358,7 @@ class Decoder:
             state_rows=np.concatenate([np.empty(0, np.uint32), *parts.state_rows]),
             rare_rows=np.concatenate([np.empty(0, np.int64), *parts.rare_rows]),
             keys=self._numbers.keys(),
-            unmatched=combine.concatenated(parts.unmatched),
+            unmatched=combine.Unmatched.concatenated([combine.Unmatched.none(), *parts.unmatched]),
             empty=parts.empty,
             clock=self._clock,
             unknown=parts.unknown,

@@ -18,7 +18,7 @@ from satview.store.tables import EventTable, Fragments
 
 
 class SlotPayloads:
-    """Payload access for traces made of 16-byte slots; implements `store.trace.PayloadSource`.
+    """Payload access for traces made of 16-byte slots; implements `store.payload_source.PayloadSource`.
 
     Args:
         slots: Where the words are read.

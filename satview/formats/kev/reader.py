@@ -13,8 +13,9 @@ from satview.formats.kev.assemble import trace_from_slots
 from satview.formats.kev.head.header import BEGIN, MAX_HEADER_BYTES, key_byte_order, parse_header, slot_byte_order
 from satview.formats.kev.head.syspage import fits
 from satview.formats.kev.slots.slot_source import FileSlots, SourceFile
+from satview.store.head import Header
 from satview.store.problems import Problems
-from satview.store.trace import Header, Trace
+from satview.store.trace import Trace
 
 SAMPLE_SLOTS: Final = 4096
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.column_table import ColumnTable
 from satview.base.dataclass import dataclass
 from satview.base.errors import TraceFormatError
 from satview.base.time import NS_PER_S, Clock
@@ -18,9 +19,10 @@ from satview.events.spec import Release
 from satview.events.states import READY, RUNNING, UNKNOWN
 from satview.formats.linux.payloads import LinuxPayloads
 from satview.formats.linux.schedule import Ints, Schedule, Tasks
+from satview.store.head import Header
 from satview.store.problems import Problems
 from satview.store.tables import BufferTable, EventTable, ProcessTable, StateIndex, ThreadTable
-from satview.store.trace import Header, Trace
+from satview.store.trace import Trace
 
 _MOST_CPUS: Final = 256  # the event table has eight bits for a CPU
 _MOST_NUMBER: Final = 1 << 31
@@ -28,7 +30,7 @@ _LATEST_NS: Final = 1 << 61  # 73 years; no clock that is traced has run for so 
 
 
 @dataclass(frozen=True, slots=True)
-class _Events:
+class _Events(ColumnTable):
     """Events before they are sorted, int64 (n,) each.
 
     Attributes:
@@ -50,10 +52,6 @@ class _Events:
     second: Ints
     third: Ints
 
-    def taken(self, at: NDArray[Any]) -> _Events:
-        """Return some of them."""
-        return _Events(*(getattr(self, field.name)[at] for field in fields(self)))
-
 
 _UNKNOWN: Final = -_MOST_NUMBER  # nobody knows who
 
@@ -70,9 +68,9 @@ def trace_from_schedule(path: Path, format_name: str, schedule: Schedule, proble
     Raises:
         TraceFormatError: There is not one event.
     """
-    events = _concatenated(
+    events = _Events.concatenated([
         _switches(schedule), _gone(schedule, problems), _wakeups(schedule), _points(schedule), _states(schedule)
-    )
+    ])  # fmt: skip
     if not len(events.time_ns):
         raise TraceFormatError(path, None, "it has no switch of threads, no wake-up and no other event",
                                "record the tracepoints of the group sched")  # fmt: skip
@@ -107,10 +105,6 @@ def trace_from_schedule(path: Path, format_name: str, schedule: Schedule, proble
 # ---- events --------------------------------------------------------------------------------------------------------
 
 
-def _concatenated(*parts: _Events) -> _Events:
-    return _Events(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(_Events)))
-
-
 def _with_possible_values(events: _Events, problems: Problems) -> _Events:
     """Leave out events with times that only damage gives, and list them; CPUs are none below 0."""
     is_possible = (events.time_ns >= 0) & (events.time_ns < _LATEST_NS)
@@ -137,7 +131,7 @@ def _switches(schedule: Schedule) -> _Events:
                      found.before_prio, found.after)  # fmt: skip
     comes = _Events(found.time_ns, found.record, zero + 1, found.cpu, after, zero + code[RUNNING], found.after,
                     found.after_prio, found.before)  # fmt: skip
-    return _concatenated(leaves.taken(before != _UNKNOWN), comes.taken(after != _UNKNOWN))
+    return _Events.concatenated([leaves.taken(before != _UNKNOWN), comes.taken(after != _UNKNOWN)])
 
 
 def _gone(schedule: Schedule, problems: Problems) -> _Events:
@@ -171,7 +165,7 @@ def _wakeups(schedule: Schedule) -> _Events:
     effects = _Events(
         found.time_ns, found.record, zero + 1, found.cpu, woken, zero + ready, found.thread, found.prio, by
     )
-    return _concatenated(causes, effects.taken((woken > 0) & schedule.wakes_make_ready))
+    return _Events.concatenated([causes, effects.taken((woken > 0) & schedule.wakes_make_ready)])
 
 
 def _runs_then(schedule: Schedule) -> Ints:

@@ -15,7 +15,7 @@ from satview.store.tables import EventTable
 
 @dataclass(frozen=True, slots=True)
 class LinuxPayloads(NumberPayloads):
-    """Implements `store.trace.PayloadSource`.
+    """Implements `store.payload_source.PayloadSource`.
 
     Attributes:
         events: The event table.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from dataclasses import field, fields, replace
+from dataclasses import field, replace
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -24,7 +24,7 @@ from satview.events.states import STATE_BY_NAME, UNKNOWN
 from satview.formats.linux.event_format import STATE_FLAGS, lane_value
 from satview.formats.linux.perfetto_compact import compact_switches, compact_wakeups
 from satview.formats.linux.perfetto_details import PerfettoDetails, RecordSpans, Slices
-from satview.formats.linux.schedule import Ints, Points, Schedule, States, Switches, Tasks, WakeUps, concatenated
+from satview.formats.linux.schedule import Ints, Points, Schedule, States, Switches, Tasks, WakeUps
 from satview.formats.linux.wire_format import Fields, TextColumn, fields_of, packed
 from satview.store.problems import Problems
 
@@ -104,7 +104,7 @@ def read_perfetto(path: Path, data: NDArray[np.uint8], problems: Problems) -> Sc
         points.append(_end(packets))
     return Schedule(
         "trace of Perfetto, written by satview" if is_own else "trace of Perfetto", (), switches, found.wakeups,
-        concatenated(Points, points), tasks,
+        Points.concatenated(points), tasks,
         PerfettoDetails(packets.data, found.records, Slices(slices.points.record, slices.names)), states,
         wakes_make_ready=not is_own,
     )  # fmt: skip
@@ -273,7 +273,7 @@ def _ftrace(data: NDArray[np.uint8], bundles: Fields, tasks: Tasks, problems: Pr
             codes[known] = code
     points = Points(time[row[other]], row[other], cpu[row[other]], pid[row[other]], codes[number[other]])
     records = RecordSpans(row[other], number[other], begin[other], end[other])
-    return _Found(concatenated(Switches, [switches, more]), concatenated(WakeUps, [wakeups, woken]), points, records)
+    return _Found(Switches.concatenated([switches, more]), WakeUps.concatenated([wakeups, woken]), points, records)
 
 
 def _add_names(inner: Fields, number: int, name: int, tasks: Tasks) -> None:
@@ -367,12 +367,8 @@ def _with_states(switches: Switches, slices: _Slices) -> tuple[Switches, States]
     keep[at[at >= 0]] = False
     is_followed = _match(ends.thread, ends.time_ns, states.thread, states.time_ns) >= 0
     is_followed |= _match(ends.thread, ends.time_ns, switches.after, switches.time_ns) >= 0
-    left = [_taken(states, keep), _taken(ends, ~is_followed)]
-    return replace(switches, state=state), concatenated(States, left)
-
-
-def _taken(states: States, keep: NDArray[np.bool_]) -> States:
-    return States(*(getattr(states, each.name)[keep] for each in fields(states)))
+    left = States.concatenated([states.taken(keep), ends.taken(~is_followed)])
+    return replace(switches, state=state), left
 
 
 def _match(thread: Ints, time_ns: Ints, of_thread: Ints, at_ns: Ints) -> Ints:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import field, fields
-from typing import Protocol, TypeVar
+from dataclasses import field
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.column_table import ColumnTable
 from satview.base.dataclass import dataclass
 
 Ints = NDArray[np.int64]
@@ -20,21 +20,30 @@ def none() -> Ints:
 
 
 @dataclass(frozen=True, slots=True)
-class Switches:
-    """Switches of the thread that has a CPU, int64 (n,) each; number 0 is nobody: the idle thread of that CPU.
+class _Found(ColumnTable):
+    """What all of these have, int64 (n,) each.
 
     Attributes:
         time_ns: When.
         record: Number of the record in the file: of equal times the smaller one comes first.
         cpu: Where.
-        before, before_prio: Thread that leaves the CPU and its priority as Linux counts it; before -1 = not known.
-        state: Lane value of the state into which that thread goes.
-        after, after_prio: Thread that gets the CPU; -1 = not known.
     """
 
     time_ns: Ints = field(default_factory=none)
     record: Ints = field(default_factory=none)
     cpu: Ints = field(default_factory=none)
+
+
+@dataclass(frozen=True, slots=True)
+class Switches(_Found):
+    """Switches of the thread that has a CPU, int64 (n,) each; number 0 is nobody: the idle thread of that CPU.
+
+    Attributes:
+        before, before_prio: Thread that leaves the CPU and its priority as Linux counts it; before -1 = not known.
+        state: Lane value of the state into which that thread goes.
+        after, after_prio: Thread that gets the CPU; -1 = not known.
+    """
+
     before: Ints = field(default_factory=none)
     before_prio: Ints = field(default_factory=none)
     state: Ints = field(default_factory=none)
@@ -43,20 +52,16 @@ class Switches:
 
 
 @dataclass(frozen=True, slots=True)
-class WakeUps:
+class WakeUps(_Found):
     """Wake-ups, int64 (n,) each.
 
     Attributes:
-        time_ns, record, cpu: As in `Switches`; the CPU of the waker.
-        waker: Thread that ran there; 0 = nobody, -1 = not known.
+        waker: Thread that ran on the CPU; 0 = nobody, -1 = not known.
         thread: Who is woken.
         prio: Its priority.
-        target_cpu: Where it is to run; -1 = not known.
+        target_cpu: The CPU where it is to run; -1 = not known.
     """
 
-    time_ns: Ints = field(default_factory=none)
-    record: Ints = field(default_factory=none)
-    cpu: Ints = field(default_factory=none)
     waker: Ints = field(default_factory=none)
     thread: Ints = field(default_factory=none)
     prio: Ints = field(default_factory=none)
@@ -64,35 +69,27 @@ class WakeUps:
 
 
 @dataclass(frozen=True, slots=True)
-class Points:
+class Points(_Found):
     """Tracepoints that are neither, int64 (n,) each.
 
     Attributes:
-        time_ns, record, cpu: As in `Switches`.
         thread: Who ran there; 0 = nobody, -1 = not known.
         code: Of the event table.
     """
 
-    time_ns: Ints = field(default_factory=none)
-    record: Ints = field(default_factory=none)
-    cpu: Ints = field(default_factory=none)
     thread: Ints = field(default_factory=none)
     code: Ints = field(default_factory=none)
 
 
 @dataclass(frozen=True, slots=True)
-class States:
+class States(_Found):
     """States of threads that a file says without a switch, as satview's own exports do; int64 (n,) each.
 
     Attributes:
-        time_ns, record, cpu: As in `Switches`.
         thread: Whose.
         state: Lane value.
     """
 
-    time_ns: Ints = field(default_factory=none)
-    record: Ints = field(default_factory=none)
-    cpu: Ints = field(default_factory=none)
     thread: Ints = field(default_factory=none)
     state: Ints = field(default_factory=none)
 
@@ -108,14 +105,6 @@ class Tasks:
     process: dict[int, int] = field(default_factory=dict)
     process_names: dict[int, str] = field(default_factory=dict)
     shown: dict[int, int] = field(default_factory=dict)
-
-
-_Table = TypeVar("_Table", Switches, WakeUps, Points, States)
-
-
-def concatenated(kind: type[_Table], tables: Sequence[_Table]) -> _Table:
-    """Return several tables as one."""
-    return kind(*(np.concatenate([getattr(table, each.name) for table in tables]) for each in fields(kind)))
 
 
 class Details(Protocol):

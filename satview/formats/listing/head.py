@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events import wire
-from satview.store.trace import Header, SystemInfo
+from satview.store.head import Header, SystemInfo
 
 _SECTIONS: tuple[tuple[str, ...], ...] = (
     ("asinfo", "meminfo", "hwinfo"),

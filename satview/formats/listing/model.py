@@ -11,8 +11,8 @@ from satview.base.dataclass import dataclass
 from satview.events.spec import Release
 from satview.formats.kev.head.header_windows import plain_pairs
 from satview.formats.listing.slots import SlotList
+from satview.store.head import Header
 from satview.store.problems import Problems
-from satview.store.trace import Header
 
 _KIND_OF_LINE = {
     "title": "title",

@@ -19,8 +19,9 @@ from satview.formats.qst import layout
 from satview.formats.qst.sections import Buffers, Contents, read_contents
 from satview.formats.qst.slots import BufferSlots
 from satview.formats.qst.times import times_without_clock
+from satview.store.head import Header
 from satview.store.problems import Problems
-from satview.store.trace import Header, Trace
+from satview.store.trace import Trace
 
 _BEGINNINGS = tuple(struct.pack("<I", magic) for magic in (layout.MAGIC_3, layout.MAGIC_4))
 

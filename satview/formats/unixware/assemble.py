@@ -30,9 +30,10 @@ from satview.formats.unixware.changes import needed_for_own_state, state_index
 from satview.formats.unixware.columns import Columns, concatenated
 from satview.formats.unixware.names import Names
 from satview.formats.unixware.payloads import OddRecords, RecordPayloads
+from satview.store.head import Header
 from satview.store.problems import Problems
 from satview.store.tables import BufferTable, EventTable, ProcessTable, ThreadTable
-from satview.store.trace import Header, Trace
+from satview.store.trace import Trace
 
 _MOST_LANES: Final = 256  # the event table has eight bits for a CPU
 _MANY: Final = 200

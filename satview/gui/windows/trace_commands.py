@@ -13,6 +13,7 @@ from satview.gui import dialogs
 from satview.gui.quick_pick import LinePrompt, Option, QuickPick
 from satview.gui.windows.comparison_commands import ComparisonCommands
 from satview.gui.windows.lane_commands import LaneCommands
+from satview.gui.windows.mark_commands import MarkCommands
 from satview.session.commands import CommandRegistry, Needs
 from satview.session.panel_table import PANELS
 from satview.session.settings import Settings
@@ -40,10 +41,10 @@ class TraceCommands:
         for command_id, run in (
             *self._view_commands(),
             *self._go_commands(),
-            *self._mark_commands(),
             *self._edit_commands(),
         ):
             registry.bind(command_id, partial(self.run, run))
+        MarkCommands(self._window, self.run, lambda: self.workspace).bind(registry)
         LaneCommands(self.run, lambda: self.workspace, self._settings).bind(registry)
         ComparisonCommands(self._window, self.run, lambda: self.workspace).bind(registry)
         for mode in ("off", "selection", "all"):
@@ -128,41 +129,16 @@ class TraceCommands:
             ("go.effect", lambda views: views.active.navigation.show_effect()),
             ("go.why", self._why),
             ("go.path", self._path),
-            ("go.lane_up", lambda views: views.active.navigation.step_lane(lambda span, _: span - 1)),
-            ("go.lane_down", lambda views: views.active.navigation.step_lane(lambda span, _: span + 1)),
-            ("go.page_up", lambda views: views.active.navigation.step_lane(lambda span, _: span - self._page())),
-            ("go.page_down", lambda views: views.active.navigation.step_lane(lambda span, _: span + self._page())),
-            ("go.first_lane", lambda views: views.active.navigation.step_lane(lambda _place, _count: 0)),
+            ("go.lane_up", lambda views: views.active.navigation.step_lane(lambda row, _: row - 1)),
+            ("go.lane_down", lambda views: views.active.navigation.step_lane(lambda row, _: row + 1)),
+            ("go.page_up", lambda views: views.active.navigation.step_lane(lambda row, _: row - self._page())),
+            ("go.page_down", lambda views: views.active.navigation.step_lane(lambda row, _: row + self._page())),
+            ("go.first_lane", lambda views: views.active.navigation.step_lane(lambda _row, _count: 0)),
             ("go.last_lane", lambda views: views.active.navigation.step_lane(lambda _, count: count - 1)),
             ("go.start", lambda views: views.active.opened.viewport.pan(-1e6)),
             ("go.end", lambda views: views.active.opened.viewport.pan(1e6)),
             ("go.to_time", self._ask_time),
             ("go.to_lane", self._ask_lane),
-        )
-
-    def _mark_commands(self) -> tuple[tuple[str, Run], ...]:
-        return (
-            (
-                "marks.cursor_a",
-                lambda views: views.active.opened.selection.set_cursors(
-                    self._here(), views.active.opened.selection.cursor_b
-                ),
-            ),
-            (
-                "marks.cursor_b",
-                lambda views: views.active.opened.selection.set_cursors(
-                    views.active.opened.selection.cursor_a, self._here()
-                ),
-            ),
-            ("marks.clear_cursors", lambda views: views.active.opened.selection.set_cursors(None, None)),
-            ("marks.range", lambda views: views.active.opened.selection.set_range(views.active.navigation.target())),
-            ("marks.type_range", self._ask_range),
-            ("marks.temporary", lambda _: self._add_mark("", is_temporary=True)),
-            ("marks.bookmark", lambda _: self._add_mark("")),
-            ("marks.note", self._ask_note),
-            ("marks.next", lambda views: views.active.navigation.step_mark(ON)),
-            ("marks.previous", lambda views: views.active.navigation.step_mark(BACK)),
-            ("marks.remove", self._remove_mark),
         )
 
     def _edit_commands(self) -> tuple[tuple[str, Run], ...]:
@@ -219,17 +195,6 @@ class TraceCommands:
         event = self._opened.selection.event
         assert event is not None, "the command needs an event"
         return int(self._opened.trace.events.code[event])
-
-    def _here(self) -> int:
-        """Return the moment that a key is about: an edge or event at the mouse, else the selection, else the middle."""
-        from satview.session.snapping import SNAP_PX, snapped  # with the trace, not before: brings numpy
-
-        opened, cycles = self._opened, self.workspace.active.motion.anchor()
-        if cycles != opened.selection.mouse_cycles:
-            return cycles
-        return snapped(
-            opened, cycles, self.workspace.active.area.view.scale.length(SNAP_PX), opened.selection.mouse_lane
-        )
 
     def _why(self, views: Workspace) -> None:
         views.active.navigation.request_why(self._thread())
@@ -326,22 +291,6 @@ class TraceCommands:
             self._window,
         )
 
-    def _ask_range(self, views: Workspace) -> None:
-        from satview.session.time_text import range_text  # with the trace, not before: brings numpy
-
-        before, clock = views.active.opened.selection.time_range, views.active.opened.trace.clock
-
-        def select(text: str) -> None:
-            views.active.opened.viewport.reveal(views.active.navigation.select_range(text).start)
-
-        LinePrompt(
-            "Range of time: from..to, or from..+length",
-            "1.2s..1.5s   1.2s..+5ms   -5s..   25%..50%   #1200..#1300   06:19:01..06:19:02",
-            select,
-            self._window,
-            range_text(before, clock) if before is not None else "",
-        )
-
     def _ask_lane(self, views: Workspace) -> None:
         from satview.session.events.event_text import lane_path  # with the trace, not before: brings numpy
 
@@ -350,42 +299,6 @@ class TraceCommands:
             Option(lane_path(timeline, info.index), info.subtitle, partial(show, info.index)) for info in timeline.infos
         ]
         QuickPick(options, "Process, thread, CPU or interrupts", "No lane matches", self._window)
-
-    def _range_of_mark(self) -> tuple[int, int]:
-        """Return start and end of what a mark is set on: the selected range, else the moment at the mouse."""
-        time_range = self._opened.selection.time_range
-        return (time_range.start, time_range.end) if time_range is not None else (self._here(),) * 2
-
-    def _add_mark(self, text: str, is_temporary: bool = False, span: tuple[int, int] | None = None) -> None:
-        from satview.store.mark_file import Mark  # with the trace, not before: brings the time types and numpy
-
-        start, end = self._range_of_mark() if span is None else span
-        self._opened.marks.add(Mark(start, end, text, is_temporary))
-
-    def _ask_note(self, views: Workspace) -> None:
-        span = self._range_of_mark()  # now: while somebody types, the mouse may be anywhere
-        here = [
-            mark for mark in views.active.opened.marks if (mark.start_cycles, mark.end_cycles) == span and mark.text
-        ]
-
-        def keep(text: str) -> None:
-            for mark in here:
-                views.active.opened.marks.remove(mark)
-            self._add_mark(text, span=span)
-
-        LinePrompt(
-            "Note on the selected range or moment",
-            "What is to be remembered?",
-            keep,
-            self._window,
-            here[-1].text if here else "",
-        )
-
-    def _remove_mark(self, views: Workspace) -> None:
-        selected = views.active.opened.marks.selected
-        if selected is None:
-            raise UsageError("no mark is selected; N goes to the next one")
-        views.active.opened.marks.remove(selected)
 
     def _save_events(self, views: Workspace) -> None:
         from satview.gui.save_events_dialog import SaveEventsDialog  # on first use: brings what prints listings

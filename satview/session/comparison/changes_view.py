@@ -18,7 +18,7 @@ from satview.base.errors import Cancelled
 from satview.base.memory import borrowed
 from satview.base.time import TimeWindow
 from satview.session.comparison.comparison import Comparison
-from satview.session.extent import Extent, ExtentSelection
+from satview.session.extent import Extent, ExtentAnswer
 from satview.session.questions.answer import WatchedAnswer
 from satview.session.tasks import IsCancelled, Report
 from satview.store.trace import Trace
@@ -53,7 +53,7 @@ class Overlaid:
     sides: tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
-class ChangesView(WatchedAnswer):
+class ChangesView(ExtentAnswer):
     """Works out what changed, whenever what it depends on changes and somebody looks.
 
     Attributes:
@@ -62,19 +62,10 @@ class ChangesView(WatchedAnswer):
     """
 
     def __init__(self, comparison: Comparison, parent: QObject | None = None) -> None:
-        super().__init__(_SETTLE_MS, parent)
+        super().__init__(comparison.first, Extent.TRACE, _SETTLE_MS, parent)
         self._comparison = comparison
         self.changes: Changes | None = None
-        self._extent = ExtentSelection(comparison.first, Extent.TRACE)
         comparison.changed.connect(self._on_comparison)
-        comparison.first.viewport.window_changed.connect(self._on_window)
-        comparison.first.selection.range_changed.connect(self._on_range)
-        comparison.first.reloaded.connect(self._on_reloaded)
-
-    @property
-    def extent(self) -> Extent:
-        """The part of both traces that is compared."""
-        return self._extent.extent
 
     def set_extent(self, extent: Extent) -> None:
         """Request another part."""
@@ -109,33 +100,12 @@ class ChangesView(WatchedAnswer):
     def _take(self, result: object) -> None:
         self.changes = result if isinstance(result, Changes) else None
 
-    def _later(self) -> None:
-        if self._is_watched:
-            self._settle.start()
-
     @Slot()
     def _on_comparison(self) -> None:
         sides = self.sides()
         if sides is None or self.changes is None or self.changes.windows != (sides[0][2], sides[1][2]):
             self.changes = None
             self._request()
-
-    @Slot()
-    def _on_window(self) -> None:
-        if self.extent is Extent.VIEW:
-            self._later()
-
-    @Slot()
-    def _on_range(self) -> None:
-        before = self.extent
-        self._extent.follow_range()
-        if self.extent is Extent.RANGE or self.extent is not before:
-            self._later()
-            self.changed.emit()
-
-    @Slot(object)
-    def _on_reloaded(self, _reload: object) -> None:
-        self._later()
 
 
 def _changes(first: _Side, second: _Side, is_cancelled: IsCancelled, _report: Report) -> Changes:

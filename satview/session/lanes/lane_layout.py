@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from satview.base.dataclass import dataclass
 from satview.session.lanes.lane_arrangement import LaneArrangement, LaneGroup
@@ -13,6 +16,8 @@ from satview.timeline.lane_tree import LaneInfo, LaneKind, Timeline
 
 GROUP_GAP_PX: Final = 8  # between pinned lanes, CPUs and processes
 OTHERS: Final = "Others"  # heading of what no group has
+_GROWS_TO: Final = 2  # times the height that is set
+_TALLEST_PX: Final = 48  # that lanes grow to by themselves
 _NO_RANK: Final = 1 << 60  # behind those that have one
 _CPU_KINDS: Final = (LaneKind.CPU, LaneKind.INTERRUPTS)
 
@@ -221,3 +226,59 @@ def height_of(info: LaneInfo, lane_px: int) -> int:
     if info.is_counter:
         return lane_px + 8  # steps need height
     return lane_px
+
+
+def lane_shows(
+    timeline: Timeline,
+    lanes: LaneIndex,
+    classes: frozenset[str],
+    shown: NDArray[np.bool_],
+    busy: frozenset[int] | None,
+    index: int,
+) -> bool:
+    """Return whether a lane shows, whatever it is under.
+
+    Args:
+        timeline: The lanes.
+        lanes: The same, by what is under what.
+        classes: Classes of lanes of events that show.
+        shown: bool (threads,), threads that the filter shows.
+        busy: Lanes with events in the window, where empty ones are hidden; None = they are not.
+        index: The lane.
+    """
+    if busy is not None and index not in busy:
+        return False
+    info = timeline.infos[index]
+    if info.track is not None:
+        name = info.track.lane_class.name
+        # A class that was found again has new lanes; the old ones stay in the list, out of date.
+        if name not in classes or index not in timeline.lanes_of_class(name):
+            return False
+    if info.thread:
+        return bool(shown[info.thread])
+    if info.track is not None and info.process:
+        return bool(shown[timeline.trace.threads.process == info.process].any())
+    if info.kind is LaneKind.PROCESS:
+        threads = [timeline.infos[child].thread for child in lanes.children(index)]
+        return not threads or bool(shown[threads].any())
+    return True
+
+
+def grown_height_px(rows: Sequence[LaneRow], infos: Sequence[LaneInfo], least_px: int, room_px: int) -> int:
+    """Return the height of a lane at which all of them just fill a room, within bounds.
+
+    Args:
+        rows: The lanes at the least height.
+        infos: All lanes.
+        least_px: The height that is set.
+        room_px: The room.
+    """
+    total_px = rows[-1].y_px + rows[-1].height_px if rows else 0
+    if not rows or total_px >= room_px:
+        return least_px
+    laid_out = [infos[row.index] for row in rows]
+    rest_px = room_px - (total_px - sum(row.height_px for row in rows))  # without gaps and headings
+    for lane_px in range(min(_GROWS_TO * least_px, _TALLEST_PX), least_px, -1):
+        if sum(height_of(info, lane_px) for info in laid_out) <= rest_px:
+            return lane_px
+    return least_px

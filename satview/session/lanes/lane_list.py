@@ -6,10 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
-from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Signal, Slot
 
 from satview.base.time import TimeWindow
@@ -17,13 +14,10 @@ from satview.session.edit_history import Edit, EditHistory
 from satview.session.filtering.filter_stack import FilterStack
 from satview.session.lanes.lane_arrangement import GroupBy, Label, LaneArrangement, LaneGroup, SortBy
 from satview.session.lanes.lane_events import busy_lanes
-from satview.session.lanes.lane_layout import OTHERS, LaneIndex, LaneLayout, height_of
+from satview.session.lanes.lane_layout import OTHERS, LaneIndex, LaneLayout, grown_height_px, lane_shows
 from satview.session.lanes.lane_row import GroupHead, LaneRow
 from satview.session.lanes.remap import LaneKey
-from satview.timeline.lane_tree import LaneInfo, LaneKind, Timeline
-
-_GROWS_TO: Final = 2  # times the height that is set
-_TALLEST_PX: Final = 48  # that lanes grow to by themselves
+from satview.timeline.lane_tree import LaneKind, Timeline
 
 
 class LaneList(QObject):
@@ -358,7 +352,7 @@ class LaneList(QObject):
         return self._opens_at_first(index) != (self._lane_index.keys[index] in self._now.turned)
 
     def _layout(self, busy: frozenset[int] | None, lane_px: int) -> LaneLayout:
-        shows = partial(self._shows, busy, self._filters.threads)
+        shows = partial(lane_shows, self._timeline, self._lane_index, self._now.classes, self._filters.threads, busy)
         return LaneLayout(self._lane_index, self._now, self._is_open, shows, lane_px)
 
     @Slot()
@@ -369,7 +363,9 @@ class LaneList(QObject):
         """Lay lanes out; return whether they are laid out otherwise than before."""
         busy = self._busy_lanes()
         rows, heads = self._layout(busy, self._lane_height_px).lay_out()
-        self._shown_px = self._grown(rows)
+        self._shown_px = self._lane_height_px
+        if self._grows:
+            self._shown_px = grown_height_px(rows, self._infos, self._lane_height_px, self._room_px)
         if self._shown_px != self._lane_height_px:
             rows, heads = self._layout(busy, self._shown_px).lay_out()
         if (self.rows, self.heads) == (rows, heads):
@@ -379,45 +375,8 @@ class LaneList(QObject):
         self.changed.emit()
         return True
 
-    def _shows(self, busy: frozenset[int] | None, shown: NDArray[np.bool_], index: int) -> bool:
-        if busy is not None and index not in busy:
-            return False
-        info = self._infos[index]
-        if info.track is not None and not self._shows_class(info):
-            return False
-        if info.thread:
-            return bool(shown[info.thread])
-        if info.track is not None and info.process:
-            return bool(shown[self._timeline.trace.threads.process == info.process].any())
-        if info.kind is LaneKind.PROCESS:
-            threads = [self._infos[child].thread for child in self._lane_index.children(index)]
-            return not threads or bool(shown[threads].any())
-        return True
-
-    def _shows_class(self, info: LaneInfo) -> bool:
-        """Return whether the lanes of events that a lane belongs to show, and are not out of date."""
-        assert info.track is not None
-        name = info.track.lane_class.name
-        return name in self._now.classes and info.index in self._timeline.lanes_of_class(name)
-
     def _busy_lanes(self) -> frozenset[int] | None:
         """Return the lanes with events in the window; None = do not hide empty ones."""
         if not self._now.hides_empty or self._window is None:
             return None
         return busy_lanes(self._timeline, self._window)
-
-    def _grown(self, rows: tuple[LaneRow, ...]) -> int:
-        """Return the height of a lane at which all of them just fill the room, within bounds.
-
-        Args:
-            rows: The lanes at the height that is set.
-        """
-        least_px, total_px = self._lane_height_px, rows[-1].y_px + rows[-1].height_px if rows else 0
-        if not self._grows or not rows or total_px >= self._room_px:
-            return least_px
-        infos = [self._infos[row.index] for row in rows]
-        rest_px = self._room_px - (total_px - sum(row.height_px for row in rows))  # without gaps and headings
-        for lane_px in range(min(_GROWS_TO * least_px, _TALLEST_PX), least_px, -1):
-            if sum(height_of(info, lane_px) for info in infos) <= rest_px:
-                return lane_px
-        return least_px

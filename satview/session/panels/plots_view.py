@@ -13,7 +13,7 @@ from PySide6.QtCore import QObject, Slot
 from satview.analysis.load import LoadBy
 from satview.analysis.times.occurrences import Measure, measures
 from satview.base.time import TimeWindow
-from satview.session.extent import Extent, ExtentSelection
+from satview.session.extent import Extent, ExtentAnswer
 from satview.session.open_trace import OpenTrace
 from satview.session.panels.plots_task import (
     CountsPlotted,
@@ -24,7 +24,6 @@ from satview.session.panels.plots_task import (
     plot_durations,
     plot_load,
 )
-from satview.session.questions.answer import WatchedAnswer
 
 DIVISIONS: Final = 100
 MOST_CONDITIONS: Final = 12  # more lines cannot be distinguished
@@ -39,7 +38,7 @@ class PlotKind(StrEnum):
     COUNTS = "Events over time"
 
 
-class PlotsView(WatchedAnswer):
+class PlotsView(ExtentAnswer):
     """Works the requested plot out whenever what it depends on changes and the panel can be seen.
 
     Attributes:
@@ -54,26 +53,17 @@ class PlotsView(WatchedAnswer):
 
     def __init__(self, opened: OpenTrace, parent: QObject | None = None) -> None:
         """Prepare; nothing is worked out before `watch`."""
-        super().__init__(_SETTLE_MS, parent)
+        super().__init__(opened, Extent.VIEW, _SETTLE_MS, parent)
         self._opened = opened
         self.plotted: dict[PlotKind, Plotted] = {}
         self.kind = PlotKind.LOAD
         self.by = LoadBy.PROCESS
         self.measure: Measure = measures(opened.trace)[0]
-        self._extent = ExtentSelection(opened, Extent.VIEW)
         self.only_selected = False
         self.conditions: tuple[str, ...] = ()
         self.divisions = DIVISIONS
         self._is_outdated = False
-        opened.viewport.window_changed.connect(self._on_window)
         opened.selection.changed.connect(self._on_selection)
-        opened.selection.range_changed.connect(self._on_range)
-        opened.reloaded.connect(self._on_reloaded)
-
-    @property
-    def extent(self) -> Extent:
-        """Part of the trace that the histogram is of."""
-        return self._extent.extent
 
     @property
     def needs_range(self) -> bool:
@@ -185,10 +175,6 @@ class PlotsView(WatchedAnswer):
     def _on_selection(self) -> None:
         if self.kind is PlotKind.DURATIONS and self.only_selected:
             self._later()
-
-    @Slot(object)
-    def _on_reloaded(self, _reload: object) -> None:
-        self._later()
 
     def _later(self) -> None:
         """Request a new plot soon. A view that moves on lets the running plot finish, or none would ever be."""

@@ -7,15 +7,14 @@ from typing import Final
 
 from PySide6.QtCore import QObject, Slot
 
-from satview.session.extent import Extent, ExtentSelection
+from satview.session.extent import Extent, ExtentAnswer
 from satview.session.open_trace import OpenTrace
 from satview.session.panels.statistics_task import Counted, Found
-from satview.session.questions.answer import WatchedAnswer
 
 _SETTLE_MS: Final = 150  # the range has to rest that long before it is counted again
 
 
-class StatisticsView(WatchedAnswer):
+class StatisticsView(ExtentAnswer):
     """Works statistics out in the background, whenever what they depend on has changed and somebody looks.
 
     Attributes:
@@ -25,28 +24,14 @@ class StatisticsView(WatchedAnswer):
     """
 
     def __init__(self, opened: OpenTrace, parent: QObject | None = None) -> None:
-        super().__init__(_SETTLE_MS, parent)
+        super().__init__(opened, Extent.TRACE, _SETTLE_MS, parent)
         self._opened = opened
         self.counted: Counted | None = None
         self.key = "thread"
-        self._extent = ExtentSelection(opened, Extent.TRACE)
         self.follows = False
         self._found: Found | None = None
         opened.filters.view_changed.connect(self._on_filter)
         opened.filters.changed.connect(self.changed)
-        opened.viewport.window_changed.connect(self._on_window)
-        opened.selection.range_changed.connect(self._on_range)
-        opened.reloaded.connect(self._on_reloaded)
-
-    @property
-    def extent(self) -> Extent:
-        """The requested part."""
-        return self._extent.extent
-
-    @property
-    def needs_range(self) -> bool:
-        """True if the selected range is requested and there is none."""
-        return self._extent.needs_range
 
     @property
     def ignores_filter(self) -> bool:
@@ -99,19 +84,6 @@ class StatisticsView(WatchedAnswer):
     def _on_filter(self) -> None:
         if self.follows:
             self._later()
-
-    @Slot()
-    def _on_window(self) -> None:
-        if self.extent is Extent.VIEW:
-            self._later()
-
-    @Slot()
-    def _on_range(self) -> None:
-        before = self.extent
-        self._extent.follow_range()
-        if self.extent is Extent.RANGE or self.extent is not before:
-            self._later()
-            self.changed.emit()  # whether the panel is seen or not: the part may be another one now
 
     @Slot(object)
     def _on_reloaded(self, _reload: object) -> None:

@@ -18,8 +18,9 @@ from satview.formats.kev.decode import Decoder
 from satview.formats.kev.head.header import BEGIN, MAX_HEADER_BYTES, parse_header
 from satview.formats.kev.reader import SAMPLE_SLOTS, byte_order_of, report_header
 from satview.formats.kev.slots.slot_source import FileSlots, SlotSource, SourceFile
+from satview.store.head import Header
 from satview.store.problems import Problems
-from satview.store.trace import Header, Trace
+from satview.store.trace import Trace
 
 _HEAD_BYTES: Final = 8192  # header and system page of all real files; larger ones are read when they occur
 _SAMPLE_SLOTS: Final = 256

@@ -15,7 +15,7 @@ import numpy as np
 
 from satview.base.errors import TraceFormatError, UsageError
 from satview.formats.kev.head.header_windows import plain_pairs, windowed_pairs
-from satview.store.trace import Header
+from satview.store.head import Header
 
 BEGIN: Final = b"TRACE_HEADER_BEGIN::"
 END: Final = b"TRACE_HEADER_END::"

@@ -14,7 +14,7 @@ from typing import Any, Final
 import construct as cs
 
 from satview.base.dataclass import dataclass
-from satview.store.trace import Cpu, SystemInfo
+from satview.store.head import Cpu, SystemInfo
 
 PROCESSORS: Final = {
     0: "X86",

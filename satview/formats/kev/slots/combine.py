@@ -12,11 +12,12 @@ event is given up once its CPU's clock is a rollover away, back or ahead, for th
 from __future__ import annotations
 
 from collections import deque
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.column_table import ColumnTable
 from satview.base.dataclass import dataclass
 from satview.base.unique import unique
 from satview.events.wire import CPU_MASK, CPU_SHIFT
@@ -81,7 +82,7 @@ def is_given_up(now: NDArray[np.int64], begun: NDArray[np.int64]) -> NDArray[np.
 
 
 @dataclass(frozen=True, slots=True)
-class Unmatched:
+class Unmatched(ColumnTable):
     """What links alone could not match; one row each, in file order.
 
     Attributes:
@@ -102,18 +103,11 @@ class Unmatched:
     event: NDArray[np.int64]
     before: NDArray[np.int64]
 
-
-def concatenated(parts: list[Unmatched]) -> Unmatched:
-    """Return the rows of several tables as one."""
-    return Unmatched(
-        np.concatenate([np.empty(0, np.int64), *(part.slot for part in parts)]),
-        np.concatenate([np.empty(0, np.int64), *(part.count for part in parts)]),
-        np.concatenate([np.empty(0, np.uint32), *(part.header for part in parts)]),
-        np.concatenate([np.empty(0, np.uint32), *(part.stamp for part in parts)]),
-        np.concatenate([np.empty(0, np.bool_), *(part.closes for part in parts)]),
-        np.concatenate([np.empty(0, np.int64), *(part.event for part in parts)]),
-        np.concatenate([np.empty(0, np.int64), *(part.before for part in parts)]),
-    )
+    @classmethod
+    def none(cls) -> Unmatched:
+        """Return a table of no rows."""
+        whole = np.empty(0, np.int64)
+        return cls(whole, whole, whole.astype(np.uint32), whole.astype(np.uint32), whole.astype(np.bool_), whole, whole)
 
 
 def split(
@@ -137,17 +131,11 @@ def split(
     is_open = np.isin(rows, unmatched.event)
     others = ~np.isin(unmatched.event, rows) | (unmatched.event < 0)
     has_tails = counts > 1
-    rest = Unmatched(*(column[others] for column in _columns(unmatched)))
     no_end, no_event = np.zeros(len(rows), np.bool_), np.full(len(rows), -1)
     heads = Unmatched(slot, np.ones_like(counts), headers, stamps, no_end, rows, rows)
     tails = Unmatched(slot + 1, counts - 1, headers, stamps, ~is_open, no_event, rows)
-    parts = concatenated([rest, heads, Unmatched(*(column[has_tails] for column in _columns(tails)))])
-    order = np.argsort(parts.slot, kind="stable")
-    return Unmatched(*(column[order] for column in _columns(parts)))
-
-
-def _columns(unmatched: Unmatched) -> tuple[NDArray[Any], ...]:
-    return tuple(getattr(unmatched, name) for name in Unmatched.__slots__)
+    parts = Unmatched.concatenated([unmatched.taken(others), heads, tails.taken(has_tails)])
+    return parts.taken(np.argsort(parts.slot, kind="stable"))
 
 
 @dataclass(frozen=True, slots=True)

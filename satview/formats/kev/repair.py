@@ -1,0 +1,136 @@
+"""Repairs what one pass over the slots cannot know: tails far from their event, and events out of time order.
+
+Source: kernel event trace format, sections 3.3 and 5.4.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.formats.kev import order
+from satview.formats.kev.decoded import Decoded
+from satview.formats.kev.slots import combine
+from satview.formats.kev.slots.buffers import EventRegion
+from satview.formats.kev.slots.slot_source import SlotSource
+from satview.store.problems import Problems
+from satview.store.tables import Fragments
+
+Moves = tuple[NDArray[np.int64], NDArray[np.int64]]
+MANY: Final = 200  # rows per kind of problem that are spelled out; the rest is counted
+
+
+def split_contested(decoded: Decoded, slots: SlotSource, moves: Moves | None) -> None:
+    """Let the tails of events that share their key with an open event be matched, though they follow their event."""
+    heads = np.sort(decoded.unmatched.event[decoded.unmatched.event >= 0])
+    if not len(heads):
+        return
+    # Equal stamps of one CPU that are not a rollover apart are equal times: so few events need their key read.
+    rows = order.rows_of_equal_time(decoded.time, moves)
+    is_open = combine.contains(heads, rows)
+    is_combine = is_open | (decoded.slots[rows] > 1)
+    rows, is_open = rows[is_combine], is_open[is_combine]
+    at = decoded.slot[rows].astype(np.int64)
+    headers, stamps = slots.take_halves(at, 0).T
+    # Two events of one key, one of them open: which tails are whose follows from the queue of section 3.3 only, and the
+    # pass has given the tails to the event right before them.
+    hit = combine.contested(combine.keys(headers, stamps), is_open)
+    if hit.any():
+        rows = rows[hit]
+        counts = decoded.slots[rows].astype(np.int64)
+        decoded.unmatched = combine.split(decoded.unmatched, rows, at[hit], counts, headers[hit], stamps[hit])
+        decoded.slots[rows] = 1
+
+
+def repair(decoded: Decoded, region: EventRegion, problems: Problems) -> tuple[Fragments, NDArray[np.int64]]:
+    """Give runs of tails back to their events; list orphans and events without end."""
+    unmatched = decoded.unmatched
+    matched = combine.match(unmatched, decoded.time, decoded.cpu)
+    orphans = np.flatnonzero(matched.owner < 0)
+    for i in orphans[:MANY].tolist():
+        n = int(unmatched.count[i])
+        problems.add(
+            "orphan-slots",
+            f"{n} slot{'s' * (n > 1)} of an event whose beginning is missing",
+            region.byte(int(unmatched.slot[i])),
+            n,
+        )
+    if len(orphans) > MANY:
+        problems.add("orphan-slots", "and more of the same", None, int(unmatched.count[orphans[MANY:]].sum()))
+    for row in matched.unfinished[:MANY].tolist():
+        problems.add(
+            "unfinished-events",
+            "the end of this event is missing",
+            region.byte(int(decoded.slot[row])),
+            1,
+            int(decoded.time[row]),
+        )
+    if len(matched.unfinished) > MANY:
+        problems.add("unfinished-events", "and more of the same", None, len(matched.unfinished) - MANY)
+    return _fragments(decoded, matched, region, problems), matched.unfinished
+
+
+def _fragments(decoded: Decoded, matched: combine.Matched, region: EventRegion, problems: Problems) -> Fragments:
+    unmatched = decoded.unmatched
+    # Of an event of several runs the sort has several rows; the last of each is taken below.
+    apart = np.sort(matched.owner[(unmatched.event < 0) & (matched.owner >= 0)])
+    apart = apart[np.append(apart[1:] != apart[:-1], True)] if len(apart) else apart
+    if not len(apart):
+        return Fragments.none()
+    rows = np.flatnonzero(combine.contains(apart, matched.owner))
+    rows = rows[np.lexsort((unmatched.slot[rows], matched.owner[rows]))]
+    counts = unmatched.count[rows]
+    first = np.concatenate(([0], np.cumsum(counts)[:-1]))
+    # A range per run of slots, all made at once: counting up, minus what each run's count is ahead of its first slot.
+    slot = np.arange(int(counts.sum())) - np.repeat(first - unmatched.slot[rows], counts)
+    sizes = np.add.reduceat(counts, np.searchsorted(matched.owner[rows], apart))
+    too_long = np.flatnonzero(sizes > combine.MAX_SLOTS)
+    for i in too_long[:MANY].tolist():
+        problems.add(
+            "injected-struct",
+            f"an event of {sizes[i]} slots; {combine.MAX_SLOTS} are read",
+            region.byte(int(decoded.slot[apart[i]])),
+        )
+    if int(sizes.max()) > np.iinfo(decoded.slots.dtype).max:
+        decoded.slots = decoded.slots.astype(np.uint32)
+    decoded.slots[apart] = np.minimum(sizes, combine.MAX_SLOTS)
+    return Fragments(
+        apart.astype(np.uint32),
+        np.concatenate(([0], np.cumsum(sizes))).astype(np.int64),
+        slot.astype(decoded.slot.dtype),
+    )
+
+
+def sort(decoded: Decoded, moves: Moves) -> None:
+    """Put the columns into time order, and the rows that name events along with them."""
+    positions, rows = moves
+    for column in (decoded.time, decoded.code, decoded.cpu, decoded.thread, decoded.slot, decoded.slots):
+        column[positions] = column[rows]
+    decoded.state_rows = np.sort(moved(decoded.state_rows, moves), kind="stable").astype(np.uint32)
+    decoded.rare_rows = np.sort(moved(decoded.rare_rows, moves), kind="stable").astype(np.int64)
+
+
+def moved(rows: NDArray[np.integer], moves: Moves) -> NDArray[np.int64]:
+    """Return where rows have gone, int64, same shape."""
+    positions, from_rows = moves
+    # `moves` says which row comes to a position; here the question is the other way round.
+    by_row = np.argsort(from_rows)
+    out = rows.astype(np.int64)
+    at = np.searchsorted(from_rows[by_row], out)
+    at[at == len(by_row)] = 0
+    hit = from_rows[by_row][at] == out
+    out[hit] = positions[by_row][at[hit]]
+    return out
+
+
+def renumber(fragments: Fragments, moves: Moves) -> Fragments:
+    """Return fragments by the rows that events have in time order."""
+    event = moved(fragments.event, moves)
+    by_event = np.argsort(event)
+    sizes = np.diff(fragments.start)[by_event]
+    start = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+    old = fragments.start[:-1][by_event]
+    slot = fragments.slot[np.arange(int(sizes.sum())) + np.repeat(old - start[:-1], sizes)]
+    return Fragments(event[by_event].astype(np.uint32), start, slot)

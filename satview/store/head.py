@@ -1,0 +1,64 @@
+"""What precedes the events of a trace: the text header and the system page, in plain values."""
+
+from __future__ import annotations
+
+from satview.base.dataclass import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Cpu:
+    """One CPU of the target, from the system page."""
+
+    number: int
+    name: str = ""
+    speed_mhz: int = 0
+    flags: int = 0
+    flag_names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SystemInfo:
+    """What the system page shows, in plain values.
+
+    Attributes:
+        length: Bytes of the system page.
+        processor: `X86`, `ARM`, `AArch64`, ...
+        cpus: One entry per CPU; may be shorter than the number of CPUs of the trace.
+        boot_time_s: Seconds since 1970 UTC; None if not given.
+        strings: Typed strings such as HOSTNAME, in order, (name, text).
+        values: All other fields by name, for `info` and for listings.
+        raw: The image itself.
+    """
+
+    length: int
+    processor: str
+    cpus: tuple[Cpu, ...]
+    boot_time_s: int | None
+    strings: tuple[tuple[str, str], ...]
+    values: dict[str, int]
+    raw: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The text header: keys without `TRACE_`, values as text, in file order.
+
+    Attributes:
+        pairs: (key, value), BEGIN and END left out.
+        length: Bytes of the header, BEGIN and END included.
+    """
+
+    pairs: tuple[tuple[str, str], ...]
+    length: int = 0
+
+    def get(self, key: str, default: str = "") -> str:
+        """Return the value of a key (its last one), or the default."""
+        for name, value in reversed(self.pairs):
+            if name == key:
+                return value
+        return default
+
+    def number(self, key: str) -> int | None:
+        """Return the value of a key as a decimal number, None if it is missing or no number."""
+        text = self.get(key).strip()
+        return int(text) if text.isascii() and text.isdigit() and len(text) <= 20 else None
