@@ -1,4 +1,4 @@
-"""Processor time of a frame of the swimlanes, with the state alone and with all labels; and lanes of events.
+"""Processor time of a frame of the swimlanes: the state alone, all labels, and all arrows too; and lanes of events.
 
 Each frame shows a part of the trace that did not show before, so that no name is laid out yet: the worst of moving.
 Then the time to find and build all lanes of events. Args: [millions of slots (10)] [--shape NAME].
@@ -36,32 +36,40 @@ def run(args: list[str]) -> None:
 
 
 def _frames(app, window) -> None:
+    from satview.session.arrow_source import ArrowMode
     from satview.session.lanes.lane_arrangement import Label
 
-    opened, view = window.session.opened, window.workspace.area.view
-    times = _timed(view)
-    for labels in (frozenset({Label.STATE}), frozenset(Label)):
+    opened, area = window.session.opened, window.workspace.area
+    view, every = area.view, frozenset(Label)
+    times, beside = _timed(view, "_paint"), [_timed(area.labels, "paintEvent"), _timed(area.ruler, "paintEvent")]
+    for labels, arrows in ((frozenset({Label.STATE}), ArrowMode.OFF), (every, ArrowMode.OFF), (every, ArrowMode.ALL)):
         opened.lanes.set_labels(labels)
+        view.arrows.set_mode(arrows)
         view.repaint()
-        spin(app, lambda: not opened.labels.is_busy)
+        spin(app, lambda: not opened.labels.is_busy and (view.arrows.mode != "all" or view.arrows.source.is_ready))
         for share in SHARES:
-            times.clear()
-            for place in range(FRAMES):
-                _frame(opened, view, share, place / FRAMES)
-            print(f"{len(labels)} labels, {len(view.visible_rows())} lanes x {view.width()} px, {share:g} of it: "
-                  f"median {statistics.median(times):.1f} ms, worst {max(times):.1f} ms", flush=True)  # fmt: skip
+            for each in (times, *beside):
+                each.clear()
+            for step in range(FRAMES):
+                _frame(opened, view, share, step / FRAMES)
+                area.labels.repaint()
+                area.ruler.repaint()
+            names, ruler = (statistics.median(each) for each in beside)
+            print(f"{len(labels)} labels, arrows {arrows}, {len(view.visible_rows())} lanes x {view.width()} px, "
+                  f"{share:g} of it: median {statistics.median(times):.1f} ms, worst {max(times):.1f} ms; "
+                  f"names {names:.1f}, ruler {ruler:.1f} ms", flush=True)  # fmt: skip
 
 
-def _timed(view) -> list[float]:
-    """Return a list that gets the processor time of every frame from now on, ms."""
-    times, paint = [], view._paint
+def _timed(widget, method: str) -> list[float]:
+    """Return a list that gets the processor time of every call of a method from now on, ms."""
+    times, paint = [], getattr(widget, method)
 
-    def timed() -> None:
+    def timed(*args) -> None:
         before = time.thread_time()
-        paint()
+        paint(*args)
         times.append((time.thread_time() - before) * 1e3)
 
-    view._paint = timed
+    setattr(widget, method, timed)
     return times
 
 
@@ -73,6 +81,7 @@ def _frame(opened, view, share: float, place: float) -> None:
     start = whole.start + int((whole.length - length) * place)
     opened.viewport.jump(TimeWindow(start, start + length))
     view.source._rest.stop()
+    view.arrows.source._rest.stop()  # the exact picture is made beside the frames
     view.repaint()
 
 
