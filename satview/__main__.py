@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
 from typing import NoReturn
 
@@ -55,6 +56,8 @@ def main(argv: list[str] | None = None) -> int:
 
 def entry() -> NoReturn:
     """Run the command line and end the process."""
+    # numpy would start a thread for each processor as it is imported, for matrices, of which satview has none.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     end_process(main())
 
 

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import os
+
 import pytest
 
+from satview import __main__ as entry_module
 from satview.__main__ import command_names, main
 
 
@@ -49,6 +52,17 @@ def test_a_command_is_imported_only_when_requested():
         check=True,
     )
     assert done.stdout.strip() == "[] False False"
+
+
+def test_numpy_starts_no_threads_for_matrices(monkeypatch):
+    monkeypatch.setattr(entry_module, "end_process", lambda code: None)
+    monkeypatch.setattr(entry_module, "main", lambda: 0)
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "4")  # a user's own number stays
+    entry_module.entry()
+    assert os.environ["OPENBLAS_NUM_THREADS"] == "4"
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS")
+    entry_module.entry()
+    assert os.environ["OPENBLAS_NUM_THREADS"] == "1"
 
 
 def test_sample_needs_no_file(tmp_path, monkeypatch):

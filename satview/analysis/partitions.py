@@ -20,6 +20,7 @@ from satview.base.dataclass import dataclass
 from satview.events import wire
 from satview.linkage.rows import rows_of_codes, thread_rows
 from satview.store.arguments import argument, argument_under
+from satview.store.axis import PARTITIONS, files_of
 from satview.store.time_ranges import Cycles, cut_at
 from satview.store.trace import Trace
 
@@ -27,7 +28,6 @@ IDLE: Final = -1  # instead of a partition: no thread but an idle one ran
 NOT_LOGGED: Final = -2  # instead of a partition: thread events logged fast do not show it
 NAME, BUDGET, BANKRUPTCY, INFO = (wire.code(wire.WireClass.SYSTEM, number) for number in (3, 4, 5, 24))
 _WINDOW_MS: Final = 100  # averaging window, unless APS_INFO shows another
-_MOST: Final = 256  # numbers of partitions; the kernel has room for a few dozen at most
 _SCALE: Final = 100  # what a budget of all CPUs is, unless the event shows another
 _Ints = NDArray[np.int64]
 
@@ -104,7 +104,14 @@ def logs_partitions(basis: Basis) -> bool:
 
 
 def partition_names(trace: Trace) -> dict[int, str]:
-    """Return the names of partitions by number, as last logged."""
+    """Return the names of partitions by number, as last logged; of several files each with its file, all numbers."""
+    files = files_of(trace)
+    if files is not None:
+        return {
+            part.first_partition + number: f"{part.name}:{partition_title(names, number)}"
+            for part, names in ((part, partition_names(part.trace)) for part in files.parts)
+            for number in range(PARTITIONS)
+        }
     rows = rows_of_codes(trace, NAME)
     numbers, known = argument(trace, rows, "partition_id")
     last = {int(number): int(row) for number, row in zip(numbers[known], rows[known], strict=True)}
@@ -130,7 +137,7 @@ def bankruptcies(scope: Scope) -> Bankruptcies:
     rows = rows_of_codes(trace, BANKRUPTCY)
     rows = rows[(rows >= scope.rows.start) & (rows < scope.rows.stop)]
     partition, known = argument(trace, rows, "partition_id")
-    known &= _is_number(partition)
+    known &= _is_number(trace, partition)
     pid, tid = (argument_under(trace, rows, f"suspect_{name}", name) for name in ("pid", "tid"))
     thread = thread_rows(trace, pid.astype(np.uint32), tid.astype(np.uint32))
     return Bankruptcies(rows[known].astype(np.int64), partition[known], thread[known])
@@ -144,7 +151,7 @@ def partition_times(scope: Scope) -> PartitionTable:
         return PartitionTable(none, none, none, none, np.empty(0), none, none, none, none, none, none)
     edges = _edges(scope, budgets)
     runs, logged, critical = scope.basis.runs_by_partition
-    whose = np.where(scope.basis.is_idle[runs.thread], IDLE, np.where(_is_number(logged), logged, NOT_LOGGED))
+    whose = np.where(scope.basis.is_idle[runs.thread], IDLE, np.where(_is_number(trace, logged), logged, NOT_LOGGED))
     ran = np.flatnonzero(runs.thread > 0)
     pieces, number, start, end = cut_at(runs.start[ran], runs.end[ran], edges)
     scope.check()
@@ -172,18 +179,28 @@ def partition_times(scope: Scope) -> PartitionTable:
 def _budgets(trace: Trace) -> _Budgets:
     rows = rows_of_codes(trace, BUDGET)
     partition, known = argument(trace, rows, "partition_id")
-    known &= _is_number(partition)
+    known &= _is_number(trace, partition)
     rows, partition = rows[known], partition[known]
     percent = argument_under(trace, rows, "percentage_cpu_budget", "percentage_budget")
     critical_ms = argument_under(trace, rows, "critical_budget_ms", "critical_budget")
     scale, logged = argument(trace, rows, "budget_percent_scale")
-    share = percent / np.where(logged & (scale > 0), scale, _SCALE)
+    share = percent / np.where(logged & (scale > 0), scale, _SCALE) * _cpu_share(trace, rows)
     return _Budgets(trace.events.time_cycles[rows], partition, np.where(percent >= 0, share, -1.0), critical_ms)
 
 
-def _is_number(partition: _Ints) -> NDArray[np.bool_]:
+def _is_number(trace: Trace, partition: _Ints) -> NDArray[np.bool_]:
     """Return which numbers may be those of partitions; damaged events hold any."""
-    return (partition >= 0) & (partition < _MOST)
+    files = files_of(trace)
+    return (partition >= 0) & (partition < PARTITIONS * (len(files.parts) if files is not None else 1))
+
+
+def _cpu_share(trace: Trace, rows: NDArray[np.integer]) -> NDArray[np.float64] | float:
+    """Return what of all CPUs those are that budgets in events are shares of: of a file its own, float64 (n,)."""
+    files = files_of(trace)
+    if files is None:
+        return 1.0
+    counts = np.array([part.trace.cpu_count for part in files.parts])
+    return np.asarray(counts[files.part_of[rows]] / trace.cpu_count)
 
 
 def _text(trace: Trace, row: int) -> str:

@@ -28,6 +28,7 @@ from satview.analysis.times.message_times import MessageTable, message_times
 from satview.analysis.times.scope import Mask, scope_of
 from satview.analysis.times.state_lengths import StateLengths, state_lengths
 from satview.analysis.times.state_times import StateTimes, state_times
+from satview.base.begun import Begun
 from satview.base.dataclass import dataclass
 from satview.base.time import TimeWindow
 from satview.events.states import READY
@@ -219,7 +220,12 @@ class Statistics:
     @cached_property
     def threads(self) -> ThreadStatistics:
         """One row per thread."""
-        runs, counts, states = self._cpu_times[1], self._event_counts[1], self.states
+        beside = Begun(lambda: (self.states, self._event_counts[1]), "satview-statistics")  # mostly numpy
+        try:
+            runs = self._cpu_times[1]
+        finally:
+            beside.wait()
+        states, counts = beside.result()
         count = len(self.trace.threads)
         cpu, measured = runs.cpu_cycles, self._measured_cpu
         if measured is not None:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
+from pathlib import Path
 from typing import TextIO
 
 from satview.base.errors import SatviewError, UsageError
@@ -124,7 +125,8 @@ def _print(source: Source, args: argparse.Namespace, selection: Selection, out: 
         if is_text
         else RecordRows(source, args.format)
     )
-    printer = Printer(source, rows, selection, is_verbose=args.verbose and is_text)
+    is_ahead = Path(args.file_argument or args.file).is_file()
+    printer = Printer(source, rows, selection, is_verbose=args.verbose and is_text, is_ahead=is_ahead)
     if out.isatty():
         for text in printer.text():
             out.write(visible(text))

@@ -1210,18 +1210,20 @@ EXPORT int64_t satview_share_index(const int64_t *start, const uint8_t *value, i
 /*
  * Write how long a lane has each kind of value in each bin, kinds side by side. Twin: timeline.shares._by_sums.
  *
+ * start: when intervals begin; NULL where the one behind interval i begins at time[rows[i]].
  * index: as satview_share_index wrote it, `marks` times `kinds` numbers; begins: start of every `every`-th interval, of
  * which the search stays in the processor's cache. edges: bins + 1, ascending. A lane has no value before its first
  * interval and from `end` on.
  *
  * Returns 0; -1 if the index is not that of the lane.
  */
-EXPORT int64_t satview_shares(const int64_t *start, const uint8_t *value, int64_t count, int64_t end, int64_t every,
-                              const int64_t *kind_of, const int64_t *weight, int64_t kinds, const int64_t *index,
-                              const int64_t *begins, int64_t marks, const int64_t *edges, int64_t bins, int64_t *out)
+EXPORT int64_t satview_shares(const int64_t *start, const int64_t *time, const uint32_t *rows, const uint8_t *value,
+                              int64_t count, int64_t end, int64_t every, const int64_t *kind_of, const int64_t *weight,
+                              int64_t kinds, const int64_t *index, const int64_t *begins, int64_t marks,
+                              const int64_t *edges, int64_t bins, int64_t *out)
 {
     int64_t before[VALUES] = {0}, now[VALUES], whole[VALUES] = {0}; /* whole: up to the start of interval i */
-    int64_t mark = 0, i = 0;
+    int64_t mark = 0, i = 0, begin = 0; /* begin: of interval i */
     int is_begun = 0;
     if (every < 1 || kinds < 1 || kinds > VALUES || marks * every < count || (marks - 1) * every >= count)
         return -1;
@@ -1252,13 +1254,20 @@ EXPORT int64_t satview_shares(const int64_t *start, const uint8_t *value, int64_
                 for (int64_t kind = 0; kind < kinds; kind++)
                     whole[kind] = index[mark * kinds + kind];
                 i = mark * every;
+                begin = begins[mark];
                 is_begun = 1;
             }
-            for (; i + 1 < count && start[i + 1] < edge; i++)
-                whole[kind_of[value[i] & (VALUES - 1)]] += (start[i + 1] - start[i]) * weight[value[i] & (VALUES - 1)];
+            while (i + 1 < count) {
+                int64_t next = start ? start[i + 1] : time[rows[i]];
+                if (next >= edge)
+                    break;
+                whole[kind_of[value[i] & (VALUES - 1)]] += (next - begin) * weight[value[i] & (VALUES - 1)];
+                begin = next;
+                i++;
+            }
             for (int64_t kind = 0; kind < kinds; kind++)
                 now[kind] = whole[kind];
-            now[kind_of[value[i] & (VALUES - 1)]] += (edge - start[i]) * weight[value[i] & (VALUES - 1)];
+            now[kind_of[value[i] & (VALUES - 1)]] += (edge - begin) * weight[value[i] & (VALUES - 1)];
         }
         for (int64_t kind = 0; kind < kinds; kind++) {
             if (b)

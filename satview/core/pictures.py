@@ -85,29 +85,40 @@ def event_cells(
     return seen.view(np.bool_)
 
 
-def raster(
-    start: NDArray[np.int64], value: NDArray[np.uint8], end: int, edges: NDArray[np.int64], busy: NDArray[np.uint8],
-    out: NDArray[np.uint8],
-) -> None:  # fmt: skip
-    """Draw one lane: write the value that covers most of each pixel, with the flag of those in which anything ran.
+class Raster:
+    """Draws lanes, one row each; what all of them share is checked and found once.
 
     Args:
-        start: int64 (n,), when intervals begin, ascending; each ends where the next begins.
-        value: uint8 (n,).
-        end: Where the last one ends, cycles.
         edges: int64 (width + 1,), where pixels begin, strictly ascending.
         busy: uint8 (64,), which values are of something that runs.
-        out: uint8 (width,), zeros.
+        out: uint8 (lanes, width), zeros.
     """
-    assert len(start) == len(value)
-    assert len(edges) == len(out) + 1
-    assert len(busy) >= CPUS
-    assert start.flags.c_contiguous
-    assert out.flags.c_contiguous
-    function("satview_raster")(
-        address(start), address(value), I64(len(start)), I64(end),
-        address(edges), I64(len(out)), address(busy), address(out),
-    )  # fmt: skip
+
+    def __init__(self, edges: NDArray[np.int64], busy: NDArray[np.uint8], out: NDArray[np.uint8]) -> None:
+        assert len(edges) == out.shape[1] + 1
+        assert len(busy) >= CPUS
+        assert out.flags.c_contiguous
+        self._kept = edges, busy, out  # the library has their addresses only
+        self._call = function("satview_raster")
+        self._edges, self._width, self._busy = address(edges), I64(out.shape[1]), address(busy)
+        first: int = out.__array_interface__["data"][0]
+        self._rows = range(first, first + out.size, max(1, out.shape[1]))
+
+    def draw(self, row: int, start: NDArray[np.int64], value: NDArray[np.uint8], end: int) -> None:
+        """Write the value that covers most of each pixel, with the flag of those in which anything ran.
+
+        Args:
+            row: Of `out`.
+            start: int64 (n,), when intervals begin, ascending; each ends where the next begins.
+            value: uint8 (n,).
+            end: Where the last one ends, cycles.
+        """
+        assert len(start) == len(value)
+        assert start.flags.c_contiguous
+        self._call(
+            address(start), address(value), I64(len(start)), I64(end),
+            self._edges, self._width, self._busy, POINTER(self._rows[row]),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +208,8 @@ class ShareSums:
     """The sums of one lane, ready to be read for any bins: what does not change is checked and found once.
 
     Args:
-        start: int64 (n,), when intervals begin, ascending.
+        start: int64 (n,), when intervals begin, ascending; or (time, rows): interval i + 1 begins at time[rows[i]],
+            int64 (events,) and uint32 (n - 1,), all of which are rows of it.
         value: uint8 (n,).
         end: Where the last one ends, cycles.
         every: Of the index.
@@ -209,7 +221,7 @@ class ShareSums:
 
     def __init__(
         self,
-        start: NDArray[np.int64],
+        start: NDArray[np.int64] | tuple[NDArray[np.int64], NDArray[np.uint32]],
         value: NDArray[np.uint8],
         end: int,
         every: int,
@@ -218,15 +230,17 @@ class ShareSums:
         index: NDArray[np.int64],
         begins: NDArray[np.int64],
     ) -> None:
-        assert len(start) == len(value)
+        starts, time, rows = (None, *start) if isinstance(start, tuple) else (start, None, None)
+        assert len(value) == (len(rows) + 1 if rows is not None else len(start))
+        assert rows is None or (rows.flags.c_contiguous and int(rows.max(initial=0)) < len(start[0]))
         assert len(kind_of) == len(weight) == CPUS
         assert len(begins) == len(index)
         self._columns = start, value, kind_of, weight, index, begins  # the library has their addresses only
         self._kinds = index.shape[1]
         self._call = function("satview_shares")
         self._lane = (
-            address(start), address(value), I64(len(start)), I64(end), I64(every), address(kind_of), address(weight),
-            I64(self._kinds), address(index), address(begins), I64(len(index)),
+            address(starts), address(time), address(rows), address(value), I64(len(value)), I64(end), I64(every),
+            address(kind_of), address(weight), I64(self._kinds), address(index), address(begins), I64(len(index)),
         )  # fmt: skip
 
     def cycles(self, edges: NDArray[np.int64]) -> NDArray[np.int64]:

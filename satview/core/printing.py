@@ -7,8 +7,9 @@ here; sizes are taken from them.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -198,7 +199,7 @@ class Job:
 
 
 class LinePrinter:
-    """Prints lines into memory that it keeps.
+    """Prints lines into memory that it keeps, by turns into one of two rooms.
 
     Args:
         forms: What they look like; more may come.
@@ -206,33 +207,43 @@ class LinePrinter:
 
     def __init__(self, forms: Forms) -> None:
         self._forms = forms
-        self._out = np.empty(_ROOM, np.uint8)
+        self._rooms = [np.empty(0, np.uint8), np.empty(0, np.uint8)]
+        self._room = 0
 
-    def print(self, job: Job) -> tuple[memoryview, NDArray[np.int64]]:
-        """Return the lines, valid until the next call, and int64 (n,), where each ends."""
+    def begin(self, job: Job) -> Callable[[], tuple[memoryview, NDArray[np.int64]]]:
+        """Return what prints the lines, on any thread: it returns them, and int64 (n,), where each ends.
+
+        The lines are valid until the second call after this one.
+        """
         tables, count = self._forms.tables(), len(job.row)
         assert len(job.form) == len(job.text_base) == job.head.shape[1] == count
         assert int(job.form.max(initial=-1)) < len(tables.bound)
         assert int(job.row.max(initial=-1)) + 1 < len(job.start)
         assert int(job.start[-1]) <= len(job.words)
-        end, used = np.empty(count, np.int64), np.zeros(1, np.int64)
+        self._room = 1 - self._room
+        return partial(self._print, job, tables, count, self._room)
+
+    def _print(self, job: Job, tables: FormTables, count: int, room: int) -> tuple[memoryview, NDArray[np.int64]]:
+        end, used, out = np.empty(count, np.int64), np.zeros(1, np.int64), self._rooms[room]
+        if not len(out):
+            out = self._rooms[room] = np.empty(_ROOM, np.uint8)
         lines = _Lines(
             address(job.start), address(job.words), job.is_big, count, address(job.row), address(job.form),
             address(tables.fields), address(tables.first), address(tables.bound), address(tables.has_text),
             _bytes(tables.literals), len(job.head),
             address(job.head), job.head_unsigned, _bytes(job.texts.text), address(job.texts.end),
             address(job.text_base), len(job.texts.end) - 1, _bytes(job.head_texts.text), address(job.head_texts.end),
-            len(job.head_texts.end) - 1, _bytes(job.separator), len(job.separator), address(self._out), len(self._out),
+            len(job.head_texts.end) - 1, _bytes(job.separator), len(job.separator), address(out), len(out),
             address(end), address(used),
         )  # fmt: skip
         run, done = function("satview_print"), 0
         while (done := int(run(ctypes.byref(lines), I64(done)))) < count:
             assert done >= 0, f"the form of line {-1 - done} needs more than its event has"
-            larger = np.empty(2 * len(self._out), np.uint8)
-            larger[: used[0]] = self._out[: used[0]]
-            self._out = larger
+            larger = np.empty(2 * len(out), np.uint8)
+            larger[: used[0]] = out[: used[0]]
+            out = self._rooms[room] = larger
             lines.out, lines.room = address(larger), len(larger)
-        return self._out.data[: int(used[0])], end
+        return out.data[: int(used[0])], end
 
 
 def _bytes(text: bytes) -> ctypes.c_void_p:

@@ -6,6 +6,7 @@ One pass, chunk by chunk: `listing_lines` makes the lines of a chunk. Only one c
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import field
 from datetime import UTC, datetime
 
@@ -23,6 +24,8 @@ from satview.export.listing_select import Selection, Selector
 from satview.formats.kev.slots.batch import Batch
 from satview.formats.listing.head import head_lines, slot_lines, stray_line
 from satview.formats.source import Source
+
+_Made = tuple[Batch, NDArray[np.int64], Callable[[], Lines]]  # events, which of them are printed, their lines
 
 TIMES = ("cycles", "full", "ns", "wall")
 
@@ -129,6 +132,23 @@ def _date(second: int) -> str:
         return f"{second}"
 
 
+def _one_ahead(made: Iterator[_Made]) -> Iterator[_Made]:
+    """Yield what is made, each while the next one is read: by the core, which needs no lock of the interpreter."""
+    before: _Made | None = None
+    with ThreadPoolExecutor(1, "satview-lines") as pool:  # a thread for each would start later than it could print
+        try:
+            for batch, rows, make in made:
+                last, before = before, (batch, rows, pool.submit(make).result)
+                if last is not None:
+                    yield last
+        except Exception:
+            if before is not None:
+                yield before  # all that was read before the fault
+            raise
+        if before is not None:
+            yield before
+
+
 @dataclass(slots=True)
 class Printer:
     """Prints one source.
@@ -139,6 +159,7 @@ class Printer:
         selection: Which events.
         is_verbose: `-v`: every slot before the event it completes.
         rows_to_print: Returns which events of a batch to print, ascending; None leaves it to the selection.
+        is_ahead: Read the next events while the last ones are printed: not from a pipe, where they may take a while.
     """
 
     source: Source
@@ -146,6 +167,7 @@ class Printer:
     selection: Selection = field(default_factory=Selection)
     is_verbose: bool = False
     rows_to_print: Callable[[Batch], NDArray[np.int64]] | None = None
+    is_ahead: bool = False
     printed: int = 0
 
     def text(self, after: Callable[[Batch], None] | None = None) -> Iterator[str]:
@@ -186,6 +208,16 @@ class Printer:
     def _batches(
         self, selector: Selector, after: Callable[[Batch], None] | None
     ) -> Iterator[tuple[Batch, NDArray[np.int64], Lines]]:
+        made = self._made(selector)
+        for batch, rows, make in _one_ahead(made) if self.is_ahead else made:
+            lines = make()
+            self.printed += lines.printed
+            yield batch, rows, lines
+            if after is not None:
+                after(batch)
+
+    def _made(self, selector: Selector) -> Iterator[_Made]:
+        """Yield the events, which of them are printed, and what makes their lines."""
         start_cycles: int | None = None
         job = lining(self.source, self.rows)
         for batch in self.source.events:
@@ -197,11 +229,7 @@ class Printer:
                 rows = self.rows_to_print(batch)
             elif not selector.is_everything:
                 rows = selector.rows(batch, start_cycles or 0, self.source.events.thread_ids())
-            lines = job.lines(batch, rows)
-            self.printed += lines.printed
-            yield batch, rows, lines
-            if after is not None:
-                after(batch)
+            yield batch, rows, job.begin(batch, rows)
 
     def _with_slots(self, batch: Batch, rows: NDArray[np.int64], lines: Lines) -> list[str]:
         """Return the text with a line per slot before what the slot completes."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
 from itertools import chain
 from typing import Any, Final, Protocol
@@ -89,7 +89,7 @@ class Lines:
     """The text of some events, UTF-8.
 
     Attributes:
-        text: One after the other, each with the separator before it; valid until more are printed.
+        text: One after the other, each with the separator before it.
         ends: int64 (n,), where each ends; those that are not printed have no bytes.
         printed: How many are printed.
     """
@@ -107,8 +107,8 @@ class Lines:
 class Lining(Protocol):
     """Makes lines of events."""
 
-    def lines(self, batch: Batch, rows: NDArray[np.int64]) -> Lines:
-        """Return the text of some events of a batch."""
+    def begin(self, batch: Batch, rows: NDArray[np.int64]) -> Callable[[], Lines]:
+        """Return what makes the text of some events of a batch, on any thread; valid until the second call after."""
 
 
 def lining(source: Source, rows: Rows) -> Lining:
@@ -151,8 +151,12 @@ class PlainLines:
     rows: Rows
     _forms: dict[int, Form | None] = field(default_factory=dict)
 
-    def lines(self, batch: Batch, rows: NDArray[np.int64]) -> Lines:
-        """Return the text of some events of a batch."""
+    def begin(self, batch: Batch, rows: NDArray[np.int64]) -> Callable[[], Lines]:
+        """Return what makes the text of some events of a batch; made at once, as Python makes it."""
+        made = self._lines(batch, rows)
+        return lambda: made
+
+    def _lines(self, batch: Batch, rows: NDArray[np.int64]) -> Lines:
         counts = _counts(batch, rows)
         found = _variants(self.source, batch, rows, counts)
         kinds = batch.code[rows].astype(np.int64) | counts << _COUNT_SHIFT | found.astype(np.int64) << _VARIANT_SHIFT
@@ -206,18 +210,18 @@ class CoreLines:
         self._printer = printing.LinePrinter(self._forms)
         self._texts: dict[int, _Texts] = {}
 
-    def lines(self, batch: Batch, rows: NDArray[np.int64]) -> Lines:
-        """Return the text of some events of a batch."""
+    def begin(self, batch: Batch, rows: NDArray[np.int64]) -> Callable[[], Lines]:
+        """Return what makes the text of some events of a batch; the core does, without the interpreter's lock."""
         form = self._form_numbers(batch, rows)
         heads = self._rows.heads(batch, rows)
         texts, base = self._made(batch, rows, form, heads)
         values, head_texts = _head_table(heads, len(rows))
-        text, ends = self._printer.print(printing.Job(
+        printed = self._printer.begin(printing.Job(
             batch.start, batch.words, self._source.byte_order == "big", rows, form, values,
             sum(1 << number for number, head in enumerate(heads) if head.values.dtype.kind == "u"), head_texts,
             printing.Texts.of(texts), base, self._rows.separator.encode(),
         ))  # fmt: skip
-        return Lines(text, ends, int(np.count_nonzero(form >= 0)))
+        return lambda: Lines(*printed(), int(np.count_nonzero(form >= 0)))
 
     def _form_numbers(self, batch: Batch, rows: NDArray[np.int64]) -> NDArray[np.int32]:
         counts, form, done = _counts(batch, rows), np.empty(len(rows), np.int32), 0

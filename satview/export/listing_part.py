@@ -105,7 +105,9 @@ def write_listing(
     with _source(trace) as source, _new_file(trace, path) as file:
         layout = layout_of(source.release)
         style = Style(layout, source.release, source.byte_order, False, False, source.notations)
-        printer = Printer(source, TextRows(source, style, default_time(layout)), rows_to_print=selected.in_batch)
+        printer = Printer(
+            source, TextRows(source, style, default_time(layout)), rows_to_print=selected.in_batch, is_ahead=True
+        )
         for text in printer.encoded(_checked(selected, progress, cancelled)):
             file.write(text)
         return printer.printed
@@ -149,7 +151,10 @@ def _printed_lines(
     waiting: dict[int, bytes] = {}
     with _source(trace) as source:
         printer = Printer(
-            source, ListRows(trace, selected, RecordRows(source, "csv")), rows_to_print=selected.by_position
+            source,
+            ListRows(trace, selected, RecordRows(source, "csv")),
+            rows_to_print=selected.by_position,
+            is_ahead=True,
         )
         for batch, rows, lines in printer.batches(_checked(selected, progress, cancelled)):
             positions, behind = selected.positions_in(batch, rows), selected.behind(batch)

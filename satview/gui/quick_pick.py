@@ -5,16 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from PySide6.QtCore import QEvent, QObject, Qt, Slot
-from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
+from PySide6.QtCore import QEvent, QModelIndex, QObject, QPersistentModelIndex, QSize, Qt, Slot
+from PySide6.QtGui import QKeyEvent, QPainter, QPalette
+from PySide6.QtWidgets import (
+    QFrame,
+    QLineEdit,
+    QListWidget,
+    QListWidgetItem,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QVBoxLayout,
+    QWidget,
+)
 
 from satview.base.dataclass import dataclass
 from satview.base.errors import UsageError
+from satview.base.safe_text import visible_line
 from satview.gui.plain_label import PlainLabel
 
 _ROWS_MAX: Final = 200
 _WIDTH_PX: Final = 520
+_BESIDE_PX: Final = 3  # of a row, above and below
+_NOTE_PX: Final = 10  # beside a note
 _OPTION: Final = int(Qt.ItemDataRole.UserRole)
 
 
@@ -55,6 +68,8 @@ class QuickPick(QFrame):
         self.list = QListWidget(self)
         self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.list.setUniformItemSizes(True)
+        self.list.setItemDelegate(_Rows(self.list))
+        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(10, 10, 10, 10)
         layout.addWidget(self.line)
@@ -110,25 +125,41 @@ class QuickPick(QFrame):
         if self.list.count():
             self.list.setCurrentRow(0)
 
-    def _add(self, option: Option) -> None:
-        item = QListWidgetItem(self.list)
-        row = QWidget(self.list)
-        box = QHBoxLayout(row)
-        box.setContentsMargins(8, 3, 10, 3)
-        box.addWidget(PlainLabel(option.text, row))
-        box.addStretch()
-        note = PlainLabel(option.note, row)
-        note.setProperty("role", "faint")
-        box.addWidget(note)
-        item.setData(_OPTION, option)
-        item.setSizeHint(row.sizeHint())
-        self.list.setItemWidget(item, row)
+    def _add(self, entry: Option) -> None:
+        item = QListWidgetItem(visible_line(entry.text), self.list)
+        item.setData(_OPTION, entry)
 
     @Slot(QListWidgetItem)
     def _run(self, item: QListWidgetItem) -> None:
         option = item.data(_OPTION)
         self.close()
         option.run()
+
+
+class _Rows(QStyledItemDelegate):
+    """Draws entries with their notes at the right: a widget for each would hold the window for a tenth of a second."""
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
+        """Return the size of a row."""
+        size = super().sizeHint(option, index)
+        return QSize(size.width(), max(size.height(), option.fontMetrics.height() + 2 * _BESIDE_PX))
+
+    def paint(
+        self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
+    ) -> None:
+        """Draw a row."""
+        note, rows = visible_line(index.data(_OPTION).note), QStyleOptionViewItem(option)
+        self.initStyleOption(rows, index)
+        text, rows.text = rows.text, ""
+        option.widget.style().drawControl(QStyle.ControlElement.CE_ItemViewItem, rows, painter, option.widget)
+        room, middle = option.rect.adjusted(_NOTE_PX, 0, -_NOTE_PX, 0), Qt.AlignmentFlag.AlignVCenter
+        text_px = room.width() - option.fontMetrics.horizontalAdvance(note) - 2 * _NOTE_PX
+        painter.save()
+        painter.setPen(option.palette.color(QPalette.ColorRole.Text))
+        painter.drawText(room, middle, option.fontMetrics.elidedText(text, Qt.TextElideMode.ElideMiddle, text_px))
+        painter.setPen(option.palette.color(QPalette.ColorRole.PlaceholderText))
+        painter.drawText(room, Qt.AlignmentFlag.AlignRight | middle, note)
+        painter.restore()
 
 
 def score(text: str, requested: str) -> int:

@@ -20,7 +20,7 @@ from satview.timeline.arrow_groups import ArrowGroups, Picture, arrow_groups
 from satview.timeline.arrows import ArrowIndex, arrow_index
 from satview.timeline.lane_info import LaneInfo
 
-_AT_ONCE: Final = 8_000  # arrows that a frame looks at
+_AT_ONCE: Final = 4_000  # arrows that a frame looks at
 _REST_MS: Final = 120
 
 

@@ -65,6 +65,11 @@ def is_pid(name: str) -> bool:
     return name.endswith("pid")
 
 
+def is_partition(name: str) -> bool:
+    """Return whether an argument is the number of a partition: `partition`, `partition_id`."""
+    return name == "partition" or name.endswith("partition_id")
+
+
 def logged_codes_with(trace: Trace, name: str, class_name: str = "") -> NDArray[np.bool_]:
     """Return which of the codes that a trace has know an argument, bool (32768,).
 
@@ -154,13 +159,17 @@ def arguments(trace: Trace, rows: Rows, *names: str) -> list[tuple[NDArray[np.in
 def _arguments_of_files(
     axis: FileAxis, rows: Rows, names: tuple[str, ...]
 ) -> list[tuple[NDArray[np.int64], NDArray[np.bool_]]]:
-    """Return the same of a trace of several files: each has its own release; pids are those of the axis."""
+    """Return the same of a trace of several files: each has its own release; pids and partitions are the axis's."""
     found = [(np.zeros(len(rows), np.int64), np.zeros(len(rows), np.bool_)) for _ in names]
     for part, at, own in axis.split(rows):
         for (values, known), name, (mine, is_mine) in zip(
             found, names, arguments(part.trace, own, *names), strict=True
         ):
-            values[at], known[at] = part.axis_pids(mine) if is_pid(name) else mine, is_mine
+            known[at] = is_mine
+            if is_pid(name):
+                values[at] = part.axis_pids(mine)
+            else:
+                values[at] = part.axis_partitions(mine) if is_partition(name) else mine
     return found
 
 

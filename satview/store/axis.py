@@ -18,6 +18,7 @@ from satview.base.time import TimeWindow
 from satview.store.trace import Trace
 
 Joiner = Callable[["FileAxis", list[Any]], Any]
+PARTITIONS: Final = 256  # numbers of partitions that a file may have; the kernel has room for a few dozen at most
 _FIRST_SPECIAL: Final = 2**32 - 2  # rows from here on are none: "ends with the trace", "no event"
 _Ints = NDArray[np.int64]
 
@@ -33,6 +34,7 @@ class Part:
         at_cycles: The same moment on the axis, in cycles of the axis.
         rate: Cycles of the axis per second; at least those of the file.
         first_cpu: Number of its CPU 0.
+        first_partition: Number of its partition 0.
         rows: uint32, (events of the file,), ascending: rows of the axis.
         threads, processes: int64, rows of the axis by row of the file; row 0 is row 0.
         codes: uint16, (32768,), code on the axis by code in the file.
@@ -45,6 +47,7 @@ class Part:
     at_cycles: int
     rate: int
     first_cpu: int
+    first_partition: int
     rows: NDArray[np.uint32]
     threads: _Ints
     processes: _Ints
@@ -84,6 +87,10 @@ class Part:
         at = np.minimum(np.searchsorted(known, own, sorter=order), len(known) - 1)
         rows = order[at]
         return np.where((known[rows] == own) & (rows > 0), self.pids[rows], own)
+
+    def axis_partitions(self, own: _Ints) -> _Ints:
+        """Return numbers of partitions of the file as those of the axis, -1 for what is no such number; same shape."""
+        return np.where((own >= 0) & (own < PARTITIONS), own + self.first_partition, -1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,6 +142,21 @@ class FileAxis:
 def files_of(trace: Trace) -> FileAxis | None:
     """Return what a trace of several files is made of; None for a trace of one."""
     return trace.axis if isinstance(trace.axis, FileAxis) else None
+
+
+def by_file(trace: Trace, rows: NDArray[np.uint32]) -> Iterator[tuple[str, NDArray[np.uint32]]]:
+    """Yield which of some events are from each file, and what stands before names of that file; all where it is one.
+
+    Args:
+        trace: The trace.
+        rows: uint32 (n,), rows of its events.
+    """
+    files = files_of(trace)
+    if files is None:
+        yield "", rows
+        return
+    for part, at, _ in files.split(rows):
+        yield f"{part.name}:", rows[at]
 
 
 def are_beside(trace: Trace, threads: NDArray[np.integer], thread: int) -> NDArray[np.bool_]:

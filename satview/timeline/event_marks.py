@@ -122,6 +122,38 @@ def marks(trace: Trace, infos: Sequence[LaneInfo], rows: Rows, edges: NDArray[np
     return found[:-1]
 
 
+def marks_between(
+    trace: Trace, infos: Sequence[LaneInfo], part: slice, codes: NDArray[np.bool_], edges: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Return which pixels of which lanes hold an event of some codes, bool (len(infos), len(edges) - 1).
+
+    Args:
+        trace: The events.
+        infos: The lanes.
+        part: Event rows, all within the edges.
+        codes: Which codes are marks, bool (32768,).
+        edges: Edges of the pixels in cycles.
+    """
+    events = trace.events
+    if not library.is_available():
+        return marks(trace, infos, (np.flatnonzero(codes[events.code[part]]) + part.start).astype(np.uint32), edges)
+    width_px, count = len(edges) - 1, len(infos)
+    # Pixels are cells of one cycle in a time that counts pixels.
+    column = _columns(events.time_cycles[part], edges).astype(np.int64, copy=False)
+    offset, shift = np.arange(count + 1, dtype=np.int64) * width_px, np.zeros(count, np.int64)
+    found = pictures.event_cells(
+        column, events.code[part], events.cpu[part], events.thread[part], 0, codes, wire.WireClass.INT,
+        wire.CLASS_SHIFT, _cell_tables(trace, infos), offset, shift,
+    ).reshape(count, width_px)  # fmt: skip
+    for at, info in enumerate(infos):
+        if info.track is not None:
+            mine = info.track.moments
+            mine = mine[slice(*np.searchsorted(mine, (part.start, part.stop)).tolist())]
+            mine = mine[codes[events.code[mine]]]
+            found[at, _columns(events.time_cycles[mine], edges)] = True
+    return found
+
+
 def event_positions(
     trace: Trace, infos: Sequence[LaneInfo], rows: Rows, edges: NDArray[np.int64]
 ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], Rows]]:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from satview.base.time import TimeWindow
 from satview.events import wire
 from satview.events.states import (
-    ABSENT,
     FIRST_PROCESS,
     IDLE,
     INTERRUPT,
@@ -22,12 +21,14 @@ from satview.events.states import (
     UNKNOWN,
     WAITING,
 )
+from satview.store.axis import files_of
 from satview.store.doubts import Doubts, doubts
 from satview.store.idle import idle_threads
 from satview.store.losses import lost_marks
 from satview.store.trace import Trace
 from satview.timeline.cpu_kinds import kind_spans
-from satview.timeline.event_marks import belongs, event_cells, mark_codes, marks
+from satview.timeline.event_marks import belongs, event_cells, mark_codes, marks_between
+from satview.timeline.event_views import EventClock, with_views
 from satview.timeline.lane import Lane
 from satview.timeline.lane_classes import LANE_CLASS_BY_NAME, LANE_CLASSES, LaneClass
 from satview.timeline.lane_info import LaneInfo, LaneKind
@@ -47,6 +48,13 @@ __all__ = ["LaneInfo", "LaneKind", "Timeline"]
 _LANES_AT_ONCE: Final = 256  # every batch costs a pass over the events
 _CELLS_PER_MARK: Final = 8  # at least so many cells of a pixel are looked at for marks, which are so exact
 _TICKS_PER_FRAME: Final = 400_000  # events that a frame may draw one by one; beyond it the levels show
+_LABELS: Final = {
+    UNKNOWN: "unknown",
+    IDLE: "idle",
+    INTERRUPT: "interrupt",
+    KERNEL_CALL: "kernel call",
+    WAITING: "waiting",
+}  # fmt: skip
 
 
 class Timeline:
@@ -66,6 +74,7 @@ class Timeline:
         self._mark_codes = mark_codes()
         self._idle_values = idle_values(self._values)
         self._by_process: tuple[NDArray[np.uint32], NDArray[np.intp]] | None = None  # slices in that order, and where
+        self._clock = EventClock(trace.events.time_cycles)
         self._lanes: dict[int, Lane] = {}
         self._kinds: dict[int, Shares] = {}
         self._rows: tuple[int, NDArray[np.uint32]] = (-1, np.empty(0, np.uint32))
@@ -153,7 +162,7 @@ class Timeline:
                     return
                 track = self.infos[index].track
                 if track is None:
-                    spans[index] = settled(self._spans(self.infos[index]))
+                    spans[index] = self._spans(self.infos[index])
                 else:
                     spans[index], numbers[index] = track.spans(self.trace)
             window = self.trace.window
@@ -162,10 +171,11 @@ class Timeline:
             for (index, lane), seen in zip(spans.items(), cells, strict=True):
                 if cancelled is not None and cancelled():
                     return
+                levels, kept = build_levels(lane, window, seen), self._kept(lane, self.infos[index])
                 self._lanes[index] = Lane(
-                    lane,
-                    build_levels(lane, window, seen),
-                    Shares.of(lane),
+                    kept,
+                    levels,
+                    Shares.of(kept),
                     self._use(self.infos[index]),
                     numbers.get(index),
                 )
@@ -249,21 +259,16 @@ class Timeline:
 
     def label(self, span: Span) -> str:
         """Return a few words for an interval: `RUNNING`, `idle`, `devb-eide 2`, `interrupt`."""
-        if span.text:
-            return span.text
-        if span.value in STATE_BY_VALUE:
-            return STATE_BY_VALUE[span.value].name
-        if span.value >= FIRST_PROCESS or (span.value == IDLE and span.thread):
-            name = self.trace.thread_name(span.thread)
-            return f"idle ({name})" if span.value == IDLE else name
-        return {
-            ABSENT: "",
-            UNKNOWN: "unknown",
-            IDLE: "idle",
-            INTERRUPT: "interrupt",
-            KERNEL_CALL: "kernel call",
-            WAITING: "waiting",
-        }.get(span.value, "")
+        return span.text or self.label_of(span.value, span.thread)
+
+    def label_of(self, value: int, thread: int) -> str:
+        """Return the same for an interval without a text of its own, by its value and thread."""
+        if value in STATE_BY_VALUE:
+            return STATE_BY_VALUE[value].name
+        if value >= FIRST_PROCESS or (value == IDLE and thread):
+            name = self.trace.thread_name(thread)
+            return f"idle ({name})" if value == IDLE else name
+        return _LABELS.get(value, "")
 
     def _tree(self) -> list[LaneInfo]:
         trace, infos = self.trace, list[LaneInfo]()
@@ -342,6 +347,13 @@ class Timeline:
             return interrupt_spans(trace, info.cpu) or constant_lane(trace.window)
         return cpu_spans(trace, info.cpu, run_slices(trace), self._idle)
 
+    def _kept(self, lane: LaneSpans, info: LaneInfo) -> LaneSpans:
+        """Return a lane as it stays: as views where it can be, the rest settled."""
+        trace = self.trace
+        thread = info.thread if info.kind is LaneKind.THREAD and files_of(trace) is None else 0
+        states = trace.states.of(thread) if thread else trace.states.event[:0]
+        return settled(with_views(lane, self._clock, states) if info.track is None else lane)
+
     def _use(self, info: LaneInfo) -> Shares | None:
         """Return how many CPUs a process has when; None of other lanes."""
         if info.kind is not LaneKind.PROCESS:
@@ -373,8 +385,8 @@ class Timeline:
         if part.stop - part.start > _TICKS_PER_FRAME:
             self._mark_from_levels(out, rows, indices, edges)
             return
-        events = (np.flatnonzero(self._mark_codes[self.trace.events.code[part]]) + part.start).astype(np.uint32)
-        found = marks(self.trace, [self.infos[indices[row]] for row in rows], events, edges)
+        infos = [self.infos[indices[row]] for row in rows]
+        found = marks_between(self.trace, infos, part, self._mark_codes, edges)
         out[rows] |= found * np.uint8(SEEN_EVENT)
 
     def _mark_from_levels(

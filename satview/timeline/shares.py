@@ -8,7 +8,7 @@ A picture made of them is the same while the view moves and when it rests, and i
 from __future__ import annotations
 
 from dataclasses import field
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from satview.base.dataclass import dataclass
 from satview.base.time import TimeWindow
 from satview.core import library, pictures
 from satview.events.states import VALUE_COUNT
+from satview.timeline.event_views import EventTimes
 from satview.timeline.spans import NO_EVENT, LaneSpans, touching
 
 _EVERY: Final = 32
@@ -74,18 +75,21 @@ class Shares:
         sums: NDArray[np.int64] | None,
     ) -> Shares:
         begins, kinds = np.ascontiguousarray(spans.start_cycles[::_EVERY]), len(values)
+        times: Any = spans.start_cycles
         if not library.is_available():
             index = None
         elif sums is None:
-            index = pictures.share_index(spans.start_cycles, spans.value, _EVERY, kind_of, weight, kinds)
+            index = pictures.share_index(np.asarray(times), spans.value, _EVERY, kind_of, weight, kinds)
         elif sums.dtype != np.int64 or sums.shape != (len(begins) * kinds,):
             raise ValueError("sums of a lane do not fit")
         else:
             index = sums.reshape(-1, kinds)
         if index is None:
             return cls(spans, values, weight, kind_of, None, None)
-        start, value = np.ascontiguousarray(spans.start_cycles), np.ascontiguousarray(spans.value)
-        made = pictures.ShareSums(start, value, spans.end_cycles, _EVERY, kind_of, weight, index, begins)
+        start = (times.clock.time, times.rows) if isinstance(times, EventTimes) else np.ascontiguousarray(times)
+        made = pictures.ShareSums(
+            start, np.ascontiguousarray(spans.value), spans.end_cycles, _EVERY, kind_of, weight, index, begins
+        )
         return cls(spans, values, weight, kind_of, index, made)
 
     @property

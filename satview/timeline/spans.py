@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +44,7 @@ class LaneSpans:
     """The intervals of a lane, in time order; each ends where the next begins.
 
     Attributes:
-        start_cycles: int64, (n,), strictly ascending.
+        start_cycles: int64, (n,), strictly ascending. An array or a view (`event_views`), as `event` is.
         value: uint8, (n,), lane values; neighbours may be equal.
         event: uint32, (n,), row of the event that began it, or `NO_EVENT`.
         thread: (n,), row of the thread that ran, on CPU lanes; None elsewhere.
@@ -66,7 +66,7 @@ class LaneSpans:
         """Return which interval covers a moment; -1 before the first and from the end on."""
         if cycles >= self.end_cycles:
             return -1
-        return int(np.searchsorted(self.start_cycles, cycles, side="right")) - 1
+        return int(self.start_cycles.searchsorted(cycles, "right")) - 1
 
     def end_of(self, part: slice) -> int:
         """Return where the last of some neighbouring intervals ends."""
@@ -74,8 +74,8 @@ class LaneSpans:
 
     def visible(self, window: TimeWindow) -> slice:
         """Return the intervals that reach into a window."""
-        first = max(0, int(np.searchsorted(self.start_cycles, window.start, side="right")) - 1)
-        return slice(first, int(np.searchsorted(self.start_cycles, window.end)))
+        first = max(0, int(self.start_cycles.searchsorted(window.start, side="right")) - 1)
+        return slice(first, int(self.start_cycles.searchsorted(window.end)))
 
 
 def touching(
@@ -129,10 +129,14 @@ def settled(spans: LaneSpans) -> LaneSpans:
     """
     return replace(
         spans,
-        start_cycles=column_room.settled(spans.start_cycles),
-        value=column_room.settled(spans.value),
-        event=column_room.settled(spans.event),
+        start_cycles=_settled(spans.start_cycles),
+        value=_settled(spans.value),
+        event=_settled(spans.event),
     )
+
+
+def _settled(column: NDArray[Any]) -> NDArray[Any]:
+    return column_room.settled(column) if isinstance(column, np.ndarray) else column  # views stay what they are
 
 
 def time_order(time: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -158,9 +162,9 @@ def exact_raster(lanes: Sequence[LaneSpans], window: TimeWindow, width_px: int) 
     parts = [(i, lane, lane.visible(window)) for i, lane in enumerate(lanes)]
     parts = [(i, lane, part) for i, lane, part in parts if part.stop > part.start]
     if library.is_available() and window.length >= width_px:
-        busy = IS_BUSY.astype(np.uint8)
+        raster = pictures.Raster(edges, IS_BUSY.astype(np.uint8), out)
         for position, lane, part in parts:
-            pictures.raster(lane.start_cycles[part], lane.value[part], lane.end_of(part), edges, busy, out[position])
+            raster.draw(position, lane.start_cycles[part], lane.value[part], lane.end_of(part))
         return out
     if not parts:
         return out

@@ -31,8 +31,8 @@ def lanes_of(timeline: Timeline, indices: Iterable[int]) -> tuple[list[dict[str,
     mine = (index for index in indices if timeline.infos[index].kind not in _NOT_STORED)
     for index in sorted({index for index in mine if timeline.is_ready(index)}):
         lane, name = timeline.lane(index), f"lane.{index}"
-        arrays[f"{name}.start"], arrays[f"{name}.value"] = lane.spans.start_cycles, lane.spans.value
-        arrays[f"{name}.event"] = lane.spans.event
+        arrays[f"{name}.start"], arrays[f"{name}.value"] = np.asarray(lane.spans.start_cycles), lane.spans.value
+        arrays[f"{name}.event"] = np.asarray(lane.spans.event)
         if lane.spans.thread is not None:
             arrays[f"{name}.thread"] = lane.spans.thread
         if lane.shares.sums is not None:

@@ -6,6 +6,7 @@ import os
 import resource
 import subprocess
 import tempfile
+import time
 from functools import cache
 from pathlib import Path
 
@@ -27,18 +28,30 @@ def peer() -> Path | None:
 
 def peer_ms(path: Path, *, prints: bool) -> float | None:
     """Return the processor time of reading a file 16 bytes at a time, with or without printing; None if not built."""
+    times = peer_times(path, prints=prints)
+    return None if times is None else times[0]
+
+
+def peer_times(path: Path, *, prints: bool) -> tuple[float, float] | None:
+    """Return its processor time and the time until it ends, ms; None if not built."""
     program = peer()
     if program is None:
         return None
     offset = path.stat().st_size - 16 * open_kev(path).slot_count
-    return command_ms([str(program), str(path), str(offset), *(["print"] if prints else [])])
+    return command_times([str(program), str(path), str(offset), *(["print"] if prints else [])])
 
 
 def command_ms(command: list[str]) -> float:
     """Return the processor time of a command, whose output goes to a file that is removed."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return command_times(command)[0]
+
+
+def command_times(command: list[str]) -> tuple[float, float]:
+    """Return the processor time of a command and the time until it ends, ms."""
+    start, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     with tempfile.TemporaryFile() as out:
         environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen"}
         subprocess.run(command, check=False, stdout=out, stderr=subprocess.DEVNULL, env=environment)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return 1000 * (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return 1000 * used, 1000 * (time.perf_counter() - start)

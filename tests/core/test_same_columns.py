@@ -19,11 +19,11 @@ from satview.events.spec import Release
 from satview.formats.kev import decode
 from satview.formats.kev.decode import COLUMNS, Decoder
 from satview.formats.kev.reader import open_kev, read_start
-from satview.timeline.event_marks import event_cells, mark_codes
+from satview.timeline.event_marks import event_cells, mark_codes, marks_between
 from satview.timeline.lane_classes import LANE_CLASS_BY_NAME
 from satview.timeline.lane_tree import LaneKind, Timeline
 from satview.timeline.levels import build_levels, finest_shift
-from satview.timeline.spans import LaneSpans, exact_raster
+from satview.timeline.spans import LaneSpans, exact_raster, pixel_edges
 from tests.analysis.test_why import made_of
 from tests.fuzz import traces
 from tests.fuzz.cases import all_cases
@@ -224,4 +224,9 @@ def test_cells_that_hold_events(tmp_path):
             theirs = event_cells(trace, infos, shifts, mark_codes())
         assert [cells.tolist() for cells in mine] == [cells.tolist() for cells in theirs]
         kinds |= {info.kind for info, cells in zip(infos, mine, strict=True) if cells.any()}
+        window, part = trace.window, slice(len(trace.events) // 4, len(trace.events))
+        for edges in (pixel_edges(window, 97), pixel_edges(TimeWindow(window.start, window.end + 5), 1)):
+            mine = marks_between(trace, infos, part, mark_codes(), edges)
+            with without_core():
+                assert np.array_equal(marks_between(trace, infos, part, mark_codes(), edges), mine)
     assert kinds == set(LaneKind) - {LaneKind.PLUGGED}

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 from satview.analysis.alignment import common_events, offsets_ps
+from satview.analysis.partitions import partition_names, partition_title
 from satview.analysis.statistics import Statistics
 from satview.analysis.verdicts.find import find_verdicts
 from satview.base.errors import TraceFormatError, UsageError
 from satview.capture.workloads import registry
+from satview.events import wire
 from satview.events.spec import Release
 from satview.events.states import RUNNING, STATE_BY_NAME, STATE_BY_VALUE, UNKNOWN
 from satview.filters.expressions.expression import select
@@ -20,9 +22,10 @@ from satview.formats.registry import open_trace, source_files
 from satview.linkage.accessor import links
 from satview.linkage.table import LinkKind
 from satview.linkage.trace_links import link_table
-from satview.store.axis import files_of
+from satview.store.axis import PARTITIONS, files_of
 from satview.store.axis_file import AxisEntry, names_for, write_axis
 from satview.timeline.lane_tree import LaneKind, Timeline
+from tests.analysis.test_partitions import scene as partitions_scene
 from tests.capture.made import FAST, WIDE, traced
 from tests.helpers import linux_scene
 from tests.helpers.kev import START, TraceBuilder, from_lanes
@@ -288,3 +291,55 @@ def test_a_file_without_events_takes_nothing_away(tmp_path, is_first):
     timeline.build([info.index for info in timeline.infos], lambda: False)
     assert [info.title for info in timeline.infos if info.kind is LaneKind.CPU] == ["host CPU 0", "guest CPU 0"]
     assert Statistics(found).threads.cpu_cycles.sum() == Statistics(full).threads.cpu_cycles.sum()
+
+
+def test_partitions_of_two_files_do_not_add_up(tmp_path):
+    """Both files have partitions 0 (System) and 1 (Drivers), which run for 2 and 3 us: four on the axis."""
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    alone = partitions_scene().open(tmp_path / "a")
+    both = axis(tmp_path, alone, partitions_scene().open(tmp_path / "b"))
+    found = Statistics(both).partitions
+    is_one, second = found.partition >= 0, PARTITIONS
+    assert dict(zip(found.partition[is_one].tolist(), found.run_cycles[is_one].tolist(), strict=True)) == {
+        0: 2_000, 1: 3_000, second: 2_000, second + 1: 3_000}  # fmt: skip
+    assert found.budget[is_one].tolist() == [0.35, 0.15, 0.35, 0.15], "shares of the CPUs of both"
+    assert found.bankruptcies[is_one].tolist() == [0, 1, 0, 1]
+    names = partition_names(both)
+    assert [partition_title(names, number) for number in (0, second + 1)] == ["host:System", "guest:Drivers"]
+    assert partition_title(names, second + 9) == "guest:partition 9"
+    row = int(select(alone, "arg.partition_id == 1")[0])
+    on_axis = int(files_of(both).parts[1].rows[row])
+    [argument] = [each for each in both.payloads.decode(on_axis).arguments if each.name == "partition_id"]
+    assert (argument.value, argument.note.partition(";")[0]) == (second + 1, "1 in guest")
+    assert on_axis in select(both, f"arg.partition_id == {second + 1}")
+
+
+def test_cpus_of_power_events_are_those_of_the_axis(tmp_path):
+    """CPU 0 of each file is in mode 7: a lane below each, not two changes of one CPU."""
+    traces = []
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        builder = TraceBuilder("7.1.0").time_event(0).state("RUNNING", 500, 2, 1)
+        builder.event(wire.code(wire.WireClass.SYSTEM, 15), 1_000, (0, 7))
+        traces.append(builder.state("READY", 9_000, 2, 1).open(tmp_path / name))
+    timeline = Timeline(axis(tmp_path, *traces))
+    timeline.show_classes(["frequency"])
+    assert [timeline.infos[lane].cpu for lane in timeline.lanes_of_class("frequency")] == [0, 1]
+
+
+def test_events_of_no_process_have_a_lane_for_each_file(tmp_path):
+    """User event 5 at 1 and 3 us in one file, at 2 us in the other: a lane each, with its own moments only."""
+    traces = []
+    for name, moments in (("a", (1_000, 3_000)), ("b", (2_000,))):
+        builder = TraceBuilder("7.1.0").time_event(0).state("RUNNING", 500, 2, 1)
+        for at in moments:
+            builder.event(wire.code(wire.WireClass.USER, 5), at, (1, 2))
+        (tmp_path / name).mkdir()
+        traces.append(builder.state("READY", 9_000, 2, 1).open(tmp_path / name))
+    both = axis(tmp_path, *traces)
+    timeline = Timeline(both)
+    timeline.show_classes(["user"])
+    found = {timeline.infos[lane].title: timeline.infos[lane].track for lane in timeline.lanes_of_class("user")}
+    assert {title: len(track.moments) for title, track in found.items()} == {"host:event 5": 2, "guest:event 5": 1}
+    assert len({track.key for track in found.values()}) == 2

@@ -90,12 +90,12 @@ def test_the_card_names_both_ends_and_the_delay(empty_window, load, tmp_path, qt
 
 
 def test_dense_arrows_are_groups_with_their_count(empty_window, load, tmp_path, qtbot):
-    window = load(empty_window, exchange(tmp_path, repeats=3000))
+    window = load(empty_window, exchange(tmp_path, repeats=1500))
     layer = all_arrows(window, qtbot)
     groups = layer.groups
-    assert groups.total == 6000
+    assert groups.total == 3000
     assert len(groups) < 1000
-    assert int(groups.count.sum()) == 6000
+    assert int(groups.count.sum()) == 3000
     text = layer.text(int(groups.count.argmax()))
     assert "messages</b>" in text or "replies</b>" in text
 

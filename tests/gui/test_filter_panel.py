@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QApplication, QMenu, QPushButton
+from PySide6.QtWidgets import QApplication, QDialog, QMenu, QPushButton
 
 from satview.events import wire
 from satview.filters.views.passes import Effect
@@ -483,9 +483,8 @@ class TestRules:
         with qtbot.waitSignal(opened.capture_requested) as needed:
             next(action for text, action in actions.items() if "new capture" in text).trigger()
         assert needed.args == ["ADDALLCLASSES\nDELCLASS COMM"]
-        from satview.gui.capture.dialog import NewCaptureDialog
-
-        dialog = window.findChild(NewCaptureDialog)
+        qtbot.waitUntil(lambda: window.findChild(QDialog) is not None)  # its modules are imported beside the window
+        dialog = window.findChild(QDialog)
         assert dialog.rules.text == "ADDALLCLASSES\nDELCLASS COMM"
         dialog.close()
 

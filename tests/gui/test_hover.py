@@ -42,6 +42,28 @@ def test_ready_names_who_has_the_cpu(empty_window, load, captured, qtbot):
     assert not any(line.startswith("CPU 0:") for line in lines)
 
 
+def test_the_card_comes_with_a_lane_that_is_made_under_the_mouse(empty_window, load, captured, qtbot):
+    window = load(empty_window, captured / "inversion.kev")
+    opened, area = window.session.opened, window.workspace.area
+    opened.lanes.unfold_all()
+    settle(qtbot, window)
+    row = area.view.visible_rows()[3]
+    lane = opened.timeline._lanes.pop(row.index)  # as one that has just come into sight
+    area.view.source._requested = None
+    place = QPoint(area.view.width() // 2, row.y_px - area.view.scroll_px + row.height_px // 2)
+    qtbot.mouseMove(area.view, place)
+    assert not area.hover.isVisible()
+    area.view.repaint()  # begins to make it
+    qtbot.waitUntil(area.hover.isVisible)
+    assert opened.timeline.lane(row.index) is not lane
+    qtbot.mouseMove(area.view, place + QPoint(1, 0))
+    again = area.hover.text()
+    area.hover.hide()
+    area.view.source.refined.emit()  # later ones leave it hidden: nothing is waited for
+    assert not area.hover.isVisible()
+    assert again
+
+
 def test_a_wait_names_holder_or_server_once_the_links_are_there(empty_window, load, captured, qtbot):
     empty_window.settings.set("verdicts/check_up_to_events", 0)
     window = load(empty_window, captured / "inversion.kev")

@@ -88,6 +88,8 @@ def test_the_key_shows_a_deadlock(empty_window, load, deadlock, qtbot):
     assert top.text(0) == "deadlock"
     assert top.foreground(0).color().rgb() & 0xFFFFFF == LIGHT.error
     assert "waits for mutex" in top.text(3)
+    assert top.childCount() == 0, "written when it is opened"
+    top.setExpanded(True)
     assert top.child(0).text(0) == "remedy"
     assert top.child(1).text(0) == "event 90"
 
@@ -101,6 +103,7 @@ def test_click_shows_the_position_and_the_thread_that_suffers(empty_window, load
     assert opened.viewport.window.length < 2 * (verdict.end_cycles - verdict.start_cycles)
     assert int(opened.trace.events.thread[opened.selection.event]) == verdict.threads[0]
     assert window.statusBar().currentMessage().startswith("Y says why the selected thread is in its state")
+    tree.topLevelItem(0).setExpanded(True)
     tree.itemClicked.emit(tree.topLevelItem(0).child(2), 0)
     assert opened.selection.event == verdict.evidence[1]
 

@@ -22,7 +22,7 @@ from satview.events.catalogue import Catalogue
 from satview.events.combined_catalogue import CombinedCatalogue
 from satview.formats.axis.joining import JOINERS
 from satview.formats.axis.payloads import AxisPayloads
-from satview.store.axis import FileAxis, Part, concatenated
+from satview.store.axis import PARTITIONS, FileAxis, Part, concatenated
 from satview.store.head import Header
 from satview.store.problems import Problems
 from satview.store.tables import BufferTable, EventTable, Fragments, ProcessTable, StateIndex, ThreadTable
@@ -136,8 +136,8 @@ def _parts(path: Path, members: Sequence[Member], rate: int) -> tuple[list[Part]
         threads, processes = (np.arange(count, dtype=np.int64) for count in (len(trace.threads), len(trace.processes)))
         threads[1:] += thread
         processes[1:] += process
-        parts.append(Part(member.name, trace, trace.window.start, at, rate, cpu, np.empty(0, np.uint32), threads,
-                          processes, codes[number], pids[number]))  # fmt: skip
+        parts.append(Part(member.name, trace, trace.window.start, at, rate, cpu, number * PARTITIONS,
+                          np.empty(0, np.uint32), threads, processes, codes[number], pids[number]))  # fmt: skip
         cpu, thread, process = cpu + trace.cpu_count, thread + len(threads) - 1, process + len(processes) - 1
     return parts, catalogue
 

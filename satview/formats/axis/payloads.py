@@ -1,4 +1,4 @@
-"""The arguments of events of several files: each file's own, with the pids of the axis."""
+"""The arguments of events of several files: each file's own, with the pids and partitions of the axis."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from satview.base.errors import SourceChangedError
 from satview.events.spec import Argument, Payload
 from satview.events.wire import CLASS_SHIFT, WireClass
-from satview.store.arguments import is_pid
+from satview.store.arguments import is_partition, is_pid
 from satview.store.axis import FileAxis, Part
 
 # Which payload word is a pid where programs look at words: that of THREAD, PROCESS and COMM events. Arguments are
@@ -72,7 +72,7 @@ class AxisPayloads:
         """Return the named arguments of one event, its pids as those of the axis with the file's beside them."""
         part, own = self._of(event)
         found = part.trace.payloads.decode(own, most)
-        return replace(found, arguments=tuple(_with_axis_pid(part, each) for each in found.arguments))
+        return replace(found, arguments=tuple(_with_axis_number(part, each) for each in found.arguments))
 
     def column(self, events: NDArray[np.integer], word: int) -> Words:
         """Return payload word number `word` of many events, uint32 (len(events),); 0 where an event is shorter."""
@@ -147,11 +147,12 @@ def _axis_pids(part: Part, words: Words) -> Words:
     return part.axis_pids(words.view(np.int32).astype(np.int64)).astype(np.int32).view(np.uint32)
 
 
-def _with_axis_pid(part: Part, argument: Argument) -> Argument:
-    if not is_pid(argument.name) or not isinstance(argument.value, int):
+def _with_axis_number(part: Part, argument: Argument) -> Argument:
+    if not isinstance(argument.value, int) or not (is_pid(argument.name) or is_partition(argument.name)):
         return argument
-    pid = int(part.axis_pids(np.array([argument.value], np.int64))[0])
-    if pid == argument.value:
+    numbers = part.axis_pids if is_pid(argument.name) else part.axis_partitions
+    number = int(numbers(np.array([argument.value], np.int64))[0])
+    if number in (argument.value, -1):
         return argument
     note = f"{argument.text} in {part.name}" + (f"; {argument.note}" if argument.note else "")
-    return replace(argument, value=pid, text=str(pid), note=note)
+    return replace(argument, value=number, text=str(number), note=note)

@@ -63,6 +63,10 @@ class OpenEvents:
         """
         return np.fromiter(self._queues, np.uint64, len(self._queues))
 
+    def has_room(self, events: int, words: int) -> bool:
+        """Return whether so many events and words more would not make any event be given up."""
+        return self._count + events <= MAX_OPEN and self._words + words <= MAX_WORDS
+
     def add(self, key: int, event: OpenEvent) -> None:
         """Open an event."""
         self._queues.setdefault(key, deque()).append(event)

@@ -26,6 +26,7 @@ from satview.filters.expressions.complete import Completion
 from satview.gui.filters.proposing_editor import ProposingEditor
 from satview.gui.panel import Panel, PanelContext
 from satview.gui.plain_label import PlainLabel
+from satview.gui.plots.modules import are_imported, import_plots
 from satview.gui.row_table import set_up_rows
 from satview.gui.theme import Theme
 from satview.session.panels.sql_complete import sql_completions
@@ -155,6 +156,9 @@ class SqlPanel(Panel):
         self.value.setAccessibleName("Column that is plotted")
         self.value.hide()
         self.plot: ResultPlot | None = None
+        self._modules = Task(self)
+        self._modules.done.connect(self._show)
+        self._modules.failed.connect(self._on_no_modules)
         self._drawing: Drawing | str = ""
         self.reason = PlainLabel("", self)
         self.reason.setProperty("role", "dim")
@@ -179,6 +183,7 @@ class SqlPanel(Panel):
     def close_down(self) -> None:
         """Stop the query."""
         self._job.close()
+        self._modules.close()
 
     def reload(self) -> None:
         """List the views at first; read them again when the trace has grown."""
@@ -306,9 +311,13 @@ class SqlPanel(Panel):
             self._refuse("No column says how long: a lane needs end_ns, length_ns or their cycles beside the start.")
         elif shown is Shown.PLOT and not drawing.values:
             self._refuse("No column has values to plot.")
+        elif self.plot is None and not are_imported():
+            self._refuse("Loading plots\N{HORIZONTAL ELLIPSIS}")
+            if not self._modules.is_busy:
+                self._modules.start(import_plots)
         else:
             if self.plot is None:
-                from satview.gui.plots.result_plot import ResultPlot  # on first use: pyqtgraph
+                from satview.gui.plots.result_plot import ResultPlot  # imported by now
 
                 self.plot = ResultPlot(self._opened, self._left_px, self._theme, self)
                 self.plot.row_requested.connect(self._go_to_row)
@@ -319,6 +328,10 @@ class SqlPanel(Panel):
     def _refuse(self, reason: str) -> None:
         self.reason.setText(reason)
         self._stack.setCurrentWidget(self.reason)
+
+    @Slot(object)
+    def _on_no_modules(self, error: Exception) -> None:
+        self._refuse(one_line(error))
 
     @Slot(object)
     def _on_failed(self, error: Exception) -> None:

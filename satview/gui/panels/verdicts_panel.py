@@ -54,6 +54,7 @@ class VerdictsPanel(Panel):
         for column, (_, width_px) in enumerate(_COLUMNS[:-1]):
             self.tree.setColumnWidth(column, width_px)
         self.tree.header().sectionResized.connect(self._on_resized)
+        self.tree.itemExpanded.connect(self._add_evidence)
         self.tree.itemClicked.connect(self._on_item)
         self.tree.itemActivated.connect(self._on_item)
         self._empty = PlainLabel("", self)
@@ -115,6 +116,14 @@ class VerdictsPanel(Panel):
         top.setToolTip(_WHAT, tool_tip(f"{verdict.says}\n{verdict.remedy}"))
         top.setTextAlignment(2, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         top.setData(0, _VERDICT, verdict)
+        top.setChildIndicatorPolicy(QTreeWidgetItem.ChildIndicatorPolicy.ShowIndicator)
+
+    @Slot(QTreeWidgetItem)
+    def _add_evidence(self, top: QTreeWidgetItem) -> None:
+        """Write what is below a verdict, when it is first opened: of hundreds it would hold the window for long."""
+        verdict = top.data(0, _VERDICT)
+        if not isinstance(verdict, Verdict) or top.childCount():
+            return
         QTreeWidgetItem(top, ["remedy", "", "", visible_line(verdict.remedy)])
         for number, occurrence in enumerate(verdict.occurrences if len(verdict.occurrences) > 1 else (), 1):
             if number > _MOST_OCCURRENCES:

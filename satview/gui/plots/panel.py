@@ -35,6 +35,7 @@ from satview.gui import dialogs
 from satview.gui.panel import Panel, PanelContext
 from satview.gui.pictures import save_drawing, save_png
 from satview.gui.plain_label import PlainLabel
+from satview.gui.plots.modules import are_imported, import_plots
 from satview.gui.plots.reasons import reason_for, whose
 from satview.gui.theme import Theme
 from satview.session.extent import NO_RANGE, Extent
@@ -83,6 +84,9 @@ class PlotsPanel(Panel):
         self._job = Task(self)
         self._job.done.connect(self._on_exported)
         self._job.failed.connect(self._on_exported)
+        self._modules = Task(self)
+        self._modules.done.connect(self._make_next)
+        self._modules.failed.connect(self._on_no_modules)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
@@ -124,6 +128,7 @@ class PlotsPanel(Panel):
         """Cancel the background task."""
         self.view.close()
         self._job.close()
+        self._modules.close()
 
     @property
     def plot(self) -> QWidget | None:
@@ -243,24 +248,42 @@ class PlotsPanel(Panel):
 
     @Slot()
     def _build(self) -> None:
-        """Make the plots: 0.3 s the first time, for the import; so only once somebody looks."""
-        if self.load is not None or not self.isVisible():
+        """Make the plots, once somebody looks: import what draws them beside the window, then one in each turn."""
+        if self.load is not None or not self.isVisible() or self._modules.is_busy:
             return
-        from satview.gui.plots.count_plot import CountPlot  # on first use: pyqtgraph
+        if are_imported():
+            self._make_next()
+            return
+        self.message.setText("Loading plots\N{HORIZONTAL ELLIPSIS}")
+        self._modules.start(import_plots)
+
+    @Slot()
+    def _make_next(self) -> None:
+        from satview.gui.plots.count_plot import CountPlot  # imported by now
         from satview.gui.plots.duration_plot import DurationPlot
         from satview.gui.plots.load_plot import LoadPlot
 
-        self.load = LoadPlot(self._opened, self._left_px, self._theme, self)
-        self.durations = DurationPlot(self._opened, self._theme, self)
-        self.load.time_requested.connect(self._navigation.show_time)
-        self.durations.event_requested.connect(self._navigation.show_event)
-        self.counts = CountPlot(self._opened, self._left_px, self._theme, self)
-        self.counts.time_requested.connect(self._navigation.show_time)
-        self.counts.event_requested.connect(self._navigation.show_event)
-        for plot in (self.load, self.durations, self.counts):
-            self._stack.addWidget(plot)
-        self.view.watch(True)
-        self._on_view()
+        if self.load is None:
+            self.load = LoadPlot(self._opened, self._left_px, self._theme, self)
+            self.load.time_requested.connect(self._navigation.show_time)
+            self._stack.addWidget(self.load)
+        elif self.durations is None:
+            self.durations = DurationPlot(self._opened, self._theme, self)
+            self.durations.event_requested.connect(self._navigation.show_event)
+            self._stack.addWidget(self.durations)
+        else:
+            self.counts = CountPlot(self._opened, self._left_px, self._theme, self)
+            self.counts.time_requested.connect(self._navigation.show_time)
+            self.counts.event_requested.connect(self._navigation.show_event)
+            self._stack.addWidget(self.counts)
+            self.view.watch(self.isVisible())
+            self._on_view()
+            return
+        QTimer.singleShot(0, self, self._make_next)
+
+    @Slot(object)
+    def _on_no_modules(self, error: object) -> None:
+        raise error if isinstance(error, Exception) else RuntimeError(str(error))  # the last-resort dialog shows it
 
     @Slot(int)
     def _on_tab(self, number: int) -> None:
@@ -351,13 +374,13 @@ class PlotsPanel(Panel):
     def showEvent(self, event: QShowEvent) -> None:
         """Follow the trace again."""
         super().showEvent(event)
-        self.view.watch(self.load is not None)
+        self.view.watch(self.counts is not None)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Make the plots before they are seen first. Docks that are being arranged show too, but are not painted."""
         super().paintEvent(event)
         if self.load is None:
-            QTimer.singleShot(0, self._build)
+            QTimer.singleShot(0, self, self._build)
 
     def rest(self) -> None:
         """Stop working: nobody looks."""

@@ -6,14 +6,17 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QLineF, QObject, QPointF, QRectF, Qt, Signal
+from PySide6.QtCore import QObject, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPen
 
 from satview.base.safe_text import html_text
 from satview.base.time import format_duration
 from satview.gui.colours import mixed
+from satview.gui.swimlane.array_drawing import draw_lines, fill_rects
 from satview.gui.swimlane.arrows import MIDDLE
+from satview.gui.swimlane.fitted_text import FittedTexts
 from satview.gui.swimlane.scale import TimeScale
+from satview.gui.swimlane.text_sheet import LaidText, TextSheet
 from satview.gui.theme import Theme, colour
 from satview.linkage.table import Certainty
 from satview.session.arrow_source import ArrowMode, ArrowSource
@@ -62,6 +65,8 @@ class ArrowLayer(QObject):
         self.hovered = -1
         self.groups: ArrowGroups | None = None
         self._ends = np.empty((0, 4))
+        self._texts: FittedTexts | None = None
+        self._sheet = TextSheet()
 
     def set_mode(self, mode: ArrowMode) -> None:
         """Show other arrows."""
@@ -175,11 +180,17 @@ class ArrowLayer(QObject):
         back_x, back_y = x2 - along * _HEAD_PX, y2 - down * _HEAD_PX
         left = np.stack((back_x - down * _HEAD_WIDTH_PX, back_y + along * _HEAD_WIDTH_PX, x2, y2), axis=1)
         right = np.stack((back_x + down * _HEAD_WIDTH_PX, back_y - along * _HEAD_WIDTH_PX, x2, y2), axis=1)
-        parts = [ends, left, right]
+        # Qt takes ten times as long for a wide line as for a rectangle, and most lines of groups are upright.
+        is_smooth = painter.testRenderHint(QPainter.RenderHint.Antialiasing)
+        upright = np.zeros(len(ends), np.bool_) if is_smooth else np.abs(x2 - x1) < 1
+        painter.setBrush(pen.color())
+        fill_rects(painter, _upright_rects(ends[upright], pen.widthF()))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        parts = [ends[~upright], left, right]
         if not is_open:
             parts.append(np.concatenate((left[:, :2], right[:, :2]), axis=1))
         painter.setPen(pen)
-        painter.drawLines([QLineF(*line) for line in np.concatenate(parts).tolist()])
+        draw_lines(painter, np.concatenate(parts))
 
     def _draw_counts(self, painter: QPainter, groups: ArrowGroups, theme: Theme) -> None:
         """Write how many arrows the largest groups are."""
@@ -187,19 +198,29 @@ class ArrowLayer(QObject):
         if groups.is_sample or not len(many):
             return
         many = many[np.argsort(-groups.count[many], kind="stable")][:_COUNTS]
-        painter.setFont(_small(painter.font(), theme))
-        metrics, taken = QFontMetricsF(painter.font()), list[QRectF]()
+        texts = self._numbers(painter.font(), theme)
+        taken, written = list[QRectF](), list[LaidText]()
         for position in many.tolist():
-            x1, y1, x2, y2 = self._ends[position]
-            text = f"{int(groups.count[position]):,}"
-            width = metrics.horizontalAdvance(text) + 4
-            box = QRectF((x1 + x2) / 2 - width / 2, (y1 + y2) / 2 - metrics.height() / 2, width, metrics.height())
-            if any(box.intersects(other) for other in taken):
+            text = texts.fit(f"{int(groups.count[position]):,}", _BEYOND_PX)
+            if text is None:
                 continue
-            taken.append(box)
-            painter.fillRect(box, colour(theme.base, 215))
-            painter.setPen(colour(theme.text))
-            painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
+            (x1, y1, x2, y2), width = self._ends[position].tolist(), text.width_px + 4
+            box = QRectF((x1 + x2 - width) / 2, (y1 + y2 - text.height_px) / 2, width, text.height_px)
+            if not any(box.intersects(other) for other in taken):
+                taken.append(box)
+                written.append(text)
+                painter.fillRect(box, colour(theme.base, 215))
+        self._sheet.begin(painter)
+        for box, text in zip(taken, written, strict=True):
+            self._sheet.put(box.left() + 2, box.top(), text, theme.text)
+        self._sheet.end()
+
+    def _numbers(self, font: QFont, theme: Theme) -> FittedTexts:
+        """Return the texts of numbers on groups."""
+        font = _small(font, theme)
+        if self._texts is None or self._texts.font != font:
+            self._texts = FittedTexts(font, Qt.TextElideMode.ElideRight)
+        return self._texts
 
     def _say(self, painter: QPainter, text: str, theme: Theme) -> None:
         painter.setFont(_small(painter.font(), theme))
@@ -218,6 +239,13 @@ def _cut(ends: NDArray[np.float64], height_px: int) -> NDArray[np.float64]:
     down = np.where(y2 == y1, 1.0, y2 - y1)
     first, last = ((np.clip(y, -_OUTSIDE_PX, height_px + _OUTSIDE_PX) - y1) / down for y in (y1, y2))
     return np.stack((x1 + first * (x2 - x1), y1 + first * down, x1 + last * (x2 - x1), y1 + last * down), axis=1)
+
+
+def _upright_rects(ends: NDArray[np.float64], width_px: float) -> NDArray[np.float64]:
+    """Return upright lines as rectangles: left, top, width, height."""
+    x1, y1, x2, y2 = ends.T
+    left = np.rint((x1 + x2 - width_px) / 2)
+    return np.stack((left, np.minimum(y1, y2), np.full(len(ends), width_px), np.abs(y2 - y1)), axis=1)
 
 
 def _said(groups: ArrowGroups) -> str:

@@ -6,9 +6,10 @@ import math
 from typing import Final
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QFont, QFontMetricsF, QStaticText
+from PySide6.QtGui import QFont, QFontMetricsF
 
 from satview.base.safe_text import visible_line
+from satview.gui.swimlane.text_sheet import LaidText
 
 _CACHE_LIMIT: Final = 5000
 _WIDEST_PX: Final = 4000
@@ -30,11 +31,11 @@ class FittedTexts:
         self.font = font
         self.metrics = QFontMetricsF(font)
         self._mode, self._step_px, self._least = mode, step_px, least
-        self._texts: dict[str, tuple[QStaticText, float]] = {}  # whole, with their widths
-        self._cut: dict[tuple[str, int], QStaticText | None] = {}
+        self._texts: dict[str, tuple[LaidText, float]] = {}  # whole, with their widths
+        self._cut: dict[tuple[str, int], LaidText | None] = {}
         self._widths: dict[str, float] = {}
 
-    def fit(self, text: str, room_px: float) -> QStaticText | None:
+    def fit(self, text: str, room_px: float) -> LaidText | None:
         """Return what of a text fits, None if that is not worth showing."""
         steps = min(int(room_px), _WIDEST_PX) // self._step_px
         whole, width_px = self._whole_text(text)
@@ -45,7 +46,7 @@ class FittedTexts:
             if len(self._cut) > _CACHE_LIMIT:
                 self._cut.clear()
             words = self.metrics.elidedText(visible_line(text), self._mode, steps * self._step_px)
-            self._cut[key] = self._laid_out(words) if len(words) >= min(self._least, len(text)) else None
+            self._cut[key] = LaidText(words, self.font) if len(words) >= min(self._least, len(text)) else None
         return self._cut[key]
 
     def width(self, text: str) -> float:
@@ -56,17 +57,25 @@ class FittedTexts:
             self._widths[text] = float(self.metrics.horizontalAdvance(text))
         return self._widths[text]
 
-    def fit_parts(self, parts: tuple[str, ...], room_px: float) -> QStaticText | None:
-        """Return as many of some texts as fit whole, from the first on; of the first one what fits."""
-        used_px, count, gap_px = self.width(parts[0]), 1, self.width(_GAP)
-        for part in parts[1:]:  # only what fits is laid out
-            used_px += gap_px + self.width(part)
-            if used_px > room_px - self._step_px or len(part) > _LONGEST:
+    def fit_parts(self, parts: tuple[str, ...], room_px: float) -> list[tuple[float, LaidText]]:
+        """Return as many of some texts as fit whole, each with its distance from the first one; of that what fits."""
+        if not self.has_room_after(parts[0], room_px) or len(parts) == 1:
+            words = self.fit(parts[0], room_px)
+            return [] if words is None else [(0.0, words)]
+        found, used_px = list[tuple[float, LaidText]](), 0.0
+        for part in parts:
+            words = self._whole_text(part)[0] if not found or len(part) <= _LONGEST else None
+            if words is None or (found and used_px + words.width_px > room_px - self._step_px):
                 break
-            count += 1
-        return self.fit(_GAP.join(parts[:count]), room_px)
+            found.append((used_px, words))
+            used_px += words.width_px + self.width(_GAP)
+        return found
 
-    def _whole_text(self, text: str) -> tuple[QStaticText | None, float]:
+    def has_room_after(self, text: str, room_px: float) -> bool:
+        """Return whether another text may have room behind one."""
+        return len(text) <= _LONGEST and self.width(text) + self.width(_GAP) < room_px - self._step_px
+
+    def _whole_text(self, text: str) -> tuple[LaidText | None, float]:
         """Return a text laid out, and how wide it is; None of one that is too long anywhere."""
         if len(text) > _LONGEST:
             return None, math.inf
@@ -74,11 +83,5 @@ class FittedTexts:
             if len(self._texts) > _CACHE_LIMIT:
                 self._texts.clear()
             words = visible_line(text)
-            self._texts[text] = self._laid_out(words), float(self.metrics.horizontalAdvance(words))
+            self._texts[text] = LaidText(words, self.font), float(self.metrics.horizontalAdvance(words))
         return self._texts[text]
-
-    def _laid_out(self, words: str) -> QStaticText:
-        text = QStaticText(words)
-        text.setTextFormat(Qt.TextFormat.PlainText)
-        text.prepare(font=self.font)
-        return text

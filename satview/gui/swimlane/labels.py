@@ -12,8 +12,8 @@ from PySide6.QtGui import (
     QMouseEvent,
     QPainter,
     QPaintEvent,
+    QPixmap,
     QPolygonF,
-    QStaticText,
     QWheelEvent,
 )
 from PySide6.QtWidgets import QToolTip, QWidget
@@ -24,17 +24,20 @@ from satview.gui.colours import process_colour
 from satview.gui.swimlane.fitted_text import FittedTexts
 from satview.gui.swimlane.lane_drag import LaneDrag
 from satview.gui.swimlane.share_layer import figure
+from satview.gui.swimlane.text_sheet import LaidText, TextSheet
+from satview.gui.swimlane.vector_lanes import needs_vectors
 from satview.gui.swimlane.view import SwimlaneView
 from satview.gui.theme import Theme, colour
 from satview.session.events.event_text import lane_path
 from satview.session.lanes.lane_row import GroupHead, LaneRow
 from satview.session.open_trace import OpenTrace
-from satview.timeline.lane_tree import LaneKind
+from satview.timeline.lane_tree import LaneInfo, LaneKind
 
 _INDENT_PX: Final = 16
 _TRIANGLE_PX: Final = 20
 _GRIP_PX: Final = 5
 _FIGURE_PX: Final = 40  # how busy a lane is; the same for all, so that what is left of it is in a column
+_CHIP_PX: Final = 9  # the colour of a process, and the space behind it
 _SMALL_BELOW_PX: Final = 16  # lower lanes have smaller names
 
 
@@ -61,6 +64,8 @@ class LaneLabels(QWidget):
         self._resizing = False
         self._drag: LaneDrag | None = None
         self._hovered: int | None = None
+        self._sheet = TextSheet()
+        self._kept: tuple[object, QPixmap] | None = None  # all but the figures, and what it was made of
         self._take_fonts()
         opened.lanes.changed.connect(self.update)
         opened.selection.changed.connect(self.update)
@@ -75,6 +80,7 @@ class LaneLabels(QWidget):
         self.update()
 
     def _take_fonts(self) -> None:
+        self._kept = None
         small = QFont(self.font())
         small.setPixelSize(self._theme.px(10))
         self._numbers = _texts(small, QFont.Weight.Normal)
@@ -162,85 +168,125 @@ class LaneLabels(QWidget):
 
     def paintEvent(self, _event: QPaintEvent) -> None:
         """Draw."""
-        painter = QPainter(self)
-        theme = self._theme
-        painter.fillRect(self.rect(), colour(theme.panel))
-        for row in self._view.visible_rows():
-            self._draw_row(painter, row)
+        painter, rows = QPainter(self), self._view.visible_rows()
+        figures = [self._figure(row) for row in rows]
+        rooms_px = tuple(room_px for room_px, _ in figures)
+        if needs_vectors(painter):
+            self._draw_still(painter, rows, rooms_px)
+        else:
+            painter.drawPixmap(0, 0, self._still(rows, rooms_px, painter.deviceTransform().m11()))
+        self._sheet.begin(painter)
+        for row, (_, number) in zip(rows, figures, strict=True):
+            if number is not None:
+                self._put(number, self.width() - 9 - number.width_px, self._area(row), self._theme.dim)
+        self._sheet.end()
+
+    def _still(self, rows: tuple[LaneRow, ...], rooms_px: tuple[float, ...], ratio: float) -> QPixmap:
+        """Return a picture of what stays while the view moves and zooms; drawn when something of it changes."""
+        line_px = self._drag.line_px if self._drag is not None else None
+        shown = (rows, self._view.visible_heads(), rooms_px, self._view.scroll_px, self._opened.selection.lane,
+                 self._hovered, line_px, self.size(), ratio, self._opened.timeline, self._theme)  # fmt: skip
+        if self._kept is not None and self._kept[0] == shown:
+            return self._kept[1]
+        picture = QPixmap(self.size() * ratio)
+        picture.setDevicePixelRatio(ratio)
+        with QPainter(picture) as painter:
+            self._draw_still(painter, rows, rooms_px)
+        self._kept = shown, picture
+        return picture
+
+    def _draw_still(self, painter: QPainter, rows: tuple[LaneRow, ...], rooms_px: tuple[float, ...]) -> None:
+        """Draw all but the figures."""
+        painter.fillRect(self.rect(), colour(self._theme.panel))
+        for row, room_px in zip(rows, rooms_px, strict=True):
+            self._draw_row(painter, row, room_px)
         for head in self._view.visible_heads():
             self._draw_head(painter, head)
         if self._drag is not None and self._drag.line_px is not None:
-            painter.fillRect(
-                QRectF(0, self._drag.line_px - self._view.scroll_px - 1, self.width() - 1, 2), colour(theme.accent)
-            )
-        painter.fillRect(QRectF(self.width() - 1, 0, 1, self.height()), colour(theme.line))
+            y = self._drag.line_px - self._view.scroll_px - 1
+            painter.fillRect(QRectF(0, y, self.width() - 1, 2), colour(self._theme.accent))
+        painter.fillRect(QRectF(self.width() - 1, 0, 1, self.height()), colour(self._theme.line))
 
-    def _draw_row(self, painter: QPainter, row: LaneRow) -> None:
-        theme, info = self._theme, self._opened.timeline.infos[row.index]
-        top = row.y_px - self._view.scroll_px
-        area = QRectF(0, top, self.width() - 1, row.height_px)
+    def _area(self, row: LaneRow | GroupHead) -> QRectF:
+        return QRectF(0, row.y_px - self._view.scroll_px, self.width() - 1, row.height_px)
+
+    def _draw_row(self, painter: QPainter, row: LaneRow, room_px: float) -> None:
+        theme, info, area = self._theme, self._opened.timeline.infos[row.index], self._area(row)
         if row.index == self._opened.selection.lane:
             painter.fillRect(area, colour(theme.accent, 46))
-            painter.fillRect(QRectF(0, top, 3, row.height_px), colour(theme.accent))
+            painter.fillRect(QRectF(0, area.top(), 3, row.height_px), colour(theme.accent))
         elif row.index == self._hovered:
             painter.fillRect(area, colour(theme.text, 14))
         painter.fillRect(QRectF(0, area.bottom() - 1, area.right(), 1), colour(theme.line, 140))
-        x = 6.0 + row.depth * _INDENT_PX
         if row.is_foldable:
-            self._draw_triangle(painter, QPointF(x + 5, area.center().y()), row.is_open)
-        x += 14
+            self._draw_triangle(painter, QPointF(11.0 + row.depth * _INDENT_PX, area.center().y()), row.is_open)
+        x = _name_px(row, info)
         if info.kind is LaneKind.PROCESS:
             rgb = process_colour(info.process % PROCESS_HUES, theme.is_dark, theme.palette)
-            painter.fillRect(QRectF(x, area.center().y() - 4, 4, 8), colour(rgb))
-            x += 9
+            painter.fillRect(QRectF(x - _CHIP_PX, area.center().y() - 4, 4, 8), colour(rgb))
         elif row.is_pinned:
             painter.setPen(colour(theme.accent))
-            painter.drawText(QRectF(6, top, 14, row.height_px), Qt.AlignmentFlag.AlignCenter, "\N{BLACK DIAMOND}")
-        self._draw_names(painter, row, area, x)
+            painter.drawText(QRectF(6, area.top(), 14, row.height_px), Qt.AlignmentFlag.AlignCenter,
+                             "\N{BLACK DIAMOND}")  # fmt: skip
+        self._draw_names(painter, row, area, room_px)
 
     def _draw_head(self, painter: QPainter, head: GroupHead) -> None:
-        theme, top = self._theme, head.y_px - self._view.scroll_px
-        area = QRectF(0, top, self.width() - 1, head.height_px)
+        theme, area = self._theme, self._area(head)
         painter.fillRect(area, colour(theme.line, 110))
         self._draw_triangle(painter, QPointF(11, area.center().y()), head.is_open)
         names = self._names[True, head.height_px < theme.px(_SMALL_BELOW_PX)]
         count = self._numbers.fit(f"{head.count:,}", 60)
         room = area.right() - 28
         if count is not None:
-            room -= count.size().width() + 8
-            self._draw_text(painter, self._numbers, count, 28 + room, area, theme.dim)
+            room -= count.width_px + 8
+            self._draw_text(painter, count, 28 + room, area, theme.dim)
         words = names.fit(visible_line(head.title), room)
         if words is not None:
-            self._draw_text(painter, names, words, 20, area, theme.text)
+            self._draw_text(painter, words, 20, area, theme.text)
 
-    def _draw_names(self, painter: QPainter, row: LaneRow, area: QRectF, x: float) -> None:
+    def _figure(self, row: LaneRow) -> tuple[float, LaidText | None]:
+        """Return how busy a lane is, and the room that this takes of its name: 0 and None where there is none."""
+        info = self._opened.timeline.infos[row.index]
+        if info.kind not in (LaneKind.CPU, LaneKind.PROCESS) and not info.is_counter:
+            return 0.0, None
+        text = figure(self._opened.timeline, row, self._view.scale.window)
+        room_px = self.width() - 9 - _name_px(row, info)
+        number = self._numbers.fit(text, room_px) if text not in ("", info.title) else None
+        if number is None:
+            return 0.0, None
+        width_px = max(_FIGURE_PX, number.width_px) + 8
+        # It leaves most of the name.
+        if room_px - width_px < min(60.0, self._name_font(row, info).width(self._title(row, info))):
+            return 0.0, None
+        return width_px, number
+
+    def _title(self, row: LaneRow, info: LaneInfo) -> str:
+        return lane_path(self._opened.timeline, row.index) if row.is_pinned or row.is_alone else info.title
+
+    def _name_font(self, row: LaneRow, info: LaneInfo) -> FittedTexts:
+        return self._names[_is_top(info), row.height_px < self._theme.px(_SMALL_BELOW_PX)]
+
+    def _draw_names(self, painter: QPainter, row: LaneRow, area: QRectF, figure_px: float) -> None:
         theme, info = self._theme, self._opened.timeline.infos[row.index]
-        is_top = info.kind in (LaneKind.CPU, LaneKind.PROCESS) or (info.track is not None and info.parent < 0)
-        names = self._names[is_top, row.height_px < theme.px(_SMALL_BELOW_PX)]
-        title = lane_path(self._opened.timeline, row.index) if row.is_pinned or row.is_alone else info.title
-        room = area.right() - 8 - x
-        whole_px = names.width(title)
-        is_busy = info.kind in (LaneKind.CPU, LaneKind.PROCESS) or info.is_counter
-        busy = figure(self._opened.timeline, row, self._view.scale.window) if is_busy else ""
-        # The number of a process gives way to its name, and how busy it is leaves most of the name.
-        for text, is_figure, least_px in ((busy, True, min(60.0, whole_px)), (info.subtitle, False, whole_px)):
-            number = self._numbers.fit(text, room) if text not in ("", info.title) else None
-            width = max(_FIGURE_PX, number.size().width()) if number is not None and is_figure else 0
-            if number is not None and room - max(width, number.size().width()) - 8 >= least_px:
-                position = x + room - number.size().width()
-                self._draw_text(painter, self._numbers, number, position, area, theme.dim if is_figure else theme.faint)
-                room -= max(width, number.size().width()) + 8
+        names, title, x = self._name_font(row, info), self._title(row, info), _name_px(row, info)
+        room = area.right() - 8 - x - figure_px
+        # The number of a process gives way to its name.
+        number = self._numbers.fit(info.subtitle, room) if info.subtitle not in ("", info.title) else None
+        if number is not None and room - number.width_px - 8 >= names.width(title):
+            self._draw_text(painter, number, x + room - number.width_px, area, theme.faint)
+            room -= number.width_px + 8
         words = names.fit(title, room)
         if words is not None:
-            is_bright = is_top or row.index == self._opened.selection.lane
-            self._draw_text(painter, names, words, x, area, theme.text if is_bright else theme.dim)
+            is_bright = _is_top(info) or row.index == self._opened.selection.lane
+            self._draw_text(painter, words, x, area, theme.text if is_bright else theme.dim)
 
-    def _draw_text(
-        self, painter: QPainter, texts: FittedTexts, words: QStaticText, x: float, area: QRectF, rgb: int
-    ) -> None:
-        painter.setFont(texts.font)
+    def _draw_text(self, painter: QPainter, words: LaidText, x: float, area: QRectF, rgb: int) -> None:
+        painter.setFont(words.font)
         painter.setPen(colour(rgb))
-        painter.drawStaticText(QPointF(x, area.center().y() - texts.metrics.height() / 2), words)
+        painter.drawStaticText(QPointF(x, area.center().y() - words.height_px / 2), words.words)
+
+    def _put(self, words: LaidText, x: float, area: QRectF, rgb: int) -> None:
+        self._sheet.put(x, area.center().y() - words.height_px / 2, words, rgb)
 
     def _draw_triangle(self, painter: QPainter, centre: QPointF, is_open: bool) -> None:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -277,6 +323,15 @@ class LaneLabels(QWidget):
         if info.kind in (LaneKind.PROCESS, LaneKind.THREAD) and self._opened.trace.processes.names[info.process]:
             parts.insert(1, self._opened.trace.processes.names[info.process])
         return "\n".join(part for part in parts if part)
+
+
+def _is_top(info: LaneInfo) -> bool:
+    return info.kind in (LaneKind.CPU, LaneKind.PROCESS) or (info.track is not None and info.parent < 0)
+
+
+def _name_px(row: LaneRow, info: LaneInfo) -> float:
+    """Return where the name of a lane begins."""
+    return 20.0 + row.depth * _INDENT_PX + (_CHIP_PX if info.kind is LaneKind.PROCESS else 0)
 
 
 def _texts(font: QFont, weight: QFont.Weight) -> FittedTexts:

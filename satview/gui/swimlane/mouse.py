@@ -60,7 +60,9 @@ class SwimlaneMouse(QObject):
         self._start_scroll = 0
         self._is_space_down = False
         self._last: QPointF | None = None
+        self._awaited: QPointF | None = None  # where the mouse is on a lane that is not made yet
         view.installEventFilter(self)
+        view.source.refined.connect(self._on_refined)
         # What the card speaks of is no longer under the mouse; the wheel, which moves the view too, shows another one.
         opened.viewport.window_changed.connect(self._on_window)
         view.scrolled.connect(self._forget_hovered)
@@ -107,6 +109,7 @@ class SwimlaneMouse(QObject):
             self._drag = _Drag.RANGE
             self._anchor_cycles = self._far_end(self._view.scale.cycles(event.position().x()))
             self._drag_range(event)
+        self._awaited = None
         self._hover.hide()
 
     def _move(self, event: QMouseEvent) -> None:
@@ -231,9 +234,11 @@ class SwimlaneMouse(QObject):
     def _point_at(self, position: QPointF) -> None:
         row = self._view.row_at(position.y())
         scale = self._view.scale
+        is_made = row is not None and self._opened.timeline.is_ready(row.index)
+        self._awaited = position if row is not None and not is_made else None
         before, self._view.hovered = self._view.hovered, None
         arrow_before, self._view.arrows.hovered = self._view.arrows.hovered, self._view.arrows.at(position)
-        if row is not None and self._opened.timeline.is_ready(row.index):
+        if row is not None and is_made:
             cycles = scale.cycles(position.x())
             share = self._view.share_at(row, position.x(), position.y())
             if share is not None:
@@ -270,7 +275,17 @@ class SwimlaneMouse(QObject):
         self._forget_hovered()
 
     @Slot()
+    def _on_refined(self) -> None:
+        """Show the card of a lane that was made under the mouse; of one drawn by now, which knows what it shows."""
+        position = self._awaited
+        row = self._view.row_at(position.y()) if position is not None else None
+        if position is not None and row is not None and self._opened.timeline.is_ready(row.index):
+            self._view.repaint()
+            self._point_at(position)
+
+    @Slot()
     def _forget_hovered(self) -> None:
+        self._awaited = None
         self._hover.hide()
         if self._view.hovered is not None or self._view.arrows.hovered >= 0:
             self._view.hovered, self._view.arrows.hovered = None, -1

@@ -6,13 +6,14 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QLineF, QPointF, QRectF, Qt, Signal, Slot
-from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtCore import QPointF, QRectF, QSizeF, Qt, Signal, Slot
+from PySide6.QtGui import QFont, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from satview.base.debug import timed
 from satview.base.time import TimeWindow
 from satview.events.states import NOT_A_STATE, SEEN_EVENT, VALUE_COUNT
+from satview.gui.swimlane.array_drawing import draw_lines
 from satview.gui.swimlane.arrow_layer import ArrowLayer
 from satview.gui.swimlane.arrows import draw_arrows
 from satview.gui.swimlane.fitted_text import FittedTexts
@@ -33,6 +34,7 @@ from satview.gui.swimlane.preview_lane import draw_preview_lane
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.swimlane.share_layer import Stack
 from satview.gui.swimlane.stack_source import StackSource
+from satview.gui.swimlane.text_sheet import TextSheet
 from satview.gui.swimlane.tick_source import TickSource
 from satview.gui.swimlane.vector_lanes import draw_rectangles, needs_vectors, rectangles
 from satview.gui.theme import Theme, colour
@@ -88,6 +90,7 @@ class SwimlaneView(QWidget):
         opened.labels.refined.connect(self.update)
         self._texts = self._fitted_texts()
         self._inks = _inks(theme)
+        self._sheet = TextSheet()
         self._palette = LanePalette(theme)
         self._ticks = TickSource(opened, theme)
         self._hidden: frozenset[int] = frozenset()
@@ -304,11 +307,10 @@ class SwimlaneView(QWidget):
         )
         self._draw_picture(painter, picture)
         self._draw_previews(painter, rows, scale)
-        painter.setFont(self._texts.font)
         view, keys = self._opened.filters.view, self._opened.legend.keys
         nameless = self._hidden | (_ALL_VALUES - keys) if keys else self._hidden
-        texts = interval_texts(timeline, rows, values, scale, self._theme, nameless, view.by_passes, view.dimmed)
-        self._draw_texts(painter, [text for text in texts if text.row.index not in self.stacks or text.is_number])
+        left_out = view.by_passes, view.dimmed, self.stacks
+        self._draw_texts(painter, interval_texts(timeline, rows, values, scale, self._theme, nameless, *left_out))
 
     def _draw_picture(self, painter: QPainter, picture: LanePicture) -> None:
         """Draw the lanes; in files of lines as rectangles, unless these are too many."""
@@ -347,27 +349,24 @@ class SwimlaneView(QWidget):
 
     def _draw_texts(self, painter: QPainter, texts: list[IntervalText]) -> None:
         """Write the labels that are switched on into intervals, as many as fit."""
-        for text, parts in zip(texts, labelled(self._opened, texts), strict=True):
-            words = self._texts.fit_parts(parts, text.right_px - text.left_px - 8) if parts else None
-            if words is None:
-                continue
+        half_px = self._texts.metrics.height() / 2
+        self._sheet.begin(painter)
+        for text, parts in zip(texts, labelled(self._opened, texts, self._texts), strict=True):
+            words = self._texts.fit_parts(parts, text.room_px) if parts else []
             # The bar begins under the marks of events, so its middle is a little below that of the lane.
-            middle = text.row.y_px - self.scroll_px + text.row.height_px * 0.555
-            corner = QPointF(text.left_px + 5, middle - self._texts.metrics.height() / 2)
-            if text.behind is not None:
-                size = words.size()
-                painter.fillRect(QRectF(corner, size).adjusted(-2, 2, 2, -2), colour(text.behind))
-            painter.setPen(self._inks[text.ink])
-            painter.drawStaticText(corner, words)
+            left, top = text.left_px + 5, text.row.y_px - self.scroll_px + text.row.height_px * 0.555 - half_px
+            if text.behind is not None and words:
+                size = QSizeF(words[-1][0] + words[-1][1].width_px, 2 * half_px)
+                painter.fillRect(QRectF(QPointF(left, top), size).adjusted(-2, 2, 2, -2), colour(text.behind))
+            for beside_px, each in words:
+                self._sheet.put(left + beside_px, top, each, self._inks[text.ink])
+        self._sheet.end()
 
     def _draw_cycles(self, painter: QPainter, scale: TimeScale) -> None:
         painter.setPen(QPen(colour(self._theme.dim, 45), 1))
-        first = scale.window.start
-        lines = [
-            QLineF(x, 0, x, self.height())
-            for x in (round(scale.x(cycle)) + 0.5 for cycle in range(first, scale.window.end + 1))
-        ]
-        painter.drawLines(lines)
+        cycles = np.arange(scale.window.start, scale.window.end + 1)
+        x = np.rint((cycles - scale.window.start) * scale.px_per_cycle) + 0.5
+        draw_lines(painter, np.stack((x, np.zeros(len(x)), x, np.full(len(x), self.height())), axis=1))
 
     def _draw_selected(self, painter: QPainter, rows: tuple[LaneRow, ...], scale: TimeScale) -> None:
         selection = self._opened.selection
@@ -410,6 +409,6 @@ def show_short_interrupts(timeline: Timeline, rows: tuple[LaneRow, ...], values:
             values[position, values[position] == SEEN_EVENT] = SEEN_INTERRUPT
 
 
-def _inks(theme: Theme) -> dict[int | None, QColor]:
+def _inks(theme: Theme) -> dict[int | None, int]:
     """Return the colours of names inside intervals; None is the usual one."""
-    return {None: colour(theme.text), DARK_INK: colour(DARK_INK), LIGHT_INK: colour(LIGHT_INK)}
+    return {None: theme.text, DARK_INK: DARK_INK, LIGHT_INK: LIGHT_INK}

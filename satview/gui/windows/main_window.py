@@ -296,13 +296,8 @@ class MainWindow(CommandWindow):
 
     @Slot(str)
     def _capture_with(self, rules: str) -> None:
-        """Open the dialog of captures with rules that are already written."""
-        from satview.gui.capture.dialog import NewCaptureDialog  # on first use
-
-        self.captures.new_capture()
-        dialog = self.findChild(NewCaptureDialog)
-        if dialog is not None:
-            dialog.rules.edit.setPlainText(rules)
+        """Ask for a new capture with rules that are already written."""
+        self.captures.capture_with(rules)
 
     def _is_lasting(self, path: Path) -> bool:
         """Return whether a file will still be there tomorrow; that of a live demo will not."""

@@ -9,7 +9,6 @@ from PySide6.QtGui import QGuiApplication, QKeySequence
 
 from satview.base.errors import UsageError
 from satview.base.resources import sample_trace
-from satview.fleet.layout import is_dataset
 from satview.gui import dialogs
 from satview.gui.quick_pick import LinePrompt, Option, QuickPick
 from satview.session.commands import CommandRegistry
@@ -85,6 +84,8 @@ class WindowCommands:
         folder = dialogs.ask_folder(self._window, "Data set of traces")
         if folder is None:
             return
+        from satview.fleet.layout import is_dataset  # brings the tables
+
         if not is_dataset(folder):
             dialogs.report(self._window, "No data set of traces",
                          f"{folder.name} is no data set of traces. Make one on the command line:\n\n"

@@ -18,6 +18,7 @@ from satview.linkage.table import OPEN, LinkKind
 from satview.linkage.trace_links import link_table
 from satview.linkage.whole import is_whole
 from satview.store.arguments import argument, argument_under
+from satview.store.axis import by_file, files_of
 from satview.store.losses import losses
 from satview.store.tables import UNKNOWN_THREAD
 from satview.store.trace import Trace
@@ -38,6 +39,11 @@ _POWER_CPU, _POWER_IDLE, _POWER_START = 0xFFFF, 0x10000, 0x20000  # of word 0 of
 def moments(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[Found]:
     """Return the events of a class one by one."""
     rows = _rows(trace, lane_class.codes)
+    if lane_class.owner_kind is Owner.TRACE:  # of no CPU, process or thread: each file has its own
+        return [
+            _moments(trace, mine, np.zeros(len(mine), np.int64), Owner.TRACE, f"{file}{lane_class.title}", file)
+            for file, mine in by_file(trace, rows)
+        ]
     return [_moments(trace, rows, _owners(trace, rows, lane_class.owner_kind), lane_class.owner_kind, lane_class.title)]
 
 
@@ -152,8 +158,6 @@ def _rows(trace: Trace, codes: tuple[int, ...]) -> Rows:
 
 def _owners(trace: Trace, rows: Rows, owner_kind: Owner) -> NDArray[np.integer]:
     """Return whose events are: of the process that the event names, else of that of its thread."""
-    if owner_kind is Owner.TRACE:
-        return np.zeros(len(rows), np.int64)
     if owner_kind is Owner.CPU:
         return trace.events.cpu[rows]
     if owner_kind is Owner.THREAD:
@@ -198,7 +202,10 @@ def _with_open(trace: Trace, first: Rows, last: Rows, waiting: Rows) -> tuple[Ro
 def _power(trace: Trace) -> tuple[Rows, NDArray[np.int64], NDArray[np.int64]]:
     """Return the events of the power manager: rows, bits and modes, int64."""
     rows = _rows(trace, (wire.code(wire.WireClass.SYSTEM, 15),))
-    return rows, argument_under(trace, rows, "bitset"), argument_under(trace, rows, "mode")
+    bits, files = argument_under(trace, rows, "bitset"), files_of(trace)
+    for part, at, _ in files.split(rows) if files is not None else ():
+        bits[at] += np.where(bits[at] >= 0, part.first_cpu, 0)
+    return rows, bits, argument_under(trace, rows, "mode")
 
 
 def _moments(

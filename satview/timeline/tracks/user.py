@@ -15,6 +15,7 @@ from satview.events.user_events import UserEvent, UserField, UserRule, UserRuleK
 from satview.events.words import join64
 from satview.linkage.rows import narrow, nested_pairs
 from satview.linkage.whole import is_whole
+from satview.store.axis import by_file
 from satview.store.tables import UNKNOWN_THREAD
 from satview.store.trace import Trace
 from satview.timeline.lane_classes import Owner
@@ -56,12 +57,12 @@ def user_lanes(trace: Trace, rows: Rows, user: UserLanes) -> list[Found]:
                 in_intervals |= {rule.number, rule.end_number}
     for number in np.unique(numbers).tolist():
         if number not in in_intervals:
-            found.append(_lane(trace, rows[numbers == number], number, user))
+            found += [_lane(trace, mine, number, user, file) for file, mine in by_file(trace, rows[numbers == number])]
     return found
 
 
-def _lane(trace: Trace, rows: Rows, number: int, user: UserLanes) -> Found:
-    """Return a counter or moments of one number."""
+def _lane(trace: Trace, rows: Rows, number: int, user: UserLanes, file: str) -> Found:
+    """Return a counter or moments of one number, of one file."""
     event = user.events.get(number)
     rule = next((rule for rule in user.rules if rule.number == number and rule.kind is not UserRuleKind.INTERVAL), None)
     counted = _counted(event, rule)
@@ -75,7 +76,8 @@ def _lane(trace: Trace, rows: Rows, number: int, user: UserLanes) -> Found:
     text = partial(_text, trace, event)
     if values is not None:
         text = partial(_counter_text, trace, rows, values, event)
-    return Found(Owner.TRACE, owner, time, time, rows, hues(owner + number), title, str(number), subtitle, values, text)
+    return Found(Owner.TRACE, owner, time, time, rows, hues(owner + number), f"{file}{title}", f"{file}{number}",
+                 subtitle, values, text)  # fmt: skip
 
 
 def _intervals(trace: Trace, rows: Rows, numbers: NDArray[np.integer], rule: UserRule, user: UserLanes) -> Found:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.dataclass import dataclass
-from satview.core.streaming import Groups
+from satview.core.streaming import Columns, Groups
 from satview.events import wire
 from satview.events.spec import Release
 from satview.events.wire import SLOT_BYTES, Struct
@@ -24,6 +24,7 @@ from satview.formats.kev.clocks.clock import ClockRebuilder, held_times
 from satview.formats.kev.clocks.clock_chunk import ClockChunk
 from satview.formats.kev.clocks.clock_review import ClockReview, Verdicts, correct
 from satview.formats.kev.growth.buffer_watch import BufferWatch
+from satview.formats.kev.near_tails import Runs, ended_by, merged, pairs_of
 from satview.formats.kev.open_events import OpenEvent, OpenEvents
 from satview.formats.kev.owners import Discontinuities, RunningThreads, ThreadNumbers
 from satview.formats.kev.slots import combine
@@ -189,7 +190,7 @@ class EventStream:
         done, stray = self._unmatched(slots, groups, time, thread)
         if len(self._open):  # only then their CPUs' clocks matter, and an open event is one of its CPU
             self._last_times[groups.cpu] = time  # of several the last one stays
-        events = delivered(slots, groups, time, thread, ended(done.events, done.last))
+        events = delivered(slots, groups, time, thread, done)
         batch = Batch(
             self._position, slots, events.header, events.stamp, events.time, events.thread, events.start,
             events.words, events.last, stray,
@@ -245,25 +246,44 @@ class EventStream:
 
     def _unmatched(
         self, slots: NDArray[np.uint32], found: Groups, time: NDArray[np.int64], thread: NDArray[np.uint32]
-    ) -> tuple[_Done, NDArray[np.int64]]:
+    ) -> tuple[Columns, NDArray[np.int64]]:
         """Open events, and give runs of tails to the oldest open event of their CPU, stamp, class and number."""
         if not len(found.other):
-            return _Done(), np.empty(0, np.int64)
+            return ended((), ()), np.empty(0, np.int64)
         at, end = found.at[found.other], found.at[found.other + 1]
-        heads, rows = slots[at], found.event[found.other]
+        heads = slots[at]
         keys, opens = combine.keys(heads[:, 0], heads[:, 1]), heads[:, 0] < _FIRST_TAIL
-        has_event = opens | np.isin(keys, np.concatenate((keys[opens], self._open.keys())))
-        done = _Done()
+        open_keys = self._open.keys()
+        has_event = opens | np.isin(keys, np.concatenate((keys[opens], open_keys)))
         strays = [
             np.arange(first, last)
             for first, last in zip(at[~has_event].tolist(), end[~has_event].tolist(), strict=True)
         ]
+        rows = found.event[found.other]
         now = last_times(cpus_of(heads[:, 0]), rows, time, found.cpu, self._last_times)
         closes = slots[end - 1, 0] >> _KIND_SHIFT == _END
-        columns = (keys, rows, at, end, heads[:, 0], heads[:, 1], opens, closes, now)
-        # Unmatched slots are rare in real traces; this is the one loop over them.
+        runs = Runs(keys, rows, at, end, heads[:, 0], heads[:, 1], opens, closes, now).at(has_event)
+        near = ended((), ())
+        if self._open.has_room(len(runs.key), 2 * int((runs.end - runs.first).sum())):
+            first, last = pairs_of(runs, open_keys, time)
+            near = ended_by(slots, runs.at(first), runs.at(last), time, thread)
+            runs = runs.at(np.delete(np.arange(len(runs.key)), np.concatenate((first, last))))
+        done = self._one_by_one(slots, runs, time, thread, strays)
+        return merged(near, ended(done.events, done.last)), self._report_strays(strays)
+
+    def _one_by_one(
+        self,
+        slots: NDArray[np.uint32],
+        runs: Runs,
+        time: NDArray[np.int64],
+        thread: NDArray[np.uint32],
+        strays: list[NDArray[np.int64]],
+    ) -> _Done:
+        """Return events that groups end which events of several groups or chunks have; runs without one are strays."""
+        done = _Done()
+        # These are rare in real traces; this is the one loop over them.
         for key, row, first, last, header, stamp, is_head, is_end, now_cycles in zip(
-            *(column[has_event].tolist() for column in columns), strict=True
+            *(column.tolist() for column in runs), strict=True
         ):
             start = first
             if is_head:
@@ -282,7 +302,7 @@ class EventStream:
             if event is not None:
                 done.events.append(event)
                 done.last.append(last - 1)
-        return done, self._report_strays(strays)
+        return done
 
     def _report_strays(self, strays: list[NDArray[np.int64]]) -> NDArray[np.int64]:
         """List runs of tails without event, the first of a chunk one by one; return their slots, ascending."""
