@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import sys
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, NoReturn
@@ -29,7 +30,13 @@ __all__ = ["dataclass"]
 _PLAIN_OPTIONS: Final = {"slots", "frozen", "eq", "order", "repr", "weakref_slot"}
 _OTHER_THAN_FIELDS: Final = ("ClassVar", "InitVar", "KW_ONLY", "typing.", "dataclasses.")
 _OWN_WAYS: Final = {"__slots__", "__init__", "__new__", "__getstate__", "__setstate__"}
-_FOR_OBJECTS: Final = ("__dataclass_params__", "__dataclass_fields__", "__match_args__", "__init__")
+_FOR_OBJECTS: Final = (
+    "__dataclass_params__",
+    "__dataclass_fields__",
+    "__match_args__",
+    *(("__replace__",) if sys.version_info >= (3, 13) else ()),  # of `copy.replace`
+    "__init__",
+)
 _FOR_ORDER: Final = ("__lt__", "__le__", "__gt__", "__ge__")
 _lock: Final = threading.RLock()  # two threads may make the first object of a class
 

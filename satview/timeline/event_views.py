@@ -132,6 +132,7 @@ class EventTimes(_Behind):
         if type(v) is int:
             found = self.rows.searchsorted(self.clock.row(v, side))
             return found + (v > self.first if side == "left" else v >= self.first)
+        v = np.asarray(v)
         # No row has the number that means none; rows and numbers of one type need no copy of the rows.
         row = self.clock.time.searchsorted(v, side).astype(np.uint32)
         return self.rows.searchsorted(row) + (v > self.first if side == "left" else v >= self.first)

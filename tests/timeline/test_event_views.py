@@ -72,5 +72,6 @@ def test_arithmetic_and_searches_are_those_of_the_array() -> None:
     for side in ("left", "right"):
         expected = np.searchsorted(STARTS, moments, side)
         assert np.searchsorted(mine, moments, side).tolist() == expected.tolist()
+        assert mine.searchsorted(moments.tolist(), side).tolist() == expected.tolist()
         for _ in range(2):  # the second time it is looked up
             assert [int(mine.searchsorted(moment, side)) for moment in moments.tolist()] == expected.tolist()
