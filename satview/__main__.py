@@ -25,7 +25,7 @@ from satview.base.process_end import (
 )
 from satview.base.safe_text import visible_line
 from satview.cli import command_names
-from satview.cli._ranges import with_times_joined
+from satview.cli._ranges import with_times_attached
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -97,15 +97,15 @@ def _run_command(arguments: list[str]) -> int:
         raise UsageError(f"{arguments[0]!r} is no command; `satview --help` lists them")
     parser = argparse.ArgumentParser(prog="satview")
     module.add_parser(parser.add_subparsers(dest="command", required=True))
-    parsed = parser.parse_args(with_times_joined(arguments))
+    parsed = parser.parse_args(with_times_attached(arguments))
     code = int(module.run(parsed))
     if arguments[0] != "plugins":  # which lists them
-        _tell_of_plugins()
+        _report_plugins()
     return code
 
 
-def _tell_of_plugins() -> None:
-    """Name the plug-ins that failed, if any was asked."""
+def _report_plugins() -> None:
+    """Name the plug-ins that failed, if any was used."""
     module = sys.modules.get("satview.base.plugins")  # not imported for this
     for text in module.newly_switched_off() if module is not None else ():
         say(visible_line(text))

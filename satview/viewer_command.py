@@ -1,4 +1,4 @@
-"""The command `satview FILE ...`: options of the viewer, and what they ask for."""
+"""The command `satview FILE ...`: options of the viewer, and what they do."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from satview.base.process_end import FINE, signals_raise
 from satview.base.resources import sample_trace
 from satview.cli import command_names
 from satview.cli._axis import add_axis_options, axis_request
-from satview.cli._ranges import add_range, with_times_joined
+from satview.cli._ranges import add_range, with_times_attached
 from satview.session.lanes.lane_arrangement import Label
 from satview.session.trace_link import TraceLink, parse_link
 from satview.timeline.lane_classes import LANE_CLASSES
@@ -41,7 +41,7 @@ def run_viewer(arguments: list[str]) -> int:
     parser = _viewer_parser()
     if "-h" in arguments or "--help" in arguments:
         parser.epilog = _commands_help()
-    options = parser.parse_args(with_times_joined(arguments))
+    options = parser.parse_args(with_times_attached(arguments))
     if options.version:
         print("\n".join(_version_lines() if options.verbose else [f"satview {__version__}"]))
         return FINE
@@ -185,7 +185,7 @@ def _refuse_misspelt(arguments: list[str]) -> None:
 
 
 def _axis_of(options: argparse.Namespace) -> Path:
-    """Return the file that puts the files of the command line on one axis; it is kept for the user."""
+    """Return the file that puts the files of the command line on one axis; it is stored for the user."""
     if options.follow:
         raise UsageError("--together reads whole files; leave out --follow")
     from satview.session.axis_files import plan, write_users_axis  # brings numpy
@@ -268,10 +268,10 @@ def _check_names(text: str, known: Sequence[str], what: str) -> None:
 
 
 def _link(options: argparse.Namespace, file: str) -> TraceLink:
-    """Return a file with the place where it is to open: that of its link, else that of the options.
+    """Return a file with the range and event that it is to open at: those of its link, else those of the options.
 
     Raises:
-        UsageError: The place is none.
+        UsageError: The link or an option is faulty.
     """
     link = parse_link(file)
     return replace(

@@ -110,18 +110,34 @@ def _members(thing: type) -> list[str]:
         text = inspect.getdoc(member.fget if isinstance(member, property) else member)
         is_own = isinstance(member, property) or inspect.isfunction(member)
         if not name.startswith("_") and is_own and text:
-            shown = name if isinstance(member, property) else f"{name}{inspect.signature(member)}"
-            lines += [f"### `{thing.__name__}.{shown}`", "", _docstring(text), ""]
+            lines += [f"### `{thing.__name__}.{name}`", ""]
+            if not isinstance(member, property):
+                lines += _signature(name, member)
+            lines += [_docstring(text), ""]
     return lines
 
 
+def _signature(name: str, function: Callable[..., object]) -> list[str]:
+    """Return how a function is called, as lines of a page; annotations are text here, without their quotes."""
+    text = re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(function)))
+    return ["```python", f"{name}{re.sub(r'^[(]self(, )?', '(', text)}", "```", ""]
+
+
 def _docstring(text: str) -> str:
-    """Return a docstring as text of a page: its sections keep their lines."""
+    """Return a docstring as text of a page: its sections are lists."""
     return re.sub(
         r"(?m)^(Args|Returns|Raises|Attributes|Signals|Yields):\n((?:[ ].*\n?|\n)+)",
-        lambda found: f"**{found[1]}**\n\n```text\n{inspect.cleandoc(found[2])}\n```\n",
+        lambda found: f"**{found[1]}**\n\n{_entries(inspect.cleandoc(found[2]))}\n",
         text + "\n",
     )
+
+
+def _entries(section: str) -> str:
+    """Return a section of a docstring as a list: an entry begins where a line is not indented."""
+    entries = re.split(r"\n(?! )", section)
+    joined = [" ".join(part.strip() for part in entry.split("\n")) for entry in entries if entry.strip()]
+    named = [re.sub(r"^([\w, .]+): ", r"`\1`: ", entry) for entry in joined]
+    return "".join(f"* {entry}\n" for entry in named)
 
 
 def python_page() -> str:
@@ -129,8 +145,10 @@ def python_page() -> str:
     lines = ["# Python API", "", "```text", inspect.getdoc(satview) or "", "```", ""]
     for name in satview.__all__:
         thing = getattr(satview, name)
-        shown = name if inspect.isclass(thing) else f"{name}{inspect.signature(thing)}"
-        lines += [f"## `satview.{shown}`", "", _docstring(inspect.getdoc(thing) or ""), ""]
+        lines += [f"## `satview.{name}`", ""]
+        if not inspect.isclass(thing):
+            lines += _signature(f"satview.{name}", thing)
+        lines += [_docstring(inspect.getdoc(thing) or ""), ""]
         if inspect.isclass(thing):
             lines += _members(thing)
     return "\n".join(lines)

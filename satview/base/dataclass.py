@@ -99,7 +99,7 @@ def _with_slots(
 
 
 class _Waiting:
-    """Stands for an attribute of a class until `dataclasses` makes it, at its first use."""
+    """Replaces an attribute of a class until `dataclasses` makes it, at its first use."""
 
     of: type
     makes: Callable[[], type]

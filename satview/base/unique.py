@@ -17,12 +17,12 @@ def unique(values: NDArray[_Scalar]) -> NDArray[_Scalar]:
         values: (n,), any type that can be sorted, without NaN.
     """
     ordered: NDArray[_Scalar] = np.sort(values)
-    kept: NDArray[_Scalar] = ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]]
-    return kept
+    found: NDArray[_Scalar] = ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]]
+    return found
 
 
 def unique_rows(rows: NDArray[_Scalar]) -> NDArray[_Scalar]:
     """Return the different rows of a table (n, k), ascending by their first column, then by the second, and so on."""
     ordered: NDArray[_Scalar] = rows[np.lexsort(rows.T[::-1])]
-    kept: NDArray[_Scalar] = ordered[np.append(True, (ordered[1:] != ordered[:-1]).any(axis=1))[: len(ordered)]]
-    return kept
+    found: NDArray[_Scalar] = ordered[np.append(True, (ordered[1:] != ordered[:-1]).any(axis=1))[: len(ordered)]]
+    return found

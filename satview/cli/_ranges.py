@@ -28,7 +28,7 @@ def add_range(add: Callable[..., Any], what: str) -> None:
 
 
 def range_of(text: str, trace: Trace) -> TimeWindow | None:
-    """Return the range that was asked for, None if none was.
+    """Return the requested range, None if there is none.
 
     Raises:
         UsageError: The text is no range of this trace.
@@ -41,7 +41,7 @@ def range_of(text: str, trace: Trace) -> TimeWindow | None:
 
 
 def window_of(trace: Trace, begin: str | None, end: str | None, range_text: str = "") -> TimeWindow | None:
-    """Return the range that was asked for, as such or by its ends; None if none was.
+    """Return the requested range, as such or by its ends; None if there is none.
 
     Args:
         trace: What it is a part of.
@@ -72,7 +72,7 @@ def window_of(trace: Trace, begin: str | None, end: str | None, range_text: str 
     return TimeWindow(start, stop)
 
 
-def with_times_joined(arguments: Sequence[str]) -> list[str]:
+def with_times_attached(arguments: Sequence[str]) -> list[str]:
     """Return arguments with `--range -5s..` written as `--range=-5s..`, or argparse takes the time for an option."""
     joined: list[str] = []
     for argument in arguments:

@@ -106,7 +106,7 @@ def add_logger_options(parser: argparse.ArgumentParser) -> None:
     add("-n", dest="iterations", metavar="num", type=int, help="buffers to log, 0 = no limit (32)")
     add("-P", dest="keep", action="store_true", help="keep the kernel buffers afterwards")
     add("-p", dest="address", metavar="addr", help="physical address of the buffers")
-    add("-R", dest="reuse", action="store_true", help="reuse buffers kept with -P")
+    add("-R", dest="reuse", action="store_true", help="reuse buffers left by -P")
     add("-r", dest="ring", action="store_true", help="ring mode: keep the newest, save at a signal or STOP")
     add("-S", dest="size", metavar="size", help="maximum size of the output; k, K, m, M")
     add("-s", dest="seconds", metavar="sec", type=float, default=0, help="log for so many (simulated) seconds")
@@ -293,7 +293,7 @@ def notes(args: argparse.Namespace, limit: int) -> Iterator[str]:
     if args.keep:
         yield "-P: the simulated target ends with this command, and its buffers with it"
     if args.reuse:
-        yield "-R: there are no kept buffers; new ones are allocated"
+        yield "-R: there are no buffers of an earlier run; new ones are allocated"
     if NO_RING0 in args.without and args.release != Release.QNX_6.value:
         yield f"-F {NO_RING0}: has no effect, tracelogger of 6.x alone knows it"
     if args.enable and args.daemon is None:

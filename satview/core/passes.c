@@ -287,7 +287,7 @@ EXPORT int64_t satview_owners(const uint8_t *cpu, int64_t count, const uint32_t 
 enum { LOG_SEED = 0, LOG_TIME = 1, LOG_CROSSING = 2, LOG_WIDTH = 4 };
 
 /*
- * Place the events of a chunk in time. Twin: ClockRebuilder._place_by_cpu (formats/kev/clocks/clock.py).
+ * Place the events of a chunk in time. Twin: ClockRebuilder._unwrap_by_cpu (formats/kev/clocks/clock.py).
  *
  * time_row, time_value: CONTROL TIME events, ascending; a negative value is unusable. shared: BUFFER events that take
  * the time of the event behind them and leave the clock alone, ascending. reference: per CPU, carried; last: the last

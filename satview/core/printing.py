@@ -199,7 +199,7 @@ class Job:
 
 
 class LinePrinter:
-    """Prints lines into memory that it keeps, by turns into one of two rooms.
+    """Prints lines into memory of its own, alternately into one of two parts.
 
     Args:
         forms: What they look like; more may come.

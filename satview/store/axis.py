@@ -145,7 +145,7 @@ def files_of(trace: Trace) -> FileAxis | None:
 
 
 def by_file(trace: Trace, rows: NDArray[np.uint32]) -> Iterator[tuple[str, NDArray[np.uint32]]]:
-    """Yield which of some events are from each file, and what stands before names of that file; all where it is one.
+    """Yield which of some events are from each file, and what precedes names of that file; all where it is one.
 
     Args:
         trace: The trace.

@@ -1,7 +1,7 @@
-"""Columns of lanes that are views: when an interval begins is when its event happened, and no copy of that is kept.
+"""Columns of lanes that are views: when an interval begins is when its event happened, and no copy of that is stored.
 
-They take the place of arrays in `LaneSpans`: an index, a slice or a search looks up what it asks for, and numpy gets
-a copy where it asks for a whole column.
+They replace arrays in `LaneSpans`: an index, a slice or a search looks up what it needs, and numpy gets
+a copy where it needs a whole column.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class EventClock:
 
 
 class _Behind(NDArrayOperatorsMixin):
-    """A column of one value, and behind it what some rows of events tell.
+    """A column of one value, and behind it a column of some rows of events.
 
     Attributes:
         first: The value.
@@ -76,7 +76,7 @@ class _Behind(NDArrayOperatorsMixin):
         return len(self.rows) + 1
 
     def __getitem__(self, key: Any) -> Any:
-        # What each frame asks of each lane: the intervals in sight, and the one behind them.
+        # What each frame reads of each lane: the intervals in sight, and the one behind them.
         if type(key) is slice and key.step is None and key.start and key.stop and 0 < key.start <= key.stop:
             return self._of(self.rows[key.start - 1 : key.stop - 1])
         if type(key) is int and 0 < key <= len(self.rows):
@@ -133,7 +133,7 @@ class EventTimes(_Behind):
             found = self.rows.searchsorted(self.clock.row(v, side))
             return found + (v > self.first if side == "left" else v >= self.first)
         v = np.asarray(v)
-        # No row has the number that stands for none; rows and numbers of one type need no copy of the rows.
+        # No row has the number that means none; rows and numbers of one type need no copy of the rows.
         row = self.clock.time.searchsorted(v, side).astype(np.uint32)
         return self.rows.searchsorted(row) + (v > self.first if side == "left" else v >= self.first)
 

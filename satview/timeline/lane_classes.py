@@ -1,7 +1,7 @@
 """The lanes that events of one sort have: kernel calls, handlers, page faults, log lines. One row each.
 
 To add one: add a row. Events that are moments need no more; what begins and ends, or has numbers, names a function of
-`timeline.tracks.finders`. No numpy here, and no events before they are asked for: menus are made of this table.
+`timeline.tracks.finders`. No numpy here, and no events before they are shown: menus are made of this table.
 """
 
 from __future__ import annotations

@@ -334,7 +334,7 @@ class Decoder:
         cpu: NDArray[np.uint8],
         rare: NDArray[np.intp],
     ) -> list[tuple[int, int]]:
-        # After lost events nobody knows who runs: the switches that told it are among them.
+        # After lost events nobody knows who runs: the switches that would say so are among them.
         marks = rare[np.isin(code[rare], (wire.CONTROL_BUFFER, wire.CONTROL_DROPPED))]
         return self._discontinuities.find(marks, cpu[marks], part[at[marks], 2], code[marks] == wire.CONTROL_DROPPED)
 

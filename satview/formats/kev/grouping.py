@@ -72,7 +72,7 @@ def adjacent_slots(
         others, sizes, before = others[runs], sizes[runs], before[runs]
     combined = np.flatnonzero(heads >= np.uint32(1 << wire.STRUCT_SHIFT))
     ends_well = headers[at[combined] + counts[combined] - 1] >> KIND_SHIFT == wire.Struct.COMBINE_END
-    # Its end is in another place of the file, or lost with a buffer.
+    # Its end is elsewhere in the file, or lost with a buffer.
     opened = combined[~ends_well]
     if len(others) or len(opened):
         closes = headers[others + sizes - 1] >> KIND_SHIFT == wire.Struct.COMBINE_END

@@ -120,7 +120,7 @@ class ThreadNumbers:
             free = np.flatnonzero(self._rows[at] == 0)
             self._keys[at[free]], self._rows[at[free]] = keys[free], rows[free]
             # Two keys may have claimed one position: the later one has it.
-            # Of several keys that claimed one free position the last write stands, so the others have to go on.
+            # Of several keys that claimed one free position the last write counts, so the others have to go on.
             left = self._rows[at] != rows
             keys, rows, at = keys[left], rows[left], (at[left] + 1) & ((1 << self._bits) - 1)
             if not len(rows):

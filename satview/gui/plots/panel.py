@@ -248,7 +248,7 @@ class PlotsPanel(Panel):
 
     @Slot()
     def _build(self) -> None:
-        """Make the plots, once somebody looks: import what draws them beside the window, then one in each turn."""
+        """Make the plots once they are seen: what draws them beside the window, then one in each pass of the loop."""
         if self.load is not None or not self.isVisible() or self._modules.is_busy:
             return
         if are_imported():

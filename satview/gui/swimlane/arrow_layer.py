@@ -24,7 +24,7 @@ from satview.session.open_trace import OpenTrace
 from satview.timeline.arrow_groups import ArrowGroups
 from satview.timeline.arrows import ArrowKind
 
-_BEYOND_PX: Final = 2000.0  # ends outside the picture are kept that near, so that Qt draws no endless lines
+_BEYOND_PX: Final = 2000.0  # ends outside the picture are moved that near, so that Qt draws no endless lines
 _OUTSIDE_PX: Final = 20.0
 _PICK_PX: Final = 3.5
 _HEAD_PX: Final = 5.0

@@ -40,7 +40,7 @@ class LaidText:
 class TextSheet:
     """An image of texts, from which frames take theirs. Texts of one sheet are put on no other.
 
-    Where pixels are not what is asked for, in files of lines, texts are drawn as texts.
+    Where no pixels are requested, in files of lines, texts are drawn as texts.
     """
 
     def __init__(self) -> None:

@@ -56,11 +56,11 @@ class CaptureCommands(QObject):
 
     @Slot()
     def new_capture(self) -> None:
-        """Ask what to capture."""
+        """Open the dialog of captures."""
         self.capture_with(None)
 
     def capture_with(self, rules: str | None) -> None:
-        """Ask what to capture, with rules that are already written, if any.
+        """Open the dialog of captures, with rules that are already written, if any.
 
         What the dialog is made of is imported beside the window, the first time: that takes a fifth of a second.
         """

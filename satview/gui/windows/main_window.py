@@ -296,7 +296,7 @@ class MainWindow(CommandWindow):
 
     @Slot(str)
     def _capture_with(self, rules: str) -> None:
-        """Ask for a new capture with rules that are already written."""
+        """Open the dialog of captures with rules that are already written."""
         self.captures.capture_with(rules)
 
     def _is_lasting(self, path: Path) -> bool:

@@ -4,7 +4,7 @@ Source: kernel event trace format, section 5.3. Per CPU there is a reference: th
 stamp is placed between the rollovers that put it at most a quarter of a rollover period before the reference and less
 than three quarters after it; a CONTROL TIME event sets the reference. `ClockRebuilder` gives the times of that rule
 without a walk in Python (a walk is what its tests compare it with): the compiled core walks, the numpy code needs one
-addition for a chunk in which no CPU passes a rollover and places the others span by span.
+addition for a chunk in which no CPU passes a rollover and takes the others span by span.
 """
 
 from __future__ import annotations

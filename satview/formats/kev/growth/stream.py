@@ -348,7 +348,7 @@ def blocks_of_file(
     dtype = np.dtype("<u4" if byte_order == "little" else ">u4")
     read = getattr(file, "read1", file.read)  # what a pipe has now, not a whole chunk
     done = 0
-    # The first TIME event places what comes before it, so the beginning is read in one piece.
+    # The first TIME event gives the times of what comes before it, so the beginning is read in one piece.
     while len(rest) < _FIRST_BYTES and (more := file.read(_FIRST_BYTES - len(rest))):
         rest += more
     while True:
