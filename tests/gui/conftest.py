@@ -110,6 +110,18 @@ def settle(qtbot, window):
     view.repaint()
 
 
+def stack_of(qtbot, window, lane):
+    """Return what a lane stacks, once it does: lanes that just came into sight are made in the background."""
+    view = window.workspace.area.view
+
+    def is_there():
+        view.repaint()
+        return lane in view.stacks
+
+    qtbot.waitUntil(is_there, timeout=10_000)
+    return view.stacks[lane]
+
+
 @pytest.fixture
 def window(empty_window, load, tmp_path, qtbot):
     """A window with the scene of `tests.helpers.scene` open and its swimlanes focused."""

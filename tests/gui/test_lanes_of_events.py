@@ -22,7 +22,7 @@ from satview.session.state_files import StateFiles
 from satview.session.take_state import take_lanes
 from satview.session.workspace_json import from_json, to_json
 from satview.session.workspace_state import WorkspaceState
-from tests.gui.conftest import settle
+from tests.gui.conftest import settle, stack_of
 from tests.helpers.kev import TraceBuilder
 
 A, B = 2, 3
@@ -155,7 +155,7 @@ def test_a_rule_makes_steps_whose_heights_are_the_numbers(window, qtbot):
     QTest.keyClick(prompt.line, Qt.Key.Key_Return)
     at_rest(window, qtbot)
     row = lane(opened, "queue")
-    stack = view.stacks[row.index]
+    stack = stack_of(qtbot, window, row.index)
     here = [stack.bin_at(opened.trace.window.start + time) for time in (7_500, 8_500, 9_500)]
     assert stack.tops[0, here].tolist() == [0.0, 0.5, 1.0]
     image = view.grab().toImage()

@@ -17,7 +17,7 @@ from satview.gui.swimlane.share_layer import Stack, draw_stack, figure, tops_of
 from satview.gui.swimlane.share_text import share_text
 from satview.timeline.lane_info import LaneKind
 from satview.timeline.spans import constant_lane, pixel_edges
-from tests.gui.conftest import settle
+from tests.gui.conftest import settle, stack_of
 from tests.helpers.core import without_core
 
 NOTHING = constant_lane(TimeWindow(0, 1))
@@ -75,7 +75,7 @@ def test_a_cpu_is_as_high_as_it_is_busy(dense, qtbot):
     view, trace = dense.workspace.area.view, dense.session.opened.trace
     row = row_of(dense, LaneKind.CPU, "CPU 1")
     shown = bar(dense, row, 1.0)
-    stack = view.stacks[row.index]
+    stack = stack_of(qtbot, dense, row.index)
     idle = {int(colour) & 0xFFFFFF for value, colour in zip(stack.values, stack.colours, strict=True)
             if not states.IS_BUSY[value]} | {view._theme.base}  # fmt: skip
     heights = []
@@ -118,21 +118,20 @@ def test_what_is_rare_is_a_dot(dense):
 def test_zoomed_in_there_are_bars(dense, qtbot):
     view = dense.workspace.area.view
     row = row_of(dense, LaneKind.CPU, "CPU 1")
-    qtbot.waitUntil(lambda: row.index in view.stacks)
+    stack_of(qtbot, dense, row.index)
     show(dense, qtbot, 1_000_000_000, 1_010_000_000)
     assert not view.stacks
     show(dense, qtbot, 1_000_000_000, 3_000_000_000)
-    qtbot.waitUntil(lambda: row.index in view.stacks)
+    stack_of(qtbot, dense, row.index)
 
 
 def test_bins_stay_in_position_while_the_view_moves(dense, qtbot):
-    view = dense.workspace.area.view
     row = row_of(dense, LaneKind.CPU, "CPU 2")
     show(dense, qtbot, 1_000_000_000, 3_000_000_000)
-    before = view.stacks[row.index]
+    before = stack_of(qtbot, dense, row.index)
     dense.session.opened.viewport.pan(0.1)
     settle(qtbot, dense)
-    after = view.stacks[row.index]
+    after = stack_of(qtbot, dense, row.index)
     same, mine, other = np.intersect1d(before.edges[1:-2], after.edges[1:-2], return_indices=True)
     assert len(same) > 0.8 * len(before.edges)
     assert before.values == after.values
@@ -151,11 +150,11 @@ def test_a_key_brings_the_longest_states_back(dense, application, qtbot):
     assert view.stacks
 
 
-def test_the_card_speaks_of_the_bin(dense):
+def test_the_card_speaks_of_the_bin(dense, qtbot):
     """Shares add up to the whole, and are those of the statistics."""
-    opened, view = dense.session.opened, dense.workspace.area.view
+    opened = dense.session.opened
     row = row_of(dense, LaneKind.PROCESS, "map_update")
-    stack = view.stacks[row.index]
+    stack = stack_of(qtbot, dense, row.index)
     window = stack.window_of(len(stack.edges) // 2)
     text = share_text(opened, row.index, window)
     shares = [float(line.split(" %")[0]) for line in text.split("<br>") if " %" in line]
@@ -169,7 +168,7 @@ def test_the_card_speaks_of_the_bin(dense):
 def test_a_click_selects_the_longest_interval_of_what_it_points_at(dense, qtbot):
     opened, view = dense.session.opened, dense.workspace.area.view
     row = row_of(dense, LaneKind.PROCESS, "map_update")
-    stack = view.stacks[row.index]
+    stack = stack_of(qtbot, dense, row.index)
     shares = opened.timeline.lane(row.index).shares
     waits = shares.cycles(stack.edges)[:, shares.values.tolist().index(states.WAITING)]
     waits = waits / np.maximum(np.diff(stack.edges), 1)
