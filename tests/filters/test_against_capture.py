@@ -21,6 +21,7 @@ from satview.filters.rules.handlers import Handlers
 from satview.filters.rules.rule_set import RuleSet
 from satview.filters.rules.text import parse_rules
 from tests.capture.made import as_trace, finish, kernel, mode, run
+from tests.helpers.extent import points
 
 C = ExternalClass
 RULES = {
@@ -68,8 +69,7 @@ def plain(trace, rows):
     return found
 
 
-@pytest.mark.parametrize("name", [name for name, _ in registry.names()])
-@pytest.mark.parametrize("selected", list(RULES))
+@points(name=[name for name, _ in registry.names()], selected=list(RULES))
 def test_view_and_capture_agree_on_every_workload(name, selected, tmp_path):
     release = random.Random(name + selected).choice([Release.QNX_6, Release.QNX_7])
     everything = logged(name, release, [("ADDALLCLASSES",)], tmp_path)

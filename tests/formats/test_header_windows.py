@@ -15,6 +15,7 @@ from satview.events.spec import Release
 from satview.export.verbatim import write_verbatim
 from satview.formats.kev.head.header import header_bytes, parse_header
 from satview.formats.registry import open_trace
+from tests.helpers.extent import fewer
 from tests.helpers.header_windows import why_it_hangs
 
 TARGETS = [target(release, 2, "", None) for release in (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)]
@@ -43,7 +44,7 @@ def test_the_checker_sees_a_window_that_ends_in_the_end_mark(length, hangs):
     assert bool(why_it_hangs(raw_header(("A", "x" * length)))) == hangs
 
 
-@pytest.mark.parametrize("here", TARGETS, ids=lambda here: here.release.name)
+@pytest.mark.parametrize("here", fewer(TARGETS[::-1], 2), ids=lambda here: here.release.name)
 def test_headers_of_captures_hold_for_every_length(here):
     for name_length in range(1, 121):
         for attribute_length in range(0, 201, 1 if name_length % 20 == 1 else 23):

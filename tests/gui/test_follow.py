@@ -125,6 +125,7 @@ def test_plots_follow_the_longer_reading(writer, follow, qtbot):
         assert plots.plot is plots.load
 
 
+@pytest.mark.thorough
 def test_half_a_slot_is_no_problem_and_is_read_when_whole(writer, follow, qtbot):
     cut = writer.upto(0.5) * 16
     writer.path.write_bytes(writer.start + writer.slots[: cut + 5])
@@ -240,6 +241,7 @@ def test_filter_set_while_the_file_is_read_is_not_forgotten(writer, follow, qtbo
     assert len(opened.search.hits) == opened.filters.row_count
 
 
+@pytest.mark.thorough
 def test_hits_in_what_is_new_can_be_read(writer, follow, qtbot):
     writer.write(0.4)
     window = follow(writer.path)
@@ -340,6 +342,7 @@ def test_lanes_in_view_stay_in_position_when_others_come_above(tmp_path, follow,
     assert (view.scroll_px - view.visible_rows()[0].y_px) == 5
 
 
+@pytest.mark.thorough
 def test_problems_and_legend_follow(tmp_path, follow, qtbot):
     builder = TraceBuilder().time_event(0).state("READY", 100, 5, 1)
     path = builder.write(tmp_path / "grows.kev")
@@ -440,6 +443,7 @@ def test_ring_lap_of_the_same_length_is_noticed(writer, follow, qtbot):
     assert int(now.trace.payloads.words(0)[0]) is not None
 
 
+@pytest.mark.thorough
 def test_file_that_vanishes_and_comes_back(writer, follow, qtbot):
     writer.write(0.4)
     window = follow(writer.path)

@@ -199,7 +199,7 @@ def test_a_damaged_file_is_named_and_set_aside_and_costs_no_note(open_again, qtb
             "[]",
             "{",
         ],
-        3,
+        1,
     ),
 )
 def test_whatever_the_file_holds_the_trace_opens(open_again, qtbot, tmp_path, content):

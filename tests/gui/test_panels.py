@@ -31,6 +31,7 @@ class TestDetails:
         window.workspace.panels["details"].browser.anchorClicked.emit(QUrl(f"event:{target}"))
         assert opened.selection.event == target
 
+    @pytest.mark.thorough
     def test_partner_of_a_long_trace_is_looked_for_in_the_background(self, window, opened, monkeypatch, qtbot):
         monkeypatch.setattr("satview.session.events.event_links._PAIRS_AT_ONCE", 0)
         monkeypatch.setattr("satview.session.events.event_links.LINKS_AT_ONCE", 0)
@@ -85,6 +86,7 @@ class TestFilterPanel:
         assert window.workspace.panels["events"].model.rowCount() == opened.filters.row_count
         assert all(item.child(i).checkState(0) == Qt.CheckState.Unchecked for i in range(2))
 
+    @pytest.mark.thorough
     def test_unchecking_one_event_makes_the_class_partial(self, window, opened):
         item = top_items(window.workspace.panels["filter"].events.tree)["USREVENT"]
         check(item.child(0), False)
