@@ -25,7 +25,7 @@ from satview.base.process_end import (
 )
 from satview.base.safe_text import visible_line
 from satview.cli import command_names
-from satview.cli._ranges import with_times_attached
+from satview.cli.shared.ranges import with_times_attached
 
 
 def main(argv: list[str] | None = None) -> int:

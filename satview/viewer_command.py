@@ -19,8 +19,8 @@ from satview.base.palettes import PALETTES
 from satview.base.process_end import FINE, signals_raise
 from satview.base.resources import sample_trace
 from satview.cli import command_names
-from satview.cli._axis import add_axis_options, axis_request
-from satview.cli._ranges import add_range, with_times_attached
+from satview.cli.shared.axis import add_axis_options, axis_request
+from satview.cli.shared.ranges import add_range, with_times_attached
 from satview.session.lanes.lane_arrangement import Label
 from satview.session.trace_link import TraceLink, parse_link
 from satview.timeline.lane_classes import LANE_CLASSES
@@ -62,7 +62,7 @@ def run_viewer(arguments: list[str]) -> int:
 
 def whole_parser() -> argparse.ArgumentParser:
     """Return the whole command line, for shell completion and the manual page."""
-    from satview.cli._whole import with_commands
+    from satview.cli.shared.whole import with_commands
 
     return with_commands(_viewer_parser(), command_names())
 
@@ -288,7 +288,7 @@ def _set_up(options: argparse.Namespace) -> int:
     if options.files or options.sample:
         raise UsageError("--install-desktop, --uninstall-desktop and --print-completion go without a FILE")
     if options.print_completion:
-        from satview.cli._whole import completion
+        from satview.cli.shared.whole import completion
 
         print(completion(whole_parser(), options.print_completion))
         return FINE

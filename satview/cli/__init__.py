@@ -1,4 +1,4 @@
-"""The subcommands of `satview` that need no window. One module per command."""
+"""The subcommands of `satview` that need no window. One module per command; `shared` is what they have in common."""
 
 from __future__ import annotations
 
@@ -6,9 +6,5 @@ import pkgutil
 
 
 def command_names() -> dict[str, str]:
-    """Return subcommand to module name; a command is a public module of `satview.cli` of one word or several."""
-    return {
-        info.name.replace("_", "-"): info.name
-        for info in pkgutil.iter_modules(__path__)
-        if not info.name.startswith("_")
-    }
+    """Return subcommand to module name: each module here is a command, and `shared` is what they have in common."""
+    return {info.name.replace("_", "-"): info.name for info in pkgutil.iter_modules(__path__) if not info.ispkg}

@@ -15,7 +15,7 @@ from satview.analysis.verdicts.thresholds import default_thresholds, read_thresh
 from satview.analysis.verdicts.verdict import Severity, Verdict, VerdictKind
 from satview.base.process_end import COST_DATA, FINE
 from satview.base.safe_text import visible_line
-from satview.cli._ranges import add_range, range_of
+from satview.cli.shared.ranges import add_range, range_of
 from satview.formats.registry import open_trace
 from satview.store.trace import Trace
 
@@ -133,7 +133,7 @@ def _xml_text(text: str) -> str:
 
 def _print_table(trace: Trace, found: tuple[Verdict, ...], unknown: dict[VerdictKind, str]) -> None:
     # Brought in here: JSON, JUnit and error paths need no table.
-    from satview.cli._console import cell, make_console
+    from satview.cli.shared.console import cell, make_console
 
     console = make_console(400)
     if not found:
@@ -157,7 +157,7 @@ def _by_reason(unknown: dict[VerdictKind, str]) -> list[tuple[list[str], str]]:
 
 def _print_verdicts(console: Console, trace: Trace, found: tuple[Verdict, ...]) -> None:
     from satview.base.time import format_time
-    from satview.cli._console import cell
+    from satview.cli.shared.console import cell
 
     counts = {severity: sum(verdict.severity is severity for verdict in found) for severity in Severity}
     reported = ", ".join(f"{count} {severity}{'s' if count > 1 and severity is not Severity.INFO else ''}"

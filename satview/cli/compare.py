@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from satview.base.errors import UsageError
 from satview.base.process_end import COST_DATA, FINE
-from satview.cli._ranges import add_range, range_of
+from satview.cli.shared.ranges import add_range, range_of
 from satview.formats.registry import open_trace
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def _print_tables(
 ) -> None:
     from satview.analysis.comparison import by_weight
     from satview.base.time import format_duration
-    from satview.cli._console import cell, make_console
+    from satview.cli.shared.console import cell, make_console
 
     console = make_console(400)
     for title, trace in (("Before", before), ("After", after)):
@@ -129,7 +129,7 @@ def _table(changes: list[Change], *, with_figure: bool = False) -> RichTable:
     from rich.table import Table
 
     from satview.analysis.comparison import change_text, value_text
-    from satview.cli._console import cell
+    from satview.cli.shared.console import cell
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for head in ("", *(["Figure"] if with_figure else []), "Before", "After", "Change"):

@@ -84,7 +84,7 @@ def _rules(trace: Trace, found: tuple[Diagnosis, ...], key: str) -> str:
 
 def _print_table(trace: Trace, found: tuple[Diagnosis, ...]) -> None:
     # Brought in here: JSON and error paths need no table.
-    from satview.cli._console import cell, make_console
+    from satview.cli.shared.console import cell, make_console
 
     console = make_console(400)
     exact = [one.analysis.title for one in found if one.trust.mark is Mark.EXACT]

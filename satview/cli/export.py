@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from satview.base.errors import UsageError
 from satview.base.process_end import COST_DATA, FINE, say
 from satview.base.targets import is_standard_output
-from satview.cli._ranges import add_range, range_of
+from satview.cli.shared.ranges import add_range, range_of
 from satview.export.plugged import plugged_endings, write_plugged
 from satview.formats.registry import open_trace
 from satview.formats.unixware import members
@@ -87,9 +87,9 @@ def run(args: argparse.Namespace) -> int:
         UsageError: The arguments do not fit, a package is missing, or the file cannot be written.
     """
     if is_folder_of_traces(args.file):
-        from satview.cli import _fleet
+        from satview.cli.shared import fleet
 
-        return _fleet.export(args)
+        return fleet.export(args)
     if args.jobs is not None or args.pattern or args.dask:
         raise UsageError("--jobs, --pattern and --dask are for a folder of traces")
     trace = open_trace(args.file)

@@ -16,7 +16,7 @@ from satview.base.new_file import write_file
 from satview.base.process_end import say
 from satview.base.safe_text import visible, visible_line
 from satview.base.targets import is_standard_output
-from satview.cli._ranges import add_range, window_of
+from satview.cli.shared.ranges import add_range, window_of
 from satview.events.spec import Release
 from satview.export.c_program import c_program
 from satview.export.subset import SubsetReport, write_subset

@@ -11,7 +11,7 @@ from satview.base.errors import TraceFormatError
 from satview.base.process_end import say
 from satview.base.safe_text import visible_line
 from satview.base.time import format_duration, hex_cycles
-from satview.cli._bold import bold
+from satview.cli.shared.bold import bold
 from satview.formats.registry import open_trace
 from satview.store.problems import KINDS, Problem
 from satview.store.trace import Trace

@@ -17,9 +17,9 @@ from satview.analysis.latency_list import (
 )
 from satview.base.errors import UsageError
 from satview.base.process_end import COST_DATA, FINE
-from satview.cli._numbers import number
-from satview.cli._ranges import add_range, range_of
-from satview.cli._sheets import print_csv, print_tables
+from satview.cli.shared.numbers import number
+from satview.cli.shared.ranges import add_range, range_of
+from satview.cli.shared.sheets import print_csv, print_tables
 from satview.formats.registry import open_trace
 from satview.linkage.latencies import latencies
 from satview.store.losses import lost_marks

@@ -119,7 +119,7 @@ def _print_table(trace: Trace, table: LockTable, rows: list[int]) -> None:
     # Brought in here: `--json` and error paths need no table.
     from rich.table import Table
 
-    from satview.cli._console import cell, make_console
+    from satview.cli.shared.console import cell, make_console
 
     console = make_console(200)
     if not rows:

@@ -120,7 +120,7 @@ def _write(found: Result, kind: str, file: NewFile) -> None:
 def _print_table(found: Result) -> None:
     from rich.table import Table
 
-    from satview.cli._console import cell, make_console
+    from satview.cli.shared.console import cell, make_console
 
     console = make_console(400)
     shown = Table(box=None, pad_edge=False, header_style="bold")
@@ -141,7 +141,7 @@ def _text(value: Any) -> str:
 def _print_list() -> None:
     from rich.table import Table
 
-    from satview.cli._console import cell, make_console
+    from satview.cli.shared.console import cell, make_console
     from satview.tables.schema import SCHEMAS
     from satview.tables.sql import views
 

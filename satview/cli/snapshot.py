@@ -86,7 +86,7 @@ def _print_table(trace: Trace, found: Snapshot) -> None:
     # Brought in here: JSON and error paths need no table.
     from rich.table import Table
 
-    from satview.cli._console import cell, make_console
+    from satview.cli.shared.console import cell, make_console
 
     console = make_console(400)
     moment = format_time(trace.clock.ns(found.at_cycles))

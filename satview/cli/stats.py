@@ -18,9 +18,9 @@ from satview.analysis.statistics_sheets import make_sheet, sheet_keys
 from satview.analysis.times.basis import Basis
 from satview.base.errors import UsageError
 from satview.base.time import format_duration
-from satview.cli._ranges import add_range, range_of
-from satview.cli._sheets import print_csv, print_tables
 from satview.cli.filter import built_rules, selected_events
+from satview.cli.shared.ranges import add_range, range_of
+from satview.cli.shared.sheets import print_csv, print_tables
 from satview.filters.derived_columns import TraceDerivedColumns
 from satview.formats.registry import open_trace
 from satview.store.trace import Trace

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from satview.base.errors import UsageError
 from satview.base.process_end import COST_DATA, FINE
-from satview.cli._axis import add_axis_options, axis_request
+from satview.cli.shared.axis import add_axis_options, axis_request
 
 _EPILOG: Final = """\
 What comes out names the files and says where each begins; every command and the window open it like a trace, in which
@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
         UsageError: The files cannot be together, or the file cannot be written.
     """
     from satview.base.time import format_duration, format_time
-    from satview.cli._console import cell, make_console
+    from satview.cli.shared.console import cell, make_console
     from satview.formats.registry import open_trace
     from satview.session.axis_files import plan
     from satview.store.axis import files_of

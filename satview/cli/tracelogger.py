@@ -18,7 +18,7 @@ from satview.capture.qst import QstForm
 from satview.capture.run import NS_PER_S, Capture, CaptureResult
 from satview.capture.run import run as run_capture
 from satview.capture.workloads import registry
-from satview.cli._tracelogger_options import (
+from satview.cli.shared.tracelogger_options import (
     add_logger_options,
     add_target_options,
     attributes,

@@ -18,7 +18,7 @@ from satview.base.safe_text import visible
 from satview.base.standard_input import standard_input
 from satview.base.targets import find_target
 from satview.base.time import TimeWindow
-from satview.cli._ranges import add_range, window_of
+from satview.cli.shared.ranges import add_range, window_of
 from satview.export.listing import TIMES, Printer, TextRows, default_time, layout_of
 from satview.export.listing_format import EventFormat
 from satview.export.listing_forms import Style

@@ -88,7 +88,7 @@ def _record(point: Point) -> dict[str, Any]:
 def _print_table(found: Trend, shown: list[Point]) -> None:
     from rich.table import Table
 
-    from satview.cli._console import cell, make_console
+    from satview.cli.shared.console import cell, make_console
 
     console = make_console(400)
     metric, far = found.metric, found.outliers

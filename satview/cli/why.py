@@ -22,7 +22,7 @@ from satview.base.errors import UsageError
 from satview.base.process_end import COST_DATA, FINE
 from satview.base.safe_text import visible_line
 from satview.base.time import format_duration
-from satview.cli._ranges import RANGES
+from satview.cli.shared.ranges import RANGES
 from satview.formats.registry import open_trace
 from satview.linkage.table import Certainty
 from satview.session.time_text import axis_of, parse_position, parse_range

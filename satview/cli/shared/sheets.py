@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from satview.analysis.sheets.sheet import Column, Kind, Sheet
 from satview.analysis.trust import sign
 from satview.base.safe_text import csv_text, visible_line
-from satview.cli._bold import bold, dim
-from satview.cli._table import table_lines
+from satview.cli.shared.bold import bold, dim
+from satview.cli.shared.table import table_lines
 
 
 def print_csv(sheet: Sheet, order: NDArray[np.intp] | None = None) -> None:
@@ -63,7 +63,7 @@ def _print_fitted(heads: Sequence[str], texts: Sequence[Sequence[str]], is_right
     """Print a table that fits the terminal; what has no room is cut."""
     from rich.table import Table  # brought in here: nothing else needs it
 
-    from satview.cli._console import cell, make_console
+    from satview.cli.shared.console import cell, make_console
 
     shown = Table(box=None, pad_edge=False, header_style="bold")
     for head, right in zip(heads, is_right, strict=True):
