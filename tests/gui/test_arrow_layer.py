@@ -100,6 +100,7 @@ def test_dense_arrows_are_groups_with_their_count(empty_window, load, tmp_path, 
     assert "messages</b>" in text or "replies</b>" in text
 
 
+@pytest.mark.thorough
 def test_a_sample_is_replaced_by_all_arrows(empty_window, load, tmp_path, qtbot, monkeypatch):
     monkeypatch.setattr(arrow_source, "_AT_ONCE", 500)
     window = load(empty_window, exchange(tmp_path, repeats=3000))

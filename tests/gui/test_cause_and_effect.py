@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from PySide6.QtCore import Qt, QUrl
 from PySide6.QtTest import QTest
 
@@ -76,6 +77,7 @@ def test_arrow_leads_from_the_client_to_the_server_lane(empty_window, load, tmp_
     assert opened.event_links.found.way == ()
 
 
+@pytest.mark.thorough
 def test_links_of_a_long_trace_come_from_the_background(empty_window, load, tmp_path, qtbot, monkeypatch):
     monkeypatch.setattr(event_links, "LINKS_AT_ONCE", 0)
     window = load(empty_window, exchange(tmp_path))

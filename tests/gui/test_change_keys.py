@@ -67,6 +67,7 @@ def test_a_key_that_runs_something_is_announced_and_taken_from_it(dialog, window
         assert by_id["lanes.pin"].shortcuts() == []
 
 
+@pytest.mark.thorough
 def test_usual_keys_come_back_one_by_one_and_all(dialog, application, qtbot):
     keys = application.shared.keys
     choose(dialog, qtbot, "hide lane")

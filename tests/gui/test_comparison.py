@@ -144,6 +144,7 @@ def test_what_changed_first_and_where(panel, comparison, qtbot):
     assert int(shares[0].argmax()) < int(shares[1].argmax())
 
 
+@pytest.mark.thorough
 def test_keys_act_on_the_trace_whose_lanes_have_the_keyboard(compared, comparison, qtbot):
     second = compared.workspace.panes.second
     second.area.view.setFocus()

@@ -112,6 +112,7 @@ def test_the_line_goes_over_to_who_holds_the_thread_up(empty_window, load, inver
     assert accent_in("store 1", 32) == 0
 
 
+@pytest.mark.thorough
 def test_a_folded_process_carries_the_line(empty_window, load, inversion, qtbot):
     window = load(empty_window, inversion)
     view, opened = window.workspace.area.view, window.session.opened

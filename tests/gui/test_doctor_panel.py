@@ -65,6 +65,7 @@ def test_a_row_says_mark_reason_and_capture(panel):
     assert row_of(panel, "Events").foreground(1).color().rgb() & 0xFFFFFF == DARK.warning
 
 
+@pytest.mark.thorough
 def test_the_command_is_copied_for_a_row_and_for_all(panel, opened):
     QTest.mouseClick(panel.copy_line, Qt.MouseButton.LeftButton)
     everything = capture_for(opened.trace, opened.doctor.found).command

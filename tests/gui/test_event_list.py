@@ -19,6 +19,7 @@ def texts(model, row):
     return [model.index(row, column).data() for column in range(len(COLUMNS))]
 
 
+@pytest.mark.thorough
 def test_model_passes_qts_own_tester(opened, qtmodeltester):
     qtmodeltester.check(EventListModel(opened, 20, LIGHT), force_py=True)
 
@@ -99,6 +100,7 @@ def test_nothing_passes_the_filter(panel, opened, qtbot):
     assert panel.model.rowCount() == len(opened.trace.events)
 
 
+@pytest.mark.thorough
 def test_more_rows_than_qt_can_count(opened, monkeypatch):
     """The model then holds a part that moves to where it is looked at."""
     monkeypatch.setattr(model_module, "_HEIGHT_LIMIT_PX", 100)  # five rows of 20 px

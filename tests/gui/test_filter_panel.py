@@ -135,6 +135,7 @@ class TestChips:
         assert not chips.isVisible()
         assert opened.edits.undo_title == "removed filter"
 
+    @pytest.mark.thorough
     def test_keys_undo_and_redo(self, window, view, opened, qtbot, settled):
         opened.filters.add_pass("class == USREVENT")
         settled()
@@ -236,6 +237,7 @@ class TestPixels:
         settled()
         assert (self.colours(window, LIGHT) == LIGHT.hit).sum() > 5
 
+    @pytest.mark.thorough
     def test_dim_fades_running(self, window, opened, settled):
         from satview.events import states
         from satview.gui.colours import value_colour
@@ -310,6 +312,7 @@ class TestContextMenu:
         assert opened.trace.events.code[event] not in opened.trace.events.code[settled().rows]
         assert highlight.actions()
 
+    @pytest.mark.thorough
     def test_rows_of_the_trees(self, panel, opened, qtbot, settled):
         sends = wire.code(wire.WireClass.USER, 7)
         for tree, selected in ((panel.events, "codes"), (panel.threads, "threads")):
@@ -395,6 +398,7 @@ class TestTrees:
         assert panel.threads._leaves[kept].text(2) == "5.3 %"
         assert panel.threads._leaves[lost].text(2) == "<0.1 %"
 
+    @pytest.mark.thorough
     def test_effect_of_the_check_boxes(self, panel, opened, settled):
         panel.effect.setCurrentIndex(1)
         panel.effect.activated.emit(1)
@@ -460,6 +464,7 @@ class TestRules:
         assert settled().row_count == 0
         assert len(opened.filters.state.stack.passes) == 1
 
+    @pytest.mark.thorough
     def test_save_and_open(self, panel, tmp_path, monkeypatch):
         monkeypatch.setattr(dialogs, "ask_save", lambda *arguments: tmp_path / "b.satrules")
         panel.rules.editor.setPlainText("ADDCLASS USER")
@@ -566,6 +571,7 @@ class TestSearch:
         qtbot.waitUntil(lambda: not opened.search.is_pending)
         assert len(opened.search.hits) == 2
 
+    @pytest.mark.thorough
     def test_faulty_condition_is_reported(self, opened):
         opened.search.find("pid == and")
         assert opened.search.error.startswith("column 8")
@@ -592,6 +598,7 @@ class TestSearch:
         assert window.workspace.panel_shows("results")
 
 
+@pytest.mark.thorough
 def test_theme_change_reaches_every_part(window, opened, settled):
     opened.filters.add_pass("class == USREVENT", effect=Effect.MARK)
     settled()

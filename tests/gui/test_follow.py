@@ -209,6 +209,7 @@ def test_undo_and_redo_by_key_survive_many_looks(writer, follow, qtbot):
     assert len(opened.lanes.rows) < count
 
 
+@pytest.mark.thorough
 def test_nothing_flashes_unfiltered_when_more_comes(writer, follow, qtbot):
     writer.write(0.4)
     window = follow(writer.path)
@@ -226,6 +227,7 @@ def test_nothing_flashes_unfiltered_when_more_comes(writer, follow, qtbot):
     assert not opened.filters.is_pending
 
 
+@pytest.mark.thorough
 def test_filter_set_while_the_file_is_read_is_not_forgotten(writer, follow, qtbot):
     writer.write(0.4)
     window = follow(writer.path)
@@ -258,6 +260,7 @@ def test_hits_in_what_is_new_can_be_read(writer, follow, qtbot):
     assert model.index(last, 4).data()
 
 
+@pytest.mark.thorough
 def test_list_keeps_its_position_and_its_selected_row(writer, follow, qtbot):
     writer.write(0.5)
     window = follow(writer.path)
@@ -321,6 +324,7 @@ def test_filter_panel_counts_on_while_it_shows_and_when_it_is_shown(writer, foll
     )
 
 
+@pytest.mark.thorough
 def test_lanes_in_view_stay_in_position_when_others_come_above(tmp_path, follow, qtbot, empty_window):
     """Processes are in the order of their pids; one that is born late may have a low one."""
     builder = TraceBuilder().time_event(0)

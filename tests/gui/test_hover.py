@@ -79,6 +79,7 @@ def test_a_wait_names_holder_or_server_once_the_links_are_there(empty_window, lo
     assert "waits for low 1 (low), mutex 0x8129e40, inferred" in point_at(window, "high", 86, qtbot)
 
 
+@pytest.mark.thorough
 def test_a_message_names_its_server(empty_window, load, captured, qtbot):
     """At 180 ms one client waits in REPLY for the only thread of the server, another one in SEND for any."""
     window = load(empty_window, captured / "client-server.kev")

@@ -164,6 +164,7 @@ def test_another_file_under_the_name_gets_the_lanes_by_name_and_no_part_of_time(
     assert opened.viewport.is_whole
 
 
+@pytest.mark.thorough
 def test_a_damaged_file_is_named_and_set_aside_and_costs_no_note(open_again, qtbot, tmp_path):
     path = scene(tmp_path)
     window = open_again(path)
@@ -318,6 +319,7 @@ def test_a_second_view_that_makes_no_sense_is_left_out(open_again, qtbot, tmp_pa
     assert not window.workspace.is_split
 
 
+@pytest.mark.thorough
 def test_a_second_trace_is_beside_it_again(open_again, qtbot, tmp_path):
     first, second = many_processes(tmp_path), many_processes(tmp_path, "after.kev", count=3)
     window = open_again(first)

@@ -106,6 +106,7 @@ def test_focus_centres_fits_and_goes_back(press, opened, client):
     assert opened.viewport.window == before
 
 
+@pytest.mark.thorough
 def test_focus_fits_at_once_where_nothing_can_be_centred_and_begins_anew_after_a_move(press, opened, client):
     assert opened.viewport.is_whole
     press(K.Key_F)
@@ -172,6 +173,7 @@ def test_comma_and_period_walk_events(press, opened, client):
     assert opened.trace.spec(opened.selection.event).name == "THRUNNING"
 
 
+@pytest.mark.thorough
 def test_missing_partner_is_reported_in_the_status_bar(press, window, opened, client):
     press(K.Key_J)
     assert "no matching" in window.statusBar().currentMessage()
@@ -352,6 +354,7 @@ def test_palette_says_when_no_command_matches(press, window, qtbot):
     assert (pick.list.isVisible(), pick.nothing.isVisible()) == (True, False)
 
 
+@pytest.mark.thorough
 def test_question_mark_shows_the_keys(press, window, qtbot):
     press(K.Key_Question, SHIFT)
     overlay = window.findChild(KeyOverlay)

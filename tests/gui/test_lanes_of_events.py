@@ -199,6 +199,7 @@ def test_lanes_and_labels_are_in_sessions(window, qtbot):
     assert opened.timeline.infos[opened.lanes.rows[0].index].title == "functions 2"
 
 
+@pytest.mark.thorough
 def test_a_trace_opens_with_the_lanes_that_it_had(window, application, load, qtbot, tmp_path):
     opened = window.session.opened
     show(window, qtbot, "functions", "paths")

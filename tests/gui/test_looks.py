@@ -236,6 +236,7 @@ def test_a_setting_that_makes_no_sense_is_no_obstacle(application, window):
     assert window.theme.looks
 
 
+@pytest.mark.thorough
 def test_text_has_the_size_that_is_set(window, application, qtbot):
     usual, legend = QApplication.font().pointSizeF(), window.workspace.area.legend
     height, small = legend.height(), window.workspace.area.view._texts.font.pixelSize()
@@ -292,6 +293,7 @@ def test_kinds_of_work_are_shown_on_lanes_of_cpus_and_undone(empty_window, load,
     assert max(view.stacks[cpu].values) >= states.FIRST_PROCESS
 
 
+@pytest.mark.thorough
 def test_settings_lead_to_the_colours(window, qtbot):
     window.actions_by_id.by_id["file.settings"].trigger()
     dialog = window.findChild(SettingsDialog)
@@ -302,6 +304,7 @@ def test_settings_lead_to_the_colours(window, qtbot):
     dialog.close()
 
 
+@pytest.mark.thorough
 def test_lanes_are_rectangles_in_an_svg_unless_they_are_too_many(window, tmp_path, monkeypatch):
     """The strip over the whole trace is an image, lanes are none: the bar of READY is in the file by its colour."""
     window.workspace.area.save_picture(tmp_path / "lanes.svg", [])
@@ -322,6 +325,7 @@ def test_rectangles_are_the_picture():
     assert np.array_equal(pixels, again)
 
 
+@pytest.mark.thorough
 def test_the_legend_explains_what_a_filter_marks(window, opened, qtbot):
     legend = window.workspace.area.legend
     assert legend.area_of("marked by a filter").isEmpty()

@@ -104,6 +104,7 @@ def test_loading_can_be_cancelled(empty_window, qtbot, tmp_path, monkeypatch):
     assert page(empty_window) is empty_window.welcome
 
 
+@pytest.mark.thorough
 def test_window_stays_alive_while_loading(empty_window, qtbot, tmp_path, monkeypatch):
     from satview.formats import registry
 
@@ -165,6 +166,7 @@ def test_reloading_leaves_one_dock_of_each(empty_window, load, tmp_path):
         assert sorted(names) == sorted(f"dock.{row.name}" for row in PANELS)
 
 
+@pytest.mark.thorough
 def test_theme_command_repaints_everything(application, window):
     before = window.workspace.area.grab().toImage().pixel(5, 5)
     window.registry["view.theme_dark"].run()
@@ -222,6 +224,7 @@ def test_repaints_lose_no_reference_to_none(window):
     assert abs(sys.getrefcount(None) - before) <= 50
 
 
+@pytest.mark.thorough
 def test_file_cut_short_while_it_is_shown(empty_window, load, qtbot, tmp_path):
     """The window lives on, says why arguments are missing, and opens the file again when it is whole."""
     path = scene(tmp_path)

@@ -85,6 +85,7 @@ def test_the_delta_of_two_rows_of_the_list(window, opened, ns_of):
     assert not panel.delta.isVisible()
 
 
+@pytest.mark.thorough
 def test_rows_from_first_to_last_by_keys(window, opened):
     panel = window.workspace.panels["events"]
     opened.select_event(0)
@@ -142,6 +143,7 @@ def test_a_range_says_at_once_what_it_holds(window, opened, ruler, x_of, qtbot, 
     assert "Range" not in details.browser.toPlainText()
 
 
+@pytest.mark.thorough
 def test_the_longest_of_a_state_leads_to_its_interval(window, opened, qtbot, ns_of):
     at = opened.trace.clock.cycles
     details = window.workspace.panels["details"]

@@ -79,6 +79,7 @@ def test_click_on_a_mark_selects_the_event(opened, view, place, qtbot):
     assert opened.timeline.label(opened.selection.span) == "RUNNING"
 
 
+@pytest.mark.thorough
 def test_click_beside_all_lanes_clears(opened, view, place, qtbot):
     qtbot.mouseClick(view, LEFT, pos=place(CLIENT_1, 6_000))
     qtbot.mouseClick(view, LEFT, pos=QPoint(50, opened.lanes.height_px + 30))
@@ -92,6 +93,7 @@ def test_left_drag_selects_a_range_that_snaps_to_edges(window, opened, view, pla
     assert "7.001" in window.workspace.status.time_range.text()
 
 
+@pytest.mark.thorough
 def test_alt_does_not_snap(opened, view, place):
     drag(view, place(CLIENT_1, 1_000) + QPoint(3, 0), place(CLIENT_1, 8_001) + QPoint(-3, 0), modifiers=ALT)
     time_range = opened.selection.time_range

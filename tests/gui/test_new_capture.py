@@ -102,6 +102,7 @@ def test_same_seed_gives_the_same_file_as_the_command_line(dialog, empty_window,
     assert mine[mine.index(end) :] == theirs[theirs.index(end) :]
 
 
+@pytest.mark.thorough
 def test_deadlock_is_reported_beside_the_trace(dialog, empty_window, qtbot):
     choose(dialog, "deadlock")
     capture(dialog, empty_window, qtbot)
@@ -249,6 +250,7 @@ class FullDisk(io.RawIOBase):
         return taken
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("had_a_file", [False, True])
 def test_full_disk_keeps_what_was_captured_but_never_replaces_a_file(
     dialog, empty_window, qtbot, tmp_path, monkeypatch, load, had_a_file

@@ -63,6 +63,7 @@ class TestDetails:
         window.workspace.panels["details"].browser.anchorClicked.emit(QUrl("http://example.org/"))
         assert opened.selection.is_empty
 
+    @pytest.mark.thorough
     def test_names_from_the_trace_are_text_not_markup(self, empty_window, load, tmp_path):
         builder = TraceBuilder().time_event(0).process_name(10, 5, "<b>evil</b>&amp;").state("RUNNING", 20, 5, 1)
         load(empty_window, builder.write(tmp_path / "evil.kev"))
@@ -137,6 +138,7 @@ class TestProblems:
         qtbot.mouseClick(tree.viewport(), LEFT, pos=tree.visualItemRect(item).center())
         assert opened.viewport.window.contains(opened.trace.clock.cycles(16_000))
 
+    @pytest.mark.thorough
     def test_number_in_the_status_bar_opens_the_list(self, window, qtbot):
         button = window.workspace.status.problems
         assert button.text() == "File: 1 kind of problems"

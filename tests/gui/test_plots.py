@@ -364,6 +364,7 @@ def test_counts_of_classes_and_of_conditions_per_division(counts, dense, qtbot, 
     assert [int(row[2]) for row in table[1:]] == plotted.divisions.counts[0].tolist()
 
 
+@pytest.mark.thorough
 def test_a_click_on_a_division_goes_to_its_first_event(counts, dense, qtbot):
     plotted = drawn(counts, qtbot)
     made, kind, number = plotted.divisions, plotted.titles.index("THREAD"), 40
@@ -400,6 +401,7 @@ def test_load_by_thread_names_threads(panel, dense, qtbot):
     assert "partition" in panel.message.text()
 
 
+@pytest.mark.thorough
 def test_periods_and_responses_have_histograms(durations, dense, qtbot):
     """Those of a thread are those of the table of activations."""
     opened = dense.session.opened

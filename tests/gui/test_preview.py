@@ -145,6 +145,7 @@ def test_lanes_that_are_not_built_yet_keep_it(held, qtbot, monkeypatch):
     assert window.workspace.opened.preview is None
 
 
+@pytest.mark.thorough
 def test_names_are_as_wide_as_in_an_open_trace(held, qtbot):
     window, _ = held
     row = STRIP_PX + RULER_PX + 200

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QWheelEvent
 from PySide6.QtWidgets import QApplication, QComboBox, QSpinBox
@@ -34,6 +35,7 @@ def test_the_wheel_changes_no_field_that_it_passes(window, application, qtbot):
     dialog.close()
 
 
+@pytest.mark.thorough
 def test_panels_are_forms_too(window, view, qtbot):
     qtbot.keyClick(view, Qt.Key.Key_G)
     plots = window.workspace.panels["plots"]

@@ -78,6 +78,7 @@ def test_the_trace_itself_is_never_replaced(dialog, opened, qtbot, monkeypatch):
     assert opened.trace.path.read_bytes() == before
 
 
+@pytest.mark.thorough
 def test_no_event_is_nothing_to_save(dialog, opened):
     at = opened.trace.clock.cycles
     opened.selection.set_range(TimeWindow(at(17_000), at(18_000)))

@@ -98,6 +98,7 @@ def test_the_command_line_opens_a_trace_with_a_session(before, application, qtbo
     qtbot.waitUntil(lambda: other.workspace is not None and "hmi" not in titles(other))
 
 
+@pytest.mark.thorough
 def test_what_cannot_be_saved_is_said_in_the_dialog(before, qtbot, tmp_path):
     before.session.opened.lanes.hide(lane(before, "hmi"))
     dialog = save(before, qtbot, "", {})
@@ -113,6 +114,7 @@ def test_what_cannot_be_saved_is_said_in_the_dialog(before, qtbot, tmp_path):
     dialog.close()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("content", "said"),
     [(None, "There is no session"), ("{", "is no session: line 1"),

@@ -212,6 +212,7 @@ def test_the_core_draws_what_numpy_draws():
         assert (mine[inside.stop :] == 7).all()
 
 
+@pytest.mark.thorough
 def test_the_strip_shows_the_load_of_the_cpus(dense, qtbot):
     """Each column against the statistics of its time; while a filter chooses events, the strip counts these."""
     overview, trace = dense.workspace.area.overview, dense.session.opened.trace

@@ -62,6 +62,7 @@ def test_nothing_selected_says_what_to_do(empty_window, load, deadlock, qtbot):
     assert not panel.tree.isVisible()
 
 
+@pytest.mark.thorough
 def test_nothing_is_worked_out_before_it_is_seen(empty_window, load, deadlock, qtbot):
     window = load(empty_window, deadlock)
     panel = show(window, qtbot)

@@ -41,6 +41,7 @@ def test_linked_views_show_the_same_part_whoever_moves(split, opened):
     assert opened.viewport.window == part(opened, 2_000, 9_000)
 
 
+@pytest.mark.thorough
 def test_keys_act_on_the_lanes_with_the_keyboard(split, window, opened, view, qtbot):
     qtbot.keyClick(split.area.view, K.Key_L, CONTROL_SHIFT)  # each its own way
     opened.select_at(CLIENT, opened.trace.clock.cycles(5_000))

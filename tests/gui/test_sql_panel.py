@@ -94,6 +94,7 @@ def test_a_query_is_stopped(panel, qtbot):
     assert cells(panel) == [["1"]]
 
 
+@pytest.mark.thorough
 def test_what_rows_are_about(opened):
     trace = opened.trace
     found = sql(trace, f"select 3 as reply_event, 5 as event, {trace.window.start} as time_cycles union all "

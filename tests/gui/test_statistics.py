@@ -63,6 +63,7 @@ def test_key_shows_and_hides_it(window, panel, view, qtbot):
     assert not window.workspace.panel_shows("statistics")
 
 
+@pytest.mark.thorough
 def test_hidden_it_does_not_work(window, panel, opened, ns_window, qtbot):
     window.registry["panels.statistics"].run()
     panel.view.set_extent(Extent.VIEW)
@@ -125,6 +126,7 @@ def test_names_stay_in_sight_while_numbers_are_scrolled(panel, opened, qtbot):
     assert not names.isVisible()
 
 
+@pytest.mark.thorough
 def test_range_buttons(panel, opened, ns_window, qtbot):
     trace_button, view_button, range_button = panel.extents.buttons()
     qtbot.mouseClick(range_button, LEFT)
@@ -209,6 +211,7 @@ def test_a_click_on_a_blue_value_goes_to_the_longest(panel, opened, qtbot):
     assert window.length < 3 * 3_999
 
 
+@pytest.mark.thorough
 def test_a_click_on_a_call_shows_it_from_entry_to_exit(panel, opened, qtbot):
     tab(panel, "call", qtbot)
     qtbot.mouseClick(panel.table.viewport(), LEFT, pos=cell(panel, 0, "call"))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from PySide6.QtGui import QColor
 
 from satview.base.time import TimeWindow
@@ -80,6 +81,7 @@ def test_lost_buffers_are_hatched_at_any_zoom(window, qtbot):
     assert reddish(17_000, 19_000) == 0
 
 
+@pytest.mark.thorough
 def test_single_cycles_have_lines(window, qtbot):
     show(window, 1_000, 1_040, qtbot)
     view = window.workspace.area.view

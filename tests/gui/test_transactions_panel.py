@@ -167,6 +167,7 @@ def test_a_click_shows_the_transaction_over_the_lanes(shown, qtbot):
     assert opened.highlight.shown is None
 
 
+@pytest.mark.thorough
 def test_arrow_keys_walk_through_the_rows(shown):
     window, panel = shown
     opened, table = window.session.opened, panel.table
@@ -187,6 +188,7 @@ def test_the_selected_range_is_followed(shown, qtbot):
     assert panel.model.rowCount() == 4
 
 
+@pytest.mark.thorough
 def test_a_range_while_the_panel_is_hidden_is_caught_up_with(shown, qtbot):
     window, panel = shown
     window.workspace.show_panel("events")
@@ -253,6 +255,7 @@ def test_a_trace_without_threads_says_what_is_missing(empty_window, load, tmp_pa
     assert "captured without the class Communication" in panel.message.text()
 
 
+@pytest.mark.thorough
 def test_the_model_is_sound(shown, qtmodeltester):
     _, panel = shown
     qtmodeltester.check(panel.model)

@@ -59,6 +59,7 @@ def test_what_a_trace_cannot_show_is_said_beside_no_verdicts(empty_window, load,
     assert window.workspace.docks["verdicts"].windowTitle() == "Verdicts"
 
 
+@pytest.mark.thorough
 def test_nothing_is_looked_for_in_a_longer_trace_before_it_is_requested(empty_window, load, deadlock, qtbot):
     empty_window.settings.set("verdicts/check_up_to_events", 10)
     window = load(empty_window, deadlock)
@@ -72,6 +73,7 @@ def test_nothing_is_looked_for_in_a_longer_trace_before_it_is_requested(empty_wi
     assert window.workspace.panel_shows("verdicts")
 
 
+@pytest.mark.thorough
 def test_a_higher_limit_in_the_settings_takes_effect_at_once(empty_window, load, deadlock, qtbot):
     empty_window.settings.set("verdicts/check_up_to_events", 0)
     window = load(empty_window, deadlock)
