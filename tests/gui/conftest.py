@@ -113,12 +113,7 @@ def settle(qtbot, window):
 def stack_of(qtbot, window, lane):
     """Return what a lane stacks, once it does: lanes that just came into sight are made in the background."""
     view = window.workspace.area.view
-
-    def is_there():
-        view.repaint()
-        return lane in view.stacks
-
-    qtbot.waitUntil(is_there, timeout=10_000)
+    qtbot.waitUntil(lambda: lane in view.stacks, timeout=10_000)
     return view.stacks[lane]
 
 
