@@ -23,7 +23,7 @@ def pytest_configure(config: pytest.Config) -> None:
     extent.set_extent(of_run)
     config.addinivalue_line("markers", "thorough: not in the usual run, as it takes long for what it adds there")
     config.addinivalue_line("markers", "complete: runs in the complete run only, as it takes long for what it adds")
-    for name, examples in zip(Extent, (20, 50, 500), strict=True):
+    for name, examples in zip(Extent, (15, 50, 500), strict=True):
         settings.register_profile(name.name, max_examples=examples, deadline=None)
     settings.load_profile(of_run.name)
 

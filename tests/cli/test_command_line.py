@@ -259,6 +259,7 @@ def test_packed_trace_is_not_replaced_and_damaged_ones_are_refused(trace, ending
         assert "the compressed data is damaged or cut short" in said(done)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("ending", fewer(list(PACKERS), 1))
 def test_bomb_is_refused(trace, ending):
     bomb = trace.parent / f"bomb.kev.{ending}"

@@ -83,6 +83,7 @@ def test_exit_code_and_json(pair, capsys):
     assert main(["compare", *reversed(paths), "--worse-than", "0"]) == 0, "shorter is no worse"
 
 
+@pytest.mark.thorough
 def test_a_lesson(tmp_path, capsys):
     """With priority inheritance the lock is had soon; without it the wait is eight times as long."""
     paths = []

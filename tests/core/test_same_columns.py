@@ -35,7 +35,7 @@ pytestmark = pytest.mark.skipif(not library.is_available(), reason="no C compile
 
 SAMPLES = sorted((Path(__file__).parents[2] / "sample_traces").glob("*.kev"))
 RELEASES = (Release.QNX_6, Release.QNX_7, Release.QNX_8)
-RUBBISH = usually(30, complete=300, thorough=80)
+RUBBISH = usually(15, complete=300, thorough=80)
 FILES = usually(50, complete=250, thorough=100)
 
 

@@ -28,7 +28,7 @@ from tests.helpers.extent import fewer, usually
 
 pytestmark = pytest.mark.skipif(not library.is_available(), reason="no C compiler here: the numpy code runs alone")
 
-FILES = usually(40, complete=120, thorough=120)
+FILES = usually(20, complete=120, thorough=120)
 TABLES = (
     (wire.THREAD_RUNNING,),
     (wire.code(wire.WireClass.INT, 1),),

@@ -57,6 +57,7 @@ def test_view_and_c_agree_on_every_field_of_every_class(release, wide, tmp_path)
     assert divided > usually(3, complete=10, thorough=5), "the conditions leave something out"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("release", "wide", "cpus"),
     fewer([(Release.QNX_6_6, False, 2), (Release.QNX_6, True, 1), (Release.QNX_7, True, 2)], 1),

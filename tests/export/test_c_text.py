@@ -130,6 +130,7 @@ def program_of(text):
 PLAIN = program_of("plain").source
 
 
+@pytest.mark.thorough
 @given(texts)
 def test_no_text_of_rules_becomes_code(text):
     try:

@@ -222,6 +222,7 @@ def test_damage_of_any_kind_gives_a_trace_or_one_sentence(tmp_path_factory, data
     assert 0 <= trace.window.start <= trace.window.end < 1 << 63
 
 
+@pytest.mark.thorough
 def test_every_release_has_events_in_the_lists_above():
     assert all(
         len(codes(read(listed(release, layout))[0])[0]) > len(list(catalogue(release).codes())) // 2

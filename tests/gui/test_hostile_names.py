@@ -153,6 +153,7 @@ def test_plots_and_their_files_show_names_as_text(hostile, qtbot, tmp_path):
     walk(hostile)
 
 
+@pytest.mark.thorough
 def test_every_tool_tip_and_label_goes_through_the_one_function():
     root = Path(satview.gui.__file__).parent
     for path in root.rglob("*.py"):

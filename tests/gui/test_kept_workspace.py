@@ -280,6 +280,7 @@ def test_panels_that_were_moved_stay_where_they_were_put(open_again, qtbot, tmp_
         assert abs(group.height_px - was.height_px) <= 8
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("is_linked", [True, False])
 def test_a_split_view_is_split_again_and_linked_as_it_was(open_again, qtbot, tmp_path, is_linked):
     path = scene(tmp_path)

@@ -176,6 +176,7 @@ def test_theme_command_repaints_everything(application, window):
     assert window.registry["view.theme_dark"].is_checked()
 
 
+@pytest.mark.thorough
 def test_arrangement_is_remembered(application, window, load, tmp_path, qtbot):
     window.workspace.toggle_panel("events")
     window.close()

@@ -119,6 +119,7 @@ def test_pyqtgraph_is_imported_when_the_panel_is_first_seen(tmp_path):
     assert done.stdout.split() == ["False", "True"]
 
 
+@pytest.mark.thorough
 def test_key_shows_and_hides_it_and_hidden_it_does_not_work(panel, dense, qtbot):
     assert dense.workspace.panel_shows("plots")
     dense.workspace.area.view.setFocus()
@@ -340,6 +341,7 @@ def counts(panel, qtbot):
     return panel
 
 
+@pytest.mark.thorough
 def test_counts_of_classes_and_of_conditions_per_division(counts, dense, qtbot, tmp_path):
     opened = dense.session.opened
     plotted = drawn(counts, qtbot)

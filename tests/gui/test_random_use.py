@@ -18,6 +18,7 @@ from tests.helpers.scene import scene
 _LEFT_OUT = {"file.open", "file.new_window", "file.close", "file.quit", "file.reload", "help.about", "capture.demo"}
 
 
+@pytest.mark.thorough
 @pytest.mark.qt_log_ignore("grabbing the keyboard", extend=True)
 @pytest.mark.parametrize("what", fewer(["scene", "no events", "one event"], 1))
 def test_nothing_raises(empty_window, load, qtbot, tmp_path, monkeypatch, what):

@@ -17,11 +17,12 @@ from satview.export.perfetto import write_perfetto
 from satview.opened import with_answers
 from satview.store.losses import losses
 from satview.tables.cells import state_names
+from tests.helpers.extent import fewer
 from tests.helpers.kev import TraceBuilder
 from tests.tables.conftest import CASES, DRAWN
 
 
-@pytest.fixture(scope="module", params=DRAWN)
+@pytest.fixture(scope="module", params=fewer(DRAWN[::-1], 1))
 def trace(request, tmp_path_factory):
     return with_answers(CASES[request.param](tmp_path_factory.mktemp("perfetto")))
 

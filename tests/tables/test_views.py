@@ -24,13 +24,14 @@ from satview.opened import with_answers
 from satview.store.losses import losses
 from satview.tables.cells import state_names
 from satview.tables.sql import views
+from tests.helpers.extent import fewer
 from tests.tables.conftest import CASES, QUERIED
 
 BIN_NS = 7_000_000
 TESTED: dict[str, object] = {}
 
 
-@pytest.fixture(scope="module", params=QUERIED)
+@pytest.fixture(scope="module", params=fewer(QUERIED, 2))
 def trace(request, tmp_path_factory):
     return with_answers(CASES[request.param](tmp_path_factory.mktemp("views")))
 
