@@ -50,7 +50,7 @@ def usually(usual: _Value, complete: _Value, thorough: _Value | None = None) -> 
 
 def fewer(values: Sequence[_Value], count: int) -> Sequence[_Value]:
     """Return the first values alone in the usual run: of those that each start a process or compile a program."""
-    return values[:count] if _STATE["extent"] is Extent.USUAL else values
+    return usually(values[:count], complete=values, thorough=values)
 
 
 def points(**axes: Axis) -> pytest.MarkDecorator:
@@ -86,11 +86,13 @@ def value_cover(sizes: Sequence[int]) -> list[tuple[int, ...]]:
     left = {(axis, value) for axis, size in enumerate(sizes) for value in range(size)}
     points: list[tuple[int, ...]] = []
     while left:
-        number, values = len(points), []
-        rest = number
+        values, rest = [], len(points)
         for axis, size in enumerate(sizes):
-            values.append(number % size if axis == longest else rest % size)
-            rest = rest if axis == longest else rest // size
+            if axis == longest:
+                values.append(len(points) % size)
+            else:
+                rest, value = divmod(rest, size)
+                values.append(value)
         points.append(tuple(values))
         left.difference_update(enumerate(values))
     return points
