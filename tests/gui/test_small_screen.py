@@ -22,7 +22,7 @@ def small(empty_window, load, tmp_path):
 def test_the_window_leaves_room_for_lanes(small):
     assert (small.width(), small.height()) == (WIDTH, HEIGHT)
     view = small.workspace.area.view
-    assert view.height() > 180  # two rows of 24 and eight of 15 to 20
+    assert view.height() >= 165  # four CPUs with their interrupts, and a process
     assert view.width() > 700
     docks = small.workspace.docks.values()
     assert {small.dockWidgetArea(dock) for dock in docks} == {Qt.DockWidgetArea.BottomDockWidgetArea}
@@ -63,6 +63,22 @@ def test_long_fields_of_the_status_bar_do_not_widen_the_window(small):
     selection.set_range(window)
     small.session.opened.select_event(5)
     assert small.minimumSizeHint().width() <= WIDTH
+
+
+def test_the_filter_is_side_by_side_in_the_drawer(small, qtbot):
+    small.workspace.show_panel("filter")
+    panel = small.workspace.panels["filter"]
+    qtbot.waitUntil(lambda: panel.isVisible() and panel.tabs.x() > 0)
+    for field in (panel.condition.line, panel.condition.effect, panel.effect, panel.events.search):
+        assert field.height() >= 24
+        assert panel.rect().contains(field.mapTo(panel, field.rect().bottomRight()))
+    assert panel.condition.line.geometry().right() <= panel.tabs.x()
+    assert panel.events.tree.viewport().height() >= panel.events.tree.sizeHintForRow(0)
+    panel.tabs.setCurrentWidget(panel.rules)
+    assert panel.rules.editor.width() > 200
+    small.resize(WIDTH, 900)
+    small.resizeDocks([small.workspace.docks["filter"]], [400], Qt.Orientation.Vertical)
+    qtbot.waitUntil(lambda: panel.tabs.x() == 0)
 
 
 @pytest.mark.parametrize(
