@@ -61,7 +61,7 @@ class QuickPick(QFrame):
             parent: The window that it floats over.
         """
         super().__init__(parent)
-        self.setProperty("role", "card")
+        self.setProperty("role", "floating")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setAutoFillBackground(True)
         self._options = options
@@ -209,7 +209,7 @@ class LinePrompt(QFrame):
         self, title: str, placeholder: str, accept: Callable[[str], None], parent: QWidget, text: str = ""
     ) -> None:
         super().__init__(parent)
-        self.setProperty("role", "card")
+        self.setProperty("role", "floating")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._accept = accept
         self.line = QLineEdit(text, self)
