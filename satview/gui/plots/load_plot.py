@@ -67,6 +67,7 @@ class LoadPlot(TimePlot):
             low = high
             share = int(cycles.sum()) / max(1, int(load.given_cycles.sum()))
             self.add_line(brush, f"{share:.1%}  {visible_line(title)}", 0)
+        self.legend.scrollToBottom()  # the largest bands are the lowest
         self.plot.setYRange(0, load.cpus * 1.04, padding=0)  # or the topmost number is cut
         self.plot.getAxis("left").setTicks([[(cpu, str(cpu)) for cpu in _levels(load.cpus)]])
 
