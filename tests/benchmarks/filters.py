@@ -118,4 +118,4 @@ def run(args: list[str]) -> None:
     evaluator = PassEvaluator(trace, info)
     stack = PassStack((Pass("a", expression="cpu == 1"), Pass("b", expression="class == COMM", is_inverted=True)))
     evaluator.result(stack)
-    report("a pass switched on and off again (answers kept)", lambda: evaluator.result(stack))
+    report("a pass switched on and off again (answers cached)", lambda: evaluator.result(stack))

@@ -60,7 +60,7 @@ def run(args: list[str]) -> None:
         del data, target
         before = private_bytes()
         trace = open_kev(path)
-        kept = private_bytes() - before
+        held = private_bytes() - before
         slots, events = trace.slot_count, len(trace.events)
         del trace
         load_ns = median_ns(lambda path=path: open_kev(path), 3 if millions > 20 else 5)
@@ -68,6 +68,6 @@ def run(args: list[str]) -> None:
             f"{options.kind} {millions:g} M slots: load {load_ns / 1e6:.1f} ms, {load_ns / slots:.1f} ns/slot; "
             f"copy {copy_ns / 1e6:.1f} ms; "
             f"ratio {load_ns / copy_ns:.1f}; "
-            f"kept {kept / slots:.1f} bytes/slot, {kept / events:.1f} bytes/event ({events} events)",
+            f"held {held / slots:.1f} bytes/slot, {held / events:.1f} bytes/event ({events} events)",
             flush=True,
         )

@@ -46,7 +46,7 @@ def outputs(source, rng):
 
 
 def printed(data, number, choice):
-    """Return the bytes of one output of a file, and what is told of the file; None where there is no such output."""
+    """Return the bytes of one output of a file, and what is reported of it; None where there is no such output."""
     source = source_of(io.BytesIO(data), Path("t.kev"))
     rng = random.Random(number)
     rows = list(outputs(source, rng))

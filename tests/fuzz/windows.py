@@ -163,8 +163,8 @@ def run_marks(data: bytes, folder: Path) -> None:
     again = Marks(path, limits)
     assert before | {mine} <= set(again), "a mark is lost"
     if marks.file.notice:
-        kept = [old.read_bytes() for old in folder.iterdir() if old.name.startswith(file.name) and old != file]
-        assert data in kept, "the damaged file was not set aside"
+        left = [old.read_bytes() for old in folder.iterdir() if old.name.startswith(file.name) and old != file]
+        assert data in left, "the damaged file was not set aside"
     for mark in list(again):
         again.remove(mark)
     assert not set(Marks(path, limits)), "a removed mark is back"
@@ -205,7 +205,7 @@ def run_settings(data: bytes, folder: Path) -> None:
 
 
 def run_models(data: bytes, folder: Path) -> None:
-    """Open a damaged trace as a window does, and ask every model for everything it would show."""
+    """Open a damaged trace as a window does, and request from every model everything it would show."""
     application()
     path = folder / "m.kev"
     path.write_bytes(data)

@@ -23,7 +23,7 @@ NUMBER = 28_701  # of an event that is gone to, from 1
 
 
 class Desk:
-    """A window with the dense sample, a copy of it: bookmarks are kept beside a trace."""
+    """A window with the dense sample, a copy of it: bookmarks are stored beside a trace."""
 
     def __init__(self, window, qtbot):
         self.window, self.qtbot = window, qtbot
@@ -54,7 +54,7 @@ class Desk:
         self.qtbot.mouseClick(table.viewport(), LEFT, modifiers, pos=at)
 
     def leave_lanes(self):
-        """Tell what the system tells when the mouse goes elsewhere."""
+        """Report what the system reports when the mouse goes elsewhere."""
         QApplication.sendEvent(self.view, QEvent(QEvent.Type.Leave))
 
     def wait(self, until):
@@ -160,12 +160,12 @@ def test_by_the_mouse_alone(desk):
     assert "map_update" in busiest(desk)
     desk.menu(Menu.PANELS, "Events")
     drag(desk.view, QPoint(200, 60), QPoint(240, 60))  # 2
-    wanted = opened.selection.time_range
+    expected = opened.selection.time_range
     desk.menu(Menu.VIEW, "Zoom to range")
     window = opened.viewport.window
-    pixel = wanted.length // desk.view.width() + 1  # windows begin at whole pixels
-    assert abs(window.start - wanted.start) <= pixel
-    assert abs(window.end - wanted.end) <= pixel
+    pixel = expected.length // desk.view.width() + 1  # windows begin at whole pixels
+    assert abs(window.start - expected.start) <= pixel
+    assert abs(window.end - expected.end) <= pixel
     table = desk.work.panels["events"].table
     bar = table.verticalScrollBar()
     bar.setValue(0)
