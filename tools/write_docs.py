@@ -46,7 +46,7 @@ def modes_page() -> str:
     lines = [
         "# TraceEvent(): modes, and what conditions know",
         "",
-        "<!-- Written by tools/write_docs.py from the tables that rules, the simulated kernel and the C export read. -->",
+        "<!-- Written by tools/write_docs.py from the tables that rules, the simulated kernel and C programs use. -->",
         "",
         "How rules are written: [filters.md](filters.md); how captures are made: [capture.md](capture.md).",
         "",

@@ -131,9 +131,9 @@ def _memory(data: bytes, path: Path) -> None:
     gc.enable()
 
 
-def _ms(work: Callable[[], object]) -> float:
+def _ms(timed: Callable[[], object]) -> float:
     start = time.perf_counter()
-    work()
+    timed()
     return _ms_since(start)
 
 

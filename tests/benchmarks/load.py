@@ -17,13 +17,13 @@ from satview.formats.kev.reader import open_kev
 from tests.benchmarks.made_traces import make_file
 
 
-def median_ns(work, runs: int = 5) -> int:
+def median_ns(timed, runs: int = 5) -> int:
     """Return the median processor time of some runs after one that does not count."""
-    work()
+    timed()
     times = []
     for _ in range(runs):
         start = time.process_time_ns()
-        work()
+        timed()
         times.append(time.process_time_ns() - start)
     return sorted(times)[len(times) // 2]
 

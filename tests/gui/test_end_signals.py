@@ -89,7 +89,7 @@ def test_signal_ends_a_window_that_shows_a_trace_and_keeps_its_notes(number, tmp
     path = scene(tmp_path)
     code, took_s, said = end(tmp_path, "ready", NOTE + NOW, number, path)
     assert code == 128 + number
-    assert took_s < 1.5  # a second, and some for a busy machine
+    assert took_s < 4  # usually less than one; a program that only its next event would wake waits for ever
     assert "Traceback" not in said
     stored = json.loads(path.with_name(path.name + ".marks.json").read_text())
     assert [mark["text"] for mark in stored["marks"]] == ["seen"]

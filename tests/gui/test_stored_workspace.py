@@ -45,9 +45,11 @@ def open_again(application, load, qtbot):
 
 
 def rest(qtbot, window):
-    work = window.workspace
-    qtbot.waitUntil(lambda: not (work.is_checking or work.opened.filters.is_pending or work.opened.sorter.is_busy))
-    qtbot.waitUntil(lambda: not (work.opened.search.is_pending or work.opened.event_links.is_busy))
+    workspace = window.workspace
+    qtbot.waitUntil(
+        lambda: not (workspace.is_checking or workspace.opened.filters.is_pending or workspace.opened.sorter.is_busy)
+    )
+    qtbot.waitUntil(lambda: not (workspace.opened.search.is_pending or workspace.opened.event_links.is_busy))
     QApplication.processEvents()
     settle(qtbot, window)
 
