@@ -30,7 +30,8 @@ class PlainLabel(QLabel):
 
     def setText(self, text: str) -> None:
         """Show a text."""
-        if "<" in text:  # else Qt takes it for plain; the first enumeration of Qt takes 20 ms of the start
+        # Qt takes text without these two for plain; the first enumeration of Qt takes 20 ms of the start.
+        if "<" in text or "&" in text:
             self.setTextFormat(QtCore.Qt.TextFormat.PlainText)
         super().setText(visible(text))
 
