@@ -90,6 +90,27 @@ def test_a_cpu_is_as_high_as_it_is_busy(dense, qtbot):
     assert max(heights) - min(heights) >= 3  # it is not the same everywhere
 
 
+def test_shares_are_of_what_a_filter_lets_show(dense, qtbot):
+    """One process alone on a CPU: as high as it ran there, its neighbours' time empty and told as hidden."""
+    opened, view = dense.session.opened, dense.workspace.area.view
+    row = row_of(dense, LaneKind.CPU, "CPU 1")
+    before = stack_of(qtbot, dense, row.index)
+    opened.filters.add_pass('name ~ "map_update*"')
+    qtbot.waitUntil(lambda: opened.filters.view.by_passes is not None, timeout=10_000)
+    qtbot.waitUntil(lambda: row.index in view.stacks and view.stacks[row.index] is not before, timeout=10_000)
+    stack, spans = view.stacks[row.index], opened.timeline.lane(row.index).spans
+    process = next(info.process for info in opened.timeline.infos if info.title == "map_update")
+    assert stack.values[0] == states.process_value(process)
+    assert len(stack.values) <= 3 < len(before.values)  # what runs as the trace begins, and no one, are hidden by none
+    lengths = np.diff(np.append(spans.start_cycles, spans.end_cycles))
+    ran = int(lengths[opened.trace.threads.process[np.asarray(spans.thread)] == process].sum())
+    assert float((stack.tops[0] * np.diff(stack.edges)).sum()) == pytest.approx(ran, rel=1e-3)
+    card = share_text(opened, row.index, stack.window_of(5), stack.spans)
+    assert "map_update" in card
+    assert "hidden by the filter" in card
+    assert "sensor_fusion" not in card
+
+
 def test_figures_are_those_of_the_statistics(dense):
     opened = dense.session.opened
     found = Statistics(opened.trace)

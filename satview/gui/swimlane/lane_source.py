@@ -87,7 +87,7 @@ class LaneSource(QObject):
         """Return uint8, shape (lanes, width): value and flags of every pixel."""
         if self._requested != request:
             self._requested = request
-            if any(not self._timeline.is_ready(lane) for lane in request.lanes) or (
+            if any(self._is_missing(lane) for lane in request.lanes) or (
                 request.kinds and not self._timeline.has_kinds
             ):
                 self._refine()  # nothing to see yet: do not wait for the view to rest
@@ -103,6 +103,11 @@ class LaneSource(QObject):
         if all(self._timeline.is_ready(lane) for lane in request.lanes):
             self._quick = request, values
         return values
+
+    def _is_missing(self, lane: int) -> bool:
+        """Return whether nothing of a lane can be drawn, or not yet what a filter leaves of it."""
+        overlay = self.overlay
+        return not self._timeline.is_ready(lane) or (overlay.only_hides and overlay.shown_lane(lane) is None)
 
     def reload(self, timeline: Timeline, overlay: LaneOverlay) -> None:
         """Take the lanes of a longer reading of the same file, and what its filter does to them."""
@@ -191,6 +196,9 @@ def with_overlay(values: Values, request: Request, overlay: LaneOverlay, *, wait
     values = values.copy()
     overlay.hide(request.lanes, values, edges, waits)
     if waits:
+        if overlay.only_hides:
+            for lane in request.lanes:
+                overlay.make_shown(lane)
         overlay.faded(request.lanes, edges, waits)
         overlay.marked(request.lanes, edges, waits)
     return values

@@ -23,6 +23,7 @@ from satview.gui.swimlane.hatching import lane_colour
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.theme import Theme
 from satview.session.lanes.lane_row import LaneRow
+from satview.session.lanes.shown_lanes import StackedLanes
 from satview.timeline.counter import Counter
 from satview.timeline.lane import Lane
 from satview.timeline.lane_info import LaneInfo, LaneKind
@@ -82,7 +83,7 @@ def interval_px(lane: Lane, scale: TimeScale) -> float:
 
 
 def stack_of(
-    timeline: Timeline,
+    timeline: StackedLanes,
     row: LaneRow,
     scale: TimeScale,
     width_px: int,

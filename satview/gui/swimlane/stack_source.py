@@ -8,6 +8,7 @@ from satview.gui.swimlane.scale import TimeScale
 from satview.gui.swimlane.share_layer import Orders, Stack, stack_of
 from satview.gui.theme import Theme
 from satview.session.lanes.lane_row import LaneRow
+from satview.session.lanes.shown_lanes import ShownLanes, StackedLanes
 from satview.session.open_trace import OpenTrace
 
 Stacks = dict[int, Stack]
@@ -24,7 +25,7 @@ class StackSource:
     def __init__(self, opened: OpenTrace, source: LaneSource) -> None:
         self._opened, self._source = opened, source
         self._latest: tuple[object, int, Stacks] | None = None  # what they were made of, and of how many lanes
-        self._orders: tuple[object, Orders] = None, {}  # of a timeline
+        self._orders: tuple[object, Orders] = None, {}  # of a timeline and an overlay
 
     def stacks(
         self,
@@ -38,7 +39,7 @@ class StackSource:
     ) -> Stacks:
         """Return the lanes that show steps, and those that show shares of time, by their indices.
 
-        None of these while a filter hides or fades single intervals.
+        None of these while a filter fades or marks single intervals. What it hides takes no part.
 
         Args:
             rows: The lanes that show.
@@ -48,23 +49,25 @@ class StackSource:
             hidden: Values that are not to be seen.
             shows_shares: Shares are shown.
         """
-        shows_all, highlighted = shows_shares and self._source.overlay.does_nothing, self._opened.legend.keys
-        requested = request, theme, hidden, highlighted, self._source.overlay, shows_all
+        overlay, highlighted = self._source.overlay, self._opened.legend.keys
+        shows_all = shows_shares and (overlay.does_nothing or overlay.only_hides)
+        requested = request, theme, hidden, highlighted, overlay, shows_all
         if self._latest is not None and self._latest[0] == requested and self._latest[1] == len(rows):
             return self._latest[2]
         timeline, found = self._opened.timeline, Stacks()
-        if self._orders[0] is not timeline:
-            self._orders = timeline, {}
+        lanes: StackedLanes = ShownLanes(timeline, overlay) if overlay.only_hides else timeline
+        if self._orders[0] != (timeline, overlay):
+            self._orders = (timeline, overlay), {}
         with timed("lane shares"):
             for row in rows:
                 if not shows_all and not timeline.infos[row.index].is_counter:
                     continue
                 stack = stack_of(
-                    timeline, row, scale, request.width_px, theme, hidden, highlighted,
+                    lanes, row, scale, request.width_px, theme, hidden, highlighted,
                     kinds=request.kinds, orders=self._orders[1],
                 )  # fmt: skip
                 if stack is not None:
                     found[row.index] = stack
-        if all(timeline.is_ready(row.index) for row in rows) and (timeline.has_kinds or not request.kinds):
+        if all(lanes.is_ready(row.index) for row in rows) and (timeline.has_kinds or not request.kinds):
             self._latest = requested, len(rows), found
         return found

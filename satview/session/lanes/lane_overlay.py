@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from satview.events.states import ABSENT, RUNNING, SEEN_EVENT, SEEN_RUNNING
 from satview.session.filtering.filter_state import Mask
 from satview.session.filtering.filter_task import FilterView
+from satview.timeline.lane import Lane
 from satview.timeline.lane_tree import Timeline
+from satview.timeline.shares import Shares
 from satview.timeline.spans import NO_EVENT, LaneSpans
 
 _AT_ONCE: Final = 300_000  # intervals of a lane that a frame may look at; longer lanes wait for the worker
@@ -28,11 +30,40 @@ class LaneOverlay:
         self._timeline = timeline
         self._view = view
         self._sums: dict[tuple[int, str], NDArray[np.uint32]] = {}
+        self._shown: dict[int, Lane] = {}
 
     @property
     def does_nothing(self) -> bool:
         """True if no interval looks different for the filter."""
         return self._view.by_passes is None and self._view.dimmed is None and self._view.marked is None
+
+    @property
+    def only_hides(self) -> bool:
+        """True if some intervals are hidden, and none faded or marked."""
+        return self._view.by_passes is not None and self._view.dimmed is None and self._view.marked is None
+
+    def shown_lane(self, lane: int) -> Lane | None:
+        """Return a lane without the intervals that conditions hide, their time `ABSENT`; None until it is made."""
+        return self._shown.get(lane)
+
+    def make_shown(self, lane: int) -> None:
+        """Make a lane without what conditions hide, if that is not done and the lane itself is ready. For a worker."""
+        if self._view.by_passes is None or lane in self._shown or not self._timeline.is_ready(lane):
+            return
+        whole = self._timeline.lane(lane)
+        spans, shows = whole.spans, self._of_events(whole.spans, "shown", self._view.by_passes)
+        keep = np.arange(len(spans))
+        if spans.texts is None and len(spans):  # what is hidden becomes one interval up to the next that shows
+            keep = np.flatnonzero(shows | np.append(True, shows[:-1]))
+        left = LaneSpans(
+            np.asarray(spans.start_cycles)[keep],
+            np.where(shows, spans.value, np.uint8(ABSENT))[keep],
+            np.asarray(spans.event)[keep],
+            None if spans.thread is None else np.asarray(spans.thread)[keep],
+            spans.end_cycles,
+            spans.texts,
+        )
+        self._shown[lane] = Lane(left, whole.levels, Shares.of(left))
 
     def hide(self, lanes: tuple[int, ...], values: NDArray[np.uint8], edges: NDArray[np.int64], waits: bool) -> None:
         """Blank what conditions hide; a pixel of many intervals shows the first one that is not hidden. In position.
@@ -94,14 +125,18 @@ class LaneOverlay:
             spans = self._timeline.lane(lane).spans
             if not len(spans) or (len(spans) > _AT_ONCE and not waits):
                 return None
-            of_event = events[np.minimum(spans.event, np.uint32(len(events) - 1))]
-            lone = spans.event == NO_EVENT
-            # What no event began is nothing to hide or to mark, but fades with the rest.
-            of_event[lone] = (spans.value[lone] != ABSENT) if name == "dimmed" else name == "shown"
             sums = np.zeros(len(spans) + 1, np.uint32)
-            np.cumsum(of_event, out=sums[1:], dtype=np.uint32)
+            np.cumsum(self._of_events(spans, name, events), out=sums[1:], dtype=np.uint32)
             self._sums[key] = sums
         return self._sums[key]
+
+    def _of_events(self, spans: LaneSpans, name: str, events: Mask) -> Mask:
+        """Return which intervals begin with such an event, bool (n,)."""
+        of_event = events[np.minimum(spans.event, np.uint32(len(events) - 1))]
+        lone = spans.event == NO_EVENT
+        # What no event began is nothing to hide or to mark, but fades with the rest.
+        of_event[lone] = (spans.value[lone] != ABSENT) if name == "dimmed" else name == "shown"
+        return of_event
 
 
 def _reach(spans: LaneSpans, edges: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
