@@ -7,7 +7,7 @@ from satview.base.errors import Cancelled
 from satview.events import wire
 from satview.filters.expressions.expression import Expression
 from satview.filters.views.passes import Effect, Pass
-from satview.session.filtering.filter_task import count_hits
+from satview.session.filtering.filter_task import FilterView, count_hits
 from satview.session.lanes.lane_overlay import LaneOverlay
 from satview.session.panels.event_conditions import of_event, proposals
 from satview.timeline.spans import pixel_edges
@@ -145,3 +145,20 @@ def test_highlights_follow_the_event_that_began_an_interval(opened, qtbot):
     }
     assert shown - {0} <= running | set(spans.value[spans.event >= len(view.passing)].tolist())
     assert before - shown
+
+
+def test_lanes_without_what_is_hidden_give_the_same_pixels(opened):
+    random, limits = np.random.default_rng(5), opened.viewport.limits
+    lanes = tuple(range(len(opened.timeline.infos)))
+    opened.timeline.build(lanes)
+    for share in (0.1, 0.5, 0.9):
+        view = FilterView(by_passes=random.random(len(opened.trace.events)) < share)
+        for width_px in (7, 40, 500):
+            edges = pixel_edges(limits, width_px)
+            whole, left = (opened.timeline.raster(lanes, limits, width_px, exact=True) for _ in range(2))
+            LaneOverlay(opened.timeline, view).hide(lanes, whole, edges, True)
+            overlay = LaneOverlay(opened.timeline, view)
+            for lane in lanes:
+                overlay.make_shown(lane)
+            overlay.hide(lanes, left, edges, True)
+            assert np.array_equal(whole, left)

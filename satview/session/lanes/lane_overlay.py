@@ -78,10 +78,11 @@ class LaneOverlay:
         if shown is None:
             return
         for position, lane in enumerate(lanes):
-            found = self._sum(lane, "shown", shown, waits)
+            left = self._shown.get(lane)  # fewer intervals, in an array
+            found = self._sum(lane, "shown", shown, waits) if left is None else self._sum_left(lane, left.spans)
             if found is None:
                 continue
-            spans = self._timeline.lane(lane).spans
+            spans = (self._timeline.lane(lane) if left is None else left).spans
             first, last = _reach(spans, edges)
             some = found[last] - found[first]
             row = values[position]
@@ -128,6 +129,16 @@ class LaneOverlay:
             sums = np.zeros(len(spans) + 1, np.uint32)
             np.cumsum(self._of_events(spans, name, events), out=sums[1:], dtype=np.uint32)
             self._sums[key] = sums
+        return self._sums[key]
+
+    def _sum_left(self, lane: int, left: LaneSpans) -> NDArray[np.uint32]:
+        """Return how many of the first n intervals of a lane without what is hidden show, (n + 1,)."""
+        key = (lane, "left")
+        if key not in self._sums:
+            sums = np.zeros(len(left) + 1, np.uint32)
+            np.cumsum(left.value != ABSENT, out=sums[1:], dtype=np.uint32)
+            self._sums[key] = sums
+            self._sums.pop((lane, "shown"), None)
         return self._sums[key]
 
     def _of_events(self, spans: LaneSpans, name: str, events: Mask) -> Mask:
