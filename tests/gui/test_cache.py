@@ -51,7 +51,7 @@ def test_the_second_time_nothing_is_decoded_and_the_picture_is_the_same(window, 
     undecoded(monkeypatch)
     load(window, path)
     assert window.workspace.area.grab().toImage() == first
-    assert not window.session.has_to_keep
+    assert not window.session.needs_caching
     assert window.workspace.panels["events"].model.rowCount() == len(window.session.opened.trace.events)
 
 
@@ -73,7 +73,7 @@ def slow(folder, monkeypatch):
 
 def test_a_closed_trace_is_not_kept(slow, window, folder, path, qtbot, load):
     load(window, path)
-    assert window.session.has_to_keep
+    assert window.session.needs_caching
     window.session.close()
     qtbot.wait(400)
     assert cached(folder) == []
