@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from satview.gui.pane import Pane
     from satview.gui.windows.workspace import Workspace
 
-_KEEP_MS: Final = 20_000  # after a change; what is closed in good order is stored at once
+_CACHE_AFTER_MS: Final = 20_000  # after a change; what is closed in good order is stored at once
 
 
 class WorkspaceKeeper(QObject):
@@ -62,7 +62,7 @@ class WorkspaceKeeper(QObject):
         self._building.done.connect(self._on_built)
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
-        self._timer.setInterval(_KEEP_MS)
+        self._timer.setInterval(_CACHE_AFTER_MS)
         self._timer.timeout.connect(self.save)
 
     def begin(self, is_followed: bool) -> None:
