@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 from satview.base.dataclass import dataclass
 from satview.base.errors import UsageError
 from satview.base.safe_text import visible_line
-from satview.gui.plain_label import PlainLabel
+from satview.gui.plain_label import Notice, PlainLabel
 
 _ROWS_MAX: Final = 200
 _WIDTH_PX: Final = 520
@@ -75,9 +75,7 @@ class QuickPick(QFrame):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(10, 10, 10, 10)
         layout.addWidget(self.line)
-        self.nothing = PlainLabel(nothing, self)
-        self.nothing.setProperty("role", "dim")
-        self.nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.nothing = Notice(nothing, self)
         layout.addWidget(self.list, 1)
         layout.addWidget(self.nothing, 1)
         self.line.textChanged.connect(self._fill)

@@ -58,7 +58,7 @@ say("first")
 wait(exact)
 say("exact")
 if sys.argv[3] == "keep":
-    wait(lambda: not window.session.has_to_keep and not window.session.is_keeping)
+    wait(lambda: not window.session.needs_caching and not window.session.is_caching)
     window.session.close()
     loop.processEvents()
     begin, cpu = time.time(), time.process_time()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from satview.session.marks import Marks
     from satview.session.open_trace import OpenTrace
 
-_KEEP_MS = 1000
+_CACHE_AFTER_MS = 1000
 _CONTEXT = (
     "view.focus",
     "marks.range",
@@ -81,10 +81,10 @@ class DocumentViews(QObject):
         self.loading, self.failed = LoadingPage(window), FailedPage(window)
         for page in (self.loading, self.failed):
             pages.addWidget(page)
-        self._keep_timer = QTimer(self)
-        self._keep_timer.setSingleShot(True)
-        self._keep_timer.setInterval(_KEEP_MS)
-        self._keep_timer.timeout.connect(self._keep)
+        self._cache_timer = QTimer(self)
+        self._cache_timer.setSingleShot(True)
+        self._cache_timer.setInterval(_CACHE_AFTER_MS)
+        self._cache_timer.timeout.connect(self._cache)
         session = window.session
         session.may_reload = self._may_reload
         session.lanes_in_view = self._lanes_in_view
@@ -196,13 +196,13 @@ class DocumentViews(QObject):
     def _on_refined(self) -> None:
         """Keep what was decoded for the next time, once the picture is exact and the user is not waiting for it."""
         views = self._window.workspace
-        if self._window.session.has_to_keep and views is not None and views.area.is_exact:
-            self._keep_timer.start()
+        if self._window.session.needs_caching and views is not None and views.area.is_exact:
+            self._cache_timer.start()
 
     @Slot()
-    def _keep(self) -> None:
+    def _cache(self) -> None:
         if self._window.workspace is not None:
-            self._window.session.keep(self._lanes_in_view())
+            self._window.session.cache(self._lanes_in_view())
 
     def _lanes_in_view(self) -> list[int]:
         views = self._window.workspace
@@ -225,7 +225,7 @@ class DocumentViews(QObject):
         window, views = self._window, self._window.workspace
         if views is None:
             return
-        self._keep_timer.stop()
+        self._cache_timer.stop()
         if window.keeper is not None:
             window.keeper.close()
             window.keeper = None
