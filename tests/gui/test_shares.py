@@ -11,10 +11,12 @@ from PySide6.QtCore import QPoint, Qt
 from satview.analysis.statistics import Statistics
 from satview.base.time import TimeWindow
 from satview.events import states, wire
+from satview.filters.views.passes import Effect
 from satview.gui.colours import value_colour
 from satview.gui.swimlane.lane_image import bar_of
 from satview.gui.swimlane.share_layer import Stack, draw_stack, figure, tops_of
 from satview.gui.swimlane.share_text import share_text
+from satview.gui.theme import LIGHT
 from satview.timeline.lane_info import LaneKind
 from satview.timeline.spans import constant_lane, pixel_edges
 from tests.gui.conftest import settle, stack_of
@@ -109,6 +111,21 @@ def test_shares_are_of_what_a_filter_lets_show(dense, qtbot):
     assert "map_update" in card
     assert "hidden by the filter" in card
     assert "sensor_fusion" not in card
+
+
+def test_what_a_filter_marks_is_underlined_in_stacks(dense, qtbot):
+    """Only logger and diag wait for a reply for 2 ms: other lanes of threads stay as they are."""
+    opened = dense.session.opened
+    opened.filters.add_pass("state == REPLY and length > 2ms", effect=Effect.MARK)
+    legend = dense.workspace.area.legend
+    qtbot.waitUntil(lambda: "marked by a filter" in legend.accessibleName(), timeout=10_000)
+    legend.hide()  # it has just become higher, which the lanes follow later
+    for name, is_marked in (("logger", True), ("screen", False)):
+        row = row_of(dense, LaneKind.PROCESS, name)
+        stack_of(qtbot, dense, row.index)
+        qtbot.waitUntil(lambda row=row: len(bar(dense, row, 1.0)) > 10)
+        foot = bar(dense, row, 1.0)[0]
+        assert bool((foot == LIGHT.hit).sum() > 50) is is_marked, name
 
 
 def test_figures_are_those_of_the_statistics(dense):

@@ -163,6 +163,10 @@ def _lane_table(theme: Theme) -> NDArray[np.uint32]:
     return table
 
 
+_StackBar = tuple[int, int, Stack, NDArray[np.intp] | None]
+_FOOT_PX: Final = 3  # of a stack that a filter marks, as the strip at the foot of a bar
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class LanePicture:
     """The picture of the lanes.
@@ -214,21 +218,24 @@ class LanePicture:
             self._fill(strips, source[first:last], first, bars, band)
             yield first, band
 
-    def _stack_bars(self) -> list[tuple[int, int, Stack]]:
-        """Return the first row of every stack, and the one behind its last."""
+    def _stack_bars(self) -> list[_StackBar]:
+        """Return the first row of every stack, the one behind its last, and the columns that are underlined."""
         return [
-            (*bar_of(self.rows[position], self.scroll_px, self.ratio), stack) for position, stack in self.stacks.items()
-        ]
+            (*bar_of(self.rows[position], self.scroll_px, self.ratio), stack,
+             None if self.lit is None else np.flatnonzero(self.lit[position]))
+            for position, stack in self.stacks.items()
+        ]  # fmt: skip
 
-    def _fill(
-        self, strips: Pixels, source: NDArray[np.intp], first: int, bars: list[tuple[int, int, Stack]], out: Pixels
-    ) -> None:
+    def _fill(self, strips: Pixels, source: NDArray[np.intp], first: int, bars: list[_StackBar], out: Pixels) -> None:
         """Draw the rows from one on."""
         np.take(strips, source, axis=0, out=out, mode="clip")  # else numpy makes a copy of `out`
         last = first + len(out)
-        for top, bottom, stack in bars:
+        foot_px = round(_FOOT_PX * self.ratio)
+        for top, bottom, stack, lit in bars:
             if top < last and bottom > first:
                 draw_stack(out, stack, top - first, bottom - first, int(self.palette.background))
+                if lit is not None:
+                    out[max(0, bottom - foot_px - first) : bottom - first, lit] = self.palette.hit
         if self.palette.is_hatched:
             hatch(out, round(self.scroll_px * self.ratio) + first, self.ratio)
 

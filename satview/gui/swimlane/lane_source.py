@@ -107,7 +107,7 @@ class LaneSource(QObject):
     def _is_missing(self, lane: int) -> bool:
         """Return whether nothing of a lane can be drawn, or not yet what a filter leaves of it."""
         overlay = self.overlay
-        return not self._timeline.is_ready(lane) or (overlay.only_hides and overlay.shown_lane(lane) is None)
+        return not self._timeline.is_ready(lane) or (overlay.hides and overlay.shown_lane(lane) is None)
 
     def reload(self, timeline: Timeline, overlay: LaneOverlay) -> None:
         """Take the lanes of a longer reading of the same file, and what its filter does to them."""
@@ -196,7 +196,7 @@ def with_overlay(values: Values, request: Request, overlay: LaneOverlay, *, wait
     values = values.copy()
     overlay.hide(request.lanes, values, edges, waits)
     if waits:
-        if overlay.only_hides:
+        if overlay.hides:
             for lane in request.lanes:
                 overlay.make_shown(lane)
         overlay.faded(request.lanes, edges, waits)

@@ -39,7 +39,7 @@ class StackSource:
     ) -> Stacks:
         """Return the lanes that show steps, and those that show shares of time, by their indices.
 
-        None of these while a filter fades or marks single intervals. What it hides takes no part.
+        None of these while a filter fades single intervals. What it hides takes no part, what it marks is underlined.
 
         Args:
             rows: The lanes that show.
@@ -50,12 +50,12 @@ class StackSource:
             shows_shares: Shares are shown.
         """
         overlay, highlighted = self._source.overlay, self._opened.legend.keys
-        shows_all = shows_shares and (overlay.does_nothing or overlay.only_hides)
+        shows_all = shows_shares and not overlay.fades
         requested = request, theme, hidden, highlighted, overlay, shows_all
         if self._latest is not None and self._latest[0] == requested and self._latest[1] == len(rows):
             return self._latest[2]
         timeline, found = self._opened.timeline, Stacks()
-        lanes: StackedLanes = ShownLanes(timeline, overlay) if overlay.only_hides else timeline
+        lanes: StackedLanes = ShownLanes(timeline, overlay) if overlay.hides else timeline
         if self._orders[0] != (timeline, overlay):
             self._orders = (timeline, overlay), {}
         with timed("lane shares"):

@@ -38,9 +38,14 @@ class LaneOverlay:
         return self._view.by_passes is None and self._view.dimmed is None and self._view.marked is None
 
     @property
-    def only_hides(self) -> bool:
-        """True if some intervals are hidden, and none faded or marked."""
-        return self._view.by_passes is not None and self._view.dimmed is None and self._view.marked is None
+    def hides(self) -> bool:
+        """True if conditions hide intervals."""
+        return self._view.by_passes is not None
+
+    @property
+    def fades(self) -> bool:
+        """True if some intervals fade."""
+        return self._view.dimmed is not None
 
     def shown_lane(self, lane: int) -> Lane | None:
         """Return a lane without the intervals that conditions hide, their time `ABSENT`; None until it is made."""
