@@ -1,6 +1,7 @@
-"""Processor time of a frame of the swimlanes: the state alone, all labels, and all arrows too; and lanes of events.
+"""Processor time of frames of lanes, names and ruler: the state alone, all labels, all arrows too; and lanes of events.
 
-Each frame shows a part of the trace that did not show before, so that no name is laid out yet: the worst of moving.
+A frame is what is painted in one turn of the loop while the view pans and zooms as with held keys, and after jumps to
+what did not show before; then, how many frames and how much time it takes until all is exact.
 Then the time to find and build all lanes of events. Args: [millions of slots (10)] [--shape NAME].
 """
 
@@ -16,6 +17,7 @@ from tests.benchmarks.all import SHAPES, file_of
 
 SHARES = (1.0, 0.1, 0.01, 1e-3, 1e-4, 1e-5)
 FRAMES = 30
+PAN, ZOOM = 0.05, 1.09  # a frame, as keys do that are held for a second
 
 
 def run(args: list[str]) -> None:
@@ -41,23 +43,74 @@ def _frames(app, window) -> None:
 
     opened, area = window.session.opened, window.workspace.area
     view, every = area.view, frozenset(Label)
-    times, beside = _timed(view, "_paint"), [_timed(area.labels, "paintEvent"), _timed(area.ruler, "paintEvent")]
+    frames = Frames(app, opened, area)
     for labels, arrows in ((frozenset({Label.STATE}), ArrowMode.OFF), (every, ArrowMode.OFF), (every, ArrowMode.ALL)):
         opened.lanes.set_labels(labels)
         view.arrows.set_mode(arrows)
         view.repaint()
         spin(app, lambda: not opened.labels.is_busy and (view.arrows.mode != "all" or view.arrows.source.is_ready))
         for share in SHARES:
-            for each in (times, *beside):
-                each.clear()
-            for step in range(FRAMES):
-                _frame(opened, view, share, step / FRAMES)
-                area.labels.repaint()
-                area.ruler.repaint()
-            names, ruler = (statistics.median(each) for each in beside)
             print(f"{len(labels)} labels, arrows {arrows}, {len(view.visible_rows())} lanes x {view.width()} px, "
-                  f"{share:g} of it: median {statistics.median(times):.1f} ms, worst {max(times):.1f} ms; "
-                  f"names {names:.1f}, ruler {ruler:.1f} ms", flush=True)  # fmt: skip
+                  f"{share:g} of it: {frames.measured(share)}", flush=True)  # fmt: skip
+
+
+class Frames:
+    """Moves a view and measures its frames, ms of processor time."""
+
+    def __init__(self, app, opened, area) -> None:
+        self._app, self._opened, self._view = app, opened, area.view
+        parts = ((area.view, "_paint"), (area.labels, "paintEvent"), (area.ruler, "paintEvent"))
+        self._times = [_timed(*part) for part in parts]
+
+    def measured(self, share: float) -> str:
+        """Return a line on frames that show a share of the trace."""
+        viewport = self._opened.viewport
+        self._jump(share, 0.3)
+        self._settle()
+        moving = []
+        for step in range(2 * FRAMES):
+            if share < 1 and step % 2:
+                viewport.pan(PAN if step < FRAMES else -PAN)
+            else:
+                window = viewport.window
+                viewport.zoom(1 / ZOOM if step < FRAMES else ZOOM, window.start + window.length // 3)
+            moving.append(self._frame())
+        jumps, until = [], []
+        for step in range(FRAMES // 2):
+            self._jump(share, step * 2 / FRAMES)
+            times = [self._frame(), *self._settle()]
+            jumps += times
+            until.append((len(times), sum(times)))
+        names, ruler = (statistics.median(each) for each in self._times[1:])
+        for each in self._times:
+            each.clear()
+        count, most = (max(column) for column in zip(*until, strict=True))
+        return (f"moving {statistics.median(moving):.1f}, worst {max(moving):.1f} ms; jumps "
+                f"{statistics.median(jumps):.1f}, worst {max(jumps):.1f} ms; exact after at most {count} frames, "
+                f"{most:.0f} ms; names {names:.1f}, ruler {ruler:.1f} ms")  # fmt: skip
+
+    def _jump(self, share: float, place: float) -> None:
+        from satview.base.time import TimeWindow
+
+        whole = self._opened.trace.window
+        length = max(int(whole.length * share), 100)
+        start = whole.start + int((whole.length - length) * place)
+        self._opened.viewport.jump(TimeWindow(start, start + length))
+
+    def _frame(self) -> float:
+        """Return what painting takes in the next turn of the loop."""
+        before = sum(map(sum, self._times))
+        self._app.processEvents()
+        self._view.source._rest.stop()
+        self._view.arrows.source._rest.stop()  # the exact picture is made beside the frames
+        return sum(map(sum, self._times)) - before
+
+    def _settle(self) -> list[float]:
+        """Let the view rest; return its frames until it is exact."""
+        times = []
+        while not self._view.is_settled:
+            times.append(self._frame())
+        return times
 
 
 def _timed(widget, method: str) -> list[float]:
@@ -71,18 +124,6 @@ def _timed(widget, method: str) -> list[float]:
 
     setattr(widget, method, timed)
     return times
-
-
-def _frame(opened, view, share: float, place: float) -> None:
-    from satview.base.time import TimeWindow
-
-    whole = opened.trace.window
-    length = max(int(whole.length * share), 100)
-    start = whole.start + int((whole.length - length) * place)
-    opened.viewport.jump(TimeWindow(start, start + length))
-    view.source._rest.stop()
-    view.arrows.source._rest.stop()  # the exact picture is made beside the frames
-    view.repaint()
 
 
 def _classes(trace) -> None:

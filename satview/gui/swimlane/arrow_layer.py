@@ -35,6 +35,7 @@ _COUNT_FROM: Final = 2
 # Qt draws 600 opaque lines in 3 ms, with an alpha in 15 ms, smooth and with an alpha in 100 ms and more. So
 # colours are mixed beforehand, and only a picture of few arrows is smooth.
 _FEW: Final = 100
+_OLDEST: Final = 3  # frames that show the same groups while the view moves
 _STRENGTH, _STRENGTH_DENSE = 0.85, 0.55  # how much of its colour a line has, the rest is that of the ground
 _TITLES: Final = {
     ArrowKind.MESSAGE: ("message", "messages"), ArrowKind.REPLY: ("reply", "replies"),
@@ -65,6 +66,7 @@ class ArrowLayer(QObject):
         self.hovered = -1
         self.groups: ArrowGroups | None = None
         self._ends = np.empty((0, 4))
+        self._age = 0  # frames since the groups were found
         self._texts: FittedTexts | None = None
         self._sheet = TextSheet()
 
@@ -74,7 +76,10 @@ class ArrowLayer(QObject):
             self.mode, self.groups, self.hovered, self._ends = mode, None, -1, np.empty((0, 4))
             self.changed.emit()
 
-    def draw(self, painter: QPainter, scale: TimeScale, shown: tuple[int, int], scroll_px: int, theme: Theme) -> None:
+    def draw(
+        self, painter: QPainter, scale: TimeScale, shown: tuple[int, int], scroll_px: int, theme: Theme, *,
+        may_wait: bool = False,
+    ) -> bool:  # fmt: skip
         """Draw all arrows, unless another mode is on.
 
         Args:
@@ -83,15 +88,24 @@ class ArrowLayer(QObject):
             shown: First and last of the rows of lanes that can be seen.
             scroll_px: How far these are scrolled.
             theme: Its colours.
+            may_wait: The arrows of the last picture will do, where they are now, unless these are too old.
+
+        Returns:
+            Whether these are the arrows of this picture.
         """
         if self.mode is not ArrowMode.ALL:
-            return
-        groups = self.source.groups(scale.window, scale.width_px, shown)
+            return True
+        self._age += 1
+        are_old = may_wait and self.source.latest is not None and self._age < _OLDEST
+        if are_old:
+            groups = self.source.latest
+        else:
+            self._age, groups = 0, self.source.groups(scale.window, scale.width_px, shown)
         if groups is not self.groups:
             self.groups, self.hovered = groups, -1
         if groups is None:
             self._say(painter, "Looking for arrows\N{HORIZONTAL ELLIPSIS}", theme)
-            return
+            return True
         self._ends = _cut(self._placed(groups, scale, scroll_px), painter.viewport().height())
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=len(groups) <= _FEW)
         painter.setBrush(Qt.BrushStyle.NoBrush)
@@ -103,6 +117,7 @@ class ArrowLayer(QObject):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
         if int(groups.count.sum()) != len(groups) or groups.is_sample:
             self._say(painter, _said(groups), theme)
+        return not are_old
 
     def at(self, position: QPointF) -> int:
         """Return which of the groups drawn is nearest to a position of the widget, -1 if none is near."""

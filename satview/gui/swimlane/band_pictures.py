@@ -1,0 +1,207 @@
+"""The last pictures of bands of lanes, and which of them are painted anew in a frame that may take only so long.
+
+While the view moves, a frame paints as many bands as it has time for, those first that have waited longest; the others
+show their last picture where its time is now. The next frame goes on, until all of them are exact.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from math import ceil, floor, inf
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QRectF
+from PySide6.QtGui import QImage, QPainter
+
+from satview.base.dataclass import dataclass
+from satview.base.time import TimeWindow
+from satview.gui.swimlane.placed_texts import PlacedTexts
+from satview.gui.swimlane.scale import TimeScale
+from satview.gui.swimlane.share_layer import Stack
+from satview.gui.theme import Theme, colour
+from satview.session.lanes.lane_row import LaneRow
+
+Band = tuple[LaneRow, ...]  # lanes one below the other, painted together
+_BAND_PX: Final = 48  # device pixels, about: some hundred kilobytes
+_CHUNK: Final = 0.6  # of the time that is left: what bands took before is only about what they will take
+_WIDEST: Final = 16  # device pixels: a pixel that is to be stretched more than that says too little
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BandPicture:
+    """What a band showed when it was painted.
+
+    Attributes:
+        window: The part of the trace.
+        pixels: uint32 (height, width), device pixels.
+        image: The same.
+        stacks: Lanes that show shares or steps, by index.
+        texts: What is written into intervals.
+        is_final: All that it is made of was there.
+    """
+
+    window: TimeWindow
+    pixels: NDArray[np.uint32]
+    image: QImage
+    stacks: dict[int, Stack]
+    texts: PlacedTexts
+    is_final: bool
+
+    def shows(self, scale: TimeScale, width_px: int) -> bool:
+        """Return whether it was painted for a window and a number of device pixels."""
+        return self.window == scale.window and self.pixels.shape[1] == width_px
+
+
+class Covered(NamedTuple):
+    """What a picture of another window covers of a frame.
+
+    Attributes:
+        first, last: Columns of the picture; the last one is not included.
+        left, right: Where their edges are in the frame, device pixels.
+    """
+
+    first: int
+    last: int
+    left: float
+    right: float
+
+
+Paint = Callable[[Sequence[Band], Sequence[BandPicture | None]], list[BandPicture]]
+
+
+class BandPictures:
+    """Keeps the pictures of bands that show.
+
+    Args:
+        clock: Seconds; for tests.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._clock = clock
+        self._kept: dict[Band, BandPicture] = {}
+        self._made_of: object = None
+        self._outdated: set[Band] = set()
+        self._band_s = 0.0  # what painting a band took the last time
+
+    def show(self, bands: Sequence[Band], made_of: object) -> None:
+        """Say which bands show, and what pictures are made of: those of something else are no longer shown."""
+        if made_of != self._made_of:
+            self._kept, self._made_of = {}, made_of
+        if len(self._kept) > len(bands) or any(band not in self._kept for band in bands):
+            self._kept = {band: self._kept[band] for band in bands if band in self._kept}
+        self._outdated &= self._kept.keys()
+
+    def outdate(self) -> None:
+        """Paint all anew as soon as there is time: more is known of what they show."""
+        self._outdated = set(self._kept)
+
+    @property
+    def is_empty(self) -> bool:
+        """True if there is no picture that could be shown."""
+        return not self._kept
+
+    def of(self, band: Band) -> BandPicture | None:
+        """Return the last picture of a band."""
+        return self._kept.get(band)
+
+    def paint(self, bands: Sequence[Band], scale: TimeScale, width_px: int, paint: Paint, limit_s: float = inf) -> bool:
+        """Paint those bands that need it, as many as there is time for, but at least one.
+
+        Args:
+            bands: All that show.
+            scale: Of the frame.
+            width_px: Its device pixels.
+            paint: Paints some bands, into the memory of their last pictures.
+            limit_s: How long it may take, about.
+
+        Returns:
+            Whether all are exact now.
+        """
+        waiting, at = self._waiting(bands, scale, width_px), 0
+        end_s = self._clock() + limit_s
+        while at < len(waiting):
+            begun_s, count = self._clock(), len(waiting) - at
+            if self._band_s * count > end_s - begun_s:
+                count = int((end_s - begun_s) * _CHUNK / self._band_s)
+                if count < 1 and at:
+                    break
+            chunk = waiting[at : at + max(1, count)]
+            self._take(chunk, paint(chunk, [self._kept.get(band) for band in chunk]))
+            at += len(chunk)
+            self._band_s = (self._clock() - begun_s) / len(chunk)
+        return at == len(waiting)
+
+    def _waiting(self, bands: Sequence[Band], scale: TimeScale, width_px: int) -> list[Band]:
+        """Return the bands that are not exact, those first that were painted longest ago, or never."""
+        age = {band: at for at, band in enumerate(self._kept)}  # painted pictures go to the end
+        found = []
+        for band in bands:
+            kept = self._kept.get(band)
+            if kept is None or not kept.is_final or band in self._outdated or not kept.shows(scale, width_px):
+                found.append(band)
+        return sorted(found, key=lambda band: age.get(band, -1))
+
+    def _take(self, bands: Sequence[Band], pictures: Sequence[BandPicture]) -> None:
+        for band, picture in zip(bands, pictures, strict=True):
+            self._kept.pop(band, None)
+            self._kept[band] = picture
+            self._outdated.discard(band)
+
+
+def bands_of(rows: Sequence[LaneRow], ratio: float) -> list[Band]:
+    """Return lanes in bands, which stay what they are while the list is scrolled, but for the first and last lanes."""
+    return [tuple(band) for _, band in groupby(rows, lambda row: int(row.y_px * ratio) // _BAND_PX)]
+
+
+def covered(picture: TimeWindow, picture_px: int, window: TimeWindow, width_px: int) -> Covered | None:
+    """Return what a picture covers of a frame, None if that is nothing or too coarse.
+
+    Args:
+        picture: Which part of the trace it shows.
+        picture_px: On how many device pixels.
+        window: Which part the frame shows.
+        width_px: On how many.
+    """
+    ahead = window.start - picture.start
+    first = max(0, ahead * picture_px // picture.length)
+    last = min(picture_px, -(-(ahead + window.length) * picture_px // picture.length))
+    if last <= first or picture.length * width_px > _WIDEST * picture_px * window.length:
+        return None
+    # Exact until the division: what is left are whole cycles times pixels.
+    left, right = ((at * picture.length - ahead * picture_px) * width_px / (picture_px * window.length)
+                   for at in (first, last))  # fmt: skip
+    return Covered(first, last, left, right)
+
+
+def draw_band(painter: QPainter, picture: BandPicture | None, area: QRectF, scale: TimeScale, ratio: float,
+              theme: Theme) -> None:  # fmt: skip
+    """Draw a band where it is now: as it was painted, or what that covers of the frame.
+
+    Args:
+        painter: Of the swimlanes.
+        picture: Its last picture; None = it has none.
+        area: The band, logical pixels.
+        scale: Of the frame.
+        ratio: Device pixels to a logical one.
+        theme: Colours.
+    """
+    width_px = max(1, round(area.width() * ratio))
+    if picture is not None and picture.shows(scale, width_px):
+        painter.drawImage(area.topLeft(), picture.image)
+        return
+    found = None
+    if picture is not None:
+        found = covered(picture.window, picture.pixels.shape[1], scale.window, width_px)
+    if picture is None or found is None:
+        painter.fillRect(area, colour(theme.window))
+        return
+    left, right = found.left / ratio, found.right / ratio
+    for start, end in ((0.0, ceil(left)), (floor(right), area.width())):
+        if end > start:
+            painter.fillRect(QRectF(start, area.top(), end - start, area.height()), colour(theme.window))
+    source = QRectF(found.first, 0, found.last - found.first, len(picture.pixels))
+    painter.drawImage(QRectF(left, area.top(), right - left, area.height()), picture.image, source)
