@@ -100,7 +100,8 @@ class Frames:
     def _frame(self) -> float:
         """Return what painting takes in the next turn of the loop."""
         before = sum(map(sum, self._times))
-        self._app.processEvents()
+        while sum(map(sum, self._times)) == before and not self._view.is_settled:
+            self._app.processEvents()
         self._view.source._rest.stop()
         self._view.arrows.source._rest.stop()  # the exact picture is made beside the frames
         return sum(map(sum, self._times)) - before

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,13 +107,14 @@ class ArrowLayer(QObject):
             self._say(painter, "Looking for arrows\N{HORIZONTAL ELLIPSIS}", theme)
             return True
         self._ends = _cut(self._placed(groups, scale, scroll_px), painter.viewport().height())
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=len(groups) <= _FEW)
-        painter.setBrush(Qt.BrushStyle.NoBrush)
+        is_smooth = len(groups) <= _FEW
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=is_smooth)
+        shapes = _shapes(self._ends, is_smooth=is_smooth)
         for kind in ArrowKind:
-            self._draw_kind(painter, groups, kind, theme)
+            _draw_kind(painter, groups, shapes, kind, theme)
         self._draw_counts(painter, groups, theme)
         if 0 <= self.hovered < len(groups):
-            self._draw_lines(painter, np.array([self.hovered]), QPen(colour(theme.text), 2.4))
+            _draw_lines(painter, shapes, np.array([self.hovered]), QPen(colour(theme.text), 2.4))
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
         if int(groups.count.sum()) != len(groups) or groups.is_sample:
             self._say(painter, _said(groups), theme)
@@ -174,39 +175,6 @@ class ArrowLayer(QObject):
             ends[:, 1], ends[:, 3] = middles[groups.from_position], middles[groups.to_position]
         return ends
 
-    def _draw_kind(self, painter: QPainter, groups: ArrowGroups, kind: ArrowKind, theme: Theme) -> None:
-        mine = np.flatnonzero(groups.arrows.kind == kind)
-        if not len(mine):
-            return
-        rgb = {ArrowKind.MESSAGE: theme.accent, ArrowKind.REPLY: theme.accent, ArrowKind.PULSE: theme.hit,
-               ArrowKind.WAKE_UP: theme.dim}[kind]  # fmt: skip
-        many = groups.count[mine] >= _COUNT_FROM
-        rgb = mixed(rgb, theme.base, 1 - (_STRENGTH if len(groups) <= _FEW else _STRENGTH_DENSE))
-        for positions, width in ((mine[~many], 1.0), (mine[many], 2.0)):
-            if len(positions):
-                self._draw_lines(painter, positions, QPen(colour(rgb), width), is_open=kind is ArrowKind.REPLY)
-
-    def _draw_lines(self, painter: QPainter, positions: NDArray[np.intp], pen: QPen, *, is_open: bool = False) -> None:
-        """Draw lines with heads; an open head distinguishes replies from messages without their colour."""
-        ends = self._ends[positions]
-        x1, y1, x2, y2 = ends.T
-        length = np.maximum(np.hypot(x2 - x1, y2 - y1), 1e-6)
-        along, down = (x2 - x1) / length, (y2 - y1) / length
-        back_x, back_y = x2 - along * _HEAD_PX, y2 - down * _HEAD_PX
-        left = np.stack((back_x - down * _HEAD_WIDTH_PX, back_y + along * _HEAD_WIDTH_PX, x2, y2), axis=1)
-        right = np.stack((back_x + down * _HEAD_WIDTH_PX, back_y - along * _HEAD_WIDTH_PX, x2, y2), axis=1)
-        # Qt takes ten times as long for a wide line as for a rectangle, and most lines of groups are upright.
-        is_smooth = painter.testRenderHint(QPainter.RenderHint.Antialiasing)
-        upright = np.zeros(len(ends), np.bool_) if is_smooth else np.abs(x2 - x1) < 1
-        painter.setBrush(pen.color())
-        fill_rects(painter, _upright_rects(ends[upright], pen.widthF()))
-        painter.setBrush(Qt.BrushStyle.NoBrush)
-        parts = [ends[~upright], left, right]
-        if not is_open:
-            parts.append(np.concatenate((left[:, :2], right[:, :2]), axis=1))
-        painter.setPen(pen)
-        draw_lines(painter, np.concatenate(parts))
-
     def _draw_counts(self, painter: QPainter, groups: ArrowGroups, theme: Theme) -> None:
         """Write how many arrows the largest groups are."""
         many = np.flatnonzero(groups.count >= _COUNT_FROM)
@@ -240,9 +208,8 @@ class ArrowLayer(QObject):
     def _say(self, painter: QPainter, text: str, theme: Theme) -> None:
         painter.setFont(_small(painter.font(), theme))
         metrics, device = QFontMetricsF(painter.font()), painter.viewport()
-        size = metrics.size(0, text)
-        box = QRectF(device.width() - size.width() - 18, device.height() - size.height() - 10, size.width() + 12,
-                     size.height() + 4)  # fmt: skip
+        width, height = metrics.horizontalAdvance(text), metrics.height()
+        box = QRectF(device.width() - width - 18, device.height() - height - 10, width + 12, height + 4)
         painter.fillRect(box, colour(theme.panel, 235))
         painter.setPen(colour(theme.dim))
         painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
@@ -256,11 +223,71 @@ def _cut(ends: NDArray[np.float64], height_px: int) -> NDArray[np.float64]:
     return np.stack((x1 + first * (x2 - x1), y1 + first * down, x1 + last * (x2 - x1), y1 + last * down), axis=1)
 
 
+class _Shapes(NamedTuple):
+    """What arrows are drawn of.
+
+    Attributes:
+        lines: float64 (n, 4, 4), ends of the shaft, of both sides of the head, and of its back.
+        is_upright: bool (n,), the shaft is drawn as a rectangle.
+    """
+
+    lines: NDArray[np.float64]
+    is_upright: NDArray[np.bool_]
+
+
+def _shapes(ends: NDArray[np.float64], *, is_smooth: bool) -> _Shapes:
+    """Return what arrows are drawn of, by their ends, (n, 4)."""
+    x1, y1, x2, y2 = ends.T
+    length = np.maximum(np.hypot(x2 - x1, y2 - y1), 1e-6)
+    along, down = (x2 - x1) / length, (y2 - y1) / length
+    back_x, back_y = x2 - along * _HEAD_PX, y2 - down * _HEAD_PX
+    beside_x, beside_y = down * _HEAD_WIDTH_PX, along * _HEAD_WIDTH_PX
+    lines = np.empty((len(ends), 4, 4))
+    lines[:, 0] = ends
+    lines[:, 1, 0], lines[:, 1, 1] = back_x - beside_x, back_y + beside_y
+    lines[:, 2, 0], lines[:, 2, 1] = back_x + beside_x, back_y - beside_y
+    lines[:, 1:3, 2:] = ends[:, None, 2:]
+    lines[:, 3, :2], lines[:, 3, 2:] = lines[:, 1, :2], lines[:, 2, :2]
+    # Qt takes ten times as long for a wide line as for a rectangle, and most lines of groups are upright.
+    is_upright = np.zeros(len(ends), np.bool_) if is_smooth else np.abs(x2 - x1) < 1
+    return _Shapes(lines, is_upright)
+
+
+def _draw_kind(painter: QPainter, groups: ArrowGroups, shapes: _Shapes, kind: ArrowKind, theme: Theme) -> None:
+    mine = np.flatnonzero(groups.arrows.kind == kind)
+    if not len(mine):
+        return
+    rgb = {ArrowKind.MESSAGE: theme.accent, ArrowKind.REPLY: theme.accent, ArrowKind.PULSE: theme.hit,
+           ArrowKind.WAKE_UP: theme.dim}[kind]  # fmt: skip
+    many = groups.count[mine] >= _COUNT_FROM
+    rgb = mixed(rgb, theme.base, 1 - (_STRENGTH if len(groups) <= _FEW else _STRENGTH_DENSE))
+    for positions, width in ((mine[~many], 1.0), (mine[many], 2.0)):
+        if len(positions):
+            _draw_lines(painter, shapes, positions, QPen(colour(rgb), width), is_open=kind is ArrowKind.REPLY)
+
+
+def _draw_lines(
+    painter: QPainter, shapes: _Shapes, positions: NDArray[np.intp], pen: QPen, *, is_open: bool = False
+) -> None:
+    """Draw lines with heads; an open head distinguishes replies from messages without their colour."""
+    upright = shapes.is_upright[positions]
+    lines = shapes.lines[positions, : 3 if is_open else 4]
+    painter.setBrush(pen.color())
+    fill_rects(painter, _upright_rects(lines[upright, 0], pen.widthF()))
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    painter.setPen(pen)
+    drawn = np.ones(lines.shape[:2], np.bool_)
+    drawn[:, 0] = ~upright
+    draw_lines(painter, lines[drawn])
+
+
 def _upright_rects(ends: NDArray[np.float64], width_px: float) -> NDArray[np.float64]:
     """Return upright lines as rectangles: left, top, width, height."""
     x1, y1, x2, y2 = ends.T
-    left = np.rint((x1 + x2 - width_px) / 2)
-    return np.stack((left, np.minimum(y1, y2), np.full(len(ends), width_px), np.abs(y2 - y1)), axis=1)
+    found = np.empty((len(ends), 4))
+    found[:, 0], found[:, 2] = np.rint((x1 + x2 - width_px) / 2), width_px
+    found[:, 1], found[:, 3] = np.minimum(y1, y2), np.abs(y2 - y1)
+    return found
 
 
 def _said(groups: ArrowGroups) -> str:

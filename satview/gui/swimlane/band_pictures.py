@@ -19,6 +19,7 @@ from PySide6.QtGui import QImage, QPainter
 
 from satview.base.dataclass import dataclass
 from satview.base.time import TimeWindow
+from satview.gui.swimlane.cost import Cost
 from satview.gui.swimlane.placed_texts import PlacedTexts
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.swimlane.share_layer import Stack
@@ -27,7 +28,7 @@ from satview.session.lanes.lane_row import LaneRow
 
 Band = tuple[LaneRow, ...]  # lanes one below the other, painted together
 _BAND_PX: Final = 48  # device pixels, about: some hundred kilobytes
-_CHUNK: Final = 0.6  # of the time that is left: what bands took before is only about what they will take
+_FINE_S: Final = 1e-4
 _WIDEST: Final = 16  # device pixels: a pixel that is to be stretched more than that says too little
 
 
@@ -77,15 +78,17 @@ class BandPictures:
     """Keeps the pictures of bands that show.
 
     Args:
-        clock: Seconds; for tests.
+        clock: Returns seconds; None = the time of the processor.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
-        self._clock = clock
+    def __init__(self, clock: Callable[[], float] | None = None) -> None:
+        # Time of other programs says nothing of what fits into a frame, where the system measures without it.
+        is_fine = time.get_clock_info("thread_time").resolution < _FINE_S
+        self._clock = clock or (time.thread_time if is_fine else time.perf_counter)
         self._kept: dict[Band, BandPicture] = {}
         self._made_of: object = None
         self._outdated: set[Band] = set()
-        self._band_s = 0.0  # what painting a band took the last time
+        self._cost = Cost()
 
     def show(self, bands: Sequence[Band], made_of: object) -> None:
         """Say which bands show, and what pictures are made of: those of something else are no longer shown."""
@@ -125,14 +128,15 @@ class BandPictures:
         end_s = self._clock() + limit_s
         while at < len(waiting):
             begun_s, count = self._clock(), len(waiting) - at
-            if self._band_s * count > end_s - begun_s:
-                count = int((end_s - begun_s) * _CHUNK / self._band_s)
+            fitting = self._cost.fitting(end_s - begun_s)
+            if fitting < count:
+                count = int(fitting)
                 if count < 1 and at:
                     break
             chunk = waiting[at : at + max(1, count)]
             self._take(chunk, paint(chunk, [self._kept.get(band) for band in chunk]))
             at += len(chunk)
-            self._band_s = (self._clock() - begun_s) / len(chunk)
+            self._cost.saw(len(chunk), self._clock() - begun_s)
         return at == len(waiting)
 
     def _waiting(self, bands: Sequence[Band], scale: TimeScale, width_px: int) -> list[Band]:
