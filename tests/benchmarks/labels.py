@@ -59,35 +59,43 @@ class Frames:
 
     def __init__(self, app, opened, area) -> None:
         self._app, self._opened, self._view = app, opened, area.view
-        parts = ((area.view, "_paint"), (area.labels, "paintEvent"), (area.ruler, "paintEvent"))
-        self._times = [_timed(*part) for part in parts]
+        self._frames, self._names = [], []
+        _time(area.view, "_paint", self._frames.append)
+        _time(area.ruler, "paintEvent", self._add)  # it is painted in the same turn
+        _time(area.labels, "paintEvent", self._names.append)
+
+    def _add(self, ms: float) -> None:
+        if self._frames:
+            self._frames[-1] += ms
 
     def measured(self, share: float) -> str:
         """Return a line on frames that show a share of the trace."""
         viewport = self._opened.viewport
         self._jump(share, 0.3)
         self._settle()
-        moving = []
+        self._frames.clear()
+        self._names.clear()
         for step in range(2 * FRAMES):
             if share < 1 and step % 2:
                 viewport.pan(PAN if step < FRAMES else -PAN)
             else:
                 window = viewport.window
                 viewport.zoom(1 / ZOOM if step < FRAMES else ZOOM, window.start + window.length // 3)
-            moving.append(self._frame())
-        jumps, until = [], []
+            self._frame()
+        moving = self._frames.copy()
+        self._frames.clear()
+        until = []
         for step in range(FRAMES // 2):
             self._jump(share, step * 2 / FRAMES)
-            times = [self._frame(), *self._settle()]
-            jumps += times
-            until.append((len(times), sum(times)))
-        names, ruler = (statistics.median(each) for each in self._times[1:])
-        for each in self._times:
-            each.clear()
+            before = len(self._frames)
+            self._frame()
+            self._settle()
+            until.append((len(self._frames) - before, sum(self._frames[before:])))
         count, most = (max(column) for column in zip(*until, strict=True))
-        return (f"moving {statistics.median(moving):.1f}, worst {max(moving):.1f} ms; jumps "
-                f"{statistics.median(jumps):.1f}, worst {max(jumps):.1f} ms; exact after at most {count} frames, "
-                f"{most:.0f} ms; names {names:.1f}, ruler {ruler:.1f} ms")  # fmt: skip
+        jumps = max(self._frames, default=0.0)
+        return (f"moving {statistics.median(moving):.1f}, worst {max(moving):.1f} ms; jumps worst {jumps:.1f} ms, "
+                f"exact after {count} frames, {most:.0f} ms; names {statistics.median(self._names):.1f}, worst "
+                f"{max(self._names):.1f} ms")  # fmt: skip
 
     def _jump(self, share: float, place: float) -> None:
         from satview.base.time import TimeWindow
@@ -97,34 +105,30 @@ class Frames:
         start = whole.start + int((whole.length - length) * place)
         self._opened.viewport.jump(TimeWindow(start, start + length))
 
-    def _frame(self) -> float:
-        """Return what painting takes in the next turn of the loop."""
-        before = sum(map(sum, self._times))
-        while sum(map(sum, self._times)) == before and not self._view.is_settled:
+    def _frame(self) -> None:
+        """Let the next frame be painted."""
+        before = len(self._frames)
+        while len(self._frames) == before and not self._view.is_settled:
             self._app.processEvents()
         self._view.source._rest.stop()
         self._view.arrows.source._rest.stop()  # the exact picture is made beside the frames
-        return sum(map(sum, self._times)) - before
 
-    def _settle(self) -> list[float]:
-        """Let the view rest; return its frames until it is exact."""
-        times = []
+    def _settle(self) -> None:
+        """Let the view rest until it is exact."""
         while not self._view.is_settled:
-            times.append(self._frame())
-        return times
+            self._frame()
 
 
-def _timed(widget, method: str) -> list[float]:
-    """Return a list that gets the processor time of every call of a method from now on, ms."""
-    times, paint = [], getattr(widget, method)
+def _time(widget, method: str, take) -> None:
+    """Have a function called with the processor time of every call of a method from now on, ms."""
+    paint = getattr(widget, method)
 
     def timed(*args) -> None:
         before = time.thread_time()
         paint(*args)
-        times.append((time.thread_time() - before) * 1e3)
+        take((time.thread_time() - before) * 1e3)
 
     setattr(widget, method, timed)
-    return times
 
 
 def _classes(trace) -> None:

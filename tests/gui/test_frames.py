@@ -15,7 +15,7 @@ def screen(view):
 
 
 def forget(view):
-    view.lanes._pictures.show([], object())
+    view.lanes.pictures.show([], object())
 
 
 def move(rng, view, viewport):

@@ -79,12 +79,17 @@ class BandPictures:
 
     Args:
         clock: Returns seconds; None = the time of the processor.
+
+    Attributes:
+        clock: The same.
+        spent_s: What `paint` took the last time.
     """
 
     def __init__(self, clock: Callable[[], float] | None = None) -> None:
         # Time of other programs says nothing of what fits into a frame, where the system measures without it.
         is_fine = time.get_clock_info("thread_time").resolution < _FINE_S
-        self._clock = clock or (time.thread_time if is_fine else time.perf_counter)
+        self.clock = clock or (time.thread_time if is_fine else time.perf_counter)
+        self.spent_s = 0.0
         self._kept: dict[Band, BandPicture] = {}
         self._made_of: object = None
         self._outdated: set[Band] = set()
@@ -125,9 +130,10 @@ class BandPictures:
             Whether all are exact now.
         """
         waiting, at = self._waiting(bands, scale, width_px), 0
-        end_s = self._clock() + limit_s
+        first_s = self.clock()
+        end_s = first_s + limit_s
         while at < len(waiting):
-            begun_s, count = self._clock(), len(waiting) - at
+            begun_s, count = self.clock(), len(waiting) - at
             fitting = self._cost.fitting(end_s - begun_s)
             if fitting < count:
                 count = int(fitting)
@@ -136,7 +142,8 @@ class BandPictures:
             chunk = waiting[at : at + max(1, count)]
             self._take(chunk, paint(chunk, [self._kept.get(band) for band in chunk]))
             at += len(chunk)
-            self._cost.saw(len(chunk), self._clock() - begun_s)
+            self._cost.saw(len(chunk), self.clock() - begun_s)
+        self.spent_s = self.clock() - first_s
         return at == len(waiting)
 
     def _waiting(self, bands: Sequence[Band], scale: TimeScale, width_px: int) -> list[Band]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import QPoint, QPointF, QRectF, Qt, Signal
+from PySide6.QtCore import QPoint, QPointF, QRectF, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import (
     QContextMenuEvent,
     QFont,
@@ -38,6 +38,7 @@ _TRIANGLE_PX: Final = 20
 _GRIP_PX: Final = 5
 _FIGURE_PX: Final = 40  # how busy a lane is; the same for all, so that what is left of it is in a column
 _CHIP_PX: Final = 9  # the colour of a process, and the space behind it
+_FIGURES_MS: Final = 50  # nobody can read figures that change more often
 _SMALL_BELOW_PX: Final = 16  # lower lanes have smaller names
 
 
@@ -70,8 +71,22 @@ class LaneLabels(QWidget):
         opened.lanes.changed.connect(self.update)
         opened.selection.changed.connect(self.update)
         view.scrolled.connect(self.update)
-        opened.viewport.window_changed.connect(self.update)
+        self._figures = QTimer(self)
+        self._figures.setSingleShot(True)
+        self._figures.setInterval(_FIGURES_MS)
+        self._figures.timeout.connect(self._draw_figures)
+        opened.viewport.window_changed.connect(self._follow_window)
         view.source.refined.connect(self.update)
+
+    @Slot()
+    def _follow_window(self) -> None:
+        """Show figures of the window, now and then while it moves."""
+        if not self._figures.isActive():
+            self._figures.start()
+
+    @Slot()
+    def _draw_figures(self) -> None:
+        self.repaint()  # not in the turn in which a frame of the lanes is painted
 
     def set_theme(self, theme: Theme) -> None:
         """Draw in other colours and sizes."""

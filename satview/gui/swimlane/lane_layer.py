@@ -34,6 +34,7 @@ class LaneLayer(QObject):
     Attributes:
         source: Values of pixels.
         painter: Paints bands of lanes.
+        pictures: What it has painted.
         stacks: The lanes that show shares of time or steps as they are on the screen, by index.
 
     Signals:
@@ -49,7 +50,7 @@ class LaneLayer(QObject):
         self.source = LaneSource(opened, self)
         self.painter = BandPainter(opened, self.source, theme, font)
         self.stacks: dict[int, Stack] = {}
-        self._pictures = BandPictures()
+        self.pictures = BandPictures()
         self._sheet = TextSheet()
         self.source.refined.connect(self._on_more)
         opened.labels.refined.connect(self._on_more)
@@ -67,7 +68,7 @@ class LaneLayer(QObject):
     @Slot()
     def _on_more(self) -> None:
         """Draw again what is better known by now, or in more detail."""
-        self._pictures.outdate()
+        self.pictures.outdate()
         self.changed.emit()
 
     def draw(self, painter: QPainter, rows: tuple[LaneRow, ...], frame: Frame, limit_s: float) -> bool:
@@ -83,7 +84,7 @@ class LaneLayer(QObject):
         Returns:
             Whether all lanes are exact.
         """
-        pictures, bands = self._pictures, bands_of(rows, frame.ratio)
+        pictures, bands = self.pictures, bands_of(rows, frame.ratio)
         self.source.show(frame.request)
         pictures.show(bands, self._made_of(frame))
         limit_s = inf if pictures.is_empty else limit_s

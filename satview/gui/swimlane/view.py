@@ -29,7 +29,9 @@ from satview.session.lanes.lane_row import GroupHead, LaneRow
 from satview.session.loading.loaded_trace import Reload
 from satview.session.open_trace import OpenTrace
 
-FRAME_S: Final = 0.003
+FRAME_S: Final = 0.0055
+_LEAST_OF_FRAME: Final = 0.3  # that lanes get, whatever is drawn over them
+_BESIDE_FADES: Final = 0.9
 _CYCLE_PX: Final = 7.0  # a cycle must be that wide before cycles get lines of their own
 
 
@@ -41,8 +43,8 @@ class SwimlaneView(QWidget):
         arrows: All arrows between lanes.
         hovered: Lane row and interval under the mouse, or None; set by the mouse handling.
         shows_shares: Lanes whose intervals are too dense for bars show how they divide their time.
-        frame_s: How long painting lanes may take in a frame on the screen; what it is not enough for is painted in
-            the next ones, and shows its last picture until then. Pictures for files are always exact.
+        frame_s: How long a frame on the screen may take, about. Lanes that this is not enough for are painted in the
+            next ones, and show their last picture until then. Pictures for files are always exact.
         lanes: The lanes.
         rubber: (left, right) pixels of a drag in progress that will zoom, or None.
 
@@ -71,6 +73,7 @@ class SwimlaneView(QWidget):
         self._next.setInterval(0)
         self._next.timeout.connect(self.update)
         self._is_whole = False
+        self._beside_s = 0.0  # what a frame takes beside painting lanes
         self._settled: TimeScale | None = None  # of the last frame, if it was exact
         self.lanes = LaneLayer(opened, theme, self.font(), self)
         self.lanes.changed.connect(self.update)
@@ -221,25 +224,34 @@ class SwimlaneView(QWidget):
             self._paint()
 
     def _paint(self) -> None:
-        painter = QPainter(self)
-        rows, scale, theme = self.visible_rows(), self.scale, self._theme
-        if not rows:
-            painter.fillRect(self.rect(), colour(theme.base))
+        painter, rows, scale, clock = QPainter(self), self.visible_rows(), self.scale, self.lanes.pictures.clock
+        on_screen, is_whole, self._is_whole = is_on_screen(self, painter), self._is_whole, False
+        is_exact, begun_s = True, clock()
+        if rows:
+            left_s = max(self.frame_s - self._beside_s, self.frame_s * _LEAST_OF_FRAME)
+            is_exact = self._draw_rows(painter, rows, scale, left_s if on_screen and not is_whole else inf)
+            beside_s = clock() - begun_s - self.lanes.pictures.spent_s
+            self._beside_s = max(beside_s, self._beside_s * _BESIDE_FADES)
+        else:
+            painter.fillRect(self.rect(), colour(self._theme.base))
             self._draw_heads(painter)
             if not self._opened.lanes.heads:
                 self._draw_nothing(painter)
-            return
-        ratio = self.devicePixelRatioF()
+        if on_screen:
+            self._settled = scale if is_exact else None
+        if not is_exact:
+            self._next.start()
+
+    def _draw_rows(self, painter: QPainter, rows: tuple[LaneRow, ...], scale: TimeScale, limit_s: float) -> bool:
+        """Draw lanes and all that is over them; return whether all is exact, for which a time may be too short."""
+        ratio, height, theme = self.devicePixelRatioF(), float(self.height()), self._theme
         width_px = max(1, round(self.width() * ratio))
         request = Request(tuple(row.index for row in rows), scale.window, width_px, self._opened.lanes.shows_kinds)
         frame = Frame(request, scale, self.height(), self.scroll_px, ratio, self.shows_shares)
-        on_screen, is_whole, self._is_whole = is_on_screen(self, painter), self._is_whole, False
-        may_wait = on_screen and not is_whole
-        is_exact = self.lanes.draw(painter, rows, frame, self.frame_s if may_wait else inf)
+        is_exact = self.lanes.draw(painter, rows, frame, limit_s)
         if scale.px_per_cycle >= _CYCLE_PX:
             self._draw_cycles(painter, scale)
         self._draw_heads(painter)
-        height = float(self.height())
         draw_marks(painter, self._opened, scale, height, theme)
         self._draw_selected(painter, rows, scale)
         draw_range(painter, self._opened, scale, height, theme)
@@ -251,10 +263,7 @@ class SwimlaneView(QWidget):
         if self.rubber is not None:
             left, right = sorted(self.rubber)
             painter.fillRect(QRectF(left, 0, right - left, height), colour(theme.accent, 60))
-        if on_screen:
-            self._settled = scale if is_exact else None
-        if not is_exact:
-            self._next.start()
+        return is_exact
 
     def _draw_heads(self, painter: QPainter) -> None:
         """Let headings of groups go through from the names."""
