@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QFont
 
-from satview.base.dataclass import dataclass
 from satview.events.states import NOT_A_STATE, SEEN_EVENT, VALUE_COUNT
 from satview.gui.swimlane.band_pictures import Band, BandPicture
 from satview.gui.swimlane.fitted_text import FittedTexts
+from satview.gui.swimlane.frame import Frame
 from satview.gui.swimlane.lane_image import SEEN_INTERRUPT, LanePalette, LanePicture, image_of
 from satview.gui.swimlane.lane_source import LaneSource, Request, Values
 from satview.gui.swimlane.lane_text import DARK_INK, LIGHT_INK, interval_starts, interval_texts, labelled
@@ -33,27 +33,6 @@ from satview.timeline.spans import pixel_edges
 _TEXT_STEP_PX: Final = 3
 _LEAST_LETTERS: Final = 4
 _ALL_VALUES: Final = frozenset(range(VALUE_COUNT))
-
-
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """What a frame shows of lanes.
-
-    Attributes:
-        request: All lanes, the part of the trace, device pixels.
-        scale: Time to logical pixels.
-        height_px: Logical pixels.
-        scroll_px: Height of the list of lanes above it.
-        ratio: Device pixels to a logical one.
-        shows_shares: Lanes show shares of time where intervals are too dense for bars.
-    """
-
-    request: Request
-    scale: TimeScale
-    height_px: int
-    scroll_px: int
-    ratio: float
-    shows_shares: bool
 
 
 class BandPainter:
@@ -174,7 +153,10 @@ class BandPainter:
         mine: list[list[int]] = [[] for _ in bands]
         for at, text in enumerate(texts):
             mine[band_of[text.row.index]].append(at)
-        return [placed([texts[at] for at in each], [parts[at] for at in each], self.texts, self._inks) for each in mine]
+        return [
+            placed([texts[at] for at in each], [parts[at] for at in each], self.texts, self._inks, scale.window)
+            for each in mine
+        ]
 
 
 def show_short_interrupts(timeline: Timeline, rows: tuple[LaneRow, ...], values: Values) -> None:

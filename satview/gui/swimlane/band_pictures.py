@@ -20,8 +20,8 @@ from PySide6.QtGui import QImage, QPainter
 from satview.base.dataclass import dataclass
 from satview.base.time import TimeWindow
 from satview.gui.swimlane.cost import Cost
+from satview.gui.swimlane.frame import Frame
 from satview.gui.swimlane.placed_texts import PlacedTexts
-from satview.gui.swimlane.scale import TimeScale
 from satview.gui.swimlane.share_layer import Stack
 from satview.gui.theme import Theme, colour
 from satview.session.lanes.lane_row import LaneRow
@@ -52,9 +52,13 @@ class BandPicture:
     texts: PlacedTexts
     is_final: bool
 
-    def shows(self, scale: TimeScale, width_px: int) -> bool:
-        """Return whether it was painted for a window and a number of device pixels."""
-        return self.window == scale.window and self.pixels.shape[1] == width_px
+    def shows(self, frame: Frame) -> bool:
+        """Return whether it was painted for what a frame shows."""
+        return self.window == frame.scale.window and self.pixels.shape[1] == frame.width_px
+
+    def covered(self, frame: Frame) -> Covered | None:
+        """Return what it covers of a frame."""
+        return covered(self.window, self.pixels.shape[1], frame.scale.window, frame.width_px)
 
 
 class Covered(NamedTuple):
@@ -71,7 +75,7 @@ class Covered(NamedTuple):
     right: float
 
 
-Paint = Callable[[Sequence[Band], Sequence[BandPicture | None]], list[BandPicture]]
+Paint = Callable[[Frame, Sequence[Band], Sequence[BandPicture | None]], list[BandPicture]]
 
 
 class BandPictures:
@@ -95,66 +99,66 @@ class BandPictures:
         self._outdated: set[Band] = set()
         self._cost = Cost()
 
-    def show(self, bands: Sequence[Band], made_of: object) -> None:
-        """Say which bands show, and what pictures are made of: those of something else are no longer shown."""
-        if made_of != self._made_of:
+    def show(self, bands: Sequence[Band], made_of: object) -> bool:
+        """Say which bands show, and what pictures are made of; return whether the last ones can be shown still."""
+        is_same = made_of == self._made_of
+        if not is_same:
             self._kept, self._made_of = {}, made_of
         if len(self._kept) > len(bands) or any(band not in self._kept for band in bands):
-            self._kept = {band: self._kept[band] for band in bands if band in self._kept}
+            showing = set(bands)
+            self._kept = {band: picture for band, picture in self._kept.items() if band in showing}
         self._outdated &= self._kept.keys()
+        return is_same
 
     def outdate(self) -> None:
         """Paint all anew as soon as there is time: more is known of what they show."""
         self._outdated = set(self._kept)
 
-    @property
-    def is_empty(self) -> bool:
-        """True if there is no picture that could be shown."""
-        return not self._kept
-
     def of(self, band: Band) -> BandPicture | None:
         """Return the last picture of a band."""
         return self._kept.get(band)
 
-    def paint(self, bands: Sequence[Band], scale: TimeScale, width_px: int, paint: Paint, limit_s: float = inf) -> bool:
+    def paint(self, bands: Sequence[Band], frame: Frame, ahead: Frame, paint: Paint, limit_s: float = inf) -> bool:
         """Paint those bands that need it, as many as there is time for, but at least one.
 
         Args:
             bands: All that show.
-            scale: Of the frame.
-            width_px: Its device pixels.
-            paint: Paints some bands, into the memory of their last pictures.
+            frame: What they are to show.
+            ahead: What they are painted for if there is no time for all of them.
+            paint: Paints some bands for a frame, into the memory of their last pictures.
             limit_s: How long it may take, about.
 
         Returns:
             Whether all are exact now.
         """
-        waiting, at = self._waiting(bands, scale, width_px), 0
-        first_s = self.clock()
-        end_s = first_s + limit_s
+        first_s, waiting, at = self.clock(), self._waiting(bands, frame), 0
+        end_s, what = first_s + limit_s, frame
         while at < len(waiting):
             begun_s, count = self.clock(), len(waiting) - at
             fitting = self._cost.fitting(end_s - begun_s)
             if fitting < count:
-                count = int(fitting)
+                count, what = int(fitting), ahead
                 if count < 1 and at:
                     break
             chunk = waiting[at : at + max(1, count)]
-            self._take(chunk, paint(chunk, [self._kept.get(band) for band in chunk]))
+            self._take(chunk, paint(what, chunk, [self._kept.get(band) for band in chunk]))
             at += len(chunk)
             self._cost.saw(len(chunk), self.clock() - begun_s)
         self.spent_s = self.clock() - first_s
-        return at == len(waiting)
+        return at == len(waiting) and what is frame
 
-    def _waiting(self, bands: Sequence[Band], scale: TimeScale, width_px: int) -> list[Band]:
-        """Return the bands that are not exact, those first that were painted longest ago, or never."""
+    def _waiting(self, bands: Sequence[Band], frame: Frame) -> list[Band]:
+        """Return the bands that are not exact: first those that show nothing, then those painted longest ago."""
         age = {band: at for at, band in enumerate(self._kept)}  # painted pictures go to the end
         found = []
         for band in bands:
             kept = self._kept.get(band)
-            if kept is None or not kept.is_final or band in self._outdated or not kept.shows(scale, width_px):
-                found.append(band)
-        return sorted(found, key=lambda band: age.get(band, -1))
+            if kept is None or kept.covered(frame) is None:
+                age[band] = -1
+            elif kept.is_final and band not in self._outdated and kept.shows(frame):
+                continue
+            found.append(band)
+        return sorted(found, key=age.__getitem__)
 
     def _take(self, bands: Sequence[Band], pictures: Sequence[BandPicture]) -> None:
         for band, picture in zip(bands, pictures, strict=True):
@@ -188,29 +192,24 @@ def covered(picture: TimeWindow, picture_px: int, window: TimeWindow, width_px: 
     return Covered(first, last, left, right)
 
 
-def draw_band(painter: QPainter, picture: BandPicture | None, area: QRectF, scale: TimeScale, ratio: float,
-              theme: Theme) -> None:  # fmt: skip
+def draw_band(painter: QPainter, picture: BandPicture | None, area: QRectF, frame: Frame, theme: Theme) -> None:
     """Draw a band where it is now: as it was painted, or what that covers of the frame.
 
     Args:
         painter: Of the swimlanes.
         picture: Its last picture; None = it has none.
         area: The band, logical pixels.
-        scale: Of the frame.
-        ratio: Device pixels to a logical one.
+        frame: What is drawn.
         theme: Colours.
     """
-    width_px = max(1, round(area.width() * ratio))
-    if picture is not None and picture.shows(scale, width_px):
-        painter.drawImage(area.topLeft(), picture.image)
-        return
-    found = None
-    if picture is not None:
-        found = covered(picture.window, picture.pixels.shape[1], scale.window, width_px)
+    found = picture.covered(frame) if picture is not None else None
     if picture is None or found is None:
         painter.fillRect(area, colour(theme.window))
         return
-    left, right = found.left / ratio, found.right / ratio
+    if picture.shows(frame):
+        painter.drawImage(area.topLeft(), picture.image)
+        return
+    left, right = found.left / frame.ratio, found.right / frame.ratio
     for start, end in ((0.0, ceil(left)), (floor(right), area.width())):
         if end > start:
             painter.fillRect(QRectF(start, area.top(), end - start, area.height()), colour(theme.window))

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from math import inf
 
 import numpy as np
 from PySide6.QtCore import QObject, QRectF, Signal, Slot
 from PySide6.QtGui import QFont, QPainter
 
-from satview.gui.swimlane.band_painter import BandPainter, Frame
+from satview.base.time import TimeWindow
+from satview.gui.swimlane.band_painter import BandPainter
 from satview.gui.swimlane.band_pictures import Band, BandPicture, BandPictures, bands_of, draw_band
 from satview.gui.swimlane.fitted_text import FittedTexts
+from satview.gui.swimlane.frame import Frame
 from satview.gui.swimlane.lane_image import Pixels, band_edges, image_of
 from satview.gui.swimlane.lane_source import LaneSource
 from satview.gui.swimlane.placed_texts import PlacedTexts, draw_placed
@@ -52,6 +53,7 @@ class LaneLayer(QObject):
         self.stacks: dict[int, Stack] = {}
         self.pictures = BandPictures()
         self._sheet = TextSheet()
+        self._before: TimeWindow | None = None  # what the last frame showed
         self.source.refined.connect(self._on_more)
         opened.labels.refined.connect(self._on_more)
 
@@ -79,17 +81,17 @@ class LaneLayer(QObject):
             rows: The lanes.
             frame: What shows of them.
             limit_s: How long painting them anew may take, about. Lanes that there is no time for show their last
-                picture. If there is none of any lane, all are painted.
+                picture. All are painted if they look different since the last frame.
 
         Returns:
             Whether all lanes are exact.
         """
         pictures, bands = self.pictures, bands_of(rows, frame.ratio)
         self.source.show(frame.request)
-        pictures.show(bands, self._made_of(frame))
-        limit_s = inf if pictures.is_empty else limit_s
-        paint = partial(self.painter.paint, frame)
-        is_exact = pictures.paint(bands, frame.scale, frame.request.width_px, paint, limit_s)
+        if not pictures.show(bands, self._made_of(frame)):
+            limit_s = inf
+        ahead, self._before = frame.ahead(self._before), frame.scale.window
+        is_exact = pictures.paint(bands, frame, ahead, self.painter.paint, limit_s)
         found = [(band, pictures.of(band)) for band in bands]
         self.stacks = {lane: stack for _, each in found if each for lane, stack in each.stacks.items()}
         if needs_vectors(painter):
@@ -115,7 +117,7 @@ class LaneLayer(QObject):
             top, end = (edge / frame.ratio for edge in band_edges(band, frame.scroll_px, frame.ratio))
             if top > bottom:
                 painter.fillRect(QRectF(0, bottom, width, top - bottom), colour(theme.window if bottom else theme.base))
-            draw_band(painter, picture, QRectF(0, top, width, end - top), frame.scale, frame.ratio, theme)
+            draw_band(painter, picture, QRectF(0, top, width, end - top), frame, theme)
             bottom = end
         if bottom < frame.height_px:
             painter.fillRect(QRectF(0, bottom, width, frame.height_px - bottom), colour(theme.base))
@@ -123,7 +125,7 @@ class LaneLayer(QObject):
     def _draw_vectors(self, painter: QPainter, found: _Found, frame: Frame) -> None:
         """Draw rectangles, unless these are too many."""
         height = max(1, round(frame.height_px * frame.ratio))
-        whole: Pixels = np.full((height, frame.request.width_px), self._theme.base | 0xFF000000, np.uint32)
+        whole: Pixels = np.full((height, frame.width_px), self._theme.base | 0xFF000000, np.uint32)
         for band, picture in found:
             top, bottom = band_edges(band, frame.scroll_px, frame.ratio)
             if picture is not None:
@@ -137,7 +139,7 @@ class LaneLayer(QObject):
     def _draw_texts(self, painter: QPainter, pictures: Sequence[BandPicture], frame: Frame) -> None:
         made, other = list[PlacedTexts](), list[PlacedTexts]()
         for picture in pictures:
-            is_made = picture.shows(frame.scale, frame.request.width_px)
+            is_made = picture.shows(frame)
             (made if is_made else other).append(picture.texts)
         line_px = self.texts.metrics.height()
         draw_placed(painter, self._sheet, made, other, frame.scale, frame.scroll_px, line_px)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QPainter
 
+from satview.base.time import TimeWindow
 from satview.gui.swimlane.array_drawing import fill_rects
 from satview.gui.swimlane.fitted_text import FittedTexts
 from satview.gui.swimlane.lane_text import BESIDE_PX, IntervalText
@@ -26,7 +27,7 @@ class PlacedTexts(NamedTuple):
     """Names of intervals; (n,) each.
 
     Attributes:
-        start, end: int64, cycles: of the interval.
+        start, end: int64, cycles: the part of the interval that was painted.
         beside: float64, where a text begins behind the first one of its interval, logical pixels.
         room: float64, what all texts of the interval take, logical pixels.
         top: float64, its top in the list of lanes, logical pixels.
@@ -44,14 +45,16 @@ class PlacedTexts(NamedTuple):
 
 
 def placed(
-    texts: Sequence[IntervalText], parts: Iterable[tuple[str, ...]], fonts: FittedTexts, inks: dict[int | None, int]
-) -> PlacedTexts:
+    texts: Sequence[IntervalText], parts: Iterable[tuple[str, ...]], fonts: FittedTexts, inks: dict[int | None, int],
+    window: TimeWindow,
+) -> PlacedTexts:  # fmt: skip
     """Return as much of texts as fits into their intervals.
 
     Args:
         texts: The intervals.
         parts: What is to be written into each, the most important first.
         fonts: Lay texts out.
+        window: What is painted.
         inks: What colour each of `IntervalText.ink` is.
     """
     times, sizes, behind = list[tuple[int, int]](), list[tuple[float, float, float]](), list[int]()
@@ -60,7 +63,7 @@ def placed(
         found = fonts.fit_parts(each, text.room_px) if each else []
         top = text.row.y_px + text.row.height_px * _MIDDLE - half_px
         for beside_px, laid in found:
-            times.append((text.start_cycles, text.end_cycles))
+            times.append((max(text.start_cycles, window.start), min(text.end_cycles, window.end)))
             sizes.append((beside_px, found[-1][0] + found[-1][1].width_px, top))
             behind.append(_NOTHING if text.behind is None else text.behind)
             words.append(laid)

@@ -15,7 +15,7 @@ from satview.base.time import TimeWindow
 from satview.gui.swimlane.array_drawing import draw_lines
 from satview.gui.swimlane.arrow_layer import ArrowLayer
 from satview.gui.swimlane.arrows import draw_arrows
-from satview.gui.swimlane.band_painter import Frame
+from satview.gui.swimlane.frame import Frame
 from satview.gui.swimlane.lane_image import bar_of
 from satview.gui.swimlane.lane_layer import LaneLayer
 from satview.gui.swimlane.lane_source import LaneSource, Request
