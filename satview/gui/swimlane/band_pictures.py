@@ -28,6 +28,7 @@ from satview.session.lanes.lane_row import LaneRow
 
 Band = tuple[LaneRow, ...]  # lanes one below the other, painted together
 _BAND_PX: Final = 48  # device pixels, about: some hundred kilobytes
+_OLDEST: Final = 5  # frames: a machine that is too slow to paint all lanes anew in so many gets longer frames
 _FINE_S: Final = 1e-4
 _WIDEST: Final = 16  # device pixels: a pixel that is to be stretched more than that says too little
 
@@ -119,7 +120,7 @@ class BandPictures:
         return self._kept.get(band)
 
     def paint(self, bands: Sequence[Band], frame: Frame, ahead: Frame, paint: Paint, limit_s: float = inf) -> bool:
-        """Paint those bands that need it, as many as there is time for, but at least one.
+        """Paint those bands that need it, as many as there is time for, but never too few.
 
         Args:
             bands: All that show.
@@ -137,10 +138,10 @@ class BandPictures:
             begun_s, count = self.clock(), len(waiting) - at
             fitting = self._cost.fitting(end_s - begun_s)
             if fitting < count:
-                count, what = int(fitting), ahead
-                if count < 1 and at:
+                what, count = ahead, max(int(fitting), ceil(len(bands) / _OLDEST) - at)
+                if count < 1:
                     break
-            chunk = waiting[at : at + max(1, count)]
+            chunk = waiting[at : at + count]
             self._take(chunk, paint(what, chunk, [self._kept.get(band) for band in chunk]))
             at += len(chunk)
             self._cost.saw(len(chunk), self.clock() - begun_s)
