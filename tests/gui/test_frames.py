@@ -8,7 +8,7 @@ from satview.base.time import TimeWindow
 
 
 def screen(view):
-    """Return what is on the screen of a view, which takes pictures otherwise by painting anew."""
+    """Return what is on the screen of a view, which takes pictures otherwise by painting again."""
     store, ratio = view.backingStore().paintDevice(), view.devicePixelRatioF()
     corner, size = view.mapTo(view.window(), view.rect().topLeft()) * ratio, view.size() * ratio
     return store.copy(corner.x(), corner.y(), size.width(), size.height())

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QObject, QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPen
+from PySide6.QtGui import QFont, QPainter, QPen
 
 from satview.base.safe_text import html_text
 from satview.base.time import format_duration
@@ -199,20 +199,23 @@ class ArrowLayer(QObject):
         self._sheet.end()
 
     def _numbers(self, font: QFont, theme: Theme) -> FittedTexts:
-        """Return the texts of numbers on groups."""
+        """Return the texts of what is written."""
         font = _small(font, theme)
         if self._texts is None or self._texts.font != font:
             self._texts = FittedTexts(font, Qt.TextElideMode.ElideRight)
         return self._texts
 
     def _say(self, painter: QPainter, text: str, theme: Theme) -> None:
-        painter.setFont(_small(painter.font(), theme))
-        metrics, device = QFontMetricsF(painter.font()), painter.viewport()
-        width, height = metrics.horizontalAdvance(text), metrics.height()
-        box = QRectF(device.width() - width - 18, device.height() - height - 10, width + 12, height + 4)
+        laid = self._numbers(painter.font(), theme).fit(text, _BEYOND_PX)
+        if laid is None:
+            return
+        device = painter.viewport()
+        box = QRectF(device.width() - laid.width_px - 18, device.height() - laid.height_px - 10, laid.width_px + 12,
+                     laid.height_px + 4)  # fmt: skip
         painter.fillRect(box, colour(theme.panel, 235))
+        painter.setFont(laid.font)
         painter.setPen(colour(theme.dim))
-        painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
+        painter.drawStaticText(box.topLeft() + QPointF(6, 2), laid.words)
 
 
 def _cut(ends: NDArray[np.float64], height_px: int) -> NDArray[np.float64]:

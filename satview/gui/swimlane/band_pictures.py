@@ -1,4 +1,4 @@
-"""The last pictures of bands of lanes, and which of them are painted anew in a frame that may take only so long.
+"""The last pictures of bands of lanes, and which of them are painted again in a frame that may take only so long.
 
 While the view moves, a frame paints as many bands as it has time for, those first that have waited longest; the others
 show their last picture where its time is now. The next frame goes on, until all of them are exact.
@@ -28,7 +28,7 @@ from satview.session.lanes.lane_row import LaneRow
 
 Band = tuple[LaneRow, ...]  # lanes one below the other, painted together
 _BAND_PX: Final = 48  # device pixels, about: some hundred kilobytes
-_OLDEST: Final = 5  # frames: a machine that is too slow to paint all lanes anew in so many gets longer frames
+_OLDEST: Final = 5  # frames: a machine that is too slow to paint all lanes again in so many gets longer frames
 _FINE_S: Final = 1e-4
 _WIDEST: Final = 16  # device pixels: a pixel that is to be stretched more than that says too little
 
@@ -112,7 +112,7 @@ class BandPictures:
         return is_same
 
     def outdate(self) -> None:
-        """Paint all anew as soon as there is time: more is known of what they show."""
+        """Paint all again as soon as there is time: more is known of what they show."""
         self._outdated = set(self._kept)
 
     def of(self, band: Band) -> BandPicture | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import Final
 
 from PySide6.QtCore import QPoint, QPointF, QRectF, Qt, QTimer, Signal, Slot
@@ -37,6 +38,7 @@ _INDENT_PX: Final = 16
 _TRIANGLE_PX: Final = 20
 _GRIP_PX: Final = 5
 _FIGURE_PX: Final = 40  # how busy a lane is; the same for all, so that what is left of it is in a column
+_FIGURE_STEP_PX: Final = 20  # longer ones: names are not to be cut elsewhere with every digit
 _CHIP_PX: Final = 9  # the colour of a process, and the space behind it
 _FIGURES_MS: Final = 50  # nobody can read figures that change more often
 _SMALL_BELOW_PX: Final = 16  # lower lanes have smaller names
@@ -269,7 +271,7 @@ class LaneLabels(QWidget):
         number = self._numbers.fit(text, room_px) if text not in ("", info.title) else None
         if number is None:
             return 0.0, None
-        width_px = max(_FIGURE_PX, number.width_px) + 8
+        width_px = max(_FIGURE_PX, ceil(number.width_px / _FIGURE_STEP_PX) * _FIGURE_STEP_PX) + 8
         # It leaves most of the name.
         if room_px - width_px < min(60.0, self._name_font(row, info).width(self._title(row, info))):
             return 0.0, None

@@ -14,7 +14,7 @@ from satview.gui.swimlane.band_painter import BandPainter
 from satview.gui.swimlane.band_pictures import Band, BandPicture, BandPictures, bands_of, draw_band
 from satview.gui.swimlane.fitted_text import FittedTexts
 from satview.gui.swimlane.frame import Frame
-from satview.gui.swimlane.lane_image import Pixels, band_edges, image_of
+from satview.gui.swimlane.lane_image import OPAQUE, Pixels, band_edges, image_of
 from satview.gui.swimlane.lane_source import LaneSource
 from satview.gui.swimlane.placed_texts import PlacedTexts, draw_placed
 from satview.gui.swimlane.preview_lane import draw_preview_lane
@@ -80,7 +80,7 @@ class LaneLayer(QObject):
             painter: Of the swimlanes.
             rows: The lanes.
             frame: What shows of them.
-            limit_s: How long painting them anew may take, about. Lanes that there is no time for show their last
+            limit_s: How long painting them again may take, about. Lanes that there is no time for show their last
                 picture. All are painted if they look different since the last frame.
 
         Returns:
@@ -125,11 +125,15 @@ class LaneLayer(QObject):
     def _draw_vectors(self, painter: QPainter, found: _Found, frame: Frame) -> None:
         """Draw rectangles, unless these are too many."""
         height = max(1, round(frame.height_px * frame.ratio))
-        whole: Pixels = np.full((height, frame.width_px), self._theme.base | 0xFF000000, np.uint32)
+        whole: Pixels = np.full((height, frame.width_px), self._theme.base | OPAQUE, np.uint32)
+        end = 0
         for band, picture in found:
             top, bottom = band_edges(band, frame.scroll_px, frame.ratio)
+            if end and top > end:
+                whole[end:top] = self._theme.window | OPAQUE
             if picture is not None:
-                whole[max(0, top) : bottom] = picture.pixels[max(0, -top) : max(0, height - top)]
+                whole[max(0, top) : max(0, bottom)] = picture.pixels[max(0, -top) : max(0, height - top)]
+            end = max(0, bottom)
         rects = rectangles(whole)
         if rects is None:
             painter.drawImage(0, 0, image_of(whole, frame.ratio))
