@@ -101,7 +101,7 @@ class BandPainter:
             kept: Their last pictures, whose memory is used again.
         """
         timeline, scale = self._opened.timeline, frame.scale
-        rows = tuple(row for band in bands for row in band)
+        rows = tuple(row for band in bands for row in band.rows)
         part = replace(frame.request, lanes=tuple(row.index for row in rows))
         values = self._source.values(part)
         show_short_interrupts(timeline, rows, values)
@@ -113,15 +113,15 @@ class BandPainter:
             [*self._ticks.ticks(part), *self._ticks.marked(part)], *self._overlay(part),
             stacks={position: stacks[row.index] for position, row in enumerate(rows) if row.index in stacks},
         )  # fmt: skip
-        ends = np.cumsum([len(band) for band in bands]).tolist()
+        ends = np.cumsum([len(band.rows) for band in bands]).tolist()
         cuts = zip([0, *ends], ends, strict=False)
         rooms = [each.pixels if each is not None else None for each in kept]
         texts = self._texts(bands, rows, values, scale, stacks)
         has_kinds = timeline.has_kinds or not part.kinds
         found = []
         for band, pixels, words in zip(bands, lanes.bands(cuts, rooms), texts, strict=True):
-            mine = {row.index: stacks[row.index] for row in band if row.index in stacks}
-            is_final = has_kinds and all(timeline.is_ready(row.index) for row in band)
+            mine = {row.index: stacks[row.index] for row in band.rows if row.index in stacks}
+            is_final = has_kinds and all(timeline.is_ready(row.index) for row in band.rows)
             image = image_of(pixels, frame.ratio)
             found.append(BandPicture(scale.window, pixels, image, mine, words, is_final))
         return found
@@ -149,7 +149,7 @@ class BandPainter:
         texts = interval_texts(self._opened.timeline, rows, values, scale, self._theme, nameless, view.by_passes,
                                view.dimmed, stacks)  # fmt: skip
         parts = labelled(self._opened, texts, self.texts)
-        band_of = {row.index: at for at, band in enumerate(bands) for row in band}
+        band_of = {row.index: at for at, band in enumerate(bands) for row in band.rows}
         mine: list[list[int]] = [[] for _ in bands]
         for at, text in enumerate(texts):
             mine[band_of[text.row.index]].append(at)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from itertools import groupby
 from math import ceil, floor, inf
 from typing import Final, NamedTuple
@@ -26,11 +27,23 @@ from satview.gui.swimlane.share_layer import Stack
 from satview.gui.theme import Theme, colour
 from satview.session.lanes.lane_row import LaneRow
 
-Band = tuple[LaneRow, ...]  # lanes one below the other, painted together
 _BAND_PX: Final = 48  # device pixels, about: some hundred kilobytes
 _OLDEST: Final = 5  # frames: a machine that is too slow to paint all lanes again in so many gets longer frames
 _FINE_S: Final = 1e-4
 _WIDEST: Final = 16  # device pixels: a pixel that is to be stretched more than that says too little
+
+
+class Band:
+    """Lanes one below the other that are painted together; for the same lanes it is the same object.
+
+    Attributes:
+        rows: The lanes.
+    """
+
+    __slots__ = ("rows",)
+
+    def __init__(self, rows: tuple[LaneRow, ...]) -> None:
+        self.rows = rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -170,9 +183,15 @@ class BandPictures:
 
 def bands_of(rows: Sequence[LaneRow], ratio: float) -> list[Band]:
     """Return lanes in bands, which stay what they are while the list is scrolled, but for the first and last lanes."""
-    return [tuple(band) for _, band in groupby(rows, lambda row: int(row.y_px * ratio) // _BAND_PX)]
+    return [_band(tuple(band)) for _, band in groupby(rows, lambda row: int(row.y_px * ratio) // _BAND_PX)]
 
 
+@lru_cache(maxsize=1024)
+def _band(rows: tuple[LaneRow, ...]) -> Band:
+    return Band(rows)
+
+
+@lru_cache(maxsize=64)
 def covered(picture: TimeWindow, picture_px: int, window: TimeWindow, width_px: int) -> Covered | None:
     """Return what a picture covers of a frame, None if that is nothing or too coarse.
 

@@ -53,6 +53,8 @@ class LaneLayer(QObject):
         self.stacks: dict[int, Stack] = {}
         self.pictures = BandPictures()
         self._sheet = TextSheet()
+        self._banded: tuple[tuple[LaneRow, ...], float] = (), 0.0  # what bands are made of, and these
+        self._bands: list[Band] = []
         self._before: TimeWindow | None = None  # what the last frame showed
         self.source.refined.connect(self._on_more)
         opened.labels.refined.connect(self._on_more)
@@ -86,7 +88,9 @@ class LaneLayer(QObject):
         Returns:
             Whether all lanes are exact.
         """
-        pictures, bands = self.pictures, bands_of(rows, frame.ratio)
+        if self._banded != (rows, frame.ratio):
+            self._banded, self._bands = (rows, frame.ratio), bands_of(rows, frame.ratio)
+        pictures, bands = self.pictures, self._bands
         self.source.show(frame.request)
         if not pictures.show(bands, self._made_of(frame)):
             limit_s = inf
@@ -114,7 +118,7 @@ class LaneLayer(QObject):
         theme, width = self._theme, frame.scale.width_px
         bottom = 0.0
         for band, picture in found:
-            top, end = (edge / frame.ratio for edge in band_edges(band, frame.scroll_px, frame.ratio))
+            top, end = (edge / frame.ratio for edge in band_edges(band.rows, frame.scroll_px, frame.ratio))
             if top > bottom:
                 painter.fillRect(QRectF(0, bottom, width, top - bottom), colour(theme.window if bottom else theme.base))
             draw_band(painter, picture, QRectF(0, top, width, end - top), frame, theme)
@@ -128,7 +132,7 @@ class LaneLayer(QObject):
         whole: Pixels = np.full((height, frame.width_px), self._theme.base | OPAQUE, np.uint32)
         end = 0
         for band, picture in found:
-            top, bottom = band_edges(band, frame.scroll_px, frame.ratio)
+            top, bottom = band_edges(band.rows, frame.scroll_px, frame.ratio)
             if end and top > end:
                 whole[end:top] = self._theme.window | OPAQUE
             if picture is not None:
