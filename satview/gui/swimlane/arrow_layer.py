@@ -14,6 +14,7 @@ from satview.base.time import format_duration
 from satview.gui.colours import mixed
 from satview.gui.swimlane.array_drawing import draw_lines, fill_rects
 from satview.gui.swimlane.arrows import MIDDLE
+from satview.gui.swimlane.cost import clock
 from satview.gui.swimlane.fitted_text import FittedTexts
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.swimlane.text_sheet import LaidText, TextSheet
@@ -50,6 +51,7 @@ class ArrowLayer(QObject):
         mode: Which arrows show.
         source: Where they come from.
         hovered: The group under the mouse, a position among those drawn; -1 = none.
+        spent_s: What finding the groups of the last picture took; 0 if they were those of the one before.
 
     Signals:
         changed: Draw again.
@@ -67,8 +69,14 @@ class ArrowLayer(QObject):
         self.groups: ArrowGroups | None = None
         self._ends = np.empty((0, 4))
         self._age = 0  # frames since the groups were found
+        self._made_for: tuple[object, ...] = ()  # what they were found for
+        self.spent_s = 0.0
         self._texts: FittedTexts | None = None
         self._sheet = TextSheet()
+
+    def are_due(self, scale: TimeScale) -> bool:
+        """Return whether a picture will not do with the arrows of the last one."""
+        return self.mode is ArrowMode.ALL and self._age >= _OLDEST - 1 and self._made_for[:1] != (scale,)
 
     def set_mode(self, mode: ArrowMode) -> None:
         """Show other arrows."""
@@ -96,11 +104,15 @@ class ArrowLayer(QObject):
         if self.mode is not ArrowMode.ALL:
             return True
         self._age += 1
-        are_old = may_wait and self.source.latest is not None and self._age < _OLDEST
+        is_same = self._made_for == (scale, shown)
+        are_old = may_wait and not is_same and self.source.latest is not None and self._age < _OLDEST
+        begun_s = clock()
         if are_old:
             groups = self.source.latest
         else:
-            self._age, groups = 0, self.source.groups(scale.window, scale.width_px, shown)
+            groups = self.source.groups(scale.window, scale.width_px, shown)
+            self._age, self._made_for = 0, (scale, shown)
+        self.spent_s = clock() - begun_s
         if groups is not self.groups:
             self.groups, self.hovered = groups, -1
         if groups is None:

@@ -6,7 +6,6 @@ show their last picture where its time is now. The next frame goes on, until all
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import groupby
@@ -20,7 +19,7 @@ from PySide6.QtGui import QImage, QPainter
 
 from satview.base.dataclass import dataclass
 from satview.base.time import TimeWindow
-from satview.gui.swimlane.cost import Cost
+from satview.gui.swimlane.cost import Cost, clock
 from satview.gui.swimlane.frame import Frame
 from satview.gui.swimlane.placed_texts import PlacedTexts
 from satview.gui.swimlane.share_layer import Stack
@@ -28,8 +27,7 @@ from satview.gui.theme import Theme, colour
 from satview.session.lanes.lane_row import LaneRow
 
 _BAND_PX: Final = 48  # device pixels, about: some hundred kilobytes
-_OLDEST: Final = 5  # frames: a machine that is too slow to paint all lanes again in so many gets longer frames
-_FINE_S: Final = 1e-4
+_OLDEST: Final = 7  # frames: a machine that is too slow to paint all lanes again in so many gets longer frames
 _WIDEST: Final = 16  # device pixels: a pixel that is to be stretched more than that says too little
 
 
@@ -95,18 +93,11 @@ Paint = Callable[[Frame, Sequence[Band], Sequence[BandPicture | None]], list[Ban
 class BandPictures:
     """Keeps the pictures of bands that show.
 
-    Args:
-        clock: Returns seconds; None = the time of the processor.
-
     Attributes:
-        clock: The same.
         spent_s: What `paint` took the last time.
     """
 
-    def __init__(self, clock: Callable[[], float] | None = None) -> None:
-        # Time of other programs says nothing of what fits into a frame, where the system measures without it.
-        is_fine = time.get_clock_info("thread_time").resolution < _FINE_S
-        self.clock = clock or (time.thread_time if is_fine else time.perf_counter)
+    def __init__(self) -> None:
         self.spent_s = 0.0
         self._kept: dict[Band, BandPicture] = {}
         self._made_of: object = None
@@ -140,15 +131,15 @@ class BandPictures:
             frame: What they are to show.
             ahead: What they are painted for if there is no time for all of them.
             paint: Paints some bands for a frame, into the memory of their last pictures.
-            limit_s: How long it may take, about.
+            limit_s: How long it may take, about; below 0 = none is painted.
 
         Returns:
             Whether all are exact now.
         """
-        first_s, waiting, at = self.clock(), self._waiting(bands, frame), 0
+        first_s, waiting, at = clock(), self._waiting(bands, frame), 0
         end_s, what = first_s + limit_s, frame
-        while at < len(waiting):
-            begun_s, count = self.clock(), len(waiting) - at
+        while at < len(waiting) and limit_s >= 0:
+            begun_s, count = clock(), len(waiting) - at
             fitting = self._cost.fitting(end_s - begun_s)
             if fitting < count:
                 what, count = ahead, max(int(fitting), ceil(len(bands) / _OLDEST) - at)
@@ -157,8 +148,8 @@ class BandPictures:
             chunk = waiting[at : at + count]
             self._take(chunk, paint(what, chunk, [self._kept.get(band) for band in chunk]))
             at += len(chunk)
-            self._cost.saw(len(chunk), self.clock() - begun_s)
-        self.spent_s = self.clock() - first_s
+            self._cost.saw(len(chunk), clock() - begun_s)
+        self.spent_s = clock() - first_s
         return at == len(waiting) and what is frame
 
     def _waiting(self, bands: Sequence[Band], frame: Frame) -> list[Band]:

@@ -15,6 +15,7 @@ from satview.base.time import TimeWindow
 from satview.gui.swimlane.array_drawing import draw_lines
 from satview.gui.swimlane.arrow_layer import ArrowLayer
 from satview.gui.swimlane.arrows import draw_arrows
+from satview.gui.swimlane.cost import clock
 from satview.gui.swimlane.frame import Frame
 from satview.gui.swimlane.lane_image import bar_of
 from satview.gui.swimlane.lane_layer import LaneLayer
@@ -30,7 +31,8 @@ from satview.session.loading.loaded_trace import Reload
 from satview.session.open_trace import OpenTrace
 
 FRAME_S: Final = 0.0055
-_LEAST_OF_FRAME: Final = 0.3  # that lanes get, whatever is drawn over them
+_LEAST_MOVING: Final = 0.3  # of a frame: what lanes get, whatever is drawn over them
+_LEAST_AT_REST: Final = 0.6
 _BESIDE_FADES: Final = 0.9
 _CYCLE_PX: Final = 7.0  # a cycle must be that wide before cycles get lines of their own
 
@@ -74,6 +76,7 @@ class SwimlaneView(QWidget):
         self._next.timeout.connect(self.update)
         self._is_whole = False
         self._beside_s = 0.0  # what a frame takes beside painting lanes
+        self._last: TimeScale | None = None  # of the last frame in which lanes were painted
         self._settled: TimeScale | None = None  # of the last frame, if it was exact
         self.lanes = LaneLayer(opened, theme, self.font(), self)
         self.lanes.changed.connect(self.update)
@@ -224,13 +227,12 @@ class SwimlaneView(QWidget):
             self._paint()
 
     def _paint(self) -> None:
-        painter, rows, scale, clock = QPainter(self), self.visible_rows(), self.scale, self.lanes.pictures.clock
+        painter, rows, scale = QPainter(self), self.visible_rows(), self.scale
         on_screen, is_whole, self._is_whole = is_on_screen(self, painter), self._is_whole, False
         is_exact, begun_s = True, clock()
         if rows:
-            left_s = max(self.frame_s - self._beside_s, self.frame_s * _LEAST_OF_FRAME)
-            is_exact = self._draw_rows(painter, rows, scale, left_s if on_screen and not is_whole else inf)
-            beside_s = clock() - begun_s - self.lanes.pictures.spent_s
+            is_exact = self._draw_rows(painter, rows, scale, self._left_s(scale) if on_screen and not is_whole else inf)
+            beside_s = clock() - begun_s - self.lanes.pictures.spent_s - self.arrows.spent_s
             self._beside_s = max(beside_s, self._beside_s * _BESIDE_FADES)
         else:
             painter.fillRect(self.rect(), colour(self._theme.base))
@@ -241,6 +243,13 @@ class SwimlaneView(QWidget):
             self._settled = scale if is_exact else None
         if not is_exact:
             self._next.start()
+
+    def _left_s(self, scale: TimeScale) -> float:
+        """Return how much of the time of a frame is left for painting lanes."""
+        if self.arrows.are_due(scale):
+            return -1.0  # lanes wait for a frame in which arrows are found
+        is_moving, self._last = self._last != scale, scale
+        return max(self.frame_s - self._beside_s, self.frame_s * (_LEAST_MOVING if is_moving else _LEAST_AT_REST))
 
     def _draw_rows(self, painter: QPainter, rows: tuple[LaneRow, ...], scale: TimeScale, limit_s: float) -> bool:
         """Draw lanes and all that is over them; return whether all is exact, for which a time may be too short."""
