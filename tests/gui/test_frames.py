@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from math import inf
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QFont, QImage, QPainter
 
 from satview.base.time import TimeWindow
-from satview.gui.swimlane.band_pictures import BandPicture, covered, draw_band
+from satview.gui.swimlane.band_pictures import Band, BandPicture, BandPictures, covered, draw_band
 from satview.gui.swimlane.cost import Cost
 from satview.gui.swimlane.fitted_text import FittedTexts
 from satview.gui.swimlane.frame import Frame
@@ -169,6 +170,46 @@ def test_a_frame_ahead_shows_more_on_the_side_that_the_view_moves_to():
     assert (outwards.scale.window, outwards.scale.width_px) == (TimeWindow(680, 2320), 164)
     assert frame.ahead(TimeWindow(700, 2300)) is frame  # inwards
     assert frame.ahead(TimeWindow(0, 400)) is frame  # a jump
+
+
+def painted_bands(pictures, bands, frame, limit_s, *, is_final=True):
+    """Return whether all is exact after a frame, and which bands were painted for it."""
+    found = []
+
+    def paint(what, some, _kept):
+        found.extend(bands.index(band) for band in some)
+        pixels = np.zeros((1, what.width_px), np.uint32)
+        return [BandPicture(what.scale.window, pixels, image_of(pixels, 1.0), {}, None, is_final) for _ in some]
+
+    pictures.show(bands, None)
+    return pictures.paint(bands, frame, frame, paint, limit_s), found
+
+
+def test_each_band_has_its_turn_where_there_is_no_time():
+    """Two of fourteen in each frame; what shows nothing comes first."""
+    pictures, bands = BandPictures(), [Band(()) for _ in range(14)]
+    assert painted_bands(pictures, bands, frame_of(0, 1000, 1.0), inf) == (True, list(range(14)))
+    for step in range(14):
+        turn = step % 7 * 2
+        frame = frame_of(step + 1, step + 1001, 1.0)
+        assert painted_bands(pictures, bands, frame, 0.0) == (False, [turn, turn + 1])
+    assert painted_bands(pictures, bands, frame_of(14, 1014, 1.0), -1.0) == (False, [])
+    shown = [Band(()), *bands[3:], Band(())]
+    assert painted_bands(pictures, shown, frame_of(14, 1014, 1.0), 0.0) == (False, [0, 12])
+    rest = [painted_bands(pictures, shown, frame_of(14, 1014, 1.0), 0.0) for _ in range(7)]
+    assert [band for _, found in rest for band in found] == list(range(1, 10))  # the last two show that already
+    assert [is_exact for is_exact, _ in rest] == [False] * 4 + [True] * 3
+    pictures.outdate()
+    assert painted_bands(pictures, shown, frame_of(14, 1014, 1.0), inf)[1] != []
+
+
+def test_lanes_that_are_not_made_yet_are_not_painted_again_and_again():
+    """A signal says when they are; a picture for a file has to know now."""
+    pictures, bands, frame = BandPictures(), [Band(())], frame_of(0, 1000, 1.0)
+    assert painted_bands(pictures, bands, frame, inf, is_final=False) == (True, [0])
+    assert painted_bands(pictures, bands, frame, 0.0, is_final=False) == (True, [])
+    assert painted_bands(pictures, bands, frame, inf) == (True, [0])
+    assert painted_bands(pictures, bands, frame, inf) == (True, [])
 
 
 def test_what_fits_into_a_time_is_learnt_from_what_work_took():

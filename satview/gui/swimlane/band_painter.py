@@ -84,8 +84,8 @@ class BandPainter:
             self._make_palette()
         self.version += 1
 
-    def take_reload(self) -> None:
-        """Paint the lanes of a longer reading."""
+    def take_lanes(self) -> None:
+        """Paint lanes that may be others, or be named otherwise."""
         self.version += 1
 
     def _make_palette(self) -> None:

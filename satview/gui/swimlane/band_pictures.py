@@ -136,7 +136,7 @@ class BandPictures:
         Returns:
             Whether all are exact now.
         """
-        first_s, waiting, at = clock(), self._waiting(bands, frame), 0
+        first_s, waiting, at = clock(), self._waiting(bands, frame, with_parts=limit_s == inf), 0
         end_s, what = first_s + limit_s, frame
         while at < len(waiting) and limit_s >= 0:
             begun_s, count = clock(), len(waiting) - at
@@ -152,15 +152,18 @@ class BandPictures:
         self.spent_s = clock() - first_s
         return at == len(waiting) and what is frame
 
-    def _waiting(self, bands: Sequence[Band], frame: Frame) -> list[Band]:
-        """Return the bands that are not exact: first those that show nothing, then those painted longest ago."""
+    def _waiting(self, bands: Sequence[Band], frame: Frame, *, with_parts: bool) -> list[Band]:
+        """Return the bands that are not exact: first those that show nothing, then those painted longest ago.
+
+        What a band lacked when it was painted is announced by `outdate`; frames on the screen do not look for it.
+        """
         age = {band: at for at, band in enumerate(self._kept)}  # painted pictures go to the end
         found = []
         for band in bands:
             kept = self._kept.get(band)
             if kept is None or kept.covered(frame) is None:
                 age[band] = -1
-            elif kept.is_final and band not in self._outdated and kept.shows(frame):
+            elif (kept.is_final or not with_parts) and band not in self._outdated and kept.shows(frame):
                 continue
             found.append(band)
         return sorted(found, key=age.__getitem__)

@@ -30,7 +30,7 @@ from satview.session.lanes.lane_row import GroupHead, LaneRow
 from satview.session.loading.loaded_trace import Reload
 from satview.session.open_trace import OpenTrace
 
-FRAME_S: Final = 0.0055
+FRAME_S: Final = 0.005
 _LEAST_MOVING: Final = 0.3  # of a frame: what lanes get, whatever is drawn over them
 _LEAST_AT_REST: Final = 0.6
 _BESIDE_FADES: Final = 0.9
@@ -177,6 +177,7 @@ class SwimlaneView(QWidget):
 
     @Slot()
     def _on_lanes(self) -> None:
+        self.lanes.painter.take_lanes()
         self.scroll_to(self.scroll_px)
         self.scrolled.emit()
         self.update()
@@ -189,7 +190,7 @@ class SwimlaneView(QWidget):
     def _on_reloaded(self, reload: Reload) -> None:
         """Draw the longer reading; what came in between above must not push what one looks at out of its position."""
         self.source.reload(reload.loaded.timeline, reload.overlay)
-        self.lanes.painter.take_reload()
+        self.lanes.painter.take_lanes()
         self.hovered = None
         top, self._top = self._top, None
         row = self._opened.lanes.row_of(reload.moved.get(top.index, -1)) if top is not None else None
@@ -217,7 +218,8 @@ class SwimlaneView(QWidget):
         super().resizeEvent(event)
 
     def repaint(self, *area: Any) -> None:
-        """Draw now, and all of it exactly."""
+        """Draw now, and all of it exactly, by what is known now."""
+        self.lanes.pictures.outdate()
         self._is_whole = True
         super().repaint(*area)
 
