@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from satview.gui.swimlane.arrows import MIDDLE
 from satview.gui.swimlane.cost import clock
 from satview.gui.swimlane.fitted_text import FittedTexts
 from satview.gui.swimlane.scale import TimeScale
-from satview.gui.swimlane.text_sheet import LaidText, TextSheet
+from satview.gui.swimlane.text_sheet import TextSheet
 from satview.gui.theme import Theme, colour
 from satview.linkage.table import Certainty
 from satview.session.arrow_source import ArrowMode, ArrowSource
@@ -194,20 +195,17 @@ class ArrowLayer(QObject):
             return
         many = many[np.argsort(-groups.count[many], kind="stable")][:_COUNTS]
         texts = self._numbers(painter.font(), theme)
-        taken, written = list[QRectF](), list[LaidText]()
-        for position in many.tolist():
-            text = texts.fit(f"{int(groups.count[position]):,}", _BEYOND_PX)
-            if text is None:
-                continue
-            (x1, y1, x2, y2), width = self._ends[position].tolist(), text.width_px + 4
-            box = QRectF((x1 + x2 - width) / 2, (y1 + y2 - text.height_px) / 2, width, text.height_px)
-            if not any(box.intersects(other) for other in taken):
-                taken.append(box)
-                written.append(text)
-                painter.fillRect(box, colour(theme.base, 215))
+        laid = [texts.laid(f"{count:,}") for count in groups.count[many].tolist()]
+        sizes = np.array([(text.width_px + 4, text.height_px) for text in laid])
+        boxes = np.empty((len(laid), 4))
+        boxes[:, :2], boxes[:, 2:] = (self._ends[many, :2] + self._ends[many, 2:] - sizes) / 2, sizes
+        free = _apart(boxes.tolist())
+        painter.setBrush(colour(theme.base, 215))
+        fill_rects(painter, boxes[free])
+        painter.setBrush(Qt.BrushStyle.NoBrush)
         self._sheet.begin(painter)
-        for box, text in zip(taken, written, strict=True):
-            self._sheet.put(box.left() + 2, box.top(), text, theme.text)
+        for position in free:
+            self._sheet.put(boxes[position, 0] + 2, boxes[position, 1], laid[position], theme.text)
         self._sheet.end()
 
     def _numbers(self, font: QFont, theme: Theme) -> FittedTexts:
@@ -218,9 +216,7 @@ class ArrowLayer(QObject):
         return self._texts
 
     def _say(self, painter: QPainter, text: str, theme: Theme) -> None:
-        laid = self._numbers(painter.font(), theme).fit(text, _BEYOND_PX)
-        if laid is None:
-            return
+        laid = self._numbers(painter.font(), theme).laid(text)
         device = painter.viewport()
         box = QRectF(device.width() - laid.width_px - 18, device.height() - laid.height_px - 10, laid.width_px + 12,
                      laid.height_px + 4)  # fmt: skip
@@ -228,6 +224,17 @@ class ArrowLayer(QObject):
         painter.setFont(laid.font)
         painter.setPen(colour(theme.dim))
         painter.drawStaticText(box.topLeft() + QPointF(6, 2), laid.words)
+
+
+def _apart(boxes: Sequence[Sequence[float]]) -> list[int]:
+    """Return which of some boxes (left, top, width, height) do not overlap those that are returned before them."""
+    taken, found = list[tuple[float, float, float, float]](), list[int]()
+    for position, (left, top, width, height) in enumerate(boxes):
+        right, bottom = left + width, top + height
+        if not any(left < r and right > x and top < b and bottom > y for x, y, r, b in taken):
+            taken.append((left, top, right, bottom))
+            found.append(position)
+    return found
 
 
 def _cut(ends: NDArray[np.float64], height_px: int) -> NDArray[np.float64]:
