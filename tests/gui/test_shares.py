@@ -16,7 +16,6 @@ from satview.gui.colours import value_colour
 from satview.gui.swimlane.lane_image import bar_of
 from satview.gui.swimlane.share_layer import Stack, draw_stack, figure, tops_of
 from satview.gui.swimlane.share_text import share_text
-from satview.gui.theme import LIGHT
 from satview.timeline.lane_info import LaneKind
 from satview.timeline.spans import constant_lane, pixel_edges
 from tests.gui.conftest import settle, stack_of
@@ -90,42 +89,6 @@ def test_a_cpu_is_as_high_as_it_is_busy(dense, qtbot):
         heights.append(height)
     assert len(heights) > 8
     assert max(heights) - min(heights) >= 3  # it is not the same everywhere
-
-
-def test_shares_are_of_what_a_filter_lets_show(dense, qtbot):
-    """One process alone on a CPU: as high as it ran there, its neighbours' time empty and told as hidden."""
-    opened, view = dense.session.opened, dense.workspace.area.view
-    row = row_of(dense, LaneKind.CPU, "CPU 1")
-    before = stack_of(qtbot, dense, row.index)
-    opened.filters.add_pass('name ~ "map_update*"')
-    qtbot.waitUntil(lambda: opened.filters.view.by_passes is not None, timeout=10_000)
-    qtbot.waitUntil(lambda: row.index in view.stacks and view.stacks[row.index] is not before, timeout=10_000)
-    stack, spans = view.stacks[row.index], opened.timeline.lane(row.index).spans
-    process = next(info.process for info in opened.timeline.infos if info.title == "map_update")
-    assert stack.values[0] == states.process_value(process)
-    assert len(stack.values) <= 3 < len(before.values)  # what runs as the trace begins, and no one, are hidden by none
-    lengths = np.diff(np.append(spans.start_cycles, spans.end_cycles))
-    ran = int(lengths[opened.trace.threads.process[np.asarray(spans.thread)] == process].sum())
-    assert float((stack.tops[0] * np.diff(stack.edges)).sum()) == pytest.approx(ran, rel=1e-3)
-    card = share_text(opened, row.index, stack.window_of(5), stack.spans)
-    assert "map_update" in card
-    assert "hidden by the filter" in card
-    assert "sensor_fusion" not in card
-
-
-def test_what_a_filter_marks_is_underlined_in_stacks(dense, qtbot):
-    """Only logger and diag wait for a reply for 2 ms: other lanes of threads stay as they are."""
-    opened = dense.session.opened
-    opened.filters.add_pass("state == REPLY and length > 2ms", effect=Effect.MARK)
-    legend = dense.workspace.area.legend
-    qtbot.waitUntil(lambda: "marked by a filter" in legend.accessibleName(), timeout=10_000)
-    legend.hide()  # it has just become higher, which the lanes follow later
-    for name, is_marked in (("logger", True), ("screen", False)):
-        row = row_of(dense, LaneKind.PROCESS, name)
-        stack_of(qtbot, dense, row.index)
-        qtbot.waitUntil(lambda row=row: len(bar(dense, row, 1.0)) > 10)
-        foot = bar(dense, row, 1.0)[0]
-        assert bool((foot == LIGHT.hit).sum() > 50) is is_marked, name
 
 
 def test_figures_are_those_of_the_statistics(dense):
@@ -281,3 +244,34 @@ def test_the_core_stacks_as_numpy_does():
         assert found[-1, 0] == int(cycles[0, order].sum()) / int(length[0])
         with without_core():
             assert np.array_equal(tops_of(cycles, order, length), found)
+
+
+@pytest.mark.parametrize("effect", [Effect.HIDE, Effect.DIM])
+def test_a_filter_leaves_shares_of_what_passes(dense, qtbot, effect):
+    """CPU 1 with one process alone: as high as it ran there; with the others faded above it, as high as without."""
+    opened, view = dense.session.opened, dense.workspace.area.view
+    row = row_of(dense, LaneKind.CPU, "CPU 1")
+    before = stack_of(qtbot, dense, row.index)
+    trace, spans = opened.trace, opened.timeline.lane(row.index).spans
+    process = next(i for i in range(len(trace.processes)) if trace.process_name(i) == "map_update")
+    opened.filters.add_pass(f"pid == {trace.processes.pid[process]}", "", effect)
+    qtbot.waitUntil(lambda: row.index in view.stacks and view.stacks[row.index] is not before, timeout=10_000)
+    settle(qtbot, dense)
+    stack = view.stacks[row.index]
+    mine = trace.threads.process[spans.thread] == process
+    start, end = spans.start_cycles[:], np.append(spans.start_cycles[1:], spans.end_cycles)
+    hue = int(spans.value[mine][0])
+    own = stack.values.index(hue)
+    heights = stack.tops[own] - (stack.tops[own - 1] if own else 0)
+    for position in range(2, len(stack.edges) - 2, 7):
+        window = stack.window_of(position)
+        ran = np.minimum(end, window.end) - np.maximum(start, window.start)
+        expected = int(ran[mine & (ran > 0)].sum()) / window.length
+        assert heights[position] == pytest.approx(expected, abs=1e-9)
+    assert heights[2:-2].max() > 0.1
+    if effect is Effect.DIM:
+        assert stack.tops[-1, 2:-2] == pytest.approx(before.tops[-1, 2:-2])
+    else:
+        assert stack.tops[-1, 2:-2].mean() < before.tops[-1, 2:-2].mean() / 2
+    card = share_text(opened, row.index, stack.window_of(20), stack.spans)
+    assert ("hidden by the filter" in card) == (effect is Effect.HIDE), card

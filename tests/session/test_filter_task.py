@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
@@ -7,10 +9,10 @@ from satview.base.errors import Cancelled
 from satview.events import wire
 from satview.filters.expressions.expression import Expression
 from satview.filters.views.passes import Effect, Pass
-from satview.session.filtering.filter_task import FilterView, count_hits
+from satview.session.filtering.filter_task import count_hits
 from satview.session.lanes.lane_overlay import LaneOverlay
 from satview.session.panels.event_conditions import of_event, proposals
-from satview.timeline.spans import pixel_edges
+from satview.timeline.spans import NO_EVENT, pixel_edges
 from tests.filters.made import START_CYCLES, Maker, make_trace
 
 USER_7 = wire.code(wire.WireClass.USER, 7)
@@ -147,18 +149,23 @@ def test_highlights_follow_the_event_that_began_an_interval(opened, qtbot):
     assert before - shown
 
 
-def test_lanes_without_what_is_hidden_give_the_same_pixels(opened):
-    random, limits = np.random.default_rng(5), opened.viewport.limits
-    lanes = tuple(range(len(opened.timeline.infos)))
+@pytest.mark.parametrize("effect", [Effect.HIDE, Effect.DIM, Effect.MARK])
+def test_shares_are_those_of_the_intervals_that_pass(opened, qtbot, effect):
+    """Each interval's time by hand; what no event began is never hidden, and fades if anything is there."""
+    opened.filters.add_pass("state == RUNNING or state == REPLY", "", effect)
+    view = settled(opened, qtbot).view
+    overlay, whole = LaneOverlay(opened.timeline, view), opened.viewport.limits
+    fits = rows_that_fit(opened, "state == RUNNING or state == REPLY")
+    lanes = [info.index for info in opened.timeline.infos if info.thread]
     opened.timeline.build(lanes)
-    for share in (0.1, 0.5, 0.9):
-        view = FilterView(by_passes=random.random(len(opened.trace.events)) < share)
-        for width_px in (7, 40, 500):
-            edges = pixel_edges(limits, width_px)
-            whole, left = (opened.timeline.raster(lanes, limits, width_px, exact=True) for _ in range(2))
-            LaneOverlay(opened.timeline, view).hide(lanes, whole, edges, True)
-            overlay = LaneOverlay(opened.timeline, view)
-            for lane in lanes:
-                overlay.make_shown(lane)
-            overlay.hide(lanes, left, edges, True)
-            assert np.array_equal(whole, left)
+    assert len(lanes) > 1
+    for lane in lanes:
+        spans = opened.timeline.lane(lane).spans
+        lengths = np.diff(np.append(spans.start_cycles, spans.end_cycles)).tolist()
+        shown, plain = Counter(), Counter()
+        for value, event, length in zip(spans.value.tolist(), spans.event.tolist(), lengths, strict=True):
+            is_lone, passes = event == NO_EVENT, event in fits
+            shown[value if effect is not Effect.HIDE or is_lone or passes else 0] += length
+            plain[value if effect is Effect.MARK or passes or (is_lone and effect is Effect.HIDE) else 0] += length
+        for made, expected in ((overlay.shown(lane, waits=True), shown), (overlay.plain(lane, waits=True), plain)):
+            assert dict(zip(made.values.tolist(), made.totals(whole).tolist(), strict=True)) == +expected

@@ -35,7 +35,7 @@ def share_text(opened: OpenTrace, lane: int, window: TimeWindow, spans: LaneSpan
     if not len(start):
         return ""
     lines = [f"<b>{format_duration(trace.clock.duration_ns(window.length))}</b> of {html_text(info.title)}"]
-    if made.use is not None and spans is made.spans:
+    if made.use is not None:
         used = int(made.use.totals(window)[0]) / window.length
         lines.append(f"{used:.2f} CPUs in use (full height: {made.most_cpus})")
     key = spans.value[part].astype(np.int64)
@@ -43,22 +43,24 @@ def share_text(opened: OpenTrace, lane: int, window: TimeWindow, spans: LaneSpan
         process = trace.threads.process[spans.thread[part]].astype(np.int64)
         key = np.where(key >= states.FIRST_PROCESS, process + states.VALUE_COUNT, key)
     if info.track is not None and info.track.lane_class.text == "{event}":  # several may share a hue
-        known = spans.event[part] != NO_EVENT
-        code = trace.events.code[np.where(known, spans.event[part], 0)].astype(np.int64)
+        known = made.spans.event[part] != NO_EVENT
+        code = trace.events.code[np.where(known, made.spans.event[part], 0)].astype(np.int64)
         key = np.where(known, code + states.VALUE_COUNT, key)
     kinds, which = np.unique(key, return_inverse=True)
     cycles = np.bincount(which, end - start, len(kinds))
     for position in np.argsort(-cycles, kind="stable")[:_MOST_LINES].tolist():
         first = part.start + int(np.argmax(which == position))
-        name = _name(opened, lane, int(kinds[position]), spans, first)
+        name = _name(opened, lane, int(kinds[position]), first)
         if name and cycles[position]:
             lines.append(f"{100 * cycles[position] / window.length:.1f} %&nbsp;&nbsp;{html_text(name)}")
     if len(kinds) > _MOST_LINES:
         lines.append(f"and {len(kinds) - _MOST_LINES} more")
-    longest = int(np.argmax(end - start))
-    name = _name(opened, lane, int(key[longest]), spans, part.start + longest)
-    length = format_duration(trace.clock.duration_ns(int(end[longest] - start[longest])))
-    lines.append(f"{len(start):,} intervals, the longest {length}" + (f" {html_text(name)}" if name else ""))
+    counts = np.ones(len(start), np.bool_) if spans is made.spans else spans.value[part] != states.ABSENT
+    if counts.any():
+        longest = int(np.argmax(np.where(counts, end - start, -1)))
+        name = _name(opened, lane, int(key[longest]), part.start + longest)
+        length = format_duration(trace.clock.duration_ns(int(end[longest] - start[longest])))
+        lines.append(f"{int(counts.sum()):,} intervals, the longest {length}" + (f" {html_text(name)}" if name else ""))
     lines.append(f"<small>{format_time(trace.clock.ns(window.start))}</small>")
     return "<br>".join(lines)
 
@@ -89,14 +91,10 @@ def inside(spans: LaneSpans, window: TimeWindow) -> tuple[NDArray[np.int64], NDA
     return np.maximum(start, window.start), np.minimum(end, window.end), part
 
 
-def _name(opened: OpenTrace, lane: int, key: int, spans: LaneSpans, interval: int) -> str:
-    begin = int(spans.start_cycles[interval])
-    if key == states.ABSENT and spans is not opened.timeline.lane(lane).spans:
-        whole = opened.timeline.lane(lane).at(begin)
-        if whole is not None and whole.value != states.ABSENT:
-            return "hidden by the filter"
-    if spans.texts is not None:
-        return spans.texts[interval]
+def _name(opened: OpenTrace, lane: int, key: int, interval: int) -> str:
+    texts = opened.timeline.lane(lane).spans.texts
+    if texts is not None:
+        return texts[interval]
     if key >= states.VALUE_COUNT:
         return opened.trace.process_name(key - states.VALUE_COUNT)
     if key == USER and opened.timeline.infos[lane].kind is LaneKind.CPU:
@@ -106,6 +104,10 @@ def _name(opened: OpenTrace, lane: int, key: int, spans: LaneSpans, interval: in
     if key == states.ABSENT:
         info = opened.timeline.infos[lane]
         threads = np.flatnonzero(opened.trace.threads.process == info.process)[:1].tolist() if info.process else [0]
+        spans = opened.timeline.lane(lane).spans
+        if int(spans.value[interval]) != states.ABSENT:
+            return "hidden by the filter"
+        begin = int(spans.start_cycles[interval])
         if not is_covered(opened.trace, info.cpu, info.thread or threads[0], begin):
             return "not in its file"
         return "no interrupt" if info.kind is LaneKind.INTERRUPTS else "does not exist"

@@ -1,7 +1,8 @@
-"""How a filter overlay intervals of lanes, pixel by pixel: an interval goes with the event that began it."""
+"""What a filter does to intervals of lanes, in pixels and in shares: an interval goes with the event that began it."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -10,12 +11,12 @@ from numpy.typing import NDArray
 from satview.events.states import ABSENT, RUNNING, SEEN_EVENT, SEEN_RUNNING
 from satview.session.filtering.filter_state import Mask
 from satview.session.filtering.filter_task import FilterView
-from satview.timeline.lane import Lane
 from satview.timeline.lane_tree import Timeline
 from satview.timeline.shares import Shares
 from satview.timeline.spans import NO_EVENT, LaneSpans
 
 _AT_ONCE: Final = 300_000  # intervals of a lane that a frame may look at; longer lanes wait for the worker
+_SHARED_AT_ONCE: Final = 3_000  # of which it may find shares
 
 
 class LaneOverlay:
@@ -30,45 +31,12 @@ class LaneOverlay:
         self._timeline = timeline
         self._view = view
         self._sums: dict[tuple[int, str], NDArray[np.uint32]] = {}
-        self._shown: dict[int, Lane] = {}
+        self._shares: dict[tuple[int, str], Shares] = {}
 
     @property
     def does_nothing(self) -> bool:
         """True if no interval looks different for the filter."""
         return self._view.by_passes is None and self._view.dimmed is None and self._view.marked is None
-
-    @property
-    def hides(self) -> bool:
-        """True if conditions hide intervals."""
-        return self._view.by_passes is not None
-
-    @property
-    def fades(self) -> bool:
-        """True if some intervals fade."""
-        return self._view.dimmed is not None
-
-    def shown_lane(self, lane: int) -> Lane | None:
-        """Return a lane without the intervals that conditions hide, their time `ABSENT`; None until it is made."""
-        return self._shown.get(lane)
-
-    def make_shown(self, lane: int) -> None:
-        """Make a lane without what conditions hide, if that is not done and the lane itself is ready. For a worker."""
-        if self._view.by_passes is None or lane in self._shown or not self._timeline.is_ready(lane):
-            return
-        whole = self._timeline.lane(lane)
-        spans, shows = whole.spans, self._of_events(whole.spans, "shown", self._view.by_passes)
-        keep = np.arange(len(spans))
-        if spans.texts is None and len(spans):  # what is hidden becomes one interval up to the next that shows
-            keep = np.flatnonzero(shows | np.append(True, shows[:-1]))
-        left = LaneSpans(
-            np.asarray(spans.start_cycles)[keep],
-            np.where(shows, spans.value, np.uint8(ABSENT))[keep],
-            np.asarray(spans.event)[keep],
-            None if spans.thread is None else np.asarray(spans.thread)[keep],
-            spans.end_cycles,
-            spans.texts,
-        )
-        self._shown[lane] = Lane(left, whole.levels, Shares.of(left))
 
     def hide(self, lanes: tuple[int, ...], values: NDArray[np.uint8], edges: NDArray[np.int64], waits: bool) -> None:
         """Blank what conditions hide; a pixel of many intervals shows the first one that is not hidden. In position.
@@ -83,11 +51,10 @@ class LaneOverlay:
         if shown is None:
             return
         for position, lane in enumerate(lanes):
-            left = self._shown.get(lane)  # fewer intervals, in an array
-            found = self._sum(lane, "shown", shown, waits) if left is None else self._sum_left(lane, left.spans)
+            found = self._sum(lane, "shown", shown, waits)
             if found is None:
                 continue
-            spans = (self._timeline.lane(lane) if left is None else left).spans
+            spans = self._timeline.lane(lane).spans
             first, last = _reach(spans, edges)
             some = found[last] - found[first]
             row = values[position]
@@ -110,6 +77,45 @@ class LaneOverlay:
             return None
         return self._pixels(lanes, "marked", self._view.marked, edges, waits, every=False)
 
+    def shown(self, lane: int, waits: bool) -> Shares | None:
+        """Return how a lane divides its time where what conditions hide is nothing; None = that is not known now.
+
+        Args:
+            lane: Its index.
+            waits: False to leave out what would make a frame wait.
+        """
+        shown = self._view.by_passes
+        if shown is None:
+            return self._timeline.lane(lane).shares if self._timeline.is_ready(lane) else None
+        return self._share(lane, "shown", shown, waits)
+
+    def plain(self, lane: int, waits: bool) -> Shares | None:
+        """Return the same where what fades is nothing too."""
+        dimmed = self._view.dimmed
+        return self.shown(lane, waits) if dimmed is None else self._share(lane, "dimmed", dimmed, waits)
+
+    def has_shares(self, lanes: tuple[int, ...]) -> bool:
+        """Return whether the next frame shows how these lanes divide their time, as far as they are built."""
+        return self.does_nothing or all(
+            self.plain(lane, waits=False) is not None for lane in lanes if self._timeline.is_ready(lane)
+        )
+
+    def _share(self, lane: int, name: str, events: Mask, waits: bool) -> Shares | None:
+        key = (lane, name)
+        if key not in self._shares:
+            if not self._timeline.is_ready(lane) or (
+                not waits and len(self._timeline.lane(lane).spans) > _SHARED_AT_ONCE
+            ):
+                return None
+            of = self._timeline.lane(lane).shares if name == "shown" else self.shown(lane, waits)
+            sums = self._sum(lane, name, events, waits)
+            if of is None or sums is None:  # of an empty lane there are no sums
+                return of if of is not None and not len(of.spans) else None
+            remains = (sums[1:] != sums[:-1]) == (name == "shown")
+            value = np.where(remains, of.spans.value, np.uint8(ABSENT))
+            self._shares[key] = Shares.of(replace(of.spans, value=value))
+        return self._shares[key]
+
     def _pixels(
         self, lanes: tuple[int, ...], name: str, events: Mask, edges: NDArray[np.int64], waits: bool, *, every: bool
     ) -> Mask:
@@ -131,28 +137,14 @@ class LaneOverlay:
             spans = self._timeline.lane(lane).spans
             if not len(spans) or (len(spans) > _AT_ONCE and not waits):
                 return None
+            of_event = events[np.minimum(spans.event, np.uint32(len(events) - 1))]
+            lone = spans.event == NO_EVENT
+            # What no event began is nothing to hide or to mark, but fades with the rest.
+            of_event[lone] = (spans.value[lone] != ABSENT) if name == "dimmed" else name == "shown"
             sums = np.zeros(len(spans) + 1, np.uint32)
-            np.cumsum(self._of_events(spans, name, events), out=sums[1:], dtype=np.uint32)
+            np.cumsum(of_event, out=sums[1:], dtype=np.uint32)
             self._sums[key] = sums
         return self._sums[key]
-
-    def _sum_left(self, lane: int, left: LaneSpans) -> NDArray[np.uint32]:
-        """Return how many of the first n intervals of a lane without what is hidden show, (n + 1,)."""
-        key = (lane, "left")
-        if key not in self._sums:
-            sums = np.zeros(len(left) + 1, np.uint32)
-            np.cumsum(left.value != ABSENT, out=sums[1:], dtype=np.uint32)
-            self._sums[key] = sums
-            self._sums.pop((lane, "shown"), None)
-        return self._sums[key]
-
-    def _of_events(self, spans: LaneSpans, name: str, events: Mask) -> Mask:
-        """Return which intervals begin with such an event, bool (n,)."""
-        of_event = events[np.minimum(spans.event, np.uint32(len(events) - 1))]
-        lone = spans.event == NO_EVENT
-        # What no event began is nothing to hide or to mark, but fades with the rest.
-        of_event[lone] = (spans.value[lone] != ABSENT) if name == "dimmed" else name == "shown"
-        return of_event
 
 
 def _reach(spans: LaneSpans, edges: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -158,8 +158,6 @@ def _view(trace: Trace, evaluator: FilterEvaluator, state: FilterState, is_cance
 def _make_ready(overlay: LaneOverlay, lanes: tuple[int, ...], edges: NDArray[np.int64]) -> None:
     """Let the overlay sum up the intervals of lanes, which a frame would else have to do."""
     if lanes and not overlay.does_nothing:
-        for lane in lanes if overlay.hides else ():
-            overlay.make_shown(lane)
         overlay.hide(lanes, np.zeros((len(lanes), len(edges) - 1), np.uint8), edges, waits=True)
         overlay.faded(lanes, edges, waits=True)
         overlay.marked(lanes, edges, waits=True)
