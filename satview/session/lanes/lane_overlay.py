@@ -38,6 +38,11 @@ class LaneOverlay:
         """True if no interval looks different for the filter."""
         return self._view.by_passes is None and self._view.dimmed is None and self._view.marked is None
 
+    @property
+    def leaves_all(self) -> bool:
+        """True if no interval is hidden or fades, whether or not some are marked: shares are those of the lanes."""
+        return self._view.by_passes is None and self._view.dimmed is None
+
     def hide(self, lanes: tuple[int, ...], values: NDArray[np.uint8], edges: NDArray[np.int64], waits: bool) -> None:
         """Blank what conditions hide; a pixel of many intervals shows the first one that is not hidden. In position.
 
@@ -96,7 +101,7 @@ class LaneOverlay:
 
     def has_shares(self, lanes: tuple[int, ...]) -> bool:
         """Return whether the next frame shows how these lanes divide their time, as far as they are built."""
-        return self.does_nothing or all(
+        return self.leaves_all or all(
             self.plain(lane, waits=False) is not None for lane in lanes if self._timeline.is_ready(lane)
         )
 
