@@ -29,7 +29,6 @@ from satview.gui.swimlane.lane_text import (
 )
 from satview.gui.swimlane.legend_keys import EVENTS
 from satview.gui.swimlane.overlays import draw_cursors, draw_lost, draw_marks, draw_range, lost_spans
-from satview.gui.swimlane.path_line import draw_path
 from satview.gui.swimlane.preview_lane import draw_preview_lane
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.swimlane.share_layer import Stack
@@ -261,6 +260,8 @@ class SwimlaneView(QWidget):
         draw_lost(painter, lost_spans(self._opened.timeline.lost_marks, scale), height, theme)
         draw_cursors(painter, self._opened, scale, height, theme)
         if self._opened.path.found is not None:
+            from satview.gui.swimlane.path_line import draw_path  # with the first path: brings how paths are found
+
             draw_path(painter, self._opened, rows, self.scroll_px, scale, theme)
         self._draw_arrows(painter, rows, scale)
         if self.rubber is not None:
