@@ -14,7 +14,7 @@ from satview.base.errors import SourceChangedError, TraceFormatError
 from satview.base.memory import give_back
 from satview.session.dismantle import dismantle
 from satview.session.loading.follow import Follow
-from satview.session.loading.loading_tasks import Prepare, cache_loaded, prepare_loaded, read_file, read_more
+from satview.session.loading.loading_tasks import cache_loaded, prepare_loaded, read_file, read_more
 from satview.session.settings import Settings
 from satview.session.tasks import Task
 
@@ -71,14 +71,15 @@ class Session(QObject):
     previewed = Signal()
     _preview_ready = Signal(int, object)
 
-    def __init__(self, settings: Settings, parent: QObject | None = None, prepare: Prepare | None = None) -> None:
+    def __init__(
+        self, settings: Settings, parent: QObject | None = None, prepare: Callable[[], None] | None = None
+    ) -> None:
         """Begin empty.
 
         Args:
             settings: For the first arrangement of lanes.
             parent: Owner.
-            prepare: Called on a worker thread before a trace is ready: imports what the views will need; with True if
-                reading takes so long that there is time for what they may need later.
+            prepare: Called on the worker thread before a trace is ready: imports what the views will need.
         """
         super().__init__(parent)
         self._settings = settings

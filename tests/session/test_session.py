@@ -86,7 +86,7 @@ def test_cpus_that_logged_nothing_are_hidden_where_there_are_many(session, qtbot
 
 
 def test_a_failed_import_is_an_error_of_the_window(qapp, qtbot, tmp_path):
-    def prepare(_has_time):
+    def prepare():
         raise ImportError("no such view")
 
     session = Session(Settings(None), None, prepare)

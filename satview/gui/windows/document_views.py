@@ -46,18 +46,16 @@ _CONTEXT = (
 )
 
 
-def import_views(has_time: bool) -> None:
+def import_views() -> None:
     """Import what an open trace needs; on a thread of its own, so that the window stays alive meanwhile.
 
-    Args:
-        has_time: All panels too; else those that windows show at first, so that the picture does not wait for the
-            others, which follow it.
+    Of the panels only those that windows show at first: the picture does not wait for the others, which follow it.
     """
     import satview.gui.windows.workspace
     import satview.gui.windows.workspace_keeper  # noqa: F401  -- both for their effect on sys.modules
 
     first = {next(row for row in PANELS if row.side is side) for side in Side}
-    for row in PANELS if has_time else first:
+    for row in first:
         import_module(row.module)
     set_apart()
 

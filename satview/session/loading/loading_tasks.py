@@ -20,12 +20,10 @@ from satview.session.tasks import IsCancelled, Report
 if TYPE_CHECKING:
     from satview.session.loading.loaded_trace import LoadedTrace, Shown
 
-Prepare = Callable[[bool], None]
-
 
 def read_file(
     path: Path,
-    prepare: Prepare | None,
+    prepare: Callable[[], None] | None,
     show: Callable[[object], None],
     cache_bytes: int,
     memory_bytes: int,
@@ -36,7 +34,7 @@ def read_file(
 
     Args:
         path: The file.
-        prepare: As of `Session`.
+        prepare: Imports what the views will need.
         show: Is given what a sample shows.
         cache_bytes: How much the cache may hold; 0 = do not look into it.
         memory_bytes: How much columns may have in memory; 0 = as the environment says.
@@ -49,13 +47,11 @@ def read_file(
     """
     _limit_memory(memory_bytes)
     # Reading is in the core most of the time, so that modules are imported on the other processor.
-    begin = cache(partial(Begun[None], partial(_import_all, prepare, False), "satview-imports"))
+    begin = cache(partial(Begun[None], partial(_import_all, prepare), "satview-imports"))
     loaded, key = _cached(path, cache_bytes, begin)
     if loaded is None:
         _show_sample(path, show, is_cancelled)
     views = begin()
-    is_long = loaded is None and is_large(path)  # there is time for all panels
-    panels = Begun[None](partial(_import_all, prepare, True), "satview-panels") if is_long else views
     try:
         if loaded is None:
             from satview.formats.registry import open_trace
@@ -67,9 +63,7 @@ def read_file(
             loaded = LoadedTrace.of(trace, key=key)
     finally:
         views.wait()
-        panels.wait()
     views.result()
-    panels.result()
     return loaded
 
 
@@ -84,16 +78,16 @@ def _limit_memory(memory_bytes: int) -> None:
     column_room.set_limit(memory_bytes or column_room.from_environment(), folder if memory_bytes else None)
 
 
-def _import_all(prepare: Prepare | None, has_time: bool) -> None:
+def _import_all(prepare: Callable[[], None] | None) -> None:
     import satview.session.loading.loaded_trace  # noqa: F401  -- for its effect on sys.modules
 
     if prepare is not None:
-        prepare(has_time)
+        prepare()
 
 
 def read_more(
     follow: Follow,
-    prepare: Prepare | None,
+    prepare: Callable[[], None] | None,
     shown: Shown | None,
     is_cancelled: IsCancelled,
     report: Report,
@@ -102,7 +96,7 @@ def read_more(
 
     Args:
         follow: The file.
-        prepare: As of `Session`.
+        prepare: Imports what the views will need.
         shown: What has to be ready; None = nothing shows yet.
         is_cancelled: Called now and then; True stops it.
         report: Is given the share that is done.
@@ -117,7 +111,7 @@ def read_more(
         follow.file = GrowingFile(follow.path)
     loaded = read_on(follow.file, is_cancelled, report)
     if prepare is not None:
-        prepare(False)
+        prepare()
     ready = loaded if shown is None or loaded.restart else prepared(loaded, shown, is_cancelled)
     give_back()  # what the reading before the last one held
     return ready
