@@ -43,6 +43,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Keep modules and collected tests out of every later garbage collection: windows ask for many of them."""
+    """Keep modules and collected tests out of every later garbage collection: windows cause many of them."""
     gc.collect()
     gc.freeze()

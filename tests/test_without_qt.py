@@ -120,7 +120,7 @@ def test_every_command_works(tmp_path):
         "TABLE": str(tmp_path / "t.csv"),
         "AXIS": str(tmp_path / "both.sataxis"),
     }
-    order = sorted(COMMANDS, key=lambda name: name != "tracelogger")  # `why` asks about what that captures
+    order = sorted(COMMANDS, key=lambda name: name != "tracelogger")  # `why` is about what that captures
     lines = [[name, *(names.get(word, word) for word in COMMANDS[name])] for name in order]
     lines.insert(1, ["traceprinter", "-f", TRACE, "-o", names["LISTING"]])
     code = f"""

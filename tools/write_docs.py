@@ -46,8 +46,8 @@ def modes_page() -> str:
     lines = [
         "# TraceEvent(): modes, and what conditions know",
         "",
-        "Written by `python tools/write_docs.py` "
-        "from the tables that rules, the simulated kernel and the C export read.",
+        "<!-- Written by tools/write_docs.py from the tables that rules, the simulated kernel and C programs use. -->",
+        "",
         "How rules are written: [filters.md](filters.md); how captures are made: [capture.md](capture.md).",
         "",
         "| n | value | `_NTO_TRACE_` | arguments after the mode | since | works in |",
@@ -66,7 +66,7 @@ def modes_page() -> str:
 _TABLES_HEAD = """\
 # Tables and SQL
 
-Written by `python tools/write_docs.py` from satview/tables/schema.py and resources/tables/views.toml.
+<!-- Written by tools/write_docs.py from satview/tables/schema.py and resources/tables/views.toml. -->
 
 A trace is a set of tables: for Python, for SQL, and as files for other programs. Names and columns stay the same from
 version to version; what goes is in the changelog.

@@ -27,7 +27,7 @@ class WriteError(UsageError):
         super().__init__(f"{'standard output' if str(path) == '-' else self.path.name or path}: {what}")
 
 
-class Cancelled(SatviewError):  # noqa: N818  -- not a failure: the user asked for it
+class Cancelled(SatviewError):  # noqa: N818  -- not a failure: the user requested it
     """Raised out of long functions when their `cancelled()` says so."""
 
 

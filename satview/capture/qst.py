@@ -81,7 +81,11 @@ class QstFile:
         self.written = 0
 
     def write(self, slots: NDArray[np.uint32]) -> None:  # noqa: ARG002
-        """Refuse single slots: a tracer keeps whole buffers."""
+        """Refuse single slots: a tracer writes whole buffers.
+
+        Raises:
+            CaptureError: Always; `finish` writes the file.
+        """
         raise CaptureError(f"{self._path.name}: a QST file is written in one piece")
 
     def finish(self, rings: Sequence[BufferRing], names: Sequence[BufferRing], begin: int, end: int) -> None:

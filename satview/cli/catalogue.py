@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from satview.base.errors import SatviewError, TraceFormatError
-from satview.cli.info import BAD_USE, FINE
+from satview.base.process_end import BAD_USE, FINE
 from satview.formats.listing.learn import proposed_rows
 from satview.formats.listing.reader import read_listing
 from satview.store.problems import Problems

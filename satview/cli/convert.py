@@ -6,9 +6,8 @@ import argparse
 import sys
 
 from satview.base.errors import SatviewError
-from satview.base.process_end import say
+from satview.base.process_end import BAD_USE, COST_DATA, FINE, say
 from satview.base.targets import is_standard_output
-from satview.cli.info import BAD_USE, COST_DATA, FINE
 from satview.export.verbatim import write_verbatim
 from satview.formats.registry import open_trace
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from satview.base.errors import UsageError
 from satview.base.new_file import write_file
-from satview.base.process_end import say
+from satview.base.process_end import COST_DATA, FINE, say
 from satview.base.safe_text import visible, visible_line
 from satview.base.targets import is_standard_output
 from satview.cli.shared.ranges import add_range, window_of
@@ -34,7 +34,6 @@ from satview.filters.views.would_capture import WouldCapture, would_capture
 from satview.formats.registry import open_trace, source_files
 from satview.store.trace import Trace
 
-FINE, COST_DATA, BAD_USE = 0, 1, 2
 _TIME = re.compile("([0-9]{1,15}(?:\\.[0-9]{1,12})?)(ns|us|\N{MICRO SIGN}s|ms|s)?")
 _EPILOG = """\
 RULES is a .satrules file: one rule per line in the words of TraceEvent(), such as

@@ -8,15 +8,13 @@ from typing import Any
 
 from satview.analysis.doctor.shown import summary, unanswered
 from satview.base.errors import TraceFormatError
-from satview.base.process_end import say
+from satview.base.process_end import BAD_USE, COST_DATA, FINE, say
 from satview.base.safe_text import visible_line
 from satview.base.time import format_duration, hex_cycles
 from satview.cli.shared.bold import bold
 from satview.formats.registry import open_trace
 from satview.store.problems import KINDS, Problem
 from satview.store.trace import Trace
-
-FINE, COST_DATA, BAD_USE = 0, 1, 2
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -10,15 +10,14 @@ from satview.analysis.doctor.report import diagnosis
 from satview.analysis.locks import KINDS, LockTable, Waits, lock_table
 from satview.analysis.trust import TITLES, sign
 from satview.base.errors import SatviewError
-from satview.base.process_end import say
+from satview.base.process_end import BAD_USE, say
 from satview.base.safe_text import visible_line
 from satview.base.time import format_duration
-from satview.cli.records import open_set
+from satview.cli.shared.thread_traces import add_files, open_set, say_problems
 from satview.formats.registry import open_trace
 from satview.formats.unixware.payloads import address_text
 from satview.store.trace import Trace
 
-FINE, COST_DATA, BAD_USE = 0, 1, 2
 _NUMBERS: Final = (
     "calls",
     "waits",
@@ -35,13 +34,7 @@ _NUMBERS: Final = (
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command to the command line."""
     parser = subparsers.add_parser("locks", help="list locks by the time threads waited for them")
-    parser.add_argument(
-        "files",
-        nargs="+",
-        metavar="FILE",
-        help="a thread trace file (its set is found), a directory of them, or several",
-    )
-    parser.add_argument("--categories", metavar="NAMES", help="read these categories only, such as mutex:cond:sema")
+    add_files(parser)
     parser.add_argument("--waits", type=int, default=0, metavar="N", help="list the N longest waits too")
     parser.add_argument("--all", action="store_true", help="list locks that nobody waited for too")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
@@ -68,11 +61,7 @@ def run(args: argparse.Namespace) -> int:
     else:
         _print_table(trace, table, rows)
         _print_waits(trace, table, waits, args.waits)
-    for problem in list(trace.problems)[:20]:
-        position = f"{problem.file}, " if problem.file else ""
-        position += f"line {problem.line}: " if problem.line else ""
-        say(f"{position}{problem.detail}")
-    return COST_DATA if trace.problems.cost_data else FINE
+    return say_problems(trace)
 
 
 def _open(files: list[str], categories: str | None) -> Trace:

@@ -7,31 +7,22 @@ import csv
 import json
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Final
 
 from satview.base.errors import SatviewError
-from satview.base.process_end import say
+from satview.base.process_end import BAD_USE, say
 from satview.base.safe_text import csv_text, visible_line
 from satview.base.time import format_time
-from satview.formats.unixware.reader import open_thread_trace
-from satview.formats.unpacked import opened_plain
+from satview.cli.shared.thread_traces import add_files, open_set, say_problems
 from satview.store.trace import Trace
 
-FINE, COST_DATA, BAD_USE = 0, 1, 2
 _COLUMNS: Final = ("time_ns", "lwp", "pid", "tid", "name", "category", "record", "arguments")
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command to the command line."""
     parser = subparsers.add_parser("records", help="print the records of a thread trace")
-    parser.add_argument(
-        "files",
-        nargs="+",
-        metavar="FILE",
-        help="a thread trace file (its set is found), a directory of them, or several",
-    )
-    parser.add_argument("--categories", metavar="NAMES", help="these categories only, such as mutex:cond:sema")
+    add_files(parser)
     parser.add_argument("--tid", type=int, action="append", metavar="N", help="this thread only; may be repeated")
     parser.add_argument("--format", choices=("text", "csv", "jsonl"), default="text", help="default: %(default)s")
     parser.set_defaults(run=run)
@@ -45,23 +36,7 @@ def run(args: argparse.Namespace) -> int:
         say(str(error))
         return BAD_USE
     {"text": _print_text, "csv": _print_csv, "jsonl": _print_jsonl}[args.format](_info(trace, args.tid))
-    for problem in list(trace.problems)[:20]:
-        position = f"{problem.file}, " if problem.file else ""
-        position += f"line {problem.line}: " if problem.line else ""
-        say(f"{position}{problem.detail}")
-    return COST_DATA if trace.problems.cost_data else FINE
-
-
-def open_set(files: list[str], categories: str | None) -> Trace:
-    """Open thread traces; a single one may be compressed, or `-` for standard input.
-
-    Raises:
-        SatviewError: They are none.
-        OSError: One cannot be read.
-    """
-    if len(files) > 1:
-        return open_thread_trace([Path(file) for file in files], categories=categories)
-    return opened_plain(Path(files[0]), lambda plain: open_thread_trace(plain, categories=categories))
+    return say_problems(trace)
 
 
 def _info(trace: Trace, tids: list[int] | None) -> Iterator[dict[str, Any]]:

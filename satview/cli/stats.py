@@ -17,6 +17,7 @@ from satview.analysis.statistics import Statistics
 from satview.analysis.statistics_sheets import make_sheet, sheet_keys
 from satview.analysis.times.basis import Basis
 from satview.base.errors import UsageError
+from satview.base.process_end import COST_DATA, FINE
 from satview.base.time import format_duration
 from satview.cli.filter import built_rules, selected_events
 from satview.cli.shared.ranges import add_range, range_of
@@ -25,7 +26,6 @@ from satview.filters.derived_columns import TraceDerivedColumns
 from satview.formats.registry import open_trace
 from satview.store.trace import Trace
 
-FINE, COST_DATA = 0, 1
 _PER_SERVER: Final = "client-server"
 _EPILOG: Final = """\
 Columns that count events, kernel calls, messages and interrupts follow --filter and --rules.

@@ -13,7 +13,7 @@ from typing import TextIO
 
 from satview.base.errors import SatviewError, UsageError
 from satview.base.new_file import new_text_file
-from satview.base.process_end import drop_output
+from satview.base.process_end import BAD_USE, COST_DATA, FINE, drop_output
 from satview.base.safe_text import visible
 from satview.base.standard_input import standard_input
 from satview.base.targets import find_target
@@ -28,7 +28,6 @@ from satview.formats.source import Source, opened
 from satview.session.time_text import parse_time_ns
 from satview.store.problems import Problems
 
-OK, WITH_PROBLEMS, FAILED = 0, 1, 2
 LAYOUTS = ("6", "6.1", "7", "8")
 DEFAULT_INPUT = "/dev/shmem/tracebuffer.kev"  # noqa: S108  -- where the vendor's tools look
 _FROM_START = re.compile(r"[0-9.][0-9._]*[a-z\u00b5\u03bc]{0,2}")
@@ -105,14 +104,14 @@ def run(args: argparse.Namespace) -> int:
     except BrokenPipeError:
         # The reader of our output has closed the pipe. Python would complain when it flushes at exit.
         drop_output()
-        return OK
+        return FINE
     except SatviewError as error:
         print(visible(f"satview traceprinter: {error}"), file=sys.stderr)
     except OSError as error:
         if error.filename is None:  # standard output, which the caller knows how to report
             raise
         print(f"satview traceprinter: {error.filename}: {error.strerror or error}", file=sys.stderr)
-    return FAILED
+    return BAD_USE
 
 
 def _print(source: Source, args: argparse.Namespace, selection: Selection, out: TextIO) -> None:
@@ -172,7 +171,7 @@ def _report(problems: Problems) -> int:
     if len(costly) > _SHOWN_PROBLEMS:
         counts = ", ".join(f"{count} {slug}" for slug, count in problems.counts().items())
         print(f"satview traceprinter: {len(costly) - _SHOWN_PROBLEMS} more problems; in all {counts}", file=sys.stderr)
-    return WITH_PROBLEMS if problems.cost_data else OK
+    return COST_DATA if problems.cost_data else FINE
 
 
 def _selection(args: argparse.Namespace) -> Selection:

@@ -51,7 +51,7 @@ def _kernel_lists(name: Name, release: Release) -> Lists:
     guide = rows.lists(name.file, "lists")
     if key in guide:
         return guide[key]
-    # Some calls kept their number after 6.x but have lists in the 6.4 table only.
+    # Some calls have the same number after 6.x but have lists in the 6.4 table only.
     return UNKNOWN_LISTS if name.is_64bit else old_lists(name.key, name.class_name)
 
 

@@ -71,7 +71,7 @@ def waiting_states() -> dict[str, int]:
 
 
 def record_code(interface: str, which: int = 0, outcome: int = Outcome.RUNS) -> int:
-    """Return the code of a record: `record_code("mutex_lock", 1, Turn.BLOCKS)`."""
+    """Return the code of a record: `record_code("mutex_lock", 1, Outcome.BLOCKS)`."""
     category, number = interfaces()[interface]
     return wire.code(FIRST_CLASS + category, number | which << WHICH_SHIFT | outcome << OUTCOME_SHIFT)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from PySide6 import QtCore, QtGui
 from PySide6.QtCore import QSize
@@ -12,6 +12,9 @@ from satview.base.safe_text import tool_tip, visible
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QPaintEvent
+
+
+_BESIDE_PX: Final = 8
 
 
 class PlainLabel(QLabel):
@@ -30,9 +33,21 @@ class PlainLabel(QLabel):
 
     def setText(self, text: str) -> None:
         """Show a text."""
-        if "<" in text:  # else Qt takes it for plain; the first enumeration of Qt takes 20 ms of the start
+        # Qt takes text without these two for plain; the first enumeration of Qt takes 20 ms of the start.
+        if "<" in text or "&" in text:
             self.setTextFormat(QtCore.Qt.TextFormat.PlainText)
         super().setText(visible(text))
+
+
+class Notice(PlainLabel):
+    """Sentences in the middle of a panel, where there is nothing else to show."""
+
+    def __init__(self, text: str | QWidget | None = "", parent: QWidget | None = None) -> None:
+        super().__init__(text, parent)
+        self.setProperty("role", "dim")
+        self.setAlignment(QtCore.Qt.AlignmentFlag.AlignCenter)
+        self.setWordWrap(True)
+        self.setMargin(_BESIDE_PX)
 
 
 class CutLabel(PlainLabel):

@@ -60,7 +60,11 @@ def pytest_load_initial_conftests(parser: pytest.Parser) -> Generator[None, None
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker, and read the baseline if there is one."""
+    """Register the marker, and read the baseline if there is one.
+
+    Raises:
+        pytest.UsageError: A baseline is to be updated and none is named, or it cannot be read.
+    """
     config.addinivalue_line("markers", "kev(path): the trace that the fixture `kev` opens, seen from the test's file")
     option = config.getoption("kev_baseline", None)
     if option is None:

@@ -171,11 +171,11 @@ class Timeline:
             for (index, lane), seen in zip(spans.items(), cells, strict=True):
                 if cancelled is not None and cancelled():
                     return
-                levels, kept = build_levels(lane, window, seen), self._kept(lane, self.infos[index])
+                levels, final = build_levels(lane, window, seen), self._final(lane, self.infos[index])
                 self._lanes[index] = Lane(
-                    kept,
+                    final,
                     levels,
-                    Shares.of(kept),
+                    Shares.of(final),
                     self._use(self.infos[index]),
                     numbers.get(index),
                 )
@@ -347,7 +347,7 @@ class Timeline:
             return interrupt_spans(trace, info.cpu) or constant_lane(trace.window)
         return cpu_spans(trace, info.cpu, run_slices(trace), self._idle)
 
-    def _kept(self, lane: LaneSpans, info: LaneInfo) -> LaneSpans:
+    def _final(self, lane: LaneSpans, info: LaneInfo) -> LaneSpans:
         """Return a lane as it stays: as views where it can be, the rest settled."""
         trace = self.trace
         thread = info.thread if info.kind is LaneKind.THREAD and files_of(trace) is None else 0

@@ -47,7 +47,7 @@ def ping_pong(kernel: Kernel) -> None:
 
 
 def restarted_calls(kernel: Kernel) -> None:
-    """Signals interrupt a thread that wants to receive, every 5 ms."""
+    """Signals interrupt a thread that is about to receive, every 5 ms."""
 
     def on_signal(_signo: int) -> Program:
         yield Compute(20 * US)

@@ -91,7 +91,7 @@ def test_a_server_with_two_clients_counts_for_both_and_is_billed_to_the_newest(t
     made.state("READY", 11_001, D, 1)
     threads, imposed = reported(made.open(tmp_path))
     assert imposed == {(A, B): 1_000 + 6_000, (D, B): 3_000}
-    assert threads[A][3] == 1_000 + 1_000 + 2_000  # from the send to D's turn, to D's receipt, and after D's reply
+    assert threads[A][3] == 1_000 + 1_000 + 2_000  # from the send to when D runs, to D's receipt, and after D's reply
     assert threads[D][3] == 3_000
     assert threads[B] == (8_000, 0, 1_000, 0)
 

@@ -23,7 +23,7 @@ LABELS = {"hog": "pid 2 1 (hog)", "app": "pid 3 1 (app)"}  # processes that are 
 
 
 def setup(kernel, priority):
-    """Every 10 ms `hog` computes 4 ms at priority 15; 1 ms later `app` wants 1 ms at its own priority."""
+    """Every 10 ms `hog` computes 4 ms at priority 15; 1 ms later `app` needs 1 ms at its own priority."""
     for name, own, offset_ms, length_ms in (("hog", HOG, 0, 4), ("app", priority, 1, 1)):
         program = partial(periodic, 10 * MS, partial(_compute, length_ms), offset_ns=offset_ms * MS, priority=own)
         kernel.spawn(f"usr/bin/{name}", program, priority=own, policy=Policy.FIFO, thread_name=name)

@@ -100,7 +100,7 @@ def pieces_of(trace: Trace, path: CriticalPath) -> list[tuple]:
     return out
 
 
-def joined(pieces):
+def combined(pieces):
     """Join neighbours of one thread and state: a run that goes on on another CPU is two to the kernel."""
     out = []
     for piece in pieces:
@@ -144,7 +144,7 @@ def test_every_piece_is_true(name, loss, wide, release, tmp_path: Path) -> None:
         # The truth does not name who sends what a server waits for.
         if not {"unknown", "RECEIVE"} & {piece[3] for piece in (*mine, *really)}:
             seen["compared"] += 1
-            seen["same"] += joined(mine) == joined(really)
+            seen["same"] += combined(mine) == combined(really)
     assert seen["true"]
     if wide and not loss:  # the rest are waits of which the truth names no waker, as for signals
         assert seen["same"] >= 0.7 * seen["compared"], dict(seen)

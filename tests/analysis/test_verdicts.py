@@ -343,11 +343,11 @@ def test_losses_make_no_verdicts(name: str, wide: bool, release: Release, tmp_pa
     whole = keys_of(part_of(recorder, list(range(count)), tmp_path))
     assert VerdictKind.DATA_LOSS not in {kind for kind, _ in whole}
     random = np.random.default_rng(count)
-    kept = [np.flatnonzero(random.random(count) > share).tolist() for share in (0.05, 0.3, 0.6)]
-    kept += [list(range(count // 3, count)), list(range(count * 3 // 4, count)), list(range(count // 2))]
+    buffers_left = [np.flatnonzero(random.random(count) > share).tolist() for share in (0.05, 0.3, 0.6)]
+    buffers_left += [list(range(count // 3, count)), list(range(count * 3 // 4, count)), list(range(count // 2))]
     may_differ = {VerdictKind.STARVATION: VerdictKind.LONG_READY, VerdictKind.LONG_READY: VerdictKind.STARVATION}
     every = usually(2, complete=1)
-    for buffers in kept[count % every :: every]:
+    for buffers in buffers_left[count % every :: every]:
         if not buffers:
             continue
         reported = {

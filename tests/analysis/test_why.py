@@ -161,7 +161,7 @@ def test_ready_again_is_not_said_to_come_from_a_wait_that_was_over_before(tmp_pa
         "It lost CPU 0 at 30 ns, after 10 ns on it; its wait in RECEIVE ended at 20 ns."
     )
     [step] = why(trace, "low", START + 30)
-    assert step.at_cycles == START + 45, "the event by which it became ready asks about all of that: from 30 to 61"
+    assert step.at_cycles == START + 45, "the event by which it became ready is about all of that: from 30 to 61"
     [step] = why(trace, "low", START + 61)
     assert (
         f"{low} runs on CPU 0 since 61 ns: its wait in RECEIVE ended at 20 ns; it was ready since 30 ns;" in step.says

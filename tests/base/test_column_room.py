@@ -1,4 +1,4 @@
-"""A bound of memory for columns is kept, and changes nothing of what they hold."""
+"""A bound of memory for columns is observed, and changes nothing of what they hold."""
 
 from __future__ import annotations
 

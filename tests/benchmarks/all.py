@@ -149,11 +149,11 @@ def copied_ms(path: Path) -> float:
     return best_ms(partial(np.copyto, np.empty_like(data), data), 5)
 
 
-def best_ms(work: Callable[[], object], runs: int) -> float:
+def best_ms(timed: Callable[[], object], runs: int) -> float:
     """Return the least processor time of some runs: other programs cannot make it less."""
     times = []
     for _ in range(runs):
         start_ns = time.process_time_ns()
-        work()
+        timed()
         times.append(time.process_time_ns() - start_ns)
     return min(times) / 1e6

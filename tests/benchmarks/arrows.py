@@ -67,7 +67,7 @@ def _measure(millions: float) -> str:
     offset = [0]
 
     def frame(share: float, position: float) -> None:
-        offset[0] += 1  # another window each time: what was kept would be no frame
+        offset[0] += 1  # another window each time: what is cached would be no frame
         window = _window(trace.window, share, position).shifted(offset[0])
         layer.draw(painter, TimeScale(window, WIDTH_PX), (0, HEIGHT_PX // 20), 0, LIGHT)
 

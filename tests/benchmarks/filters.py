@@ -51,7 +51,7 @@ def plain_comparison(trace: Trace, after_cycles: int) -> Callable[[], object]:
     events, number = trace.events, code(WireClass.PR_TH, 1)
     answer = np.empty(len(events), np.bool_)
 
-    def work() -> None:
+    def timed() -> None:
         for part in event_rows.chunks(len(events)):
             answer[part] = (
                 (events.cpu[part] == 1)
@@ -59,7 +59,7 @@ def plain_comparison(trace: Trace, after_cycles: int) -> Callable[[], object]:
                 & (events.time_cycles[part] > after_cycles)
             )
 
-    return work
+    return timed
 
 
 EXPRESSIONS = (
@@ -91,8 +91,8 @@ def run(args: list[str]) -> None:
     count = len(trace.events)
     print(f"{count:,} events; copy of the file {copy_ns / 1e6:.1f} ms")
 
-    def report(name: str, work: Callable[[], object], base_ns: int = copy_ns, base: str = "copy") -> int:
-        took_ns = median_ns(work)
+    def report(name: str, timed: Callable[[], object], base_ns: int = copy_ns, base: str = "copy") -> int:
+        took_ns = median_ns(timed)
         print(f"{name:<64} {took_ns / 1e6:8.1f} ms  {took_ns / count:6.2f} ns/event  {took_ns / base_ns:6.2f} x {base}")
         return took_ns
 
@@ -118,4 +118,4 @@ def run(args: list[str]) -> None:
     evaluator = PassEvaluator(trace, info)
     stack = PassStack((Pass("a", expression="cpu == 1"), Pass("b", expression="class == COMM", is_inverted=True)))
     evaluator.result(stack)
-    report("a pass switched on and off again (answers kept)", lambda: evaluator.result(stack))
+    report("a pass switched on and off again (answers cached)", lambda: evaluator.result(stack))

@@ -32,8 +32,8 @@ QUERIES = (
 def run(args: list[str]) -> None:
     """Print one line per figure; end with 1 if all of it takes longer than the limit."""
     count, jobs = int(args[0]) if args else 1000, int(args[1]) if len(args) > 1 else 2
-    with tempfile.TemporaryDirectory() as place:
-        folder, out = Path(place) / "traces", Path(place) / "fleet"
+    with tempfile.TemporaryDirectory() as temporary:
+        folder, out = Path(temporary) / "traces", Path(temporary) / "fleet"
         folder.mkdir()
         begin = time.perf_counter()
         for number in range(count):

@@ -116,24 +116,24 @@ def _memory(data: bytes, path: Path) -> None:
         f"after closing {(resident_bytes() - before) / 1e6:+.0f} MB",
         flush=True,
     )
-    kept = []
+    used_mb = []
     for _ in range(REOPENS):
         window.session.open(path)
         spin(app, lambda: window.session.stage == "ready")
         spin(app, lambda: False, 0.3)
-        kept.append(resident_bytes() / 1e6)
+        used_mb.append(resident_bytes() / 1e6)
     print(
-        f"{'':>10} opened {REOPENS} times: {kept[0]:.0f} MB after the first, {kept[-1]:.0f} MB after the last, "
-        f"{max(kept):.0f} MB at most",
+        f"{'':>10} opened {REOPENS} times: {used_mb[0]:.0f} MB after the first, {used_mb[-1]:.0f} MB after the last, "
+        f"{max(used_mb):.0f} MB at most",
         flush=True,
     )
     application.close_all()
     gc.enable()
 
 
-def _ms(work: Callable[[], object]) -> float:
+def _ms(timed: Callable[[], object]) -> float:
     start = time.perf_counter()
-    work()
+    timed()
     return _ms_since(start)
 
 

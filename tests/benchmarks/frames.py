@@ -74,12 +74,12 @@ def _window(whole: TimeWindow, share: float, position: float) -> TimeWindow:
     return TimeWindow(start, start + length)
 
 
-def _once(work) -> float:
+def _once(timed) -> float:
     start = time.perf_counter()
-    work()
+    timed()
     return (time.perf_counter() - start) * 1e3
 
 
-def _median(work, runs: int = 9) -> float:
-    work()
-    return statistics.median(_once(work) for _ in range(runs))
+def _median(timed, runs: int = 9) -> float:
+    timed()
+    return statistics.median(_once(timed) for _ in range(runs))

@@ -1,4 +1,4 @@
-"""What holds the window: the longest turn of its loop, processor time, while a trace opens and things are first used.
+"""What holds the window: the longest pass of its loop, processor time, while a trace opens and things are first used.
 
 Args: [millions of slots (10)] [--shape NAME].
 """
@@ -51,7 +51,7 @@ def run(args: list[str]) -> None:
 
 
 def _longest(app, begin, is_done=None) -> float:
-    """Return the longest turn in ms from when something is begun until it is done, or for a second."""
+    """Return the longest pass in ms from when something is begun until it is done, or for a second."""
     end, before = time.perf_counter() + (60 if is_done else 1), time.thread_time()
     begin()
     longest = time.thread_time() - before

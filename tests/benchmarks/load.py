@@ -17,13 +17,13 @@ from satview.formats.kev.reader import open_kev
 from tests.benchmarks.made_traces import make_file
 
 
-def median_ns(work, runs: int = 5) -> int:
+def median_ns(timed, runs: int = 5) -> int:
     """Return the median processor time of some runs after one that does not count."""
-    work()
+    timed()
     times = []
     for _ in range(runs):
         start = time.process_time_ns()
-        work()
+        timed()
         times.append(time.process_time_ns() - start)
     return sorted(times)[len(times) // 2]
 
@@ -60,7 +60,7 @@ def run(args: list[str]) -> None:
         del data, target
         before = private_bytes()
         trace = open_kev(path)
-        kept = private_bytes() - before
+        held = private_bytes() - before
         slots, events = trace.slot_count, len(trace.events)
         del trace
         load_ns = median_ns(lambda path=path: open_kev(path), 3 if millions > 20 else 5)
@@ -68,6 +68,6 @@ def run(args: list[str]) -> None:
             f"{options.kind} {millions:g} M slots: load {load_ns / 1e6:.1f} ms, {load_ns / slots:.1f} ns/slot; "
             f"copy {copy_ns / 1e6:.1f} ms; "
             f"ratio {load_ns / copy_ns:.1f}; "
-            f"kept {kept / slots:.1f} bytes/slot, {kept / events:.1f} bytes/event ({events} events)",
+            f"held {held / slots:.1f} bytes/slot, {held / events:.1f} bytes/event ({events} events)",
             flush=True,
         )

@@ -1,7 +1,7 @@
 """Large .kev files in seconds: a seeded mix of events drawn in numpy, plausible in kind and number, not in meaning.
 
 "mixed": 51 % kernel calls, 30 % thread states, 9 % interrupts, 9 % messages; 28 % of the slots belong to combine
-events, of whose tails 13 % stand apart from their head; 4 CPUs, 200 threads, several turns of the 32-bit stamp.
+events, of whose tails 13 % are apart from their head; 4 CPUs, 200 threads, several rollovers of the 32-bit stamp.
 "states": thread states only.
 "arm": as published real traces of boards are: 18 CPUs, stamps at 19.2 MHz, everything wide, 490,000 events a second,
 4.6 slots an event.

@@ -1,6 +1,6 @@
 """Filter panel: from a change to lanes that show it, to the whole window, to exact lanes; the longest stall between.
 
-The floor is painting the whole window as it stands. Args: millions of slots... (default: the dense sample and 10).
+The floor is painting the whole window as it is. Args: millions of slots... (default: the dense sample and 10).
 """
 
 from __future__ import annotations

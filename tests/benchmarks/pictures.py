@@ -59,7 +59,7 @@ say("first")
 wait(exact)
 say("exact")
 if sys.argv[3] == "keep":
-    wait(lambda: not window.session.has_to_keep and not window.session.is_keeping)
+    wait(lambda: not window.session.needs_caching and not window.session.is_caching)
     window.session.close()
     loop.processEvents()
     begin, cpu = time.time(), time.process_time()
@@ -105,7 +105,7 @@ def best(path: str, cache: str, mode: str) -> dict[str, tuple[float, float]]:
 
 def figures(path: str, cache: str, mode: str) -> dict[str, tuple[float, float]]:
     """Return seconds by the clock and of the processor by name."""
-    # Byte code is kept, as for any user: some environments switch that off.
+    # Byte code is cached, as for any user: some environments switch that off.
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     environment |= {"QT_QPA_PLATFORM": "offscreen", "SATVIEW_CACHE": cache}
     command = [sys.executable, "-c", _PROGRAM, path, repr(time.time()), mode]

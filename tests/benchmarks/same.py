@@ -55,8 +55,8 @@ def run(args: list[str]) -> None:
             try:
                 count, intervals = compare(path, seed % _WITH_LANES == 0)
             except AssertionError as error:
-                kept = path.rename(Path(tempfile.gettempdir()) / f"satview-differs-{seed}.kev")
-                raise SystemExit(f"seed {seed}, {what}: core and numpy code differ, see {kept}: {error}") from error
+                saved = path.rename(Path(tempfile.gettempdir()) / f"satview-differs-{seed}.kev")
+                raise SystemExit(f"seed {seed}, {what}: core and numpy code differ, see {saved}: {error}") from error
             slots, lanes, seed = slots + count, lanes + intervals, seed + 1
             _say(
                 f"seed {seed - 1}: {what}, {count:,} slots; in all {slots:,} slots, {lanes:,} intervals, "
@@ -136,9 +136,9 @@ def compare(path: Path, with_lanes: bool) -> tuple[int, int]:
 
 def _lanes(trace: Any) -> list[Any]:
     timeline = Timeline(trace)
-    chosen = range(min(_LANES, len(timeline.infos)))
-    timeline.build(chosen)
-    return [timeline.lane(index).spans for index in chosen]
+    indices = range(min(_LANES, len(timeline.infos)))
+    timeline.build(indices)
+    return [timeline.lane(index).spans for index in indices]
 
 
 def _say(line: str, log: Path | None) -> None:

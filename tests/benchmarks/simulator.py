@@ -71,8 +71,8 @@ def _kernel(modes: tuple[tuple[Any, ...], ...]) -> tuple[Kernel, MemorySink]:
     return kernel, sink
 
 
-def _best_of(work: Callable[[], float], runs: int = 3) -> float:
-    return min(work() for _ in range(runs))
+def _best_of(timed: Callable[[], float], runs: int = 3) -> float:
+    return min(timed() for _ in range(runs))
 
 
 def _simulate(modes: tuple[tuple[Any, ...], ...]) -> tuple[float, int]:

@@ -56,7 +56,7 @@ def run(args: list[str]) -> None:
 
 
 def _process(command: list[str]) -> float:
-    # Byte code is kept, as for any user: some environments switch that off.
+    # Byte code is cached, as for any user: some environments switch that off.
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     environment["QT_QPA_PLATFORM"] = "offscreen"
     times = []

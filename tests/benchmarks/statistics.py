@@ -21,7 +21,7 @@ TABLES = ("states", "cpus", "events", "calls", "messages", "interrupts")  # thre
 
 
 def run(args: list[str]) -> None:
-    """Print one line per table: milliseconds, times a copy of the file's bytes; links and basis are kept."""
+    """Print one line per table: milliseconds, times a copy of the file's bytes; links and basis are cached."""
     parser = argparse.ArgumentParser()
     parser.add_argument("millions", nargs="?", type=float, default=10)
     millions = parser.parse_args(args).millions

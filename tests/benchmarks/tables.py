@@ -39,10 +39,10 @@ def run(args: list[str]) -> None:
     sys.exit(1 if slow else 0)
 
 
-def measured(work: Callable[[], object]) -> tuple[float, float, object]:
-    """Return processor time and time by the clock of some work, seconds, and its result."""
+def measured(timed: Callable[[], object]) -> tuple[float, float, object]:
+    """Return processor time and time by the clock of a call, seconds, and its result."""
     cpu_s, wall_s = time.process_time(), time.perf_counter()
-    result = work()
+    result = timed()
     return time.process_time() - cpu_s, time.perf_counter() - wall_s, result
 
 

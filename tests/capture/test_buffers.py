@@ -197,7 +197,7 @@ def test_a_combine_event_may_straddle_buffers() -> None:
 def test_turnover_makes_a_time_event() -> None:
     bench = Bench(Release.QNX_7)
     bench.put()
-    bench.put(step=1 << 32)  # silent for a whole turn: invisible, as on a target
+    bench.put(step=1 << 32)  # silent for a whole rollover: invisible, as on a target
     bench.put(step=(1 << 32) - 100)  # the low half falls: visible
     kinds = [int(h) & 0x7FFF for h in slots(bench.buffers.rings[0].current.words)[:, 0]]
     assert kinds == [wire.CONTROL_BUFFER, wire.CONTROL_TIME, EVENT, EVENT, wire.CONTROL_TIME, EVENT]

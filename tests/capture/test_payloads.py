@@ -1,4 +1,4 @@
-"""Payloads have the words that the catalogue's lists ask for, in every release, mode and width."""
+"""Payloads have the words that the catalogue's lists require, in every release, mode and width."""
 
 from __future__ import annotations
 

@@ -348,7 +348,7 @@ class TestPartitionsOfServers:
                 yield SemWait(ready)
                 yield MsgReply(rcvids.pop())
 
-        def ask() -> Program:
+        def client() -> Program:
             yield SchedJoinPartition(small.ident, is_critical=is_critical)
             coid = yield ConnectAttach(server.pid, 1)
             while True:
@@ -359,7 +359,7 @@ class TestPartitionsOfServers:
             yield Compute(10_000 * MS)
 
         server = kernel.spawn("server", serve, priority=20)
-        kernel.spawn("client", ask, priority=20)
+        kernel.spawn("client", client, priority=20)
         kernel.spawn("hog", busy, large.ident, priority=10)
         kernel.spawn("shell", busy, 0, priority=10)
         kernel.machine.run(kernel.machine.now + kernel.target.cycles(self.MS_RUN * MS))
@@ -417,12 +417,12 @@ class TestPartitionsOfServers:
             seen.append(("answered", thread.partition.ident if thread.partition else -1))
             yield MsgReceive(1)
 
-        def ask() -> Program:
+        def client() -> Program:
             yield SchedJoinPartition(small.ident)
             coid = yield ConnectAttach(server.pid, 1)
             yield MsgSend(coid, b"x")
 
         server = kernel.spawn("server", serve, priority=20)
-        kernel.spawn("client", ask, priority=20)
+        kernel.spawn("client", client, priority=20)
         kernel.machine.run(kernel.machine.now + kernel.target.cycles(20 * MS))
         assert seen == [("serving", 1), ("answered", 0)]

@@ -338,7 +338,7 @@ def test_a_second_signal_ends_what_hangs(tmp_path: Path) -> None:
             assert process.stdout.readline() == b"here\n"
             process.send_signal(signal.SIGTERM)
             time.sleep(0.3)
-            assert process.poll() is None, "the first one asks kindly"
+            assert process.poll() is None, "the first one is a request"
             process.send_signal(signal.SIGTERM)
             assert process.wait(10) == 130
         finally:
@@ -355,8 +355,8 @@ def test_control_programs_find_the_logger_waiting(tmp_path: Path) -> None:
 
 def test_long_captures_do_not_keep_the_truth(tmp_path: Path) -> None:
     short = run(Capture("client-server", duration_ns=10**9, keeps_truth=False), tmp_path / "t.kev").truth
-    kept = run(Capture("client-server", duration_ns=10**9), tmp_path / "k.kev").truth
-    assert len(short.states) < len(kept.states) / 2
+    whole = run(Capture("client-server", duration_ns=10**9), tmp_path / "k.kev").truth
+    assert len(short.states) < len(whole.states) / 2
     assert (tmp_path / "t.kev").read_bytes()[64:] == (tmp_path / "k.kev").read_bytes()[64:]
 
 

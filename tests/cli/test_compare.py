@@ -74,9 +74,9 @@ def test_exit_code_and_json(pair, capsys):
     assert main(["compare", *paths, "--worse-than", "400"]) == 0
     capsys.readouterr()
     assert main(["compare", *paths, "--by", "call", "--worse-than", "200", "--format", "json"]) == 3
-    told = json.loads(capsys.readouterr().out)
-    assert told["verdicts"] == {}
-    assert [(each["figure"], each["before"], each["after"], each["worse"]) for each in told["figures"][:3]] == [
+    reported = json.loads(capsys.readouterr().out)
+    assert reported["verdicts"] == {}
+    assert [(each["figure"], each["before"], each["after"], each["worse"]) for each in reported["figures"][:3]] == [
         ("mean_ns", 150, 400, False), ("p99_ns", 200, 900, True), ("longest_ns", 200, 900, True)]  # fmt: skip
     assert main(["compare", *paths, "--worse-than", "200"]) == 3
     assert "satview: worse: Longest of MSG_SENDV: 200 ns before, 900 ns after (+350.0%)" in capsys.readouterr().err

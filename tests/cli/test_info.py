@@ -1,4 +1,4 @@
-"""`satview info`: the facts, and the exit codes."""
+"""`satview info`: what it prints, and the exit codes."""
 
 import json
 import subprocess

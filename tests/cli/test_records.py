@@ -53,7 +53,9 @@ def test_csv_of_one_category(tmp_path, capsys):
 def test_jsonl_of_one_thread(tmp_path, capsys):
     assert main(["records", str(write_set(tmp_path, TEXT)), "--tid", "2", "--format", "jsonl"]) == 0
     reported = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [(fact["time_ns"], fact["arguments"]) for fact in reported] == [(5000, {"sema": "0x30", "s_count": "5"})]
+    assert [(record["time_ns"], record["arguments"]) for record in reported] == [
+        (5000, {"sema": "0x30", "s_count": "5"})
+    ]
 
 
 def test_refusals_and_damage(tmp_path, capsys):

@@ -50,8 +50,8 @@ def test_commands_take_it_as_one_trace(pair, tmp_path, capsys):
     assert main(["together", *pair, "-o", out, "--offset", "guest=2us"]) == 0
     capsys.readouterr()
     assert main(["stats", out, "--by", "process", "--format", "json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert {row["process"] for row in told["process"]} == {"host:app", "guest:app"}
+    reported = json.loads(capsys.readouterr().out)
+    assert {row["process"] for row in reported["process"]} == {"host:app", "guest:app"}
     assert main(["check", out]) == 0
     assert main(["export", out, "-o", str(tmp_path / "x.kev")]) == 2
     assert "one .kev file cannot hold events of several targets" in capsys.readouterr().err

@@ -45,25 +45,25 @@ def outputs(source, rng):
     yield RecordRows(source, rng.choice(FORMATS))
 
 
-def printed(data, number, choice):
-    """Return the bytes of one output of a file, and what is told of the file; None where there is no such output."""
+def printed(data, number, output):
+    """Return the bytes of one output of a file, and what is reported of it; None where there is no such output."""
     source = source_of(io.BytesIO(data), Path("t.kev"))
     rng = random.Random(number)
     rows = list(outputs(source, rng))
-    if choice >= len(rows):
+    if output >= len(rows):
         return None
     cpus = frozenset((0,)) if rng.random() < 0.2 else frozenset()
-    printer = Printer(source, rows[choice], Selection(cpus=cpus), is_verbose=rng.random() < 0.2)
+    printer = Printer(source, rows[output], Selection(cpus=cpus), is_verbose=rng.random() < 0.2)
     text = b"".join(bytes(piece) for piece in printer.encoded())
     return text, printer.printed, source.problems.counts()
 
 
 def assert_same(data, number):
     count = 0
-    for choice in range(3):
-        mine = printed(data, number, choice)
+    for output in range(3):
+        mine = printed(data, number, output)
         with without_core():
-            assert printed(data, number, choice) == mine
+            assert printed(data, number, output) == mine
         count += mine[1] if mine else 0
     return count
 

@@ -43,7 +43,7 @@ def test_word_counts_show_fast_from_wide():
 
 
 def test_a_payload_without_its_padding_is_laid_out_as_with_it():
-    """The kernel asks handlers before it pads."""
+    """The kernel calls handlers before it pads."""
     expected = [("id", 0, 1), ("new(sec)", 1, 1), ("new(nsec)", 2, 1)]
     for count in (3, 4):
         assert names(layout_of(Release.QNX_6, CALL | 65, count)) == expected

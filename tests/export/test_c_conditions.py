@@ -60,8 +60,8 @@ def random_condition(rng, depth=0):
     if shape < 0.5:
         return f"not ({random_condition(rng, depth + 1)})"
     if shape < 0.6:
-        choices = ", ".join(random_value(rng, 2) for _ in range(rng.randrange(1, 4)))
-        return f"{random_value(rng)} in ({choices})"
+        candidates = ", ".join(random_value(rng, 2) for _ in range(rng.randrange(1, 4)))
+        return f"{random_value(rng)} in ({candidates})"
     if shape < 0.65:
         return "failed"
     return f"{random_value(rng)} {rng.choice(('==', '!=', '<', '<=', '>', '>='))} {random_value(rng)}"

@@ -22,7 +22,7 @@ from tests.helpers.extent import WIDTH, fewer, points, usually
 
 
 def is_untold(line, release):
-    """Return whether a rule asks for what no handler is given, after a look at what the export says of it."""
+    """Return whether a rule needs what no handler is given, after a look at what the export says of it."""
     found = re.search(r"HANDLER (\w+) WHERE (time|thread_name|priority)\b", line)
     if found is None:
         return False

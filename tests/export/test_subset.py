@@ -121,8 +121,8 @@ def test_a_window_begins_with_the_state_of_that_moment(tmp_path, seed):
     report = write_subset(trace, tmp_path / "late.kev", np.ones(len(trace.events), np.bool_), window)
     again = open_kev(tmp_path / "late.kev")
     inside = np.arange(rows.start, rows.stop)
-    kept = inside[no_control(trace)[inside]]
-    assert seen(again, np.flatnonzero(no_control(again)))[-len(kept) :] == seen(trace, kept)
+    captured = inside[no_control(trace)[inside]]
+    assert seen(again, np.flatnonzero(no_control(again)))[-len(captured) :] == seen(trace, captured)
     assert report.opening > 10
     assert not again.problems.cost_data
     # Each thread that had a state before the cut has the same one just before it in the new file.
@@ -156,11 +156,11 @@ def test_the_opening_is_a_dump_like_that_of_start():
     assert opening.time_cycles[-1] == trace.events.time_cycles[-1] - 1
 
 
-def turns(release=Release.QNX_6, buffers=True):
-    """Two CPUs, one silent for several turns of the 32-bit stamp; in buffers, one of which is lost."""
+def rollovers(release=Release.QNX_6, buffers=True):
+    """Two CPUs, one silent for several rollovers of the 32-bit stamp; in buffers, one of which is lost."""
     maker = Maker()
-    time, turn = START_CYCLES, 1 << 32
-    for n, (number, step) in enumerate([(5, 0), (6, turn // 3), (8, 3 * turn + 77)]):
+    time, rollover = START_CYCLES, 1 << 32
+    for n, (number, step) in enumerate([(5, 0), (6, rollover // 3), (8, 3 * rollover + 77)]):
         time += step
         body = Maker()
         for cpu in (0, 1):
@@ -181,13 +181,13 @@ def turns(release=Release.QNX_6, buffers=True):
 
 @pytest.mark.parametrize("release", [Release.QNX_6, Release.QNX_7, Release.QNX_8])
 def test_buffers_are_made_again_and_gaps_stay(tmp_path, release):
-    trace = turns(release)
+    trace = rollovers(release)
     assert trace.problems.counts() == {"lost-buffers": 1}
     selected = Expression("event == MSG_SENDV and word[0] % 2 == 0", release).mask(trace)
     write_subset(trace, tmp_path / "part.kev", selected)
     again = open_kev(tmp_path / "part.kev")
-    kept = np.flatnonzero(selected)
-    assert contains(again, seen(trace, kept))
+    captured = np.flatnonzero(selected)
+    assert contains(again, seen(trace, captured))
     assert again.problems.counts() == {"lost-buffers": 1}
     assert (again.buffers.slots <= 714).all()
     assert int(again.buffers.slots.sum()) == again.slot_count
@@ -197,7 +197,7 @@ def test_buffers_are_made_again_and_gaps_stay(tmp_path, release):
 
 
 def test_a_cpu_that_is_silent_for_turns_keeps_its_time(tmp_path):
-    trace = turns(buffers=False)
+    trace = rollovers(buffers=False)
     selected = trace.events.code == MSG_SENDV_EXIT
     write_subset(trace, tmp_path / "part.kev", selected, with_context=False)
     again = open_kev(tmp_path / "part.kev")
@@ -289,9 +289,9 @@ def test_an_opening_claims_nothing_that_events_were_lost_of(tmp_path, release):
     rows = trace.rows_between(window)
     write_subset(trace, tmp_path / "late.kev", np.ones(len(trace.events), np.bool_), window)
     again = open_kev(tmp_path / "late.kev")
-    kept = np.arange(rows.start, rows.stop)[no_control(trace)[rows]]
-    assert seen(again, np.flatnonzero(no_control(again)))[-len(kept) :] == seen(trace, kept)
-    assert seen(trace, kept)[1][3] == -1, "who called before the first switch after the loss is not known"
+    captured = np.arange(rows.start, rows.stop)[no_control(trace)[rows]]
+    assert seen(again, np.flatnonzero(no_control(again)))[-len(captured) :] == seen(trace, captured)
+    assert seen(trace, captured)[1][3] == -1, "who called before the first switch after the loss is not known"
     # The gap is inside of a window that begins before it: it stays.
     early = TimeWindow(START_CYCLES + 3, trace.window.end)
     write_subset(trace, tmp_path / "early.kev", np.asarray(trace.events.code == MSG_SENDV), early)

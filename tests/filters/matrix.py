@@ -52,10 +52,10 @@ def rules(trace: Trace, *, wide: bool) -> Iterator[str]:
     known = classes_with_handlers(trace.release)
     width = "SETALLCLASSESWIDE" if wide else "SETALLCLASSESFAST"
     step = usually(4, complete=1, thorough=2)
-    for turn in range(wide % step, len(FIELDS), step):
+    for offset in range(wide % step, len(FIELDS), step):
         lines = ["ADDALLCLASSES", width]
         for position, external in enumerate(known):
-            field = FIELDS[(turn + position) % len(FIELDS)]
+            field = FIELDS[(offset + position) % len(FIELDS)]
             lines += [
                 f"ADDCLASSEVHANDLER {external.name} WHERE {condition}"
                 for condition in condition_on(trace, external, field, wide)

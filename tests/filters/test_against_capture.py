@@ -121,9 +121,9 @@ def test_the_guides_two_handlers_give_the_same_events_in_capture_and_view(tmp_pa
     handlers = Handlers(lambda _: True, Release.QNX_6, tmp_path)
     passes = build(parse_rules(text, Release.QNX_6), Release.QNX_6, handlers).mask(everything)
     assert plain(everything, np.flatnonzero(passes)) == plain(captured, range(len(captured.events)))
-    kept = everything.events.code[passes].tolist()
-    assert len(kept) > 10
-    assert all(one != other for one, other in itertools.pairwise(kept)), "in turns"
+    passed = everything.events.code[passes].tolist()
+    assert len(passed) > 10
+    assert all(one != other for one, other in itertools.pairwise(passed)), "in turns"
 
 
 @pytest.fixture(scope="module")

@@ -111,9 +111,9 @@ def test_a_kernel_without_handlers_takes_what_switches_can_do():
 
 def test_a_where_line_joins_the_handler_that_a_class_has():
     rules = captured("ADDALLCLASSES\nADDCLASSEVHANDLER THREAD WHERE tid == 1\nWHERE pid == 2")
-    joined = rules.handlers[C.THREAD]
-    assert isinstance(joined, AllOf)
-    assert [part.text for part in joined.parts] == ["tid == 1", "pid == 2"]
+    combined = rules.handlers[C.THREAD]
+    assert isinstance(combined, AllOf)
+    assert [part.text for part in combined.parts] == ["tid == 1", "pid == 2"]
     assert isinstance(rules.handlers[C.COMM], Expression)
 
 

@@ -31,7 +31,7 @@ DUMP = 18  # events of Maker.start()
 
 
 def messages():
-    """12/1 sends to 7, whose thread 2 answers after asking 20/1; 1/2 only runs."""
+    """12/1 sends to 7, whose thread 2 answers after a message to 20/1; 1/2 only runs."""
     return made(
         [
             (10, 0, RUNNING, (12, 1)),

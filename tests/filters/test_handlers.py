@@ -61,9 +61,9 @@ def test_the_guides_two_handlers_let_their_events_pass_in_turns(pair):
     trace = busy()
     handlers = Handlers(lambda path: path.name == "two.py", Release.QNX_6, pair)
     built = build(parse_rules(RULES, Release.QNX_6), Release.QNX_6, handlers)
-    kept = trace.events.code[built.mask(trace)].tolist()
-    assert kept == [RUNNING, RING0, RUNNING, RING0, RUNNING, RING0]
-    assert trace.events.code[built.mask(trace)].tolist() == kept, "a second pass begins again"
+    passed = trace.events.code[built.mask(trace)].tolist()
+    assert passed == [RUNNING, RING0, RUNNING, RING0, RUNNING, RING0]
+    assert trace.events.code[built.mask(trace)].tolist() == passed, "a second pass begins again"
 
 
 def test_capture_and_view_give_the_same_events(pair):
@@ -78,9 +78,9 @@ def test_handlers_and_expressions_side_by_side(pair):
     rules = parse_rules(RULES + "ADDCLASSEVHANDLER THREAD WHERE time > 40us", Release.QNX_6)
     built = build(rules, Release.QNX_6, Handlers(lambda _: True, Release.QNX_6, pair))
     begin = int(trace.events.time_cycles[0])
-    kept = [(int(t) - begin - 19, int(c)) for t, c in zip(trace.events.time_cycles, trace.events.code, strict=True)]
-    # The class's rule is requested first: what it refuses never reaches the handler, whose turn stays.
-    assert [kept[row] for row in np.flatnonzero(built.mask(trace))] == [
+    passed = [(int(t) - begin - 19, int(c)) for t, c in zip(trace.events.time_cycles, trace.events.code, strict=True)]
+    # The class's rule is evaluated first: what it refuses never reaches the handler, whose turn stays.
+    assert [passed[row] for row in np.flatnonzero(built.mask(trace))] == [
         (60, RUNNING),
         (80, RING0),
         (90, RUNNING),

@@ -27,21 +27,21 @@ numbers = st.one_of(edges, st.integers(-(1 << 63), (1 << 63) - 1), st.integers(-
 @pytest.mark.parametrize("sign", ALL)
 @given(st.lists(st.tuples(numbers, numbers), min_size=1, max_size=8))
 def test_columns_say_what_single_events_say(sign, pairs):
-    work = ALL[sign]
-    arrays = [np.array(column, np.int64) for column in list(zip(*pairs, strict=True))[: work.count]]
-    values, known = of_columns(work, *((array, True) for array in arrays))
+    operator = ALL[sign]
+    arrays = [np.array(column, np.int64) for column in list(zip(*pairs, strict=True))[: operator.count]]
+    values, known = of_columns(operator, *((array, True) for array in arrays))
     known = np.broadcast_to(known, (len(pairs),))
     for i, pair in enumerate(pairs):
-        expected = of_numbers(work, *pair[: work.count])
+        expected = of_numbers(operator, *pair[: operator.count])
         assert (int(values[i]) if known[i] else None) == expected, (sign, pair)
 
 
 @pytest.mark.parametrize("sign", ALL)
 @given(numbers, numbers)
 def test_constants_stay_constants(sign, x, y):
-    work = ALL[sign]
-    value, known = of_columns(work, *((number, True) for number in (x, y)[: work.count]))
-    assert (value if known else None) == of_numbers(work, *(x, y)[: work.count])
+    operator = ALL[sign]
+    value, known = of_columns(operator, *((number, True) for number in (x, y)[: operator.count]))
+    assert (value if known else None) == of_numbers(operator, *(x, y)[: operator.count])
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_what_is_not_known_stays_unknown():
 
 
 def test_every_operator_has_its_function_in_exported_programs():
-    assert {work.c_name for work in (*ALL.values(), *COMPARISONS.values())} <= set(parts())
+    assert {operator.c_name for operator in (*ALL.values(), *COMPARISONS.values())} <= set(parts())
     assert sorted(sign for level in LEVELS for sign in level) == sorted(ARITHMETIC)
 
 

@@ -1,4 +1,4 @@
-"""Presets and "what would have been kept" against what the simulated kernel knows and does."""
+"""Presets and "what would have been captured" against what the simulated kernel knows and does."""
 
 from collections import defaultdict
 

@@ -45,7 +45,7 @@ def captured(name, release, text, folder, ms=12, cpus=1):
 
 
 def events(trace, rows=slice(None)):
-    """Return the events, CONTROL aside, as (code, CPU, stamp, words), sorted: interrupts may stand elsewhere."""
+    """Return the events, CONTROL aside, as (code, CPU, stamp, words), sorted: interrupts may be elsewhere."""
     rows = np.arange(len(trace.events))[rows]
     found = [
         (

@@ -121,11 +121,11 @@ def test_8_0_has_numbers_for_thread_events():
 def test_order_matters():
     trace = made([(10, 0, RUNNING, (7, 1)), (20, 0, MSG_SENDV, (1, 2))])
 
-    def kept(text):
+    def captured(text):
         return int(build(parse_rules(text, QNX_6), QNX_6).mask(trace)[-1])
 
-    assert kept("ADDCLASS KERCALL\nDELEVENT KERCALL MSG_SENDV") == 0
-    assert kept("DELEVENT KERCALL MSG_SENDV\nADDCLASS KERCALL") == 1
+    assert captured("ADDCLASS KERCALL\nDELEVENT KERCALL MSG_SENDV") == 0
+    assert captured("DELEVENT KERCALL MSG_SENDV\nADDCLASS KERCALL") == 1
 
 
 def test_rules_that_switch_nothing_start_with_everything_on():

@@ -121,7 +121,7 @@ def test_a_view_whose_table_is_missing_names_it(traces, out):
 
 def test_other_programs_read_it(traces, out):
     """The ways of docs/fleet.md: DuckDB by itself, Polars, Arrow."""
-    import duckdb  # not while tests are collected: it tells of leaks at the end then
+    import duckdb  # not while tests are collected: it reports leaks at the end then
 
     export.export_folder(traces, out, TABLES)
     names = {"a.kev", "board 1/b.kev", "board 1/c=%.kev"}
@@ -159,9 +159,9 @@ def test_damaged_files_are_reported_and_skipped(traces, out, capsys):
     (traces / "bad.kev").write_bytes(b"\0" * 100)
     (traces / "empty.kev").write_bytes(b"")
     assert main(["export", str(traces), "-o", str(out), "--table", "state", "--jobs", "1"]) == 1
-    told = capsys.readouterr()
-    assert told.out == f"{out}: 3 traces written, 18 events, 2 skipped\n"
-    assert "bad.kev skipped: bad.kev, byte 0x0" in told.err
+    printed = capsys.readouterr()
+    assert printed.out == f"{out}: 3 traces written, 18 events, 2 skipped\n"
+    assert "bad.kev skipped: bad.kev, byte 0x0" in printed.err
     with (out / "skipped.csv").open(newline="") as file:
         rows = list(csv.reader(file))
     assert rows[0] == ["trace", "fault"]

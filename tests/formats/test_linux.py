@@ -341,8 +341,8 @@ def test_numbers_that_no_kernel_gives(tmp_path, number):
 
 def test_pages_that_are_nowhere(tmp_path):
     content = bytearray(linux_scene.as_trace_dat())
-    places = content.index(b"flyrecord\0") + 10
-    content[places : places + 8] = b"\xff" * 8
+    position = content.index(b"flyrecord\0") + 10
+    content[position : position + 8] = b"\xff" * 8
     opened = _opened(tmp_path, bytes(content))
     assert "of the pages of CPU 0 are missing" in _problems(opened)["section-cut"]
     assert "server" in opened.threads.names

@@ -104,7 +104,7 @@ def words_of(raw, order):
 
 
 def is_possible(release, case, words):
-    """Return whether these words are read as this form: a variant may ask for more than the release allows."""
+    """Return whether these words are read as this form: a variant may need more than the release allows."""
     if variants.is_user(case.code):
         return True
     return variants.variant_of(release, case.code, words.tolist()) == case.variant
@@ -319,9 +319,9 @@ def test_any_words_mean_the_same_everywhere(release, order, events):
 def test_failures_are_the_same_for_one_event_and_for_columns(release):
     """Every exit and TraceEvent() call, with all combinations of words at which the rules rollover."""
     codes = [code for code in range(wire.code(2, 0), wire.code(3, 0)) if variants.is_exit(code)] + [wire.code(2, 1)]
-    telling = (0xFFFFFFFF, 0, 1, 1023, 1024, 0x30000001, 0x40000001)
-    short = [(*pair, 0, 0) for pair in product(telling, repeat=2)]
-    rows = [(2, row) for row in short] + [(4, (*three, 7)) for three in product(telling, repeat=3)]
+    revealing = (0xFFFFFFFF, 0, 1, 1023, 1024, 0x30000001, 0x40000001)
+    short = [(*pair, 0, 0) for pair in product(revealing, repeat=2)]
+    rows = [(2, row) for row in short] + [(4, (*three, 7)) for three in product(revealing, repeat=3)]
     code, row = (part.ravel() for part in np.meshgrid(codes, np.arange(len(rows)), indexing="ij"))
     count = np.array([size for size, _ in rows])[row]
     words = np.array([words for _, words in rows], np.uint32)[row]

@@ -308,7 +308,7 @@ class TestThreadStates:
         assert lane == [(0, "RUNNING"), (10, "SUSPENDED"), (21, "RUNNING"), (30, "")]
 
     def test_who_still_waits_at_the_end_is_drawn_waiting(self, tmp_path):
-        """A deadlock: each has one mutex and asks for the other."""
+        """A deadlock: each has one mutex and requests the other."""
         trace = open_trace(
             write_set(
                 tmp_path,

@@ -19,7 +19,7 @@ def main() -> int:
         "--target", action="append", choices=TARGETS, help="only this one; may be repeated (default: all)"
     )
     parser.add_argument("--seed", type=int, default=1, help="the same seed gives the same inputs (default: 1)")
-    parser.add_argument("--cases", type=Path, default=FOLDER, help="where inputs that broke something are kept")
+    parser.add_argument("--cases", type=Path, default=FOLDER, help="where inputs that broke something are stored")
     args = parser.parse_args()
     totals = run_all(args.target or list(TARGETS), args.seed, args.minutes, args.cases)
     print(table(totals))

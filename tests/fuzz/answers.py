@@ -26,7 +26,7 @@ _TOKENS = (b"[", b"]", b"=", b"[deadlock]", b"[leak]", b"least_ms", b"enabled", 
 
 
 def run_verdicts(data: bytes, folder: Path) -> None:
-    """Look for everything in a trace and ask why of some of its threads."""
+    """Look for everything in a trace and query why of some of its threads."""
     path = folder / "a.kev"
     path.write_bytes(data)
     try:

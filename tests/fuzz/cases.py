@@ -1,4 +1,4 @@
-"""Inputs that broke something once: kept as files, replayed by the tests."""
+"""Inputs that broke something once: stored as files, replayed by the tests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FOLDER: Final = Path(__file__).parent / "cases"
 REASONS: Final = FOLDER / "reasons.toml"
 
 
-def keep(name: str, data: bytes, folder: Path = FOLDER) -> Path:
+def store(name: str, data: bytes, folder: Path = FOLDER) -> Path:
     """Store an input of a target; return its file."""
     path = folder / name / f"{hashlib.sha256(data).hexdigest()[:12]}.bin"
     path.parent.mkdir(parents=True, exist_ok=True)

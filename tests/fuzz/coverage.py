@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from tests.fuzz.cases import keep
+from tests.fuzz.cases import store
 
 Lines = set[tuple[str, int]]
 
@@ -25,7 +25,7 @@ def begin(name: str, corpus: Path, count: int) -> None:
     from tests.fuzz.targets import TARGETS
 
     for index in range(count):
-        keep(".", TARGETS[name].make(random.Random(f"corpus/{name}/{index}")), corpus)
+        store(".", TARGETS[name].make(random.Random(f"corpus/{name}/{index}")), corpus)
 
 
 def lines_of(name: str, data: bytes, folder: Path) -> Lines:
@@ -51,15 +51,15 @@ def lines_of(name: str, data: bytes, folder: Path) -> Lines:
 def minimise(name: str, corpus: Path, target: Path, folder: Path) -> int:
     """Copy inputs, small ones first, that reach a line none before has reached; return how many."""
     reached: Lines = set()
-    kept = 0
+    stored = 0
     for path in sorted(corpus.glob("*"), key=lambda each: (each.stat().st_size, each.name)):
         data = path.read_bytes()
         new = lines_of(name, data, folder) - reached
         if new:
-            keep(".", data, target)
+            store(".", data, target)
             reached |= new
-            kept += 1
-    return kept
+            stored += 1
+    return stored
 
 
 def main() -> None:
@@ -73,7 +73,7 @@ def main() -> None:
     args.corpus.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="satview-fuzz-"))
     if args.minimise is not None:
-        print(f"kept {minimise(args.target, args.corpus, args.minimise, folder)} inputs")
+        print(f"stored {minimise(args.target, args.corpus, args.minimise, folder)} inputs")
         return
     try:
         import atheris

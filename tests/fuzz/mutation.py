@@ -76,8 +76,8 @@ def mutate_lines(rng: random.Random, data: bytes, tokens: Sequence[bytes]) -> by
     return mutate(rng, text, tokens) if rng.random() < 0.2 else text
 
 
-class Choices:
-    """Selections made from bytes, so that the same bytes always do the same; zeros when the bytes have run out."""
+class Decisions:
+    """Decisions made from bytes, so that the same bytes always do the same; zeros when the bytes have run out."""
 
     def __init__(self, data: bytes) -> None:
         self._data, self._at = data, 0

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from tests.fuzz.cases import keep, signature
+from tests.fuzz.cases import signature, store
 from tests.fuzz.targets import TARGETS, input_of
 
 _BATCH_S: Final = 20.0
@@ -108,8 +108,8 @@ def _count(name: str, seed: int, result: dict[str, float | str], totals: Totals,
     count, first = totals.seen.get(signature(fault), (0, fault))
     totals.seen[signature(fault)] = count + 1, first
     if count < _CASES_PER_FAULT:
-        path = keep(name, input_of(name, seed, int(result["index"])), cases)
-        print(f"{name} {int(result['index'])}: {fault}\n  kept as {path}", flush=True)
+        path = store(name, input_of(name, seed, int(result["index"])), cases)
+        print(f"{name} {int(result['index'])}: {fault}\n  stored as {path}", flush=True)
 
 
 def run_all(names: list[str], seed: int, minutes: float, cases: Path) -> dict[str, Totals]:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.fuzz import run as run_module
 from tests.fuzz.batch import run_one
-from tests.fuzz.cases import FOLDER, all_cases, keep, reasons, signature
+from tests.fuzz.cases import FOLDER, all_cases, reasons, signature, store
 from tests.fuzz.run import Totals, run_batch, table
 from tests.fuzz.targets import TARGETS, Target, input_of
 from tests.helpers.extent import usually
@@ -50,7 +50,7 @@ def test_corpus(name, tmp_path, qapp):
 @pytest.mark.thorough
 def test_minimised_corpus_reaches_the_same_lines(tmp_path):
     for text in (b"\0pid == 2", b"\0pid == 3", b"\0pid == 2 and tid == 1"):
-        keep(".", text, tmp_path / "all")
+        store(".", text, tmp_path / "all")
     # In a process of its own: tracing every line would slow down whatever else this one has to do.
     command = [
         sys.executable,
@@ -102,6 +102,6 @@ def test_a_child_that_dies_or_is_silent_costs_one_input(program, expected, monke
 
 
 def test_cases_are_kept_once(tmp_path):
-    assert keep("kev", b"a", tmp_path) == keep("kev", b"a", tmp_path)
+    assert store("kev", b"a", tmp_path) == store("kev", b"a", tmp_path)
     assert (tmp_path / "kev").is_dir()
     assert signature("ValueError: 12 at a.py:3 f") == signature("ValueError: 99 at a.py:3 f")

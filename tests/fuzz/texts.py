@@ -92,7 +92,7 @@ def rules(rng: random.Random) -> bytes:
 
 @cache
 def the_scene(release: Release) -> Trace:
-    """Return a small trace of a release, kept open."""
+    """Return a small trace of a release, left open."""
     from satview.formats.registry import open_trace
     from tests.fuzz.traces import start_bytes
 
@@ -123,7 +123,7 @@ def run_expression(data: bytes, _folder: Path) -> None:
 
 
 def run_rules(data: bytes, _folder: Path) -> None:
-    """Read rules, write them, read them again; build and apply them, ask what a capture would do."""
+    """Read rules, write them, read them again; build and apply them, query what a capture would do."""
     release, text = _split(data)
     read, _faults = check_rules(text, release)
     written = rules_text(read, release)

@@ -35,7 +35,7 @@ from satview.session.open_trace import OpenTrace
 from satview.session.settings import SETTINGS, Settings
 from satview.store.mark_file import SUFFIX, Mark
 from satview.timeline.lane_tree import Timeline
-from tests.fuzz.mutation import Choices, mutate
+from tests.fuzz.mutation import Decisions, mutate
 from tests.fuzz.texts import the_scene
 
 _TEXTS = (
@@ -66,20 +66,20 @@ def application() -> QGuiApplication:
 
 
 def script(rng: random.Random) -> bytes:
-    """Return bytes that `Selections` turns into actions."""
+    """Return bytes that `Decisions` turns into actions."""
     return rng.randbytes(rng.choice((4, 20, 60, 150)))
 
 
 def run_filters(data: bytes, _folder: Path) -> None:
     """Do, undo and redo changes of the filter; afterwards undoing all gives the first filter back."""
     application()
-    choices, trace = Choices(data), the_scene(Release.QNX_7)
+    decisions, trace = Decisions(data), the_scene(Release.QNX_7)
     opened = OpenTrace(trace, Timeline(trace), Settings(None))
     first = opened.filters.state
     try:
         done = 0
-        while not choices.is_over and done < 60:
-            _filter_action(choices, opened)
+        while not decisions.is_over and done < 60:
+            _filter_action(decisions, opened)
             done += 1
         shown = opened.filters.rows
         assert shown is None or np.all(np.diff(shown.astype(np.int64)) > 0)
@@ -90,33 +90,33 @@ def run_filters(data: bytes, _folder: Path) -> None:
         opened.shut_down()
 
 
-def _filter_action(choices: Choices, opened: OpenTrace) -> None:
+def _filter_action(decisions: Decisions, opened: OpenTrace) -> None:
     filters, names = opened.filters, [item.name for item in opened.filters.state.stack.passes]
-    codes = [choices.number(0x8000) for _ in range(choices.number(4))]
-    threads = [choices.number(len(opened.trace.threads)) for _ in range(choices.number(3))]
+    codes = [decisions.number(0x8000) for _ in range(decisions.number(4))]
+    threads = [decisions.number(len(opened.trace.threads)) for _ in range(decisions.number(3))]
     actions = [
-        lambda: filters.show_codes(codes, bool(choices.number(2))),
+        lambda: filters.show_codes(codes, bool(decisions.number(2))),
         lambda: filters.only_codes(codes, "x"),
         lambda: filters.only_threads(threads, "x"),
         filters.show_all,
-        lambda: filters.set_effect(choices.one(tuple(Effect))),
-        lambda: filters.set_form(codes, choices.one(("fast", "wide", "", "x"))),
-        lambda: filters.add_pass(choices.one(_TEXTS), choices.one(_RULES), choices.one(tuple(Effect))),
-        lambda: filters.combine(choices.one(("", "A", "A or not B", "A and (", "Z", "not A"))),
+        lambda: filters.set_effect(decisions.one(tuple(Effect))),
+        lambda: filters.set_form(codes, decisions.one(("fast", "wide", "", "x"))),
+        lambda: filters.add_pass(decisions.one(_TEXTS), decisions.one(_RULES), decisions.one(tuple(Effect))),
+        lambda: filters.combine(decisions.one(("", "A", "A or not B", "A and (", "Z", "not A"))),
         opened.edits.undo,
         opened.edits.redo,
-        lambda: opened.search.find(choices.one(_TEXTS)),
+        lambda: opened.search.find(decisions.one(_TEXTS)),
         application().processEvents,
     ]
     if names:
-        name = choices.one(names)
+        name = decisions.one(names)
         actions += [
             lambda: filters.remove_pass(name),
             lambda: filters.change_pass(name, is_inverted=True),
-            lambda: filters.change_pass(name, is_on=False, expression=choices.one(_TEXTS)),
+            lambda: filters.change_pass(name, is_on=False, expression=decisions.one(_TEXTS)),
         ]
     try:
-        choices.one(actions)()
+        decisions.one(actions)()
     except SatviewError as error:
         str(error)
 
@@ -163,8 +163,8 @@ def run_marks(data: bytes, folder: Path) -> None:
     again = Marks(path, limits)
     assert before | {mine} <= set(again), "a mark is lost"
     if marks.file.notice:
-        kept = [old.read_bytes() for old in folder.iterdir() if old.name.startswith(file.name) and old != file]
-        assert data in kept, "the damaged file was not set aside"
+        left = [old.read_bytes() for old in folder.iterdir() if old.name.startswith(file.name) and old != file]
+        assert data in left, "the damaged file was not set aside"
     for mark in list(again):
         again.remove(mark)
     assert not set(Marks(path, limits)), "a removed mark is back"
@@ -205,7 +205,7 @@ def run_settings(data: bytes, folder: Path) -> None:
 
 
 def run_models(data: bytes, folder: Path) -> None:
-    """Open a damaged trace as a window does, and ask every model for everything it would show."""
+    """Open a damaged trace as a window does, and request from every model everything it would show."""
     application()
     path = folder / "m.kev"
     path.write_bytes(data)
@@ -223,7 +223,7 @@ def run_models(data: bytes, folder: Path) -> None:
             model = SheetModel(LIGHT)
             model.set_sheet(make(found, None), False)
             _read_model(model)
-        _navigate(opened, Choices(data[-60:]))
+        _navigate(opened, Decisions(data[-60:]))
     finally:
         opened.shut_down()
 
@@ -238,7 +238,7 @@ def _read_model(model: EventListModel | SheetModel) -> None:
         model.headerData(section, Qt.Orientation.Horizontal)
 
 
-def _navigate(opened: OpenTrace, choices: Choices) -> None:
+def _navigate(opened: OpenTrace, decisions: Decisions) -> None:
     navigation = Navigation(opened)
     lanes = len(opened.timeline.infos)
     actions = [
@@ -259,12 +259,12 @@ def _navigate(opened: OpenTrace, choices: Choices) -> None:
         opened.edits.undo,
     ]
     for _ in range(20):
-        if lanes and choices.number(3) == 0:
-            navigation.show_lane(choices.number(lanes))
-        if len(opened.trace.events) and choices.number(3) == 0:
-            navigation.show_event(choices.number(min(60_000, len(opened.trace.events))))
+        if lanes and decisions.number(3) == 0:
+            navigation.show_lane(decisions.number(lanes))
+        if len(opened.trace.events) and decisions.number(3) == 0:
+            navigation.show_event(decisions.number(min(60_000, len(opened.trace.events))))
         with suppress(SatviewError):  # such as: the selected event has no partner
-            choices.one(actions)()
+            decisions.one(actions)()
         window = opened.viewport.window
         assert window.length > 0
         for lane in range(min(6, lanes)):

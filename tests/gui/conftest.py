@@ -61,7 +61,7 @@ def hands_off(nothing_outlives_its_test):
 
 @pytest.fixture
 def state_files():
-    """Where what windows show is kept; nowhere, unless a module has a fixture of its own."""
+    """Where what windows show is stored; nowhere, unless a module has a fixture of its own."""
     return StateFiles()
 
 

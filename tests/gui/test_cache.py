@@ -15,7 +15,7 @@ from tests.gui.conftest import settle
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.setattr(cache_policy, "CACHED_BYTES", 1)
-    monkeypatch.setattr(document_views, "_KEEP_MS", 10)
+    monkeypatch.setattr(document_views, "_CACHE_AFTER_MS", 10)
     monkeypatch.setenv("SATVIEW_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
@@ -33,7 +33,7 @@ def path(tmp_path):
     return make_file(tmp_path / "large.kev", 20_000, cpus=2, threads=30)
 
 
-def kept(folder):
+def cached(folder):
     return [file.name for file in folder.glob("*.cache")] if folder.exists() else []
 
 
@@ -47,36 +47,36 @@ def undecoded(monkeypatch):
 def test_the_second_time_nothing_is_decoded_and_the_picture_is_the_same(window, load, folder, path, qtbot, monkeypatch):
     load(window, path)
     first = window.workspace.area.grab().toImage()
-    qtbot.waitUntil(lambda: len(kept(folder)) == 1, timeout=10_000)
+    qtbot.waitUntil(lambda: len(cached(folder)) == 1, timeout=10_000)
     undecoded(monkeypatch)
     load(window, path)
     assert window.workspace.area.grab().toImage() == first
-    assert not window.session.has_to_keep
+    assert not window.session.needs_caching
     assert window.workspace.panels["events"].model.rowCount() == len(window.session.opened.trace.events)
 
 
 @pytest.mark.thorough
 def test_a_damaged_cache_is_decoded_again(window, load, folder, path, qtbot):
     load(window, path)
-    qtbot.waitUntil(lambda: len(kept(folder)) == 1, timeout=10_000)
+    qtbot.waitUntil(lambda: len(cached(folder)) == 1, timeout=10_000)
     file = next(folder.glob("*.cache"))
     file.write_bytes(file.read_bytes()[:-5000] + bytes(5000))
     load(window, path)
     assert len(window.session.opened.trace.events) > 10_000
-    qtbot.waitUntil(lambda: len(kept(folder)) == 1, timeout=10_000)  # made again
+    qtbot.waitUntil(lambda: len(cached(folder)) == 1, timeout=10_000)  # made again
 
 
 @pytest.fixture
 def slow(folder, monkeypatch):
-    monkeypatch.setattr(document_views, "_KEEP_MS", 200)
+    monkeypatch.setattr(document_views, "_CACHE_AFTER_MS", 200)
 
 
 def test_a_closed_trace_is_not_kept(slow, window, folder, path, qtbot, load):
     load(window, path)
-    assert window.session.has_to_keep
+    assert window.session.needs_caching
     window.session.close()
     qtbot.wait(400)
-    assert kept(folder) == []
+    assert cached(folder) == []
 
 
 @pytest.mark.thorough
@@ -84,22 +84,22 @@ def test_the_setting_switches_it_off(window, load, folder, path, qtbot):
     window.settings.set("files/cache_mb", 0)
     load(window, path)
     qtbot.wait(100)
-    assert kept(folder) == []
+    assert cached(folder) == []
     window.settings.set("files/cache_mb", 1)  # the columns of the file fit
     load(window, path)
-    qtbot.waitUntil(lambda: len(kept(folder)) == 1, timeout=10_000)
+    qtbot.waitUntil(lambda: len(cached(folder)) == 1, timeout=10_000)
 
 
 def test_a_followed_file_is_not_served_from_it(window, load, folder, path, qtbot):
     load(window, path)
-    qtbot.waitUntil(lambda: len(kept(folder)) == 1, timeout=10_000)
+    qtbot.waitUntil(lambda: len(cached(folder)) == 1, timeout=10_000)
     file = next(folder.glob("*.cache"))
     used = file.stat().st_mtime_ns
     window.session.open(path, is_followed=True)
     qtbot.waitUntil(lambda: window.session.stage is Stage.READY)
     settle(qtbot, window)
     qtbot.wait(100)
-    assert (kept(folder), file.stat().st_mtime_ns) == ([file.name], used)
+    assert (cached(folder), file.stat().st_mtime_ns) == ([file.name], used)
 
 
 @pytest.mark.thorough
@@ -110,8 +110,8 @@ def test_a_screenshot_uses_it_and_adds_nothing(window, load, folder, path, qtbot
         return (tmp_path / name).read_bytes()
 
     before = picture("before.png")
-    assert kept(folder) == []
+    assert cached(folder) == []
     load(window, path)
-    qtbot.waitUntil(lambda: len(kept(folder)) == 1, timeout=10_000)
+    qtbot.waitUntil(lambda: len(cached(folder)) == 1, timeout=10_000)
     undecoded(monkeypatch)
     assert picture("after.png") == before

@@ -26,7 +26,7 @@ def dialog(window, view, qtbot):
 def choose(dialog, qtbot, words):
     dialog.search.clear()
     qtbot.keyClicks(dialog.search, words)
-    rows = [dialog.tree.topLevelItem(place) for place in range(dialog.tree.topLevelItemCount())]
+    rows = [dialog.tree.topLevelItem(index) for index in range(dialog.tree.topLevelItemCount())]
     assert len(rows) < 4
     dialog.tree.setCurrentItem(next(row for row in rows if row.text(0).casefold().endswith(words)))
 

@@ -26,7 +26,7 @@ def row_of(opened, thread):
     return opened.lanes.row_of(opened.lane_of_thread(thread_of(opened.trace, thread)))
 
 
-def ask(window, qtbot, thread="high 1"):
+def request_path(window, qtbot, thread="high 1"):
     """Select 7 to 35 ms on a lane and press Shift+Y; return the panel."""
     opened, view = window.session.opened, window.workspace.area.view
     clock = opened.trace.clock
@@ -45,7 +45,7 @@ def text_of(model, row):
 
 def test_shift_y_lists_the_path_of_the_range(empty_window, load, inversion, qtbot):
     window = load(empty_window, inversion)
-    panel = ask(window, qtbot)
+    panel = request_path(window, qtbot)
     assert window.workspace.panel_shows("path")
     assert panel.statement.text().endswith("28.00 ms in 17 pieces")
     assert text_of(panel.totals, 0) == ["store 1", "ready", "20.05 ms", "71.6 %"]
@@ -59,7 +59,7 @@ def test_shift_y_lists_the_path_of_the_range(empty_window, load, inversion, qtbo
 @pytest.mark.thorough
 def test_names_of_threads_have_the_room_that_is_there(empty_window, load, inversion, qtbot):
     window = load(empty_window, inversion)
-    panel = ask(window, qtbot)
+    panel = request_path(window, qtbot)
     assert panel.table.columnWidth(2) >= panel.table.sizeHintForColumn(2)
     for width_px in (1300, 1700):
         window.resize(width_px, 900)
@@ -86,7 +86,7 @@ def test_one_click_on_an_interval_is_enough_as_the_empty_panel_says(empty_window
 def test_the_line_goes_over_to_who_holds_the_thread_up(empty_window, load, inversion, qtbot):
     window = load(empty_window, inversion)
     view = window.workspace.area.view
-    ask(window, qtbot)
+    request_path(window, qtbot)
     opened = window.session.opened
     opened.selection.set_range(None)
     image = view.grab().toImage()
@@ -116,7 +116,7 @@ def test_the_line_goes_over_to_who_holds_the_thread_up(empty_window, load, inver
 def test_a_folded_process_carries_the_line(empty_window, load, inversion, qtbot):
     window = load(empty_window, inversion)
     view, opened = window.workspace.area.view, window.session.opened
-    ask(window, qtbot)
+    request_path(window, qtbot)
     opened.selection.set_range(None)
     opened.selection.select(None, None, None)
     opened.lanes.fold_all()
@@ -129,7 +129,7 @@ def test_a_folded_process_carries_the_line(empty_window, load, inversion, qtbot)
 
 def test_a_click_on_a_piece_goes_there_and_copy_takes_the_table(empty_window, load, inversion, qtbot):
     window = load(empty_window, inversion)
-    panel, opened = ask(window, qtbot), window.session.opened
+    panel, opened = request_path(window, qtbot), window.session.opened
     position = next(row for row in range(panel.pieces.rowCount()) if text_of(panel.pieces, row)[1] == "20.05 ms")
     panel.table.clicked.emit(panel.pieces.index(position, 1))
     assert opened.selection.lane == opened.lane_of_thread(thread_of(opened.trace, "store 1"))
@@ -143,7 +143,7 @@ def test_a_click_on_a_piece_goes_there_and_copy_takes_the_table(empty_window, lo
 
 @pytest.mark.thorough
 def test_pieces_are_exported_in_the_order_that_shows(empty_window, load, inversion, monkeypatch, tmp_path, qtbot):
-    panel, requested = ask(load(empty_window, inversion), qtbot), []
+    panel, requested = request_path(load(empty_window, inversion), qtbot), []
     monkeypatch.setattr(
         dialogs, "ask_save", lambda _parent, path, _k: requested.append(path.name) or tmp_path / "p.csv"
     )

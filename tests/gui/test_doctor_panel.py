@@ -17,7 +17,7 @@ AT_LEAST = "\N{GREATER-THAN OR EQUAL TO}"
 
 @pytest.fixture
 def calls_only(tmp_path):
-    """A trace of kernel calls alone, as a program that asks for the class KERCALL gets it."""
+    """A trace of kernel calls alone, as a program that requests the class KERCALL gets it."""
     builder = TraceBuilder(cpus=1).time_event(0).process_name(1, 7, "server")
     for at in range(1000, 9000, 1000):
         builder.call(11, at, (3, 0x64636261)).exit(11, at + 500, (0, 0))

@@ -42,6 +42,7 @@ def reached(session):
 Session._set_stage = set_stage
 sys.exit(application.run([TraceLink(Path(name)) for name in sys.argv[1:]], {{"window/theme": "dark"}}))
 """
+_AT_ONCE_S = 4.0  # usually within one; a busy machine took 1.5, and a fault takes for ever
 NOW = "print('now', flush=True)"
 NOTE = (
     "from satview.store.mark_file import Mark; start = session.opened.trace.window.start + 5; "
@@ -89,7 +90,7 @@ def test_signal_ends_a_window_that_shows_a_trace_and_keeps_its_notes(number, tmp
     path = scene(tmp_path)
     code, took_s, said = end(tmp_path, "ready", NOTE + NOW, number, path)
     assert code == 128 + number
-    assert took_s < 1.5  # a second, and some for a busy machine
+    assert took_s < _AT_ONCE_S
     assert "Traceback" not in said
     stored = json.loads(path.with_name(path.name + ".marks.json").read_text())
     assert [mark["text"] for mark in stored["marks"]] == ["seen"]
@@ -102,7 +103,7 @@ def test_signal_ends_a_window_that_loads(tmp_path):
     path = make_file(tmp_path / "large.kev", 3_000_000)
     code, took_s, said = end(tmp_path, "loading", NOW, signal.SIGTERM, path)
     assert code == 128 + signal.SIGTERM
-    assert took_s < 1.5
+    assert took_s < _AT_ONCE_S
     assert "Traceback" not in said
 
 
@@ -110,14 +111,14 @@ def test_signal_ends_a_window_that_loads(tmp_path):
 def test_signal_ends_a_window_whose_work_does_not_stop(tmp_path):
     code, took_s, _ = end(tmp_path, "ready", BUSY, signal.SIGTERM, scene(tmp_path))
     assert code == 128 + signal.SIGTERM
-    assert took_s < 1.5
+    assert took_s < _AT_ONCE_S
 
 
 @pytest.mark.thorough
 def test_signal_ends_an_open_dialog(tmp_path):
     code, took_s, _ = end(tmp_path, "ready", DIALOG, signal.SIGTERM, scene(tmp_path))
     assert code == 128 + signal.SIGTERM
-    assert took_s < 1.5
+    assert took_s < _AT_ONCE_S
 
 
 @pytest.mark.thorough
@@ -128,7 +129,7 @@ def test_signal_asks_nothing_about_notes_that_cannot_be_saved(tmp_path):
     when = f"import shutil; shutil.rmtree({str(folder)!r}); " + NOTE + NOW
     code, took_s, said = end(tmp_path, "ready", when, signal.SIGTERM, path)
     assert code == 128 + signal.SIGTERM
-    assert took_s < 1.5
+    assert took_s < _AT_ONCE_S
     assert "satview: notes are not saved: scene.kev.marks.json" in said
 
 

@@ -393,9 +393,9 @@ class TestTrees:
         write_kev(tmp_path / "lost.kev", tuple(pairs.items()), b"", maker.slots(), "little")
         window = load(application.new_window(), tmp_path / "lost.kev")
         panel, opened = window.workspace.panels["filter"], window.workspace.opened
-        lost, kept = (opened.trace.threads.row(pid, 1) for pid in (7, 12))
-        qtbot.waitUntil(lambda: panel.threads._leaves[kept].text(2) != "")
-        assert panel.threads._leaves[kept].text(2) == "5.3 %"
+        lost, visible = (opened.trace.threads.row(pid, 1) for pid in (7, 12))
+        qtbot.waitUntil(lambda: panel.threads._leaves[visible].text(2) != "")
+        assert panel.threads._leaves[visible].text(2) == "5.3 %"
         assert panel.threads._leaves[lost].text(2) == "<0.1 %"
 
     @pytest.mark.thorough

@@ -32,7 +32,7 @@ def test_range_and_event(application, qtbot, load, tmp_path):
     qtbot.waitUntil(lambda: opened.selection.event == 11)
     shown = opened.viewport.window
     assert (clock.ns(shown.start), clock.ns(shown.end)) == (4_000, 9_000)
-    load(window, scene(tmp_path))  # opened again by hand: asked for once
+    load(window, scene(tmp_path))  # opened again by hand: requested once
     assert window.session.opened.viewport.is_whole
 
 

@@ -141,7 +141,7 @@ def test_half_a_slot_is_no_problem_and_is_read_when_whole(writer, follow, qtbot)
 def test_window_selection_filter_folds_and_texts_stay(writer, follow, qtbot):
     writer.write(0.6)
     window = follow(writer.path)
-    opened, work = window.session.opened, window.workspace
+    opened, workspace = window.session.opened, window.workspace
     trace = opened.trace
     opened.viewport.jump(type(trace.window)(trace.window.start + 1_000_000, trace.window.start + 90_000_000))
     event = len(trace.events) // 4
@@ -152,16 +152,16 @@ def test_window_selection_filter_folds_and_texts_stay(writer, follow, qtbot):
     folded = next(row.index for row in opened.lanes.rows if row.is_foldable and row.is_open)
     title = opened.timeline.infos[folded].title
     opened.lanes.fold(folded)
-    work.find_bar.start()
-    work.find_bar.line.setText("TIMER")
-    group = work.panels["filter"].events.tree.topLevelItem(1)
+    workspace.find_bar.start()
+    workspace.find_bar.line.setText("TIMER")
+    group = workspace.panels["filter"].events.tree.topLevelItem(1)
     group.setExpanded(True)
     shown = opened.viewport.window
-    view = work.area.view
+    view = workspace.area.view
     writer.append(0.6, 1.0)
     now = grown(qtbot, window, writer.upto(1.0))
     assert now.trace is not trace
-    assert work.area.view is view  # the views stay, and are reported
+    assert workspace.area.view is view  # the views stay, and are reported
     pixel = shown.length // opened.viewport.width_px  # windows start at whole pixels; the scroll bar may have come
     assert abs(now.viewport.window.start - shown.start) <= pixel
     assert abs(now.viewport.window.length - shown.length) <= pixel
@@ -172,10 +172,10 @@ def test_window_selection_filter_folds_and_texts_stay(writer, follow, qtbot):
     assert now.filters.threads.sum() == len(now.trace.threads) - 1
     row = next(row for row in now.lanes.rows if now.timeline.infos[row.index].title == title)
     assert not row.is_open
-    assert work.find_bar.line.text() == "TIMER"
-    assert not work.find_bar.isHidden()
+    assert workspace.find_bar.line.text() == "TIMER"
+    assert not workspace.find_bar.isHidden()
     qtbot.waitUntil(lambda: len(now.search.hits) > 0)
-    group = work.panels["filter"].events.tree.topLevelItem(1)
+    group = workspace.panels["filter"].events.tree.topLevelItem(1)
     assert group.isExpanded()
 
 
@@ -295,27 +295,27 @@ def counts_of(tree):
 def test_filter_panel_counts_on_while_it_shows_and_when_it_is_shown(writer, follow, qtbot):
     writer.write(0.2)
     window = follow(writer.path)
-    opened, work = window.session.opened, window.workspace
-    panel = work.panels["filter"]
-    work.docks["filter"].raise_()
-    qtbot.waitUntil(lambda: work.panel_shows("filter"))
+    opened, workspace = window.session.opened, window.workspace
+    panel = workspace.panels["filter"]
+    workspace.docks["filter"].raise_()
+    qtbot.waitUntil(lambda: workspace.panel_shows("filter"))
     group = panel.threads.tree.topLevelItem(0)
     group.setExpanded(True)
     panel.condition.line.setText("cpu ==")
     few = panel.events.tree.topLevelItemCount()
     writer.append(0.2, 0.5)
     grown(qtbot, window, writer.upto(0.5))
-    assert work.panels["filter"] is panel
+    assert workspace.panels["filter"] is panel
     assert counts_of(panel.events.tree) == counts_of(panel.threads.tree) == len(opened.trace.events)
     assert group.isExpanded()
     assert panel.condition.line.text() == "cpu =="
-    work.docks["details"].raise_()
-    qtbot.waitUntil(lambda: not work.panel_shows("filter"))
+    workspace.docks["details"].raise_()
+    qtbot.waitUntil(lambda: not workspace.panel_shows("filter"))
     stale = counts_of(panel.events.tree)
     writer.append(0.5, 1.0)
     grown(qtbot, window, writer.upto(1.0))
     assert counts_of(panel.events.tree) == stale
-    work.docks["filter"].raise_()
+    workspace.docks["filter"].raise_()
     qtbot.waitUntil(lambda: counts_of(panel.events.tree) == len(opened.trace.events))
     assert panel.events.tree.topLevelItemCount() >= few
     assert all(
@@ -351,18 +351,18 @@ def test_problems_and_legend_follow(tmp_path, follow, qtbot):
     builder = TraceBuilder().time_event(0).state("READY", 100, 5, 1)
     path = builder.write(tmp_path / "grows.kev")
     window = follow(path)
-    work = window.workspace
-    work.docks["problems"].raise_()
-    qtbot.waitUntil(lambda: work.panel_shows("problems"))
-    assert "RUNNING" not in work.area.legend.accessibleName()
-    assert work.status.problems.text() == "File: no problems"
+    workspace = window.workspace
+    workspace.docks["problems"].raise_()
+    qtbot.waitUntil(lambda: workspace.panel_shows("problems"))
+    assert "RUNNING" not in workspace.area.legend.accessibleName()
+    assert workspace.status.problems.text() == "File: no problems"
     append_rest(path, builder.state("RUNNING", 200, 5, 1))
     with path.open("ab") as file:  # the end of an event without beginning
         file.write(struct.pack("<4I", 3 << 30 | wire.code(2, 11), builder.at(300) & 0xFFFFFFFF, 0, 0))
     grown(qtbot, window, 4)
-    assert "RUNNING" in work.area.legend.accessibleName()
-    assert work.status.problems.text() == "File: 1 kind of problems"
-    assert work.panels["problems"].tree.topLevelItemCount() == 1
+    assert "RUNNING" in workspace.area.legend.accessibleName()
+    assert workspace.status.problems.text() == "File: 1 kind of problems"
+    assert workspace.panels["problems"].tree.topLevelItemCount() == 1
 
 
 def test_view_sticks_to_the_end_until_one_scrolls_back(writer, follow, qtbot):

@@ -1,4 +1,4 @@
-"""Garbage is collected in the GUI thread, whoever allocates."""
+"""Garbage is collected in the GUI thread, whichever thread allocates."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def test_a_worker_that_allocates_collects_nothing(application, qtbot):
     worker.join()
     assert threads == []
     for _ in range(11 * 11):  # until the oldest generation's turn
-        kept = [[] for _ in range(1_000)]
+        held = [[] for _ in range(1_000)]
         application.findChild(GuiThreadCollector).collect()
         if threads:
             break
-    assert len(kept) == 1_000
+    assert len(held) == 1_000
     assert threads == [threading.get_ident()]

@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
 
 import satview.gui
 from satview.gui.info_dialog import InfoDialog
+from satview.gui.plain_label import PlainLabel
 from satview.gui.swimlane.hover import HoverCard
 from satview.session.session import Stage
 from satview.store.mark_file import Mark
@@ -41,15 +42,17 @@ def hostile(empty_window, qtbot, tmp_path):
     builder.call(11, 505, (1, 2)).exit(11, 509)
     empty_window.session.open(builder.write(tmp_path / "a&b<i>.kev"))
     qtbot.waitUntil(lambda: empty_window.session.stage is Stage.READY, timeout=20_000)
-    work = empty_window.workspace
-    for name, dock in work.docks.items():
+    workspace = empty_window.workspace
+    for name, dock in workspace.docks.items():
         dock.show()
         dock.raise_()
         QApplication.processEvents()
         if name == "statistics":  # works only while it can be seen
-            qtbot.waitUntil(lambda: work.panels["statistics"].model.rowCount() > 0, timeout=20_000)
-    work.opened.marks.add(Mark(work.opened.trace.window.start + 5, work.opened.trace.window.start + 5, HOSTILE))
-    work.opened.select_event(20)
+            qtbot.waitUntil(lambda: workspace.panels["statistics"].model.rowCount() > 0, timeout=20_000)
+    workspace.opened.marks.add(
+        Mark(workspace.opened.trace.window.start + 5, workspace.opened.trace.window.start + 5, HOSTILE)
+    )
+    workspace.opened.select_event(20)
     QApplication.processEvents()
     return empty_window
 
@@ -109,15 +112,15 @@ def test_every_widget_shows_names_as_text(hostile):
 
 @pytest.mark.thorough
 def test_information_hover_and_search_show_names_as_text(hostile, qtbot):
-    work = hostile.workspace
-    dialog = InfoDialog(work.opened.trace, hostile)
+    workspace = hostile.workspace
+    dialog = InfoDialog(workspace.opened.trace, hostile)
     walk(dialog)
     dialog.close()
     from satview.gui.swimlane.hover import hover_text
 
-    lane = next(info.index for info in work.opened.timeline.infos if info.thread)
-    span = work.opened.timeline.lane(lane).at(work.opened.trace.window.start + 100)
-    text = hover_text(work.opened, lane, span, 20, work.opened.trace.window.start + 100)
+    lane = next(info.index for info in workspace.opened.timeline.infos if info.thread)
+    span = workspace.opened.timeline.lane(lane).at(workspace.opened.trace.window.start + 100)
+    text = hover_text(workspace.opened, lane, span, 20, workspace.opened.trace.window.start + 100)
     assert "&lt;img" in text
     assert "<img" not in text
     check(text, "hover")
@@ -128,9 +131,9 @@ def test_information_hover_and_search_show_names_as_text(hostile, qtbot):
 
 @pytest.mark.thorough
 def test_plots_and_their_files_show_names_as_text(hostile, qtbot, tmp_path):
-    work = hostile.workspace
-    work.docks["plots"].raise_()
-    plots = work.panels["plots"]
+    workspace = hostile.workspace
+    workspace.docks["plots"].raise_()
+    plots = workspace.panels["plots"]
     qtbot.waitUntil(lambda: plots.plot is not None and plots.plot is plots.load)
     lines = [plots.load.legend.item(row).text() for row in range(plots.load.legend.count())]
     assert sum('x.png">\\x1b' in line for line in lines) == 1  # the name of a process is what follows its last slash
@@ -145,7 +148,9 @@ def test_plots_and_their_files_show_names_as_text(hostile, qtbot, tmp_path):
     plots.tabs.setCurrentIndex(1)
     qtbot.waitUntil(lambda: plots.plot is plots.durations)
     assert IMAGE in plots.durations.worst.topLevelItem(0).text(2)
-    work.opened.selection.select(None, work.opened.lane_of_thread(int(work.opened.trace.events.thread[20])), None)
+    workspace.opened.selection.select(
+        None, workspace.opened.lane_of_thread(int(workspace.opened.trace.events.thread[20])), None
+    )
     plots.only_selected.click()
     qtbot.waitUntil(lambda: IMAGE in plots.statement.text())
     for plot in (plots.load.plot, plots.durations.plot):
@@ -164,3 +169,17 @@ def test_every_tool_tip_and_label_goes_through_the_one_function():
                 tip = tip.body if isinstance(tip, ast.IfExp) else tip
                 assert isinstance(tip, ast.Constant) or ast.unparse(tip).startswith("tool_tip("), (path, call.lineno)
             assert name != "QLabel", (path, call.lineno)
+
+
+@pytest.mark.parametrize("text", ["a &lt;b&gt; c", "<b>a</b>", "a & b", "plain"])
+def test_a_label_draws_what_is_written(qapp, text):
+    """Compared with a label of Qt that knows its format before it got its text."""
+    mine, plain = PlainLabel(text), QLabel()
+    plain.setTextFormat(Qt.TextFormat.PlainText)
+    plain.setText(text)
+    assert mine.sizeHint() == plain.sizeHint()
+    for label in (mine, plain):
+        label.resize(plain.sizeHint())
+    assert mine.grab().toImage() == plain.grab().toImage()
+    mine.deleteLater()
+    plain.deleteLater()

@@ -50,13 +50,13 @@ def test_the_card_comes_with_a_lane_that_is_made_under_the_mouse(empty_window, l
     row = area.view.visible_rows()[3]
     lane = opened.timeline._lanes.pop(row.index)  # as one that has just come into sight
     area.view.source._requested = None
-    place = QPoint(area.view.width() // 2, row.y_px - area.view.scroll_px + row.height_px // 2)
-    qtbot.mouseMove(area.view, place)
+    point = QPoint(area.view.width() // 2, row.y_px - area.view.scroll_px + row.height_px // 2)
+    qtbot.mouseMove(area.view, point)
     assert not area.hover.isVisible()
     area.view.repaint()  # begins to make it
     qtbot.waitUntil(area.hover.isVisible)
     assert opened.timeline.lane(row.index) is not lane
-    qtbot.mouseMove(area.view, place + QPoint(1, 0))
+    qtbot.mouseMove(area.view, point + QPoint(1, 0))
     again = area.hover.text()
     area.hover.hide()
     area.view.source.refined.emit()  # later ones leave it hidden: nothing is waited for

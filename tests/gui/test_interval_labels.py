@@ -1,4 +1,4 @@
-"""Labels of intervals are switched in the menu View, drawn where they fit, kept and undone."""
+"""Labels of intervals are switched in the menu View, drawn where they fit, stored and undone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lanes of events in a window: switched in the menu, drawn, stepped through, kept; user events described by a file."""
+"""Lanes of events in a window: switched in the menu, drawn, stepped through, stored; described by a file."""
 
 from __future__ import annotations
 
@@ -130,15 +130,15 @@ def test_moments_are_marked_and_named_and_have_no_length(window, qtbot):
     column = round(view.scale.x(opened.trace.window.start + 6_000))
     colours = {image.pixelColor(column + 1, row.y_px + y).rgb() for y in range(row.height_px)}
     empty = {image.pixelColor(column - 30, row.y_px + y).rgb() for y in range(row.height_px)}
-    assert colours - empty, "a mark stands where the line was logged"
+    assert colours - empty, "a mark is where the line was logged"
 
 
 def test_a_click_selects_the_interval_of_a_function(window, qtbot):
     show(window, qtbot, "functions")
     opened, view = window.session.opened, window.workspace.area.view
     row = lane(opened, "functions 2")
-    place = QPointF(view.scale.x(opened.trace.window.start + 2_500), row.y_px + row.height_px / 2).toPoint()
-    QTest.mouseClick(view, Qt.MouseButton.LeftButton, pos=place)
+    point = QPointF(view.scale.x(opened.trace.window.start + 2_500), row.y_px + row.height_px / 2).toPoint()
+    QTest.mouseClick(view, Qt.MouseButton.LeftButton, pos=point)
     span = opened.selection.span
     assert (span.end_cycles - span.start_cycles, span.text) == (1_000, "0x200")
     assert opened.selection.lane == row.index

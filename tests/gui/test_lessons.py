@@ -40,11 +40,11 @@ def click(tree, item):
 @pytest.mark.parametrize(("name", "kind", "who", "answer"), fewer(LESSONS, 3))
 def test_a_lesson_is_found_by_two_keys_and_a_click(name, kind, who, answer, captured, empty_window, load, qtbot):
     window = load(empty_window, captured[name])
-    opened, work = window.session.opened, window.workspace
+    opened, workspace = window.session.opened, window.workspace
     both = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
-    QTest.keyClick(work.area.view, Qt.Key.Key_V, both)
+    QTest.keyClick(workspace.area.view, Qt.Key.Key_V, both)
     qtbot.waitUntil(lambda: opened.verdicts.found is not None, timeout=20_000)
-    tree = work.panels["verdicts"].tree
+    tree = workspace.panels["verdicts"].tree
     qtbot.waitUntil(lambda: tree.topLevelItemCount() > 0)
     item = next(tree.topLevelItem(row) for row in range(tree.topLevelItemCount())
                 if tree.topLevelItem(row).text(0) == kind)  # fmt: skip
@@ -55,8 +55,8 @@ def test_a_lesson_is_found_by_two_keys_and_a_click(name, kind, who, answer, capt
     if who is not None:
         assert opened.trace.thread_name(thread) == who
     assert opened.viewport.window.start <= verdict.start_cycles < opened.viewport.window.end
-    QTest.keyClick(work.area.view, Qt.Key.Key_Y)
-    qtbot.waitUntil(lambda: "Why " in work.panels["details"].as_text() and bool(opened.why.steps), timeout=20_000)
+    QTest.keyClick(workspace.area.view, Qt.Key.Key_Y)
+    qtbot.waitUntil(lambda: "Why " in workspace.panels["details"].as_text() and bool(opened.why.steps), timeout=20_000)
     assert answer in " ".join(step.says for step in opened.why.steps)
 
 

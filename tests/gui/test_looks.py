@@ -263,7 +263,7 @@ def contrast(one, other):
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
 def test_texts_can_be_read_on_what_is_behind_them(theme):
-    """WCAG asks for 4.5; what is faint is no more than decoration of what is said elsewhere."""
+    """WCAG requires 4.5; what is faint is no more than decoration of what is said elsewhere."""
     for text in (theme.text, theme.dim, theme.warning, theme.error, theme.accent):
         for behind in (theme.window, theme.panel, theme.base):
             assert contrast(text, behind) >= 4.5, (hex(text), hex(behind))

@@ -32,10 +32,10 @@ def rows(panel):
 
 
 def click(qtbot, panel, row, double=False):
-    place = panel.table.visualRect(panel.model.index(row, 2)).center()
-    qtbot.mouseClick(panel.table.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    point = panel.table.visualRect(panel.model.index(row, 2)).center()
+    qtbot.mouseClick(panel.table.viewport(), Qt.MouseButton.LeftButton, pos=point)
     if double:
-        qtbot.mouseDClick(panel.table.viewport(), Qt.MouseButton.LeftButton, pos=place)
+        qtbot.mouseDClick(panel.table.viewport(), Qt.MouseButton.LeftButton, pos=point)
 
 
 def test_lists_marks_in_order_of_time(panel):

@@ -18,7 +18,7 @@ LEFT, MIDDLE, RIGHT = Qt.MouseButton.LeftButton, Qt.MouseButton.MiddleButton, Qt
 
 
 @pytest.fixture
-def place(view, opened):
+def point_at(view, opened):
     """Return a function from lane and time to a point of the view."""
 
     def at(lane, ns):
@@ -42,7 +42,7 @@ def drag(view, start, end, button=LEFT, modifiers=NONE):
         )
 
 
-def turn(view, point, notches, modifiers=NONE):
+def turn_wheel(view, point, notches, modifiers=NONE):
     QApplication.sendEvent(
         view,
         QWheelEvent(
@@ -62,8 +62,8 @@ def ns_of(opened, cycles):
     return opened.trace.clock.ns(cycles)
 
 
-def test_click_selects_the_interval_in_all_views(window, opened, view, place, qtbot):
-    qtbot.mouseClick(view, LEFT, pos=place(CLIENT_1, 6_000))
+def test_click_selects_the_interval_in_all_views(window, opened, view, point_at, qtbot):
+    qtbot.mouseClick(view, LEFT, pos=point_at(CLIENT_1, 6_000))
     span = opened.selection.span
     assert (ns_of(opened, span.start_cycles), ns_of(opened, span.end_cycles)) == (4_000, 8_001)
     assert opened.trace.spec(opened.selection.event).name == "THREPLY"
@@ -73,43 +73,43 @@ def test_click_selects_the_interval_in_all_views(window, opened, view, place, qt
     assert window.workspace.panels["events"].model.event_at(table.currentIndex().row()) == opened.selection.event
 
 
-def test_click_on_a_mark_selects_the_event(opened, view, place, qtbot):
-    qtbot.mouseClick(view, LEFT, pos=place(SERVER_1, 5_000))
+def test_click_on_a_mark_selects_the_event(opened, view, point_at, qtbot):
+    qtbot.mouseClick(view, LEFT, pos=point_at(SERVER_1, 5_000))
     assert opened.trace.spec(opened.selection.event).name == "EVENT 7"
     assert opened.timeline.label(opened.selection.span) == "RUNNING"
 
 
 @pytest.mark.thorough
-def test_click_beside_all_lanes_clears(opened, view, place, qtbot):
-    qtbot.mouseClick(view, LEFT, pos=place(CLIENT_1, 6_000))
+def test_click_beside_all_lanes_clears(opened, view, point_at, qtbot):
+    qtbot.mouseClick(view, LEFT, pos=point_at(CLIENT_1, 6_000))
     qtbot.mouseClick(view, LEFT, pos=QPoint(50, opened.lanes.height_px + 30))
     assert opened.selection.is_empty
 
 
-def test_left_drag_selects_a_range_that_snaps_to_edges(window, opened, view, place):
-    drag(view, place(CLIENT_1, 1_000) + QPoint(2, 0), place(CLIENT_1, 8_001) + QPoint(-3, 0))
+def test_left_drag_selects_a_range_that_snaps_to_edges(window, opened, view, point_at):
+    drag(view, point_at(CLIENT_1, 1_000) + QPoint(2, 0), point_at(CLIENT_1, 8_001) + QPoint(-3, 0))
     time_range = opened.selection.time_range
     assert (ns_of(opened, time_range.start), ns_of(opened, time_range.end)) == (1_000, 8_001)
     assert "7.001" in window.workspace.status.time_range.text()
 
 
 @pytest.mark.thorough
-def test_alt_does_not_snap(opened, view, place):
-    drag(view, place(CLIENT_1, 1_000) + QPoint(3, 0), place(CLIENT_1, 8_001) + QPoint(-3, 0), modifiers=ALT)
+def test_alt_does_not_snap(opened, view, point_at):
+    drag(view, point_at(CLIENT_1, 1_000) + QPoint(3, 0), point_at(CLIENT_1, 8_001) + QPoint(-3, 0), modifiers=ALT)
     time_range = opened.selection.time_range
     assert ns_of(opened, time_range.start) > 1_000
     assert ns_of(opened, time_range.end) < 8_001
 
 
-def test_shift_drag_extends_the_range(opened, view, place):
-    drag(view, place(CLIENT_1, 1_000), place(CLIENT_1, 4_000))
-    drag(view, place(CLIENT_1, 7_900), place(CLIENT_1, 8_001), modifiers=SHIFT)
+def test_shift_drag_extends_the_range(opened, view, point_at):
+    drag(view, point_at(CLIENT_1, 1_000), point_at(CLIENT_1, 4_000))
+    drag(view, point_at(CLIENT_1, 7_900), point_at(CLIENT_1, 8_001), modifiers=SHIFT)
     time_range = opened.selection.time_range
     assert (ns_of(opened, time_range.start), ns_of(opened, time_range.end)) == (1_000, 8_001)
 
 
-def test_right_drag_zooms_to_what_was_dragged(opened, view, place):
-    drag(view, place(CLIENT_1, 4_000), place(CLIENT_1, 8_000), button=RIGHT)
+def test_right_drag_zooms_to_what_was_dragged(opened, view, point_at):
+    drag(view, point_at(CLIENT_1, 4_000), point_at(CLIENT_1, 8_000), button=RIGHT)
     window = opened.viewport.window
     assert ns_of(opened, window.start) == pytest.approx(4_000, abs=40)
     assert ns_of(opened, window.end) == pytest.approx(8_000, abs=40)
@@ -117,7 +117,7 @@ def test_right_drag_zooms_to_what_was_dragged(opened, view, place):
     assert opened.viewport.is_whole
 
 
-def test_middle_drag_pans(opened, view, place):
+def test_middle_drag_pans(opened, view, point_at):
     opened.viewport.zoom(0.25, opened.trace.clock.cycles(10_000))
     before = opened.viewport.window
     start = QPoint(400, 40)
@@ -126,32 +126,32 @@ def test_middle_drag_pans(opened, view, place):
     assert moved == pytest.approx(before.length * 100 / view.width(), rel=0.05)
 
 
-def test_control_wheel_zooms_at_the_mouse(opened, view, place):
-    point = place(CLIENT_1, 5_000)
-    turn(view, point, 3, CONTROL)
+def test_control_wheel_zooms_at_the_mouse(opened, view, point_at):
+    point = point_at(CLIENT_1, 5_000)
+    turn_wheel(view, point, 3, CONTROL)
     assert opened.viewport.window.length < opened.viewport.limits.length / 1.8
     assert ns_of(opened, view.scale.cycles(point.x())) == pytest.approx(5_000, abs=60)
-    turn(view, point, -10, CONTROL)
+    turn_wheel(view, point, -10, CONTROL)
     assert opened.viewport.is_whole
 
 
-def test_setting_swaps_wheel_and_control_wheel(application, opened, view, place):
+def test_setting_swaps_wheel_and_control_wheel(application, opened, view, point_at):
     application.settings.set("window/wheel_zooms", True)
-    turn(view, place(CLIENT_1, 5_000), 3)
+    turn_wheel(view, point_at(CLIENT_1, 5_000), 3)
     assert not opened.viewport.is_whole
 
 
 def test_shift_wheel_pans(opened, view):
     opened.viewport.zoom(0.25, opened.trace.clock.cycles(10_000))
     before = opened.viewport.window
-    turn(view, QPoint(100, 40), -1, SHIFT)
+    turn_wheel(view, QPoint(100, 40), -1, SHIFT)
     assert opened.viewport.window.start > before.start
     assert opened.viewport.window.length == before.length
 
 
 def test_control_shift_wheel_changes_the_height_of_lanes(application, opened, view):
     before = opened.lanes.row_of(CLIENT_1).height_px  # grown into the free height
-    turn(view, QPoint(100, 40), 1, CONTROL | SHIFT)
+    turn_wheel(view, QPoint(100, 40), 1, CONTROL | SHIFT)
     assert application.settings.number("swimlane/lane_height_px") == before + 2
     assert opened.lanes.row_of(CLIENT_1).height_px == before + 2
 
@@ -160,21 +160,21 @@ def test_wheel_scrolls_lanes_within_bounds(window, view, opened, qtbot):
     opened.lanes.set_lane_height(64)
     window.resize(900, 500)
     settle(qtbot, window)
-    turn(view, QPoint(100, 40), -100)
+    turn_wheel(view, QPoint(100, 40), -100)
     assert view.scroll_px == opened.lanes.height_px - view.height() > 0
-    turn(view, QPoint(100, 40), 100)
+    turn_wheel(view, QPoint(100, 40), 100)
     assert view.scroll_px == 0
 
 
-def test_double_click_fits_the_interval(opened, view, place, qtbot):
-    qtbot.mouseDClick(view, LEFT, pos=place(CLIENT_1, 6_000))
+def test_double_click_fits_the_interval(opened, view, point_at, qtbot):
+    qtbot.mouseDClick(view, LEFT, pos=point_at(CLIENT_1, 6_000))
     window = opened.viewport.window
     assert ns_of(opened, window.start) == pytest.approx(3_600, abs=60)
     assert ns_of(opened, window.end) == pytest.approx(8_400, abs=60)
 
 
-def test_hover_shows_state_length_thread_and_cpu(window, view, place, qtbot):
-    qtbot.mouseMove(view, place(CLIENT_1, 6_000))
+def test_hover_shows_state_length_thread_and_cpu(window, view, point_at, qtbot):
+    qtbot.mouseMove(view, point_at(CLIENT_1, 6_000))
     hover = window.workspace.area.hover
     assert hover.isVisible()
     for part in ("REPLY", "4.001 \u00b5s", "client", "pid 2", "CPU 0"):
@@ -183,9 +183,9 @@ def test_hover_shows_state_length_thread_and_cpu(window, view, place, qtbot):
     assert window.rect().contains(hover.geometry())
 
 
-def test_details_begin_with_what_was_clicked_and_say_nothing_twice(window, view, opened, place, qtbot):
+def test_details_begin_with_what_was_clicked_and_say_nothing_twice(window, view, opened, point_at, qtbot):
     """The interval REPLY of a client from 4 to 8 us, between its events; then the event that begins it."""
-    qtbot.mouseClick(view, LEFT, pos=place(CLIENT_1, 6_000))
+    qtbot.mouseClick(view, LEFT, pos=point_at(CLIENT_1, 6_000))
     panel = window.workspace.panels["details"]
     qtbot.waitUntil(lambda: not opened.event_links.is_busy)
     interval, event = panel.details()
@@ -240,8 +240,8 @@ def test_label_column_can_be_resized(window, application, qtbot):
 
 
 @pytest.mark.qt_log_ignore("grabbing the keyboard", extend=True)
-def test_right_click_opens_a_menu_for_what_is_there(window, opened, view, place, qtbot):
-    qtbot.mouseClick(view, RIGHT, pos=place(CLIENT_1, 6_000))
+def test_right_click_opens_a_menu_for_what_is_there(window, opened, view, point_at, qtbot):
+    qtbot.mouseClick(view, RIGHT, pos=point_at(CLIENT_1, 6_000))
     menu = QApplication.activePopupWidget()
     texts = [action.text() for action in menu.actions()]
     menu.close()
@@ -250,10 +250,10 @@ def test_right_click_opens_a_menu_for_what_is_there(window, opened, view, place,
 
 
 def test_wheel_works_over_ruler_and_overview_too(window, opened, qtbot):
-    turn(window.workspace.area.ruler, QPoint(300, 10), 3, CONTROL)
+    turn_wheel(window.workspace.area.ruler, QPoint(300, 10), 3, CONTROL)
     once = opened.viewport.window.length
     assert once < opened.viewport.limits.length
-    turn(window.workspace.area.overview, QPoint(300, 10), 3)
+    turn_wheel(window.workspace.area.overview, QPoint(300, 10), 3)
     assert opened.viewport.window.length < once
 
 

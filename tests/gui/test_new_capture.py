@@ -182,9 +182,9 @@ def test_save_as_is_checked(dialog, tmp_path, monkeypatch):
     dialog.path.setText(str(tmp_path / "old.kev"))
     assert dialog.start_button.isEnabled()
     assert dialog.message.text() == "old.kev exists and will be replaced."
-    monkeypatch.setattr(dialogs, "ask_save", lambda *_arguments: tmp_path / "chosen")
+    monkeypatch.setattr(dialogs, "ask_save", lambda *_arguments: tmp_path / "named")
     dialog._browse()
-    assert dialog.path.text() == str(tmp_path / "chosen.kev")
+    assert dialog.path.text() == str(tmp_path / "named.kev")
 
 
 def test_cancel_leaves_the_old_file_and_goes_back_to_the_editors(dialog, empty_window, qtbot, tmp_path):

@@ -17,15 +17,15 @@ def plugged(samples, empty_window, load, tmp_path):
 
 @pytest.mark.thorough
 def test_a_lane_and_its_interval(plugged, qtbot):
-    work, timeline = plugged.workspace, plugged.session.opened.timeline
+    workspace, timeline = plugged.workspace, plugged.session.opened.timeline
     [info] = [info for info in timeline.infos if info.kind is LaneKind.PLUGGED]
-    view, opened = work.area.view, plugged.session.opened
+    view, opened = workspace.area.view, plugged.session.opened
     clock = opened.trace.clock
     opened.viewport.jump(type(opened.viewport.window)(clock.cycles(0), clock.cycles(3_000)))
-    qtbot.waitUntil(lambda: work.area.is_exact, timeout=5_000)
+    qtbot.waitUntil(lambda: workspace.area.is_exact, timeout=5_000)
     row = next(row for row in view.visible_rows() if row.index == info.index)
-    place = QPoint(view.width() * 1250 // 3000, row.y_px + row.height_px // 2)
-    qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=place)
+    point = QPoint(view.width() * 1250 // 3000, row.y_px + row.height_px // 2)
+    qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=point)
     assert opened.selection.lane == info.index
     assert timeline.label(opened.selection.span) == "1 READY"
 

@@ -94,10 +94,10 @@ def test_keys_wheel_and_drag_move_and_the_trace_begins_there(held, qtbot):
     assert viewport.window.length == pytest.approx(whole.length / 1.5, rel=0.01)
     qtbot.keyClick(lanes, Qt.Key.Key_0)
     assert viewport.window == whole
-    turn = QWheelEvent(QPointF(700, 200), lanes.mapToGlobal(QPointF(700, 200)), QPoint(), QPoint(0, 480),
+    wheel = QWheelEvent(QPointF(700, 200), lanes.mapToGlobal(QPointF(700, 200)), QPoint(), QPoint(0, 480),
                        Qt.MouseButton.NoButton, Qt.KeyboardModifier.ControlModifier, Qt.ScrollPhase.NoScrollPhase,
                        False)  # fmt: skip
-    QApplication.sendEvent(lanes, turn)
+    QApplication.sendEvent(lanes, wheel)
     zoomed = viewport.window
     assert zoomed.length == pytest.approx(whole.length / 1.25**4, rel=0.01)
     qtbot.mousePress(lanes, Qt.MouseButton.LeftButton, pos=QPoint(700, 120))

@@ -1,4 +1,4 @@
-"""PySide6 does not read the source of modules whose name tells enough."""
+"""PySide6 does not read the source of modules whose name is enough."""
 
 from __future__ import annotations
 

@@ -10,9 +10,9 @@ from PySide6.QtWidgets import QApplication, QComboBox, QSpinBox
 from satview.gui.settings_dialog import SettingsDialog
 
 
-def turn(field):
-    place = QPointF(field.rect().center())
-    event = QWheelEvent(place, field.mapToGlobal(place), QPoint(), QPoint(0, -120), Qt.MouseButton.NoButton,
+def turn_wheel(field):
+    point = QPointF(field.rect().center())
+    event = QWheelEvent(point, field.mapToGlobal(point), QPoint(), QPoint(0, -120), Qt.MouseButton.NoButton,
                         Qt.KeyboardModifier.NoModifier, Qt.ScrollPhase.NoScrollPhase, False)  # fmt: skip
     QApplication.sendEvent(field, event)
 
@@ -27,10 +27,10 @@ def test_the_wheel_changes_no_field_that_it_passes(window, application, qtbot):
     dialog.setFocus()
     for field in (*spins, *combos):
         if not field.hasFocus():
-            turn(field)
+            turn_wheel(field)
     assert ([spin.value() for spin in spins], [combo.currentIndex() for combo in combos]) == before
     spins[0].setFocus()
-    turn(spins[0])
+    turn_wheel(spins[0])
     assert spins[0].value() == before[0][0] - 1  # one that was clicked
     dialog.close()
 
@@ -42,5 +42,5 @@ def test_panels_are_forms_too(window, view, qtbot):
     qtbot.waitUntil(lambda: plots.load is not None and not plots.view.is_pending, timeout=10_000)
     before = plots.by.currentIndex()
     view.setFocus()
-    turn(plots.by)
+    turn_wheel(plots.by)
     assert plots.by.currentIndex() == before

@@ -21,7 +21,7 @@ def panel(window):
     return window.workspace.panels["sql"]
 
 
-def ask(panel, qtbot, query):
+def run_query(panel, qtbot, query):
     panel.editor.setPlainText(query)
     QTest.keyClick(panel.editor, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
     qtbot.waitUntil(lambda: panel.run_button.text() == "Run", timeout=20_000)
@@ -36,7 +36,7 @@ def cells(panel):
 
 def test_a_query_that_is_typed(panel, qtbot):
     query = "select state, start_ns, length_ns from state join thread using (thread) where label = 'client 1' "
-    ask(panel, qtbot, query + "and state in ('REPLY', 'READY')")
+    run_query(panel, qtbot, query + "and state in ('REPLY', 'READY')")
     names = [panel.model.headerData(i, Qt.Orientation.Horizontal) for i in range(3)]
     assert names == ["state", "start_ns", "length_ns"]
     assert cells(panel) == [["READY", "0", "1000"], ["REPLY", "4000", "4001"]]
@@ -46,12 +46,12 @@ def test_a_query_that_is_typed(panel, qtbot):
 
 
 def test_rows_jump_to_events_and_times(panel, opened, qtbot):
-    ask(panel, qtbot, "select event, name from event where name = 'EVENT 7' or time_ns = 8000 order by event")
+    run_query(panel, qtbot, "select event, name from event where name = 'EVENT 7' or time_ns = 8000 order by event")
     panel.table.clicked.emit(panel.model.index(0, 1))
     assert opened.trace.spec(opened.selection.event).class_name == "USREVENT"
     panel.table.clicked.emit(panel.model.index(1, 0))
     assert opened.trace.clock.ns(int(opened.trace.events.time_cycles[opened.selection.event])) == 8_000
-    ask(panel, qtbot, "select 4000 as start_ns, 8000 as end_ns")
+    run_query(panel, qtbot, "select 4000 as start_ns, 8000 as end_ns")
     panel.table.clicked.emit(panel.model.index(0, 0))
     shown, clock = opened.viewport.window, opened.trace.clock
     assert clock.ns(shown.start) < 4_000
@@ -70,17 +70,17 @@ def test_a_view_from_the_list(panel, opened, qtbot):
 
 
 def test_mistakes_are_reported(panel, qtbot):
-    ask(panel, qtbot, "select nothing from event")
+    run_query(panel, qtbot, "select nothing from event")
     assert '"nothing" not found' in panel.message.text()
     assert panel.model.rowCount() == 0
-    ask(panel, qtbot, "create table a as select 1")
+    run_query(panel, qtbot, "create table a as select 1")
     assert "CREATE is no query" in panel.message.text()
 
 
 @pytest.mark.thorough
 def test_a_missing_package_is_named(panel, qtbot, monkeypatch):
     monkeypatch.setitem(sys.modules, "duckdb", None)
-    ask(panel, qtbot, "select 1")
+    run_query(panel, qtbot, "select 1")
     assert "pip install 'satview[tables]'" in panel.message.text()
 
 
@@ -90,7 +90,7 @@ def test_a_query_is_stopped(panel, qtbot):
     assert panel.run_button.text() == "Stop"
     QTest.mouseClick(panel.run_button, Qt.MouseButton.LeftButton)
     assert panel.message.text() == "Stopped"
-    ask(panel, qtbot, "select 1 as one")
+    run_query(panel, qtbot, "select 1 as one")
     assert cells(panel) == [["1"]]
 
 
@@ -118,8 +118,8 @@ def click_at(panel, qtbot, cycles, value):
     """Click into the plot at a time and a value, as the mouse does."""
     box = panel.plot.plot.getViewBox()
     at = box.mapViewToScene(QPointF(cycles - panel.plot._axis.origin, value))
-    place = panel.plot.plot.mapFromScene(at)
-    QTest.mouseClick(panel.plot.plot.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    point = panel.plot.plot.mapFromScene(at)
+    QTest.mouseClick(panel.plot.plot.viewport(), Qt.MouseButton.LeftButton, pos=point)
 
 
 def test_proposals_while_a_query_is_typed(panel, qtbot):
@@ -159,11 +159,12 @@ def test_what_fits_at_the_cursor(text, first):
 
 
 def test_values_over_time(panel, opened, qtbot):
-    ask(panel, qtbot, "select time_ns, event, event * 2 as twice from event order by event")
+    run_query(panel, qtbot, "select time_ns, event, event * 2 as twice from event order by event")
     shown_as(panel, "Plot")
     assert panel.value.currentText() == "twice"
     drawing = panel._drawing
     assert drawing.values["twice"].tolist() == [2 * row for row in range(len(opened.trace.events))]
+    qtbot.waitUntil(lambda: panel.plot is not None, timeout=10_000)  # its modules are imported in the background
     qtbot.waitUntil(lambda: len(panel.plot.plot.getPlotItem().items) == 1)
     click_at(panel, qtbot, int(opened.trace.events.time_cycles[3]), 6)
     assert opened.selection.event == 3
@@ -171,7 +172,7 @@ def test_values_over_time(panel, opened, qtbot):
 
 def test_intervals_as_lanes(panel, opened, qtbot):
     query = "select state, start_ns, length_ns from state join thread using (thread) where label = 'client 1' "
-    ask(panel, qtbot, query + "and state in ('REPLY', 'READY') order by start_ns")
+    run_query(panel, qtbot, query + "and state in ('REPLY', 'READY') order by start_ns")
     shown_as(panel, "Lanes")
     assert panel._drawing.groups == ("READY", "REPLY")
     clock = opened.trace.clock
@@ -187,17 +188,17 @@ def test_intervals_as_lanes(panel, opened, qtbot):
 
 @pytest.mark.thorough
 def test_why_nothing_can_be_drawn(panel, qtbot):
-    ask(panel, qtbot, "select 1 as one")
+    run_query(panel, qtbot, "select 1 as one")
     shown_as(panel, "Plot")
     assert panel.reason.isVisible()
     assert panel.reason.text().startswith("No column says when")
-    ask(panel, qtbot, "select 5 as time_ns")
+    run_query(panel, qtbot, "select 5 as time_ns")
     assert panel.reason.text() == "No column has values to plot."
     shown_as(panel, "Lanes")
     assert panel.reason.text().startswith("No column says how long")
     shown_as(panel, "Rows")
     assert panel.table.isVisible()
-    ask(panel, qtbot, "select nothing from event")
+    run_query(panel, qtbot, "select nothing from event")
     shown_as(panel, "Lanes")
     assert panel.table.isVisible()
 

@@ -107,7 +107,7 @@ def test_sort_by_a_click_on_the_head(panel, qtbot):
     assert texts(panel, "thread") == ["unknown", "server 1", "client 1"]
     tab(panel, "cpu", qtbot)
     tab(panel, "thread", qtbot)
-    assert texts(panel, "thread") == ["unknown", "server 1", "client 1"]  # kept
+    assert texts(panel, "thread") == ["unknown", "server 1", "client 1"]  # unchanged
 
 
 @pytest.mark.thorough

@@ -23,12 +23,12 @@ NUMBER = 28_701  # of an event that is gone to, from 1
 
 
 class Desk:
-    """A window with the dense sample, a copy of it: bookmarks are kept beside a trace."""
+    """A window with the dense sample, a copy of it: bookmarks are stored beside a trace."""
 
     def __init__(self, window, qtbot):
         self.window, self.qtbot = window, qtbot
-        self.work, self.opened = window.workspace, window.session.opened
-        self.view, self.trace = self.work.area.view, window.session.opened.trace
+        self.workspace, self.opened = window.workspace, window.session.opened
+        self.view, self.trace = self.workspace.area.view, window.session.opened.trace
 
     def press(self, key, modifiers=Qt.KeyboardModifier.NoModifier):
         """Press a key where the keyboard is."""
@@ -49,12 +49,12 @@ class Desk:
     def row(self, number, modifiers=Qt.KeyboardModifier.NoModifier):
         """Click a row of the list of events."""
         self.leave_lanes()
-        table = self.work.panels["events"].table
+        table = self.workspace.panels["events"].table
         at = table.visualRect(table.model().index(number, 3)).center()
         self.qtbot.mouseClick(table.viewport(), LEFT, modifiers, pos=at)
 
     def leave_lanes(self):
-        """Tell what the system tells when the mouse goes elsewhere."""
+        """Report what the system reports when the mouse goes elsewhere."""
         QApplication.sendEvent(self.view, QEvent(QEvent.Type.Leave))
 
     def wait(self, until):
@@ -78,13 +78,13 @@ def desk(empty_window, load, qtbot, tmp_path):
 
 def busiest(desk):
     """Return the first row of the statistics, once they are there."""
-    panel = desk.work.panels["statistics"]
+    panel = desk.workspace.panels["statistics"]
     desk.wait(lambda: panel.isVisible() and panel.model.rowCount() > 3)
     return panel.model.index(0, 0).data()
 
 
 def plotted(desk):
-    panel = desk.work.panels["plots"]
+    panel = desk.workspace.panels["plots"]
     desk.wait(lambda: panel.load is not None and not panel.view.is_pending and PlotKind.LOAD in panel.view.plotted)
     return panel.view.plotted[PlotKind.LOAD].load.by
 
@@ -142,7 +142,7 @@ def test_by_the_keyboard_alone(desk):
         > 0
     )
     desk.press(K.Key_G)  # 10
-    panel = desk.work.panels["plots"]
+    panel = desk.workspace.panels["plots"]
     plotted(desk)
     for _ in range(60):
         if QApplication.focusWidget() is panel.by:
@@ -160,13 +160,13 @@ def test_by_the_mouse_alone(desk):
     assert "map_update" in busiest(desk)
     desk.menu(Menu.PANELS, "Events")
     drag(desk.view, QPoint(200, 60), QPoint(240, 60))  # 2
-    wanted = opened.selection.time_range
+    expected = opened.selection.time_range
     desk.menu(Menu.VIEW, "Zoom to range")
     window = opened.viewport.window
-    pixel = wanted.length // desk.view.width() + 1  # windows begin at whole pixels
-    assert abs(window.start - wanted.start) <= pixel
-    assert abs(window.end - wanted.end) <= pixel
-    table = desk.work.panels["events"].table
+    pixel = expected.length // desk.view.width() + 1  # windows begin at whole pixels
+    assert abs(window.start - expected.start) <= pixel
+    assert abs(window.end - expected.end) <= pixel
+    table = desk.workspace.panels["events"].table
     bar = table.verticalScrollBar()
     bar.setValue(0)
     desk.row(2)  # 5: the third row, which is seen
@@ -200,11 +200,11 @@ def test_by_the_mouse_alone(desk):
     bar.setValue(50)
     desk.row(52)  # 9
     desk.row(54, CONTROL)
-    delta = desk.work.panels["events"].delta
+    delta = desk.workspace.panels["events"].delta
     assert delta.isVisible()
     assert "#53" in delta.text.text()
     desk.menu(Menu.PANELS, "Plots")  # 10
-    panel = desk.work.panels["plots"]
+    panel = desk.workspace.panels["plots"]
     plotted(desk)
     between_clicks_ms = QApplication.doubleClickInterval()
     QApplication.setDoubleClickInterval(0)  # for so long a list that a click opened takes no other one

@@ -1,4 +1,4 @@
-"""The window of trends: figures, points and rows that open traces at their places."""
+"""The window of trends: figures, points and rows that open traces at their positions."""
 
 import pytest
 from PySide6.QtCore import QPointF, Qt
@@ -13,11 +13,11 @@ ROLE = int(Qt.ItemDataRole.UserRole)
 
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory):
-    place = tmp_path_factory.mktemp("fleet")
+    folder = tmp_path_factory.mktemp("fleet")
     for number in range(7):
-        ready(place / "nightly", f"{number}.kev", 9_000 if number == 4 else 100 + number)
-    export_folder(place / "nightly", place / "fleet", ["state"])
-    return place / "fleet"
+        ready(folder / "nightly", f"{number}.kev", 9_000 if number == 4 else 100 + number)
+    export_folder(folder / "nightly", folder / "fleet", ["state"])
+    return folder / "fleet"
 
 
 @pytest.fixture
@@ -94,13 +94,13 @@ def test_both_themes(trends):
 
 
 def test_the_command_asks_for_a_folder(empty_window, application, fleet, tmp_path, monkeypatch, qtbot):
-    told = []
-    monkeypatch.setattr(dialogs, "report", lambda _parent, title, text, **_: told.append((title, text)))
+    reported = []
+    monkeypatch.setattr(dialogs, "report", lambda _parent, title, text, **_: reported.append((title, text)))
     monkeypatch.setattr(dialogs, "ask_folder", lambda *_: tmp_path)
     empty_window.actions_by_id.by_id["file.trends"].trigger()
     assert application.trends == []
-    assert told[0][0] == "No data set of traces"
-    assert "satview export" in told[0][1]
+    assert reported[0][0] == "No data set of traces"
+    assert "satview export" in reported[0][1]
     monkeypatch.setattr(dialogs, "ask_folder", lambda *_: fleet)
     empty_window.actions_by_id.by_id["file.trends"].trigger()
     [window] = application.trends

@@ -1,4 +1,4 @@
-"""Notes and settings that cannot be stored: the window says so, tries again, and asks before it closes."""
+"""Notes and settings that cannot be stored: the window says so, tries again, and warns before it closes."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def answers(monkeypatch, *given):
     left = list(given)
     reasons = []
 
-    def ask(_parent, reason):
+    def decide(_parent, reason):
         reasons.append(reason)
         return left.pop(0)
 
-    monkeypatch.setattr(dialogs, "ask_unsaved", ask)
+    monkeypatch.setattr(dialogs, "ask_unsaved", decide)
     return reasons
 
 
@@ -79,7 +79,7 @@ def test_closing_asks_and_stays_or_lets_go(window, monkeypatch):
 def test_closing_can_save_elsewhere(window, monkeypatch, tmp_path):
     lose_folder(window)
     trace_window = window.workspace.opened.trace.window
-    note(window, "kept")
+    note(window, "stored")
     answers(monkeypatch, dialogs.Unsaved.ELSEWHERE, dialogs.Unsaved.ELSEWHERE)
     positions = [tmp_path / "none" / "x", tmp_path / ("scene.kev" + SUFFIX)]
     monkeypatch.setattr(dialogs, "ask_save", lambda *_: positions.pop(0))
@@ -87,7 +87,7 @@ def test_closing_can_save_elsewhere(window, monkeypatch, tmp_path):
     monkeypatch.setattr(dialogs, "report", lambda *arguments: reported.append(arguments[2]))
     assert window.close()
     assert reported == ["x: No such file or directory"]
-    assert [mark.text for mark in Marks(tmp_path / "scene.kev", trace_window)] == ["kept"]
+    assert [mark.text for mark in Marks(tmp_path / "scene.kev", trace_window)] == ["stored"]
 
 
 @pytest.mark.thorough

@@ -26,7 +26,7 @@ def test_a_key_makes_a_panel_and_hides_the_one_before(window, view, qtbot):
     assert made(window) == {"events", "details", "statistics"}
     assert panel.isVisible()
     assert not events.isVisible()
-    assert panel.height() == height  # the dock has kept its size
+    assert panel.height() == height  # the dock still has its size
 
 
 def test_statistics_do_not_work_behind_a_tab(window, view, opened, qtbot):

@@ -37,16 +37,16 @@ def show(window, qtbot):
 
 def test_the_status_bar_announces_what_is_wrong_and_a_click_shows_it(empty_window, load, deadlock, qtbot):
     window = load(empty_window, deadlock)
-    work, button = window.workspace, window.workspace.status.verdicts
+    workspace, button = window.workspace, window.workspace.status.verdicts
     qtbot.waitUntil(lambda: button.text() == "1 verdict: deadlock", timeout=10_000)
-    assert "verdicts" not in work.panels.made, "the panel is not needed for that"
+    assert "verdicts" not in workspace.panels.made, "the panel is not needed for that"
     assert "error: deadlock" in button.toolTip()
     assert button.palette().color(QPalette.ColorRole.ButtonText).rgb() & 0xFFFFFF == LIGHT.error
-    assert work.status.problems.text() == "File: no problems"
-    assert work.docks["verdicts"].windowTitle() == "Verdicts (1)"
+    assert workspace.status.problems.text() == "File: no problems"
+    assert workspace.docks["verdicts"].windowTitle() == "Verdicts (1)"
     QTest.mouseClick(button, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: work.panel_shows("verdicts"))
-    assert work.panels["verdicts"].tree.topLevelItem(0).text(0) == "deadlock"
+    qtbot.waitUntil(lambda: workspace.panel_shows("verdicts"))
+    assert workspace.panels["verdicts"].tree.topLevelItem(0).text(0) == "deadlock"
 
 
 def test_what_a_trace_cannot_show_is_said_beside_no_verdicts(empty_window, load, tmp_path, qtbot):

@@ -125,7 +125,7 @@ def version_7(version_6: bytes, compression: str) -> bytes:
 
     pack = {"zlib": zlib.compress, "zstd": zstandard.ZstdCompressor().compress, "none": bytes}[compression]
     is_packed = compression != "none"
-    places = version_6.index(b"flyrecord\0") + 10
+    position = version_6.index(b"flyrecord\0") + 10
     # What `metadata` writes, cut where version 7 has sections.
     begin = version_6.index(b"header_page\0")
     formats = version_6.index(b"header_event\0") + 13
@@ -156,7 +156,7 @@ def version_7(version_6: bytes, compression: str) -> bytes:
     body += struct.pack("<HHIQ", 3, is_packed, 0, 0)
     listed = b""
     for cpu in range(cpus):
-        at, size = struct.unpack("<QQ", version_6[places + 16 * cpu : places + 16 * cpu + 16])
+        at, size = struct.unpack("<QQ", version_6[position + 16 * cpu : position + 16 * cpu + 16])
         pages = version_6[at : at + size]
         blocks = [pages[i : i + PAGE] for i in range(0, len(pages), PAGE)]
         packed = [struct.pack("<II", len(pack(block)), len(block)) + pack(block) for block in blocks]
@@ -166,6 +166,6 @@ def version_7(version_6: bytes, compression: str) -> bytes:
     value = struct.pack("<Q", buffer_at) + b"\0" + b"local\0" + struct.pack("<II", PAGE, cpus) + listed
     options += struct.pack("<HI", 3, len(value)) + value
     options += struct.pack("<HIQ", 0, 8, 0)
-    # The options stand in front, so that their place does not depend on packing.
+    # The options come first, so that their position does not depend on packing.
     tail = section(0, options)
     return head + struct.pack("<Q", start + len(body)) + body + tail

@@ -11,7 +11,7 @@ NAMES = ("PySide6", "shiboken6", "pyqtgraph")
 class _NoQt(MetaPathFinder):
     def find_spec(self, fullname, path=None, target=None):
         if fullname.partition(".")[0] in NAMES:
-            raise ModuleNotFoundError(f"No module named {fullname!r} (kept away by this test run)", name=fullname)
+            raise ModuleNotFoundError(f"No module named {fullname!r} (hidden by this test run)", name=fullname)
 
 
 assert not any(name in sys.modules for name in NAMES)

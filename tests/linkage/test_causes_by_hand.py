@@ -158,15 +158,15 @@ def test_nothing_is_linked_across_lost_events(tmp_path):
     assert satview.transactions(trace).receive_row.tolist() == [-1]
 
 
-@pytest.mark.parametrize(("joined", "expected"), [(2, [(51, 53, Certainty.EXACT)]), (3, [])])
-def test_a_thread_that_joins_another_waits_for_it_and_goes_on_with_its_end(joined, expected, tmp_path):
+@pytest.mark.parametrize(("joined_tid", "expected"), [(2, [(51, 53, Certainty.EXACT)]), (3, [])])
+def test_a_thread_that_joins_another_waits_for_it_and_goes_on_with_its_end(joined_tid, expected, tmp_path):
     builder = TraceBuilder().time_event(0).state("READY", 1, 5, 3).state("READY", 2, 5, 2).state("RUNNING", 10, 5, 1)
-    builder.call(JOIN, 20, (joined, 0)).state("JOIN", 30, 5, 1).state("RUNNING", 40, 5, 2).call(DESTROY, 50, (0, 0))
+    builder.call(JOIN, 20, (joined_tid, 0)).state("JOIN", 30, 5, 1).state("RUNNING", 40, 5, 2).call(DESTROY, 50, (0, 0))
     builder.event(wire.THREAD_DESTROY, 51, (5, 2)).state("DEAD", 52, 5, 2).state("READY", 53, 5, 1)
     trace, found = opened(builder, tmp_path)
     assert times(trace, found.wake_ups) == expected
     at = found.blockers.waits.value.tolist().index(STATE_BY_NAME["JOIN"].value)
-    assert trace.threads.tid[found.blockers.thread[at]] == joined
+    assert trace.threads.tid[found.blockers.thread[at]] == joined_tid
     assert found.blockers.certainty[at] == Certainty.EXACT
 
 

@@ -29,23 +29,23 @@ def folder(tmp_path):
 
 
 @pytest.fixture
-def ask(folder):
+def call(folder):
     """Return a function that calls tools one after the other and returns (is_error, content) of each."""
 
     def run(*calls, source=None):
-        async def asked():
+        async def requested():
             async with mcp.Client(source or server.make_server([folder])) as client:
                 tools = (await client.list_tools()).tools
                 answers = [await client.call_tool(name, arguments) for name, arguments in calls]
                 return tools, [(bool(answer.is_error), answer.content[0]) for answer in answers]
 
-        return anyio.run(asked)
+        return anyio.run(requested)
 
     return run
 
 
-def test_the_tools_only_read(ask):
-    tools, _ = ask()
+def test_the_tools_only_read(call):
+    tools, _ = call()
     assert {tool.name for tool in tools} == {"traces", "look", "verdicts", "why", "tables", "sql", "picture"}
     for tool in tools:
         assert tool.annotations.read_only_hint is True
@@ -55,9 +55,9 @@ def test_the_tools_only_read(ask):
     assert set(why.input_schema["properties"]) == {"trace", "thread", "at"}
 
 
-def test_answers(ask):
+def test_answers(call):
     a = {"trace": "sub/a.kev"}
-    _, answers = ask(
+    _, answers = call(
         ("traces", {}),
         ("look", a),
         ("look", {**a, "handle": "t-1"}),
@@ -92,43 +92,43 @@ def test_answers(ask):
         ("sql", {"trace": "sub/a.kev", "query": "create table x (y int)"}, "is no query"),
     ],
 )
-def test_mistakes_are_answers(ask, tool, arguments, says):
-    _, [(is_error, content)] = ask((tool, arguments))
+def test_mistakes_are_answers(call, tool, arguments, says):
+    _, [(is_error, content)] = call((tool, arguments))
     assert is_error
     assert says in content.text
 
 
-def test_links_lead_nowhere_else(ask, folder):
+def test_links_lead_nowhere_else(call, folder):
     (folder / "link.kev").symlink_to(folder.parent / "secret.kev")
-    _, [(is_error, content)] = ask(("look", {"trace": "link.kev"}))
+    _, [(is_error, content)] = call(("look", {"trace": "link.kev"}))
     assert is_error
     assert "is no file below" in content.text
 
 
-def test_many_rows_are_cut(ask):
-    _, [(_, content)] = ask(("sql", {"trace": "sub/a.kev", "query": "select * from range(1000)"}))
+def test_many_rows_are_cut(call):
+    _, [(_, content)] = call(("sql", {"trace": "sub/a.kev", "query": "select * from range(1000)"}))
     assert content.text.splitlines()[-1] == "... 1,000 rows; add a LIMIT or add them up"
     assert len(content.text.splitlines()) == 202
 
 
-def test_a_picture(ask, monkeypatch):
-    asked = []
+def test_a_picture(call, monkeypatch):
+    requested = []
 
     def take(trace, path, options, size):
-        asked.append((trace.name, options))
+        requested.append((trace.name, options))
         path.write_bytes(b"\x89PNG")
         return "" if "--select=3" in options else "no Qt"
 
     monkeypatch.setattr(server, "screenshot", take)
     a = {"trace": "sub/a.kev"}
-    _, answers = ask(("picture", {**a, "range": "1us..2us", "event": 3}), ("picture", a))
+    _, answers = call(("picture", {**a, "range": "1us..2us", "event": 3}), ("picture", a))
     assert (answers[0][1].mime_type, base64.b64decode(answers[0][1].data)) == ("image/png", b"\x89PNG")
-    assert asked[0] == ("a.kev", ["--range=1us..2us", "--select=3", "--no-cache"])
+    assert requested[0] == ("a.kev", ["--range=1us..2us", "--select=3", "--no-cache"])
     assert answers[1][0]
     assert "no Qt" in answers[1][1].text
 
 
-def test_a_trace_that_is_written_again_is_read_again(ask, folder):
+def test_a_trace_that_is_written_again_is_read_again(call, folder):
     answers = server.Answers([folder])
     first = answers.trace("sub/a.kev")
     assert answers.trace("sub/a.kev") is first
@@ -137,13 +137,13 @@ def test_a_trace_that_is_written_again_is_read_again(ask, folder):
 
 
 @pytest.mark.complete  # 2 s of starting a process
-def test_over_standard_input_and_output(ask, folder):
+def test_over_standard_input_and_output(call, folder):
     source = mcp.StdioServerParameters(
         command=sys.executable,
         args=["-m", "satview", "mcp", str(folder)],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
-    _, [(is_error, content)] = ask(("traces", {}), source=source)
+    _, [(is_error, content)] = call(("traces", {}), source=source)
     assert (is_error, content.text) == (False, "sub/a.kev")
 
 

@@ -64,10 +64,10 @@ def report(path, tmp_path, *options):
 
 
 def test_what_is_in_it(inversion, tmp_path, monkeypatch, capsys):
-    asked = []
+    requested = []
 
     def picture(trace, path, options, size):
-        asked.append((Path(trace).name, options, size))
+        requested.append((Path(trace).name, options, size))
         path.write_bytes(PNG)
         return ""
 
@@ -78,10 +78,10 @@ def test_what_is_in_it(inversion, tmp_path, monkeypatch, capsys):
         assert title in found.texts
     assert "error: priority-inversion, 2 times" in found.texts
     assert re.search(r"high 1 \(high\).* waits 3[34]\.\d\d ms .* for mutex", found.text)
-    assert asked[0][1] == []
-    assert asked[1][1][0] == "--range"
+    assert requested[0][1] == []
+    assert requested[1][1][0] == "--range"
     command = next(text for text in found.texts if text.startswith("satview /"))
-    assert " ".join(asked[1][1]) in command
+    assert " ".join(requested[1][1]) in command
     sources = [value for name, value in found.attributes if name == "src"]
     assert [base64.b64decode(source.partition("base64,")[2]) for source in sources] == [PNG, PNG]
     assert found.tags.count("svg") >= 3
@@ -100,11 +100,11 @@ def test_numbers_are_those_of_the_commands(inversion, tmp_path, capsys):
     found = report(inversion, tmp_path, "--pictures", "0")
     assert main(["stats", str(inversion), "--by", "thread", "--format", "csv"]) == 0
     lines = [line.split(",") for line in capsys.readouterr().out.splitlines() if line.startswith(("thread", "middle"))]
-    told = dict(zip(lines[0], lines[1], strict=True))
-    cpu_ms = int(told["cpu_ns"]) / 1e6
+    row = dict(zip(lines[0], lines[1], strict=True))
+    cpu_ms = int(row["cpu_ns"]) / 1e6
     at = found.texts.index("middle 1 (middle)", found.texts.index("Threads"))
     assert found.texts[at + 1] == f"{cpu_ms:.2f} ms"
-    assert found.texts[at + 3] == told["runs"]
+    assert found.texts[at + 3] == row["runs"]
 
 
 def test_losses_have_their_places(tmp_path):

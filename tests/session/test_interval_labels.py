@@ -69,9 +69,9 @@ def test_partner_call_cpu_and_partition(trace):
 
 def test_labels_that_are_not_ready_are_left_out(trace):
     source = IntervalLabels(trace)
-    wanted = frozenset({Label.STATE, Label.CPU, Label.PRIORITY})
-    assert source.needs(wanted) == {Label.PRIORITY}
-    assert source.texts([row_of(trace, 401)], wanted) == [("CPU 1",)]
+    requested = frozenset({Label.STATE, Label.CPU, Label.PRIORITY})
+    assert source.needs(requested) == {Label.PRIORITY}
+    assert source.texts([row_of(trace, 401)], requested) == [("CPU 1",)]
 
 
 def test_intervals_that_no_event_begins_have_no_labels(trace):

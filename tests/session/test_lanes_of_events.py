@@ -29,8 +29,8 @@ def trace_of(folder, pids, until=5_000):
     made = TraceBuilder().time_event(0)
     for pid, name in pids.items():
         made.process_name(10 + pid, pid, f"usr/bin/{name}")
-    for place, pid in enumerate(pids):
-        time = 1_000 + place * 1_000
+    for index, pid in enumerate(pids):
+        time = 1_000 + index * 1_000
         made.state("RUNNING", time, pid, 1).event(wire.code(WireClass.SYSTEM, 10 | KER_64BIT), time + 10, (8, 0, 0, 0))
         made.event(wire.code(WireClass.SYSTEM, 11 | KER_64BIT), time + 500, (8, 0, 0, 0))
     return made.event(wire.code(WireClass.USER, 7), until, (3, 0)).open(folder)

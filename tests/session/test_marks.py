@@ -8,6 +8,7 @@ import pytest
 
 from satview.base.errors import WriteError
 from satview.base.time import TimeWindow
+from satview.session import stored_json
 from satview.session.marks import Marks
 from satview.store.mark_file import SUFFIX, Mark
 
@@ -69,7 +70,8 @@ def test_strange_files_give_no_marks(qapp, tmp_path, data):
     assert list(Marks(tmp_path / "a.kev", LIMITS)) == []
 
 
-def test_folder_that_cannot_be_written_is_reported_until_it_can_be(qapp, qtbot, tmp_path):
+def test_folder_that_cannot_be_written_is_reported_until_it_can_be(qapp, qtbot, tmp_path, monkeypatch):
+    monkeypatch.setattr(stored_json, "_RETRY_MS", 200)
     marks = Marks(tmp_path / "gone" / "a.kev", LIMITS)
     marks.add(Mark(5, 5))
     marks.add(Mark(7, 7, "second"))
@@ -194,8 +196,8 @@ assert marks.file.is_stored, marks.file.failure
 def test_two_processes_lose_nothing(tmp_path):
     jobs = [subprocess.Popen([sys.executable, "-c", _ADDER, tmp_path / "a.kev", name]) for name in ("one", "two")]
     assert [job.wait(120) for job in jobs] == [0, 0]
-    kept = [number for number in range(40) if number % 4 != 3]
-    assert rows(tmp_path) == [(number, name) for number in kept for name in ("one", "two")]
+    remaining = [number for number in range(40) if number % 4 != 3]
+    assert rows(tmp_path) == [(number, name) for number in remaining for name in ("one", "two")]
     assert [path.name for path in tmp_path.iterdir()] == ["a.kev" + SUFFIX]
 
 
@@ -228,10 +230,10 @@ def test_full_disk_keeps_all_earlier_notes(qapp, tmp_path):
 
 def test_way_out_of_a_folder_that_cannot_be_written(qapp, tmp_path):
     marks = Marks(tmp_path / "gone" / "a.kev", LIMITS)
-    marks.add(Mark(5, 5, "kept"))
+    marks.add(Mark(5, 5, "stored"))
     with pytest.raises(WriteError, match="No such file"):
         marks.save_copy(tmp_path / "gone too" / "b")
     assert not marks.file.is_stored
     marks.save_copy(tmp_path / ("a.kev" + SUFFIX))
     assert marks.file.is_stored
-    assert rows(tmp_path) == [(5, "kept")]
+    assert rows(tmp_path) == [(5, "stored")]

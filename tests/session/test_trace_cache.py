@@ -46,12 +46,12 @@ def read(cache, path):
     return LoadedTrace.of(open_kev(path), key=key or "")
 
 
-def kept(cache, path, lanes=()):
+def stored_and_found(cache, path, lanes=()):
     """Keep a file; return it as it was decoded, and as it comes back."""
     loaded = read(cache, path)
     lanes = [index for index in lanes if index < len(loaded.timeline.infos)]
     loaded.timeline.build(lanes)
-    assert cache.keep(loaded, lanes)
+    assert cache.store(loaded, lanes)
     return loaded, cache.find(path)
 
 
@@ -84,7 +84,7 @@ def same_reading(mine: LoadedTrace, theirs: LoadedTrace) -> None:
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
 def test_samples_come_back_with_lanes_and_payloads(cache, path):
-    fresh, found = kept(cache, path, range(8))
+    fresh, found = stored_and_found(cache, path, range(8))
     assert found.is_cached
     assert not fresh.is_cached
     same_reading(fresh, found)
@@ -99,7 +99,7 @@ def test_samples_come_back_with_lanes_and_payloads(cache, path):
 @pytest.mark.parametrize("name", fewer([name for name, _ in registry.names()][::-1], 6))
 def test_workloads_come_back(cache, name, tmp_path):
     for release, loss in ((Release.QNX_7, False), (Release.QNX_8, True)):
-        fresh, found = kept(cache, made_of(name, release, True, loss, tmp_path).trace.path, range(5))
+        fresh, found = stored_and_found(cache, made_of(name, release, True, loss, tmp_path).trace.path, range(5))
         same_reading(fresh, found)
 
 
@@ -109,7 +109,7 @@ def test_damaged_files_of_all_releases_come_back(cache, tmp_path):
     for number in range(FUZZED):
         path.write_bytes(traces.kev(random.Random(number)))
         try:
-            fresh, found = kept(cache, path, range(2))
+            fresh, found = stored_and_found(cache, path, range(2))
         except SatviewError:
             continue
         same_reading(fresh, found)
@@ -121,7 +121,7 @@ def test_damaged_files_of_all_releases_come_back(cache, tmp_path):
 
 def test_another_file_of_the_name_is_not_served(cache, tmp_path):
     path = make_file(tmp_path / "a.kev", 3000)
-    _, found = kept(cache, path)
+    _, found = stored_and_found(cache, path)
     assert found is not None
     data = bytearray(path.read_bytes())
     data[-5] ^= 1
@@ -141,14 +141,14 @@ def test_another_file_of_the_name_is_not_served(cache, tmp_path):
 
 def test_a_copy_under_another_name_is(cache, tmp_path):
     path = make_file(tmp_path / "a.kev", 3000)
-    kept(cache, path)
+    stored_and_found(cache, path)
     found = cache.find(path.rename(tmp_path / "b.kev"))
     assert found.trace.path.name == "b.kev"
 
 
 def test_a_damaged_one_is_removed_and_never_believed(cache, tmp_path):
     path = make_file(tmp_path / "a.kev", 3000)
-    fresh, _ = kept(cache, path, range(3))
+    fresh, _ = stored_and_found(cache, path, range(3))
     file = next((tmp_path / "cache").iterdir())
     data = file.read_bytes()
     rng, refused = random.Random(1), 0
@@ -171,7 +171,7 @@ def test_a_damaged_one_is_removed_and_never_believed(cache, tmp_path):
 def test_made_up_columns_are_refused(cache, tmp_path):
     """A file with right sums in which a row or slot number means nothing."""
     path = make_file(tmp_path / "a.kev", 3000)
-    kept(cache, path, range(3))
+    stored_and_found(cache, path, range(3))
     file = next((tmp_path / "cache").iterdir())
     values, arrays = read_arrays(file)
     whole = file.read_bytes()
@@ -226,20 +226,20 @@ def test_what_is_used_least_goes_first(tmp_path):
     paths = [make_file(tmp_path / f"{number}.kev", 3000, seed=number) for number in range(3)]
     large = TraceCache(folder, MANY)
     for at, path in enumerate(paths):
-        kept(large, path)
+        stored_and_found(large, path)
         newest = max(folder.iterdir(), key=lambda file: file.stat().st_mtime_ns)
         os.utime(newest, (at, at))
     size = max(file.stat().st_size for file in folder.iterdir())
     assert large.find(paths[0]) is not None  # used now
     small = TraceCache(folder, 2 * size + size // 2)
     other = make_file(tmp_path / "other.kev", 3000, seed=9)
-    kept(small, other)
+    stored_and_found(small, other)
     assert [small.find(path) is not None for path in (*paths, other)] == [True, False, False, True]
-    assert not TraceCache(folder, size // 2).keep(read(small, paths[1]), ())
+    assert not TraceCache(folder, size // 2).store(read(small, paths[1]), ())
 
 
 def test_only_the_user_can_read_it(cache, tmp_path):
-    kept(cache, make_file(tmp_path / "a.kev", 3000))
+    stored_and_found(cache, make_file(tmp_path / "a.kev", 3000))
     assert stat.S_IMODE((tmp_path / "cache").stat().st_mode) == 0o700
 
 
@@ -247,13 +247,13 @@ def test_a_folder_that_cannot_be_written_is_no_fault(tmp_path):
     (tmp_path / "cache").write_text("a file")
     cache = TraceCache(tmp_path / "cache", MANY)
     path = make_file(tmp_path / "a.kev", 3000)
-    assert not cache.keep(read(cache, path), ())
+    assert not cache.store(read(cache, path), ())
     assert cache.find(path) is None
 
 
 def test_a_stopped_write_keeps_nothing(cache, tmp_path):
     path = make_file(tmp_path / "a.kev", 3000)
-    assert not cache.keep(read(cache, path), (), lambda: True)
+    assert not cache.store(read(cache, path), (), lambda: True)
     assert cache.find(path) is None
 
 
@@ -273,7 +273,7 @@ def test_a_file_that_changed_while_it_was_read_is_not_kept(cache, tmp_path):
     loaded = read(cache, path)
     with path.open("ab") as file:
         file.write(bytes(16))
-    assert not cache.keep(loaded, ())
+    assert not cache.store(loaded, ())
 
 
 def test_other_formats_and_small_files_are_not_kept(cache, tmp_path, monkeypatch):

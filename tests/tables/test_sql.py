@@ -113,8 +113,8 @@ def test_only_tables_that_are_mentioned_are_made(small):
     assert mentioned("select 'call' from \"Event\" where name = 'it''s run'") == (["event"], [])
     assert mentioned("select 1") == ([], [])
     small.sql("select * from ready_wait")
-    kept = {name for name in SCHEMAS if small.is_cached(f"tables.{name}")}
-    assert kept == {"state", "thread"}
+    cached = {name for name in SCHEMAS if small.is_cached(f"tables.{name}")}
+    assert cached == {"state", "thread"}
 
 
 def test_queries_do_not_see_each_other(small, tmp_path):

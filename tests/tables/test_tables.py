@@ -182,7 +182,7 @@ def test_pandas_and_polars(small):
     assert runs.to_pandas()["length_ns"].tolist() == [490, 300, 8201]
     assert runs.to_polars()["length_ns"].to_list() == [490, 300, 8201]
     assert small.arguments("MSG_SENDV").to_pandas()["coid"].tolist() == [3]
-    for name in SCHEMAS:  # several codes and states have no name, and pandas wants every name once
+    for name in SCHEMAS:  # several codes and states have no name, and pandas requires every name once
         table = small.table(name)
         assert len(table.to_pandas()) == len(table), name
     states = small.table("state")

@@ -76,9 +76,9 @@ def test_a_failure_leaves_a_picture_and_junit_has_it(project):
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert (picture.parent / ".gitignore").exists()
     [case] = ET.parse(project.path / "out.xml").getroot().iter("testcase")
-    told = {each.get("name"): each.get("value") for each in case.iter("property")}
-    assert told["satview.location"] == "at 0.000 011 000 s (event 6)"
-    assert told["satview.picture"] == str(picture)
+    properties = {each.get("name"): each.get("value") for each in case.iter("property")}
+    assert properties["satview.location"] == "at 0.000 011 000 s (event 6)"
+    assert properties["satview.picture"] == str(picture)
     assert "p99 of tick to done is 250 ns" in case.find("failure").get("message")
     assert str(picture) in case.find("failure").text
 
@@ -182,7 +182,7 @@ def test_an_option_of_somebody_else_stays_theirs(project):
 def test_the_sample_project(project):
     """Its tests pass as they are, with a baseline made and then met."""
     sample = ROOT / "examples" / "pytest_project"
-    for told in ("made, with 1 value", "1 value compared"):
+    for properties in ("made, with 1 value", "1 value compared"):
         result = project("", str(sample), "-c", str(sample / "pytest.ini"), "--baseline", str(project.path / "b.json"))
         result.assert_outcomes(passed=7)
-        result.stdout.fnmatch_lines([f"satview: *b.json: {told}*"])
+        result.stdout.fnmatch_lines([f"satview: *b.json: {properties}*"])

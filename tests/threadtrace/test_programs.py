@@ -77,15 +77,15 @@ def test_contention(tmp_path):
         tmp_path,
         """
         import threading, time
-        lock, asks = threading.Lock(), []
+        lock, requests = threading.Lock(), []
         def work():
-            asks.append(True)
+            requests.append(True)
             with lock:
                 pass
         with lock:
             worker = threading.Thread(target=work, name="worker")
             worker.start()
-            while not asks: time.sleep(0.001)
+            while not requests: time.sleep(0.001)
             time.sleep(0.05)
         worker.join()
     """,

@@ -219,7 +219,7 @@ def test_everything_is_put_back(tmp_path):
 
 
 def test_records_are_complete_under_load(tmp_path):
-    """More records than a buffer holds, from several threads: none is lost, none comes twice, order is kept."""
+    """More records than a buffer holds, from several threads: none is lost, none comes twice, order is the same."""
     with tracing(str(tmp_path), "mutex:thread"):
 
         def work():

@@ -147,7 +147,7 @@ def test_a_thread_that_only_computes_runs_until_its_last_measurement(tmp_path):
 
 
 def test_files_of_thread_trace_hold_nothing_new(traces, tmp_path):
-    """Readers of thread_trace(4) find its nine categories; without the files of times the trace stands as it did."""
+    """Readers of thread_trace(4) find its nine categories; without the files of times the trace is as it was."""
     plain = [path for path in traces.glob("tr.*") if path.suffix not in (".time", ".names")]
     categories = {int(line.split(":")[5]) for path in plain for line in path.read_text().splitlines()}
     assert categories <= set(range(1, 10))

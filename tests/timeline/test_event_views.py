@@ -1,4 +1,4 @@
-"""Columns that are views are what the arrays were, whatever is asked of them."""
+"""Columns that are views are what the arrays were, in every operation."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ def lane(start: np.ndarray = STARTS) -> LaneSpans:
 
 
 def test_a_lane_keeps_no_copy_of_times_and_rows() -> None:
-    kept = with_views(lane(), EventClock(TIME), ROWS)
-    assert isinstance(kept.start_cycles, EventTimes)
-    assert isinstance(kept.event, EventRows)
-    assert kept.event.rows is ROWS
-    assert (kept.start_cycles.tolist(), kept.event.tolist()) == (STARTS.tolist(), [NO_EVENT, 1, 2, 5, 7])
-    assert kept.start_cycles.nbytes == kept.event.nbytes == 0
+    viewed = with_views(lane(), EventClock(TIME), ROWS)
+    assert isinstance(viewed.start_cycles, EventTimes)
+    assert isinstance(viewed.event, EventRows)
+    assert viewed.event.rows is ROWS
+    assert (viewed.start_cycles.tolist(), viewed.event.tolist()) == (STARTS.tolist(), [NO_EVENT, 1, 2, 5, 7])
+    assert viewed.start_cycles.nbytes == viewed.event.nbytes == 0
 
 
 def test_another_lane_keeps_its_own_rows() -> None:
-    kept = with_views(lane(), EventClock(TIME), ROWS[:0])
-    assert isinstance(kept.start_cycles, EventTimes)
-    assert isinstance(kept.event, np.ndarray)
+    viewed = with_views(lane(), EventClock(TIME), ROWS[:0])
+    assert isinstance(viewed.start_cycles, EventTimes)
+    assert isinstance(viewed.event, np.ndarray)
 
 
 def test_intervals_that_do_not_begin_with_events_stay_copies() -> None:
@@ -53,8 +53,8 @@ def test_every_index_gives_what_the_array_gives(column: str) -> None:
         for stop in (None, 0, 1, 3, 5, 9, -1):
             for step in (None, 1, 2, -1):
                 assert mine[start:stop:step].tolist() == array[start:stop:step].tolist()
-    for chosen in ([0, 4, 0], [-5, -1], []):
-        assert mine[np.array(chosen, np.intp)].tolist() == array[np.array(chosen, np.intp)].tolist()
+    for indices in ([0, 4, 0], [-5, -1], []):
+        assert mine[np.array(indices, np.intp)].tolist() == array[np.array(indices, np.intp)].tolist()
     assert mine[array > array[1]].tolist() == array[array > array[1]].tolist()
     for key in (5, -6):
         with pytest.raises(IndexError):

@@ -84,7 +84,7 @@ def test_no_bins(edges):
 
 @pytest.mark.parametrize("core", [True, False])
 def test_bins_that_are_kept_are_what_their_intervals_add_up_to(core):
-    """5,000 intervals of 1 to 9 cycles: bins of 512 cycles and more are kept, shorter ones are added up."""
+    """5,000 intervals of 1 to 9 cycles: bins of 512 cycles and more are stored, shorter ones are added up."""
     random = np.random.default_rng(4)
     start = 1_000 + np.concatenate(([0], np.cumsum(random.integers(1, 10, 4_999))))
     value = random.choice([1, 2, 3, 37], 5_000).astype(np.uint8)

@@ -256,10 +256,10 @@ def test_descriptions_of_nothing_change_nothing(functions):
 
 
 def test_a_lone_mark_shows_however_many_events_there_are(tmp_path, monkeypatch):
-    """With too many events to place one by one, marks come from the levels, of which a pixel has many cells."""
+    """With too many events to draw one by one, marks come from the levels, of which a pixel has many cells."""
     made = builder()
-    for place in range(1, 10):
-        made.event(system(12), 100_000 * place + 30_000, text_of((1, 2), "late"))
+    for position in range(1, 10):
+        made.event(system(12), 100_000 * position + 30_000, text_of((1, 2), "late"))
     trace = made.event(wire.code(WireClass.USER, 1), 1_000_000).open(tmp_path)
     timeline = Timeline(trace)
     timeline.show_classes(["log"])

@@ -22,7 +22,7 @@ _PAIRS: Final = 1 << 20  # of CPUs and threads that always have a sum each
 
 @dataclass(frozen=True, slots=True)
 class CpuTable:
-    """One row per CPU. The four times add up to the range.
+    """One row per CPU. The four times add up to the range, or to what the file of the CPU covers of it.
 
     Attributes:
         cpu: int64, (n,), its number.
@@ -191,7 +191,7 @@ def _cpu_table(scope: Scope, times: CutRuns) -> CpuTable:
         busy,
         resting,
         handled,
-        scope.window.length - busy - resting - handled,
+        scope.covered.cpus - busy - resting - handled,
         np.bincount(runs.cpu[begins], minlength=cpus),
         np.bincount(runs.cpu[begins & switches(runs)], minlength=cpus),
         longest,

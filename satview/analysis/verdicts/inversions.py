@@ -42,7 +42,7 @@ class _Chains:
 
 
 def inversions(evidence: Evidence) -> list[Verdict]:
-    """Return waits for a thread of lower priority that a thread of a priority in between kept from running.
+    """Return waits for a thread of lower priority that a thread of a priority in between prevented from running.
 
     Priorities are those of wide events of threads, as each entered its state; without them nothing is claimed.
     Source: formula 6 of the reference.

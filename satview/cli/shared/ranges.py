@@ -22,7 +22,7 @@ def add_range(add: Callable[..., Any], what: str) -> None:
 
     Args:
         add: `add_argument` of a parser or of a group of one.
-        what: What lies in the range, such as "only events of this part of the trace".
+        what: What is in the range, such as "only events of this part of the trace".
     """
     add("--range", default="", metavar="A..B", help=f"{what}: {RANGES}")
 
@@ -74,10 +74,10 @@ def window_of(trace: Trace, begin: str | None, end: str | None, range_text: str 
 
 def with_times_attached(arguments: Sequence[str]) -> list[str]:
     """Return arguments with `--range -5s..` written as `--range=-5s..`, or argparse takes the time for an option."""
-    joined: list[str] = []
+    attached: list[str] = []
     for argument in arguments:
-        if joined and joined[-1] in _OPTIONS and _FROM_THE_END.match(argument):
-            joined[-1] += f"={argument}"
+        if attached and attached[-1] in _OPTIONS and _FROM_THE_END.match(argument):
+            attached[-1] += f"={argument}"
         else:
-            joined.append(argument)
-    return joined
+            attached.append(argument)
+    return attached

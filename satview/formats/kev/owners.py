@@ -146,7 +146,7 @@ class Discontinuities:
     def find(
         self, rows: NDArray[np.intp], cpus: NDArray[np.uint8], sequence: NDArray[np.uint32], dropped: NDArray[np.bool_]
     ) -> list[tuple[int, int]]:
-        """Return position and CPU (-1 = all) of every jump in a chunk.
+        """Return position and CPU (-1 = all) of every discontinuity of buffer numbers in a chunk.
 
         Args:
             rows: (k,), positions of BUFFER and DROPPED events, ascending.

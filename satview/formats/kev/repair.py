@@ -45,7 +45,16 @@ def split_contested(decoded: Decoded, slots: SlotSource, moves: Moves | None) ->
 
 
 def repair(decoded: Decoded, region: EventRegion, problems: Problems) -> tuple[Fragments, NDArray[np.int64]]:
-    """Give runs of tails back to their events; list orphans and events without end."""
+    """Give runs of tails back to their events; list orphans and events without end.
+
+    Args:
+        decoded: Columns of a chunk; its unmatched runs of tails are looked at.
+        region: Says at which byte of the file a slot is.
+        problems: Gets the orphans and the events without end, the first of them one by one.
+
+    Returns:
+        The slots of events that are whole again, in order; and int64 (k,), the rows of events without end.
+    """
     unmatched = decoded.unmatched
     matched = combine.match(unmatched, decoded.time, decoded.cpu)
     orphans = np.flatnonzero(matched.owner < 0)

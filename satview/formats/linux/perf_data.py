@@ -142,10 +142,10 @@ def _starts(data: NDArray[np.uint8], begin: int, end: int, order: ByteOrder, pro
         steps[steps == 0] = 1 << 20  # no record is so short: the chain ends
         reached = np.zeros(count + 1, np.bool_)
         reached[0] = True
-        jump = np.minimum(np.append(np.arange(count) + steps, count), count)
+        further = np.minimum(np.append(np.arange(count) + steps, count), count)
         for _ in range(_BLOCK_SHIFT + 1):
-            reached[jump[reached]] = True
-            jump = jump[jump]
+            reached[further[reached]] = True
+            further = further[further]
         here = np.flatnonzero(reached[:count])
         found.append(at + here * _WORD)
         last = int(here[-1])

@@ -122,8 +122,8 @@ class SetReader:
         if self._cancelled is not None and self._cancelled():
             raise Cancelled("reading was stopped")
 
-    def keep(self, time_ns: NDArray[np.int64], values: NDArray[np.int64], is_own: bool) -> None:
-        """Take over records whose category is requested."""
+    def add(self, time_ns: NDArray[np.int64], values: NDArray[np.int64], is_own: bool) -> None:
+        """Add the records whose category is requested."""
         if self._categories is not None:
             requested = np.isin(values[:, 5], self._categories)
             time_ns, values = time_ns[requested], values[requested]
@@ -174,7 +174,7 @@ class _FileReader:
             line, what = records.damaged[_MANY]
             self._bad(first + line, f"{what}; and more such lines after it", len(records.damaged) - _MANY)
         if len(records.values):
-            self._owner.keep(self._times(records, first), records.values, self._is_own)
+            self._owner.add(self._times(records, first), records.values, self._is_own)
 
     def _times(self, records: Records, first_line: int) -> NDArray[np.int64]:
         """Return the times of a block; where the clock was set back, the time before that until it is reached again."""

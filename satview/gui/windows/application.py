@@ -202,7 +202,7 @@ class Application(QObject):
         if not isinstance(window, MainWindow) or window.workspace is None:
             return
         if window.keeper is not None:
-            window.keeper.keep()  # the other one begins with what shows
+            window.keeper.save()  # the other one begins with what shows
         other = self.new_window()
         other.session.open_shared(window.session)
         if other.workspace is not None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from satview.session.marks import Marks
     from satview.session.open_trace import OpenTrace
 
-_KEEP_MS = 1000
+_CACHE_AFTER_MS = 1000
 _CONTEXT = (
     "view.focus",
     "marks.range",
@@ -92,10 +92,10 @@ class DocumentViews(QObject):
         self.loading, self.failed = LoadingPage(window), FailedPage(window)
         for page in (self.loading, self.failed):
             pages.addWidget(page)
-        self._keep_timer = QTimer(self)
-        self._keep_timer.setSingleShot(True)
-        self._keep_timer.setInterval(_KEEP_MS)
-        self._keep_timer.timeout.connect(self._keep)
+        self._cache_timer = QTimer(self)
+        self._cache_timer.setSingleShot(True)
+        self._cache_timer.setInterval(_CACHE_AFTER_MS)
+        self._cache_timer.timeout.connect(self._cache)
         self._import = Task(self)
         session = window.session
         session.may_reload = self._may_reload
@@ -206,17 +206,19 @@ class DocumentViews(QObject):
 
     @Slot()
     def _on_refined(self) -> None:
-        """Keep what was decoded for the next time, once the picture is exact and the user is not waiting for it."""
+        """Import the other panels and cache what was decoded, once the picture is exact and nobody waits for it."""
         views = self._window.workspace
-        if views is not None and views.area.is_exact and any(row.module not in sys.modules for row in PANELS):
+        if views is None or not views.area.is_exact:
+            return
+        if not self._import.is_busy and any(row.module not in sys.modules for row in PANELS):
             self._import.start(_import_panels)
-        if self._window.session.has_to_keep and views is not None and views.area.is_exact:
-            self._keep_timer.start()
+        if self._window.session.needs_caching:
+            self._cache_timer.start()
 
     @Slot()
-    def _keep(self) -> None:
+    def _cache(self) -> None:
         if self._window.workspace is not None:
-            self._window.session.keep(self._lanes_in_view())
+            self._window.session.cache(self._lanes_in_view())
 
     def _lanes_in_view(self) -> list[int]:
         views = self._window.workspace
@@ -240,7 +242,7 @@ class DocumentViews(QObject):
         window, views = self._window, self._window.workspace
         if views is None:
             return
-        self._keep_timer.stop()
+        self._cache_timer.stop()
         if window.keeper is not None:
             window.keeper.close()
             window.keeper = None

@@ -130,7 +130,7 @@ def cache_loaded(
     """Write a decoded file into the cache; return whether it is in it."""
     from satview.session.loading.trace_cache import TraceCache
 
-    return TraceCache(cache_folder(), cache_bytes).keep(loaded, lanes, is_cancelled)
+    return TraceCache(cache_folder(), cache_bytes).store(loaded, lanes, is_cancelled)
 
 
 def _cached(path: Path, cache_bytes: int, begin: Callable[[], object]) -> tuple[LoadedTrace | None, str]:

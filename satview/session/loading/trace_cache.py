@@ -92,7 +92,7 @@ class TraceCache:
             return None
         return loaded
 
-    def keep(self, loaded: LoadedTrace, lanes: Iterable[int], cancelled: Callable[[], bool] = lambda: False) -> bool:
+    def store(self, loaded: LoadedTrace, lanes: Iterable[int], cancelled: Callable[[], bool] = lambda: False) -> bool:
         """Put a file that was decoded into the cache; return whether it is in it.
 
         Args:
@@ -138,7 +138,7 @@ class TraceCache:
 
 
 def _loaded(path: Path, values: Any, arrays: dict[str, np.ndarray[Any, Any]], key: str) -> LoadedTrace:
-    from satview.formats.kev.reader import read_start  # as in `keep`
+    from satview.formats.kev.reader import read_start  # as in `store`
     from satview.formats.kev.stored import trace_of
     from satview.session.loading.loaded_trace import LoadedTrace
     from satview.timeline.lane_tree import Timeline

@@ -72,6 +72,9 @@ class Track:
         """Return its intervals, and what it counts in each (NaN = not known).
 
         Moments are in empty intervals that go to the next one, so that they have names; a counter's too.
+
+        Returns:
+            The intervals, and float64 (intervals,), one number for each; None where the lane counts nothing.
         """
         found, window = self.found, trace.window
         is_interval = found.end > found.start

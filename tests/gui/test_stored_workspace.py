@@ -45,9 +45,11 @@ def open_again(application, load, qtbot):
 
 
 def rest(qtbot, window):
-    work = window.workspace
-    qtbot.waitUntil(lambda: not (work.is_checking or work.opened.filters.is_pending or work.opened.sorter.is_busy))
-    qtbot.waitUntil(lambda: not (work.opened.search.is_pending or work.opened.event_links.is_busy))
+    workspace = window.workspace
+    qtbot.waitUntil(
+        lambda: not (workspace.is_checking or workspace.opened.filters.is_pending or workspace.opened.sorter.is_busy)
+    )
+    qtbot.waitUntil(lambda: not (workspace.opened.search.is_pending or workspace.opened.event_links.is_busy))
     QApplication.processEvents()
     settle(qtbot, window)
 
@@ -66,7 +68,7 @@ def close(window, qtbot):
         window.close()
 
 
-def kept_file(tmp_path):
+def workspace_file(tmp_path):
     return next((tmp_path / "views").glob(f"*{SUFFIX}"))
 
 
@@ -100,8 +102,10 @@ def test_closed_and_opened_again_gives_the_same_pixels(open_again, qtbot, tmp_pa
 
     window = open_again(path)
     after = pixels(window)
-    places = np.argwhere((before != after).any(axis=2))
-    assert not len(places), f"{len(places)} pixels differ, between {places.min(axis=0)} and {places.max(axis=0)}"
+    differing = np.argwhere((before != after).any(axis=2))
+    assert not len(differing), (
+        f"{len(differing)} pixels differ, between {differing.min(axis=0)} and {differing.max(axis=0)}"
+    )
     assert window.session.opened.edits.undo_title == ""  # there is nothing to undo in a view that just opened
     assert not window.session.opened.viewport.can_go_back
     assert window.session.opened.search.text == "MSG_SENDV"
@@ -171,17 +175,17 @@ def test_a_damaged_file_is_named_and_set_aside_and_costs_no_note(open_again, qtb
     cycles = window.session.opened.trace.clock.cycles
     window.session.opened.marks.add(Mark(cycles(5_000), cycles(5_000), "stays"))
     close(window, qtbot)
-    kept = kept_file(tmp_path)
-    content = json.loads(kept.read_text())
+    stored = workspace_file(tmp_path)
+    content = json.loads(stored.read_text())
     content["lanes"]["pinned"] = [99]  # of no lanes
-    kept.write_text(json.dumps(content))
+    stored.write_text(json.dumps(content))
     window = open_again(path)
     assert [mark.text for mark in window.session.opened.marks] == ["stays"]
-    aside = kept.with_name(kept.name + ".damaged-1")
+    aside = stored.with_name(stored.name + ".damaged-1")
     qtbot.waitUntil(aside.exists)
     assert json.loads(aside.read_text()) == content
     notice = window.keeper.file.notice
-    assert f"{kept.name} was damaged and is now {aside.name}" in notice
+    assert f"{stored.name} was damaged and is now {aside.name}" in notice
     assert "pinned holds something else than whole numbers in bounds" in notice
     close(window, qtbot)
     assert open_again(path).keeper.file.notice == ""
@@ -206,26 +210,26 @@ def test_a_damaged_file_is_named_and_set_aside_and_costs_no_note(open_again, qtb
 def test_whatever_the_file_holds_the_trace_opens(open_again, qtbot, tmp_path, content):
     path = scene(tmp_path)
     close(open_again(path), qtbot)
-    kept = kept_file(tmp_path)
-    kept.write_text(content)
+    stored = workspace_file(tmp_path)
+    stored.write_text(content)
     window = open_again(path)
     assert window.session.stage is Stage.READY
-    assert kept.name in window.keeper.file.notice
+    assert stored.name in window.keeper.file.notice
 
 
 @pytest.mark.thorough
 def test_docks_of_a_stranger_and_values_that_fit_nothing_do_no_harm(open_again, qtbot, tmp_path):
     path = scene(tmp_path)
     close(open_again(path), qtbot)
-    kept = kept_file(tmp_path)
-    content = json.loads(kept.read_text())
+    stored = workspace_file(tmp_path)
+    content = json.loads(stored.read_text())
     content["panels"]["layout"] = {"groups": [{"area": "top", "tabs": ["events", "x", "events"], "front": "x",
                                                "width_px": 30_000}], "hidden": ["y"],
                                    "floating": [{"name": "sql", "x_px": -30_000, "width_px": 1}]}  # fmt: skip
     content["panels"]["values"] = {"statistics": {"tabs": 99, "follows": "yes"}, "events": {"top": -1}, "x": {"y": 1}}
     content["view"] |= {"start_cycles": -(2**62), "end_cycles": 2**62, "width_px": 1 << 20}
     content["selection"] = {"event": 10**12, "lane": ["thread", 9, 9, 9], "cursor_a": 2**62}
-    kept.write_text(json.dumps(content))
+    stored.write_text(json.dumps(content))
     window = open_again(path)
     assert window.session.opened.viewport.is_whole
     assert window.session.opened.selection.is_empty
@@ -262,7 +266,7 @@ def test_panels_that_were_moved_stay_where_they_were_put(open_again, qtbot, tmp_
     docks["sql"].setFloating(True)
     docks["sql"].setGeometry(40, 60, 420, 300)
     docks["doctor"].hide()
-    for _ in range(3):  # Qt moves panels in several turns
+    for _ in range(3):  # Qt moves panels in several passes of its loop
         QApplication.processEvents()
     before = window.workspace.layout_of_panels()
     assert [(group.area, group.tabs) for group in before.groups if group.area != "bottom"] == [
@@ -312,10 +316,10 @@ def test_a_split_view_is_split_again_and_linked_as_it_was(open_again, qtbot, tmp
 def test_a_second_view_that_makes_no_sense_is_left_out(open_again, qtbot, tmp_path):
     path = scene(tmp_path)
     close(open_again(path), qtbot)
-    kept = kept_file(tmp_path)
-    content = json.loads(kept.read_text())
+    stored = workspace_file(tmp_path)
+    content = json.loads(stored.read_text())
     content["second"] = {"view": {}, "lanes": {}}
-    kept.write_text(json.dumps(content))
+    stored.write_text(json.dumps(content))
     window = open_again(path)
     assert not window.workspace.is_split
 
