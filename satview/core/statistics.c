@@ -105,12 +105,11 @@ static void add_state(const struct states *of, int64_t thread, int64_t value, in
     }
 }
 
-/* Return the lane value that an event of a thread shows; DEAD right behind its destruction is nothing any more. */
-static int64_t shown_state(const struct states *of, const uint8_t *table, const uint16_t *code, const uint32_t *rows,
-                           int64_t k)
+/* Return the lane value of an event, behind one of a code or -1; DEAD right behind a destruction is nothing any more. */
+static int64_t shown_state(const struct states *of, const uint8_t *table, int64_t code, int64_t before)
 {
-    int64_t value = table[code[rows[k]] & CODE_MASK];
-    return value == of->dead && k && code[rows[k - 1]] == of->destroyed ? of->absent : value;
+    int64_t value = table[code & CODE_MASK];
+    return value == of->dead && before == of->destroyed ? of->absent : value;
 }
 
 /* Add up the states of one thread. Returns 0; -1 if there is no such event or value. */
@@ -118,27 +117,35 @@ static int add_states(const struct states *of, int64_t thread, int is_idle, cons
                       const uint16_t *code, const int64_t *time, int64_t events)
 {
     const uint8_t *table = of->value + (is_idle ? CODE_MASK + 1 : 0);
-    int64_t now = of->unknown, since = of->trace_start, is_created, is_dump;
-    for (int64_t k = 0; k < count; k++)
-        if (rows[k] >= events || table[code[rows[k]] & CODE_MASK] >= of->values)
+    int64_t now = of->unknown, since = of->trace_start, before = -1, is_dump = 0;
+    for (int64_t k = 0; k < count; k++) {
+        int64_t mine, at, value;
+        if (rows[k] >= events)
             return -1;
-    if (count) {
-        is_created = code[rows[0]] == of->created;
-        is_dump = time[rows[0]] <= of->dump_end;
-        if (is_dump)
-            now = shown_state(of, table, code, rows, is_created && count > 1);
-        else if (is_created)
-            now = of->absent;
-        for (int64_t k = 0; k < count; k++) {
-            int64_t at = time[rows[k]], value = shown_state(of, table, code, rows, k);
-            if (value == now || (is_dump && !k)) /* the dump creates a thread again before it shows its state */
-                continue;
-            add_state(of, thread, now, since, at);
-            if (value == of->ready && now == of->running && at >= of->first && at < of->last)
-                of->preemptions[thread]++;
-            now = value;
-            since = at;
+        mine = code[rows[k]];
+        at = time[rows[k]];
+        value = shown_state(of, table, mine, before);
+        if (value >= of->values)
+            return -1;
+        if (!k) { /* the dump creates a thread again a moment before it shows its state */
+            is_dump = at <= of->dump_end;
+            if (mine == of->created)
+                now = of->absent;
+            if (is_dump && mine == of->created && count > 1 && rows[1] < events)
+                now = shown_state(of, table, code[rows[1]], mine);
+            else if (is_dump)
+                now = value;
+            if (now >= of->values)
+                return -1;
         }
+        before = mine;
+        if (value == now || (is_dump && !k))
+            continue;
+        add_state(of, thread, now, since, at);
+        if (value == of->ready && now == of->running && at >= of->first && at < of->last)
+            of->preemptions[thread]++;
+        now = value;
+        since = at;
     }
     add_state(of, thread, now, since, of->trace_end);
     return 0;
