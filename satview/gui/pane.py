@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QSplitter, QWidget
 from satview.base.dataclass import dataclass
 from satview.gui.swimlane.area import SwimlaneArea
 from satview.gui.swimlane.motion import Motion
+from satview.gui.swimlane.view import FRAME_S
 from satview.gui.theme import Theme
 from satview.session.dismantle import dismantle
 from satview.session.navigation import Navigation
@@ -87,11 +88,18 @@ class Panes(QSplitter):
         area.fit_requested.connect(navigation.fit)
         self.second = Pane(opened, area, navigation, Motion(opened, area.view))
         self.addWidget(area)
+        self._share_frames(2)
         half = max(1, self.height() // 2)
         self.setSizes([half, half])
         area.view.installEventFilter(self)
         self.added.emit()
         return self.second
+
+    def _share_frames(self, count: int) -> None:
+        """Let so many sets of lanes, which move together, have the time of one frame."""
+        for pane in (self.first, self.second):
+            if pane is not None:
+                pane.area.view.frame_s = FRAME_S / count
 
     def set_theme(self, theme: Theme) -> None:
         """Draw in other colours."""
@@ -106,6 +114,7 @@ class Panes(QSplitter):
             self._activate(self.first)
             self.first.area.set_active(False)
             self.first.area.show_legend(True)
+            self._share_frames(1)
             self.first.area.set_title("")
             self.first.area.view.setFocus()
             second.motion.stop()

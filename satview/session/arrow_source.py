@@ -37,6 +37,7 @@ class ArrowSource(QObject):
 
     Attributes:
         is_ready: False until the index is made.
+        latest: The arrows that were returned last, None if other lanes or events show since then.
 
     Signals:
         refined: More is known than at the last `groups`; draw again.
@@ -52,6 +53,7 @@ class ArrowSource(QObject):
         self._positions: NDArray[np.int64] | None = None
         self._cache: dict[bool, tuple[tuple[object, ...], ArrowGroups]] = {}  # by whether they are exact
         self._requested: tuple[tuple[object, ...], Picture] | None = None
+        self.latest: ArrowGroups | None = None
         self._build = Task(self)
         self._build.done.connect(self._on_built)
         self._build.failed.connect(self._on_failed)
@@ -86,10 +88,11 @@ class ArrowSource(QObject):
         key = (window, width_px, shown)
         for exact in (True, False):
             if exact in self._cache and self._cache[exact][0] == key:
-                return self._cache[exact][1]
+                self.latest = self._cache[exact][1]
+                return self.latest
         picture = self._picture(window, width_px, shown)
         found = arrow_groups(self._opened.trace, self._index, picture, _AT_ONCE)
-        self._cache[not found.is_sample] = key, found
+        self._cache[not found.is_sample], self.latest = (key, found), found
         self._requested = key, picture
         if found.is_sample:
             self._rest.start()
@@ -147,7 +150,7 @@ class ArrowSource(QObject):
         self._job.cancel()
         self._rest.stop()
         self._cache.clear()
-        self._requested = None
+        self._requested = self.latest = None
 
 
 def positions_of_lanes(lanes: LaneList, infos: tuple[LaneInfo, ...]) -> NDArray[np.int64]:

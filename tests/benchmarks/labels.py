@@ -1,6 +1,7 @@
-"""Processor time of a frame of the swimlanes: the state alone, all labels, and all arrows too; and lanes of events.
+"""Processor time of frames of lanes, names and ruler: the state alone, all labels, all arrows too; and lanes of events.
 
-Each frame shows a part of the trace that did not show before, so that no name is laid out yet: the worst of moving.
+A frame is what is painted in one turn of the loop while the view pans and zooms as with held keys, and after jumps to
+what did not show before; then, how many frames and how much time it takes until all is exact.
 Then the time to find and build all lanes of events. Args: [millions of slots (10)] [--shape NAME].
 """
 
@@ -16,6 +17,7 @@ from tests.benchmarks.all import SHAPES, file_of
 
 SHARES = (1.0, 0.1, 0.01, 1e-3, 1e-4, 1e-5)
 FRAMES = 30
+PAN, ZOOM = 0.05, 1.09  # a frame, as keys do that are held for a second
 
 
 def run(args: list[str]) -> None:
@@ -41,48 +43,92 @@ def _frames(app, window) -> None:
 
     opened, area = window.session.opened, window.workspace.area
     view, every = area.view, frozenset(Label)
-    times, beside = _timed(view, "_paint"), [_timed(area.labels, "paintEvent"), _timed(area.ruler, "paintEvent")]
+    frames = Frames(app, opened, area)
     for labels, arrows in ((frozenset({Label.STATE}), ArrowMode.OFF), (every, ArrowMode.OFF), (every, ArrowMode.ALL)):
         opened.lanes.set_labels(labels)
         view.arrows.set_mode(arrows)
         view.repaint()
         spin(app, lambda: not opened.labels.is_busy and (view.arrows.mode != "all" or view.arrows.source.is_ready))
         for share in SHARES:
-            for each in (times, *beside):
-                each.clear()
-            for step in range(FRAMES):
-                _frame(opened, view, share, step / FRAMES)
-                area.labels.repaint()
-                area.ruler.repaint()
-            names, ruler = (statistics.median(each) for each in beside)
             print(f"{len(labels)} labels, arrows {arrows}, {len(view.visible_rows())} lanes x {view.width()} px, "
-                  f"{share:g} of it: median {statistics.median(times):.1f} ms, worst {max(times):.1f} ms; "
-                  f"names {names:.1f}, ruler {ruler:.1f} ms", flush=True)  # fmt: skip
+                  f"{share:g} of it: {frames.measured(share)}", flush=True)  # fmt: skip
 
 
-def _timed(widget, method: str) -> list[float]:
-    """Return a list that gets the processor time of every call of a method from now on, ms."""
-    times, paint = [], getattr(widget, method)
+class Frames:
+    """Moves a view and measures its frames, ms of processor time."""
+
+    def __init__(self, app, opened, area) -> None:
+        self._app, self._opened, self._view = app, opened, area.view
+        self._frames, self._names = [], []
+        _time(area.view, "_paint", self._frames.append)
+        _time(area.ruler, "paintEvent", self._add)  # it is painted in the same turn
+        _time(area.labels, "paintEvent", self._names.append)
+
+    def _add(self, ms: float) -> None:
+        if self._frames:
+            self._frames[-1] += ms
+
+    def measured(self, share: float) -> str:
+        """Return a line on frames that show a share of the trace."""
+        viewport = self._opened.viewport
+        self._jump(share, 0.3)
+        self._settle()
+        self._frames.clear()
+        self._names.clear()
+        for step in range(2 * FRAMES):
+            if share < 1 and step % 2:
+                viewport.pan(PAN if step < FRAMES else -PAN)
+            else:
+                window = viewport.window
+                viewport.zoom(1 / ZOOM if step < FRAMES else ZOOM, window.start + window.length // 3)
+            self._frame()
+        moving = self._frames.copy()
+        self._frames.clear()
+        until = []
+        for step in range(FRAMES // 2):
+            self._jump(share, step * 2 / FRAMES)
+            before = len(self._frames)
+            self._frame()
+            self._settle()
+            until.append((len(self._frames) - before, sum(self._frames[before:])))
+        count, most = (max(column) for column in zip(*until, strict=True))
+        jumps = max(self._frames, default=0.0)
+        return (f"moving {statistics.median(moving):.1f}, worst {max(moving):.1f} ms; jumps worst {jumps:.1f} ms, "
+                f"exact after {count} frames, {most:.0f} ms; names {statistics.median(self._names):.1f}, worst "
+                f"{max(self._names):.1f} ms")  # fmt: skip
+
+    def _jump(self, share: float, place: float) -> None:
+        from satview.base.time import TimeWindow
+
+        whole = self._opened.trace.window
+        length = max(int(whole.length * share), 100)
+        start = whole.start + int((whole.length - length) * place)
+        self._opened.viewport.jump(TimeWindow(start, start + length))
+
+    def _frame(self) -> None:
+        """Let the next frame be painted."""
+        before = len(self._frames)
+        while len(self._frames) == before and not self._view.is_settled:
+            self._app.processEvents()
+        self._view.source._rest.stop()
+        self._view.arrows.source._rest.stop()  # the exact picture is made beside the frames
+
+    def _settle(self) -> None:
+        """Let the view rest until it is exact."""
+        while not self._view.is_settled:
+            self._frame()
+
+
+def _time(widget, method: str, take) -> None:
+    """Have a function called with the processor time of every call of a method from now on, ms."""
+    paint = getattr(widget, method)
 
     def timed(*args) -> None:
         before = time.thread_time()
         paint(*args)
-        times.append((time.thread_time() - before) * 1e3)
+        take((time.thread_time() - before) * 1e3)
 
     setattr(widget, method, timed)
-    return times
-
-
-def _frame(opened, view, share: float, place: float) -> None:
-    from satview.base.time import TimeWindow
-
-    whole = opened.trace.window
-    length = max(int(whole.length * share), 100)
-    start = whole.start + int((whole.length - length) * place)
-    opened.viewport.jump(TimeWindow(start, start + length))
-    view.source._rest.stop()
-    view.arrows.source._rest.stop()  # the exact picture is made beside the frames
-    view.repaint()
 
 
 def _classes(trace) -> None:

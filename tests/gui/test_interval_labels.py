@@ -51,7 +51,7 @@ def test_labels_change_the_picture_and_fit_whole(window, qtbot):
     trigger(window, "view.label_cpu")
     settle(qtbot, window)
     assert view.grab().toImage() != before
-    texts = view._texts
+    texts = view.lanes.texts
     whole = texts.metrics.horizontalAdvance("RUNNING   CPU 0")
     fitted = [[part.words.text() for _, part in texts.fit_parts(("RUNNING", "CPU 0"), whole + px)] for px in (4, -4)]
     assert fitted == [["RUNNING", "CPU 0"], ["RUNNING"]]

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -38,12 +40,18 @@ def test_cancelled_work_gives_nothing(opened):
     assert refined(opened.timeline, request, None, None, lambda: True, lambda share: None) is None
 
 
-def test_values_that_are_not_exact_yet_are_made_once_and_again_for_another_filter(opened, view):
+def test_some_lanes_have_the_values_that_they_have_among_all(opened, view, qtbot):
     source = LaneSource(opened)
     request = Request(tuple(row.index for row in view.visible_rows()), opened.trace.window, 50)
     opened.timeline.build(request.lanes)
-    first = source.values(request)
-    assert source.values(request) is first
+    source.show(request)
+    some = replace(request, lanes=request.lanes[3:1:-1])
+    for is_exact in (False, True):
+        if is_exact:
+            with qtbot.waitSignal(source.refined):
+                pass
+        assert source.is_refined is is_exact
+        assert np.array_equal(source.values(some), source.values(request)[3:1:-1])
     opened.filters.show_threads([1], False)
-    assert source.values(request) is not first
+    assert not source.is_refined
     source.close()

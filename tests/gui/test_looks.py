@@ -239,10 +239,10 @@ def test_a_setting_that_makes_no_sense_is_no_obstacle(application, window):
 @pytest.mark.thorough
 def test_text_has_the_size_that_is_set(window, application, qtbot):
     usual, legend = QApplication.font().pointSizeF(), window.workspace.area.legend
-    height, small = legend.height(), window.workspace.area.view._texts.font.pixelSize()
+    height, small = legend.height(), window.workspace.area.view.lanes.texts.font.pixelSize()
     application.settings.set("window/text_percent", 150)
     assert QApplication.font().pointSizeF() == pytest.approx(usual * 1.5)
-    assert window.workspace.area.view._texts.font.pixelSize() == small * 1.5
+    assert window.workspace.area.view.lanes.texts.font.pixelSize() == small * 1.5
     assert legend.height() > height
     assert window.menuBar().font().pointSizeF() == pytest.approx(usual * 1.5)
     application.settings.set("window/text_percent", 100)

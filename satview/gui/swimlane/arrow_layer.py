@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QObject, QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPen
+from PySide6.QtGui import QFont, QPainter, QPen
 
 from satview.base.safe_text import html_text
 from satview.base.time import format_duration
 from satview.gui.colours import mixed
 from satview.gui.swimlane.array_drawing import draw_lines, fill_rects
 from satview.gui.swimlane.arrows import MIDDLE
+from satview.gui.swimlane.cost import clock
 from satview.gui.swimlane.fitted_text import FittedTexts
 from satview.gui.swimlane.scale import TimeScale
-from satview.gui.swimlane.text_sheet import LaidText, TextSheet
+from satview.gui.swimlane.text_sheet import TextSheet
 from satview.gui.theme import Theme, colour
 from satview.linkage.table import Certainty
 from satview.session.arrow_source import ArrowMode, ArrowSource
@@ -35,6 +37,7 @@ _COUNT_FROM: Final = 2
 # Qt draws 600 opaque lines in 3 ms, with an alpha in 15 ms, smooth and with an alpha in 100 ms and more. So
 # colours are mixed beforehand, and only a picture of few arrows is smooth.
 _FEW: Final = 100
+_OLDEST: Final = 3  # frames that show the same groups while the view moves
 _STRENGTH, _STRENGTH_DENSE = 0.85, 0.55  # how much of its colour a line has, the rest is that of the ground
 _TITLES: Final = {
     ArrowKind.MESSAGE: ("message", "messages"), ArrowKind.REPLY: ("reply", "replies"),
@@ -49,6 +52,7 @@ class ArrowLayer(QObject):
         mode: Which arrows show.
         source: Where they come from.
         hovered: The group under the mouse, a position among those drawn; -1 = none.
+        spent_s: What finding the groups of the last picture took; 0 if they were those of the one before.
 
     Signals:
         changed: Draw again.
@@ -65,8 +69,15 @@ class ArrowLayer(QObject):
         self.hovered = -1
         self.groups: ArrowGroups | None = None
         self._ends = np.empty((0, 4))
+        self._age = 0  # frames since the groups were found
+        self._made_for: tuple[object, ...] = ()  # what they were found for
+        self.spent_s = 0.0
         self._texts: FittedTexts | None = None
         self._sheet = TextSheet()
+
+    def are_due(self, scale: TimeScale) -> bool:
+        """Return whether a picture will not do with the arrows of the last one."""
+        return self.mode is ArrowMode.ALL and self._age >= _OLDEST - 1 and self._made_for[:1] != (scale,)
 
     def set_mode(self, mode: ArrowMode) -> None:
         """Show other arrows."""
@@ -74,7 +85,10 @@ class ArrowLayer(QObject):
             self.mode, self.groups, self.hovered, self._ends = mode, None, -1, np.empty((0, 4))
             self.changed.emit()
 
-    def draw(self, painter: QPainter, scale: TimeScale, shown: tuple[int, int], scroll_px: int, theme: Theme) -> None:
+    def draw(
+        self, painter: QPainter, scale: TimeScale, shown: tuple[int, int], scroll_px: int, theme: Theme, *,
+        may_wait: bool = False,
+    ) -> bool:  # fmt: skip
         """Draw all arrows, unless another mode is on.
 
         Args:
@@ -83,26 +97,41 @@ class ArrowLayer(QObject):
             shown: First and last of the rows of lanes that can be seen.
             scroll_px: How far these are scrolled.
             theme: Its colours.
+            may_wait: The arrows of the last picture will do, where they are now, unless these are too old.
+
+        Returns:
+            Whether these are the arrows of this picture.
         """
         if self.mode is not ArrowMode.ALL:
-            return
-        groups = self.source.groups(scale.window, scale.width_px, shown)
+            return True
+        self._age += 1
+        is_same = self._made_for == (scale, shown)
+        are_old = may_wait and not is_same and self.source.latest is not None and self._age < _OLDEST
+        begun_s = clock()
+        if are_old:
+            groups = self.source.latest
+        else:
+            groups = self.source.groups(scale.window, scale.width_px, shown)
+            self._age, self._made_for = 0, (scale, shown)
+        self.spent_s = clock() - begun_s
         if groups is not self.groups:
             self.groups, self.hovered = groups, -1
         if groups is None:
             self._say(painter, "Looking for arrows\N{HORIZONTAL ELLIPSIS}", theme)
-            return
+            return True
         self._ends = _cut(self._placed(groups, scale, scroll_px), painter.viewport().height())
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=len(groups) <= _FEW)
-        painter.setBrush(Qt.BrushStyle.NoBrush)
+        is_smooth = len(groups) <= _FEW
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=is_smooth)
+        shapes = _shapes(self._ends, is_smooth=is_smooth)
         for kind in ArrowKind:
-            self._draw_kind(painter, groups, kind, theme)
+            _draw_kind(painter, groups, shapes, kind, theme)
         self._draw_counts(painter, groups, theme)
         if 0 <= self.hovered < len(groups):
-            self._draw_lines(painter, np.array([self.hovered]), QPen(colour(theme.text), 2.4))
+            _draw_lines(painter, shapes, np.array([self.hovered]), QPen(colour(theme.text), 2.4))
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
         if int(groups.count.sum()) != len(groups) or groups.is_sample:
             self._say(painter, _said(groups), theme)
+        return not are_old
 
     def at(self, position: QPointF) -> int:
         """Return which of the groups drawn is nearest to a position of the widget, -1 if none is near."""
@@ -159,39 +188,6 @@ class ArrowLayer(QObject):
             ends[:, 1], ends[:, 3] = middles[groups.from_position], middles[groups.to_position]
         return ends
 
-    def _draw_kind(self, painter: QPainter, groups: ArrowGroups, kind: ArrowKind, theme: Theme) -> None:
-        mine = np.flatnonzero(groups.arrows.kind == kind)
-        if not len(mine):
-            return
-        rgb = {ArrowKind.MESSAGE: theme.accent, ArrowKind.REPLY: theme.accent, ArrowKind.PULSE: theme.hit,
-               ArrowKind.WAKE_UP: theme.dim}[kind]  # fmt: skip
-        many = groups.count[mine] >= _COUNT_FROM
-        rgb = mixed(rgb, theme.base, 1 - (_STRENGTH if len(groups) <= _FEW else _STRENGTH_DENSE))
-        for positions, width in ((mine[~many], 1.0), (mine[many], 2.0)):
-            if len(positions):
-                self._draw_lines(painter, positions, QPen(colour(rgb), width), is_open=kind is ArrowKind.REPLY)
-
-    def _draw_lines(self, painter: QPainter, positions: NDArray[np.intp], pen: QPen, *, is_open: bool = False) -> None:
-        """Draw lines with heads; an open head distinguishes replies from messages without their colour."""
-        ends = self._ends[positions]
-        x1, y1, x2, y2 = ends.T
-        length = np.maximum(np.hypot(x2 - x1, y2 - y1), 1e-6)
-        along, down = (x2 - x1) / length, (y2 - y1) / length
-        back_x, back_y = x2 - along * _HEAD_PX, y2 - down * _HEAD_PX
-        left = np.stack((back_x - down * _HEAD_WIDTH_PX, back_y + along * _HEAD_WIDTH_PX, x2, y2), axis=1)
-        right = np.stack((back_x + down * _HEAD_WIDTH_PX, back_y - along * _HEAD_WIDTH_PX, x2, y2), axis=1)
-        # Qt takes ten times as long for a wide line as for a rectangle, and most lines of groups are upright.
-        is_smooth = painter.testRenderHint(QPainter.RenderHint.Antialiasing)
-        upright = np.zeros(len(ends), np.bool_) if is_smooth else np.abs(x2 - x1) < 1
-        painter.setBrush(pen.color())
-        fill_rects(painter, _upright_rects(ends[upright], pen.widthF()))
-        painter.setBrush(Qt.BrushStyle.NoBrush)
-        parts = [ends[~upright], left, right]
-        if not is_open:
-            parts.append(np.concatenate((left[:, :2], right[:, :2]), axis=1))
-        painter.setPen(pen)
-        draw_lines(painter, np.concatenate(parts))
-
     def _draw_counts(self, painter: QPainter, groups: ArrowGroups, theme: Theme) -> None:
         """Write how many arrows the largest groups are."""
         many = np.flatnonzero(groups.count >= _COUNT_FROM)
@@ -199,38 +195,46 @@ class ArrowLayer(QObject):
             return
         many = many[np.argsort(-groups.count[many], kind="stable")][:_COUNTS]
         texts = self._numbers(painter.font(), theme)
-        taken, written = list[QRectF](), list[LaidText]()
-        for position in many.tolist():
-            text = texts.fit(f"{int(groups.count[position]):,}", _BEYOND_PX)
-            if text is None:
-                continue
-            (x1, y1, x2, y2), width = self._ends[position].tolist(), text.width_px + 4
-            box = QRectF((x1 + x2 - width) / 2, (y1 + y2 - text.height_px) / 2, width, text.height_px)
-            if not any(box.intersects(other) for other in taken):
-                taken.append(box)
-                written.append(text)
-                painter.fillRect(box, colour(theme.base, 215))
+        laid = [texts.laid(f"{count:,}") for count in groups.count[many].tolist()]
+        sizes = np.array([(text.width_px + 4, text.height_px) for text in laid])
+        boxes = np.empty((len(laid), 4))
+        boxes[:, :2], boxes[:, 2:] = (self._ends[many, :2] + self._ends[many, 2:] - sizes) / 2, sizes
+        free = _apart(boxes.tolist())
+        painter.setBrush(colour(theme.base, 215))
+        fill_rects(painter, boxes[free])
+        painter.setBrush(Qt.BrushStyle.NoBrush)
         self._sheet.begin(painter)
-        for box, text in zip(taken, written, strict=True):
-            self._sheet.put(box.left() + 2, box.top(), text, theme.text)
+        for position in free:
+            self._sheet.put(boxes[position, 0] + 2, boxes[position, 1], laid[position], theme.text)
         self._sheet.end()
 
     def _numbers(self, font: QFont, theme: Theme) -> FittedTexts:
-        """Return the texts of numbers on groups."""
+        """Return the texts of what is written."""
         font = _small(font, theme)
         if self._texts is None or self._texts.font != font:
             self._texts = FittedTexts(font, Qt.TextElideMode.ElideRight)
         return self._texts
 
     def _say(self, painter: QPainter, text: str, theme: Theme) -> None:
-        painter.setFont(_small(painter.font(), theme))
-        metrics, device = QFontMetricsF(painter.font()), painter.viewport()
-        size = metrics.size(0, text)
-        box = QRectF(device.width() - size.width() - 18, device.height() - size.height() - 10, size.width() + 12,
-                     size.height() + 4)  # fmt: skip
+        laid = self._numbers(painter.font(), theme).laid(text)
+        device = painter.viewport()
+        box = QRectF(device.width() - laid.width_px - 18, device.height() - laid.height_px - 10, laid.width_px + 12,
+                     laid.height_px + 4)  # fmt: skip
         painter.fillRect(box, colour(theme.panel, 235))
+        painter.setFont(laid.font)
         painter.setPen(colour(theme.dim))
-        painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
+        painter.drawStaticText(box.topLeft() + QPointF(6, 2), laid.words)
+
+
+def _apart(boxes: Sequence[Sequence[float]]) -> list[int]:
+    """Return which of some boxes (left, top, width, height) do not overlap those that are returned before them."""
+    taken, found = list[tuple[float, float, float, float]](), list[int]()
+    for position, (left, top, width, height) in enumerate(boxes):
+        right, bottom = left + width, top + height
+        if not any(left < r and right > x and top < b and bottom > y for x, y, r, b in taken):
+            taken.append((left, top, right, bottom))
+            found.append(position)
+    return found
 
 
 def _cut(ends: NDArray[np.float64], height_px: int) -> NDArray[np.float64]:
@@ -241,11 +245,71 @@ def _cut(ends: NDArray[np.float64], height_px: int) -> NDArray[np.float64]:
     return np.stack((x1 + first * (x2 - x1), y1 + first * down, x1 + last * (x2 - x1), y1 + last * down), axis=1)
 
 
+class _Shapes(NamedTuple):
+    """What arrows are drawn of.
+
+    Attributes:
+        lines: float64 (n, 4, 4), ends of the shaft, of both sides of the head, and of its back.
+        is_upright: bool (n,), the shaft is drawn as a rectangle.
+    """
+
+    lines: NDArray[np.float64]
+    is_upright: NDArray[np.bool_]
+
+
+def _shapes(ends: NDArray[np.float64], *, is_smooth: bool) -> _Shapes:
+    """Return what arrows are drawn of, by their ends, (n, 4)."""
+    x1, y1, x2, y2 = ends.T
+    length = np.maximum(np.hypot(x2 - x1, y2 - y1), 1e-6)
+    along, down = (x2 - x1) / length, (y2 - y1) / length
+    back_x, back_y = x2 - along * _HEAD_PX, y2 - down * _HEAD_PX
+    beside_x, beside_y = down * _HEAD_WIDTH_PX, along * _HEAD_WIDTH_PX
+    lines = np.empty((len(ends), 4, 4))
+    lines[:, 0] = ends
+    lines[:, 1, 0], lines[:, 1, 1] = back_x - beside_x, back_y + beside_y
+    lines[:, 2, 0], lines[:, 2, 1] = back_x + beside_x, back_y - beside_y
+    lines[:, 1:3, 2:] = ends[:, None, 2:]
+    lines[:, 3, :2], lines[:, 3, 2:] = lines[:, 1, :2], lines[:, 2, :2]
+    # Qt takes ten times as long for a wide line as for a rectangle, and most lines of groups are upright.
+    is_upright = np.zeros(len(ends), np.bool_) if is_smooth else np.abs(x2 - x1) < 1
+    return _Shapes(lines, is_upright)
+
+
+def _draw_kind(painter: QPainter, groups: ArrowGroups, shapes: _Shapes, kind: ArrowKind, theme: Theme) -> None:
+    mine = np.flatnonzero(groups.arrows.kind == kind)
+    if not len(mine):
+        return
+    rgb = {ArrowKind.MESSAGE: theme.accent, ArrowKind.REPLY: theme.accent, ArrowKind.PULSE: theme.hit,
+           ArrowKind.WAKE_UP: theme.dim}[kind]  # fmt: skip
+    many = groups.count[mine] >= _COUNT_FROM
+    rgb = mixed(rgb, theme.base, 1 - (_STRENGTH if len(groups) <= _FEW else _STRENGTH_DENSE))
+    for positions, width in ((mine[~many], 1.0), (mine[many], 2.0)):
+        if len(positions):
+            _draw_lines(painter, shapes, positions, QPen(colour(rgb), width), is_open=kind is ArrowKind.REPLY)
+
+
+def _draw_lines(
+    painter: QPainter, shapes: _Shapes, positions: NDArray[np.intp], pen: QPen, *, is_open: bool = False
+) -> None:
+    """Draw lines with heads; an open head distinguishes replies from messages without their colour."""
+    upright = shapes.is_upright[positions]
+    lines = shapes.lines[positions, : 3 if is_open else 4]
+    painter.setBrush(pen.color())
+    fill_rects(painter, _upright_rects(lines[upright, 0], pen.widthF()))
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    painter.setPen(pen)
+    drawn = np.ones(lines.shape[:2], np.bool_)
+    drawn[:, 0] = ~upright
+    draw_lines(painter, lines[drawn])
+
+
 def _upright_rects(ends: NDArray[np.float64], width_px: float) -> NDArray[np.float64]:
     """Return upright lines as rectangles: left, top, width, height."""
     x1, y1, x2, y2 = ends.T
-    left = np.rint((x1 + x2 - width_px) / 2)
-    return np.stack((left, np.minimum(y1, y2), np.full(len(ends), width_px), np.abs(y2 - y1)), axis=1)
+    found = np.empty((len(ends), 4))
+    found[:, 0], found[:, 2] = np.rint((x1 + x2 - width_px) / 2), width_px
+    found[:, 1], found[:, 3] = np.minimum(y1, y2), np.abs(y2 - y1)
+    return found
 
 
 def _said(groups: ArrowGroups) -> str:

@@ -49,6 +49,12 @@ class FittedTexts:
             self._cut[key] = LaidText(words, self.font) if len(words) >= min(self._least, len(text)) else None
         return self._cut[key]
 
+    def laid(self, text: str) -> LaidText:
+        """Return a short text that is not cut, whatever room there is."""
+        if text not in self._texts:
+            self._whole_text(text)
+        return self._texts[text][0]
+
     def width(self, text: str) -> float:
         """Return how wide a text is that is not cut."""
         if text not in self._widths:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import Final
 
-from PySide6.QtCore import QPoint, QPointF, QRectF, Qt, Signal
+from PySide6.QtCore import QPoint, QPointF, QRectF, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import (
     QContextMenuEvent,
     QFont,
@@ -37,7 +38,9 @@ _INDENT_PX: Final = 16
 _TRIANGLE_PX: Final = 20
 _GRIP_PX: Final = 5
 _FIGURE_PX: Final = 40  # how busy a lane is; the same for all, so that what is left of it is in a column
+_FIGURE_STEP_PX: Final = 4  # longer ones: names are not to be cut elsewhere with every digit
 _CHIP_PX: Final = 9  # the colour of a process, and the space behind it
+_FIGURES_MS: Final = 50  # nobody can read figures that change more often
 _SMALL_BELOW_PX: Final = 16  # lower lanes have smaller names
 
 
@@ -70,8 +73,22 @@ class LaneLabels(QWidget):
         opened.lanes.changed.connect(self.update)
         opened.selection.changed.connect(self.update)
         view.scrolled.connect(self.update)
-        opened.viewport.window_changed.connect(self.update)
+        self._figures = QTimer(self)
+        self._figures.setSingleShot(True)
+        self._figures.setInterval(_FIGURES_MS)
+        self._figures.timeout.connect(self._draw_figures)
+        opened.viewport.window_changed.connect(self._follow_window)
         view.source.refined.connect(self.update)
+
+    @Slot()
+    def _follow_window(self) -> None:
+        """Show figures of the window, now and then while it moves."""
+        if not self._figures.isActive():
+            self._figures.start()
+
+    @Slot()
+    def _draw_figures(self) -> None:
+        self.repaint()  # not in the turn in which a frame of the lanes is painted
 
     def set_theme(self, theme: Theme) -> None:
         """Draw in other colours and sizes."""
@@ -254,7 +271,7 @@ class LaneLabels(QWidget):
         number = self._numbers.fit(text, room_px) if text not in ("", info.title) else None
         if number is None:
             return 0.0, None
-        width_px = max(_FIGURE_PX, number.width_px) + 8
+        width_px = max(_FIGURE_PX, ceil(number.width_px / _FIGURE_STEP_PX) * _FIGURE_STEP_PX) + 8
         # It leaves most of the name.
         if room_px - width_px < min(60.0, self._name_font(row, info).width(self._title(row, info))):
             return 0.0, None

@@ -12,12 +12,11 @@ Every lane is a stack of pixel rows of a few kinds, so its picture is made of fe
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 from enum import IntEnum
 from functools import lru_cache
-from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +36,8 @@ if TYPE_CHECKING:
 Values = NDArray[np.uint8]
 Pixels = NDArray[np.uint32]
 OPAQUE: Final = 0xFF000000
-_BAND_PX: Final = 40  # device rows: some hundred kilobytes
+_LIT_PART: Final = 22  # percent of a bar: the line under what a filter marks
+_BLANK, _GAP, _LINE, _FIXED = range(4)  # strips that all lanes share, and where those of lanes begin
 # On interrupt lanes: nothing for most of the pixel, but an interrupt in it.
 SEEN_INTERRUPT: Final = states.ABSENT | states.SEEN_RUNNING | states.SEEN_EVENT
 
@@ -195,42 +195,44 @@ class LanePicture:
 
     def pixels(self) -> Pixels:
         """Return all of it, uint32 (height, width), opaque."""
-        source = _row_sources(self.rows, self.scroll_px, self.height_px, self.ratio)
-        out = np.empty((len(source), self.values.shape[1]), np.uint32)
-        self._fill(_strips(self), source, 0, self._stack_bars(), out)
+        height = max(1, round(self.height_px * self.ratio))
+        out = np.full((height, self.values.shape[1]), self.palette.background, np.uint32)
+        top, bottom = band_edges(self.rows, self.scroll_px, self.ratio)
+        for lanes in self.bands([(0, len(self.rows))]):
+            out[max(0, top) : bottom] = lanes[max(0, -top) : max(0, height - top)]
         return out
 
-    def bands(self) -> Iterator[tuple[int, Pixels]]:
-        """Yield it in parts from top to bottom: the first row of each, and its pixels, which the next one overwrites.
+    def bands(self, cuts: Iterable[tuple[int, int]], rooms: Iterable[Pixels | None] = ()) -> Iterator[Pixels]:
+        """Yield some lanes each, from the top of the first to the bottom of the last, whether or not they show.
 
-        They are small enough to stay in the processor's cache until they are drawn, which halves the time of a frame.
+        Few lanes stay in the processor's cache until they are drawn, which halves the time of a frame.
+
+        Args:
+            cuts: Position in `rows` of the first lane of each band, and the one behind its last.
+            rooms: What to draw them into, if it is of their size; None, or nothing at all = new arrays.
         """
-        source = _row_sources(self.rows, self.scroll_px, self.height_px, self.ratio)
-        strips, bars = _strips(self), self._stack_bars()
-        cuts = _cuts(self.rows, self.scroll_px, self.ratio, len(source))
-        room = np.empty((max(last - first for first, last in pairwise(cuts)), self.values.shape[1]), np.uint32)
-        for first, last in pairwise(cuts):
-            band = room[: last - first]
-            self._fill(strips, source[first:last], first, bars, band)
-            yield first, band
+        strips, spare = _strips(self), iter(rooms)
+        for first, last in cuts:
+            rows, room = self.rows[first:last], next(spare, None)
+            layout = _layout_of(rows, self.scroll_px, self.ratio)
+            size = len(layout.kind), self.values.shape[1]
+            out = room if room is not None and room.shape == size else np.empty(size, np.uint32)
+            source = layout.kind * len(self.rows) + (layout.base + first * layout.of_lane)
+            np.take(strips, source, axis=0, out=out, mode="clip")  # else numpy makes a copy of `out`
+            self._finish(out, first, last, band_edges(rows, self.scroll_px, self.ratio)[0])
+            yield out
 
-    def _stack_bars(self) -> list[tuple[int, int, Stack]]:
-        """Return the first row of every stack, and the one behind its last."""
-        return [
-            (*bar_of(self.rows[position], self.scroll_px, self.ratio), stack) for position, stack in self.stacks.items()
-        ]
-
-    def _fill(
-        self, strips: Pixels, source: NDArray[np.intp], first: int, bars: list[tuple[int, int, Stack]], out: Pixels
-    ) -> None:
-        """Draw the rows from one on."""
-        np.take(strips, source, axis=0, out=out, mode="clip")  # else numpy makes a copy of `out`
-        last = first + len(out)
-        for top, bottom, stack in bars:
-            if top < last and bottom > first:
-                draw_stack(out, stack, top - first, bottom - first, int(self.palette.background))
+    def _finish(self, out: Pixels, first: int, last: int, top: int) -> None:
+        """Draw the stacks of a band, and hatch it."""
+        for position, stack in self.stacks.items():
+            if first <= position < last:
+                bar = bar_of(self.rows[position], self.scroll_px, self.ratio)
+                draw_stack(out, stack, bar[0] - top, bar[1] - top, int(self.palette.background))
+                if self.lit is not None:
+                    foot = (bar[1] - bar[0]) * _LIT_PART // 100
+                    out[max(0, bar[1] - foot - top) : max(0, bar[1] - top), self.lit[position]] = self.palette.hit
         if self.palette.is_hatched:
-            hatch(out, round(self.scroll_px * self.ratio) + first, self.ratio)
+            hatch(out, round(self.scroll_px * self.ratio) + top, self.ratio)
 
 
 def image_of(pixels: Pixels, ratio: float) -> QImage:
@@ -242,25 +244,33 @@ def image_of(pixels: Pixels, ratio: float) -> QImage:
 
 
 def _strips(picture: LanePicture) -> Pixels:
-    """Return the different rows of a picture: each lane's of each kind, then a blank one, a gap and a line."""
+    """Return the different rows of a picture: a blank one, a gap and a line, then each lane's of each kind."""
     values, palette = picture.values, picture.palette
     count, width = values.shape
-    strips = np.empty((len(Kind) * count + 3, width), np.uint32)
-    of_kinds = strips[: len(Kind) * count].reshape(len(Kind), count, width)
+    strips = np.empty((_FIXED + len(Kind) * count, width), np.uint32)
+    of_kinds = strips[_FIXED:].reshape(len(Kind), count, width)
     np.take(palette.table, values, axis=1, out=of_kinds, mode="clip")
     bars = of_kinds[Kind.OUTER : Kind.BLANK]
     if picture.faded is not None:
         bars[:, picture.faded] = palette.faded[Kind.OUTER : Kind.BLANK, values[picture.faded]]
-    strips[-3], strips[-2], strips[-1] = palette.background, palette.gap, palette.line
+    strips[_BLANK], strips[_GAP], strips[_LINE] = palette.background, palette.gap, palette.line
     for position, columns in picture.edges.items():
-        _draw_edges(strips, count, position, columns, int(palette.background))
+        _draw_edges(bars[:, position], columns, int(palette.background))
     if picture.lit is not None:
         bars[Kind.FOOT - Kind.OUTER :, picture.lit] = palette.hit
     for tick in picture.ticks:
         for step in range(max(1, round(2 * picture.ratio))):
             columns = np.minimum(tick.column + step, width - 1)
-            strips[Kind.TICKS * count + tick.position, columns] = tick.colour
+            of_kinds[Kind.TICKS, tick.position, columns] = tick.colour
     return strips
+
+
+def band_edges(rows: Sequence[LaneRow], scroll_px: int, ratio: float) -> tuple[int, int]:
+    """Return the first device pixel row of lanes one below the other, and the one behind their last."""
+    return (
+        round((rows[0].y_px - scroll_px) * ratio),
+        round((rows[-1].y_px + rows[-1].height_px - scroll_px) * ratio),
+    )
 
 
 def bar_of(row: LaneRow, scroll_px: int, ratio: float) -> tuple[int, int]:
@@ -278,47 +288,42 @@ def _faded(table: Pixels, base: int) -> Pixels:
     return np.array(list(known.values()), np.uint32)[order][np.searchsorted(keys[order], table)]
 
 
-def _draw_edges(strips: Pixels, count: int, position: int, columns: NDArray[np.int64], background: int) -> None:
-    for kind in (Kind.OUTER, Kind.INNER, Kind.FOOT, Kind.LOWER):
-        strip = strips[kind * count + position]
-        colours = strip[columns]
-        darker = (colours - (colours >> 2 & 0x3F3F3F)) | OPAQUE
-        strip[columns] = np.where(colours == background, colours, darker)
+def _draw_edges(strips: Pixels, columns: NDArray[np.int64], background: int) -> None:
+    """Darken columns of the strips of one lane, (kinds, width)."""
+    colours = strips[:, columns]
+    darker = (colours - (colours >> 2 & 0x3F3F3F)) | OPAQUE
+    strips[:, columns] = np.where(colours == background, colours, darker)
 
 
-@lru_cache(maxsize=8)
-def _cuts(rows: tuple[LaneRow, ...], scroll_px: int, ratio: float, height: int) -> tuple[int, ...]:
-    """Return where bands begin, and the height of the picture: between lanes, so that few lanes are in two bands."""
-    cuts = [0]
-    for row in rows:
-        bottom = round((row.y_px + row.height_px - scroll_px) * ratio)
-        if cuts[-1] + _BAND_PX <= bottom < height:
-            cuts.append(bottom)
-    return (*cuts, height)
+class _Layout(NamedTuple):
+    """Which strip each device pixel row of some lanes shows, integers (height,).
+
+    Of a picture of `count` lanes it is that at `kind * count + base`, for rows of lanes (`of_lane` is 1, else 0)
+    further by the position of the first one.
+    """
+
+    kind: NDArray[np.intp]
+    base: NDArray[np.intp]
+    of_lane: NDArray[np.intp]
 
 
-@lru_cache(maxsize=8)
-def _row_sources(rows: tuple[LaneRow, ...], scroll_px: int, height_px: int, ratio: float) -> NDArray[np.intp]:
-    """Return for every device pixel row the strip it shows."""
-    count = len(rows)
-    blank, gap, line = len(Kind) * count, len(Kind) * count + 1, len(Kind) * count + 2
-    height = max(1, round(height_px * ratio))
-    source = np.full(height, blank, np.intp)
-    bottom = 0
+@lru_cache(maxsize=512)
+def _layout_of(rows: tuple[LaneRow, ...], scroll_px: int, ratio: float) -> _Layout:
+    first, end = band_edges(rows, scroll_px, ratio)
+    kinds, base, of_lane = (np.zeros(max(1, end - first), np.intp) for _ in range(3))
+    base[:] = _GAP
     for position, row in enumerate(rows):
-        top = round((row.y_px - scroll_px) * ratio)
-        if position and top > bottom:
-            source[max(0, bottom) : max(0, top)] = gap
-        bottom = round((row.y_px + row.height_px - scroll_px) * ratio)
+        top, bottom = (edge - first for edge in band_edges((row,), scroll_px, ratio))
+        kinds[top:bottom], base[top:bottom], of_lane[top:bottom] = 0, _BLANK, 0
         parts = bands(bottom - top, ratio)
-        for kind, start, end in (
+        for kind, start, stop in (
             (Kind.TICKS, parts.ticks_top, parts.ticks_end),
             (Kind.OUTER, parts.bar_top, parts.bar_end),
             (Kind.LOWER, parts.lower_top, parts.bar_end),
             (Kind.INNER, parts.inner_top, min(parts.inner_end, parts.lower_top)),
             (Kind.FOOT, parts.lower_top, parts.inner_end),
         ):
-            source[max(0, top + start) : max(0, top + end)] = kind * count + position
-        if 0 < bottom <= height:
-            source[bottom - 1] = line
-    return source
+            lines = slice(top + start, min(top + stop, bottom))
+            kinds[lines], base[lines], of_lane[lines] = kind, _FIXED + position, 1
+        kinds[bottom - 1 : bottom], base[bottom - 1 : bottom], of_lane[bottom - 1 : bottom] = 0, _LINE, 0
+    return _Layout(kinds, base, of_lane)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
@@ -54,7 +55,7 @@ class LaneSource(QObject):
         overlay: Which pixels the filter hides, fades or marks.
 
     Signals:
-        refined: Better values are ready for what was requested last, or for some of its lanes; draw again.
+        refined: Better values are ready for what shows, or for some of its lanes; draw again.
     """
 
     refined = Signal()
@@ -65,7 +66,6 @@ class LaneSource(QObject):
         self._filters = opened.filters
         self._requested: Request | None = None
         self._exact: tuple[Request, Values] | None = None
-        self._quick: tuple[Request, Values] | None = None  # what a frame can have at once; cached for the same request
         self._marks = mark_codes()
         self.overlay = LaneOverlay(self._timeline, self._filters.view)
         self._job = Task(self)
@@ -80,29 +80,33 @@ class LaneSource(QObject):
 
     @property
     def is_refined(self) -> bool:
-        """True if the last values given were exact."""
+        """True if the values of what shows are exact."""
         return self._exact is not None and self._exact[0] == self._requested
 
-    def values(self, request: Request) -> Values:
-        """Return uint8, shape (lanes, width): value and flags of every pixel."""
-        if self._requested != request:
-            self._requested = request
-            if any(not self._timeline.is_ready(lane) for lane in request.lanes) or (
-                request.kinds and not self._timeline.has_kinds
-            ):
-                self._refine()  # nothing to see yet: do not wait for the view to rest
-            else:
-                self._rest.start()
-        for image in (self._exact, self._quick):
-            if image is not None and image[0] == request:
-                return image[1]
+    def show(self, request: Request) -> None:
+        """Have exact values made of what shows from now on, once that rests; at once where there is nothing to see."""
+        if self._requested == request:
+            return
+        self._requested = request
+        if (
+            any(not self._timeline.is_ready(lane) for lane in request.lanes)
+            or (request.kinds and not self._timeline.has_kinds)
+            or not self.overlay.has_shares(request.lanes)
+        ):
+            self._refine()
+        else:
+            self._rest.start()
+
+    def values(self, part: Request) -> Values:
+        """Return value and flags of every pixel of some lanes, or all, of what shows: uint8, shape (lanes, width)."""
+        if self._exact is not None and self._exact[0] == self._requested:
+            request, values = self._exact
+            if replace(part, lanes=request.lanes) == request:
+                return values[[request.lanes.index(lane) for lane in part.lanes]]
         with timed("lane values"):
-            values = self._timeline.raster(request.lanes, request.window, request.width_px)
-            values = with_filter(self._timeline, values, request, self._filter_of_now(), _MARKS_PER_FRAME)
-            values = with_overlay(values, request, self.overlay, waits=False)
-        if all(self._timeline.is_ready(lane) for lane in request.lanes):
-            self._quick = request, values
-        return values
+            values = self._timeline.raster(part.lanes, part.window, part.width_px)
+            values = with_filter(self._timeline, values, part, self._filter_of_now(), _MARKS_PER_FRAME)
+            return with_overlay(values, part, self.overlay, waits=False)
 
     def reload(self, timeline: Timeline, overlay: LaneOverlay) -> None:
         """Take the lanes of a longer reading of the same file, and what its filter does to them."""
@@ -132,7 +136,7 @@ class LaneSource(QObject):
 
     @Slot()
     def _on_filter(self) -> None:
-        self._exact = self._quick = self._requested = None
+        self._exact = self._requested = None
         self._job.cancel()
         self.overlay = LaneOverlay(self._timeline, self._filters.view)
 
@@ -230,6 +234,12 @@ def refined(
     if request.kinds and not timeline.has_kinds:
         timeline.build_kinds(is_cancelled)
         give_back()
+        report(0.5)
+    if overlay is not None and not overlay.has_shares(request.lanes):
+        for lane in request.lanes:
+            if is_cancelled():
+                return None
+            overlay.plain(lane, waits=True)
         report(0.5)
     values = np.zeros((len(request.lanes), request.width_px), np.uint8)
     part = timeline.trace.rows_between(request.window)

@@ -21,7 +21,7 @@ from satview.timeline.lane_tree import LaneKind, Timeline
 from satview.timeline.spans import LaneSpans
 
 NARROWEST_PX: Final = 42
-_BESIDE_PX: Final = 8  # of an interval, on both sides of its name
+BESIDE_PX: Final = 8  # of an interval, on both sides of its name
 DARK_INK: Final = 0x14181F
 LIGHT_INK: Final = 0xFFFFFF
 _LABELS_OF: Final = {  # a lane of a CPU says which one it is
@@ -39,6 +39,7 @@ class IntervalText(NamedTuple):
     Attributes:
         row: The lane.
         left_px, right_px: The part of the interval that shows.
+        start_cycles, end_cycles: All of the interval.
         text: The name.
         ink: 0xRRGGBB, or None for the usual colour of text.
         event: Row of the event that begins the interval; `NO_EVENT` if none does.
@@ -49,6 +50,8 @@ class IntervalText(NamedTuple):
     row: LaneRow
     left_px: float
     right_px: float
+    start_cycles: int
+    end_cycles: int
     text: str
     ink: int | None
     event: int
@@ -58,7 +61,7 @@ class IntervalText(NamedTuple):
     @property
     def room_px(self) -> float:
         """How wide the name may be."""
-        return self.right_px - self.left_px - _BESIDE_PX
+        return self.right_px - self.left_px - BESIDE_PX
 
 
 def interval_texts(
@@ -115,8 +118,8 @@ def _named(
     of_lane = np.repeat(np.arange(len(lanes)), sizes)
     found, names = list[IntervalText](), dict[tuple[int, int], str]()
     keep = np.flatnonzero(keep)
-    columns = (of_lane, np.concatenate([lane.positions for lane in lanes]), left, right, value, event)
-    for which, position, left_px, right_px, kind, row_of_event in zip(
+    columns = (of_lane, np.concatenate([lane.positions for lane in lanes]), left, right, starts, ends, value, event)
+    for which, position, left_px, right_px, start, end, kind, row_of_event in zip(
         *(c[keep].tolist() for c in columns), strict=True
     ):
         lane = lanes[which]
@@ -128,8 +131,8 @@ def _named(
             if (kind, thread) not in names:
                 names[kind, thread] = timeline.label_of(kind, thread)
             text = names[kind, thread]
-        found.append(IntervalText(lane.row, left_px, right_px, text, _ink(kind, theme), row_of_event, lane.is_counter,
-                                  _behind(kind, theme)))  # fmt: skip
+        found.append(IntervalText(lane.row, left_px, right_px, start, end, text, _ink(kind, theme), row_of_event,
+                                  lane.is_counter, _behind(kind, theme)))  # fmt: skip
     return found
 
 

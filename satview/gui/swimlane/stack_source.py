@@ -1,4 +1,4 @@
-"""The lanes that show shares of time, or steps, instead of bars in a frame; cached while the request is the same."""
+"""The lanes that show shares of time, or steps, instead of bars in a frame."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ class StackSource:
 
     def __init__(self, opened: OpenTrace, source: LaneSource) -> None:
         self._opened, self._source = opened, source
-        self._latest: tuple[object, int, Stacks] | None = None  # what they were made of, and of how many lanes
         self._orders: tuple[object, Orders] = None, {}  # of a timeline
 
     def stacks(
@@ -38,33 +37,25 @@ class StackSource:
     ) -> Stacks:
         """Return the lanes that show steps, and those that show shares of time, by their indices.
 
-        None of these while a filter hides or fades single intervals.
-
         Args:
-            rows: The lanes that show.
-            request: What the frame shows.
+            rows: The lanes.
+            request: What the frame shows of them.
             scale: Time to logical pixels.
             theme: Colours.
             hidden: Values that are not to be seen.
             shows_shares: Shares are shown.
         """
-        shows_all, highlighted = shows_shares and self._source.overlay.does_nothing, self._opened.legend.keys
-        requested = request, theme, hidden, highlighted, self._source.overlay, shows_all
-        if self._latest is not None and self._latest[0] == requested and self._latest[1] == len(rows):
-            return self._latest[2]
         timeline, found = self._opened.timeline, Stacks()
         if self._orders[0] is not timeline:
             self._orders = timeline, {}
         with timed("lane shares"):
             for row in rows:
-                if not shows_all and not timeline.infos[row.index].is_counter:
+                if not shows_shares and not timeline.infos[row.index].is_counter:
                     continue
                 stack = stack_of(
-                    timeline, row, scale, request.width_px, theme, hidden, highlighted,
-                    kinds=request.kinds, orders=self._orders[1],
+                    timeline, row, scale, request.width_px, theme, hidden, self._opened.legend.keys,
+                    kinds=request.kinds, orders=self._orders[1], overlay=self._source.overlay,
                 )  # fmt: skip
                 if stack is not None:
                     found[row.index] = stack
-        if all(timeline.is_ready(row.index) for row in rows) and (timeline.has_kinds or not request.kinds):
-            self._latest = requested, len(rows), found
         return found

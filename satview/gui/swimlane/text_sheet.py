@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QFont, QPainter, QPixmap, QStaticText
 
@@ -37,6 +39,23 @@ class LaidText:
         self.spots: dict[int, tuple[object, int]] = {}
 
 
+class Inked:
+    """Texts with their colours that are put together again and again.
+
+    Attributes:
+        texts: The texts.
+        inks: Their colours, 0xRRGGBB.
+        filled, numbers: The state of a sheet, and the numbers that all of them have on it.
+    """
+
+    __slots__ = ("filled", "inks", "numbers", "texts")
+
+    def __init__(self, texts: list[LaidText], inks: list[int]) -> None:
+        self.texts, self.inks = texts, inks
+        self.filled: object = None
+        self.numbers = np.empty(0, np.intp)
+
+
 class TextSheet:
     """An image of texts, from which frames take theirs. Texts of one sheet are put on no other.
 
@@ -52,6 +71,7 @@ class TextSheet:
         self._painter: QPainter | None = None
         self._direct = False
         self._found: list[int] = []
+        self._placed: list[NDArray[np.intp]] = []  # (n, 3) each: device pixels, and numbers of texts
 
     def begin(self, painter: QPainter) -> None:
         """Begin a frame."""
@@ -74,16 +94,47 @@ class TextSheet:
             number = spot[1]
         self._found += (round(x * self._ratio), round(y * self._ratio), number)
 
+    def has_all(self, blocks: Sequence[Inked]) -> bool:
+        """Draw texts on the sheet as far as they are not there, and note where; False if it has no room for all."""
+        if self._direct:
+            return False
+        for _ in range(2):  # a sheet that gets full is emptied, and what was found before is no longer there
+            missing = [block for block in blocks if block.filled is not self._filled and block.texts]
+            if not missing:
+                return True
+            for block in missing:
+                if not self._note(block):
+                    return False
+        return False
+
+    def put_all(self, x: NDArray[np.float64], y: NDArray[np.float64], numbers: NDArray[np.intp]) -> None:
+        """Put texts as `put` does, by the numbers that `has_all` noted for them."""
+        columns = np.rint(x * self._ratio), np.rint(y * self._ratio), numbers
+        self._placed.append(np.stack(columns, axis=1).astype(np.intp))
+
+    def _note(self, block: Inked) -> bool:
+        """Note the numbers of texts; False if one is too large for any sheet."""
+        numbers = list[int]()
+        for text, rgb in zip(block.texts, block.inks, strict=True):
+            spot = text.spots.get(rgb)
+            numbers.append(spot[1] if spot is not None and spot[0] is self._filled else self._drawn(text, rgb))
+            if numbers[-1] < 0:
+                return False
+        if all(text.spots[rgb][0] is self._filled for text, rgb in zip(block.texts, block.inks, strict=True)):
+            block.numbers, block.filled = np.array(numbers, np.intp), self._filled
+        return True
+
     def end(self) -> None:
         """Draw what was put, and let the painter go: one that lives on would stay active."""
         self._flush()
         self._painter = None
 
     def _flush(self) -> None:
-        painter, found, self._found = self._painter, self._found, []
-        if painter is None or self._pixmap is None or not found:
+        painter, found, parts = self._painter, self._found, self._placed
+        self._found, self._placed = [], []
+        if painter is None or self._pixmap is None or not (found or parts):
             return
-        placed = np.array(found, np.intp).reshape(-1, 3)
+        placed = np.concatenate([*parts, np.array(found, np.intp).reshape(-1, 3)])
         rects = np.array(self._rects)[placed[:, 2]]
         middles = (placed[:, :2] + rects[:, 2:] / 2) / self._ratio
         draw_parts(painter, middles, rects, 1 / self._ratio, self._pixmap)

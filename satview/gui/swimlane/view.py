@@ -2,52 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Final
+from math import inf
+from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
-from PySide6.QtCore import QPointF, QRectF, QSizeF, Qt, Signal, Slot
-from PySide6.QtGui import QFont, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtCore import QRectF, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from satview.base.debug import timed
 from satview.base.time import TimeWindow
-from satview.events.states import NOT_A_STATE, SEEN_EVENT, VALUE_COUNT
 from satview.gui.swimlane.array_drawing import draw_lines
 from satview.gui.swimlane.arrow_layer import ArrowLayer
 from satview.gui.swimlane.arrows import draw_arrows
-from satview.gui.swimlane.fitted_text import FittedTexts
-from satview.gui.swimlane.lane_image import SEEN_INTERRUPT, LanePalette, LanePicture, bar_of, image_of
-from satview.gui.swimlane.lane_source import LaneSource, Request, Values
-from satview.gui.swimlane.lane_text import (
-    DARK_INK,
-    LIGHT_INK,
-    IntervalText,
-    interval_starts,
-    interval_texts,
-    labelled,
-)
-from satview.gui.swimlane.legend_keys import EVENTS
+from satview.gui.swimlane.cost import clock
+from satview.gui.swimlane.frame import Frame
+from satview.gui.swimlane.lane_image import bar_of
+from satview.gui.swimlane.lane_layer import LaneLayer
+from satview.gui.swimlane.lane_source import LaneSource, Request
 from satview.gui.swimlane.overlays import draw_cursors, draw_lost, draw_marks, draw_range, lost_spans
-from satview.gui.swimlane.preview_lane import draw_preview_lane
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.swimlane.share_layer import Stack
-from satview.gui.swimlane.stack_source import StackSource
-from satview.gui.swimlane.text_sheet import TextSheet
-from satview.gui.swimlane.tick_source import TickSource
-from satview.gui.swimlane.vector_lanes import draw_rectangles, needs_vectors, rectangles
 from satview.gui.theme import Theme, colour
 from satview.session.arrow_source import ArrowMode
 from satview.session.lanes.lane_row import GroupHead, LaneRow
 from satview.session.loading.loaded_trace import Reload
 from satview.session.open_trace import OpenTrace
-from satview.timeline.lane_tree import LaneKind, Timeline
-from satview.timeline.spans import pixel_edges
 
+FRAME_S: Final = 0.005
+_LEAST_MOVING: Final = 0.3  # of a frame: what lanes get, whatever is drawn over them
+_LEAST_AT_REST: Final = 0.6
+_BESIDE_FADES: Final = 0.9
 _CYCLE_PX: Final = 7.0  # a cycle must be that wide before cycles get lines of their own
-_TEXT_STEP_PX: Final = 3
-_LEAST_LETTERS: Final = 4
-_ALL_VALUES: Final = frozenset(range(VALUE_COUNT))
 
 
 class SwimlaneView(QWidget):
@@ -58,7 +44,9 @@ class SwimlaneView(QWidget):
         arrows: All arrows between lanes.
         hovered: Lane row and interval under the mouse, or None; set by the mouse handling.
         shows_shares: Lanes whose intervals are too dense for bars show how they divide their time.
-        stacks: Those that do now, by index of the lane.
+        frame_s: How long a frame on the screen may take, about. Lanes that this is not enough for are painted in the
+            next ones, and show their last picture until then. Pictures for files are always exact.
+        lanes: The lanes.
         rubber: (left, right) pixels of a drag in progress that will zoom, or None.
 
     Signals:
@@ -78,21 +66,21 @@ class SwimlaneView(QWidget):
         self._theme = theme
         self.scroll_px = 0
         self.shows_shares = True
-        self.stacks: dict[int, Stack] = {}
         self.hovered: tuple[LaneRow, float, float] | None = None
         self.rubber: tuple[float, float] | None = None
-        self.source = LaneSource(opened, self)
-        self.source.refined.connect(self.update)
-        self._stack_source = StackSource(opened, self.source)
+        self.frame_s = FRAME_S
+        self._next = QTimer(self)
+        self._next.setSingleShot(True)
+        self._next.setInterval(0)
+        self._next.timeout.connect(self.update)
+        self._is_whole = False
+        self._beside_s = 0.0  # what a frame takes beside painting lanes
+        self._last: TimeScale | None = None  # of the last frame in which lanes were painted
+        self._settled: TimeScale | None = None  # of the last frame, if it was exact
+        self.lanes = LaneLayer(opened, theme, self.font(), self)
+        self.lanes.changed.connect(self.update)
         self.arrows = ArrowLayer(opened, self)
         self.arrows.changed.connect(self.update)
-        opened.labels.refined.connect(self.update)
-        self._texts = self._fitted_texts()
-        self._inks = _inks(theme)
-        self._sheet = TextSheet()
-        self._palette = LanePalette(theme)
-        self._ticks = TickSource(opened, theme)
-        self._hidden: frozenset[int] = frozenset()
         self._top: LaneRow | None = None
         opened.viewport.window_changed.connect(self.update)
         for signal in (
@@ -112,6 +100,21 @@ class SwimlaneView(QWidget):
         opened.reloaded.connect(self._on_reloaded)
 
     @property
+    def source(self) -> LaneSource:
+        """Values of the lanes that show."""
+        return self.lanes.source
+
+    @property
+    def stacks(self) -> dict[int, Stack]:
+        """Return the lanes that show shares or steps, by index, as they are on the screen."""
+        return self.lanes.stacks
+
+    @property
+    def is_settled(self) -> bool:
+        """True if what is on the screen is exact; until then one frame comes after the other."""
+        return self._settled == self.scale
+
+    @property
     def scale(self) -> TimeScale:
         """Time to pixel of what shows now."""
         return TimeScale(self._opened.viewport.window, self.width())
@@ -119,10 +122,7 @@ class SwimlaneView(QWidget):
     def set_theme(self, theme: Theme) -> None:
         """Draw in other colours."""
         self._theme = theme
-        self._inks = _inks(theme)
-        self._ticks.set_theme(theme)
-        self._texts = self._fitted_texts()
-        self._make_palette()
+        self.lanes.set_theme(theme)
         self.update()
 
     def set_shares(self, shows: bool) -> None:
@@ -176,6 +176,7 @@ class SwimlaneView(QWidget):
 
     @Slot()
     def _on_lanes(self) -> None:
+        self.lanes.painter.take_lanes()
         self.scroll_to(self.scroll_px)
         self.scrolled.emit()
         self.update()
@@ -188,6 +189,7 @@ class SwimlaneView(QWidget):
     def _on_reloaded(self, reload: Reload) -> None:
         """Draw the longer reading; what came in between above must not push what one looks at out of its position."""
         self.source.reload(reload.loaded.timeline, reload.overlay)
+        self.lanes.painter.take_lanes()
         self.hovered = None
         top, self._top = self._top, None
         row = self._opened.lanes.row_of(reload.moved.get(top.index, -1)) if top is not None else None
@@ -196,31 +198,14 @@ class SwimlaneView(QWidget):
         self.scrolled.emit()
         self.update()
 
-    def _fitted_texts(self) -> FittedTexts:
-        font = QFont(self.font())
-        font.setPixelSize(self._theme.px(10))
-        return FittedTexts(font, Qt.TextElideMode.ElideRight, _TEXT_STEP_PX, _LEAST_LETTERS)
-
-    def _make_palette(self) -> None:
-        self._palette = LanePalette(self._theme, self._hidden, self._opened.legend.keys)
-
     @Slot()
     def _on_legend(self) -> None:
-        """Fade all but what the legend highlights, and hide the names of the rest."""
-        keys = self._opened.legend.keys
-        self._ticks.fades = bool(keys) and EVENTS not in keys
-        self._make_palette()
+        self.lanes.painter.take_legend()
         self.update()
 
     @Slot()
     def _on_filter(self) -> None:
-        values = self._opened.trace.catalogue.state_value_of_code
-        of_states = np.flatnonzero(values != NOT_A_STATE)
-        shown = values[of_states[self._opened.filters.codes[of_states]]]
-        hidden = frozenset(np.setdiff1d(values[of_states], shown).tolist())
-        if hidden != self._hidden:
-            self._hidden = hidden
-            self._make_palette()
+        self.lanes.painter.take_filter()
         self.repaint()  # at once: the answer to a filter does not wait for list and overview
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -231,29 +216,52 @@ class SwimlaneView(QWidget):
         self.scrolled.emit()
         super().resizeEvent(event)
 
+    def repaint(self, *area: Any) -> None:
+        """Draw now, and all of it exactly, by what is known now."""
+        self.lanes.pictures.outdate()
+        self._is_whole = True
+        super().repaint(*area)
+
     def paintEvent(self, _event: QPaintEvent) -> None:
         """Draw."""
         with timed(f"swimlanes {self.width()}x{self.height()}", "paint"):
             self._paint()
 
     def _paint(self) -> None:
-        painter = QPainter(self)
-        rows, scale, theme = self.visible_rows(), self.scale, self._theme
-        if not rows:
-            painter.fillRect(self.rect(), colour(theme.base))
+        painter, rows, scale = QPainter(self), self.visible_rows(), self.scale
+        on_screen, is_whole, self._is_whole = is_on_screen(self, painter), self._is_whole, False
+        is_exact, begun_s = True, clock()
+        if rows:
+            is_exact = self._draw_rows(painter, rows, scale, self._left_s(scale) if on_screen and not is_whole else inf)
+            beside_s = clock() - begun_s - self.lanes.pictures.spent_s - self.arrows.spent_s
+            self._beside_s = max(beside_s, self._beside_s * _BESIDE_FADES)
+        else:
+            painter.fillRect(self.rect(), colour(self._theme.base))
             self._draw_heads(painter)
             if not self._opened.lanes.heads:
                 self._draw_nothing(painter)
-            return
-        ratio = self.devicePixelRatioF()
+        if on_screen:
+            self._settled = scale if is_exact else None
+        if not is_exact:
+            self._next.start()
+
+    def _left_s(self, scale: TimeScale) -> float:
+        """Return how much of the time of a frame is left for painting lanes."""
+        if self.arrows.are_due(scale):
+            return -1.0  # lanes wait for a frame in which arrows are found
+        is_moving, self._last = self._last != scale, scale
+        return max(self.frame_s - self._beside_s, self.frame_s * (_LEAST_MOVING if is_moving else _LEAST_AT_REST))
+
+    def _draw_rows(self, painter: QPainter, rows: tuple[LaneRow, ...], scale: TimeScale, limit_s: float) -> bool:
+        """Draw lanes and all that is over them; return whether all is exact, for which a time may be too short."""
+        ratio, height, theme = self.devicePixelRatioF(), float(self.height()), self._theme
         width_px = max(1, round(self.width() * ratio))
-        kinds = self._opened.lanes.shows_kinds
-        request = Request(tuple(row.index for row in rows), scale.window, width_px, kinds)
-        self._draw_lanes(painter, rows, request, scale)
+        request = Request(tuple(row.index for row in rows), scale.window, width_px, self._opened.lanes.shows_kinds)
+        frame = Frame(request, scale, self.height(), self.scroll_px, ratio, self.shows_shares)
+        is_exact = self.lanes.draw(painter, rows, frame, limit_s)
         if scale.px_per_cycle >= _CYCLE_PX:
             self._draw_cycles(painter, scale)
         self._draw_heads(painter)
-        height = float(self.height())
         draw_marks(painter, self._opened, scale, height, theme)
         self._draw_selected(painter, rows, scale)
         draw_range(painter, self._opened, scale, height, theme)
@@ -263,10 +271,11 @@ class SwimlaneView(QWidget):
             from satview.gui.swimlane.path_line import draw_path  # with the first path: brings how paths are found
 
             draw_path(painter, self._opened, rows, self.scroll_px, scale, theme)
-        self._draw_arrows(painter, rows, scale)
+        is_exact &= self._draw_arrows(painter, rows, scale, may_wait=not is_exact)
         if self.rubber is not None:
             left, right = sorted(self.rubber)
             painter.fillRect(QRectF(left, 0, right - left, height), colour(theme.accent, 60))
+        return is_exact
 
     def _draw_heads(self, painter: QPainter) -> None:
         """Let headings of groups go through from the names."""
@@ -275,93 +284,14 @@ class SwimlaneView(QWidget):
             painter.fillRect(area, colour(self._theme.panel))
             painter.fillRect(area, colour(self._theme.line, 110))
 
-    def _draw_arrows(self, painter: QPainter, rows: tuple[LaneRow, ...], scale: TimeScale) -> None:
+    def _draw_arrows(self, painter: QPainter, rows: tuple[LaneRow, ...], scale: TimeScale, *, may_wait: bool) -> bool:
+        """Draw arrows; return whether they are those of this part of the trace."""
         lanes, top = self._opened.lanes, self.scroll_px
         first, last = (lanes.position_at(height) for height in (top, top + self.height() - 1))
-        self.arrows.draw(painter, scale, (first, last), top, self._theme)
+        are_new = self.arrows.draw(painter, scale, (first, last), top, self._theme, may_wait=may_wait)
         if self.arrows.mode is not ArrowMode.OFF or self._opened.highlight.shown is not None:
             draw_arrows(painter, self._opened, rows, top, scale, self._theme)
-
-    def _draw_lanes(self, painter: QPainter, rows: tuple[LaneRow, ...], request: Request, scale: TimeScale) -> None:
-        values, ratio = self.source.values(request), self.devicePixelRatioF()
-        timeline = self._opened.timeline
-        edges = {}
-        for position, row in enumerate(rows):
-            columns = interval_starts(timeline, row.index, scale, values.shape[1])
-            if columns is not None:
-                edges[position] = columns
-        show_short_interrupts(timeline, rows, values)
-        self.stacks = self._stack_source.stacks(
-            rows, request, scale, self._theme, self._hidden, shows_shares=self.shows_shares
-        )
-        picture = LanePicture(
-            values,
-            rows,
-            self._palette,
-            self.scroll_px,
-            self.height(),
-            ratio,
-            edges,
-            [*self._ticks.ticks(request), *self._ticks.marked(request)],
-            *self._overlay(request),
-            stacks={position: self.stacks[row.index] for position, row in enumerate(rows) if row.index in self.stacks},
-        )
-        self._draw_picture(painter, picture)
-        self._draw_previews(painter, rows, scale)
-        view, keys = self._opened.filters.view, self._opened.legend.keys
-        nameless = self._hidden | (_ALL_VALUES - keys) if keys else self._hidden
-        left_out = view.by_passes, view.dimmed, self.stacks
-        self._draw_texts(painter, interval_texts(timeline, rows, values, scale, self._theme, nameless, *left_out))
-
-    def _draw_picture(self, painter: QPainter, picture: LanePicture) -> None:
-        """Draw the lanes; in files of lines as rectangles, unless these are too many."""
-        if not needs_vectors(painter):
-            for first, pixels in picture.bands():
-                painter.drawImage(QPointF(0, first / picture.ratio), image_of(pixels, picture.ratio))
-            return
-        whole = picture.pixels()
-        found = rectangles(whole)
-        if found is None:
-            painter.drawImage(0, 0, image_of(whole, picture.ratio))
-        else:
-            draw_rectangles(painter, found, picture.ratio)
-
-    def _draw_previews(self, painter: QPainter, rows: tuple[LaneRow, ...], scale: TimeScale) -> None:
-        """Draw lanes of CPUs that are not built yet as far as a sample of the file reported before it was read."""
-        preview, timeline = self._opened.preview, self._opened.timeline
-        if preview is None:
-            return
-        waiting = [row for row in rows if not timeline.is_ready(row.index)]
-        for row in waiting:
-            cpu = timeline.infos[row.index].cpu
-            if timeline.infos[row.index].kind is LaneKind.CPU and cpu < len(preview.cpus):
-                area = QRectF(0, row.y_px - self.scroll_px, self.width(), row.height_px - 1)
-                draw_preview_lane(painter, preview, cpu, scale.window, area, self.devicePixelRatioF(), self._theme)
-        if not waiting:
-            self._opened.preview = None
-
-    def _overlay(self, request: Request) -> tuple[NDArray[np.bool_] | None, NDArray[np.bool_] | None]:
-        """Return the pixels that fade and those that are marked."""
-        overlay = self.source.overlay
-        if overlay.does_nothing:
-            return None, None
-        edges = pixel_edges(request.window, request.width_px)
-        return overlay.faded(request.lanes, edges, waits=False), overlay.marked(request.lanes, edges, waits=False)
-
-    def _draw_texts(self, painter: QPainter, texts: list[IntervalText]) -> None:
-        """Write the labels that are switched on into intervals, as many as fit."""
-        half_px = self._texts.metrics.height() / 2
-        self._sheet.begin(painter)
-        for text, parts in zip(texts, labelled(self._opened, texts, self._texts), strict=True):
-            words = self._texts.fit_parts(parts, text.room_px) if parts else []
-            # The bar begins under the marks of events, so its middle is a little below that of the lane.
-            left, top = text.left_px + 5, text.row.y_px - self.scroll_px + text.row.height_px * 0.555 - half_px
-            if text.behind is not None and words:
-                size = QSizeF(words[-1][0] + words[-1][1].width_px, 2 * half_px)
-                painter.fillRect(QRectF(QPointF(left, top), size).adjusted(-2, 2, 2, -2), colour(text.behind))
-            for beside_px, each in words:
-                self._sheet.put(left + beside_px, top, each, self._inks[text.ink])
-        self._sheet.end()
+        return are_new
 
     def _draw_cycles(self, painter: QPainter, scale: TimeScale) -> None:
         painter.setPen(QPen(colour(self._theme.dim, 45), 1))
@@ -403,13 +333,7 @@ class SwimlaneView(QWidget):
         painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, text)
 
 
-def show_short_interrupts(timeline: Timeline, rows: tuple[LaneRow, ...], values: Values) -> None:
-    """Mark pixels of interrupt lanes with an interrupt that is too short to dominate them; in place."""
-    for position, row in enumerate(rows):
-        if timeline.infos[row.index].kind is LaneKind.INTERRUPTS:
-            values[position, values[position] == SEEN_EVENT] = SEEN_INTERRUPT
-
-
-def _inks(theme: Theme) -> dict[int | None, int]:
-    """Return the colours of names inside intervals; None is the usual one."""
-    return {None: theme.text, DARK_INK: DARK_INK, LIGHT_INK: LIGHT_INK}
+def is_on_screen(widget: QWidget, painter: QPainter) -> bool:
+    """Return whether what is painted goes to the screen; else to a picture that somebody keeps."""
+    store, engine = widget.backingStore(), painter.paintEngine()
+    return store is not None and engine is not None and engine.paintDevice() is store.paintDevice()
