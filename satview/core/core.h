@@ -45,4 +45,37 @@ static inline int is_linked(const uint32_t *slot)
            (kind == COMBINE_BEGIN || kind == COMBINE_CONTINUE);
 }
 
+/* Return where among ascending numbers the first one is that is not less than `mine`, looking from `at` on. */
+#define NEAR_PLACE(name, type)                                                                                         \
+    static inline int64_t name(const type *number, int64_t count, int64_t at, type mine)                               \
+    {                                                                                                                  \
+        int64_t low, high, step = 1;                                                                                   \
+        if (at < count && number[at] < mine) { /* in (low, high] */                                                    \
+            low = at;                                                                                                  \
+            high = at + 1;                                                                                             \
+            while (high < count && number[high] < mine) {                                                              \
+                low = high;                                                                                            \
+                high = high + step < count ? high + step : count;                                                      \
+                step *= 2;                                                                                             \
+            }                                                                                                          \
+        } else {                                                                                                       \
+            high = at;                                                                                                 \
+            low = at - 1;                                                                                              \
+            while (low >= 0 && number[low] >= mine) {                                                                  \
+                high = low;                                                                                            \
+                low = low - step >= 0 ? low - step : -1;                                                               \
+                step *= 2;                                                                                             \
+            }                                                                                                          \
+        }                                                                                                              \
+        while (high - low > 1) {                                                                                       \
+            int64_t middle = low + (high - low) / 2;                                                                   \
+            if (number[middle] < mine)                                                                                 \
+                low = middle;                                                                                          \
+            else                                                                                                       \
+                high = middle;                                                                                         \
+        }                                                                                                              \
+        return high;                                                                                                   \
+    }
+NEAR_PLACE(near_key, int64_t)
+
 #endif

@@ -355,7 +355,7 @@ def slots_of(
     """
     assert len(slot) == len(slot_count)
     position, at = np.empty(len(slot), np.uint32), np.empty(len(rows) * most, np.int64)
-    narrow, wide = _words(slot, np.dtype(np.uint32), np.dtype(np.uint64))
+    narrow, wide = words(slot, np.dtype(np.uint32), np.dtype(np.uint64))
     found = call("satview_slots_of", narrow, wide, slot_count, len(slot), rows, len(rows), most, position, at)
     assert found >= 0
     return position, at[:found]
@@ -412,10 +412,10 @@ def calls_of(
 
 
 def _threads(thread: NDArray[np.unsignedinteger]) -> _Column:
-    return _words(thread, np.dtype(np.uint16), np.dtype(np.uint32))
+    return words(thread, np.dtype(np.uint16), np.dtype(np.uint32))
 
 
-def _words(column: NDArray[np.unsignedinteger], narrow: np.dtype[Any], wide: np.dtype[Any]) -> _Column:
+def words(column: NDArray[np.unsignedinteger], narrow: np.dtype[Any], wide: np.dtype[Any]) -> _Column:
     """Return a column in one of two types, and None for the other one."""
     if column.dtype == narrow:
         return np.ascontiguousarray(column), None

@@ -964,39 +964,7 @@ EXPORT int64_t satview_numbered(const int64_t *number, int64_t count, uint32_t *
     return kinds;
 }
 
-/* Return where among ascending numbers the first one is that is not less than `mine`, looking from `at` on. */
-#define NEAR_PLACE(name, type)                                                                                         \
-    static int64_t name(const type *number, int64_t count, int64_t at, type mine)                                      \
-    {                                                                                                                  \
-        int64_t low, high, step = 1;                                                                                   \
-        if (at < count && number[at] < mine) { /* in (low, high] */                                                    \
-            low = at;                                                                                                  \
-            high = at + 1;                                                                                             \
-            while (high < count && number[high] < mine) {                                                              \
-                low = high;                                                                                            \
-                high = high + step < count ? high + step : count;                                                      \
-                step *= 2;                                                                                             \
-            }                                                                                                          \
-        } else {                                                                                                       \
-            high = at;                                                                                                 \
-            low = at - 1;                                                                                              \
-            while (low >= 0 && number[low] >= mine) {                                                                  \
-                high = low;                                                                                            \
-                low = low - step >= 0 ? low - step : -1;                                                               \
-                step *= 2;                                                                                             \
-            }                                                                                                          \
-        }                                                                                                              \
-        while (high - low > 1) {                                                                                       \
-            int64_t middle = low + (high - low) / 2;                                                                   \
-            if (number[middle] < mine)                                                                                 \
-                low = middle;                                                                                          \
-            else                                                                                                       \
-                high = middle;                                                                                         \
-        }                                                                                                              \
-        return high;                                                                                                   \
-    }
 NEAR_PLACE(near_place, uint32_t)
-NEAR_PLACE(near_key, int64_t)
 
 /*
  * Write where among ascending numbers the first one is that is not less than each asked one. Twin: numpy.searchsorted,

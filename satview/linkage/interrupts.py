@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.dataclass import dataclass
-from satview.core import library, links
+from satview.core import library, links, statistics
 from satview.events import wire
 from satview.linkage.rows import by_cpu, depth_within, narrow, nested_pairs, rows_of_class
 from satview.linkage.whole import is_whole_on, part_of
-from satview.store.losses import losses
+from satview.store.losses import losses, losses_of
+from satview.store.time_ranges import TimeRanges
 from satview.store.trace import Trace
 
 _Rows = NDArray[np.uint32]
@@ -52,9 +53,15 @@ class Nesting:
 
 def nesting(trace: Trace, cpu: int) -> Nesting:
     """Return how the interrupts of a CPU are nested."""
-    code = trace.events.code
-    is_mine = (code >> wire.CLASS_SHIFT == wire.WireClass.INT) & (trace.events.cpu == cpu)
-    mine = np.flatnonzero(is_mine).astype(np.uint32)
+    rows = rows_of_class(trace, wire.WireClass.INT)
+    if not library.is_available():
+        return _plain_nesting(trace, cpu, rows[trace.events.cpu[rows] == cpu])
+    events, lost = trace.events, TimeRanges.of_rows(losses_of(losses(trace), cpu))
+    return Nesting(*statistics.nesting(events.code, events.cpu, events.time_cycles, _STEP_OF_CODE, rows, cpu, lost.end))
+
+
+def _plain_nesting(trace: Trace, cpu: int, mine: _Rows) -> Nesting:
+    """Return the same without the compiled core."""
     rows, part, step = _entries_and_exits(trace, cpu, mine, _kinds(trace, mine))
     depth = depth_within(step, part)
     # Exits at depth 0 before which there are as many exits as events in the part: no entry of the part is theirs.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Signal, Slot
 
-from satview.analysis.doctor.report import Diagnosis, doctor
 from satview.analysis.times.basis import Basis
 from satview.base.time import TimeWindow
 from satview.events import wire
@@ -40,6 +40,9 @@ from satview.store.trace import Trace
 from satview.timeline.lane_classes import classes_in
 from satview.timeline.lane_tree import LaneKind, Timeline
 from satview.timeline.preview import Preview
+
+if TYPE_CHECKING:
+    from satview.analysis.doctor.report import Diagnosis
 
 
 class OpenTrace(QObject):
@@ -317,4 +320,6 @@ class OpenTrace(QObject):
 
 
 def _diagnoses(trace: Trace, _is_cancelled: IsCancelled) -> tuple[Diagnosis, ...]:
+    from satview.analysis.doctor.report import doctor  # on first use: no picture waits for it
+
     return doctor(trace)

@@ -9,8 +9,6 @@ import numpy as np
 from PySide6.QtCore import QObject, Slot
 
 from satview.analysis.sheets.sheet import Column, Sheet
-from satview.analysis.statistics import Statistics
-from satview.analysis.statistics_sheets import SHEETS
 from satview.analysis.times.basis import Basis
 from satview.base.dataclass import dataclass
 from satview.base.memory import borrowed
@@ -61,6 +59,9 @@ def summarize(
     Raises:
         Cancelled: Another range is requested.
     """
+    from satview.analysis.statistics import Statistics  # with the first range: no picture waits for it
+    from satview.analysis.statistics_sheets import SHEETS
+
     found = Statistics(trace, window, None, basis, borrowed(is_cancelled))
     states, threads, events = (SHEETS[key](found, None) for key in ("state-total", "thread", "event"))
     return RangeSummary(trace, window, states, threads, events)

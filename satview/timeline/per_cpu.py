@@ -85,17 +85,13 @@ def cpu_spans(
     window = trace.window
     start = trace.events.time_cycles[rows]
     thread = trace.events.thread[rows]
-    value = process_values(trace.threads.process[thread])
-    value[idle[thread]] = IDLE
+    value = np.where(idle, np.uint8(IDLE), process_values(trace.threads.process))[thread]
     # A thread trace names the threads of an LWP one by one: between them it has none to run.
     gap = IDLE if trace.release == Release.UNIXWARE else UNKNOWN
+    # Slices are in the order of time and end before the next one: the gap behind one is right behind it here too.
     gaps = np.flatnonzero(ends < np.append(start[1:], window.end))
-    at = np.concatenate((start, ends[gaps]))
-    order = time_order(at)
-    at = at[order]
-    value = np.concatenate((value, np.full(len(gaps), gap, np.uint8)))[order]
-    event = np.concatenate((rows, np.full(len(gaps), NO_EVENT, np.uint32)))[order]
-    thread = np.concatenate((thread, np.zeros(len(gaps), thread.dtype)))[order]
+    at, value = np.insert(start, gaps + 1, ends[gaps]), np.insert(value, gaps + 1, gap)
+    event, thread = np.insert(rows, gaps + 1, NO_EVENT), np.insert(thread, gaps + 1, 0)
     if at[0] > window.start:
         from_dump = at[0] <= trace.dump_end_cycles
         at = np.concatenate((np.array([window.start]), at))

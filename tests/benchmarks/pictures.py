@@ -19,7 +19,8 @@ from tests.benchmarks.made_traces import SHAPES, file_of
 
 _RUNS = 3
 _PROGRAM = """
-import sys, time
+import os, sys, time
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # as the command does
 begin = float(sys.argv[2])
 def say(what):
     print(what, time.time() - begin, time.process_time(), flush=True)

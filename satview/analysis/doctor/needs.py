@@ -15,6 +15,7 @@ from satview.base.dataclass import dataclass
 from satview.base.time import format_duration
 from satview.events import wire
 from satview.events.spec import Release
+from satview.events.states import NOT_A_STATE
 from satview.filters.derived_columns import TraceDerivedColumns
 from satview.filters.external import ExternalClass as C
 from satview.linkage.actors import interrupt_rows
@@ -249,3 +250,11 @@ NAMES: Final = Need("names", Mark.LOWER_BOUND, _names, "capture the class PROCES
 NO_LOSS: Final = Need("loss", Mark.LOWER_BOUND, _loss, "capture fewer events, or into more kernel buffers")
 NO_DAMAGE: Final = Need("damage", Mark.ESTIMATE, _damage, "capture again")
 OPENING: Final = Need("opening", Mark.LOWER_BOUND, _opening, "begin the trace with START, not in a ring")
+
+
+def has_no_states(trace: Trace) -> bool:
+    """Return whether a kernel trace has kernel calls and no states of threads: lanes of threads would be empty."""
+    if trace.pairs is not None or CALLS.reason(trace):
+        return False
+    is_state = trace.catalogue.state_value_of_code != NOT_A_STATE
+    return not trace.code_counts[is_state].any()

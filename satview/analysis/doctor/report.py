@@ -6,11 +6,10 @@ from collections.abc import Iterable
 
 from satview.analysis.doctor.analyses import Analysis
 from satview.analysis.doctor.capture_line import CaptureLine, capture_line
-from satview.analysis.doctor.needs import CALLS, NO_DAMAGE, NO_LOSS
+from satview.analysis.doctor.needs import NO_DAMAGE, NO_LOSS
 from satview.analysis.doctor.shown import NO_EVENTS, applicable, shown
 from satview.analysis.trust import Mark, Trust
 from satview.base.dataclass import dataclass
-from satview.events.states import NOT_A_STATE
 from satview.filters.rules.tracelogger_command import from_tracelogger_args
 from satview.store.trace import Trace
 
@@ -103,14 +102,6 @@ def titles(found: Iterable[Diagnosis]) -> str:
 def may_be_more(trace: Trace) -> str:
     """Return why verdicts may be missing whatever they look for; empty if none are."""
     return "; ".join(filter(None, (need.reason(trace) for need in (NO_LOSS, NO_DAMAGE))))
-
-
-def has_no_states(trace: Trace) -> bool:
-    """Return whether a kernel trace has kernel calls and no states of threads: lanes of threads would be empty."""
-    if trace.pairs is not None or CALLS.reason(trace):
-        return False
-    is_state = trace.catalogue.state_value_of_code != NOT_A_STATE
-    return not trace.code_counts[is_state].any()
 
 
 def notes(trace: Trace) -> tuple[str, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,8 +12,12 @@ from satview.analysis.times.by_key import largest_by, sum_by
 from satview.analysis.times.scope import Scope
 from satview.base.dataclass import dataclass
 from satview.events.states import FIRST_PROCESS, IDLE, KERNEL_CALL
+from satview.linkage.rows import narrow
 from satview.store.losses import losses, losses_of
 from satview.store.time_ranges import Cycles, TimeRanges
+from satview.timeline.spans import time_order
+
+_PAIRS: Final = 1 << 20  # of CPUs and threads that always have a sum each
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,8 +223,14 @@ def _busiest(
     runs: Runs, net: Cycles, busy: NDArray[np.intp], cpus: int, threads: int
 ) -> tuple[NDArray[np.int64], Cycles]:
     """Return for each CPU the thread that had most of it, and how much that was."""
-    key, position = np.unique(runs.cpu[busy].astype(np.int64) * threads + runs.thread[busy], return_inverse=True)
-    most, which = largest_by(key // threads, sum_by(position, net[busy], len(key)), cpus)
+    pair = runs.cpu[busy].astype(np.int64) * threads + runs.thread[busy]
+    if cpus * threads <= max(len(pair), _PAIRS):
+        key = np.flatnonzero(np.bincount(pair, minlength=cpus * threads))
+        cycles = sum_by(pair, net[busy], cpus * threads)[key]
+    else:  # more pairs than there may be sums
+        key, position = np.unique(pair, return_inverse=True)
+        cycles = sum_by(position, net[busy], len(key))
+    most, which = largest_by(key // threads, cycles, cpus)
     return np.where(which >= 0, key[which] % threads, 0) if len(key) else np.zeros(cpus, np.int64), most
 
 
@@ -261,7 +273,8 @@ def _migrations(scope: Scope, begins: NDArray[np.bool_]) -> Migrations:
     runs = scope.basis.runs
     # Runs before the range show where a thread came from; those behind it do not matter.
     rows = np.flatnonzero((runs.thread > 0) & (runs.start < scope.window.end) & ~scope.basis.is_idle[runs.thread])
-    rows = rows[np.lexsort((runs.start[rows], runs.thread[rows]))]
+    rows = rows[time_order(runs.start[rows])]
+    rows = rows[np.argsort(narrow(runs.thread[rows], len(scope.trace.threads)), kind="stable")]
     before, after = rows[:-1], rows[1:]
     moved = (runs.cpu[before] != runs.cpu[after]) & (runs.thread[before] == runs.thread[after]) & begins[after]
     before, after = before[moved], after[moved]

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from satview.analysis.times.scope import Scope, codes_where
 from satview.base.dataclass import dataclass
+from satview.core import library, statistics
 from satview.events import wire
 from satview.events.wire import CODE_COUNT, WireClass
 
@@ -61,20 +62,41 @@ class ThreadCounts:
 def event_counts(scope: Scope) -> tuple[EventKinds, ThreadCounts]:
     """Return both tables, from one walk over the events of the range."""
     events, threads = scope.trace.events, len(scope.trace.threads)
-    count, first, last = (np.zeros(CODE_COUNT, np.int64) for _ in range(3))
-    by_thread = np.zeros(threads * _ROLES, np.int64)
+    sums = count, first, last, by_thread = *np.zeros((3, CODE_COUNT), np.int64), np.zeros((threads, _ROLES), np.int64)
+    is_compiled = scope.passes is None and library.is_available()
     for part in scope.chunks():
         code, thread = events.code[part], events.thread[part]
-        row = np.arange(part.start, part.stop)
-        if scope.passes is not None:
-            keep = scope.passes[part]
-            code, thread, row = code[keep], thread[keep], row[keep]
-        here = np.bincount(code, minlength=CODE_COUNT)
-        if np.any((here > 0) & (count == 0)):
-            fresh = count[code] == 0
-            first[code[fresh][::-1]] = row[fresh][::-1]  # backwards, so that the earliest is written last
-        last[code] = row
-        count += here
-        by_thread += np.bincount(thread * np.intp(_ROLES) + _ROLE[code], minlength=len(by_thread))
-    seen, roles = np.flatnonzero(count), by_thread.reshape(threads, _ROLES)
-    return EventKinds(seen, count[seen], first[seen], last[seen]), ThreadCounts(roles.sum(axis=1), *roles.T[1:])
+        if is_compiled:
+            statistics.event_counts(code, thread, part.start, _ROLE, sums)
+        elif scope.passes is None:
+            _count(code, thread, np.arange(part.start, part.stop), sums)
+        else:
+            keep = np.flatnonzero(scope.passes[part])
+            _count(code[keep], thread[keep], keep + part.start, sums)
+    seen = np.flatnonzero(count)
+    return (
+        EventKinds(seen, count[seen], first[seen], last[seen]),
+        ThreadCounts(by_thread.sum(axis=1), *by_thread.T[1:]),
+    )
+
+
+def _count(
+    code: NDArray[np.uint16], thread: NDArray[np.unsignedinteger], row: NDArray[np.int64], sums: statistics.EventSums
+) -> None:
+    """Add events to the sums; without the compiled core, or of a selection.
+
+    Args:
+        code: uint16 (n,).
+        thread: uint16 or uint32 (n,).
+        row: int64 (n,), ascending.
+        sums: As `statistics.event_counts`.
+    """
+    count, first, last, by_thread = sums
+    here = np.bincount(code, minlength=CODE_COUNT)
+    if np.any((here > 0) & (count == 0)):
+        fresh = count[code] == 0
+        first[code[fresh][::-1]] = row[fresh][::-1]  # backwards, so that the earliest is written last
+    last[code] = row
+    count += here
+    of_roles = np.bincount(thread * np.intp(_ROLES) + _ROLE[code], minlength=by_thread.size)
+    by_thread += of_roles.reshape(by_thread.shape)

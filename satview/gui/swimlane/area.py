@@ -11,7 +11,6 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QScrollBar, QWidget
 
 from satview.base.safe_text import tool_tip, visible_line
-from satview.gui.pictures import save_drawing
 from satview.gui.plain_label import PlainLabel
 from satview.gui.swimlane.hover import HoverCard
 from satview.gui.swimlane.labels import LaneLabels
@@ -121,6 +120,8 @@ class SwimlaneArea(QWidget):
         lanes = self.view.geometry().united(self.overview.geometry()).united(self.labels.geometry())
         picture = LanePicture(self, lanes, self._opened, self._theme)
         ratio = self.devicePixelRatioF()
+        from satview.gui.pictures import save_drawing  # on first use: brings what writes PDF
+
         save_drawing(picture.draw, picture.size, picture.title, path, reading, ratio, streams=streams)
 
     def close_down(self) -> None:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QFontDatabase, QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
-from satview.analysis.doctor.needs import has_class
-from satview.analysis.doctor.report import diagnosis, has_no_states
+from satview.analysis.doctor.needs import has_class, has_no_states
 from satview.events.wire import WireClass
 from satview.gui.plain_label import PlainLabel
 from satview.session.open_trace import OpenTrace
 from satview.store.trace import Trace
+
+if TYPE_CHECKING:
+    from satview.analysis.doctor.capture_line import CaptureLine
 
 _ANALYSIS: Final = "wake-ups"  # who ran, who waited and why: what lanes are looked at for
 _CARD_PX: Final = 560
@@ -98,7 +100,7 @@ class NoStates(QWidget):
                 f"It has {_classes(trace)} only, so the lanes of threads would be empty. The list of "
                 "events below shows all that it has. To see who ran, who waited and why, capture with:"
             )
-            line = diagnosis(trace, _ANALYSIS, is_quick=True).capture
+            line = _capture_line(trace)
             self.command.setText(line.command if line is not None else "")
             self.command.setCursorPosition(0)
 
@@ -112,7 +114,7 @@ class NoStates(QWidget):
 
     @Slot()
     def _on_capture(self) -> None:
-        line = diagnosis(self._opened.trace, _ANALYSIS, is_quick=True).capture
+        line = _capture_line(self._opened.trace)
         if line is not None:
             self._opened.capture_requested.emit(line.rules)
 
@@ -127,3 +129,9 @@ def _classes(trace: Trace) -> str:
     """Return in words what a trace has: the classes that people know by name."""
     found = [name for number, name in _NAMES.items() if has_class(trace, number)]
     return " and ".join([", ".join(found[:-1]), found[-1]] if len(found) > 1 else found)
+
+
+def _capture_line(trace: Trace) -> CaptureLine | None:
+    from satview.analysis.doctor.report import diagnosis  # on first use: most traces have states
+
+    return diagnosis(trace, _ANALYSIS, is_quick=True).capture

@@ -21,7 +21,6 @@ from satview.gui.swimlane.lane_image import bar_of
 from satview.gui.swimlane.lane_layer import LaneLayer
 from satview.gui.swimlane.lane_source import LaneSource, Request
 from satview.gui.swimlane.overlays import draw_cursors, draw_lost, draw_marks, draw_range, lost_spans
-from satview.gui.swimlane.path_line import draw_path
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.swimlane.share_layer import Stack
 from satview.gui.theme import Theme, colour
@@ -269,6 +268,8 @@ class SwimlaneView(QWidget):
         draw_lost(painter, lost_spans(self._opened.timeline.lost_marks, scale), height, theme)
         draw_cursors(painter, self._opened, scale, height, theme)
         if self._opened.path.found is not None:
+            from satview.gui.swimlane.path_line import draw_path  # with the first path: brings how paths are found
+
             draw_path(painter, self._opened, rows, self.scroll_px, scale, theme)
         is_exact &= self._draw_arrows(painter, rows, scale, may_wait=not is_exact)
         if self.rubber is not None:

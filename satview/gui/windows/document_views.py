@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,8 +17,9 @@ from satview.gui.garbage import set_apart
 from satview.gui.windows.command_window import CommandWindow
 from satview.gui.windows.pages import FailedPage, LoadingPage
 from satview.session.dismantle import dismantle
-from satview.session.panel_table import PANELS
+from satview.session.panel_table import PANELS, Side
 from satview.session.session import Stage
+from satview.session.tasks import IsCancelled, Report, Task
 
 if TYPE_CHECKING:
     from satview.gui.windows.workspace import Workspace
@@ -45,13 +47,22 @@ _CONTEXT = (
 
 
 def import_views() -> None:
-    """Import what an open trace needs; on a thread of its own, so that the window stays alive meanwhile."""
+    """Import what an open trace needs; on a thread of its own, so that the window stays alive meanwhile.
+
+    Of the panels only those that windows show at first: the picture does not wait for the others, which follow it.
+    """
     import satview.gui.windows.workspace
     import satview.gui.windows.workspace_keeper  # noqa: F401  -- both for their effect on sys.modules
 
-    for row in PANELS:
+    first = {next(row for row in PANELS if row.side is side) for side in Side}
+    for row in first:
         import_module(row.module)
     set_apart()
+
+
+def _import_panels(_is_cancelled: IsCancelled, _report: Report) -> None:
+    for row in PANELS:
+        import_module(row.module)
 
 
 class DocumentViews(QObject):
@@ -85,6 +96,7 @@ class DocumentViews(QObject):
         self._cache_timer.setSingleShot(True)
         self._cache_timer.setInterval(_CACHE_AFTER_MS)
         self._cache_timer.timeout.connect(self._cache)
+        self._import = Task(self)
         session = window.session
         session.may_reload = self._may_reload
         session.lanes_in_view = self._lanes_in_view
@@ -194,9 +206,13 @@ class DocumentViews(QObject):
 
     @Slot()
     def _on_refined(self) -> None:
-        """Keep what was decoded for the next time, once the picture is exact and the user is not waiting for it."""
+        """Import the other panels and cache what was decoded, once the picture is exact and nobody waits for it."""
         views = self._window.workspace
-        if self._window.session.needs_caching and views is not None and views.area.is_exact:
+        if views is None or not views.area.is_exact:
+            return
+        if not self._import.is_busy and any(row.module not in sys.modules for row in PANELS):
+            self._import.start(_import_panels)
+        if self._window.session.needs_caching:
             self._cache_timer.start()
 
     @Slot()
@@ -222,6 +238,7 @@ class DocumentViews(QObject):
 
     def leave(self) -> None:
         """Take the views of the trace away, if there are any."""
+        self._import.close()
         window, views = self._window, self._window.workspace
         if views is None:
             return

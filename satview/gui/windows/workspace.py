@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from PySide6.QtCore import QPoint, Qt, QTimer, Signal, Slot
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QVBoxLayout, QWidget
@@ -17,7 +17,6 @@ from satview.gui.filters.chips import ChipBar
 from satview.gui.find_bar import FindBar
 from satview.gui.pane import Pane, Panes
 from satview.gui.panel import Panel, PanelContext, make_panel
-from satview.gui.panels.filter_panel import FilterPanel
 from satview.gui.quiet_fields import keep_quiet
 from satview.gui.saved_values import Value
 from satview.gui.swimlane.area import SwimlaneArea
@@ -34,6 +33,9 @@ from satview.session.panel_layout import PanelLayout, from_text, to_text
 from satview.session.panel_table import PANELS, Side
 from satview.session.settings import Settings
 from satview.session.stored_json import StoredJson
+
+if TYPE_CHECKING:
+    from satview.gui.panels.filter_panel import FilterPanel
 
 _RIGHT_PX: Final = 340
 _CHECK_AFTER_MS: Final = 200  # between looks whether the lanes are exact
@@ -411,12 +413,12 @@ class Workspace(QWidget):
     @Slot(str)
     def _edit_filter(self, name: str) -> None:
         self.show_panel("filter")
-        self.panel(FilterPanel).edit(name)
+        self.panel(_filter_panel()).edit(name)
 
     @Slot()
     def _show_rules(self) -> None:
         self.show_panel("filter")
-        self.panel(FilterPanel).show_rules()
+        self.panel(_filter_panel()).show_rules()
 
     @Slot()
     def _show_problems(self) -> None:
@@ -425,3 +427,9 @@ class Workspace(QWidget):
     @Slot()
     def _show_verdicts(self) -> None:
         self.show_panel("verdicts")
+
+
+def _filter_panel() -> type[FilterPanel]:
+    from satview.gui.panels.filter_panel import FilterPanel  # on first use: the export of rules is behind it
+
+    return FilterPanel

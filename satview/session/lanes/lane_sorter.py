@@ -13,7 +13,6 @@ from satview.base.dataclass import dataclass
 from satview.base.errors import SatviewError
 from satview.base.time import TimeWindow
 from satview.session.lanes.lane_arrangement import GroupBy, LaneGroup, SortBy
-from satview.session.lanes.lane_figures import pattern_groups, sort_figures, sorted_lanes, thread_groups
 from satview.session.lanes.lane_list import LaneList
 from satview.session.name_patterns import parse_groups
 from satview.session.tasks import IsCancelled, Report, Task
@@ -92,6 +91,8 @@ class LaneSorter(QObject):
             self._grouping.cancel()
             self._lanes.group_by(group, ())
             return
+        from satview.session.lanes.lane_figures import pattern_groups, thread_groups  # as in `_sorted`
+
         find: Callable[[], tuple[LaneGroup, ...]] = partial(thread_groups, timeline, basis, group, window)
         if group is GroupBy.PATTERN:
             find = partial(pattern_groups, timeline, parse_groups(patterns))
@@ -124,6 +125,8 @@ def _sorted(
     timeline: Timeline, basis: Basis, sort: SortBy, window: TimeWindow, is_cancelled: IsCancelled, _report: Report
 ) -> _Sorted:
     """Run in the task; holds no widget."""
+    from satview.session.lanes.lane_figures import sort_figures, sorted_lanes  # brings statistics
+
     needs_none = sort in (SortBy.TRACE, SortBy.NAME)
     figures = None if needs_none else sort_figures(basis, sort, window, is_cancelled)
     return _Sorted(sort, sorted_lanes(timeline, sort, figures), timeline)

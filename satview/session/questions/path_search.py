@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Slot
 
-from satview.analysis.reasons.critical_path import CriticalPath, critical_path
-from satview.analysis.sheets.path_sheets import pieces_sheet, totals_sheet
-from satview.analysis.sheets.sheet import Sheet
 from satview.base.dataclass import dataclass
 from satview.base.time import TimeWindow
 from satview.session.questions.answer import Answer
 from satview.session.tasks import IsCancelled, Report
 from satview.store.trace import Trace
+
+if TYPE_CHECKING:
+    from satview.analysis.reasons.critical_path import CriticalPath
+    from satview.analysis.sheets.sheet import Sheet
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,5 +63,8 @@ class PathSearch(Answer):
 
 def _find(trace: Trace, thread: int, window: TimeWindow, is_cancelled: IsCancelled, _report: Report) -> FoundPath:
     """Run in the task; holds the trace, no widget."""
+    from satview.analysis.reasons.critical_path import critical_path  # on first use: no picture waits for it
+    from satview.analysis.sheets.path_sheets import pieces_sheet, totals_sheet
+
     path = critical_path(trace, thread, window)
     return FoundPath(path, pieces_sheet(trace, path, is_cancelled), totals_sheet(trace, path))

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from satview.analysis.doctor.report import may_be_more
-from satview.analysis.doctor.undecided import undecided
-from satview.analysis.verdicts.find import find_verdicts
-from satview.analysis.verdicts.verdict import Verdict, VerdictKind
 from satview.base.counts import counted
 from satview.base.dataclass import dataclass
 from satview.session.tasks import IsCancelled
 from satview.store.trace import Trace
+
+if TYPE_CHECKING:
+    from satview.analysis.verdicts.verdict import Verdict, VerdictKind
 
 _MOST_KINDS: Final = 2  # that a summary names
 
@@ -39,6 +38,10 @@ def search_verdicts(trace: Trace, is_cancelled: IsCancelled) -> FoundVerdicts:
     Raises:
         Cancelled: They are not needed any more.
     """
+    from satview.analysis.doctor.report import may_be_more  # on first use: no picture waits for it
+    from satview.analysis.doctor.undecided import undecided
+    from satview.analysis.verdicts.find import find_verdicts
+
     return FoundVerdicts(find_verdicts(trace, cancelled=is_cancelled), undecided(trace), may_be_more(trace))
 
 

@@ -6,7 +6,6 @@ from functools import partial
 
 from PySide6.QtCore import QObject, Slot
 
-from satview.analysis.reasons.why import why
 from satview.analysis.reasons.why_step import WhyStep
 from satview.session.questions.answer import Answer
 from satview.session.selection import Selection
@@ -53,4 +52,6 @@ def _find(
     trace: Trace, thread: int, at_cycles: int, _is_cancelled: IsCancelled, _report: Report
 ) -> tuple[WhyStep, ...]:
     """Run in the task; holds the trace, no widget."""
+    from satview.analysis.reasons.why import why  # on first use: no picture waits for it
+
     return why(trace, thread, at_cycles)

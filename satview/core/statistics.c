@@ -1,0 +1,202 @@
+/*
+ * The passes of statistics: how interrupts are nested, how much of runs they take, how long threads are in which state. core.h has the rules.
+ */
+
+#include "core.h"
+
+/*
+ * Write entries and exits of the interrupts of a CPU, how deep the CPU is in them afterwards, and which exits have no
+ * entry because that came before the part: up to there all events of the part are exits. Twin:
+ * linkage.interrupts._plain_nesting.
+ *
+ * rows: events of the class INT of all CPUs, ascending; step: of every code 1 for entries, -1 for exits, 0 for others;
+ * lost: when the losses of the CPU end, ascending: a part begins behind each; out_*: room for every row.
+ *
+ * Returns how many there are; -1 if there is no such event.
+ */
+EXPORT int64_t satview_nesting(const uint16_t *code, const uint8_t *cpu, const int64_t *time, int64_t events,
+                               const int8_t *step, const uint32_t *rows, int64_t wanted, int64_t number,
+                               const int64_t *lost, int64_t losses, uint32_t *out_rows, int64_t *out_part,
+                               int8_t *out_step, int64_t *out_depth, uint8_t *out_stray)
+{
+    int64_t found = 0, part = 0, depth = 0;
+    int is_first = 1;
+    for (int64_t k = 0; k < wanted; k++) {
+        int8_t mine;
+        if (rows[k] >= events)
+            return -1;
+        mine = step[code[rows[k]] & CODE_MASK];
+        if (cpu[rows[k]] != number || !mine)
+            continue;
+        while (part < losses && lost[part] <= time[rows[k]]) {
+            part++;
+            depth = 0;
+            is_first = 1;
+        }
+        if (mine > 0)
+            is_first = 0;
+        depth = depth + mine > 0 ? depth + mine : 0;
+        out_rows[found] = rows[k];
+        out_part[found] = part;
+        out_step[found] = mine;
+        out_depth[found] = depth;
+        out_stray[found++] = (uint8_t)is_first;
+    }
+    return found;
+}
+
+/* Return how much the ranges cover before a moment; *at: where the last look-up ended. */
+static uint64_t covered_before(const int64_t *start, const int64_t *end, const uint64_t *total, int64_t ranges,
+                               int64_t moment, int64_t *at)
+{
+    uint64_t beyond;
+    *at = moment == INT64_MAX ? ranges : near_key(start, ranges, *at, moment + 1);
+    if (!*at)
+        return 0;
+    beyond = end[*at - 1] > moment ? (uint64_t)end[*at - 1] - (uint64_t)moment : 0;
+    return total[*at] - beyond;
+}
+
+/*
+ * Write how much of each interval some ranges cover. Twin: store.time_ranges.TimeRanges._plain_within.
+ *
+ * start, end: of the ranges, ascending, none touching the next; total: room for ranges + 1; first, last: of the
+ * intervals, in any order; near each other is fast.
+ */
+EXPORT int64_t satview_covered(const int64_t *start, const int64_t *end, int64_t ranges, uint64_t *total,
+                               const int64_t *first, const int64_t *last, int64_t count, int64_t *out)
+{
+    int64_t at = 0, behind = 0;
+    total[0] = 0;
+    for (int64_t k = 0; k < ranges; k++)
+        total[k + 1] = total[k] + ((uint64_t)end[k] - (uint64_t)start[k]);
+    for (int64_t i = 0; i < count; i++)
+        out[i] = (int64_t)(covered_before(start, end, total, ranges, last[i], &behind) -
+                           covered_before(start, end, total, ranges, first[i], &at));
+    return 0;
+}
+
+/* `satview_state_times`: what it goes by, and what it adds up. */
+struct states {
+    const uint8_t *value;                              /* lane value by code, then that of idle threads */
+    int64_t destroyed, created;                        /* codes */
+    int64_t running, ready, dead, absent, unknown;     /* lane values */
+    int64_t dump_end, trace_start, trace_end;          /* cycles */
+    int64_t first, last;                               /* the range, cycles */
+    int64_t values;                                    /* all lane values are below */
+    int64_t *counts, *total, *longest, *longest_start; /* by thread and value */
+    int64_t *preemptions;                              /* by thread */
+};
+
+/* Add up an interval of one thread, cut at the range. */
+static void add_state(const struct states *of, int64_t thread, int64_t value, int64_t start, int64_t end)
+{
+    int64_t at = thread * of->values + value, length;
+    start = start > of->first ? start : of->first;
+    end = end < of->last ? end : of->last;
+    if (end <= start)
+        return;
+    length = (int64_t)((uint64_t)end - (uint64_t)start);
+    of->counts[at]++;
+    of->total[at] = (int64_t)((uint64_t)of->total[at] + (uint64_t)length);
+    if (length > of->longest[at]) {
+        of->longest[at] = length;
+        of->longest_start[at] = start;
+    }
+}
+
+/* Return the lane value of an event, behind one of a code or -1; DEAD right behind a destruction is nothing any more. */
+static int64_t shown_state(const struct states *of, const uint8_t *table, int64_t code, int64_t before)
+{
+    int64_t value = table[code & CODE_MASK];
+    return value == of->dead && before == of->destroyed ? of->absent : value;
+}
+
+/* Add up the states of one thread. Returns 0; -1 if there is no such event or value. */
+static int add_states(const struct states *of, int64_t thread, int is_idle, const uint32_t *rows, int64_t count,
+                      const uint16_t *code, const int64_t *time, int64_t events)
+{
+    const uint8_t *table = of->value + (is_idle ? CODE_MASK + 1 : 0);
+    int64_t now = of->unknown, since = of->trace_start, before = -1, is_dump = 0;
+    for (int64_t k = 0; k < count; k++) {
+        int64_t mine, at, value;
+        if (rows[k] >= events)
+            return -1;
+        mine = code[rows[k]];
+        at = time[rows[k]];
+        value = shown_state(of, table, mine, before);
+        if (value >= of->values)
+            return -1;
+        if (!k) { /* the dump creates a thread again a moment before it shows its state */
+            is_dump = at <= of->dump_end;
+            if (mine == of->created)
+                now = of->absent;
+            if (is_dump && mine == of->created && count > 1 && rows[1] < events)
+                now = shown_state(of, table, code[rows[1]], mine);
+            else if (is_dump)
+                now = value;
+            if (now >= of->values)
+                return -1;
+        }
+        before = mine;
+        if (value == now || (is_dump && !k))
+            continue;
+        add_state(of, thread, now, since, at);
+        if (value == of->ready && now == of->running && at >= of->first && at < of->last)
+            of->preemptions[thread]++;
+        now = value;
+        since = at;
+    }
+    add_state(of, thread, now, since, of->trace_end);
+    return 0;
+}
+
+/*
+ * Add up how long threads were in which state, where no event is missing. Twin: analysis.times.state_times._added_up of
+ * what _spans_of returns.
+ *
+ * index: rows of states, by thread; start: where each thread's begin, and one more; idle: of every thread whether it is
+ * one.
+ *
+ * Returns 0; -1 if the index names what is not there.
+ */
+EXPORT int64_t satview_state_times(const struct states *of, const uint32_t *index, int64_t size, const int64_t *start,
+                                   int64_t threads, const uint8_t *idle, const uint16_t *code, const int64_t *time,
+                                   int64_t events)
+{
+    if (of->absent >= of->values || of->unknown >= of->values || of->absent < 0 || of->unknown < 0)
+        return -1;
+    for (int64_t thread = 0; thread < threads; thread++) {
+        if (start[thread] < 0 || start[thread + 1] < start[thread] || start[thread + 1] > size)
+            return -1;
+        if (add_states(of, thread, idle[thread], index + start[thread], start[thread + 1] - start[thread], code, time,
+                       events))
+            return -1;
+    }
+    return 0;
+}
+
+/*
+ * Count the events of every code, note the first and the last of each, and count those of each thread by their role.
+ * Twin: analysis.times.event_counts._added.
+ *
+ * narrow, wide: thread of each event, one of the two; from: the number of the first event; role: of every code, below
+ * roles; counts, first, last: by code, of the events before; by_thread: by thread and role.
+ *
+ * Returns 0; -1 if there is no such thread or role.
+ */
+EXPORT int64_t satview_event_counts(const uint16_t *code, const uint16_t *narrow, const uint32_t *wide, int64_t count,
+                                    int64_t from, const uint8_t *role, int64_t roles, int64_t threads,
+                                    int64_t *counts, int64_t *first, int64_t *last, int64_t *by_thread)
+{
+    for (int64_t i = 0; i < count; i++) {
+        int64_t mine = code[i] & CODE_MASK, thread = narrow ? narrow[i] : wide[i];
+        if (thread >= threads || role[mine] >= roles)
+            return -1;
+        if (!counts[mine]++)
+            first[mine] = from + i;
+        last[mine] = from + i;
+        by_thread[thread * roles + role[mine]]++;
+    }
+    return 0;
+}

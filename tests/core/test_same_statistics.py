@@ -1,0 +1,102 @@
+"""The compiled passes and the numpy code add up the same of the same events."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+from satview.analysis.statistics import Statistics
+from satview.base.errors import SatviewError
+from satview.base.time import TimeWindow
+from satview.core import library
+from satview.events.spec import Release
+from satview.events.states import DEAD
+from satview.formats.kev.reader import open_kev
+from satview.linkage.interrupts import nesting
+from satview.store.time_ranges import TimeRanges
+from tests.analysis.test_why import made_of
+from tests.fuzz import traces
+from tests.helpers.core import without_core
+from tests.helpers.extent import usually
+from tests.helpers.kev import TraceBuilder
+
+pytestmark = pytest.mark.skipif(not library.is_available(), reason="no C compiler here: the numpy code runs alone")
+
+
+def columns(table):
+    return {field.name: np.asarray(getattr(table, field.name)).tolist() for field in fields(table)}
+
+
+def added_up(path):
+    """Return tables of a file, of all of it and of its middle, and how interrupts are nested, as lists."""
+    trace = open_kev(path)
+    quarter = trace.window.length // 4
+    middle = TimeWindow(trace.window.start + quarter, max(trace.window.end - quarter, trace.window.start + quarter + 1))
+    found = [columns(nesting(trace, cpu)) for cpu in range(trace.cpu_count)]
+    for window in (None, middle):
+        statistics = Statistics(trace, window)
+        tables = statistics.states, statistics.threads, statistics.cpus, statistics.events
+        found += [columns(table) for table in tables]
+    return found
+
+
+def assert_same(path):
+    mine = added_up(path)
+    with without_core():
+        assert added_up(path) == mine
+    return sum(mine[-8]["count"])
+
+
+def test_files_that_are_nearly_right(tmp_path):
+    path, intervals, files = tmp_path / "t.kev", 0, usually(12, complete=300, thorough=60)
+    for number in range(files):
+        path.write_bytes(traces.kev(random.Random(number)))
+        try:
+            intervals += assert_same(path)
+        except SatviewError:
+            continue
+    assert intervals > 3 * files
+
+
+@pytest.mark.parametrize(("release", "loss"), [(Release.QNX_7, False), (Release.QNX_8, True)])
+def test_workloads(release, loss, tmp_path):
+    assert assert_same(made_of("client-server", release, True, loss, tmp_path).trace.path) > 50
+
+
+def test_a_thread_that_ends_and_one_that_is_never_heard_of(tmp_path):
+    builder = TraceBuilder(cpus=2).time_event(0).process_name(5, 7, "server")
+    for state, at in (("CREATE", 10), ("READY", 20), ("RUNNING", 30), ("READY", 45), ("RUNNING", 45), ("DESTROY", 60)):
+        builder.state(state, at, 7, 1)
+    builder.state("RUNNING", 61, 7, 2, cpu=1).state("DEAD", 65, 7, 1).state("DEAD", 70, 7, 2, cpu=1)
+    path = builder.state("DESTROY", 90, 7, 2, cpu=1).state("RUNNING", 95, 7, 3, cpu=1).write(tmp_path / "t.kev")
+    assert_same(path)
+    trace = open_kev(path)
+    states = Statistics(trace).states
+    assert states.preemptions.sum() == 1
+    is_dead = states.value == DEAD
+    dead = list(zip(trace.threads.tid[states.thread[is_dead]], states.total_cycles[is_dead], strict=True))
+    assert dead == [(2, 20)], "from 70 to 90; behind a destruction a thread is nothing any more"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_how_much_of_intervals_ranges_cover(seed):
+    rng = np.random.default_rng(seed)
+    edges = np.unique(rng.integers(-1000, 1000, 60))[: 2 * rng.integers(0, 25)]
+    ranges = TimeRanges(edges[::2], edges[1::2])
+    start = rng.integers(-1200, 1200, 200)
+    end = start + rng.integers(0, 900, 200)
+    found = ranges.within(start, end)
+    by_hand = [sum(max(0, min(b, d) - max(a, c)) for c, d in zip(ranges.start, ranges.end, strict=True))
+               for a, b in zip(start, end, strict=True)]  # fmt: skip
+    assert found.tolist() == by_hand
+    with without_core():
+        assert ranges.within(start, end).tolist() == by_hand
+
+
+def test_cover_of_all_time_there_is():
+    most = np.iinfo(np.int64)
+    ranges = TimeRanges(np.array([5]), np.array([9]))
+    assert ranges.within(np.array([most.min, 7]), np.array([most.max, most.max])).tolist() == [4, 2]
