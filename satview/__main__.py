@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import importlib
 import os
 import sys
-from typing import NoReturn
+from typing import Final, NoReturn
 
 from satview import __version__
 from satview.base.errors import SatviewError, UsageError
@@ -26,6 +27,8 @@ from satview.base.process_end import (
 from satview.base.safe_text import visible_line
 from satview.cli import command_names
 from satview.cli.shared.ranges import with_times_attached
+
+_OBJECTS: Final = 20_000  # more than are freed, before cycles are looked for
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -58,6 +61,8 @@ def entry() -> NoReturn:
     """Run the command line and end the process."""
     # numpy would start a thread for each processor as it is imported, for matrices, of which satview has none.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # Modules alone make two hundred thousand objects, which Python would look through three hundred times.
+    gc.set_threshold(_OBJECTS)
     end_process(main())
 
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import importlib
-import platform
 from collections.abc import Sequence
 from dataclasses import replace
-from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 
@@ -157,6 +154,9 @@ def _viewer_parser() -> argparse.ArgumentParser:
 
 def _version_lines() -> list[str]:
     """Return the version and what decides how the program works here."""
+    import platform  # both for this only: they bring the parsers of mails and of CSV
+    from importlib import metadata
+
     from satview.core.library import describe
 
     lines = [f"satview {__version__}", f"Python {platform.python_version()} on {platform.platform()}"]
@@ -177,6 +177,8 @@ def _refuse_misspelt(arguments: list[str]) -> None:
     word = arguments[0] if arguments else ""
     if not word or word.startswith("-") or Path(word).exists() or not word.replace("-", "").isalnum():
         return
+    import difflib  # on first use: most words are files
+
     near = difflib.get_close_matches(word.lower(), command_names(), 1)
     if near:
         raise UsageError(f"there is no command and no file {word!r}; did you mean `satview {near[0]}`?")

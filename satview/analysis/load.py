@@ -17,6 +17,7 @@ from satview.analysis.times.scope import Scope
 from satview.base.dataclass import dataclass
 from satview.base.time import TimeWindow
 from satview.events.states import FIRST_PROCESS, IDLE, KERNEL_CALL
+from satview.store.axis import covered_by_cpus
 from satview.store.time_ranges import Cycles, cut_at
 
 LARGEST: Final = 8  # processes, or threads, with a band of their own
@@ -52,6 +53,7 @@ class Load:
         busy_cycles: int64, (bands, bins). Over all bands and bins it is what `CpuTable.busy_cycles` adds up to.
         interrupt_cycles: int64, (bins,), CPUs handled interrupts, whatever they interrupted.
         unknown_cycles: int64, (bins,), over all CPUs: the trace does not show, as in `CpuTable.unknown_cycles`.
+        given_cycles: int64, (bins,), what all CPUs had: those of a file on an axis as long as the file lasts.
         cpus: Number of CPUs: a bin holds that many times its length.
     """
 
@@ -61,6 +63,7 @@ class Load:
     busy_cycles: Cycles
     interrupt_cycles: Cycles
     unknown_cycles: Cycles
+    given_cycles: Cycles
     cpus: int
 
     @property
@@ -124,14 +127,15 @@ def load_over_time(scope: Scope, by: LoadBy, bins: int) -> Load:
     )
     interrupted = _interrupted(basis, edges)
     known = sum_by(pieces.bin[is_known], pieces.net[is_known], count)
-    cpus = scope.trace.cpu_count
+    given, cpus = covered_by_cpus(scope.trace, edges), scope.trace.cpu_count
     return Load(
         by,
         edges,
         subjects[order].astype(np.int64),
         busy,
         interrupted,
-        np.diff(edges) * cpus - known - interrupted,
+        given - known - interrupted,
+        given,
         cpus,
     )
 

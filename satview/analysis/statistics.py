@@ -32,6 +32,7 @@ from satview.base.begun import Begun
 from satview.base.dataclass import dataclass
 from satview.base.time import TimeWindow
 from satview.events.states import READY
+from satview.store.axis import Covered
 from satview.store.time_ranges import Cycles
 from satview.store.trace import Trace
 
@@ -145,6 +146,11 @@ class Statistics:
             int64, same shape.
         """
         return self.trace.clock.durations_ns(cycles)
+
+    @property
+    def covered(self) -> Covered:
+        """How much of the range the file of each thread, process and CPU covers: all of it where it is one file."""
+        return self._scope.covered
 
     @property
     def length_s(self) -> float:

@@ -19,6 +19,7 @@ from satview.analysis.statistics import Statistics
 from satview.analysis.times.call_times import Durations
 from satview.base.plugins import PluginKind, plugin, plugins
 from satview.events.states import ABSENT, IDLE, READY, RUNNING, STATE_BY_VALUE, UNKNOWN, WAITING
+from satview.store.axis import files_of
 
 
 def thread_sheet(found: Statistics, shown: Shown = None) -> Sheet:
@@ -26,7 +27,7 @@ def thread_sheet(found: Statistics, shown: Shown = None) -> Sheet:
     threads, states = found.threads, found.states
     columns = columns_of(found, threads_shown(found, shown))
     thread_columns(columns, found, np.arange(len(threads)))
-    _cpu_columns(columns, found, threads.cpu_cycles)
+    _cpu_columns(columns, found, threads.cpu_cycles, found.covered.threads)
     if found.measures_cpu:
         columns.duration("running_ns", "RUNNING", threads.run_cycles, "Not known to wait; CPU time is what it worked.")
     columns.count("runs", "Runs", threads.runs, "Intervals on a CPU.")
@@ -85,7 +86,7 @@ def process_sheet(found: Statistics, shown: Shown = None) -> Sheet:
     columns.text("process", "Process", trace.process_name)
     columns.number("pid", "pid", trace.processes.pid, "Process number.")
     columns.count("threads", "Threads", processes.threads, "Threads that the trace knows.")
-    _cpu_columns(columns, found, processes.cpu_cycles)
+    _cpu_columns(columns, found, processes.cpu_cycles, found.covered.processes)
     columns.duration(
         "ready_ns", "READY", processes.ready_cycles, "Its threads could have run; times of several threads add up."
     )
@@ -106,7 +107,7 @@ def process_sheet(found: Statistics, shown: Shown = None) -> Sheet:
 def cpu_sheet(found: Statistics, _shown: Shown = None) -> Sheet:
     """Return one row per CPU."""
     trace, cpus = found.trace, found.cpus
-    length = found.window.length
+    length = found.covered.cpus
     columns = columns_of(found, np.arange(len(cpus)))
     columns.text("cpu", "CPU", trace.cpu_title)
     columns.duration("busy_ns", "Busy", cpus.busy_cycles, "Threads ran, interrupts and idle threads left out.")
@@ -125,7 +126,13 @@ def cpu_sheet(found: Statistics, _shown: Shown = None) -> Sheet:
         columns.share(f"{key}_share", f"{title} share", cycles, length, "The same as a share of the range.")
     columns.count("switches", "Switches", cpus.switches, "Runs that begin with another thread than the one before.")
     columns.made.append(
-        Column("switches_per_s", "Per second", Kind.RATE, cpus.switches / found.length_s, "Switches per second.")
+        Column(
+            "switches_per_s",
+            "Per second",
+            Kind.RATE,
+            cpus.switches * trace.clock.cycles_per_s / np.maximum(length, 1),
+            "Switches per second.",
+        )
     )
     columns.duration(
         "longest_run_ns",
@@ -148,7 +155,8 @@ def cpu_sheet(found: Statistics, _shown: Shown = None) -> Sheet:
         columns,
         "",
         "The trace names no CPU.",
-        "Busy, interrupts, idle and unknown add up to the range.",
+        "Busy, interrupts, idle and unknown add up to the range"
+        + (" for as long as the file of the CPU lasts." if files_of(trace) is not None else "."),
     )
 
 
@@ -353,8 +361,7 @@ def make_sheet(key: str, found: Statistics, shown: Shown = None) -> Sheet:
     return sheet_of(key, key, Subject.NONE, columns_of(found, np.zeros(0, np.intp)), "", why)
 
 
-def _cpu_columns(columns: Columns, found: Statistics, cycles: NDArray[np.int64]) -> None:
-    length = found.window.length
+def _cpu_columns(columns: Columns, found: Statistics, cycles: NDArray[np.int64], length: NDArray[np.int64]) -> None:
     columns.duration(
         "cpu_ns",
         "CPU time",
@@ -367,7 +374,7 @@ def _cpu_columns(columns: Columns, found: Statistics, cycles: NDArray[np.int64])
             "all_share",
             "Of all CPUs",
             cycles,
-            length * found.trace.cpu_count,
+            int(found.covered.cpus.sum()),
             "CPU time as a share of what all CPUs had to give.",
         )
 

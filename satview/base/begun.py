@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Future
 from threading import Thread
 from typing import Generic, TypeVar
 
@@ -21,20 +20,21 @@ class Begun(Generic[_Made]):
     """
 
     def __init__(self, make: Callable[[], _Made], name: str) -> None:
-        self._future: Future[_Made] = Future()
+        self._made: _Made
+        self._error: BaseException | None = None
         self._thread = Thread(target=self._run, args=(make,), name=name, daemon=True)
         self._thread.start()
 
     def _run(self, make: Callable[[], _Made]) -> None:
         try:
-            self._future.set_result(make())
+            self._made = make()
         except BaseException as error:  # noqa: BLE001 - raised where the result is taken
-            self._future.set_exception(error)
+            self._error = error
 
     @property
     def is_done(self) -> bool:
         """Whether `result` answers at once."""
-        return self._future.done()
+        return not self._thread.is_alive()
 
     def wait(self) -> None:
         """Return when it is done, however it ended."""
@@ -42,4 +42,7 @@ class Begun(Generic[_Made]):
 
     def result(self) -> _Made:
         """Return what the function returns, when it does; raise what it raises."""
-        return self._future.result()
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
+        return self._made

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +11,6 @@ SWITCHES = {
     "paint": "every repaint of the swimlanes with its size and duration",
 }
 _on: set[str] = set()
-_log = logging.getLogger("satview")
 
 
 def enable(names: str) -> None:
@@ -26,8 +24,10 @@ def enable(names: str) -> None:
     if unknown:
         raise ValueError(f"no debug switch {', '.join(sorted(unknown))}; there are {', '.join(SWITCHES)}")
     if requested:
+        import logging  # on first use, as below
+
         logging.basicConfig(format="%(name)s: %(message)s")
-        _log.setLevel(logging.DEBUG)
+        logging.getLogger("satview").setLevel(logging.DEBUG)
     _on.update(requested)
 
 
@@ -42,6 +42,8 @@ def timed(step: str, switch: str = "timing") -> Iterator[None]:
     if switch not in _on:
         yield
         return
+    import logging
+
     start_ns = time.perf_counter_ns()
     yield
-    _log.debug("%s: %.2f ms", step, (time.perf_counter_ns() - start_ns) / 1e6)
+    logging.getLogger("satview").debug("%s: %.2f ms", step, (time.perf_counter_ns() - start_ns) / 1e6)

@@ -7,7 +7,6 @@ a session or a rule file can name one. `SATVIEW_PLUGINS=off` does without all of
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
 from collections.abc import Callable
@@ -20,7 +19,6 @@ from satview.base.errors import Cancelled, SatviewError, one_line
 if TYPE_CHECKING:
     from importlib import metadata
 
-_log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
 
@@ -69,7 +67,7 @@ class Plugin:
     def switch_off(self, error: BaseException) -> None:
         """Do without it from now on."""
         self.fault = one_line(error)
-        _log.info("the %s plug-in %s of %s is switched off: %s", self.kind.word, self.name, self.package, self.fault)
+        _log("info", f"the {self.kind.word} plug-in {self.name} of {self.package} is switched off: {self.fault}")
 
     def run(self, function: Callable[[Any], _T], instead: _T) -> _T:
         """Return the result of a function of it, or something else; it is switched off if the function raises.
@@ -132,13 +130,19 @@ def forget() -> None:
         _found.clear()
 
 
+def _log(level: str, text: str) -> None:
+    import logging  # on first use: most starts log nothing
+
+    getattr(logging.getLogger(__name__), level)("%s", text)
+
+
 def _look(kind: PluginKind) -> tuple[Plugin, ...]:
     from importlib import metadata  # on first use: brings a reader of e-mail, 20 ms
 
     try:
         entries = metadata.entry_points(group=kind.value)
     except Exception as error:  # noqa: BLE001  -- damaged metadata of any installed package
-        _log.warning("plug-ins were not looked for: %s", one_line(error))
+        _log("warning", f"plug-ins were not looked for: {one_line(error)}")
         return ()
     found: dict[str, Plugin] = {}
     for entry in entries:

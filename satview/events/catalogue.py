@@ -126,11 +126,9 @@ class Catalogue:
         table = np.zeros(wire.CODE_COUNT, dtype=np.uint8)
         for number in range(wire.CLASS_MASK + 1):
             first = wire.code(number, 0)
-            if number in (WireClass.KER_CALL, WireClass.PR_TH):
-                events = range(first, first + wire.EVENT_MASK + 1)
-                table[first : first + len(events)] = [row[naming.class_of_unnamed(c, self.release)] for c in events]
-            else:
-                table[first : first + wire.EVENT_MASK + 1] = row[naming.class_of_unnamed(first, self.release)]
+            for event in naming.class_starts(number):
+                code = first + event
+                table[code : first + wire.EVENT_MASK + 1] = row[naming.class_of_unnamed(code, self.release)]
         for code, known in self._names.items():
             table[code] = row[known.class_name]
         table.setflags(write=False)

@@ -6,8 +6,8 @@ This is the part of the catalogue that every start needs; argument lists (`argum
 from __future__ import annotations
 
 from functools import cache
+from typing import NamedTuple
 
-from satview.base.dataclass import dataclass
 from satview.events import rows, wire
 from satview.events.class_table import plain_classes
 from satview.events.spec import Release
@@ -36,8 +36,7 @@ STRAY_SYSTEM_CLASS = 13
 STRAY_SYSTEM_EVENTS = (9, 10, 11)
 
 
-@dataclass(frozen=True, slots=True)
-class Name:
+class Name(NamedTuple):  # two thousand are made at each start, which a dataclass takes three times as long for
     """What one code is called.
 
     Attributes:
@@ -130,6 +129,13 @@ def class_of_unnamed(code: int, release: Release) -> str:
         is_virtual = release != Release.QNX_8 and wire.VTHREAD_OFFSET <= event < 2 * wire.VTHREAD_OFFSET
         return "VTHREAD" if is_virtual else "THREAD"
     return _ONLY_CLASS.get(number, f"CLASS {number}")
+
+
+def class_starts(number: int) -> range | tuple[int]:
+    """Return the event numbers of an internal class from which on `class_of_unnamed` may say something else."""
+    if number == WireClass.KER_CALL:
+        return range(0, wire.EVENT_MASK + 1, wire.KER_EXIT_OFFSET)
+    return range(65) if number == WireClass.PR_TH else (0,)
 
 
 def unnamed(code: int, release: Release) -> str:

@@ -6,24 +6,24 @@
 from __future__ import annotations
 
 import atexit
-import gzip
 import io
 import os
-import shutil
 import sys
-import tempfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from satview.base.errors import Cancelled, TraceFormatError
 from satview.base.new_file import NewFile
 from satview.base.standard_input import standard_input
 from satview.store.trace import Trace
+
+if TYPE_CHECKING:
+    import gzip
 
 _GZIP: Final = b"\x1f\x8b"
 _ZSTD: Final = b"\x28\xb5\x2f\xfd"
@@ -137,6 +137,8 @@ def unpacked_stream(first: bytes, file: BinaryIO, path: Path) -> BinaryIO:
     """
     packed = _Counting(first, file)
     if first.startswith(_GZIP):
+        import gzip  # on first use
+
         unpacked = gzip.GzipFile(fileobj=packed, mode="rb")
         return io.BufferedReader(_Bounded(unpacked, packed, path, (EOFError, OSError, zlib.error)), _BLOCK)
     if first.startswith(_ZSTD):
@@ -207,6 +209,9 @@ def _renamed(plain: Path, path: Path, open_plain: Callable[[Path], Trace]) -> Tr
 @contextmanager
 def _plain_file(file: BinaryIO, path: Path, cancelled: Callable[[], bool] | None) -> Iterator[Path]:
     """Unpack into a file of its own, which goes at the end of the block; a mapping of it lives on."""
+    import shutil  # on first use, with what it brings: few traces are packed
+    import tempfile
+
     folder = Path(tempfile.mkdtemp(prefix="satview-"))
     try:
         first = file.read(4)

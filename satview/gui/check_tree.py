@@ -7,7 +7,9 @@ from functools import partial
 from typing import Final
 
 from PySide6.QtCore import QPoint, Qt, Signal, Slot
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
+    QBoxLayout,
     QHBoxLayout,
     QHeaderView,
     QLineEdit,
@@ -21,6 +23,7 @@ from PySide6.QtWidgets import (
 
 from satview.base.dataclass import dataclass
 from satview.base.safe_text import menu_text, tool_tip, visible_line
+from satview.gui.low_layout import is_low
 from satview.gui.plain_label import PlainLabel
 
 _KEY: Final = int(Qt.ItemDataRole.UserRole)
@@ -114,19 +117,28 @@ class CheckTree(QWidget):
         for group in groups:
             self._add_group(group)
         self.tree.itemChanged.connect(self._on_item)
+        self._head = QBoxLayout(QBoxLayout.Direction.TopToBottom)
+        self.buttons = self._buttons()
+        self._head.addWidget(self.search)
+        self._head.addLayout(self.buttons)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(8, 8, 8, 0)
-        layout.setSpacing(6)
-        layout.addWidget(self.search)
-        self.buttons = self._buttons()
-        layout.addLayout(self.buttons)
-        layout.addWidget(self.tree)
+        for box in (layout, self._head):
+            box.setSpacing(6)
+        layout.addLayout(self._head)
+        layout.addWidget(self.tree, 1)
         self._nothing = PlainLabel("Nothing fits the search.", self.tree)
         self._nothing.setProperty("role", "faint")
         self._nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._nothing.hide()
         cover = QVBoxLayout(self.tree.viewport())
         cover.addWidget(self._nothing)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Put the buttons beside the search box where height is scarce."""
+        super().resizeEvent(event)
+        box = QBoxLayout.Direction
+        self._head.setDirection(box.LeftToRight if is_low(self) else box.TopToBottom)
 
     def reload(self, groups: Sequence[Group]) -> list[Group]:
         """Show other counts and titles, and what is new at the end; what shows stays instead.

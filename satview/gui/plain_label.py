@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt
-from PySide6.QtGui import QPainter, QPaintEvent
+from typing import TYPE_CHECKING, Final
+
+from PySide6 import QtCore, QtGui
+from PySide6.QtCore import QSize
 from PySide6.QtWidgets import QLabel, QWidget
 
 from satview.base.safe_text import tool_tip, visible
+
+if TYPE_CHECKING:
+    from PySide6.QtGui import QPaintEvent
+
+
+_BESIDE_PX: Final = 8
 
 
 class PlainLabel(QLabel):
@@ -20,13 +28,26 @@ class PlainLabel(QLabel):
             parent: Owner.
         """
         super().__init__(parent if isinstance(text, str) else text)
-        self.setTextFormat(Qt.TextFormat.PlainText)
         if isinstance(text, str):
             self.setText(text)
 
     def setText(self, text: str) -> None:
         """Show a text."""
+        # Qt takes text without these two for plain; the first enumeration of Qt takes 20 ms of the start.
+        if "<" in text or "&" in text:
+            self.setTextFormat(QtCore.Qt.TextFormat.PlainText)
         super().setText(visible(text))
+
+
+class Notice(PlainLabel):
+    """Sentences in the middle of a panel, where there is nothing else to show."""
+
+    def __init__(self, text: str | QWidget | None = "", parent: QWidget | None = None) -> None:
+        super().__init__(text, parent)
+        self.setProperty("role", "dim")
+        self.setAlignment(QtCore.Qt.AlignmentFlag.AlignCenter)
+        self.setWordWrap(True)
+        self.setMargin(_BESIDE_PX)
 
 
 class CutLabel(PlainLabel):
@@ -44,6 +65,6 @@ class CutLabel(PlainLabel):
 
     def paintEvent(self, _event: QPaintEvent) -> None:
         """Draw what fits."""
-        painter = QPainter(self)
-        text = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, self.width())
-        painter.drawText(self.rect(), int(self.alignment()) | int(Qt.TextFlag.TextSingleLine), text)
+        painter = QtGui.QPainter(self)
+        text = self.fontMetrics().elidedText(self.text(), QtCore.Qt.TextElideMode.ElideRight, self.width())
+        painter.drawText(self.rect(), int(self.alignment()) | int(QtCore.Qt.TextFlag.TextSingleLine), text)

@@ -22,10 +22,12 @@ from PySide6.QtWidgets import (
 from satview.base.dataclass import dataclass
 from satview.base.errors import UsageError
 from satview.base.safe_text import visible_line
-from satview.gui.plain_label import PlainLabel
+from satview.gui.plain_label import Notice, PlainLabel
 
 _ROWS_MAX: Final = 200
 _WIDTH_PX: Final = 520
+_HEIGHT_PX: Final = 380
+_LEAST_PX: Final = 60  # for what is said where nothing fits
 _BESIDE_PX: Final = 3  # of a row, above and below
 _NOTE_PX: Final = 10  # beside a note
 _OPTION: Final = int(Qt.ItemDataRole.UserRole)
@@ -59,7 +61,7 @@ class QuickPick(QFrame):
             parent: The window that it floats over.
         """
         super().__init__(parent)
-        self.setProperty("role", "card")
+        self.setProperty("role", "floating")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setAutoFillBackground(True)
         self._options = options
@@ -73,16 +75,16 @@ class QuickPick(QFrame):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(10, 10, 10, 10)
         layout.addWidget(self.line)
-        self.nothing = PlainLabel(nothing, self)
-        self.nothing.setProperty("role", "dim")
-        self.nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.nothing = Notice(nothing, self)
         layout.addWidget(self.list, 1)
         layout.addWidget(self.nothing, 1)
         self.line.textChanged.connect(self._fill)
         self.line.installEventFilter(self)
         self.list.itemClicked.connect(self._run)
         self._fill("")
-        self.resize(min(_WIDTH_PX, parent.width() - 40), min(380, parent.height() - 60))
+        rows_px = max(self.list.sizeHintForRow(0), 0) * len(options) + 2 * self.list.frameWidth()
+        needed_px = self.line.sizeHint().height() + layout.spacing() + max(rows_px, _LEAST_PX) + 20
+        self.resize(min(_WIDTH_PX, parent.width() - 40), min(needed_px, _HEIGHT_PX, parent.height() - 60))
         self.move((parent.width() - self.width()) // 2, 48)
         self.show()
         self.raise_()
@@ -205,7 +207,7 @@ class LinePrompt(QFrame):
         self, title: str, placeholder: str, accept: Callable[[str], None], parent: QWidget, text: str = ""
     ) -> None:
         super().__init__(parent)
-        self.setProperty("role", "card")
+        self.setProperty("role", "floating")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._accept = accept
         self.line = QLineEdit(text, self)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from PySide6.QtCore import Qt
+from PySide6 import QtCore
 from PySide6.QtGui import QColor, QGuiApplication, QPalette
 from PySide6.QtWidgets import QApplication, QWidget
 
@@ -109,7 +109,9 @@ DARK: Final = Theme(
 THEME_SETTINGS: Final = (
     "window/theme", "window/text_percent", "swimlane/palette", "swimlane/state_looks", "swimlane/hatching",
 )  # fmt: skip
-_USUAL_SIZE: Final = "satview_usual_size"  # of the text of the system, stored with the application
+_DARK_BELOW: Final = 128  # lightness of 255
+_USUAL_SIZE: Final = "satview_usual_size"  # of the text of the system, stored with the application once it is changed
+_IS_APPLIED: Final = "satview_theme"
 
 
 def colour(rgb: int, alpha: int = 255) -> QColor:
@@ -125,8 +127,7 @@ def css(rgb: int) -> str:
 def theme_of(settings: Settings) -> Theme:
     """Return the theme that is set: light, dark, or what the system says; with the palette for print always light."""
     theme_name, palette = settings.text("window/theme"), settings.text("swimlane/palette")
-    is_system_dark = QGuiApplication.styleHints().colorScheme() is Qt.ColorScheme.Dark
-    is_dark = (theme_name == "dark" or (theme_name == "system" and is_system_dark)) and palette != PRINT
+    is_dark = (theme_name == "dark" or (theme_name == "system" and _is_system_dark())) and palette != PRINT
     hatching = settings.text("swimlane/hatching")
     return replace(
         DARK if is_dark else LIGHT,
@@ -137,23 +138,34 @@ def theme_of(settings: Settings) -> Theme:
     )
 
 
+def _is_system_dark() -> bool:
+    app = QApplication.instance()
+    if app is None or not app.property(_IS_APPLIED):
+        # No theme was applied yet, and the palette is that of the system. By the enumeration, which brings those of all
+        # of Qt, it is asked once the first window shows.
+        return QGuiApplication.palette().window().color().lightness() < _DARK_BELOW
+    return QGuiApplication.styleHints().colorScheme() is QtCore.Qt.ColorScheme.Dark
+
+
 def apply(app: QApplication, theme: Theme) -> None:
     """Give the application the palette, style sheet and size of text of a theme."""
     usual = app.property(_USUAL_SIZE)
-    if usual is None:
+    if usual is None and theme.text_percent != 100:
         usual = app.font().pointSizeF()
         app.setProperty(_USUAL_SIZE, usual)
-    font = app.font()
-    if usual > 0 and font.pointSizeF() != usual * theme.text_percent / 100:
-        font.setPointSizeF(usual * theme.text_percent / 100)
-        app.setFont(font)
+    if usual is not None:
+        font = app.font()
+        if usual > 0 and font.pointSizeF() != usual * theme.text_percent / 100:
+            font.setPointSizeF(usual * theme.text_percent / 100)
+            app.setFont(font)
+    app.setProperty(_IS_APPLIED, True)
     app.setPalette(_palette(theme))
     app.setStyleSheet(_style_sheet(theme))
 
 
 def _palette(theme: Theme) -> QPalette:
     role = QPalette.ColorRole
-    palette = QPalette(colour(theme.panel))
+    palette = QPalette()  # not of a colour, for which PySide6 looks at all enumerations of Qt: 20 ms of the start
     for which, rgb in (
         (role.Window, theme.window),
         (role.WindowText, theme.text),
@@ -299,6 +311,7 @@ def _style_sheet(theme: Theme) -> str:
     QLabel[role="head"][active="true"] {{ color: {css(theme.accent)}; font-weight: 600; }}
     QLabel[role="error"] {{ color: {css(theme.error)}; }}
     QFrame[role="card"] {{ background: {panel}; border: 1px solid {line}; border-radius: 8px; }}
+    QFrame[role="floating"] {{ background: {panel}; border: 1px solid {faint}; border-radius: 8px; }}
     """
 
 

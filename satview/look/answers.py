@@ -84,25 +84,25 @@ def _verdict_lines(trace: Trace) -> tuple[Line, ...]:
 
 
 def _cpu_lines(found: Statistics) -> tuple[Line, ...]:
-    cpus, length = found.cpus, found.window.length
+    cpus, lengths = found.cpus, np.maximum(found.covered.cpus, 1).tolist()
     return tuple(
         Line(f"c-{cpu}", f"{int(cpus.busy_cycles[cpu]) / length:.1%} busy, "
              f"{int(cpus.interrupt_cycles[cpu]) / length:.1%} interrupts, "
              f"{int(cpus.unknown_cycles[cpu]) / length:.1%} not known")
-        for cpu in range(len(cpus))
+        for cpu, length in enumerate(lengths)
     )  # fmt: skip
 
 
 def _thread_lines(found: Statistics, mine: Sequence[int] | None = None) -> tuple[Line, ...]:
     trace, threads = found.trace, found.threads
     order = np.argsort(-threads.cpu_cycles, kind="stable").tolist()
-    idle = idle_threads(trace)
+    idle, lengths = idle_threads(trace), np.maximum(found.covered.threads, 1).tolist()
     if mine is None:
         rows = [row for row in order if row and not idle[row] and threads.cpu_cycles[row] > 0]
     else:
         rows = [row for row in order if row in mine]
     lines = [
-        Line(thread_handle(row), trace.thread_name(row), f"{int(threads.cpu_cycles[row]) / found.window.length:.1%} of "
+        Line(thread_handle(row), trace.thread_name(row), f"{int(threads.cpu_cycles[row]) / lengths[row]:.1%} of "
              f"a CPU, {int(threads.runs[row]):,} runs, READY at most "
              f"{format_duration(trace.clock.duration_ns(max(int(threads.longest_ready_cycles[row]), 0)))}")
         for row in rows[: _MOST]
@@ -115,8 +115,8 @@ def _thread_lines(found: Statistics, mine: Sequence[int] | None = None) -> tuple
 def _process_lines(found: Statistics) -> tuple[Line, ...]:
     trace, cycles = found.trace, found.processes.cpu_cycles
     order = [row for row in np.argsort(-cycles, kind="stable").tolist() if row]
-    length = found.window.length
-    lines = [Line(process_handle(row), trace.process_name(row), f"{int(cycles[row]) / length:.1%} of a CPU")
+    lengths = np.maximum(found.covered.processes, 1).tolist()
+    lines = [Line(process_handle(row), trace.process_name(row), f"{int(cycles[row]) / lengths[row]:.1%} of a CPU")
              for row in order[:_MOST]]  # fmt: skip
     return (*lines, Line("", f"and {len(order) - _MOST:,} more")) if len(order) > _MOST else tuple(lines)
 
@@ -192,7 +192,7 @@ def _process(trace: Trace, handle: Handle) -> Details:
     row = _within(handle, len(trace.processes), 1)
     found = Statistics(trace)
     mine = np.flatnonzero(trace.threads.process == row).tolist()
-    share = int(found.processes.cpu_cycles[row]) / found.window.length
+    share = int(found.processes.cpu_cycles[row]) / max(1, int(found.covered.processes[row]))
     lines = (Line("pid", str(int(trace.processes.pid[row]))), Line("Name", trace.processes.names[row]),
              Line("CPU", f"{share:.1%} of a CPU"))  # fmt: skip
     sections = (Section("Process", lines), Section("Threads", _thread_lines(found, mine)))

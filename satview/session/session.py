@@ -88,8 +88,8 @@ class Session(QObject):
         self._job.done.connect(self._on_read)
         self._job.failed.connect(self._on_failed)
         self._job.progress.connect(self.progress)
-        self._keep_job = Task(self)
-        self._to_keep: LoadedTrace | None = None
+        self._cache_job = Task(self)
+        self._to_cache: LoadedTrace | None = None
         self.adds_to_cache = True
         self.stage = Stage.EMPTY
         self.path: Path | None = None
@@ -181,24 +181,24 @@ class Session(QObject):
         return self._settings.number("files/cache_mb") * _MEGABYTE
 
     @property
-    def has_to_keep(self) -> bool:
-        """True if the open file was decoded and is worth keeping."""
-        return self.adds_to_cache and self._to_keep is not None
+    def needs_caching(self) -> bool:
+        """True if the open file was decoded and is to be stored in the cache."""
+        return self.adds_to_cache and self._to_cache is not None
 
     @property
-    def is_keeping(self) -> bool:
+    def is_caching(self) -> bool:
         """True while the open file is being written into the cache."""
-        return self._keep_job.is_busy
+        return self._cache_job.is_busy
 
-    def keep(self, lanes: list[int]) -> None:
-        """Keep what was decoded of the open file for the next time, with lanes that will be seen first.
+    def cache(self, lanes: list[int]) -> None:
+        """Store what was decoded of the open file for the next time, with lanes that will be seen first.
 
         Args:
             lanes: Those that show.
         """
-        loaded, self._to_keep = self._to_keep, None
+        loaded, self._to_cache = self._to_cache, None
         if loaded is not None and self.follow is None and self.stage is Stage.READY:
-            self._keep_job.start(partial(cache_loaded, loaded, lanes, self._cache_bytes))
+            self._cache_job.start(partial(cache_loaded, loaded, lanes, self._cache_bytes))
 
     def unstored_marks(self) -> list[Marks]:
         """Return the marks of this window's traces, closed ones included, that could not be stored yet."""
@@ -226,7 +226,7 @@ class Session(QObject):
     def shut_down(self) -> None:
         """Stop everything in the background and wait for it; the window goes away."""
         self._job.close()
-        self._keep_job.close()
+        self._cache_job.close()
         self._end_follow()
         self._drop()
 
@@ -296,8 +296,8 @@ class Session(QObject):
         self.error = None
         self._opens += 1
         self._drop_preview()
-        self._to_keep = None
-        self._keep_job.cancel()
+        self._to_cache = None
+        self._cache_job.cancel()
         if self.opened is not None:
             opened, self.opened = self.opened, None
             if not opened.marks.file.is_stored:  # they go on trying
@@ -331,7 +331,7 @@ class Session(QObject):
             self._drop()
             self._set_stage(Stage.LOADING)
         self._open_trace(result)
-        self._to_keep = result if result.key and not result.is_cached else None
+        self._to_cache = result if result.key and not result.is_cached else None
         self._set_stage(Stage.READY)
         if self.follow is not None:
             if result.restart:

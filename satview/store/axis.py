@@ -139,6 +139,62 @@ class FileAxis:
         return next((p for p in self.parts if p.first_cpu <= cpu < p.first_cpu + p.trace.cpu_count), None)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Covered:
+    """How much of a range the files of a trace cover: all of it where it is one file.
+
+    Attributes:
+        threads, processes, cpus: int64, (n,), cycles of the range by row of their tables, and by CPU.
+    """
+
+    threads: _Ints
+    processes: _Ints
+    cpus: _Ints
+
+
+def covered(trace: Trace, window: TimeWindow) -> Covered:
+    """Return how much of a range the file of each thread, process and CPU covers."""
+    counts = (len(trace.threads), len(trace.processes), trace.cpu_count)
+    found = Covered(*(np.full(count, window.length, np.int64) for count in counts))
+    files = files_of(trace)
+    for part in () if files is None else files.parts:
+        inside = max(0, min(part.window.end, window.end) - max(part.window.start, window.start))
+        found.threads[part.threads[1:]] = inside
+        found.processes[part.processes[1:]] = inside
+        found.cpus[part.first_cpu : part.first_cpu + part.trace.cpu_count] = inside
+    return found
+
+
+def covered_by_cpus(trace: Trace, edges: _Ints) -> _Ints:
+    """Return how many cycles all CPUs together had in ranges that follow each other, int64 (n,).
+
+    Args:
+        trace: The trace.
+        edges: int64 (n + 1,), cycles, ascending.
+    """
+    files = files_of(trace)
+    if files is None:
+        return np.diff(edges) * trace.cpu_count
+    parts = [np.diff(np.clip(edges, part.window.start, part.window.end)) * part.trace.cpu_count for part in files.parts]
+    return np.asarray(np.sum(parts, axis=0))
+
+
+def is_covered(trace: Trace, cpu: int, thread: int, cycles: int) -> bool:
+    """Return whether the file of a CPU, or of a thread, has begun at a moment and not ended.
+
+    Args:
+        trace: The trace.
+        cpu: Number of the CPU; -1 = not of one.
+        thread: Row of the thread table; 0 = not of one.
+        cycles: The moment.
+    """
+    files = files_of(trace)
+    part = None
+    if files is not None:
+        part = files.part_of_cpu(cpu) if cpu >= 0 else (files.part_of_thread(thread) or (None, 0))[0]
+    return part is None or part.window.start <= cycles < part.window.end
+
+
 def files_of(trace: Trace) -> FileAxis | None:
     """Return what a trace of several files is made of; None for a trace of one."""
     return trace.axis if isinstance(trace.axis, FileAxis) else None

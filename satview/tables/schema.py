@@ -141,7 +141,8 @@ SCHEMAS: Final[dict[str, TableSchema]] = {
             "idle thread is never `RUNNING` or `READY`, but `IDLE` while it has a CPU and else `WAITING`.",
             (
                 _number("thread", "row of `thread`"),
-                _text("state", "`RUNNING`, `READY`, `MUTEX`, ..., `UNKNOWN`; `ABSENT` before it is created"),
+                _text("state", "`RUNNING`, `READY`, `MUTEX`, ..., `UNKNOWN`; `ABSENT` before it is created "
+                      "and where an axis does not have its file"),
                 Column("state_before", Kind.TEXT, "the state of the interval before", is_nullable=True),
                 *_moment("start", "when it begins"),
                 *_moment("end", "when it ends; not included"),

@@ -1,10 +1,10 @@
-"""Lanes of one file on the axis of several: known for as long as the file lasts, unknown before and after."""
+"""Lanes of one file on the axis of several: for as long as the file lasts, with nothing before and after."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from satview.events.states import FIRST_PROCESS, UNKNOWN, process_values
+from satview.events.states import ABSENT, FIRST_PROCESS, process_values
 from satview.store.axis import Part
 from satview.store.trace import Trace
 from satview.timeline.spans import NO_EVENT, LaneSpans
@@ -32,7 +32,7 @@ def on_axis(trace: Trace, part: Part, own: LaneSpans) -> LaneSpans:
 
     return LaneSpans(
         extended(start, whole.start, end),
-        extended(value, UNKNOWN, UNKNOWN),
+        extended(value, ABSENT, ABSENT),
         extended(event, NO_EVENT, NO_EVENT),
         None if thread is None else extended(thread, 0, 0),
         whole.end,

@@ -17,7 +17,7 @@ from satview.base.time import TimeWindow
 from satview.capture.kernel import Kernel
 from satview.capture.workloads import registry
 from satview.events.spec import Release
-from satview.events.states import READY, STATE_BY_VALUE
+from satview.events.states import READY, STATE_BY_VALUE, UNKNOWN
 from tests.analysis import faults
 from tests.capture.made import FAST, WIDE, Traced, damaged, traced
 from tests.capture.truth_sums import Lengths, TruthSums
@@ -161,6 +161,12 @@ def test_figures_of_whole_traces_are_exact_and_equal(
     assert seen[Mark.EXACT] > 20
     assert seen[Mark.EXACT] >= seen.total() // 2
     assert set(check(made, middle)) == {Mark.EXACT}
+    runs = Statistics(made.trace).basis.runs
+    switch = np.flatnonzero((runs.value == UNKNOWN) & (runs.start > first.start) & (runs.end - runs.start > 1))[0]
+    from_switch = Statistics(made.trace, TimeWindow(int(runs.start[switch]) + 1, first.end))
+    assert SHEETS["cpu"](from_switch, None).column("busy_ns").trust.mark is Mark.EXACT, (
+        "nobody has the CPU, for a moment"
+    )
 
 
 @points(setup=[*FAULTS, *LESSONS], ring=RING, release=RELEASES)

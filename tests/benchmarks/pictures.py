@@ -35,10 +35,11 @@ from satview.session.loading.recent_files import RecentFiles
 from satview.session.settings import Settings
 app = make_qt_application()
 application = Application(Shared(Settings(None), RecentFiles(None, 0)))
-window = application.new_window()
+window = application.first_window()
 window.resize(1600, 1000)
 app.processEvents()
 say("window")
+window.complete()
 loop, wakes = QEventLoop(), QTimer()
 wakes.start(5)
 def wait(is_done):
@@ -57,7 +58,7 @@ say("first")
 wait(exact)
 say("exact")
 if sys.argv[3] == "keep":
-    wait(lambda: not window.session.has_to_keep and not window.session.is_keeping)
+    wait(lambda: not window.session.needs_caching and not window.session.is_caching)
     window.session.close()
     loop.processEvents()
     begin, cpu = time.time(), time.process_time()

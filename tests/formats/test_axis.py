@@ -8,14 +8,17 @@ import numpy as np
 import pytest
 
 from satview.analysis.alignment import common_events, offsets_ps
+from satview.analysis.load import LoadBy, load_over_time
 from satview.analysis.partitions import partition_names, partition_title
 from satview.analysis.statistics import Statistics
+from satview.analysis.times.basis import Basis
+from satview.analysis.times.scope import Scope
 from satview.analysis.verdicts.find import find_verdicts
 from satview.base.errors import TraceFormatError, UsageError
 from satview.capture.workloads import registry
 from satview.events import wire
 from satview.events.spec import Release
-from satview.events.states import RUNNING, STATE_BY_NAME, STATE_BY_VALUE, UNKNOWN
+from satview.events.states import ABSENT, RUNNING, STATE_BY_NAME, STATE_BY_VALUE, UNKNOWN
 from satview.filters.expressions.expression import select
 from satview.formats.axis.assemble import Member, trace_on_axis
 from satview.formats.registry import open_trace, source_files
@@ -73,7 +76,7 @@ def test_events_are_shifted_by_the_offset_and_told_apart(tmp_path):
     assert set(found.events.cpu[guest_rows].tolist()) == {1, 2}
 
 
-def test_before_and_after_a_file_its_lanes_are_unknown(tmp_path):
+def test_before_and_after_a_file_its_lanes_have_nothing(tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     host = from_lanes(tmp_path / "a", "cpu0 A A A A A A A A")
@@ -82,13 +85,29 @@ def test_before_and_after_a_file_its_lanes_are_unknown(tmp_path):
     lane = next(info.index for info in timeline.infos if info.kind is LaneKind.CPU and info.title == "guest CPU 0")
     timeline.build([lane], lambda: False)
     spans = timeline.lane(lane).spans
-    assert spans.value.tolist()[0] == UNKNOWN
-    assert spans.value.tolist()[-1] == UNKNOWN
+    assert spans.value.tolist()[0] == spans.value.tolist()[-1] == ABSENT
     assert spans.start_cycles.tolist()[-1] - START == 3000 + 2010 + 1, "just after the last event of the file"
     thread = Statistics(found).states
     row = found.threads.row(13, 1)
     mine = (thread.thread == row) & (thread.value == RUNNING)
     assert thread.total_cycles[mine].tolist() == [2001], "not up to the end of the other file"
+
+
+def test_sums_are_those_of_each_file_alone(both, captures):
+    """Of the time that a file lasts, not of the axis: what it does not cover is neither known nor missing."""
+    found = Statistics(both)
+    for part, alone in zip(files_of(both).parts, map(Statistics, captures), strict=True):
+        cpus = slice(part.first_cpu, part.first_cpu + part.trace.cpu_count)
+        at_rate = both.clock.cycles_per_s / part.trace.clock.cycles_per_s
+        assert found.covered.cpus[cpus] == pytest.approx(part.trace.window.length * at_rate, abs=2)
+        assert found.cpus.unknown_cycles[cpus] == pytest.approx(alone.cpus.unknown_cycles * at_rate, abs=3000)
+        unknown = found.states.of_state(UNKNOWN, found.states.total_cycles, len(both.threads))[part.threads[1:]]
+        expected = alone.states.of_state(UNKNOWN, alone.states.total_cycles, len(part.trace.threads))[1:]
+        assert unknown == pytest.approx(expected * at_rate, abs=3000)
+    assert found.covered.cpus[-1] < both.window.length
+    load = load_over_time(Scope(both, both.window, None, Basis(both)), LoadBy.CPU, 50)
+    assert int(load.unknown_cycles.sum()) == int(found.cpus.unknown_cycles.sum())
+    assert load.given_cycles.sum() == found.covered.cpus.sum()
 
 
 def test_links_are_those_of_each_file(both, captures):

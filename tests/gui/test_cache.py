@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from satview.formats import registry
-from satview.gui.windows import main_window, screenshot
+from satview.gui.windows import document_views, screenshot
 from satview.session.loading import cache_policy
 from satview.session.session import Stage
 from tests.benchmarks.made_traces import make_file
@@ -15,7 +15,7 @@ from tests.gui.conftest import settle
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.setattr(cache_policy, "CACHED_BYTES", 1)
-    monkeypatch.setattr(main_window, "_KEEP_MS", 10)
+    monkeypatch.setattr(document_views, "_CACHE_AFTER_MS", 10)
     monkeypatch.setenv("SATVIEW_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
@@ -51,7 +51,7 @@ def test_the_second_time_nothing_is_decoded_and_the_picture_is_the_same(window, 
     undecoded(monkeypatch)
     load(window, path)
     assert window.workspace.area.grab().toImage() == first
-    assert not window.session.has_to_keep
+    assert not window.session.needs_caching
     assert window.workspace.panels["events"].model.rowCount() == len(window.session.opened.trace.events)
 
 
@@ -68,12 +68,12 @@ def test_a_damaged_cache_is_decoded_again(window, load, folder, path, qtbot):
 
 @pytest.fixture
 def slow(folder, monkeypatch):
-    monkeypatch.setattr(main_window, "_KEEP_MS", 200)
+    monkeypatch.setattr(document_views, "_CACHE_AFTER_MS", 200)
 
 
 def test_a_closed_trace_is_not_kept(slow, window, folder, path, qtbot, load):
     load(window, path)
-    assert window.session.has_to_keep
+    assert window.session.needs_caching
     window.session.close()
     qtbot.wait(400)
     assert cached(folder) == []

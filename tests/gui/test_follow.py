@@ -474,9 +474,9 @@ def test_what_is_no_trace_any_more_ends_the_following_and_keeps_the_view(writer,
 
 def test_waits_for_a_file_that_is_not_there_yet(writer, empty_window, qtbot):
     empty_window.session.open(writer.path, is_followed=True)
-    qtbot.waitUntil(lambda: "is not there yet" in empty_window.loading.text.text())
+    qtbot.waitUntil(lambda: "is not there yet" in empty_window.views.loading.text.text())
     writer.path.write_bytes(b"")
-    qtbot.waitUntil(lambda: "empty so far" in empty_window.loading.text.text())
+    qtbot.waitUntil(lambda: "empty so far" in empty_window.views.loading.text.text())
     writer.write(0.2)
     qtbot.waitUntil(lambda: empty_window.session.stage is Stage.READY)
     assert empty_window.live.isVisibleTo(empty_window)
@@ -487,7 +487,7 @@ def test_what_is_no_kev_fails_with_a_page(empty_window, tmp_path, qtbot):
     path.write_text("Dear all, this is long enough to be no header.")
     empty_window.session.open(path, is_followed=True)
     qtbot.waitUntil(lambda: empty_window.session.stage is Stage.FAILED)
-    assert "only .kev files can be followed" in empty_window.failed.remedy.text().lower()
+    assert "only .kev files can be followed" in empty_window.views.failed.remedy.text().lower()
     assert empty_window.session.follow is None
 
 

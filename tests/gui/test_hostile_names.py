@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
 
 import satview.gui
 from satview.gui.info_dialog import InfoDialog
+from satview.gui.plain_label import PlainLabel
 from satview.gui.swimlane.hover import HoverCard
 from satview.session.session import Stage
 from satview.store.mark_file import Mark
@@ -168,3 +169,17 @@ def test_every_tool_tip_and_label_goes_through_the_one_function():
                 tip = tip.body if isinstance(tip, ast.IfExp) else tip
                 assert isinstance(tip, ast.Constant) or ast.unparse(tip).startswith("tool_tip("), (path, call.lineno)
             assert name != "QLabel", (path, call.lineno)
+
+
+@pytest.mark.parametrize("text", ["a &lt;b&gt; c", "<b>a</b>", "a & b", "plain"])
+def test_a_label_draws_what_is_written(qapp, text):
+    """Compared with a label of Qt that knows its format before it got its text."""
+    mine, plain = PlainLabel(text), QLabel()
+    plain.setTextFormat(Qt.TextFormat.PlainText)
+    plain.setText(text)
+    assert mine.sizeHint() == plain.sizeHint()
+    for label in (mine, plain):
+        label.resize(plain.sizeHint())
+    assert mine.grab().toImage() == plain.grab().toImage()
+    mine.deleteLater()
+    plain.deleteLater()

@@ -75,10 +75,10 @@ def test_welcome_then_failed_then_open(empty_window, load, qtbot, tmp_path):
     bad.write_text("Dear all,")
     empty_window.session.open(bad)
     qtbot.waitUntil(lambda: empty_window.session.stage is Stage.FAILED)
-    assert page(empty_window) is empty_window.failed
-    assert "letter.kev" in empty_window.failed.title.text()
-    assert empty_window.failed.what.text().endswith(".")
-    assert empty_window.failed.remedy.text()
+    assert page(empty_window) is empty_window.views.failed
+    assert "letter.kev" in empty_window.views.failed.title.text()
+    assert empty_window.views.failed.what.text().endswith(".")
+    assert empty_window.views.failed.remedy.text()
     load(empty_window, scene(tmp_path))
     assert page(empty_window) is empty_window.workspace
     assert empty_window.windowTitle().startswith("scene.kev")
@@ -97,10 +97,10 @@ def test_loading_can_be_cancelled(empty_window, qtbot, tmp_path, monkeypatch):
     monkeypatch.setattr("satview.formats.registry.open_trace", slow)
     empty_window.session.open(scene(tmp_path))
     assert loaded.wait(5)
-    qtbot.waitUntil(lambda: empty_window.loading.bar.value() == 250)
-    assert page(empty_window) is empty_window.loading
-    assert empty_window.loading.title.text() == "Opening scene.kev"
-    qtbot.mouseClick(empty_window.loading.cancel, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: empty_window.views.loading.bar.value() == 250)
+    assert page(empty_window) is empty_window.views.loading
+    assert empty_window.views.loading.title.text() == "Opening scene.kev"
+    qtbot.mouseClick(empty_window.views.loading.cancel, Qt.MouseButton.LeftButton)
     assert page(empty_window) is empty_window.welcome
 
 
@@ -145,8 +145,8 @@ def test_drop_opens(empty_window, qtbot, tmp_path):
 @pytest.mark.thorough
 def test_recent_files_are_offered(application, empty_window, load, tmp_path):
     load(empty_window, scene(tmp_path))
-    empty_window._fill_recent()
-    assert [action.text() for action in empty_window._recent_menu.actions()] == ["scene.kev"]
+    empty_window.recent_menu.fill()
+    assert [action.text() for action in empty_window.recent_menu.actions()] == ["scene.kev"]
 
 
 def test_reload_reads_again(empty_window, load, qtbot, tmp_path):

@@ -199,8 +199,9 @@ def test_legend_keeps_its_entries_within_its_width(window):
     legend = window.workspace.area.legend
     for width in (200, 400, 1200):
         legend.resize(width, 10)
-        assert all(position.right() <= width for position in legend._positions(width))
-        assert legend.height() >= legend._positions(width)[-1].bottom()
+        areas = [legend.area_of(entry.name) for entry in legend.entries]
+        assert all(0 < area.right() <= width for area in areas)
+        assert legend.height() >= areas[-1].bottom()
 
 
 def test_hover_card_stays_inside(window):

@@ -22,12 +22,30 @@ def small(empty_window, load, tmp_path):
 def test_the_window_leaves_room_for_lanes(small):
     assert (small.width(), small.height()) == (WIDTH, HEIGHT)
     view = small.workspace.area.view
-    assert view.height() > 140
+    assert view.height() >= 165  # four CPUs with their interrupts, and a process
     assert view.width() > 700
     docks = small.workspace.docks.values()
     assert {small.dockWidgetArea(dock) for dock in docks} == {Qt.DockWidgetArea.BottomDockWidgetArea}
     small.workspace.toggle_bottom()
     assert not any(dock.isVisible() for dock in docks)
+
+
+def test_the_legend_takes_one_row_and_shows_the_others_on_request(small, qtbot):
+    area, opened = small.workspace.area, small.session.opened
+    legend = area.legend
+    unseen = [entry.name for entry in legend.entries if legend.area_of(entry.name).isEmpty()]
+    assert "RUNNING" not in unseen
+    assert "events are missing" in unseen
+    row_px, more = legend.height(), legend.area_of(f"{len(unseen)} more")
+    qtbot.mouseClick(legend, Qt.MouseButton.LeftButton, pos=more.center().toPoint())
+    assert not opened.legend.keys
+    assert not any(legend.area_of(name).isEmpty() for name in unseen)
+    qtbot.waitUntil(lambda: legend.height() > row_px)
+    legend.setFocus()
+    qtbot.keyClick(legend, Qt.Key.Key_Space)  # "fewer"
+    qtbot.waitUntil(lambda: legend.height() == row_px)
+    small.resize(WIDTH, 900)
+    qtbot.waitUntil(lambda: not any(legend.area_of(name).isEmpty() for name in unseen))
 
 
 def test_names_of_panels_are_never_cut(small):
@@ -47,11 +65,28 @@ def test_long_fields_of_the_status_bar_do_not_widen_the_window(small):
     assert small.minimumSizeHint().width() <= WIDTH
 
 
+def test_the_filter_is_side_by_side_in_the_drawer(small, qtbot):
+    small.workspace.show_panel("filter")
+    panel = small.workspace.panels["filter"]
+    qtbot.waitUntil(lambda: panel.isVisible() and panel.tabs.x() > 0)
+    for field in (panel.condition.line, panel.condition.effect, panel.effect, panel.events.search):
+        assert field.height() >= 24
+        assert panel.rect().contains(field.mapTo(panel, field.rect().bottomRight()))
+    assert panel.condition.line.geometry().right() <= panel.tabs.x()
+    assert panel.events.tree.viewport().height() >= panel.events.tree.sizeHintForRow(0)
+    panel.tabs.setCurrentWidget(panel.rules)
+    assert panel.rules.editor.width() > 200
+    small.resize(WIDTH, 900)
+    small.resizeDocks([small.workspace.docks["filter"]], [400], Qt.Orientation.Vertical)
+    qtbot.waitUntil(lambda: panel.tabs.x() == 0)
+
+
 @pytest.mark.parametrize(
     "command", ["file.settings", "file.info", "file.new_capture", "file.save_events", "file.state_looks"]
 )
 def test_dialogs_fit(small, command, qtbot):
     small.actions_by_id.by_id[command].trigger()
+    qtbot.waitUntil(lambda: any(dialog.isVisible() for dialog in small.findChildren(QDialog)))
     (dialog,) = [dialog for dialog in small.findChildren(QDialog) if dialog.isVisible()]
     least = dialog.minimumSizeHint()
     assert least.width() <= WIDTH

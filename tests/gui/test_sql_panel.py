@@ -164,6 +164,7 @@ def test_values_over_time(panel, opened, qtbot):
     assert panel.value.currentText() == "twice"
     drawing = panel._drawing
     assert drawing.values["twice"].tolist() == [2 * row for row in range(len(opened.trace.events))]
+    qtbot.waitUntil(lambda: panel.plot is not None, timeout=10_000)  # its modules are imported in the background
     qtbot.waitUntil(lambda: len(panel.plot.plot.getPlotItem().items) == 1)
     click_at(panel, qtbot, int(opened.trace.events.time_cycles[3]), 6)
     assert opened.selection.event == 3

@@ -1,7 +1,5 @@
 """The window of trends: figures, points and rows that open traces at their positions."""
 
-from types import SimpleNamespace
-
 import pytest
 from PySide6.QtCore import QPointF, Qt
 
@@ -115,8 +113,7 @@ def test_the_command_line_shows_nothing_else(application, fleet, monkeypatch, qa
     from satview.session.trace_link import TraceLink
 
     monkeypatch.setattr(module, "_until_closed", lambda _app, outcome: outcome.code)
-    ending = SimpleNamespace(code=0)
-    assert module._run_windows(qapp, application, [TraceLink(fleet)], False, ending) == 0
+    assert module._run_windows(qapp, application, [TraceLink(fleet)], False) == 0
     assert application.windows == []
     [window] = application.trends
     qtbot.waitUntil(lambda: not window.is_busy, timeout=20_000)

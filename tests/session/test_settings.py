@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from satview.session import stored_json
 from satview.session.settings import SETTINGS, Settings
 
 
@@ -90,7 +91,8 @@ def test_damaged_settings_are_set_aside(qapp, tmp_path):
     assert json.loads(path.read_text()) == {"window/theme": "light"}
 
 
-def test_settings_that_cannot_be_stored_are_stored_later(qapp, qtbot, tmp_path):
+def test_settings_that_cannot_be_stored_are_stored_later(qapp, qtbot, tmp_path, monkeypatch):
+    monkeypatch.setattr(stored_json, "_RETRY_MS", 200)
     (tmp_path / "folder").write_text("in the way")
     settings = Settings(tmp_path / "folder" / "settings.json")
     settings.set("window/theme", "dark")

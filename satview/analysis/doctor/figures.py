@@ -21,7 +21,7 @@ from satview.analysis.statistics import Statistics
 from satview.analysis.trust import EXACT, Mark, Trust
 from satview.base.dataclass import dataclass
 from satview.events.states import UNKNOWN
-from satview.store.losses import losses
+from satview.store.losses import losses, losses_of
 from satview.store.time_ranges import TimeRanges
 from satview.store.trace import Trace
 
@@ -212,10 +212,15 @@ class _Judge:
         return trust, rows
 
     def _of_cpus(self) -> Trust:
-        runs, start = self._found.basis.runs, self._since_dump()
-        first = (runs.start <= start) & (start < runs.end)
-        known = np.zeros(self._trace.cpu_count, np.bool_)
-        known[runs.cpu[first & (runs.value != UNKNOWN)]] = True
+        """Return the trust in figures of CPUs. Between two runs the kernel is on its way: nothing is missing there."""
+        runs, start, lost = self._found.basis.runs, self._since_dump(), losses(self._trace)
+        is_before = (runs.start <= start) & (runs.value != UNKNOWN)
+        known_until = np.full(self._trace.cpu_count, -1, np.int64)
+        np.maximum.at(known_until, runs.cpu[is_before], np.minimum(runs.end[is_before], start))
+        known = known_until >= 0
+        for cpu in np.flatnonzero(known).tolist():
+            missing = TimeRanges.of_rows(losses_of(lost, cpu))
+            known[cpu] = not missing.meet(known_until[cpu : cpu + 1] - 1, np.array([start]))[0]
         return EXACT if known.all() else Trust(Mark.LOWER_BOUND, "who ran at the beginning is not known")
 
     def _since_dump(self) -> int:

@@ -11,7 +11,7 @@ from satview.linkage.table import Certainty
 _NONE: Final = -1
 
 IN_NO_STATE: Final = {
-    ABSENT: "does not exist",
+    ABSENT: "is not in the trace then",
     UNKNOWN: "is in a state that the trace does not show",
     DEAD: "is dead",
 }

@@ -214,9 +214,18 @@ class Columns:
         """Add how often something happened per second."""
         self.made.append(Column(key, "Per second", Kind.RATE, values[self.rows] / self.length_s, help, follows=True))
 
-    def share(self, key: str, title: str, part: Numbers, whole: float, help: str, **more: Any) -> None:  # noqa: A002
-        """Add shares of a whole."""
-        values = part[self.rows] / whole if whole else np.full(len(self.rows), -1.0)
+    def share(
+        self,
+        key: str,
+        title: str,
+        part: Numbers,
+        whole: float | Numbers,
+        help: str,  # noqa: A002
+        **more: Any,
+    ) -> None:
+        """Add shares of a whole: one for all rows of the statistics, or one for each."""
+        wholes = np.broadcast_to(np.asarray(whole, np.float64), part.shape)[self.rows]
+        values = np.where(wholes > 0, part[self.rows] / np.maximum(wholes, 1), -1.0)
         self.made.append(Column(key, title, Kind.SHARE, values, help, **more))
 
     def duration(

@@ -44,7 +44,7 @@ def threads_shown(found: Statistics, shown: Shown) -> NDArray[np.intp]:
         intp (n,), rows of the thread table, ascending.
     """
     absent = found.states.of_state(ABSENT, found.states.total_cycles, len(found.threads))
-    mine = (absent < found.window.length) & ~found.basis.is_idle
+    mine = (absent < found.covered.threads) & ~found.basis.is_idle
     if shown is not None:
         mine &= shown
     mine[0] = found.threads.events[0] > 0

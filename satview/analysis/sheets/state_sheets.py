@@ -26,7 +26,8 @@ def state_sheet(found: Statistics, shown: Shown = None) -> Sheet:
     columns.text("thread", "Thread", lambda row: trace.thread_name(int(states.thread[row])))
     columns.text("state", "State", lambda row: state_name(int(states.value[row])))
     columns.duration("total_ns", "Time", states.total_cycles, "Time in this state.")
-    columns.share("share", "Of the range", states.total_cycles, found.window.length, "Share of the range.")
+    whole = found.covered.threads[states.thread]
+    columns.share("share", "Of the range", states.total_cycles, whole, "Share of the range.")
     _length_columns(
         columns,
         states.count,

@@ -16,7 +16,7 @@ from satview.store.time_ranges import Cycles, TimeRanges
 
 @dataclass(frozen=True, slots=True)
 class CpuTable:
-    """One row per CPU. The four times add up to the range.
+    """One row per CPU. The four times add up to the range, or to what the file of the CPU covers of it.
 
     Attributes:
         cpu: int64, (n,), its number.
@@ -185,7 +185,7 @@ def _cpu_table(scope: Scope, times: CutRuns) -> CpuTable:
         busy,
         resting,
         handled,
-        scope.window.length - busy - resting - handled,
+        scope.covered.cpus - busy - resting - handled,
         np.bincount(runs.cpu[begins], minlength=cpus),
         np.bincount(runs.cpu[begins & switches(runs)], minlength=cpus),
         longest,

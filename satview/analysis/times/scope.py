@@ -17,6 +17,7 @@ from satview.base.time import TimeWindow
 from satview.events import wire
 from satview.linkage.table import OPEN, LinkKind
 from satview.linkage.trace_links import ends_of
+from satview.store.axis import Covered, covered
 from satview.store.time_ranges import Cycles
 from satview.store.trace import Trace
 
@@ -51,6 +52,11 @@ class Scope:
     def rows(self) -> slice:
         """Events in the range."""
         return self.trace.rows_between(self.window)
+
+    @cached_property
+    def covered(self) -> Covered:
+        """How much of the range the file of each thread, process and CPU covers."""
+        return covered(self.trace, self.window)
 
     @property
     def length_s(self) -> float:

@@ -14,6 +14,7 @@ from satview.analysis.times.scope import Scope
 from satview.base.dataclass import dataclass
 from satview.events import wire
 from satview.events.states import ABSENT, DEAD, READY, RUNNING, UNKNOWN, VALUE_COUNT
+from satview.store.axis import files_of
 from satview.store.tables import StateIndex
 from satview.store.time_ranges import Cycles
 from satview.store.trace import Trace
@@ -121,14 +122,19 @@ def _blocks(scope: Scope) -> Iterator[StateSpans]:
 
 
 def _lanes(scope: Scope) -> Iterator[StateSpans]:
-    """Yield the intervals of one thread after the other, as their lanes have them."""
-    trace = scope.trace
+    """Yield the intervals of one thread after the other, as their lanes have them, while their file lasts."""
+    trace, files = scope.trace, files_of(scope.trace)
     values = value_of_code(trace)
     of_idle = idle_values(values)
     for thread in range(1, len(trace.threads)):
         spans = thread_spans(trace, thread, of_idle if scope.basis.is_idle[thread] else values)
-        end = np.append(spans.start_cycles[1:], spans.end_cycles)
-        yield StateSpans(np.full(len(spans), thread), spans.value, spans.start_cycles, end, spans.event)
+        start, end = spans.start_cycles, np.append(spans.start_cycles[1:], spans.end_cycles)
+        inside = slice(None)
+        if files is not None and (found := files.part_of_thread(thread)) is not None:
+            window = found[0].window
+            inside = slice(*np.searchsorted(start, (window.start, window.end)))
+        value = spans.value[inside]
+        yield StateSpans(np.full(len(value), thread), value, start[inside], end[inside], spans.event[inside])
 
 
 def _index(scope: Scope) -> StateIndex:

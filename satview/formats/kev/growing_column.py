@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import mmap
 import os
-import tempfile
 import weakref
 
 import numpy as np
@@ -34,6 +33,8 @@ class GrowingColumn:
             self._file = os.memfd_create("satview-column")
             weakref.finalize(self, os.close, self._file)
         else:
+            import tempfile  # on first use: few traces need files beside them
+
             stored = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - closed with this object
             self._file = stored.fileno()
             weakref.finalize(self, stored.close)

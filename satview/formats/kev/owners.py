@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections.abc import Sequence
 from typing import Final
 
@@ -104,9 +104,9 @@ class ThreadNumbers:
 
     def _fill_otherwise(self, end: int) -> None:
         """Make the table again with other multipliers until no key is far from its position."""
-        self._multiplier = np.uint64(secrets.randbits(64) | 1)
+        self._multiplier = np.uint64(_random_odd())
         while not self._fill(end):
-            self._multiplier = np.uint64(secrets.randbits(64) | 1)
+            self._multiplier = np.uint64(_random_odd())
 
     def _insert(self, keys: NDArray[np.uint64], first_row: int) -> bool:
         """Insert distinct keys: all at once where they do not collide, the rest a position further on.
@@ -126,6 +126,10 @@ class ThreadNumbers:
             if not len(rows):
                 return True
         return not len(rows)
+
+
+def _random_odd() -> int:
+    return int.from_bytes(os.urandom(8), "little") | 1
 
 
 class Discontinuities:

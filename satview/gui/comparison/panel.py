@@ -24,7 +24,7 @@ from satview.analysis.comparison import Change
 from satview.base.safe_text import csv_text, tool_tip, visible_line
 from satview.gui.comparison.model import FIGURE, KINDS, NAME, TITLES, ChangesModel
 from satview.gui.panel import PanelContext
-from satview.gui.plain_label import PlainLabel
+from satview.gui.plain_label import Notice, PlainLabel
 from satview.gui.row_table import selected_ranges, set_up_rows
 from satview.gui.statistics.positions import Positions
 from satview.gui.table_panel import TablePanel
@@ -74,19 +74,13 @@ class ComparisonPanel(TablePanel[ChangesModel]):
         set_up_rows(self.table, self.model, "What changed", _ROW_PX)
         self._set_up_table()
         self._stack = QStackedWidget(self)
-        self.message = PlainLabel(self)
-        self.message.setProperty("role", "dim")
-        self.message.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.message.setWordWrap(True)
+        self.message = Notice(self)
         self._split = QSplitter(Qt.Orientation.Horizontal, self)
         self._split.setChildrenCollapsible(False)
         self._split.addWidget(self.table)
         self._plots = QStackedWidget(self)
         self._plots.setMinimumWidth(160)
-        self._no_plot = PlainLabel("A row shows the durations behind it", self)
-        self._no_plot.setProperty("role", "dim")
-        self._no_plot.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._no_plot.setWordWrap(True)
+        self._no_plot = Notice("A row shows the durations behind it", self)
         self._plots.addWidget(self._no_plot)
         self._split.addWidget(self._plots)
         self._split.setStretchFactor(0, 1)

@@ -66,7 +66,7 @@ class ConditionBox(QWidget):
         row.addWidget(self._find)
         row.addWidget(self._add)
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(8, 8, 8, 6)
+        layout.setContentsMargins(8, 6, 8, 4)
         layout.setSpacing(6)
         layout.addWidget(self.line)
         layout.addWidget(self.message)

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtGui import QGuiApplication, QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QWidget
 
 from satview.base.errors import UsageError
 from satview.base.new_file import write_file
@@ -28,6 +28,7 @@ from satview.gui import dialogs
 from satview.gui.filters import questions
 from satview.gui.filters.rule_editor import RuleEditor
 from satview.gui.filters.would_capture_dialog import WouldCaptureDialog
+from satview.gui.low_layout import LowGrid
 from satview.gui.message_line import MessageLine
 from satview.gui.theme import Theme
 from satview.session.open_trace import OpenTrace
@@ -67,7 +68,10 @@ class RulesTab(QWidget):
         self.apply_button = QPushButton("Apply", self)
         self.apply_button.setProperty("primary", "true")
         self.capture_menu = QMenu(self)
-        head, foot = QHBoxLayout(), QHBoxLayout()
+        above, below = QWidget(self), QWidget(self)
+        head, foot = QHBoxLayout(above), QHBoxLayout(below)
+        for line in (head, foot):
+            line.setContentsMargins(0, 0, 0, 0)
         for text, run in (("Open\N{HORIZONTAL ELLIPSIS}", self.open), ("Save\N{HORIZONTAL ELLIPSIS}", self.save)):
             head.addWidget(self._button(text, run, is_flat=True))
         head.addWidget(self._button("From header", self.import_arguments, is_flat=True))
@@ -81,13 +85,10 @@ class RulesTab(QWidget):
         foot.addWidget(capture)
         foot.addStretch()
         foot.addWidget(self.apply_button)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(8, 6, 8, 4)
-        layout.setSpacing(6)
-        layout.addLayout(head)
-        layout.addWidget(self.editor, 1)
-        layout.addWidget(self.message)
-        layout.addLayout(foot)
+        low = ((self.editor, 0, 0, 3), (above, 0, 1, 1), (self.message, 1, 1, 1), (below, 2, 1, 1))
+        self._grid = LowGrid(self, (above, self.editor, self.message, below), self.editor, low, (1, 0), 1)
+        self._grid.setContentsMargins(8, 6, 8, 4)
+        self._grid.setSpacing(6)
         for text, act in (
             ("Copy as tracelogger command", self.copy_command),
             ("Export as C program\N{HORIZONTAL ELLIPSIS}", self.export_program),
@@ -98,6 +99,11 @@ class RulesTab(QWidget):
         self.editor.checked.connect(self._on_checked)
         opened.reloaded.connect(self._on_reloaded)
         self._on_checked()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Put the buttons above and below the text, in a low drawer beside it."""
+        super().resizeEvent(event)
+        self._grid.follow()
 
     def set_theme(self, theme: Theme) -> None:
         """Draw in other colours."""

@@ -24,7 +24,7 @@ from satview.analysis.doctor.report import Diagnosis, capture_for, notes
 from satview.analysis.trust import TITLES, Mark, sign
 from satview.base.safe_text import tool_tip, visible_line
 from satview.gui.panel import Panel, PanelContext
-from satview.gui.plain_label import PlainLabel
+from satview.gui.plain_label import Notice, PlainLabel
 from satview.gui.theme import Theme, colour
 
 _ROW: Final = int(Qt.ItemDataRole.UserRole)
@@ -46,9 +46,7 @@ class DoctorPanel(Panel):
         self.setMinimumSize(120, 64)
         self.tree = QTreeWidget(self)
         self._set_up_tree()
-        self.message = PlainLabel("", self)
-        self.message.setProperty("role", "dim")
-        self.message.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.message = Notice("", self)
         self._stack = QStackedWidget(self)
         self._stack.addWidget(self.tree)
         self._stack.addWidget(self.message)

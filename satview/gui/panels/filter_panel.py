@@ -7,14 +7,13 @@ from typing import Final
 
 import numpy as np
 from PySide6.QtCore import Slot
-from PySide6.QtGui import QShowEvent
+from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
     QPushButton,
     QSizePolicy,
     QTabWidget,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -27,6 +26,7 @@ from satview.gui.filters.condition_box import ConditionBox
 from satview.gui.filters.groups import event_groups, thread_groups
 from satview.gui.filters.rules_tab import RulesTab
 from satview.gui.filters.thread_presets import ThreadPresets
+from satview.gui.low_layout import LowGrid
 from satview.gui.panel import Panel, PanelContext
 from satview.gui.plain_label import PlainLabel
 from satview.gui.theme import Theme
@@ -61,7 +61,7 @@ class FilterPanel(Panel):
         super().__init__(context, parent)
         opened, theme = context.opened, context.theme
         self._find = context.find
-        self.setMinimumSize(160, 120)  # a small window clips it rather than grow
+        self.setMinimumSize(160, 134)  # that of conditions beside tabs: a small window clips it rather than grow
         trace = opened.trace
         self._codes = np.flatnonzero(trace.code_counts)
         self._forms_shown: Mapping[int, bool] | None = None
@@ -78,16 +78,20 @@ class FilterPanel(Panel):
         self.tabs.setDocumentMode(True)
         for widget, title in ((self.events, "Events"), (self.threads, "Processes"), (self.rules, "Rules")):
             self.tabs.addTab(widget, title)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self.condition)
-        layout.addWidget(self.tabs)
-        layout.addLayout(self._foot())
+        foot = self._foot()
+        low = ((self.condition, 0, 0, 1), (foot, 1, 0, 1), (self.tabs, 0, 1, 2))
+        self._grid = LowGrid(self, (self.condition, self.tabs, foot), self.tabs, low, (2, 3), 0)
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self._grid.setSpacing(0)
         self._cpu_job = Task(self)
         self._has_cpu = False
         self._connect()
         self._show_summary()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Put conditions above the tabs, in a low drawer beside them."""
+        super().resizeEvent(event)
+        self._grid.follow()
 
     def set_theme(self, theme: Theme) -> None:
         """Draw in other colours."""
@@ -168,7 +172,8 @@ class FilterPanel(Panel):
             lambda cancelled, _report: Statistics(basis.trace, basis=basis, cancelled=cancelled).threads.cpu_cycles
         )
 
-    def _foot(self) -> QHBoxLayout:
+    def _foot(self) -> QWidget:
+        widget = QWidget(self)
         self.summary = PlainLabel(self)
         self.summary.setProperty("role", "dim")
         self._reset = QPushButton("Show all", self)
@@ -181,13 +186,13 @@ class FilterPanel(Panel):
         self.summary.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         for effect, text in _EFFECTS.items():
             self.effect.addItem(text, effect)
-        foot = QHBoxLayout()
+        foot = QHBoxLayout(widget)
         foot.setContentsMargins(8, 4, 8, 6)
         foot.setSpacing(8)
         foot.addWidget(self.effect)
         foot.addWidget(self.summary, 1)
         foot.addWidget(self._reset)
-        return foot
+        return widget
 
     def _show_forms(self) -> None:
         """Show fast or wide per event; most changes of the filter leave that alone."""

@@ -20,7 +20,7 @@ from satview.base.memory import borrowed
 from satview.base.safe_text import csv_text, tool_tip, visible_line
 from satview.base.time import format_duration, format_time
 from satview.gui.panel import PanelContext
-from satview.gui.plain_label import PlainLabel
+from satview.gui.plain_label import Notice, PlainLabel
 from satview.gui.row_table import set_up_rows
 from satview.gui.table_panel import TablePanel
 from satview.gui.theme import Theme
@@ -147,10 +147,7 @@ class MarksPanel(TablePanel[MarksModel]):
         self.line.textChanged.connect(borrowed(self.model.look_for))
         self.count = PlainLabel(self)
         self.count.setProperty("role", "dim")
-        self._nothing = PlainLabel(_NONE, self)
-        self._nothing.setProperty("role", "dim")
-        self._nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._nothing.setWordWrap(True)
+        self._nothing = Notice(_NONE, self)
         self._stack = QStackedWidget(self)
         self._stack.addWidget(self.table)
         self._stack.addWidget(self._nothing)

@@ -21,7 +21,7 @@ from satview.analysis.reasons.critical_path import count_of_pieces
 from satview.base.safe_text import visible_line
 from satview.base.time import format_duration, format_time
 from satview.gui.panel import Panel, PanelContext
-from satview.gui.plain_label import PlainLabel
+from satview.gui.plain_label import Notice, PlainLabel
 from satview.gui.row_table import add_copy_and_export, set_up_rows
 from satview.gui.sheet_export import SheetExport
 from satview.gui.statistics.model import SheetModel
@@ -112,9 +112,7 @@ class PathPanel(Panel):
         split.setStretchFactor(0, 1)
         split.setStretchFactor(1, 0)
         split.setSizes([680, 418])
-        self.message = PlainLabel("", self)
-        self.message.setProperty("role", "dim")
-        self.message.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.message = Notice("", self)
         self._stack = QStackedWidget(self)
         self._stack.addWidget(split)
         self._stack.addWidget(self.message)

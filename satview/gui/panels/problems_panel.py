@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QHeaderView, QStackedWidget, QTreeWidget, QTreeWid
 from satview.base.safe_text import tool_tip, visible_line
 from satview.base.time import format_time
 from satview.gui.panel import Panel, PanelContext
-from satview.gui.plain_label import PlainLabel
+from satview.gui.plain_label import Notice
 from satview.gui.theme import Theme, colour
 from satview.store.problems import KINDS, Problem
 
@@ -31,13 +31,11 @@ class ProblemsPanel(Panel):
         self.tree.itemActivated.connect(self._on_item)
         self._stack = QStackedWidget(self)
         self._stack.addWidget(self.tree)
-        fine = PlainLabel(
+        fine = Notice(
             "The file has no problems: every slot was understood.\n"
             "What is wrong in the system that was traced is listed under Verdicts (Ctrl+Shift+V).",
             self,
         )
-        fine.setProperty("role", "dim")
-        fine.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._stack.addWidget(fine)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)

@@ -14,7 +14,7 @@ from satview.base.safe_text import csv_text, tool_tip, visible_line
 from satview.base.time import format_duration, format_time
 from satview.gui.colours import state_colour
 from satview.gui.panel import Panel, PanelContext
-from satview.gui.plain_label import PlainLabel
+from satview.gui.plain_label import Notice, PlainLabel
 from satview.gui.theme import Theme, colour
 from satview.session.panels.snapshot_view import SnapshotView
 
@@ -47,10 +47,7 @@ class SnapshotPanel(Panel):
         self.moment.setContentsMargins(8, 3, 8, 3)
         self.tree = QTreeWidget(self)
         self._set_up_tree()
-        self._empty = PlainLabel("", self)
-        self._empty.setProperty("role", "dim")
-        self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._empty.setWordWrap(True)
+        self._empty = Notice("", self)
         self._stack = QStackedWidget(self)
         self._stack.addWidget(self.tree)
         self._stack.addWidget(self._empty)

@@ -25,7 +25,7 @@ from satview.base.safe_text import tool_tip, visible, visible_line
 from satview.filters.expressions.complete import Completion
 from satview.gui.filters.proposing_editor import ProposingEditor
 from satview.gui.panel import Panel, PanelContext
-from satview.gui.plain_label import PlainLabel
+from satview.gui.plain_label import Notice, PlainLabel
 from satview.gui.plots.modules import are_imported, import_plots
 from satview.gui.row_table import set_up_rows
 from satview.gui.theme import Theme
@@ -160,10 +160,7 @@ class SqlPanel(Panel):
         self._modules.done.connect(self._show)
         self._modules.failed.connect(self._on_no_modules)
         self._drawing: Drawing | str = ""
-        self.reason = PlainLabel("", self)
-        self.reason.setProperty("role", "dim")
-        self.reason.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.reason.setWordWrap(True)
+        self.reason = Notice("", self)
         self._lay_out()
         labels = context.area.labels
         self._left_px = labels.width()  # plots are below the lanes and have their time axis

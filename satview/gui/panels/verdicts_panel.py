@@ -22,7 +22,7 @@ from satview.base.safe_text import tool_tip, visible_line
 from satview.base.time import TimeWindow, format_duration, format_time
 from satview.events.states import DEAD, NOT_A_STATE, READY, RUNNING
 from satview.gui.panel import Panel, PanelContext
-from satview.gui.plain_label import PlainLabel
+from satview.gui.plain_label import Notice
 from satview.gui.theme import Theme, colour
 from satview.session.events.event_text import arguments_text
 
@@ -57,10 +57,7 @@ class VerdictsPanel(Panel):
         self.tree.itemExpanded.connect(self._add_evidence)
         self.tree.itemClicked.connect(self._on_item)
         self.tree.itemActivated.connect(self._on_item)
-        self._empty = PlainLabel("", self)
-        self._empty.setProperty("role", "dim")
-        self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._empty.setWordWrap(True)
+        self._empty = Notice("", self)
         self._stack = QStackedWidget(self)
         self._stack.addWidget(self.tree)
         self._stack.addWidget(self._empty)

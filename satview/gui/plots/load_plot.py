@@ -65,8 +65,9 @@ class LoadPlot(TimePlot):
             high = low + cycles / load.lengths
             self.plot.addItem(pg.BarGraphItem(x0=edges[:-1], x1=edges[1:], y0=low, y1=high, pen=None, brush=brush))
             low = high
-            share = int(cycles.sum()) / (plotted.window.length * load.cpus)
+            share = int(cycles.sum()) / max(1, int(load.given_cycles.sum()))
             self.add_line(brush, f"{share:.1%}  {visible_line(title)}", 0)
+        self.legend.scrollToBottom()  # the largest bands are the lowest
         self.plot.setYRange(0, load.cpus * 1.04, padding=0)  # or the topmost number is cut
         self.plot.getAxis("left").setTicks([[(cpu, str(cpu)) for cpu in _levels(load.cpus)]])
 

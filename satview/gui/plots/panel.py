@@ -34,7 +34,7 @@ from satview.formats.registry import source_files
 from satview.gui import dialogs
 from satview.gui.panel import Panel, PanelContext
 from satview.gui.pictures import save_drawing, save_png
-from satview.gui.plain_label import PlainLabel
+from satview.gui.plain_label import Notice, PlainLabel
 from satview.gui.plots.modules import are_imported, import_plots
 from satview.gui.plots.reasons import reason_for, whose
 from satview.gui.theme import Theme
@@ -98,10 +98,7 @@ class PlotsPanel(Panel):
         self._options.addWidget(self._count_options())
         layout.addWidget(self._options)
         self._stack = QStackedWidget(self)
-        self.message = PlainLabel(self)
-        self.message.setProperty("role", "dim")
-        self.message.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.message.setWordWrap(True)
+        self.message = Notice(self)
         self._stack.addWidget(self.message)
         layout.addWidget(self._stack, 1)
         self.view.changed.connect(self._on_view)

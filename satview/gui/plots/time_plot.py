@@ -22,6 +22,7 @@ from satview.session.viewport import SHORTEST_CYCLES
 _LEGEND_LEAST_PX: Final = 120
 _BAR_MOST_PX: Final = 30  # the scroll bar of the lanes is narrower
 _SWATCH_PX: Final = 11
+_ROOMY_PX: Final = 110
 
 
 class TimePlot(QWidget):
@@ -83,8 +84,9 @@ class TimePlot(QWidget):
         self.legend.setFixedWidth(max(_LEGEND_LEAST_PX, left_px - LEFT_PX))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """End where the lanes end."""
+        """End where the lanes end, and number only as many heights as there is room for."""
         super().resizeEvent(event)
+        self.plot.getAxis("left").setTickDensity(1.0 if self.height() >= _ROOMY_PX else 0.5)
         self._end_with_lanes()
 
     def set_theme(self, theme: Theme) -> None:

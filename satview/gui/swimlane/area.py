@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from PySide6.QtCore import QPoint, Qt, Signal, Slot
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QScrollBar, QWidget
 
 from satview.base.safe_text import tool_tip, visible_line
@@ -28,6 +29,7 @@ from satview.session.settings import Settings
 from satview.store.mark_file import Mark
 
 _HEAD: Final = "Whole trace"
+_LOW_PX: Final = 340  # below, lanes need the height more than the overview and further rows of the legend
 
 
 class SwimlaneArea(QWidget):
@@ -73,6 +75,13 @@ class SwimlaneArea(QWidget):
         self._theme = theme
         for part in (self.view, self.labels, self.ruler, self.overview, self.legend):
             part.set_theme(theme)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Leave what height there is to the lanes."""
+        super().resizeEvent(event)
+        is_low = self.height() < _LOW_PX
+        self.overview.set_low(is_low)
+        self.legend.set_low(is_low)
 
     def show_legend(self, shows: bool) -> None:
         """Show the legend below these lanes, if the setting says so."""

@@ -104,7 +104,7 @@ class BandPictures:
         self._kept: dict[Band, BandPicture] = {}
         self._made_of: object = None
         self._outdated: set[Band] = set()
-        self.round_frames = 1.0
+        self.round_frames = 4.0  # nobody knows yet
         self._cost = Cost()
 
     def show(self, bands: Sequence[Band], made_of: object) -> bool:

@@ -17,6 +17,7 @@ from PySide6.QtGui import (
     QPainter,
     QPaintEvent,
     QPen,
+    QPolygonF,
     QResizeEvent,
 )
 from PySide6.QtWidgets import QToolTip, QWidget
@@ -36,6 +37,7 @@ from satview.timeline.lane_tree import LaneKind
 
 _ROW_PX: Final = 18
 _PAD_PX: Final = 8
+_GAP_PX: Final = 12
 _SWATCH_PX: Final = 14
 _PROCESSES: Final = frozenset(range(states.FIRST_PROCESS, states.VALUE_COUNT))
 _KEYS: Final = (Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Space, Qt.Key.Key_Return)
@@ -47,7 +49,7 @@ class Entry:
     """One thing that the legend explains.
 
     Attributes:
-        keys: What a click on it highlights, as `LegendHighlight.keys`.
+        keys: What a click on it highlights, as `LegendHighlight.keys`; nothing if it shows or hides other entries.
         name: In a few words.
         says: In a sentence.
     """
@@ -57,8 +59,15 @@ class Entry:
     says: str
 
 
+_FEWER: Final = Entry(frozenset(), "fewer", "a click leaves one row of the legend")
+
+
 class Legend(QWidget):
-    """Swatches with names, in as many rows as the width needs."""
+    """Swatches with names, in as many rows as the width needs, or in one row whose last entry shows the others.
+
+    Attributes:
+        entries: All that there is to explain.
+    """
 
     def __init__(self, opened: OpenTrace, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -70,6 +79,7 @@ class Legend(QWidget):
         self._opened = opened
         self._other: OpenTrace | None = None
         self._current = 0
+        self._is_low = self._is_unfolded = False
         self.entries: tuple[Entry, ...] = ()
         self._refresh()
         opened.reloaded.connect(self._refresh)
@@ -92,32 +102,49 @@ class Legend(QWidget):
             self._current = 0
             self.setAccessibleName("Legend: " + ", ".join(entry.name for entry in entries))
             if self.isVisible():
-                self.setFixedHeight(self._height_for(self.width()))
+                self._fit()
             self.update()
+
+    def set_low(self, is_low: bool) -> None:
+        """Take one row, because lanes need the height, or as many as there are."""
+        if is_low != self._is_low:
+            self._is_low, self._is_unfolded = is_low, False
+            self._fit()
 
     def set_theme(self, theme: Theme) -> None:
         """Draw in other colours and sizes."""
         self._theme = theme
         self._font.setPixelSize(theme.px(10))
+        self._fit()
+
+    def _fit(self) -> None:
+        self._current = 0
         self.setFixedHeight(self._height_for(self.width()))
         self.update()
 
     def entry_at(self, position: QPointF) -> Entry | None:
         """Return the entry at a position."""
-        found = zip(self.entries, self._positions(self.width()), strict=True)
-        return next((entry for entry, area in found if area.contains(position)), None)
+        return next((entry for entry, area in self._shown(self.width()) if area.contains(position)), None)
 
     def area_of(self, name: str) -> QRectF:
         """Return where a thing is explained; empty where it is not."""
-        found = zip(self.entries, self._positions(self.width()), strict=True)
-        return next((area for entry, area in found if entry.name == name), QRectF())
+        return next((area for entry, area in self._shown(self.width()) if entry.name == name), QRectF())
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Highlight what is explained here, or no longer."""
         entry = self.entry_at(event.position())
         if entry is not None and event.button() == Qt.MouseButton.LeftButton:
-            self._current = self.entries.index(entry)
+            self._current = next(at for at, (each, _) in enumerate(self._shown(self.width())) if each == entry)
+            self._use(entry)
+
+    def _use(self, entry: Entry) -> None:
+        """Highlight what an entry explains, or show the entries that had no room."""
+        if entry.keys:
             self._opened.legend.toggle(entry.keys)
+        else:
+            self._is_unfolded = not self._is_unfolded
+            self._fit()
+            self._current = len(self._shown(self.width())) - 1  # the keyboard stays on it
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         """Show what can be clicked."""
@@ -127,11 +154,12 @@ class Legend(QWidget):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Go to another entry by the arrows, highlight it by Space or Return."""
         step = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}.get(Qt.Key(event.key()))
-        if step is not None and self.entries:
-            self._current = (self._current + step) % len(self.entries)
+        shown = self._shown(self.width())
+        if step is not None and shown:
+            self._current = (self._current + step) % len(shown)
             self.update()
-        elif event.key() in (Qt.Key.Key_Space, Qt.Key.Key_Return) and self._current < len(self.entries):
-            self._opened.legend.toggle(self.entries[self._current].keys)
+        elif event.key() in (Qt.Key.Key_Space, Qt.Key.Key_Return) and self._current < len(shown):
+            self._use(shown[self._current][0])
         else:
             super().keyPressEvent(event)
 
@@ -153,8 +181,7 @@ class Legend(QWidget):
             return True
         if isinstance(event, QHelpEvent):
             entry = self.entry_at(QPointF(event.pos()))
-            says = f"{entry.name}: {entry.says}. A click highlights it, another one ends that." if entry else ""
-            QToolTip.showText(event.globalPos(), tool_tip(says), self)
+            QToolTip.showText(event.globalPos(), tool_tip(_tip(entry)), self)
             return True
         return super().event(event)
 
@@ -174,7 +201,7 @@ class Legend(QWidget):
         painter.fillRect(QRectF(0, 0, self.width(), 1), colour(theme.line))
         painter.setFont(self._font)
         ratio = painter.device().devicePixelRatio()
-        for number, (entry, position) in enumerate(zip(self.entries, self._positions(self.width()), strict=True)):
+        for number, (entry, position) in enumerate(self._shown(self.width())):
             is_highlighted = bool(highlighted) and entry.keys == highlighted
             if is_highlighted or (self.hasFocus() and number == self._current):
                 painter.setPen(QPen(colour(theme.accent), 1))
@@ -190,6 +217,15 @@ class Legend(QWidget):
     def _draw_swatch(self, painter: QPainter, entry: Entry, area: QRectF, ratio: float) -> None:
         """Draw a piece of what the lanes show."""
         theme, running = self._theme, state_colour(states.RUNNING, self._theme) or 0
+        if not entry.keys:
+            up = -3.0 if self._is_unfolded else 3.0
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(colour(theme.dim))
+            middle = area.center()
+            painter.drawPolygon(
+                QPolygonF([middle + QPointF(-5, -up / 2), middle + QPointF(5, -up / 2), middle + QPointF(0, up)])
+            )
+            return
         if entry.keys == _PROCESSES:
             for step in range(3):
                 self._draw_bar(
@@ -230,22 +266,52 @@ class Legend(QWidget):
         else:
             painter.fillRect(area, colour(self._theme.base if rgb is None else rgb))
 
-    def _positions(self, width: int) -> list[QRectF]:
+    def _shown(self, width: int) -> list[tuple[Entry, QRectF]]:
+        """Return the entries that there is room for, each with its area."""
         metrics = QFontMetricsF(self._font)
         row_px = max(_ROW_PX, round(metrics.height()) + 5)
+        entries: tuple[Entry, ...] = self.entries
+        if self._is_low:
+            entries = self._one_row(width, metrics)
         x, y = float(_PAD_PX), 4.0
-        positions = []
-        for entry in self.entries:
-            needed = 19 + metrics.horizontalAdvance(entry.name) + 2
+        shown = []
+        for entry in entries:
+            needed = _width_of(entry, metrics)
             if x + needed > width - _PAD_PX and x > _PAD_PX:
                 x, y = float(_PAD_PX), y + row_px
-            positions.append(QRectF(x, y, needed, row_px))
-            x += needed + 12
-        return positions
+            shown.append((entry, QRectF(x, y, needed, row_px)))
+            x += needed + _GAP_PX
+        return shown
+
+    def _one_row(self, width: int, metrics: QFontMetricsF) -> tuple[Entry, ...]:
+        """Return the entries that fit into one row and, if these are not all, one that shows or hides the others."""
+        ends = np.cumsum([_width_of(entry, metrics) + _GAP_PX for entry in self.entries])
+        room = float(width - 2 * _PAD_PX + _GAP_PX)
+        if not self.entries or ends[-1] <= room:
+            return self.entries
+        if self._is_unfolded:
+            return (*self.entries, _FEWER)
+        room -= _width_of(_more(len(self.entries)), metrics) + _GAP_PX
+        fitting = int(np.searchsorted(ends, room, "right"))
+        return (*self.entries[:fitting], _more(len(self.entries) - fitting))
 
     def _height_for(self, width: int) -> int:
-        positions = self._positions(width)
-        return round(positions[-1].bottom()) + 4 if positions else 0
+        shown = self._shown(width)
+        return round(shown[-1][1].bottom()) + 4 if shown else 0
+
+
+def _width_of(entry: Entry, metrics: QFontMetricsF) -> float:
+    return 19 + metrics.horizontalAdvance(entry.name) + 2
+
+
+def _more(count: int) -> Entry:
+    return Entry(frozenset(), f"{count} more", "a click shows the rest of the legend")
+
+
+def _tip(entry: Entry | None) -> str:
+    if entry is None:
+        return ""
+    return f"{entry.name}: {entry.says}" + (". A click highlights it, another one ends that." if entry.keys else ".")
 
 
 def _entries(opened: OpenTrace) -> Iterator[Entry]:

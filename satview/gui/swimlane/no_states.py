@@ -33,8 +33,15 @@ class NoStates(QWidget):
         super().__init__(parent)
         self._opened = opened
         self._is_dismissed = False
+        self._is_made = False
         self.setAutoFillBackground(True)
         self.setAccessibleName("No states of threads")
+        opened.reloaded.connect(self._on_reloaded)
+        self._fill()
+
+    def _make(self) -> None:
+        """Make what it shows: nearly every trace has states, and its window waits for what it makes."""
+        self._is_made = True
         self.command = QLineEdit(self)
         self.command.setReadOnly(True)
         self.command.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
@@ -43,8 +50,6 @@ class NoStates(QWidget):
         self._text.setWordWrap(True)
         self._text.setProperty("role", "dim")
         self._lay_out()
-        opened.reloaded.connect(self._on_reloaded)
-        self._fill()
 
     def _lay_out(self) -> None:
         page = QWidget(self)
@@ -87,6 +92,8 @@ class NoStates(QWidget):
         trace = self._opened.trace
         self.setVisible(not self._is_dismissed and has_no_states(trace))
         if not self.isHidden():
+            if not self._is_made:
+                self._make()
             self._text.setText(
                 f"It has {_classes(trace)} only, so the lanes of threads would be empty. The list of "
                 "events below shows all that it has. To see who ran, who waited and why, capture with:"

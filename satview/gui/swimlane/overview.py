@@ -26,7 +26,8 @@ from satview.timeline.lane_info import LaneKind
 from satview.timeline.lane_tree import Timeline
 from satview.timeline.spans import pixel_edges
 
-HEIGHT_PX: Final = 44
+_HEIGHT_PX: Final = 44
+_LOW_PX: Final = 26
 _GRIP_PX: Final = 5
 _WEDGE_PX: Final = 4
 _LISTED_AT_MOST: Final = 4
@@ -48,7 +49,7 @@ class OverviewStrip(QWidget):
 
     def __init__(self, opened: OpenTrace, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setFixedHeight(HEIGHT_PX)
+        self.setFixedHeight(_HEIGHT_PX)
         self.setMouseTracking(True)
         self.setAccessibleName("Overview of the whole trace")
         self._opened = opened
@@ -72,6 +73,10 @@ class OverviewStrip(QWidget):
         """Draw in other colours."""
         self._theme = theme
         self._forget()
+
+    def set_low(self, is_low: bool) -> None:
+        """Take less height, because lanes need it, or the usual one."""
+        self.setFixedHeight(_LOW_PX if is_low else _HEIGHT_PX)
 
     @property
     def _scale(self) -> TimeScale:
@@ -137,7 +142,7 @@ class OverviewStrip(QWidget):
         if self._picture is None:
             self._picture = self._draw_picture()
         painter.drawPixmap(0, 0, self._picture)
-        theme, height = self._theme, float(HEIGHT_PX)
+        theme, height = self._theme, float(self.height())
         left, right = self._handle()
         highlight = colour(theme.window, 150)
         painter.fillRect(QRectF(0, 0, left, height - 1), highlight)
@@ -175,11 +180,11 @@ class OverviewStrip(QWidget):
             if cycles is not None:
                 positions.append((cycles, rgb))
         for cycles, rgb in positions:
-            painter.fillRect(QRectF(round(scale.x(cycles)) - 1, 0, 2, HEIGHT_PX - 1), colour(rgb))
+            painter.fillRect(QRectF(round(scale.x(cycles)) - 1, 0, 2, self.height() - 1), colour(rgb))
         time_range = opened.selection.time_range
         if time_range is not None:
             left, right = scale.x(time_range.start), scale.x(time_range.end)
-            painter.fillRect(QRectF(left, HEIGHT_PX - 5, max(2.0, right - left), 4), colour(theme.accent, 160))
+            painter.fillRect(QRectF(left, self.height() - 5, max(2.0, right - left), 4), colour(theme.accent, 160))
 
     def _draw_damage(self, painter: QPainter) -> None:
         """Mark where the file is damaged: a wedge that hangs from the upper edge, one for each pixel."""
@@ -199,7 +204,7 @@ class OverviewStrip(QWidget):
             rgb = {Severity.ERROR: theme.error, Severity.WARNING: theme.warning}.get(verdict.severity, theme.dim)
             for occurrence in verdict.occurrences:
                 left, right = scale.x(occurrence.start_cycles), scale.x(occurrence.end_cycles)
-                painter.fillRect(QRectF(left, HEIGHT_PX - 4, max(2.0 * _WEDGE_PX, right - left), 3), colour(rgb))
+                painter.fillRect(QRectF(left, self.height() - 4, max(2.0 * _WEDGE_PX, right - left), 3), colour(rgb))
 
     def _damage_text(self, x: float) -> str:
         """Return what is damaged near a pixel."""
@@ -215,11 +220,11 @@ class OverviewStrip(QWidget):
         self.shown_load = None
         if opened.filters.rows is None and self._knows_load():
             self.shown_load = cpu_load(opened.timeline, pixel_edges(limits, width_px))
-            return list(HEIGHT_PX - 4 - np.cumsum(self.shown_load, axis=0) * (HEIGHT_PX - 12.0))
+            return list(self.height() - 4 - np.cumsum(self.shown_load, axis=0) * (self.height() - 12.0))
         counts = density(opened.trace.events.time_cycles, opened.filters.rows, limits, width_px)
         # The square root keeps quiet spans visible beside a burst.
-        heights = np.sqrt(counts / max(1, counts.max(initial=1))) * (HEIGHT_PX - 12.0)
-        return [np.where(counts, HEIGHT_PX - 4 - np.maximum(1.0, heights), HEIGHT_PX)]
+        heights = np.sqrt(counts / max(1, counts.max(initial=1))) * (self.height() - 12.0)
+        return [np.where(counts, self.height() - 4 - np.maximum(1.0, heights), self.height())]
 
     def _knows_load(self) -> bool:
         return knows_load(self._opened.timeline)
@@ -234,7 +239,7 @@ class OverviewStrip(QWidget):
         """Draw what does not change with the window."""
         ratio, theme = self.devicePixelRatioF(), self._theme
         width = max(1, round(self.width() * ratio))
-        picture = QPixmap(width, max(1, round(HEIGHT_PX * ratio)))
+        picture = QPixmap(width, max(1, round(self.height() * ratio)))
         picture.setDevicePixelRatio(ratio)
         painter = QPainter(picture)
         times, limits = self._opened.trace.events.time_cycles, self._opened.viewport.limits
@@ -243,7 +248,7 @@ class OverviewStrip(QWidget):
         pixels = np.full((picture.height(), width), theme.base | OPAQUE, np.uint32)
         for number, tops in enumerate(self._tops(width)):
             tone = (0.40, 0.62)[number % 2]
-            pixels[(rows >= tops) & (rows < HEIGHT_PX - 4) & (pixels == theme.base | OPAQUE)] = (
+            pixels[(rows >= tops) & (rows < self.height() - 4) & (pixels == theme.base | OPAQUE)] = (
                 mixed(theme.accent, theme.base, tone) | OPAQUE
             )
         pixels[(rows >= 1) & (rows < 7) & (hits > 0)] = theme.hit | OPAQUE
@@ -252,9 +257,9 @@ class OverviewStrip(QWidget):
         painter.drawImage(0, 0, image)
         self._draw_damage(painter)
         self._draw_verdicts(painter)
-        draw_lost(painter, lost_spans(self._opened.timeline.lost_marks, self._scale), HEIGHT_PX, theme)
+        draw_lost(painter, lost_spans(self._opened.timeline.lost_marks, self._scale), self.height(), theme)
         painter.setPen(colour(theme.line))
-        painter.drawLine(QLineF(0, HEIGHT_PX - 0.5, self.width(), HEIGHT_PX - 0.5))
+        painter.drawLine(QLineF(0, self.height() - 0.5, self.width(), self.height() - 0.5))
         painter.end()
         return picture
 

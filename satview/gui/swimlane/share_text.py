@@ -11,6 +11,7 @@ from satview.base.safe_text import html_text
 from satview.base.time import TimeWindow, format_duration, format_time
 from satview.events import states
 from satview.session.open_trace import OpenTrace
+from satview.store.axis import is_covered
 from satview.timeline.cpu_kinds import USER
 from satview.timeline.lane_info import LaneKind
 from satview.timeline.spans import NO_EVENT, LaneSpans
@@ -99,7 +100,12 @@ def _name(opened: OpenTrace, lane: int, key: int, interval: int) -> str:
     if key in states.STATE_BY_VALUE:
         return states.STATE_BY_VALUE[key].name
     if key == states.ABSENT:
-        return "no interrupt" if opened.timeline.infos[lane].kind is LaneKind.INTERRUPTS else "does not exist"
+        info = opened.timeline.infos[lane]
+        threads = np.flatnonzero(opened.trace.threads.process == info.process)[:1].tolist() if info.process else [0]
+        begin = int(opened.timeline.lane(lane).spans.start_cycles[interval])
+        if not is_covered(opened.trace, info.cpu, info.thread or threads[0], begin):
+            return "not in its file"
+        return "no interrupt" if info.kind is LaneKind.INTERRUPTS else "does not exist"
     return {
         states.UNKNOWN: "unknown",
         states.IDLE: "idle",

@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 from satview.base.safe_text import csv_text
 from satview.events import wire
 from satview.gui.panel import PanelContext
-from satview.gui.plain_label import PlainLabel
+from satview.gui.plain_label import Notice
 from satview.gui.row_table import set_up_rows
 from satview.gui.statistics.model import SheetModel
 from satview.gui.table_panel import TablePanel
@@ -69,10 +69,7 @@ class TransactionsPanel(TablePanel[TransactionModel]):
         self.figures = SheetModel(context.theme, self)
         self.figure_table = QTableView(self)
         self._set_up_figures(height_px)
-        self.message = PlainLabel("", self)
-        self.message.setProperty("role", "dim")
-        self.message.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.message.setWordWrap(True)
+        self.message = Notice("", self)
         self._stack = QStackedWidget(self)
         for page in (self.table, self.figure_table, self.message):
             self._stack.addWidget(page)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QObject, Qt, QTimer, Slot
+from PySide6.QtCore import QKeyCombination, QObject, Qt, QTimer, Slot
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QMainWindow, QMenu, QToolBar, QWidget
 
@@ -20,7 +20,7 @@ class CommandActions(QObject):
 
     Attributes:
         by_id: Command id to action.
-        menus: The menus of the menu bar, once `fill_menus` has made them.
+        menus: The menus of the menu bar, once `fill_menus` has filled them.
     """
 
     def __init__(
@@ -50,11 +50,10 @@ class CommandActions(QObject):
             self._add(binding, window)
         self._set_keys()
 
-    def fill_menus(self, window: QMainWindow) -> None:
-        """Make the menu bar."""
-        for entry in Menu:
-            menu = window.menuBar().addMenu(entry.value)
-            self.menus[entry] = menu  # before Qt 6.11 a menu that is fetched by QAction.menu() dies with its wrapper
+    def fill_menus(self, menus: dict[Menu, QMenu]) -> None:
+        """Put the commands into the menus of the menu bar."""
+        self.menus = menus
+        for entry, menu in menus.items():
             menu.setToolTipsVisible(False)
             for binding in self._registry:
                 if binding.command.menu is entry:
@@ -91,6 +90,14 @@ class CommandActions(QObject):
         for binding in self._registry:
             if binding.command.icon:
                 self.by_id[binding.command.id].setIcon(icon(binding.command.icon, theme))
+
+    def run_key(self, key: QKeyCombination) -> None:
+        """Run the command of a key that was pressed before there were any."""
+        sequence = QKeySequence(key)
+        for action in self.by_id.values():
+            if sequence in action.shortcuts() and action.isEnabled():
+                action.trigger()
+                return
 
     @Slot()
     def refresh(self) -> None:

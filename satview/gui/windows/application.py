@@ -2,42 +2,38 @@
 
 from __future__ import annotations
 
+import gc
 import logging
-import os
 import sys
-import threading
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import QMessageLogContext, QObject, Qt, QtMsgType, Signal, Slot, qInstallMessageHandler
+from PySide6.QtCore import QMessageLogContext, QObject, QtMsgType, Signal, Slot, qInstallMessageHandler
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
 from satview import __version__
 from satview.base.errors import SatviewError, SourceChangedError
-from satview.base.process_end import Ended, internal_report, say
+from satview.base.process_end import internal_report, say
 from satview.gui import theme as themes
-from satview.gui.end_signals import EndSignals
 from satview.gui.garbage import GuiThreadCollector
-from satview.gui.icons import app_icon
-from satview.gui.windows.first_look import FirstLooks, look_at
 from satview.gui.windows.main_window import MainWindow
 from satview.gui.windows.shared import Shared
-from satview.session.key_bindings import KeyBindings, keys_file
 from satview.session.loading.recent_files import RecentFiles, recent_files_file
-from satview.session.session import Stage
 from satview.session.settings import Settings, settings_file
 from satview.session.state_files import users_files
 from satview.session.trace_link import TraceLink
 
 if TYPE_CHECKING:
     from satview.fleet.trends import Point
+    from satview.gui.running_instance import InstanceServer
     from satview.gui.trends.window import TrendsWindow
+    from satview.gui.windows.ending import Outcome
+    from satview.gui.windows.first_look import FirstLooks
 
 _log = logging.getLogger(__name__)
-_END_WITHIN_S: Final = 0.7
 _SWITCH_S: Final = 0.001  # Python's 0.005, waited for ten times while a picture is drawn, is a jerk
 
 
@@ -66,16 +62,28 @@ class Application(QObject):
         super().__init__(parent)
         GuiThreadCollector(self)
         self.shared, self.settings = shared, shared.settings
-        self._looks = FirstLooks(self)
+        self._looks: FirstLooks | None = None
         self.windows: list[MainWindow] = []
         self.trends: list[TrendsWindow] = []
         self.theme = themes.theme_of(self.settings)
         self._apply_theme()
         self.settings.changed.connect(self._on_setting)
-        QGuiApplication.styleHints().colorSchemeChanged.connect(self._on_system_theme)
+        QGuiApplication.styleHints().colorSchemeChanged.connect(self.check_theme)
 
     def new_window(self) -> MainWindow:
         """Show an empty window."""
+        window = self._made_window()
+        window.complete()
+        self._show(window)
+        return window
+
+    def first_window(self) -> MainWindow:
+        """Show an empty window that is still to be completed: after it was painted."""
+        window = self._made_window()
+        self._show(window)
+        return window
+
+    def _made_window(self) -> MainWindow:
         window = MainWindow(self.shared, self.theme)
         window.files_requested.connect(self._on_files)
         window.link_requested.connect(self._on_link)
@@ -84,10 +92,12 @@ class Application(QObject):
         window.live_requested.connect(self._on_live)
         window.quit_requested.connect(self.close_all)
         window.destroyed.connect(self._on_destroyed)
+        return window
+
+    def _show(self, window: MainWindow) -> None:
         self.windows.append(window)
         window.show()
         self.window_shown.emit(window)
-        return window
 
     def open_files(self, paths: list[Path], window: MainWindow | None = None, is_followed: bool = False) -> None:
         """Open files: the first one in a window that has no trace, the others in windows of their own.
@@ -101,6 +111,10 @@ class Application(QObject):
 
     def open_links(self, links: list[TraceLink], window: MainWindow | None = None, is_followed: bool = False) -> None:
         """Open files and go to positions in them; arguments as of `open_files`."""
+        from satview.gui.windows.first_look import FirstLooks  # the first window does not wait for it
+        from satview.session.session import Stage
+
+        looks = self._looks = self._looks or FirstLooks(self)
         for link in links:
             if _is_dataset(link.path):
                 self.show_trends(link.path)
@@ -108,7 +122,7 @@ class Application(QObject):
             if window is None or window.session.stage in (Stage.READY, Stage.LOADING):
                 window = self.new_window()
             window.session.open(link.path, is_followed)
-            self._looks.watch(window, link)
+            looks.watch(window, link)
 
     def open_link(self, link: TraceLink, window: MainWindow) -> None:
         """Go to the range and event of a link: in a window that shows the file, else in this or another one.
@@ -116,6 +130,8 @@ class Application(QObject):
         Raises:
             UsageError: The file that shows has no such range or event.
         """
+        from satview.gui.windows.first_look import look_at  # as above
+
         path = link.path.absolute()
         for shown in (window, *self.windows):
             views, its_path = shown.workspace, shown.session.path
@@ -186,7 +202,7 @@ class Application(QObject):
         if not isinstance(window, MainWindow) or window.workspace is None:
             return
         if window.keeper is not None:
-            window.keeper.keep()  # the other one begins with what shows
+            window.keeper.save()  # the other one begins with what shows
         other = self.new_window()
         other.session.open_shared(window.session)
         if other.workspace is not None:
@@ -220,13 +236,11 @@ class Application(QObject):
     @Slot(str)
     def _on_setting(self, key: str) -> None:
         if key in themes.THEME_SETTINGS:
-            self._change_theme()
+            self.check_theme()
 
-    @Slot(Qt.ColorScheme)
-    def _on_system_theme(self, _scheme: Qt.ColorScheme) -> None:
-        self._change_theme()
-
-    def _change_theme(self) -> None:
+    @Slot()
+    def check_theme(self) -> None:
+        """Draw in other colours if the settings or the system request others now."""
         requested = themes.theme_of(self.settings)
         if requested != self.theme:
             self.theme = requested
@@ -269,40 +283,38 @@ def run(
     if not is_cached:
         settings.set("files/cache_mb", 0, is_saved=False)
     recent = RecentFiles(recent_files_file(), settings.number("files/recent_count"))
-    application = Application(Shared(settings, recent, users_files(), KeyBindings(keys_file())))
+    application = Application(Shared(settings, recent, users_files(), has_users_keys=True))
     sys.excepthook = _last_resort
-    ending = _Ending(application)
+    return _run_windows(app, application, links, is_followed)
+
+
+def _run_windows(app: QApplication, application: Application, links: list[TraceLink], is_followed: bool) -> int:
+    paths = [link.path for link in links]
+    window = None if paths and all(map(_is_dataset, paths)) else application.first_window()
+    app.processEvents()  # the window is on the screen before anything else is imported
+    from satview.gui.icons import app_icon
+    from satview.gui.windows.ending import Ending, Outcome
+
+    app.setWindowIcon(app_icon())
+    outcome, ending = Outcome(), Ending(application, application.close_unasked)
     with ending.signals.watched():
-        code = _run_windows(app, application, links, is_followed, ending)
+        if window is not None:
+            window.complete()
+            application.check_theme()
+            outcome.watch(window)
+            application.window_shown.connect(outcome.watch)
+        application.open_links(links, window, is_followed)
+        server = _server(application) if window is not None else None
+        code = outcome.code if ending.code else _until_closed(app, outcome)
+        if server is not None:
+            server.close()
     return ending.code or code
 
 
-def _run_windows(
-    app: QApplication,
-    application: Application,
-    links: list[TraceLink],
-    is_followed: bool,
-    ending: _Ending,
-) -> int:
-    outcome = Outcome()
-    paths = [link.path for link in links]
-    if paths and all(map(_is_dataset, paths)):
-        application.open_files(paths)
-        app.setWindowIcon(app_icon())
-        return outcome.code if ending.code else _until_closed(app, outcome)
-    window = application.new_window()
-    # The window is on the screen before anything heavy is imported.
-    app.processEvents()
-    app.setWindowIcon(app_icon())
-    outcome.watch(window)
-    application.window_shown.connect(outcome.watch)
-    application.open_links(links, window, is_followed)
+def _server(application: Application) -> InstanceServer:
     from satview.gui.running_instance import InstanceServer  # the first window does not wait for it
 
-    server = InstanceServer(application.open_for_others, application)
-    code = outcome.code if ending.code else _until_closed(app, outcome)
-    server.close()
-    return code
+    return InstanceServer(application.open_for_others, application)
 
 
 def _until_closed(app: QApplication, outcome: Outcome) -> int:
@@ -311,68 +323,16 @@ def _until_closed(app: QApplication, outcome: Outcome) -> int:
     return outcome.code
 
 
-class _Ending(QObject):
-    """Ends the process soon after a signal, whatever is being loaded and whatever dialog is open.
-
-    Attributes:
-        signals: Where the signals come from.
-        code: Exit code after a signal; 0 = none has come.
-    """
-
-    def __init__(self, application: Application) -> None:
-        super().__init__(application)
-        self._application = application
-        self.code = 0
-        self.signals = EndSignals(self)
-        self.signals.arrived.connect(self._end)
-
-    @Slot()
-    def _end(self) -> None:
-        self.code = Ended(self.signals.number).code
-        # Closing waits for what runs in the background, which stops at its next step; that may be far away.
-        limit = threading.Timer(_END_WITHIN_S, os._exit, (self.code,))
-        limit.daemon = True
-        limit.start()
-        self._application.close_unasked()
-        QApplication.exit(self.code)  # the loops of open dialogs as well
-
-
-class Outcome(QObject):
-    """Notes how the files of the command line ended, for the exit code; prints what failed."""
-
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self.code = 0
-
-    @Slot(QObject)
-    def watch(self, window: QObject) -> None:
-        """Follow the document of a window."""
-        assert isinstance(window, MainWindow)
-        window.session.stage_changed.connect(self._on_stage)
-
-    @Slot()
-    def _on_stage(self) -> None:
-        from satview.session.session import Session  # the sender's type
-
-        session = self.sender()
-        assert isinstance(session, Session)
-        if session.stage is Stage.FAILED:
-            print(f"satview: {session.error}", file=sys.stderr)  # noqa: T201  -- the command line's own message
-            self.code = 2
-        elif session.stage is Stage.READY and session.opened is not None and session.opened.trace.problems.cost_data:
-            self.code = max(self.code, 1)
-
-
 def make_qt_application() -> QApplication:
     """Return the process's QApplication, making it if there is none."""
     existing = QApplication.instance()
     if isinstance(existing, QApplication):
         return existing
-    app = QApplication(["satview"])
+    gc.disable()  # `GuiThreadCollector` collects; until it does, what is imported stays anyway
+    app = QApplication(["satview", "-style", "Fusion"])  # what `setStyle` returns brings 600 enumerators
     sys.setswitchinterval(_SWITCH_S)
     app.setApplicationName("satview")
     app.setApplicationDisplayName("")
-    app.setStyle("Fusion")
     return app
 
 

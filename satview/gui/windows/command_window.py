@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from satview.gui.capture.job import CaptureJob
     from satview.gui.theme import Theme
     from satview.gui.windows.actions import CommandActions
+    from satview.gui.windows.preview_page import PreviewPage
     from satview.gui.windows.shared import Shared
     from satview.gui.windows.workspace import Workspace
     from satview.gui.windows.workspace_keeper import WorkspaceKeeper
@@ -34,6 +35,7 @@ class CommandWindow(QMainWindow):
         shared: What it has in common with the other windows; `settings` and `recent` are of it.
         workspace: The views of the open trace, or None.
         keeper: Keeps what shows of the open trace, or None.
+        preview_page: Shows what samples of a large file contain while it is read; None before the first one.
 
     Signals:
         files_requested: Files were selected or dropped: paths.
@@ -61,3 +63,4 @@ class CommandWindow(QMainWindow):
     shared: Shared
     workspace: Workspace | None
     keeper: WorkspaceKeeper | None
+    preview_page: PreviewPage | None

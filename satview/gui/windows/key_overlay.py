@@ -19,7 +19,7 @@ class KeyOverlay(QFrame):
 
     def __init__(self, registry: CommandRegistry, actions: CommandActions, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
-        self.setProperty("role", "card")
+        self.setProperty("role", "floating")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._registry = registry
         self._actions = actions

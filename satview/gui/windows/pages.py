@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal, SignalInstance, Slot
-from PySide6.QtGui import QFontMetrics
+from PySide6 import QtCore
+from PySide6.QtCore import Signal, SignalInstance, Slot
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from satview.base.errors import TraceFormatError
@@ -21,6 +21,13 @@ def _label(text: str, role: str, parent: QWidget) -> QLabel:
     label.setProperty("role", role)
     label.setWordWrap(True)
     return label
+
+
+def _button(text: str, parent: QWidget) -> QPushButton:
+    # Not by the constructor with a text: PySide6 looks at QIcon and its names of 150 icons for that.
+    button = QPushButton(parent)
+    button.setText(text)
+    return button
 
 
 class _Card(QWidget):
@@ -63,6 +70,7 @@ class WelcomePage(_Card):
     def __init__(self, recent: RecentFiles, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._recent = recent
+        self._is_complete = False
         self.box.addWidget(_label("satview", "title", self))
         self.box.addWidget(
             _label(
@@ -72,12 +80,12 @@ class WelcomePage(_Card):
                 self,
             )
         )
-        button = QPushButton("Open trace\N{HORIZONTAL ELLIPSIS}", self)
+        button = _button("Open trace\N{HORIZONTAL ELLIPSIS}", self)
         button.setProperty("primary", "true")
         button.clicked.connect(self.open_requested)
-        sample = QPushButton("Open a sample", self)
+        sample = _button("Open a sample", self)
         sample.clicked.connect(self.sample_requested)
-        capture = QPushButton("New capture\N{HORIZONTAL ELLIPSIS}", self)
+        capture = _button("New capture\N{HORIZONTAL ELLIPSIS}", self)
         capture.clicked.connect(self.capture_requested)
         row = QHBoxLayout()
         row.addWidget(button)
@@ -92,6 +100,12 @@ class WelcomePage(_Card):
         recent.changed.connect(self._fill)
         self._fill()
 
+    def complete(self) -> None:
+        """Show what takes enumerations of Qt, which are there once the window shows."""
+        self._is_complete = True
+        for button in self.findChildren(_RecentButton):
+            button.complete()
+
     @Slot()
     def _fill(self) -> None:
         while self._recent_box.count():
@@ -105,7 +119,10 @@ class WelcomePage(_Card):
             heading.setContentsMargins(0, 10, 0, 4)
             self._recent_box.addWidget(heading)
         for file in files[:6]:
-            self._recent_box.addWidget(_RecentButton(file, self.file_requested, self))
+            button = _RecentButton(file, self.file_requested, self)
+            if self._is_complete:
+                button.complete()
+            self._recent_box.addWidget(button)
 
 
 class _RecentButton(QPushButton):
@@ -115,15 +132,19 @@ class _RecentButton(QPushButton):
         super().__init__(parent)
         self._file = file
         self._signal = signal
-        metrics = QFontMetrics(self.font())
-        name_px = metrics.horizontalAdvance(file.name)
-        folder = metrics.elidedText(str(file.parent), Qt.TextElideMode.ElideMiddle, max(40, _CARD_PX - 90 - name_px))
-        self.setText(menu_text(f"{file.name}   {folder}"))
+        self.setText(menu_text(file.name))
         self.setToolTip(tool_tip(str(file)))
-        self.setMinimumHeight(metrics.height() + 10)
-        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setMinimumHeight(self.fontMetrics().height() + 10)
         self.setProperty("row", "true")
         self.clicked.connect(self._on_clicked)
+
+    def complete(self) -> None:
+        """Add the folder, and the hand above what can be clicked."""
+        metrics, file = self.fontMetrics(), self._file
+        room_px = max(40, _CARD_PX - 90 - metrics.horizontalAdvance(file.name))
+        folder = metrics.elidedText(str(file.parent), QtCore.Qt.TextElideMode.ElideMiddle, room_px)
+        self.setText(menu_text(f"{file.name}   {folder}"))
+        self.setCursor(QtCore.Qt.CursorShape.PointingHandCursor)
 
     @Slot()
     def _on_clicked(self) -> None:
@@ -146,11 +167,11 @@ class LoadingPage(_Card):
         self.bar = QProgressBar(self)
         self.bar.setTextVisible(False)
         self.bar.setRange(0, 1000)
-        self.cancel = QPushButton("Cancel", self)
+        self.cancel = _button("Cancel", self)
         self.cancel.clicked.connect(self.cancel_requested)
         for widget in (self.title, self.text, self.bar):
             self.box.addWidget(widget)
-        self.box.addWidget(self.cancel, alignment=Qt.AlignmentFlag.AlignRight)
+        self.box.addWidget(self.cancel, alignment=QtCore.Qt.AlignmentFlag.AlignRight)
 
     def begin(self, path: Path) -> None:
         """Return which file is read."""
@@ -189,10 +210,10 @@ class FailedPage(_Card):
         self.remedy = _label("", "dim", self)
         self.position = _label("", "faint", self)
         for label in (self.what, self.remedy, self.position):
-            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        again = QPushButton("Try again", self)
+            label.setTextInteractionFlags(QtCore.Qt.TextInteractionFlag.TextSelectableByMouse)
+        again = _button("Try again", self)
         again.clicked.connect(self.retry_requested)
-        other = QPushButton("Open another\N{HORIZONTAL ELLIPSIS}", self)
+        other = _button("Open another\N{HORIZONTAL ELLIPSIS}", self)
         other.setProperty("primary", "true")
         other.clicked.connect(self.open_requested)
         row = QHBoxLayout()

@@ -38,8 +38,9 @@ from satview.session.stored_json import StoredJson
 _RIGHT_PX: Final = 340
 _CHECK_AFTER_MS: Final = 200  # between looks whether the lanes are exact
 _CHECK_AGAIN_AFTER_MS: Final = 2000  # since a trace grew last
+_FRAME_MS: Final = 16
 _BOTTOM_PX: Final = 240
-_BOTTOM_SHARE: Final = 0.3  # at most, of the height of the window
+_BOTTOM_SHARE: Final = 0.33  # at most, of the height of the window
 _NARROW_PX: Final = 1100  # below, a panel at the side takes a third of the lanes away
 _LOW_PX: Final = 600
 _AREAS: Final = {
@@ -86,7 +87,7 @@ class Workspace(QWidget):
             self.show_panel("events")  # all that such a trace shows
         for dock in self.docks.values():  # not before they are arranged: then all show for a moment
             dock.visibilityChanged.connect(self._freshen)
-        QTimer.singleShot(0, self, self._freshen)  # once the window has laid the panels out
+        QTimer.singleShot(_FRAME_MS, self, self._freshen)  # once the window has laid the panels out and drawn the lanes
 
     def _make_views(self, opened: OpenTrace) -> None:
         window, theme = self._window, self._theme
@@ -207,7 +208,7 @@ class Workspace(QWidget):
             shows = self.panel_shows(name)
             if shows and name not in self.panels.made:
                 if made:  # the next one after the frames that wait: both take longer than one may
-                    QTimer.singleShot(0, self, self._freshen)
+                    QTimer.singleShot(_FRAME_MS, self, self._freshen)
                     continue
                 made = True
             if shows or name in self.panels.made:

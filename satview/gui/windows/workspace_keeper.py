@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from satview.gui.pane import Pane
     from satview.gui.windows.workspace import Workspace
 
-_KEEP_MS: Final = 20_000  # after a change; what is closed in good order is stored at once
+_CACHE_AFTER_MS: Final = 20_000  # after a change; what is closed in good order is stored at once
 
 
 class WorkspaceKeeper(QObject):
@@ -62,8 +62,8 @@ class WorkspaceKeeper(QObject):
         self._building.done.connect(self._on_built)
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
-        self._timer.setInterval(_KEEP_MS)
-        self._timer.timeout.connect(self.keep)
+        self._timer.setInterval(_CACHE_AFTER_MS)
+        self._timer.timeout.connect(self.save)
 
     def begin(self, is_followed: bool) -> None:
         """Show the trace as it was shown last; what is stored of another file under its name gives the lanes only.
@@ -80,7 +80,7 @@ class WorkspaceKeeper(QObject):
                 state = replace(state, view=None, selection=None, filter=of_panels, second=None)
             self._begin_with(state, same)
         elif self.file.notice:
-            QTimer.singleShot(0, self, self.keep)  # at once: that sets the damaged file aside, and says so
+            QTimer.singleShot(0, self, self.save)  # at once: that sets the damaged file aside, and says so
         opened = self._views.opened
         for signal in (opened.viewport.window_changed, opened.lanes.changed, opened.filters.changed,
                        self._views.comparison.changed):  # fmt: skip
@@ -147,7 +147,7 @@ class WorkspaceKeeper(QObject):
             self._timer.start()
 
     @Slot()
-    def keep(self) -> None:
+    def save(self) -> None:
         """Store what shows now."""
         if self.file.path is None:
             return
@@ -168,7 +168,7 @@ class WorkspaceKeeper(QObject):
     def close(self) -> None:
         """Keep what shows, and give up what cannot be stored: it is no views of the user."""
         self._building.close()
-        self.keep()
+        self.save()
         self.file.give_up()
         self._files.shrink()
 

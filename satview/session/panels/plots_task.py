@@ -63,7 +63,7 @@ class LoadPlotted:
     @property
     def shares(self) -> NDArray[np.float64]:
         """Share of all CPUs of each band over the window, float64 (bands,)."""
-        return np.asarray(self.load.busy_cycles.sum(axis=1) / (self.window.length * self.load.cpus))
+        return np.asarray(self.load.busy_cycles.sum(axis=1) / max(1, int(self.load.given_cycles.sum())))
 
     def rows(self, trace: Trace) -> Iterator[tuple[object, ...]]:
         """Yield the table: names of columns, then one row per bin; times in nanoseconds."""
@@ -253,7 +253,7 @@ def _band_title(trace: Trace, by: LoadBy, subject: int) -> str:
 def _missing(load: Load) -> str:
     """Return why there is nothing to draw; empty if there is."""
     if not load.busy_cycles.any():
-        if load.unknown_cycles.sum() >= load.lengths.sum() * load.cpus:
+        if load.unknown_cycles.sum() >= load.given_cycles.sum():
             return (
                 "The trace does not show who had the CPUs here: it has no thread events in this window.\n"
                 "Capture the class THREAD: ADDCLASS THREAD in rules."

@@ -6,12 +6,11 @@ against the image before use; what does not fit is left out and said so, never g
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from dataclasses import field
 from functools import cache
 from typing import Any, Final
-
-import construct as cs
 
 from satview.base.dataclass import dataclass
 from satview.store.head import Cpu, SystemInfo
@@ -86,64 +85,54 @@ _CPU_ENTRY_BYTES: Final = 32
 GLOBAL_CLOCK: Final = 0x8  # qtime flag: one clock common to all CPUs
 
 
-@cache
-def entry_struct(byte_order: str) -> Any:
-    """Return the construct of the first 8 bytes of the entry, common to all releases."""
-    half = cs.Int16ul if byte_order == "little" else cs.Int16ub
-    return cs.Struct("size" / half, "total_size" / half, "type" / half, "num_cpu" / half)
+class _Layout:
+    """A structure of the page. By the standard library: construct takes a tenth of the time of `satview info`.
+
+    Args:
+        byte_order: Of the target.
+        fields: Each as its name and its letter of `struct`, such as `size:H`; one without a name is padding.
+
+    Attributes:
+        size: In bytes.
+    """
+
+    def __init__(self, byte_order: str, fields: str) -> None:
+        pairs = [field.split(":") for field in fields.split()]
+        self._names = [name for name, _ in pairs if name]
+        self._struct = struct.Struct((">" if byte_order == "big" else "<") + "".join(kind for _, kind in pairs))
+        self.size = self._struct.size
+
+    def parse(self, image: bytes, offset: int = 0) -> dict[str, Any]:
+        """Return the values by name; the image must reach to their end."""
+        return dict(zip(self._names, self._struct.unpack_from(image, offset), strict=True))
+
+    def build(self, values: dict[str, Any]) -> bytes:
+        """Return the bytes of these values; others are passed over."""
+        return self._struct.pack(*(values[name] for name in self._names))
 
 
 @cache
-def qtime_struct(byte_order: str, is_8: bool) -> Any:
-    """Return the construct of the qtime section up to the last field that every file of that layout has."""
-    little = byte_order == "little"
-    u32, i32 = (cs.Int32ul, cs.Int32sl) if little else (cs.Int32ub, cs.Int32sb)
-    u64 = cs.Int64ul if little else cs.Int64ub
+def _entry(byte_order: str) -> _Layout:
+    """Return the layout of the first 8 bytes of the entry, common to all releases."""
+    return _Layout(byte_order, "size:H total_size:H type:H num_cpu:H")
+
+
+@cache
+def _qtime(byte_order: str, is_8: bool) -> _Layout:
+    """Return the layout of the qtime section up to the last field that every file of that layout has."""
+    head = "cycles_per_sec:Q nsec_tod_adjust:Q "
     if is_8:
-        return cs.Struct(
-            "cycles_per_sec" / u64,
-            "nsec_tod_adjust" / u64,
-            "nsec_inc" / u32,
-            "boot_time" / u32,
-            "adjust" / cs.Bytes(8),
-            "timer_period" / u32,
-            "timer_scale" / i32,
-            "intr" / i32,
-            "epoch" / u32,
-            "flags" / u32,
-            "rr_interval_mul" / u32,
-        )
-    return cs.Struct(
-        "cycles_per_sec" / u64,
-        "nsec_tod_adjust" / u64,
-        "nsec" / u64,
-        "nsec_inc" / u32,
-        "boot_time" / u32,
-        "adjust" / cs.Bytes(8),
-        "timer_rate" / u32,
-        "timer_scale" / i32,
-        "timer_load" / u32,
-        "intr" / i32,
-        "epoch" / u32,
-        "flags" / u32,
-        "rr_interval_mul" / u32,
-    )
+        middle = "nsec_inc:I boot_time:I adjust:8s timer_period:I timer_scale:i "
+    else:
+        middle = "nsec:Q nsec_inc:I boot_time:I adjust:8s timer_rate:I timer_scale:i timer_load:I "
+    return _Layout(byte_order, head + middle + "intr:i epoch:I flags:I rr_interval_mul:I")
 
 
 @cache
-def cpu_struct(byte_order: str, is_8: bool) -> Any:
-    """Return the construct of one cpuinfo entry."""
-    little = byte_order == "little"
-    half, u32 = (cs.Int16ul, cs.Int32ul) if little else (cs.Int16ub, cs.Int32ub)
-    u64 = cs.Int64ul if little else cs.Int64ub
-    return cs.Struct(
-        "cpu" / u32,
-        "speed" / u32,
-        "flags" / (u64 if is_8 else u32),
-        cs.Padding(12 if is_8 else 16),
-        "name" / half,
-        "ins_cache" / cs.Byte,
-        "data_cache" / cs.Byte,
+def _cpu(byte_order: str, is_8: bool) -> _Layout:
+    """Return the layout of one cpuinfo entry."""
+    return _Layout(
+        byte_order, f"cpu:I speed:I {'flags:Q :12x' if is_8 else 'flags:I :16x'} name:H ins_cache:B data_cache:B"
     )
 
 
@@ -151,8 +140,8 @@ def fits(image: bytes, byte_order: str) -> bool:
     """Return whether an image makes sense in a byte order: size <= total_size == its length."""
     if len(image) < 8:
         return False
-    entry = entry_struct(byte_order).parse(image)
-    return bool(0 < entry.size <= entry.total_size == len(image))
+    entry = _entry(byte_order).parse(image)
+    return bool(0 < entry["size"] <= entry["total_size"] == len(image))
 
 
 @dataclass(slots=True)
@@ -204,16 +193,17 @@ def _find_sections(page: _Page, entry_size: int, is_8: bool) -> None:
 def _cpus(page: _Page, count: int, processor: str, is_8: bool) -> Iterator[Cpu]:
     start, size, element = page.sections.get("cpuinfo", (0, 0, 0))
     step = element or _CPU_ENTRY_BYTES
-    layout = cpu_struct(page.byte_order, is_8)
-    if step < layout.sizeof():
-        page.doubts.append(f"entries of section cpuinfo have {step} bytes, expected {layout.sizeof()}")
+    layout = _cpu(page.byte_order, is_8)
+    if step < layout.size:
+        page.doubts.append(f"entries of section cpuinfo have {step} bytes, expected {layout.size}")
         return
     # Whichever is least: the entry may promise more CPUs than its section holds, and a header word can name 64.
     for number in range(min(count, size // step, 64)):
-        entry = layout.parse(page.image[start + number * step :])
-        names = [name for bit, name in _FLAGS_ALL if entry.flags >> bit & 1]
-        names += [name for bit, name in enumerate(_FLAGS.get(processor, ())) if entry.flags >> bit & 1]
-        yield Cpu(number, page.text(entry.name), entry.speed, entry.flags, tuple(names))
+        entry = layout.parse(page.image, start + number * step)
+        flags = entry["flags"]
+        names = [name for bit, name in _FLAGS_ALL if flags >> bit & 1]
+        names += [name for bit, name in enumerate(_FLAGS.get(processor, ())) if flags >> bit & 1]
+        yield Cpu(number, page.text(entry["name"]), entry["speed"], flags, tuple(names))
 
 
 def _typed_strings(page: _Page) -> Iterator[tuple[str, str]]:
@@ -243,30 +233,30 @@ def parse_syspage(image: bytes, byte_order: str) -> tuple[SystemInfo | None, lis
         return None, []
     if len(image) < 80:
         return None, [f"a system page of {len(image)} bytes is too short for its entry"]
-    entry = entry_struct(byte_order).parse(image)
-    is_8 = bool(entry.type & VERSIONED)
+    entry = _entry(byte_order).parse(image)
+    is_8 = bool(entry["type"] & VERSIONED)
     page = _Page(image, byte_order)
-    if entry.total_size != len(image):
-        page.doubts.append(f"the page says it has {entry.total_size} bytes, the header says {len(image)}")
+    if entry["total_size"] != len(image):
+        page.doubts.append(f"the page says it has {entry['total_size']} bytes, the header says {len(image)}")
     if len(image) < (234 if is_8 else 72):
         return None, [*page.doubts, "the page is too short for its entry"]
-    _find_sections(page, min(entry.size, len(image)), is_8)
-    processor = PROCESSORS.get(entry.type, f"unknown({entry.type})")
-    values = {"size": entry.size, "total_size": entry.total_size, "type": entry.type, "num_cpu": entry.num_cpu}
+    _find_sections(page, min(entry["size"], len(image)), is_8)
+    processor = PROCESSORS.get(entry["type"], f"unknown({entry['type']})")
+    values = dict(entry)
     for name, (offset, size, element) in page.sections.items():
         values[f"{name}.offset"], values[f"{name}.size"] = offset, size
         if element:
             values[f"{name}.element_size"] = element
     boot_time_s = None
     offset, size, _ = page.sections.get("qtime", (0, 0, 0))
-    qtime = qtime_struct(byte_order, is_8)
-    if size >= qtime.sizeof():
-        parsed = qtime.parse(image[offset:])
+    qtime = _qtime(byte_order, is_8)
+    if size >= qtime.size:
+        parsed = qtime.parse(image, offset)
         values |= {f"qtime.{k}": v for k, v in parsed.items() if isinstance(v, int)}
-        boot_time_s = parsed.boot_time or None
+        boot_time_s = parsed["boot_time"] or None
     elif size:
-        page.doubts.append(f"section qtime has {size} bytes, expected {qtime.sizeof()}")
-    cpus = tuple(_cpus(page, entry.num_cpu, processor, is_8))
+        page.doubts.append(f"section qtime has {size} bytes, expected {qtime.size}")
+    cpus = tuple(_cpus(page, entry["num_cpu"], processor, is_8))
     strings = tuple(_typed_strings(page))
     return SystemInfo(len(image), processor, cpus, boot_time_s, strings, values, image), page.doubts
 
@@ -301,7 +291,7 @@ def syspage_bytes(
     for name in cpu_names:
         name_offsets.append(len(names))
         names += name.encode() + b"\0"
-    cpu = cpu_struct(byte_order, is_8)
+    cpu = _cpu(byte_order, is_8)
     cpuinfo = b"".join(
         cpu.build({"cpu": i, "speed": speed_mhz, "flags": 0xC0000000, "name": at, "ins_cache": 0, "data_cache": 0})
         for i, at in enumerate(name_offsets)
@@ -322,7 +312,7 @@ def syspage_bytes(
         "flags": flags,
         "rr_interval_mul": 4,
     }
-    qtime = qtime_struct(byte_order, is_8).build(fields)
+    qtime = _qtime(byte_order, is_8).build(fields)
     qtime = qtime.ljust(96 if kind >= 0x100 else 80, b"\0")
     typed = b"".join(number.to_bytes(4, byte_order) + _padded(text) for number, text in strings) + bytes(4)  # type: ignore[arg-type]
     sections = {"cpuinfo": cpuinfo, "qtime": qtime, "typed_strings": typed, "strings": bytes(names)}
@@ -330,7 +320,7 @@ def syspage_bytes(
     for name, content in sections.items():
         positions[name] = (len(image), len(content))
         image += content.ljust((len(content) + 7) // 8 * 8, b"\0")
-    image[0:8] = entry_struct(byte_order).build(
+    image[0:8] = _entry(byte_order).build(
         {"size": header_size, "total_size": len(image), "type": kind, "num_cpu": len(cpu_names)}
     )
     pairs = dict(_PAIRS_8) if is_8 else {name: 8 + 4 * i for i, name in enumerate(_PAIRS_OLD)}

@@ -1,0 +1,289 @@
+"""What a window shows of its document: that a file is read, what of it is known so far, its views, or why it failed."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, QPoint, Qt, QTimer, Signal, Slot
+from PySide6.QtWidgets import QApplication, QMenu, QStackedWidget
+
+from satview.base.errors import WriteError
+from satview.base.memory import borrowed
+from satview.gui import dialogs
+from satview.gui.garbage import set_apart
+from satview.gui.windows.command_window import CommandWindow
+from satview.gui.windows.pages import FailedPage, LoadingPage
+from satview.session.dismantle import dismantle
+from satview.session.panel_table import PANELS
+from satview.session.session import Stage
+
+if TYPE_CHECKING:
+    from satview.gui.windows.workspace import Workspace
+    from satview.session.marks import Marks
+    from satview.session.open_trace import OpenTrace
+
+_CACHE_AFTER_MS = 1000
+_CONTEXT = (
+    "view.focus",
+    "marks.range",
+    "go.partner",
+    "go.why",
+    "go.path",
+    "go.cause",
+    "go.effect",
+    None,
+    "filter.show_all",
+    None,
+    "lanes.pin",
+    "lanes.hide",
+    "lanes.show_all",
+    None,
+    "edit.copy",
+)
+
+
+def import_views() -> None:
+    """Import what an open trace needs; on a thread of its own, so that the window stays alive meanwhile."""
+    import satview.gui.windows.workspace
+    import satview.gui.windows.workspace_keeper  # noqa: F401  -- both for their effect on sys.modules
+
+    for row in PANELS:
+        import_module(row.module)
+    set_apart()
+
+
+class DocumentViews(QObject):
+    """Follows the session of a window, and fills the window accordingly.
+
+    Attributes:
+        loading: The page for a file that is read.
+        failed: The page for one that cannot be.
+
+    Signals:
+        open_requested: Another file is to be opened.
+        capture_requested: The dialog of captures is to open, with these rules.
+    """
+
+    open_requested = Signal()
+    capture_requested = Signal(str)
+
+    def __init__(self, window: CommandWindow, pages: QStackedWidget) -> None:
+        """Add the pages of files.
+
+        Args:
+            window: The window, with its session and actions.
+            pages: What it shows; the first page is for no file.
+        """
+        super().__init__(window)
+        self._window, self._pages = window, pages
+        self.loading, self.failed = LoadingPage(window), FailedPage(window)
+        for page in (self.loading, self.failed):
+            pages.addWidget(page)
+        self._cache_timer = QTimer(self)
+        self._cache_timer.setSingleShot(True)
+        self._cache_timer.setInterval(_CACHE_AFTER_MS)
+        self._cache_timer.timeout.connect(self._cache)
+        session = window.session
+        session.may_reload = self._may_reload
+        session.lanes_in_view = self._lanes_in_view
+        session.progress.connect(self.loading.set_progress)
+        session.previewed.connect(self._on_preview)
+        session.stage_changed.connect(self._on_stage)
+        session.follow_changed.connect(self._on_follow)
+        self.loading.cancel_requested.connect(session.cancel)
+        self.failed.open_requested.connect(self.open_requested)
+        self.failed.retry_requested.connect(self._retry)
+
+    @Slot()
+    def _on_preview(self) -> None:
+        """Show what some positions of the file show, while it is read."""
+        from satview.gui.windows.preview_page import PreviewPage  # brings numpy
+
+        window, session, settings = self._window, self._window.session, self._window.settings
+        assert session.preview is not None
+        assert session.path is not None
+        if window.preview_page is None:
+            window.preview_page = PreviewPage(window.theme, window)
+            window.preview_page.cancel_requested.connect(session.cancel)
+            session.progress.connect(window.preview_page.set_progress)
+            self._pages.addWidget(window.preview_page)
+        label_px, lane_px = (settings.number(f"swimlane/{name}_px") for name in ("label_width", "lane_height"))
+        window.preview_page.lanes.set_up(label_px, lane_px, wheel_zooms=settings.flag("window/wheel_zooms"))
+        window.preview_page.begin(session.path, session.preview)
+        self._pages.setCurrentWidget(window.preview_page)
+        window.preview_page.lanes.setFocus()
+
+    @Slot()
+    def _on_stage(self) -> None:
+        window, session = self._window, self._window.session
+        stage, path = session.stage, session.path
+        if window.preview_page is not None:
+            window.preview_page.leave()
+        if stage is not Stage.READY:
+            self.leave()
+        if stage is Stage.LOADING and path is not None:
+            self.loading.begin(path)
+            self._pages.setCurrentWidget(self.loading)
+        elif stage is Stage.FAILED and path is not None and session.error is not None:
+            self.failed.show_error(path, session.error)
+            self._pages.setCurrentWidget(self.failed)
+        elif stage is Stage.READY:
+            self._enter_workspace()
+        else:
+            self._pages.setCurrentIndex(0)
+        window.setWindowTitle(self._title())
+        window.actions_by_id.refresh()
+
+    def _title(self) -> str:
+        """Return the title of the window: the file, and the system where that is not QNX."""
+        path, opened = self._window.session.path, self._window.session.opened
+        if path is None:
+            return "satview"
+        system = opened.trace.foreign_system if opened is not None else ""
+        return f"{path.name}{f' ({system})' if system else ''} \N{EM DASH} satview"
+
+    def _enter_workspace(self) -> None:
+        from satview.gui.windows.workspace import Workspace  # brings numpy: not before the first window shows
+        from satview.gui.windows.workspace_keeper import WorkspaceKeeper
+
+        window, session, opened = self._window, self._window.session, self._window.session.opened
+        assert opened is not None
+        views = window.workspace = Workspace(opened, window.settings, window.theme, window)
+        path = opened.trace.path
+        is_lasting = _is_lasting(path)
+        window.keeper = WorkspaceKeeper(views, window.shared.files, path, is_lasting, window.shared.view_links)
+        views.watch_file(window.keeper.file, "Views")
+        self._pages.addWidget(views)
+        self._pages.setCurrentWidget(views)
+        window.keeper.begin(is_followed=session.follow is not None)
+        self._connect_workspace(views, opened)
+        for dock in views.docks.values():
+            dock.visibilityChanged.connect(window.actions_by_id.refresh_later)
+        if session.follow is not None:
+            views.show_end()
+        if is_lasting:
+            window.recent.add(path)
+        views.area.view.setFocus()
+        views.report_plugins()
+
+    def _connect_workspace(self, views: Workspace, opened: OpenTrace) -> None:
+        actions, session = self._window.actions_by_id, self._window.session
+        actions.attach_lane_keys(views.area)
+        for signal in (opened.selection.changed, opened.selection.range_changed, opened.search.changed):
+            signal.connect(actions.refresh)
+        views.area.menu_requested.connect(self._show_context_menu)
+        views.panes.added.connect(self._on_pane)
+        views.menu_requested.connect(self._show_context_menu)
+        views.area.view.source.refined.connect(self._on_refined)
+        views.comparison.changed.connect(actions.refresh)
+        views.beside.marks_left.connect(session.adopt)
+        session.more_unstored = borrowed(views.beside.unstored_marks)
+        opened.capture_requested.connect(self.capture_requested)
+
+    @Slot()
+    def _on_pane(self) -> None:
+        """Let keys and the menu work in a second set of lanes."""
+        second = self._window.workspace.panes.second if self._window.workspace is not None else None
+        if second is not None:
+            self._window.actions_by_id.attach_lane_keys(second.area)
+            second.area.menu_requested.connect(self._show_context_menu)
+            for signal in (second.opened.selection.changed, second.opened.selection.range_changed):
+                signal.connect(self._window.actions_by_id.refresh)
+
+    @Slot()
+    def _on_refined(self) -> None:
+        """Keep what was decoded for the next time, once the picture is exact and the user is not waiting for it."""
+        views = self._window.workspace
+        if self._window.session.needs_caching and views is not None and views.area.is_exact:
+            self._cache_timer.start()
+
+    @Slot()
+    def _cache(self) -> None:
+        if self._window.workspace is not None:
+            self._window.session.cache(self._lanes_in_view())
+
+    def _lanes_in_view(self) -> list[int]:
+        views = self._window.workspace
+        return [row.index for row in views.area.view.visible_rows()] if views is not None else []
+
+    def _may_reload(self) -> bool:
+        """Return whether the views may be replaced now: not under a drag, a menu or a dialog."""
+        is_busy = QApplication.mouseButtons() != Qt.MouseButton.NoButton
+        return not is_busy and QApplication.activePopupWidget() is None and QApplication.activeModalWidget() is None
+
+    @Slot()
+    def _on_follow(self) -> None:
+        follow = self._window.session.follow
+        if follow is not None and follow.note and self._window.session.stage is Stage.LOADING:
+            self.loading.wait(follow.note)
+        self._window.actions_by_id.refresh()
+
+    def leave(self) -> None:
+        """Take the views of the trace away, if there are any."""
+        window, views = self._window, self._window.workspace
+        if views is None:
+            return
+        self._cache_timer.stop()
+        if window.keeper is not None:
+            window.keeper.close()
+            window.keeper = None
+        window.workspace = None
+        window.session.more_unstored = list
+        views.close_down()
+        self._pages.removeWidget(views)
+        dismantle(views)
+
+    @Slot()
+    def _retry(self) -> None:
+        if self._window.session.path is not None:
+            self._window.session.open(self._window.session.path)
+
+    @Slot(QPoint)
+    @Slot(QPoint, str)
+    def _show_context_menu(self, position: QPoint, argument: str = "") -> None:
+        menu = QMenu(self._window)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self._window.actions_by_id.refresh()
+        if self._window.workspace is not None:
+            from satview.gui.filters.context import add_filter_menus  # brings numpy
+
+            add_filter_menus(menu, self._window.workspace.active.opened, argument)
+        for command_id in _CONTEXT:
+            if command_id is None:
+                menu.addSeparator()
+            else:
+                menu.addAction(self._window.actions_by_id.by_id[command_id])
+        menu.popup(position)
+
+    def may_lose_nothing(self) -> bool:
+        """Show the question about unsaved notes until they are saved or discarded; False if the window is to stay."""
+        while unstored := self._window.session.unstored_marks():
+            marks = unstored[0]
+            marks.file.retry()
+            if marks.file.is_stored:
+                continue
+            answer = dialogs.ask_unsaved(self._window, marks.file.failure)
+            if answer is dialogs.Unsaved.STAY:
+                return False
+            if answer is dialogs.Unsaved.DISCARD:
+                marks.file.give_up()
+            elif answer is dialogs.Unsaved.ELSEWHERE and marks.file.path is not None:
+                self._save_elsewhere(marks)
+        return True
+
+    def _save_elsewhere(self, marks: Marks) -> None:
+        assert marks.file.path is not None
+        path = dialogs.ask_save(self._window, Path.home() / marks.file.path.name, "Notes (*.marks.json)")
+        if path is None:
+            return
+        try:
+            marks.save_copy(path)
+        except WriteError as error:
+            dialogs.report(self._window, "satview", str(error))
+
+
+def _is_lasting(path: Path) -> bool:
+    """Return whether a file will still be there tomorrow; that of a live demo will not."""
+    return str(path) != "-" and not path.parent.name.startswith("satview-")
