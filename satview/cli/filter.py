@@ -69,7 +69,8 @@ def add_parser(subparsers: Any) -> None:
     add("--exact", action="store_true", help="no names, switches and opening states besides the selected events")
     add("--allow-code", action="store_true", help="run the Python files that CALL rules name; they can do anything")
     add("--explain", action="store_true", help="show which rules do not do what one might think")
-    add("--would-keep", action="store_true", help="show what a capture of the same run with these rules would log")
+    add("--would-capture", action="store_true", help="show what a capture of the same run with these rules would log")
+    add("--would-keep", dest="would_capture", action="store_true", help=argparse.SUPPRESS)  # its name up to 0.1
     add("--tracelogger", action="store_true", help="print the tracelogger command that comes closest")
     add("--c-program", metavar="OUT.c", help="write a C program that sets exactly these rules on a target")
     add("--from-args", action="store_true", help="print the rules behind the trace's own TRACELOGGER_ARGS")
@@ -155,7 +156,7 @@ def _capture(args: argparse.Namespace, built: BuiltRules, trace: Trace) -> bool:
             print(f"  not exact: {visible_line(reason)}")
     if args.c_program:
         is_whole = _write_program(args, built, trace)
-    if args.would_keep:
+    if args.would_capture:
         print_answer(
             would_capture(built, trace, TraceDerivedColumns(trace), window_of(trace, args.begin, args.end, args.range))
         )

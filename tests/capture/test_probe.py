@@ -29,7 +29,7 @@ def captured(folder: Path, name: str, *args: str) -> Trace:
 
 
 @pytest.mark.parametrize("name", fewer(list(RULES), 1))
-def test_would_keep_says_what_the_next_capture_holds(
+def test_would_capture_says_what_the_next_capture_holds(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rules = tmp_path / "mine.satrules"
@@ -37,7 +37,7 @@ def test_would_keep_says_what_the_next_capture_holds(
     captured(tmp_path, "all.kev", "-w")
     logged = captured(tmp_path, "small.kev", "--rules", str(rules))
     capsys.readouterr()
-    assert main(["filter", str(tmp_path / "all.kev"), "-r", str(rules), "--would-keep"]) == 0
+    assert main(["filter", str(tmp_path / "all.kev"), "-r", str(rules), "--would-capture"]) == 0
     said = capsys.readouterr().out.splitlines()
     assert said[0].split()[:2] == ["events", f"{len(logged.events):,}"]
     assert said[1].split()[:2] == ["slots", f"{logged.slot_count:,}"]

@@ -99,7 +99,7 @@ def test_back_to_capture(tmp_path, trace_file, capsys):
                 "--tracelogger",
                 "--c-program",
                 str(program),
-                "--would-keep",
+                "--would-capture",
                 "--explain",
             ]
         )

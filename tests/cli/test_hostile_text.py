@@ -34,7 +34,7 @@ def trace(tmp_path):
         "stats --format json",
         "traceprinter --format csv",
         "traceprinter --format jsonl",
-        "filter --would-keep",
+        "filter --would-capture",
     ],
 )
 def test_no_control_character_reaches_the_terminal(trace, command, capsys):

@@ -11,6 +11,7 @@ from PySide6.QtCore import QPoint, Qt
 from satview.analysis.statistics import Statistics
 from satview.base.time import TimeWindow
 from satview.events import states, wire
+from satview.filters.views.passes import Effect
 from satview.gui.colours import value_colour
 from satview.gui.swimlane.lane_image import bar_of
 from satview.gui.swimlane.share_layer import Stack, draw_stack, figure, tops_of
@@ -243,3 +244,34 @@ def test_the_core_stacks_as_numpy_does():
         assert found[-1, 0] == int(cycles[0, order].sum()) / int(length[0])
         with without_core():
             assert np.array_equal(tops_of(cycles, order, length), found)
+
+
+@pytest.mark.parametrize("effect", [Effect.HIDE, Effect.DIM])
+def test_a_filter_leaves_shares_of_what_passes(dense, qtbot, effect):
+    """CPU 1 with one process alone: as high as it ran there; with the others faded above it, as high as without."""
+    opened, view = dense.session.opened, dense.workspace.area.view
+    row = row_of(dense, LaneKind.CPU, "CPU 1")
+    before = stack_of(qtbot, dense, row.index)
+    trace, spans = opened.trace, opened.timeline.lane(row.index).spans
+    process = next(i for i in range(len(trace.processes)) if trace.process_name(i) == "map_update")
+    opened.filters.add_pass(f"pid == {trace.processes.pid[process]}", "", effect)
+    qtbot.waitUntil(lambda: row.index in view.stacks and view.stacks[row.index] is not before, timeout=10_000)
+    settle(qtbot, dense)
+    stack = view.stacks[row.index]
+    mine = trace.threads.process[spans.thread] == process
+    start, end = spans.start_cycles[:], np.append(spans.start_cycles[1:], spans.end_cycles)
+    hue = int(spans.value[mine][0])
+    own = stack.values.index(hue)
+    heights = stack.tops[own] - (stack.tops[own - 1] if own else 0)
+    for position in range(2, len(stack.edges) - 2, 7):
+        window = stack.window_of(position)
+        ran = np.minimum(end, window.end) - np.maximum(start, window.start)
+        expected = int(ran[mine & (ran > 0)].sum()) / window.length
+        assert heights[position] == pytest.approx(expected, abs=1e-9)
+    assert heights[2:-2].max() > 0.1
+    if effect is Effect.DIM:
+        assert stack.tops[-1, 2:-2] == pytest.approx(before.tops[-1, 2:-2])
+    else:
+        assert stack.tops[-1, 2:-2].mean() < before.tops[-1, 2:-2].mean() / 2
+    card = share_text(opened, row.index, stack.window_of(20), stack.spans)
+    assert ("hidden by the filter" in card) == (effect is Effect.HIDE), card

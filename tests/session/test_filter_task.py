@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,7 @@ from satview.filters.views.passes import Effect, Pass
 from satview.session.filtering.filter_task import count_hits
 from satview.session.lanes.lane_overlay import LaneOverlay
 from satview.session.panels.event_conditions import of_event, proposals
-from satview.timeline.spans import pixel_edges
+from satview.timeline.spans import NO_EVENT, pixel_edges
 from tests.filters.made import START_CYCLES, Maker, make_trace
 
 USER_7 = wire.code(wire.WireClass.USER, 7)
@@ -145,3 +147,25 @@ def test_highlights_follow_the_event_that_began_an_interval(opened, qtbot):
     }
     assert shown - {0} <= running | set(spans.value[spans.event >= len(view.passing)].tolist())
     assert before - shown
+
+
+@pytest.mark.parametrize("effect", [Effect.HIDE, Effect.DIM, Effect.MARK])
+def test_shares_are_those_of_the_intervals_that_pass(opened, qtbot, effect):
+    """Each interval's time by hand; what no event began is never hidden, and fades if anything is there."""
+    opened.filters.add_pass("state == RUNNING or state == REPLY", "", effect)
+    view = settled(opened, qtbot).view
+    overlay, whole = LaneOverlay(opened.timeline, view), opened.viewport.limits
+    fits = rows_that_fit(opened, "state == RUNNING or state == REPLY")
+    lanes = [info.index for info in opened.timeline.infos if info.thread]
+    opened.timeline.build(lanes)
+    assert len(lanes) > 1
+    for lane in lanes:
+        spans = opened.timeline.lane(lane).spans
+        lengths = np.diff(np.append(spans.start_cycles, spans.end_cycles)).tolist()
+        shown, plain = Counter(), Counter()
+        for value, event, length in zip(spans.value.tolist(), spans.event.tolist(), lengths, strict=True):
+            is_lone, passes = event == NO_EVENT, event in fits
+            shown[value if effect is not Effect.HIDE or is_lone or passes else 0] += length
+            plain[value if effect is Effect.MARK or passes or (is_lone and effect is Effect.HIDE) else 0] += length
+        for made, expected in ((overlay.shown(lane, waits=True), shown), (overlay.plain(lane, waits=True), plain)):
+            assert dict(zip(made.values.tolist(), made.totals(whole).tolist(), strict=True)) == +expected

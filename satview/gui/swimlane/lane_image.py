@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 Values = NDArray[np.uint8]
 Pixels = NDArray[np.uint32]
 OPAQUE: Final = 0xFF000000
+_LIT_PART: Final = 22  # percent of a bar: the line under what a filter marks
 _BLANK, _GAP, _LINE, _FIXED = range(4)  # strips that all lanes share, and where those of lanes begin
 # On interrupt lanes: nothing for most of the pixel, but an interrupt in it.
 SEEN_INTERRUPT: Final = states.ABSENT | states.SEEN_RUNNING | states.SEEN_EVENT
@@ -227,6 +228,9 @@ class LanePicture:
             if first <= position < last:
                 bar = bar_of(self.rows[position], self.scroll_px, self.ratio)
                 draw_stack(out, stack, bar[0] - top, bar[1] - top, int(self.palette.background))
+                if self.lit is not None:
+                    foot = (bar[1] - bar[0]) * _LIT_PART // 100
+                    out[max(0, bar[1] - foot - top) : max(0, bar[1] - top), self.lit[position]] = self.palette.hit
         if self.palette.is_hatched:
             hatch(out, round(self.scroll_px * self.ratio) + top, self.ratio)
 

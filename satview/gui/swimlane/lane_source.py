@@ -88,8 +88,10 @@ class LaneSource(QObject):
         if self._requested == request:
             return
         self._requested = request
-        if any(not self._timeline.is_ready(lane) for lane in request.lanes) or (
-            request.kinds and not self._timeline.has_kinds
+        if (
+            any(not self._timeline.is_ready(lane) for lane in request.lanes)
+            or (request.kinds and not self._timeline.has_kinds)
+            or not self.overlay.has_shares(request.lanes)
         ):
             self._refine()
         else:
@@ -232,6 +234,12 @@ def refined(
     if request.kinds and not timeline.has_kinds:
         timeline.build_kinds(is_cancelled)
         give_back()
+        report(0.5)
+    if overlay is not None and not overlay.has_shares(request.lanes):
+        for lane in request.lanes:
+            if is_cancelled():
+                return None
+            overlay.plain(lane, waits=True)
         report(0.5)
     values = np.zeros((len(request.lanes), request.width_px), np.uint8)
     part = timeline.trace.rows_between(request.window)

@@ -22,6 +22,7 @@ from satview.gui.swimlane import legend_keys
 from satview.gui.swimlane.hatching import lane_colour
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.theme import Theme
+from satview.session.lanes.lane_overlay import LaneOverlay
 from satview.session.lanes.lane_row import LaneRow
 from satview.timeline.counter import Counter
 from satview.timeline.lane import Lane
@@ -92,6 +93,7 @@ def stack_of(
     *,
     kinds: bool = False,
     orders: Orders | None = None,
+    overlay: LaneOverlay | None = None,
 ) -> Stack | None:
     """Return what a lane shows as shares, None where its intervals are drawn.
 
@@ -105,6 +107,8 @@ def stack_of(
         highlighted: What is highlighted, as for `LanePalette`.
         kinds: Lanes of CPUs show user code, kernel calls, interrupts and idle time, once these are found.
         orders: What was found of lanes before, and is stored there; None = nothing is.
+        overlay: What a filter does to intervals: the time of those that it hides is nothing, of those that fade is
+            paler, above the others. Lanes of processes show their states then, those of CPUs their processes.
     """
     if not timeline.is_ready(row.index):
         return None
@@ -119,6 +123,8 @@ def stack_of(
     # On a CPU many processes share a bin: the more, the wider, so that they can be distinguished.
     bin_px = min(_CPU_BIN_PX, round(_BIN_PX * max(1.0, 2 / wide_px))) if _is_cpu(info) else _BIN_PX
     bins, whole = _bins(timeline.trace.window, scale, width_px, bin_px), timeline.trace.window
+    if overlay is not None and not overlay.does_nothing:
+        return _filtered(row, info, bins, whole, theme, hidden, highlighted, overlay, orders)
     edges, columns, length = bins.edges, bins.columns, bins.length
     shares = (timeline.kinds(row.index) if kinds and _is_cpu(info) else None) or lane.shares
     cycles = shares.binned(whole, bins.shift, bins.first, bins.last)
@@ -132,6 +138,33 @@ def stack_of(
         return None
     tops = tops_of(cycles, order.places, length)
     return Stack(edges, columns, order.values, tops, _colours(order.values, theme, hidden, highlighted), shares.spans)
+
+
+def _filtered(
+    row: LaneRow, info: LaneInfo, bins: _Bins, whole: TimeWindow, theme: Theme,
+    hidden: frozenset[int], highlighted: frozenset[int], overlay: LaneOverlay, orders: Orders | None,
+) -> Stack | None:  # fmt: skip
+    """Return what a lane shows as shares while a filter hides or fades intervals; None until these are found."""
+    shown, plain = overlay.shown(row.index, waits=False), overlay.plain(row.index, waits=False)
+    if shown is None or plain is None:
+        return None
+    order = _order_of(orders if orders is not None else {}, row.index, shown, info, whole)
+    if not order.values:
+        return None
+    paler = shown.binned(whole, bins.shift, bins.first, bins.last)
+    colours = _colours(order.values, theme, hidden, highlighted)
+    if plain is shown:
+        tops = tops_of(paler, order.places, bins.length)
+        return Stack(bins.edges, bins.columns, order.values, tops, colours, shown.spans)
+    cycles = np.zeros_like(paler)
+    in_both = np.isin(plain.values, shown.values)
+    of_plain = plain.binned(whole, bins.shift, bins.first, bins.last)
+    cycles[:, np.searchsorted(shown.values, plain.values[in_both])] = of_plain[:, in_both]
+    both = np.concatenate((cycles, paler - cycles), axis=1)
+    tops = tops_of(both, np.concatenate((order.places, order.places + paler.shape[1])), bins.length)
+    faded = np.array([mixed(int(each) & 0xFFFFFF, theme.base, FADE) | _OPAQUE for each in colours], np.uint32)
+    colours = np.concatenate((colours, faded))
+    return Stack(bins.edges, bins.columns, order.values * 2, tops, colours, shown.spans)
 
 
 def tops_of(cycles: NDArray[np.int64], places: NDArray[np.int64], length: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -55,10 +55,12 @@ def share_text(opened: OpenTrace, lane: int, window: TimeWindow, spans: LaneSpan
             lines.append(f"{100 * cycles[position] / window.length:.1f} %&nbsp;&nbsp;{html_text(name)}")
     if len(kinds) > _MOST_LINES:
         lines.append(f"and {len(kinds) - _MOST_LINES} more")
-    longest = int(np.argmax(end - start))
-    name = _name(opened, lane, int(key[longest]), part.start + longest)
-    length = format_duration(trace.clock.duration_ns(int(end[longest] - start[longest])))
-    lines.append(f"{len(start):,} intervals, the longest {length}" + (f" {html_text(name)}" if name else ""))
+    counts = np.ones(len(start), np.bool_) if spans is made.spans else spans.value[part] != states.ABSENT
+    if counts.any():
+        longest = int(np.argmax(np.where(counts, end - start, -1)))
+        name = _name(opened, lane, int(key[longest]), part.start + longest)
+        length = format_duration(trace.clock.duration_ns(int(end[longest] - start[longest])))
+        lines.append(f"{int(counts.sum()):,} intervals, the longest {length}" + (f" {html_text(name)}" if name else ""))
     lines.append(f"<small>{format_time(trace.clock.ns(window.start))}</small>")
     return "<br>".join(lines)
 
@@ -102,7 +104,10 @@ def _name(opened: OpenTrace, lane: int, key: int, interval: int) -> str:
     if key == states.ABSENT:
         info = opened.timeline.infos[lane]
         threads = np.flatnonzero(opened.trace.threads.process == info.process)[:1].tolist() if info.process else [0]
-        begin = int(opened.timeline.lane(lane).spans.start_cycles[interval])
+        spans = opened.timeline.lane(lane).spans
+        if int(spans.value[interval]) != states.ABSENT:
+            return "hidden by the filter"
+        begin = int(spans.start_cycles[interval])
         if not is_covered(opened.trace, info.cpu, info.thread or threads[0], begin):
             return "not in its file"
         return "no interrupt" if info.kind is LaneKind.INTERRUPTS else "does not exist"

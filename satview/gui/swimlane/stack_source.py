@@ -37,8 +37,6 @@ class StackSource:
     ) -> Stacks:
         """Return the lanes that show steps, and those that show shares of time, by their indices.
 
-        None of these while a filter hides or fades single intervals.
-
         Args:
             rows: The lanes.
             request: What the frame shows of them.
@@ -47,17 +45,16 @@ class StackSource:
             hidden: Values that are not to be seen.
             shows_shares: Shares are shown.
         """
-        shows_all = shows_shares and self._source.overlay.does_nothing
         timeline, found = self._opened.timeline, Stacks()
         if self._orders[0] is not timeline:
             self._orders = timeline, {}
         with timed("lane shares"):
             for row in rows:
-                if not shows_all and not timeline.infos[row.index].is_counter:
+                if not shows_shares and not timeline.infos[row.index].is_counter:
                     continue
                 stack = stack_of(
                     timeline, row, scale, request.width_px, theme, hidden, self._opened.legend.keys,
-                    kinds=request.kinds, orders=self._orders[1],
+                    kinds=request.kinds, orders=self._orders[1], overlay=self._source.overlay,
                 )  # fmt: skip
                 if stack is not None:
                     found[row.index] = stack

@@ -1,7 +1,8 @@
-"""How a filter overlay intervals of lanes, pixel by pixel: an interval goes with the event that began it."""
+"""What a filter does to intervals of lanes, in pixels and in shares: an interval goes with the event that began it."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -11,9 +12,11 @@ from satview.events.states import ABSENT, RUNNING, SEEN_EVENT, SEEN_RUNNING
 from satview.session.filtering.filter_state import Mask
 from satview.session.filtering.filter_task import FilterView
 from satview.timeline.lane_tree import Timeline
+from satview.timeline.shares import Shares
 from satview.timeline.spans import NO_EVENT, LaneSpans
 
 _AT_ONCE: Final = 300_000  # intervals of a lane that a frame may look at; longer lanes wait for the worker
+_SHARED_AT_ONCE: Final = 3_000  # of which it may find shares
 
 
 class LaneOverlay:
@@ -28,6 +31,7 @@ class LaneOverlay:
         self._timeline = timeline
         self._view = view
         self._sums: dict[tuple[int, str], NDArray[np.uint32]] = {}
+        self._shares: dict[tuple[int, str], Shares] = {}
 
     @property
     def does_nothing(self) -> bool:
@@ -72,6 +76,45 @@ class LaneOverlay:
         if self._view.marked is None:
             return None
         return self._pixels(lanes, "marked", self._view.marked, edges, waits, every=False)
+
+    def shown(self, lane: int, waits: bool) -> Shares | None:
+        """Return how a lane divides its time where what conditions hide is nothing; None = that is not known now.
+
+        Args:
+            lane: Its index.
+            waits: False to leave out what would make a frame wait.
+        """
+        shown = self._view.by_passes
+        if shown is None:
+            return self._timeline.lane(lane).shares if self._timeline.is_ready(lane) else None
+        return self._share(lane, "shown", shown, waits)
+
+    def plain(self, lane: int, waits: bool) -> Shares | None:
+        """Return the same where what fades is nothing too."""
+        dimmed = self._view.dimmed
+        return self.shown(lane, waits) if dimmed is None else self._share(lane, "dimmed", dimmed, waits)
+
+    def has_shares(self, lanes: tuple[int, ...]) -> bool:
+        """Return whether the next frame shows how these lanes divide their time, as far as they are built."""
+        return self.does_nothing or all(
+            self.plain(lane, waits=False) is not None for lane in lanes if self._timeline.is_ready(lane)
+        )
+
+    def _share(self, lane: int, name: str, events: Mask, waits: bool) -> Shares | None:
+        key = (lane, name)
+        if key not in self._shares:
+            if not self._timeline.is_ready(lane) or (
+                not waits and len(self._timeline.lane(lane).spans) > _SHARED_AT_ONCE
+            ):
+                return None
+            of = self._timeline.lane(lane).shares if name == "shown" else self.shown(lane, waits)
+            sums = self._sum(lane, name, events, waits)
+            if of is None or sums is None:  # of an empty lane there are no sums
+                return of if of is not None and not len(of.spans) else None
+            remains = (sums[1:] != sums[:-1]) == (name == "shown")
+            value = np.where(remains, of.spans.value, np.uint8(ABSENT))
+            self._shares[key] = Shares.of(replace(of.spans, value=value))
+        return self._shares[key]
 
     def _pixels(
         self, lanes: tuple[int, ...], name: str, events: Mask, edges: NDArray[np.int64], waits: bool, *, every: bool
