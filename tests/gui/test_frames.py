@@ -26,6 +26,7 @@ from satview.session.lanes.lane_row import LaneRow
 from tests.helpers.extent import usually
 
 BLACK, RED = 0xFF000000, 0xFFFF0000
+LIMITS = TimeWindow(-10_000, 10_000)
 
 
 def screen(view):
@@ -160,16 +161,19 @@ def test_a_picture_covers_nothing_of_another_time_or_where_it_is_too_coarse():
 
 
 def test_a_frame_ahead_shows_more_on_the_side_that_the_view_moves_to():
-    """Ten pixels a frame, three frames, in steps of four pixels."""
+    """Ten pixels a frame; two frames or three, in steps of four pixels, and not more than a quarter."""
     frame = frame_of(1000, 2000, 2.0)
-    assert frame.ahead(None) is frame
-    assert frame.ahead(TimeWindow(1000, 2000)) is frame
-    later = frame.ahead(TimeWindow(900, 1900))
-    assert (later.scale.window, later.scale.width_px, later.width_px) == (TimeWindow(1000, 2320), 132, 264)
-    outwards = frame.ahead(TimeWindow(1100, 1900))
-    assert (outwards.scale.window, outwards.scale.width_px) == (TimeWindow(680, 2320), 164)
-    assert frame.ahead(TimeWindow(700, 2300)) is frame  # inwards
-    assert frame.ahead(TimeWindow(0, 400)) is frame  # a jump
+    assert frame.ahead(None, 3, LIMITS) is frame
+    assert frame.ahead(TimeWindow(1000, 2000), 3, LIMITS) is frame
+    later = frame.ahead(TimeWindow(900, 1900), 2, LIMITS)
+    assert (later.scale.window, later.scale.width_px, later.width_px) == (TimeWindow(1000, 2240), 124, 248)
+    outwards = frame.ahead(TimeWindow(1100, 1900), 3, LIMITS)
+    assert (outwards.scale.window, outwards.scale.width_px) == (TimeWindow(720, 2280), 156)
+    at_end = frame.ahead(TimeWindow(900, 1900), 2, TimeWindow(0, 2050))
+    assert at_end.scale == TimeScale(TimeWindow(1000, 2080), 108)
+    assert frame.ahead(TimeWindow(900, 1900), 2, TimeWindow(0, 2000)) is frame
+    assert frame.ahead(TimeWindow(700, 2300), 3, LIMITS) is frame  # inwards
+    assert frame.ahead(TimeWindow(0, 400), 3, LIMITS) is frame  # a jump
 
 
 def painted_bands(pictures, bands, frame, limit_s, *, is_final=True):
@@ -193,6 +197,7 @@ def test_each_band_has_its_turn_where_there_is_no_time():
         turn = step % 7 * 2
         frame = frame_of(step + 1, step + 1001, 1.0)
         assert painted_bands(pictures, bands, frame, 0.0) == (False, [turn, turn + 1])
+    assert pictures.round_frames == pytest.approx(7, abs=0.5)
     assert painted_bands(pictures, bands, frame_of(14, 1014, 1.0), -1.0) == (False, [])
     shown = [Band(()), *bands[3:], Band(())]
     assert painted_bands(pictures, shown, frame_of(14, 1014, 1.0), 0.0) == (False, [0, 12])

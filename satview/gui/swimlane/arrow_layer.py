@@ -122,9 +122,8 @@ class ArrowLayer(QObject):
         self._ends = _cut(self._placed(groups, scale, scroll_px), painter.viewport().height())
         is_smooth = len(groups) <= _FEW
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=is_smooth)
-        shapes = _shapes(self._ends, is_smooth=is_smooth)
-        for kind in ArrowKind:
-            _draw_kind(painter, groups, shapes, kind, theme)
+        shapes = _shapes(groups, self._ends, is_smooth=is_smooth)
+        _draw_groups(painter, groups, shapes, theme)
         self._draw_counts(painter, groups, theme)
         if 0 <= self.hovered < len(groups):
             _draw_lines(painter, shapes, np.array([self.hovered]), QPen(colour(theme.text), 2.4))
@@ -250,14 +249,16 @@ class _Shapes(NamedTuple):
 
     Attributes:
         lines: float64 (n, 4, 4), ends of the shaft, of both sides of the head, and of its back.
+        are_drawn: bool (n, 4), which of them are drawn: an open head distinguishes replies without their colour.
         is_upright: bool (n,), the shaft is drawn as a rectangle.
     """
 
     lines: NDArray[np.float64]
+    are_drawn: NDArray[np.bool_]
     is_upright: NDArray[np.bool_]
 
 
-def _shapes(ends: NDArray[np.float64], *, is_smooth: bool) -> _Shapes:
+def _shapes(groups: ArrowGroups, ends: NDArray[np.float64], *, is_smooth: bool) -> _Shapes:
     """Return what arrows are drawn of, by their ends, (n, 4)."""
     x1, y1, x2, y2 = ends.T
     length = np.maximum(np.hypot(x2 - x1, y2 - y1), 1e-6)
@@ -272,35 +273,36 @@ def _shapes(ends: NDArray[np.float64], *, is_smooth: bool) -> _Shapes:
     lines[:, 3, :2], lines[:, 3, 2:] = lines[:, 1, :2], lines[:, 2, :2]
     # Qt takes ten times as long for a wide line as for a rectangle, and most lines of groups are upright.
     is_upright = np.zeros(len(ends), np.bool_) if is_smooth else np.abs(x2 - x1) < 1
-    return _Shapes(lines, is_upright)
+    are_drawn = np.ones((len(ends), 4), np.bool_)
+    are_drawn[:, 0], are_drawn[:, 3] = ~is_upright, groups.arrows.kind != ArrowKind.REPLY
+    return _Shapes(lines, are_drawn, is_upright)
 
 
-def _draw_kind(painter: QPainter, groups: ArrowGroups, shapes: _Shapes, kind: ArrowKind, theme: Theme) -> None:
-    mine = np.flatnonzero(groups.arrows.kind == kind)
-    if not len(mine):
+def _draw_groups(painter: QPainter, groups: ArrowGroups, shapes: _Shapes, theme: Theme) -> None:
+    """Draw all groups, those of one colour and width at once."""
+    colours = {theme.accent: (ArrowKind.MESSAGE, ArrowKind.REPLY), theme.hit: (ArrowKind.PULSE,),
+               theme.dim: (ArrowKind.WAKE_UP,)}  # fmt: skip
+    many = groups.count >= _COUNT_FROM
+    strength = _STRENGTH if len(groups) <= _FEW else _STRENGTH_DENSE
+    for rgb, kinds in colours.items():
+        mine = groups.arrows.kind == kinds[0]
+        for kind in kinds[1:]:
+            mine |= groups.arrows.kind == kind
+        line = colour(mixed(rgb, theme.base, 1 - strength))
+        for found, width in ((mine & ~many, 1.0), (mine & many, 2.0)):
+            _draw_lines(painter, shapes, np.flatnonzero(found), QPen(line, width))
+
+
+def _draw_lines(painter: QPainter, shapes: _Shapes, positions: NDArray[np.intp], pen: QPen) -> None:
+    """Draw lines with heads."""
+    if not len(positions):
         return
-    rgb = {ArrowKind.MESSAGE: theme.accent, ArrowKind.REPLY: theme.accent, ArrowKind.PULSE: theme.hit,
-           ArrowKind.WAKE_UP: theme.dim}[kind]  # fmt: skip
-    many = groups.count[mine] >= _COUNT_FROM
-    rgb = mixed(rgb, theme.base, 1 - (_STRENGTH if len(groups) <= _FEW else _STRENGTH_DENSE))
-    for positions, width in ((mine[~many], 1.0), (mine[many], 2.0)):
-        if len(positions):
-            _draw_lines(painter, shapes, positions, QPen(colour(rgb), width), is_open=kind is ArrowKind.REPLY)
-
-
-def _draw_lines(
-    painter: QPainter, shapes: _Shapes, positions: NDArray[np.intp], pen: QPen, *, is_open: bool = False
-) -> None:
-    """Draw lines with heads; an open head distinguishes replies from messages without their colour."""
-    upright = shapes.is_upright[positions]
-    lines = shapes.lines[positions, : 3 if is_open else 4]
+    upright = positions[shapes.is_upright[positions]]
     painter.setBrush(pen.color())
-    fill_rects(painter, _upright_rects(lines[upright, 0], pen.widthF()))
+    fill_rects(painter, _upright_rects(shapes.lines[upright, 0], pen.widthF()))
     painter.setBrush(Qt.BrushStyle.NoBrush)
     painter.setPen(pen)
-    drawn = np.ones(lines.shape[:2], np.bool_)
-    drawn[:, 0] = ~upright
-    draw_lines(painter, lines[drawn])
+    draw_lines(painter, shapes.lines[positions][shapes.are_drawn[positions]])
 
 
 def _upright_rects(ends: NDArray[np.float64], width_px: float) -> NDArray[np.float64]:

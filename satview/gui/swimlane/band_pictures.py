@@ -28,6 +28,7 @@ from satview.session.lanes.lane_row import LaneRow
 
 _BAND_PX: Final = 48  # device pixels, about: some hundred kilobytes
 _OLDEST: Final = 7  # frames: a machine that is too slow to paint all lanes again in so many gets longer frames
+_PART_LASTS: Final = 0.7  # what frames painted before, beside what one painted now
 _WIDEST: Final = 16  # device pixels: a pixel that is to be stretched more than that says too little
 
 
@@ -95,6 +96,7 @@ class BandPictures:
 
     Attributes:
         spent_s: What `paint` took the last time.
+        round_frames: In how many frames it paints all bands, about, where there is no time for all of them in one.
     """
 
     def __init__(self) -> None:
@@ -102,6 +104,7 @@ class BandPictures:
         self._kept: dict[Band, BandPicture] = {}
         self._made_of: object = None
         self._outdated: set[Band] = set()
+        self.round_frames = 4.0  # nobody knows yet
         self._cost = Cost()
 
     def show(self, bands: Sequence[Band], made_of: object) -> bool:
@@ -150,6 +153,9 @@ class BandPictures:
             at += len(chunk)
             self._cost.saw(len(chunk), clock() - begun_s)
         self.spent_s = clock() - first_s
+        if at < len(waiting):
+            part = at / len(bands)
+            self.round_frames = min(1 / (_PART_LASTS / self.round_frames + (1 - _PART_LASTS) * part), 2.0 * _OLDEST)
         return at == len(waiting) and what is frame
 
     def _waiting(self, bands: Sequence[Band], frame: Frame, *, with_parts: bool) -> list[Band]:

@@ -10,8 +10,8 @@ from satview.base.time import TimeWindow
 from satview.gui.swimlane.lane_source import Request
 from satview.gui.swimlane.scale import TimeScale
 
-_AHEAD: Final = 3  # frames: so many it takes about until a lane is painted again
-_MOST: Final = 0.3  # of the width, on each side: a view that moves faster jumps, and nobody knows where it goes next
+_JUMP: Final = 0.3  # of the width: a view that moves faster jumps, and nobody knows where it goes next
+_MOST: Final = 0.25  # of the width, on each side
 _STEP_PX: Final = 4  # logical pixels, which are whole device pixels at all usual ratios
 
 
@@ -40,18 +40,23 @@ class Frame:
         """Device pixels."""
         return self.request.width_px
 
-    def ahead(self, before: TimeWindow | None) -> Frame:
+    def ahead(self, before: TimeWindow | None, frames: float, limits: TimeWindow) -> Frame:
         """Return a wider frame at the same zoom: with what the next ones will show beside it.
 
         Args:
             before: What the frame before this one showed; None = there was none.
+            frames: How many of the next ones.
+            limits: Beyond that no frame shows anything.
         """
         window, width_px = self.scale.window, self.scale.width_px
         if before is None or before == window:
             return self
+        px_per_cycle = width_px / window.length
+        moved = before.start - window.start, window.end - before.end  # on both sides
+        room = window.start - limits.start, limits.end - window.end
         left, right = (
-            _margin(cycles * width_px / window.length, width_px)
-            for cycles in (before.start - window.start, window.end - before.end)
+            _margin(cycles * px_per_cycle, beyond * px_per_cycle, frames, width_px)
+            for cycles, beyond in zip(moved, room, strict=True)
         )
         if left == right == 0:
             return self
@@ -61,9 +66,8 @@ class Frame:
         return replace(self, request=replace(self.request, window=wider.window, width_px=device_px), scale=wider)
 
 
-def _margin(moved_px: float, width_px: int) -> int:
-    """Return how much more to paint on a side by which so many pixels came into view; 0 after a jump."""
-    margin_px = _AHEAD * moved_px
-    return 0 if margin_px <= 0 or moved_px > _MOST * width_px else (
-        int(min(margin_px, _MOST * width_px)) // _STEP_PX + 1
-    ) * _STEP_PX  # fmt: skip
+def _margin(moved_px: float, room_px: float, frames: float, width_px: int) -> int:
+    """Return how much more to paint on a side by which so many pixels came into view."""
+    if not 0 < moved_px <= _JUMP * width_px or room_px <= 0:
+        return 0
+    return (int(min(frames * moved_px, room_px, _MOST * width_px)) // _STEP_PX + 1) * _STEP_PX

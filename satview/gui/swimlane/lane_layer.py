@@ -94,7 +94,8 @@ class LaneLayer(QObject):
         self.source.show(frame.request)
         if not pictures.show(bands, self._made_of(frame)):
             limit_s = inf
-        ahead, self._before = frame.ahead(self._before), frame.scale.window
+        limits = self._opened.viewport.limits
+        ahead, self._before = frame.ahead(self._before, pictures.round_frames, limits), frame.scale.window
         is_exact = pictures.paint(bands, frame, ahead, self.painter.paint, limit_s)
         found = [(band, pictures.of(band)) for band in bands]
         self.stacks = {lane: stack for _, each in found if each for lane, stack in each.stacks.items()}
