@@ -57,6 +57,7 @@ def test_a_command_is_imported_only_when_requested():
 def test_numpy_starts_no_threads_for_matrices(monkeypatch):
     monkeypatch.setattr(entry_module, "end_process", lambda code: None)
     monkeypatch.setattr(entry_module, "main", lambda: 0)
+    monkeypatch.setattr(entry_module.gc, "set_threshold", lambda objects: None)  # it is that of all tests
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "4")  # a user's own number stays
     entry_module.entry()
     assert os.environ["OPENBLAS_NUM_THREADS"] == "4"
