@@ -105,6 +105,14 @@ pictures: setup
 	$(BIN)/satview out/instrumented.kev --screenshot docs/images/lanes-of-events.png --size 1400x1280 --range 19ms..27ms --theme light \
 	  --lanes log,user,frequency,idle,functions,guests --labels state,priority,call \
 	  --user-events docs/images/user-events.xml
+	$(BIN)/satview tracelogger --workload client-server -s 1 -f out/host.kev
+	$(BIN)/satview tracelogger --workload automotive -s 0.3 -f out/guest.kev
+	$(BIN)/satview together out/host.kev out/guest.kev -o out/both.sataxis --offset guest=200ms
+	$(BIN)/satview out/both.sataxis --screenshot docs/images/axis.png --size 1400x700 --theme light
+	$(BIN)/satview tracelogger --workload inheritance -s 0.6 -f out/before.kev
+	$(BIN)/satview tracelogger --workload inversion -s 0.6 -f out/after.kev
+	$(BIN)/satview out/before.kev --compare out/after.kev --range 60ms..180ms --screenshot docs/images/comparing.png \
+	  --size 1400x900 --theme light
 	$(BIN)/python tools/take_panel_pictures.py
 	$(BIN)/python tools/take_zoom_pictures.py
 	$(BIN)/python tools/take_zoom_pictures.py --scale 2

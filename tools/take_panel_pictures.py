@@ -74,7 +74,7 @@ class States:
         yield "filter-events", panel
         filters.only_codes([*sends, *trace.catalogue.find("THREADY"), *trace.catalogue.find("SND_MESSAGE")], "x")
         filters.set_form(sends, "fast")
-        yield "filter-events-chosen", panel
+        yield "filter-events-selected", panel
         filters.show_all()
         panel.tabs.setCurrentWidget(panel.threads)
         panel.threads.search.setText("adas")
@@ -154,6 +154,8 @@ class States:
         plots = self.views.panels["plots"]
         self._raise("plots")
         self.window.resizeDocks([self.views.docks["plots"]], [340], Qt.Orientation.Vertical)
+        while plots.load is None or plots.view.is_pending:  # pyqtgraph is imported in the background
+            self.app.processEvents()
         yield "plots-load", self.window
         plots.tabs.setCurrentIndex(1)
         plots.measure.setCurrentIndex(plots.measure.findText("READY: wait for a CPU"))
