@@ -82,7 +82,18 @@ def test_the_filter_is_side_by_side_in_the_drawer(small, qtbot):
 
 
 @pytest.mark.parametrize(
-    "command", ["file.settings", "file.info", "file.new_capture", "file.save_events", "file.state_looks"]
+    "command",
+    [
+        "file.settings",
+        "file.info",
+        "file.new_capture",
+        "file.save_events",
+        "file.state_looks",
+        "file.keys",
+        "file.save_session",
+        "file.together",
+        "help.plugins",
+    ],
 )
 def test_dialogs_fit(small, command, qtbot):
     small.actions_by_id.by_id[command].trigger()

@@ -86,7 +86,7 @@ class RulesTab(QWidget):
         foot.addStretch()
         foot.addWidget(self.apply_button)
         low = ((self.editor, 0, 0, 3), (above, 0, 1, 1), (self.message, 1, 1, 1), (below, 2, 1, 1))
-        self._grid = LowGrid(self, (above, self.editor, self.message, below), self.editor, low, (1, 0), 1)
+        self._grid = LowGrid(self, (above, self.editor, self.message, below), self.editor, low, (2, 3), 1)
         self._grid.setContentsMargins(8, 6, 8, 4)
         self._grid.setSpacing(6)
         for text, act in (
