@@ -16,6 +16,7 @@ from satview.gui.colours import value_colour
 from satview.gui.swimlane.lane_image import bar_of
 from satview.gui.swimlane.share_layer import Stack, draw_stack, figure, tops_of
 from satview.gui.swimlane.share_text import share_text
+from satview.gui.theme import LIGHT
 from satview.timeline.lane_info import LaneKind
 from satview.timeline.spans import constant_lane, pixel_edges
 from tests.gui.conftest import settle, stack_of
@@ -244,6 +245,22 @@ def test_the_core_stacks_as_numpy_does():
         assert found[-1, 0] == int(cycles[0, order].sum()) / int(length[0])
         with without_core():
             assert np.array_equal(tops_of(cycles, order, length), found)
+
+
+def test_what_a_filter_marks_is_underlined_and_changes_no_share(dense, qtbot):
+    """Only logger and diag wait for a reply for 2 ms; processes go on to show the CPUs that they have."""
+    opened = dense.session.opened
+    opened.filters.add_pass("state == REPLY and length > 2ms", effect=Effect.MARK)
+    legend = dense.workspace.area.legend
+    qtbot.waitUntil(lambda: "marked by a filter" in legend.accessibleName(), timeout=10_000)
+    legend.hide()  # it has just become higher, which the lanes follow later
+    for name, is_marked in (("logger", True), ("screen", False)):
+        row = row_of(dense, LaneKind.PROCESS, name)
+        stack = stack_of(qtbot, dense, row.index)
+        assert stack.values == (states.RUNNING, states.READY, states.UNKNOWN, states.WAITING)
+        qtbot.waitUntil(lambda row=row: len(bar(dense, row, 1.0)) > 10)
+        foot = bar(dense, row, 1.0)[0]
+        assert bool((foot == LIGHT.hit).sum() > 50) is is_marked, name
 
 
 @pytest.mark.parametrize("effect", [Effect.HIDE, Effect.DIM])

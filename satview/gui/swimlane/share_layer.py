@@ -123,7 +123,7 @@ def stack_of(
     # On a CPU many processes share a bin: the more, the wider, so that they can be distinguished.
     bin_px = min(_CPU_BIN_PX, round(_BIN_PX * max(1.0, 2 / wide_px))) if _is_cpu(info) else _BIN_PX
     bins, whole = _bins(timeline.trace.window, scale, width_px, bin_px), timeline.trace.window
-    if overlay is not None and not overlay.does_nothing:
+    if overlay is not None and not overlay.leaves_all:
         return _filtered(row, info, bins, whole, theme, hidden, highlighted, overlay, orders)
     edges, columns, length = bins.edges, bins.columns, bins.length
     shares = (timeline.kinds(row.index) if kinds and _is_cpu(info) else None) or lane.shares

@@ -15,7 +15,7 @@ from satview.timeline.lane_tree import Timeline
 from satview.timeline.shares import Shares
 from satview.timeline.spans import NO_EVENT, LaneSpans
 
-_AT_ONCE: Final = 300_000  # intervals of a lane that a frame may look at; longer lanes wait for the worker
+_AT_ONCE: Final = 50_000  # intervals of a lane that a frame may look at; longer lanes wait for the worker
 _SHARED_AT_ONCE: Final = 3_000  # of which it may find shares
 
 
@@ -37,6 +37,11 @@ class LaneOverlay:
     def does_nothing(self) -> bool:
         """True if no interval looks different for the filter."""
         return self._view.by_passes is None and self._view.dimmed is None and self._view.marked is None
+
+    @property
+    def leaves_all(self) -> bool:
+        """True if no interval is hidden or fades, whether or not some are marked: shares are those of the lanes."""
+        return self._view.by_passes is None and self._view.dimmed is None
 
     def hide(self, lanes: tuple[int, ...], values: NDArray[np.uint8], edges: NDArray[np.int64], waits: bool) -> None:
         """Blank what conditions hide; a pixel of many intervals shows the first one that is not hidden. In position.
@@ -96,7 +101,7 @@ class LaneOverlay:
 
     def has_shares(self, lanes: tuple[int, ...]) -> bool:
         """Return whether the next frame shows how these lanes divide their time, as far as they are built."""
-        return self.does_nothing or all(
+        return self.leaves_all or all(
             self.plain(lane, waits=False) is not None for lane in lanes if self._timeline.is_ready(lane)
         )
 
@@ -113,7 +118,9 @@ class LaneOverlay:
                 return of if of is not None and not len(of.spans) else None
             remains = (sums[1:] != sums[:-1]) == (name == "shown")
             value = np.where(remains, of.spans.value, np.uint8(ABSENT))
-            self._shares[key] = Shares.of(replace(of.spans, value=value))
+            made = Shares.of(replace(of.spans, value=value))
+            made.make_bins(self._timeline.trace.window)
+            self._shares[key] = made
         return self._shares[key]
 
     def _pixels(
