@@ -134,6 +134,11 @@ class FileAxis:
             None,
         )  # fmt: skip
 
+    def part_of_process(self, process: int) -> Part | None:
+        """Return the file of a process; None for row 0."""
+        of = ((part, part.processes[1:]) for part in self.parts)
+        return next((part for part, rows in of if len(rows) and rows[0] <= process <= rows[-1]), None)
+
     def part_of_cpu(self, cpu: int) -> Part | None:
         """Return the file of a CPU; None for one that only damaged slots name."""
         return next((p for p in self.parts if p.first_cpu <= cpu < p.first_cpu + p.trace.cpu_count), None)
@@ -179,20 +184,19 @@ def covered_by_cpus(trace: Trace, edges: _Ints) -> _Ints:
     return np.asarray(np.sum(parts, axis=0))
 
 
-def is_covered(trace: Trace, cpu: int, thread: int, cycles: int) -> bool:
-    """Return whether the file of a CPU, or of a thread, has begun at a moment and not ended.
+def file_window(trace: Trace, cpu: int, process: int) -> TimeWindow:
+    """Return what the file of a CPU or a process covers of the time axis; all of it where it is one file.
 
     Args:
         trace: The trace.
         cpu: Number of the CPU; -1 = not of one.
-        thread: Row of the thread table; 0 = not of one.
-        cycles: The moment.
+        process: Row of the process table; 0 = not of one.
     """
     files = files_of(trace)
-    part = None
-    if files is not None:
-        part = files.part_of_cpu(cpu) if cpu >= 0 else (files.part_of_thread(thread) or (None, 0))[0]
-    return part is None or part.window.start <= cycles < part.window.end
+    if files is None:
+        return trace.window
+    part = files.part_of_cpu(cpu) if cpu >= 0 else files.part_of_process(process)
+    return trace.window if part is None else part.window
 
 
 def files_of(trace: Trace) -> FileAxis | None:

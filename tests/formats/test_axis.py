@@ -25,7 +25,7 @@ from satview.formats.registry import open_trace, source_files
 from satview.linkage.accessor import links
 from satview.linkage.table import LinkKind
 from satview.linkage.trace_links import link_table
-from satview.store.axis import PARTITIONS, files_of
+from satview.store.axis import PARTITIONS, file_window, files_of
 from satview.store.axis_file import AxisEntry, names_for, write_axis
 from satview.timeline.lane_tree import LaneKind, Timeline
 from tests.analysis.test_partitions import scene as partitions_scene
@@ -104,7 +104,9 @@ def test_sums_are_those_of_each_file_alone(both, captures):
         unknown = found.states.of_state(UNKNOWN, found.states.total_cycles, len(both.threads))[part.threads[1:]]
         expected = alone.states.of_state(UNKNOWN, alone.states.total_cycles, len(part.trace.threads))[1:]
         assert unknown == pytest.approx(expected * at_rate, abs=3000)
+        assert file_window(both, part.first_cpu, 0) == file_window(both, -1, int(part.processes[-1])) == part.window
     assert found.covered.cpus[-1] < both.window.length
+    assert file_window(both, -1, 0) == both.window
     load = load_over_time(Scope(both, both.window, None, Basis(both)), LoadBy.CPU, 50)
     assert int(load.unknown_cycles.sum()) == int(found.cpus.unknown_cycles.sum())
     assert load.given_cycles.sum() == found.covered.cpus.sum()

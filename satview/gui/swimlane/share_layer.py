@@ -24,6 +24,7 @@ from satview.gui.swimlane.scale import TimeScale
 from satview.gui.theme import Theme
 from satview.session.lanes.lane_overlay import LaneOverlay
 from satview.session.lanes.lane_row import LaneRow
+from satview.store.axis import file_window
 from satview.timeline.counter import Counter
 from satview.timeline.lane import Lane
 from satview.timeline.lane_info import LaneInfo, LaneKind
@@ -212,9 +213,12 @@ def _use(
 
 
 def figure(timeline: Timeline, row: LaneRow, window: TimeWindow) -> str:
-    """Return how busy a lane is in a window: `53 %` of a CPU, `1.05 CPU` of a process, `\u2264 17` of a counter."""
+    """Return how busy a lane is in a window: `53 %` of a CPU, `1.05 CPU` of a process, `\u2264 17` of a counter.
+
+    On an axis of several files it is about what the file covers of the window; empty where that is nothing.
+    """
     info = timeline.infos[row.index]
-    whole = timeline.trace.window
+    whole = file_window(timeline.trace, info.cpu, info.process)
     start, end = max(window.start, whole.start), min(window.end, whole.end)
     if not timeline.is_ready(row.index) or end <= start:  # a longer reading may be there before the view of it
         return ""

@@ -11,7 +11,7 @@ from satview.base.safe_text import html_text
 from satview.base.time import TimeWindow, format_duration, format_time
 from satview.events import states
 from satview.session.open_trace import OpenTrace
-from satview.store.axis import is_covered
+from satview.store.axis import file_window
 from satview.timeline.cpu_kinds import USER
 from satview.timeline.lane_info import LaneKind
 from satview.timeline.spans import NO_EVENT, LaneSpans
@@ -103,12 +103,11 @@ def _name(opened: OpenTrace, lane: int, key: int, interval: int) -> str:
         return states.STATE_BY_VALUE[key].name
     if key == states.ABSENT:
         info = opened.timeline.infos[lane]
-        threads = np.flatnonzero(opened.trace.threads.process == info.process)[:1].tolist() if info.process else [0]
         spans = opened.timeline.lane(lane).spans
         if int(spans.value[interval]) != states.ABSENT:
             return "hidden by the filter"
         begin = int(spans.start_cycles[interval])
-        if not is_covered(opened.trace, info.cpu, info.thread or threads[0], begin):
+        if not file_window(opened.trace, info.cpu, info.process).contains(begin):
             return "not in its file"
         return "no interrupt" if info.kind is LaneKind.INTERRUPTS else "does not exist"
     return {
