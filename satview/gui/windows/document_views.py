@@ -46,8 +46,9 @@ _CONTEXT = (
 
 def import_views() -> None:
     """Import what an open trace needs; on a thread of its own, so that the window stays alive meanwhile."""
+    import satview.formats.kev.details  # of the arguments in the list of events; brings construct
     import satview.gui.windows.workspace
-    import satview.gui.windows.workspace_keeper  # noqa: F401  -- both for their effect on sys.modules
+    import satview.gui.windows.workspace_keeper  # noqa: F401  -- all for their effect on sys.modules
 
     for row in PANELS:
         import_module(row.module)
