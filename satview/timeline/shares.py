@@ -122,6 +122,10 @@ class Shares:
         edges = window.start + (np.arange(first, last + 1, dtype=np.int64) << shift)
         return self.cycles(np.minimum(edges, window.end))
 
+    def make_bins(self, window: TimeWindow) -> None:
+        """Find now what `binned` stores at its first call; in a worker, for the frame that would wait."""
+        self._bin_sums(window)
+
     def _bin_sums(self, window: TimeWindow) -> dict[int, NDArray[np.int64]]:
         """Return the sums of bins that are stored: the finest and, each from the one before, those of twice the length.
 

@@ -51,8 +51,9 @@ def import_views() -> None:
 
     Of the panels only those that windows show at first: the picture does not wait for the others, which follow it.
     """
+    import satview.formats.kev.details  # of the arguments in the list of events; brings construct
     import satview.gui.windows.workspace
-    import satview.gui.windows.workspace_keeper  # noqa: F401  -- both for their effect on sys.modules
+    import satview.gui.windows.workspace_keeper  # noqa: F401  -- all for their effect on sys.modules
 
     first = {next(row for row in PANELS if row.side is side) for side in Side}
     for row in first:

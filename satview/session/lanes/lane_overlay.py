@@ -15,7 +15,7 @@ from satview.timeline.lane_tree import Timeline
 from satview.timeline.shares import Shares
 from satview.timeline.spans import NO_EVENT, LaneSpans
 
-_AT_ONCE: Final = 300_000  # intervals of a lane that a frame may look at; longer lanes wait for the worker
+_AT_ONCE: Final = 50_000  # intervals of a lane that a frame may look at; longer lanes wait for the worker
 _SHARED_AT_ONCE: Final = 3_000  # of which it may find shares
 
 
@@ -118,7 +118,9 @@ class LaneOverlay:
                 return of if of is not None and not len(of.spans) else None
             remains = (sums[1:] != sums[:-1]) == (name == "shown")
             value = np.where(remains, of.spans.value, np.uint8(ABSENT))
-            self._shares[key] = Shares.of(replace(of.spans, value=value))
+            made = Shares.of(replace(of.spans, value=value))
+            made.make_bins(self._timeline.trace.window)
+            self._shares[key] = made
         return self._shares[key]
 
     def _pixels(
