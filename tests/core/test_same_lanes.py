@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import random
-
 import numpy as np
 import pytest
 
-from satview.base.errors import SatviewError
 from satview.core import library
 from satview.events.spec import Release
 from satview.events.states import ABSENT, READY, RUNNING, UNKNOWN, WAITING
@@ -17,8 +14,7 @@ from satview.timeline.per_cpu import run_slices
 from satview.timeline.per_thread import process_spans
 from satview.timeline.spans import LaneSpans, time_order
 from tests.analysis.test_why import made_of
-from tests.fuzz import traces
-from tests.helpers.core import without_core
+from tests.helpers.core import of_damaged_files, without_core
 from tests.helpers.extent import usually
 
 pytestmark = pytest.mark.skipif(not library.is_available(), reason="no C compiler here: the numpy code runs alone")
@@ -46,14 +42,8 @@ def assert_same(path):
 
 
 def test_files_that_are_nearly_right(tmp_path):
-    path, intervals, files = tmp_path / "t.kev", 0, usually(12, complete=300, thorough=30)
-    for number in range(files):
-        path.write_bytes(traces.kev(random.Random(number)))
-        try:
-            intervals += assert_same(path)
-        except SatviewError:
-            continue
-    assert intervals > 10 * files
+    files = usually(12, complete=300, thorough=30)
+    assert of_damaged_files(tmp_path / "t.kev", files, assert_same) > 10 * files
 
 
 @pytest.mark.parametrize(("release", "loss"), [(Release.QNX_7, False), (Release.QNX_8, True)])

@@ -22,7 +22,8 @@ from satview.session.trace_link import TraceLink
 
 def look():
     windows = [window for window in QApplication.topLevelWidgets() if isinstance(window, MainWindow)]
-    if windows and all(window.session.stage not in ("empty", "loading") for window in windows):
+    are_complete = all(window.is_complete for window in windows)
+    if windows and are_complete and all(window.session.stage not in ("empty", "loading") for window in windows):
         for window in windows:
             window.close()
 
