@@ -70,6 +70,7 @@ def test_off_hides_the_way_of_the_selected_event_too(empty_window, load, tmp_pat
     assert view.grab().toImage() != with_way
 
 
+@pytest.mark.thorough
 def test_the_card_names_both_ends_and_the_delay(empty_window, load, tmp_path, qtbot):
     window = load(empty_window, exchange(tmp_path))
     view = window.workspace.area.view

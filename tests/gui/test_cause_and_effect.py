@@ -91,6 +91,7 @@ def test_links_of_a_long_trace_come_from_the_background(empty_window, load, tmp_
     assert "server 1" in panel.as_text()
 
 
+@pytest.mark.thorough
 def test_a_click_on_a_name_in_the_details_goes_to_its_lane_or_event(empty_window, load, tmp_path, qtbot):
     builder = TraceBuilder().time_event(0).process_name(1, 10, "client").process_name(2, 20, "server")
     builder.state("RUNNING", 1_000, 20, 1).call(14, 2_000, (3, 0)).state("RECEIVE", 3_000, 20, 1)

@@ -39,6 +39,7 @@ def click(qtbot, button):
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
 
 
+@pytest.mark.thorough
 def test_another_key_runs_the_command_and_the_old_one_no_longer(dialog, window, view, opened, qtbot):
     choose(dialog, qtbot, "hide lane")
     press(dialog, qtbot, K.Key_F8)

@@ -156,6 +156,7 @@ def test_keys_act_on_the_trace_whose_lanes_have_the_keyboard(compared, compariso
     assert comparison.first.selection.time_range is None
 
 
+@pytest.mark.thorough
 def test_the_second_trace_goes_and_leaves_nothing(compared, comparison, qtbot):
     limits = comparison.first.viewport.limits
     comparison.align_by("1s")

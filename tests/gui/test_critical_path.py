@@ -67,6 +67,7 @@ def test_names_of_threads_have_the_room_that_is_there(empty_window, load, invers
     assert panel.sums.columnWidth(0) >= panel.sums.sizeHintForColumn(0)
 
 
+@pytest.mark.thorough
 def test_one_click_on_an_interval_is_enough_as_the_empty_panel_says(empty_window, load, inversion, qtbot):
     window = load(empty_window, inversion)
     opened, view = window.session.opened, window.workspace.area.view
@@ -83,6 +84,7 @@ def test_one_click_on_an_interval_is_enough_as_the_empty_panel_says(empty_window
     assert (window_of_path.start, window_of_path.end) == (span.start_cycles, span.end_cycles)
 
 
+@pytest.mark.thorough
 def test_the_line_goes_over_to_who_holds_the_thread_up(empty_window, load, inversion, qtbot):
     window = load(empty_window, inversion)
     view = window.workspace.area.view

@@ -133,6 +133,7 @@ def test_figures_carry_their_marks(window, qtbot):
     assert panel.model.data(panel.model.index(0, unknown)) == "8.000 µs"
 
 
+@pytest.mark.thorough
 def test_verdicts_say_that_there_may_be_more(window, qtbot):
     window.workspace.show_panel("verdicts")
     panel = window.workspace.panels["verdicts"]

@@ -59,6 +59,7 @@ def test_click_on_a_row_selects_in_the_lanes(panel, opened, qtbot):
     assert opened.timeline.label(opened.selection.span) == "RUNNING"
 
 
+@pytest.mark.thorough
 def test_arrow_keys_in_the_list_move_the_selection(panel, opened, qtbot):
     panel.table.setFocus()
     panel.table.selectRow(2)
@@ -79,6 +80,7 @@ def test_filter_shortens_the_list_and_numbers_stay(panel, opened):
     assert texts(panel.model, 0)[2] == ""
 
 
+@pytest.mark.thorough
 def test_delta_is_to_the_row_above(panel, opened):
     codes = [code for name in ("EVENT 7", "EVENT 8") for code in opened.trace.catalogue.find(name)]
     opened.filters.only_codes(codes, "user events")

@@ -98,6 +98,7 @@ class TestCondition:
         qtbot.keyClick(line, Key.Key_Return)
         assert [item.expression for item in opened.filters.state.stack.passes] == ["pid == 1 and duration > 2ms"]
 
+    @pytest.mark.thorough
     def test_tab_takes_a_proposal(self, panel, qtbot):
         line = panel.condition.line
         qtbot.keyClicks(line, "durat")
@@ -106,6 +107,7 @@ class TestCondition:
         assert line.text() == "duration"
         assert not line.proposals.isVisible()
 
+    @pytest.mark.thorough
     def test_arrows_choose_and_escape_closes(self, panel, qtbot):
         line = panel.condition.line
         qtbot.keyClicks(line, "event == MSG_SEND")
@@ -151,6 +153,7 @@ class TestChips:
         assert opened.filters.pass_named("A").effect is Effect.MARK
         assert settled().view.marked.sum() == 2
 
+    @pytest.mark.thorough
     def test_menu_says_what_a_capture_cannot_ask(self, window, opened):
         opened.filters.add_pass("length > 1ms")
         opened.filters.add_pass("pid == 1")
@@ -159,6 +162,7 @@ class TestChips:
         assert said[0] == ["Not in a capture: length is known only later, when the event has long been logged"]
         assert said[1] == []
 
+    @pytest.mark.thorough
     def test_trees_have_chips(self, window, opened):
         opened.filters.show_codes([wire.code(wire.WireClass.USER, 7)], False)
         chip = window.workspace.chips.chips["codes"]
@@ -355,6 +359,7 @@ class TestContextMenu:
 
 
 class TestTrees:
+    @pytest.mark.thorough
     def test_only_keeps_the_found_ones(self, panel, opened, qtbot):
         qtbot.keyClicks(panel.events.search, "event 7")
         panel.events._on_only()
@@ -371,6 +376,7 @@ class TestTrees:
         opened.edits.undo()
         assert set(opened.filters.is_wide.values()) == {True}
 
+    @pytest.mark.thorough
     def test_presets(self, panel, opened, qtbot, settled):
         texts = labels(panel.presets.menu())
         assert texts[:4] == ["Used the CPU", "Changed state", "Did IPC", "MsgSend family of the selected"]
@@ -417,6 +423,7 @@ class TestRules:
         qtbot.mouseClick(panel.rules.apply_button, LEFT)
         assert settled().row_count == 2
 
+    @pytest.mark.thorough
     def test_limits_of_a_capture_are_marked_and_do_not_keep_rules_from_a_view(self, panel):
         panel.rules.editor.setPlainText("ADDALLCLASSES\nADDCLASSEVHANDLER THREAD WHERE length > 1ms")
         assert [(limit.line, limit.column) for limit in panel.rules.editor.limits] == [(2, 32)]
@@ -606,6 +613,7 @@ def test_theme_change_reaches_every_part(window, opened, settled):
     assert f"#{DARK.panel:06x}" in window.workspace.chips.styleSheet()
 
 
+@pytest.mark.thorough
 def test_focus_in_the_line_makes_durations_ready(panel, opened, qtbot):
     made = opened.trace._cached
     made.pop("links.state_ends", None)  # the marks of statistics may have made it

@@ -42,6 +42,7 @@ def test_a_range_that_says_nothing_is_told_and_shows_all(application, qtbot, tmp
     assert window.session.opened.viewport.is_whole
 
 
+@pytest.mark.thorough
 def test_a_copied_link_leads_back_to_the_same_view(window, application, opened, view, qtbot, tmp_path):
     cycles = opened.trace.clock.cycles
     opened.viewport.jump(TimeWindow(cycles(2_000), cycles(9_000)))

@@ -365,6 +365,7 @@ def test_problems_and_legend_follow(tmp_path, follow, qtbot):
     assert workspace.panels["problems"].tree.topLevelItemCount() == 1
 
 
+@pytest.mark.thorough
 def test_view_sticks_to_the_end_until_one_scrolls_back(writer, follow, qtbot):
     writer.write(0.3)
     window = follow(writer.path)
@@ -394,6 +395,7 @@ def test_view_sticks_to_the_end_until_one_scrolls_back(writer, follow, qtbot):
     assert now.viewport.window.end >= now.trace.window.end
 
 
+@pytest.mark.thorough
 def test_whole_trace_stays_whole_and_the_list_stays_at_its_end(writer, follow, qtbot):
     writer.write(0.3)
     window = follow(writer.path)
@@ -491,6 +493,7 @@ def test_what_is_no_kev_fails_with_a_page(empty_window, tmp_path, qtbot):
     assert empty_window.session.follow is None
 
 
+@pytest.mark.thorough
 def test_live_command_follows_the_open_file(writer, empty_window, load, qtbot):
     writer.write(0.4)
     window = load(empty_window, writer.path)

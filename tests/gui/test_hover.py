@@ -31,6 +31,7 @@ def point_at(window, who, at_ms, qtbot):
     return window.workspace.area.hover.text().split("<br>")
 
 
+@pytest.mark.thorough
 def test_ready_names_who_has_the_cpu(empty_window, load, captured, qtbot):
     """From 68.99 to 99.01 ms *low* is ready and *middle* runs."""
     window = load(empty_window, captured / "inversion.kev")
@@ -90,6 +91,7 @@ def test_a_message_names_its_server(empty_window, load, captured, qtbot):
     assert "waits for any thread of slow_server" in point_at(window, "client2", 180, qtbot)
 
 
+@pytest.mark.thorough
 def test_the_card_goes_when_the_view_moves_under_the_mouse(window, view, opened, qtbot):
     card = window.workspace.area.hover
     for key in (Qt.Key.Key_A, Qt.Key.Key_W, Qt.Key.Key_0):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from satview.gui.swimlane.lane_text import interval_texts, labelled
 from satview.gui.theme import LIGHT
 from satview.session.lanes.lane_arrangement import Label
@@ -24,6 +26,7 @@ def written(window, lane):
     return [texts for text, texts in parts if text.row.index == lane]
 
 
+@pytest.mark.thorough
 def test_labels_are_switched_kept_and_undone(window, qtbot):
     opened = window.session.opened
     assert written(window, CLIENT_1) == [("RUNNING",), ("REPLY",), ("RUNNING",)]

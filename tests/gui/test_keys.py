@@ -78,6 +78,7 @@ def test_pan(press, opened):
     assert opened.viewport.window.start == pytest.approx(before.end, abs=20)
 
 
+@pytest.mark.thorough
 def test_home_and_end(press, opened):
     opened.viewport.zoom(0.2, opened.trace.clock.cycles(10_000))
     press(K.Key_Home)
@@ -312,6 +313,7 @@ def test_letters_typed_into_the_find_bar_are_no_commands(press, window, opened, 
     assert window.workspace.find_bar.line.text() == "wasd0"
 
 
+@pytest.mark.thorough
 def test_go_to_time(press, window, opened, qtbot):
     press(K.Key_G, CONTROL)
     prompt = window.findChild(LinePrompt)
@@ -332,6 +334,7 @@ def test_go_to_lane(press, window, opened, qtbot):
     assert opened.selection.lane == 5
 
 
+@pytest.mark.thorough
 def test_palette_runs_a_command(press, window, opened, qtbot):
     opened.viewport.zoom(0.2, opened.trace.clock.cycles(5_000))
     press(K.Key_P, CONTROL | SHIFT)
@@ -368,6 +371,7 @@ def test_question_mark_shows_the_keys(press, window, qtbot):
     qtbot.waitUntil(lambda: window.findChild(KeyOverlay) is None)
 
 
+@pytest.mark.thorough
 def test_copy_details_or_rows(press, window, opened, client, qtbot):
     press(K.Key_C, CONTROL)
     assert "THREPLY" in QGuiApplication.clipboard().text()
@@ -403,6 +407,7 @@ def test_a_picture_has_title_time_span_and_legend(press, window, opened, tmp_pat
     assert window.statusBar().currentMessage() == "Saved a.svg"
 
 
+@pytest.mark.thorough
 def test_only_this_thread(press, opened, client):
     press(K.Key_T, SHIFT)
     client_row = opened.trace.threads.row(2, 1)

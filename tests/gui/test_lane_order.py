@@ -43,6 +43,7 @@ def test_a_name_is_dragged_above_another_process_with_its_threads(labels, opened
     assert shown(opened) == [CPU0, CPU1, CLIENT, CLIENT_1, SERVER, SERVER_1]
 
 
+@pytest.mark.thorough
 def test_a_process_stays_below_the_cpus_and_a_click_moves_nothing(labels, opened, qtbot):
     drag(qtbot, labels, middle_of(opened, SERVER), QPoint(80, 2))
     qtbot.mouseRelease(labels, LEFT, pos=QPoint(80, 2))
@@ -60,6 +61,7 @@ def test_alt_and_arrows_move_the_selected_lane(view, opened, qtbot):
     assert shown(opened)[2:] == [CLIENT, CLIENT_1, SERVER, SERVER_1]
 
 
+@pytest.mark.thorough
 def test_menu_sorts_and_tells_by_what(window, opened, qtbot):
     actions = window.actions_by_id
     actions.by_id["lanes.sort_name"].trigger()

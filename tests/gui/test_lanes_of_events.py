@@ -188,6 +188,7 @@ def test_descriptions_from_a_file(window, qtbot, tmp_path, monkeypatch):
     assert "No such file" in window.statusBar().currentMessage()
 
 
+@pytest.mark.thorough
 def test_lanes_and_labels_are_in_sessions(window, qtbot):
     opened = window.session.opened
     show(window, qtbot, "functions", "paths")
@@ -222,6 +223,7 @@ def opened_again(application, load, qtbot, tmp_path):
     return again.session.opened
 
 
+@pytest.mark.thorough
 def test_a_second_view_has_lanes_of_its_own(window, qtbot):
     window.actions_by_id.by_id["view.split"].trigger()
     views = window.workspace.panes
@@ -232,6 +234,7 @@ def test_a_second_view_has_lanes_of_its_own(window, qtbot):
     assert "kernel log" not in titles(window.session.opened)
 
 
+@pytest.mark.thorough
 def test_empty_lanes_of_events_are_hidden_too(window, qtbot):
     opened = window.session.opened
     show(window, qtbot, "log", "functions")
@@ -241,6 +244,7 @@ def test_empty_lanes_of_events_are_hidden_too(window, qtbot):
     assert "kernel log" not in titles(opened)
 
 
+@pytest.mark.thorough
 def test_lanes_of_a_hidden_thread_are_hidden(window, qtbot):
     opened = window.session.opened
     show(window, qtbot, "functions", "paths")

@@ -269,6 +269,7 @@ def test_texts_can_be_read_on_what_is_behind_them(theme):
             assert contrast(text, behind) >= 4.5, (hex(text), hex(behind))
 
 
+@pytest.mark.thorough
 def test_kinds_of_work_are_shown_on_lanes_of_cpus_and_undone(empty_window, load, qtbot):
     window = load(empty_window, SAMPLE)
     view, opened = window.workspace.area.view, window.session.opened

@@ -121,6 +121,7 @@ def test_window_stays_alive_while_loading(empty_window, qtbot, tmp_path, monkeyp
     qtbot.waitUntil(lambda: empty_window.session.stage is Stage.READY)
 
 
+@pytest.mark.thorough
 def test_open_dialog_opens_in_this_window_and_more_in_others(application, empty_window, qtbot, tmp_path, monkeypatch):
     paths = [scene(tmp_path, "one.kev"), scene(tmp_path, "two.kev")]
     monkeypatch.setattr(dialogs, "ask_open", lambda *arguments: paths)
@@ -249,6 +250,7 @@ def test_file_cut_short_while_it_is_shown(empty_window, load, qtbot, tmp_path):
     assert window.session.stage is Stage.READY
 
 
+@pytest.mark.thorough
 def test_fields_of_the_status_bar_stay_behind_a_message(window, qtbot):
     """A click while a message shows: the fields change, and none is painted over the message."""
     status, bar = window.workspace.status, window.statusBar()

@@ -47,6 +47,7 @@ def test_lists_marks_in_order_of_time(panel):
     assert panel.count.text() == "3 of 3"
 
 
+@pytest.mark.thorough
 def test_search_finds_all_words_in_any_order(panel, qtbot):
     qtbot.keyClicks(panel.line, "SLOW server")
     assert [row[2] for row in rows(panel)] == ["the server is slow"]
@@ -80,6 +81,7 @@ def test_a_note_is_edited_in_place_and_stored(panel, opened, qtbot, tmp_path):
     assert [row["text"] for row in stored["marks"]] == ["changed", "", "the server is slow"]
 
 
+@pytest.mark.thorough
 def test_del_removes_the_mark_of_the_row_and_goes_on_to_the_next(panel, opened, qtbot):
     click(qtbot, panel, 1)
     qtbot.keyClick(panel.table, K.Key_Delete)
@@ -87,6 +89,7 @@ def test_del_removes_the_mark_of_the_row_and_goes_on_to_the_next(panel, opened, 
     assert panel.table.currentIndex().row() == 1
 
 
+@pytest.mark.thorough
 def test_the_list_follows_what_is_visited_in_the_lanes(panel, window, opened, qtbot):
     opened.marks.select(None)
     qtbot.keyClick(window.workspace.area.view, K.Key_N)

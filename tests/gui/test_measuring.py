@@ -65,6 +65,7 @@ def test_a_range_on_the_ruler_snaps_to_events_of_any_lane(ruler, opened, x_of, n
     assert opened.selection.time_range is None
 
 
+@pytest.mark.thorough
 def test_the_delta_of_two_rows_of_the_list(window, opened, ns_of):
     """From the entry of MSG_SENDV at 2,000 to its exit at 9,000, whichever was clicked first."""
     panel = window.workspace.panels["events"]

@@ -101,6 +101,7 @@ def test_alt_does_not_snap(opened, view, point_at):
     assert ns_of(opened, time_range.end) < 8_001
 
 
+@pytest.mark.thorough
 def test_shift_drag_extends_the_range(opened, view, point_at):
     drag(view, point_at(CLIENT_1, 1_000), point_at(CLIENT_1, 4_000))
     drag(view, point_at(CLIENT_1, 7_900), point_at(CLIENT_1, 8_001), modifiers=SHIFT)
@@ -216,6 +217,7 @@ def test_overview_click_goes_there_and_drag_moves(window, opened, qtbot):
     assert middle == pytest.approx(0.85, abs=0.02)
 
 
+@pytest.mark.thorough
 def test_overview_edge_can_be_dragged(window, opened, qtbot):
     overview = window.workspace.area.overview
     drag(overview, QPoint(overview.width() - 1, 20), QPoint(overview.width() // 2, 20))
@@ -232,6 +234,7 @@ def test_click_on_a_triangle_folds(window, opened, qtbot):
     assert opened.lanes.row_of(CLIENT_1) is not None
 
 
+@pytest.mark.thorough
 def test_label_column_can_be_resized(window, application, qtbot):
     labels = window.workspace.area.labels
     drag(labels, QPoint(labels.width() - 2, 30), QPoint(300, 30))
@@ -249,6 +252,7 @@ def test_right_click_opens_a_menu_for_what_is_there(window, opened, view, point_
     assert opened.selection.lane == CLIENT_1
 
 
+@pytest.mark.thorough
 def test_wheel_works_over_ruler_and_overview_too(window, opened, qtbot):
     turn_wheel(window.workspace.area.ruler, QPoint(300, 10), 3, CONTROL)
     once = opened.viewport.window.length
@@ -257,6 +261,7 @@ def test_wheel_works_over_ruler_and_overview_too(window, opened, qtbot):
     assert opened.viewport.window.length < once
 
 
+@pytest.mark.thorough
 def test_keys_zoom_at_the_mouse_however_the_view_moved(opened, view, qtbot):
     """17 steps, and pans in between: what is under the mouse stays there to a pixel."""
     x = 433

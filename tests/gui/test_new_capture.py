@@ -86,6 +86,7 @@ def test_capture_opens_its_trace(dialog, empty_window, qtbot, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["new.kev"]
 
 
+@pytest.mark.thorough
 def test_same_seed_gives_the_same_file_as_the_command_line(dialog, empty_window, qtbot, tmp_path):
     from satview.__main__ import main
 
@@ -205,6 +206,7 @@ def test_cancel_leaves_the_old_file_and_goes_back_to_the_editors(dialog, empty_w
     assert not dialog.isVisible()
 
 
+@pytest.mark.thorough
 def test_stop_opens_what_there_is(dialog, empty_window, qtbot):
     choose(dialog, "small-system", 3600)
     qtbot.mouseClick(dialog.start_button, LEFT)
@@ -285,6 +287,7 @@ def test_processes_that_rules_can_name_are_reported(dialog):
     assert dialog.rules.message.text() == "Line 1: there is no process 'nobody'"
 
 
+@pytest.mark.thorough
 def test_progress_is_reported_in_the_targets_time(dialog, empty_window, qtbot):
     choose(dialog, "small-system", 3600)
     qtbot.mouseClick(dialog.start_button, LEFT)

@@ -59,6 +59,7 @@ class TestDetails:
         window.session.opened.select_event(0)
         assert "39,872 more words: show more" in browser.toPlainText()
 
+    @pytest.mark.thorough
     def test_strange_link_does_nothing(self, window, opened):
         window.workspace.panels["details"].browser.anchorClicked.emit(QUrl("http://example.org/"))
         assert opened.selection.is_empty
@@ -95,6 +96,7 @@ class TestFilterPanel:
         assert opened.filters.row_count == len(opened.trace.events) - 1
         assert f"{opened.filters.row_count:,} shown" in window.workspace.panels["filter"].summary.text()
 
+    @pytest.mark.thorough
     def test_undo_checks_again(self, window, opened):
         item = top_items(window.workspace.panels["filter"].events.tree)["USREVENT"]
         check(item, False)
@@ -112,6 +114,7 @@ class TestFilterPanel:
         client = opened.trace.threads.row(2, 1)
         assert client not in opened.trace.events.thread[opened.filters.rows]
 
+    @pytest.mark.thorough
     def test_search_none_and_invert_work_on_what_is_found(self, window, opened, qtbot):
         panel = window.workspace.panels["filter"]
         window.workspace.docks["filter"].raise_()
@@ -204,6 +207,7 @@ def test_legend_keeps_its_entries_within_its_width(window):
         assert legend.height() >= areas[-1].bottom()
 
 
+@pytest.mark.thorough
 def test_hover_card_stays_inside(window):
     hover = window.workspace.area.hover
     area = window.workspace.area

@@ -162,6 +162,7 @@ def test_bands_have_the_hues_of_the_lanes(panel, dense, qtbot):
     assert picture.pixelColor(position) == requested
 
 
+@pytest.mark.thorough
 def test_plot_and_lanes_show_the_same_window_both_ways(panel, dense, qtbot):
     viewport, box = dense.workspace.opened.viewport, panel.load.plot.getViewBox()
     origin = panel.load.plot.getAxis("bottom").origin
@@ -226,6 +227,7 @@ def test_histogram_marks_percentiles_and_lists_the_longest(durations, dense, qtb
     assert worst.topLevelItem(0).text(0) == "9.440 ms"
 
 
+@pytest.mark.thorough
 def test_bar_lists_its_worst_and_a_line_jumps(durations, dense, qtbot):
     made, opened = durations.view.plotted[PlotKind.DURATIONS], dense.workspace.opened
     bar = int(np.argmax(made.histogram.counts))

@@ -30,6 +30,7 @@ def test_a_lane_and_its_interval(plugged, qtbot):
     assert timeline.label(opened.selection.span) == "1 READY"
 
 
+@pytest.mark.thorough
 def test_a_tab_of_statistics(plugged, qtbot):
     plugged.actions_by_id.by_id["panels.statistics"].trigger()
     panel = plugged.workspace.panels["statistics"]

@@ -54,6 +54,7 @@ def page(window):
     return window._pages.currentWidget()
 
 
+@pytest.mark.thorough
 def test_it_says_that_it_is_provisional(held):
     window, _ = held
     assert window.session.stage is Stage.LOADING
@@ -123,6 +124,7 @@ def test_exact_lanes_take_its_position(held, qtbot):
     assert window.workspace.opened.viewport.is_whole
 
 
+@pytest.mark.thorough
 def test_lanes_that_are_not_built_yet_keep_it(held, qtbot, monkeypatch):
     from satview.timeline.lane_tree import Timeline
 

@@ -53,6 +53,7 @@ def test_the_selected_range_as_a_trace(dialog, opened, tmp_path, qtbot, monkeypa
     assert names[-4:] == ["THRUNNING", "MSG_SENDV", "THREPLY", "THRUNNING"]
 
 
+@pytest.mark.thorough
 def test_what_the_filter_shows_as_csv(dialog, opened, tmp_path, qtbot, monkeypatch):
     opened.filters.add_pass("event == MSG_SENDV")
     qtbot.waitUntil(lambda: not opened.filters.is_pending)
@@ -64,6 +65,7 @@ def test_what_the_filter_shows_as_csv(dialog, opened, tmp_path, qtbot, monkeypat
     assert [line.split(",")[1:4] for line in lines[1:]] == [["2000", "4294969296", "0"], ["9000", "4294976296", "7000"]]
 
 
+@pytest.mark.thorough
 def test_all_of_it_as_a_listing(dialog, tmp_path, qtbot, monkeypatch):
     shown = dialog()
     choose(shown, "txt")

@@ -90,6 +90,7 @@ def test_a_session_arranges_another_trace_by_patterns_and_undo_takes_it_back(
     assert titles(other)[1::2] == ["devb-ahci", "hmi", "io-pkt", "shell", "devb-nvme"]
 
 
+@pytest.mark.thorough
 def test_the_command_line_opens_a_trace_with_a_session(before, application, qtbot, tmp_path):
     before.session.opened.lanes.hide(lane(before, "hmi"))
     save(before, qtbot, "calm", {})

@@ -117,6 +117,7 @@ def test_what_is_rare_is_a_dot(dense):
     assert not (shown[1:, first:last] == red).any()
 
 
+@pytest.mark.thorough
 def test_zoomed_in_there_are_bars(dense, qtbot):
     view = dense.workspace.area.view
     row = row_of(dense, LaneKind.CPU, "CPU 1")
@@ -140,6 +141,7 @@ def test_bins_stay_in_position_while_the_view_moves(dense, qtbot):
     assert np.array_equal(before.tops[:, mine + 1], after.tops[:, other + 1])
 
 
+@pytest.mark.thorough
 def test_a_key_brings_the_longest_states_back(dense, application, qtbot):
     view = dense.workspace.area.view
     assert view.stacks

@@ -48,6 +48,7 @@ def test_the_legend_takes_one_row_and_shows_the_others_on_request(small, qtbot):
     qtbot.waitUntil(lambda: not any(legend.area_of(name).isEmpty() for name in unseen))
 
 
+@pytest.mark.thorough
 def test_names_of_panels_are_never_cut(small):
     (tabs,) = [bar for bar in small.findChildren(QTabBar) if bar.count() > 3 and bar.isVisible()]
     assert tabs.count() > 12
@@ -57,6 +58,7 @@ def test_names_of_panels_are_never_cut(small):
     assert tabs.usesScrollButtons()
 
 
+@pytest.mark.thorough
 def test_long_fields_of_the_status_bar_do_not_widen_the_window(small):
     selection, window = small.session.opened.selection, small.session.opened.trace.window
     selection.set_cursors(window.start + 1, window.end - 2)

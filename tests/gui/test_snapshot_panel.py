@@ -53,6 +53,7 @@ def shown(empty_window, load, deadlock, qtbot):
     return window, panel
 
 
+@pytest.mark.thorough
 def test_nothing_selected_says_what_to_do(empty_window, load, deadlock, qtbot):
     window = load(empty_window, deadlock)
     panel = show(window, qtbot)
@@ -91,6 +92,7 @@ def test_the_tree_has_states_what_is_waited_for_and_holders(shown, qtbot):
     assert "0.020 500" in panel.moment.text()
 
 
+@pytest.mark.thorough
 def test_states_have_the_colours_of_the_lanes(shown):
     window, panel = shown
     group = next(group for group in panel.view.found.groups if group.state == "MUTEX")
@@ -98,6 +100,7 @@ def test_states_have_the_colours_of_the_lanes(shown):
     assert image.pixelColor(5, 5).rgb() & 0xFFFFFF == value_colour(group.value, window.theme.is_dark)
 
 
+@pytest.mark.thorough
 def test_it_follows_the_selection_without_being_requested(shown, qtbot):
     window, panel = shown
     opened = window.session.opened

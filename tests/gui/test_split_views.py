@@ -65,6 +65,7 @@ def test_selection_filter_and_marks_are_those_of_the_window(split, opened):
     assert CLIENT_1 not in shown(split.opened)
 
 
+@pytest.mark.thorough
 def test_the_second_view_goes_by_the_same_command_and_leaves_nothing(split, window, opened, view, qtbot):
     qtbot.keyClick(split.area.view, K.Key_Backslash, Qt.KeyboardModifier.ControlModifier)
     assert not window.workspace.is_split

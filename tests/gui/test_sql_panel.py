@@ -59,6 +59,7 @@ def test_rows_jump_to_events_and_times(panel, opened, qtbot):
     assert shown.length < 6_000
 
 
+@pytest.mark.thorough
 def test_a_view_from_the_list(panel, opened, qtbot):
     index = panel.views.findText("states_at(at_ns)")
     panel.views.activated.emit(index)
@@ -158,6 +159,7 @@ def test_what_fits_at_the_cursor(text, first):
     assert bool(found) == bool(first)
 
 
+@pytest.mark.thorough
 def test_values_over_time(panel, opened, qtbot):
     run_query(panel, qtbot, "select time_ns, event, event * 2 as twice from event order by event")
     shown_as(panel, "Plot")
@@ -203,6 +205,7 @@ def test_why_nothing_can_be_drawn(panel, qtbot):
     assert panel.table.isVisible()
 
 
+@pytest.mark.thorough
 def test_many_groups_and_nulls(opened):
     found = sql(
         opened.trace, "select i as time_ns, i % 20 as cpu, case when i % 2 = 0 then i end as v from range(100) t(i)"

@@ -52,6 +52,7 @@ def head(panel, key):
     return QPoint(header.sectionViewportPosition(section) + header.sectionSize(section) // 2, header.height() // 2)
 
 
+@pytest.mark.thorough
 def test_key_shows_and_hides_it(window, panel, view, qtbot):
     assert window.workspace.panel_shows("statistics")
     assert texts(panel, "thread") == ["client 1", "server 1", "unknown"]
@@ -78,6 +79,7 @@ def ns_window(opened):
     return lambda start, end: TimeWindow(opened.trace.clock.cycles(start), opened.trace.clock.cycles(end))
 
 
+@pytest.mark.thorough
 def test_every_tab_has_a_sheet(panel, qtbot):
     for key, rows in (
         ("state", 6),
@@ -143,6 +145,7 @@ def test_range_buttons(panel, opened, ns_window, qtbot):
     assert texts(panel, "cpu_ns")[0] == "≈ 6.999 µs"
 
 
+@pytest.mark.thorough
 def test_says_whether_it_follows_the_filter(panel, opened, qtbot):
     opened.filters.add_pass("class == KER_CALL")
     qtbot.waitUntil(lambda: not opened.filters.is_pending)
@@ -186,6 +189,7 @@ def test_click_selects_the_lane(panel, opened, qtbot):
     assert opened.timeline.infos[opened.selection.lane].cpu == 0
 
 
+@pytest.mark.thorough
 def test_a_click_on_a_lane_marks_its_row_and_moves_nothing(panel, opened, qtbot):
     lane = opened.lane_of_thread(opened.trace.threads.row(SERVER, 1))
     cycles = opened.trace.clock.cycles(9_000)
@@ -225,6 +229,7 @@ def test_a_click_on_a_call_shows_it_from_entry_to_exit(panel, opened, qtbot):
     assert 9_000 < clock.ns(window.end) < 14_000
 
 
+@pytest.mark.thorough
 @pytest.mark.qt_log_ignore("grabbing the keyboard", extend=True)
 def test_the_menu_filters_to_the_row(window, panel, opened, qtbot):
     position = cell(panel, 1, "thread")

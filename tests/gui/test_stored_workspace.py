@@ -249,6 +249,7 @@ def test_rules_of_a_kept_file_run_no_python(open_again, qtbot, tmp_path):
     assert not (tmp_path / "ran").exists()
 
 
+@pytest.mark.thorough
 def test_a_live_demo_and_standard_input_leave_nothing(open_again, qtbot, tmp_path):
     folder = tmp_path / "satview-demo"
     folder.mkdir()

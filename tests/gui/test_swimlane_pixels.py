@@ -92,6 +92,7 @@ def test_single_cycles_have_lines(window, qtbot):
     assert len(line_columns) >= 30
 
 
+@pytest.mark.thorough
 def test_hidden_state_is_not_drawn(window, qtbot):
     opened = window.session.opened
     show(window, 0, 20_000, qtbot)
@@ -118,6 +119,7 @@ def test_filtered_events_lose_their_marks(window, qtbot):
     assert not has_mark()
 
 
+@pytest.mark.thorough
 def test_all_lanes_filtered_says_so(window, qtbot):
     opened, view = window.session.opened, window.workspace.area.view
     settle(qtbot, window)

@@ -64,6 +64,7 @@ def shown(empty_window, load, tmp_path, qtbot):
     return window, panel_of(window, qtbot)
 
 
+@pytest.mark.thorough
 def test_nothing_is_looked_for_before_the_panel_is_seen(empty_window, load, tmp_path):
     window = load(empty_window, exchange(tmp_path))
     panel = window.workspace.panels["transactions"]
@@ -103,6 +104,7 @@ def test_typing_filters(shown, qtbot):
     assert panel.message.text() == "There are no messages in the trace that fit the filter."
 
 
+@pytest.mark.thorough
 def test_nested_messages_unfold_by_keys_and_by_a_click_on_the_sign(shown, qtbot):
     _, panel = shown
     table = panel.table
@@ -177,6 +179,7 @@ def test_arrow_keys_walk_through_the_rows(shown):
     assert int(opened.trace.events.time_cycles[opened.selection.event]) == START + 902
 
 
+@pytest.mark.thorough
 def test_the_selected_range_is_followed(shown, qtbot):
     window, panel = shown
     window.session.opened.selection.set_range(TimeWindow(START + 250, START + 1000))
@@ -201,6 +204,7 @@ def test_a_range_while_the_panel_is_hidden_is_caught_up_with(shown, qtbot):
     qtbot.waitUntil(lambda: panel.model.rowCount() == 2, timeout=5_000)
 
 
+@pytest.mark.thorough
 def test_latencies_and_their_figures(empty_window, load, tmp_path, qtbot):
     window = load(empty_window, interrupted().write(tmp_path / "interrupt.kev"))
     panel, opened = panel_of(window, qtbot), window.session.opened

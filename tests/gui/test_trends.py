@@ -64,6 +64,7 @@ def test_a_click_on_a_point_opens_the_trace_at_the_place(trends, application, qt
     assert 10_000 <= opened.trace.clock.ns(shown.end) < 100_000
 
 
+@pytest.mark.thorough
 def test_a_row_opens_its_trace(trends, application, qtbot):
     item = trends.traces.topLevelItem(2)
     qtbot.mouseClick(
@@ -72,6 +73,7 @@ def test_a_row_opens_its_trace(trends, application, qtbot):
     assert opened_by(application, qtbot).session.path.name == item.data(0, ROLE).trace == "1.kev"
 
 
+@pytest.mark.thorough
 def test_another_figure(trends, qtbot):
     trends.figure.setCurrentIndex(trends.figure.findData("event-rate"))
     qtbot.waitUntil(lambda: not trends.is_busy, timeout=20_000)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from PySide6.QtCore import Qt
 
 from satview.gui.windows.panel_set import PanelSet
@@ -17,6 +18,7 @@ def test_only_panels_in_front_are_made(window):
     assert made(window) == {"events", "details"}
 
 
+@pytest.mark.thorough
 def test_a_key_makes_a_panel_and_hides_the_one_before(window, view, qtbot):
     events = window.workspace.panels["events"]
     height = events.height()

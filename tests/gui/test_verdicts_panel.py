@@ -49,6 +49,7 @@ def test_the_status_bar_announces_what_is_wrong_and_a_click_shows_it(empty_windo
     assert workspace.panels["verdicts"].tree.topLevelItem(0).text(0) == "deadlock"
 
 
+@pytest.mark.thorough
 def test_what_a_trace_cannot_show_is_said_beside_no_verdicts(empty_window, load, tmp_path, qtbot):
     """Without wide events the same deadlock cannot be found."""
     main(["tracelogger", "--workload", "deadlock", "-f", str(tmp_path / "fast.kev")])
@@ -124,6 +125,7 @@ def test_overview_marks_the_verdict(empty_window, load, deadlock, qtbot):
     assert before.pixelColor(x, y).rgb() & 0xFFFFFF != LIGHT.error
 
 
+@pytest.mark.thorough
 def test_every_time_of_a_fault_is_a_row_that_leads_there_and_a_mark(empty_window, load, inversion, qtbot):
     """In 200 ms *high* waits twice: from 66.99 ms for 34.03 ms, and from 136.99 ms for 34.06 ms."""
     window = load(empty_window, inversion)
@@ -156,6 +158,7 @@ def test_every_time_of_a_fault_is_a_row_that_leads_there_and_a_mark(empty_window
     assert opened.viewport.window.start < first < last < opened.viewport.window.end
 
 
+@pytest.mark.thorough
 def test_a_sentence_takes_as_many_lines_as_it_needs(empty_window, load, inversion, qtbot):
     tree = show(load(empty_window, inversion), qtbot).tree
     line_px = tree.fontMetrics().lineSpacing()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton
@@ -19,6 +20,7 @@ def test_the_button_opens_the_sample(application, empty_window, qtbot):
     assert application.windows == [empty_window], "the empty window takes it"
 
 
+@pytest.mark.thorough
 def test_the_command_leaves_an_open_trace_alone(application, window, qtbot):
     opened = window.session.path
     window.actions_by_id.by_id["file.sample"].trigger()
