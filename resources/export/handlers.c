@@ -163,24 +163,25 @@ static struct number error_of(const event_data_t *event)
     return known((int32_t)word_at(event, variant == FAILED ? 1 : 2));
 }
 
-/// place: COUNT
+/// position: COUNT
 /* Where an argument is in the payload of some events of a variant that have so many words. */
-struct place {
+struct position {
     uint16_t first_code, last_code, variant, least_words, most_words;
     uint16_t word;
     uint8_t words; /* 1 or 2; 0 = text up to a NUL or the end */
     uint8_t is_signed;
 };
 
-/// find_place: place variant_of
-static const struct place *find_place(const event_data_t *event, const struct place places[], unsigned count)
+/// find_position: position variant_of
+static const struct position *find_position(const event_data_t *event, const struct position positions[],
+                                            unsigned count)
 {
     const unsigned code = code_of(event), words = word_count(event), variant = variant_of(event);
     unsigned i;
     for (i = 0; i < count; ++i)
-        if (code >= places[i].first_code && code <= places[i].last_code && variant == places[i].variant &&
-            words >= places[i].least_words && words <= places[i].most_words)
-            return &places[i];
+        if (code >= positions[i].first_code && code <= positions[i].last_code && variant == positions[i].variant &&
+            words >= positions[i].least_words && words <= positions[i].most_words)
+            return &positions[i];
     return NULL;
 }
 
@@ -192,17 +193,17 @@ static int is_little_endian(void)
     return *(const unsigned char *)&one;
 }
 
-/// argument: find_place is_little_endian known unknown
-static struct number argument(const event_data_t *event, const struct place places[], unsigned count)
+/// argument: find_position is_little_endian known unknown
+static struct number argument(const event_data_t *event, const struct position positions[], unsigned count)
 {
-    const struct place *const place = find_place(event, places, count);
+    const struct position *const position = find_position(event, positions, count);
     uint64_t first, second;
-    if (place == NULL || place->words == 0)
+    if (position == NULL || position->words == 0)
         return unknown();
-    first = word_at(event, place->word);
-    if (place->words == 1)
-        return known(place->is_signed ? (int32_t)first : (int64_t)first);
-    second = word_at(event, place->word + 1u);
+    first = word_at(event, position->word);
+    if (position->words == 1)
+        return known(position->is_signed ? (int32_t)first : (int64_t)first);
+    second = word_at(event, position->word + 1u);
     return known((int64_t)(is_little_endian() ? first | second << 32 : second | first << 32));
 }
 
@@ -375,16 +376,16 @@ struct text {
     const unsigned char *bytes, *end;
 };
 
-/// event_text: text find_place
+/// event_text: text find_position
 /* A text in the payload: up to a NUL or the end. */
-static struct text event_text(const event_data_t *event, const struct place places[], unsigned count)
+static struct text event_text(const event_data_t *event, const struct position positions[], unsigned count)
 {
     struct text text = {NULL, NULL};
-    const struct place *const place = find_place(event, places, count);
+    const struct position *const position = find_position(event, positions, count);
     const unsigned char *const all = (const unsigned char *)event->data_array, *const end = all + 4 * event->el_num;
-    if (place == NULL || place->words != 0)
+    if (position == NULL || position->words != 0)
         return text;
-    text.bytes = text.end = place->word < event->el_num ? all + 4 * place->word : end;
+    text.bytes = text.end = position->word < event->el_num ? all + 4 * position->word : end;
     while (text.end < end && *text.end != 0)
         ++text.end;
     return text;
@@ -469,7 +470,7 @@ static int fits(struct text text, const struct pattern *pattern)
 }
 
 /// named:
-/* Processes whose name is asked for, by pid. They are looked up when this program starts: the name of a process that
+/* Processes whose name is needed, by pid. They are looked up when this program starts: the name of a process that
    starts later is not known, so no condition on its name holds. Run this program again after starting one. */
 struct named {
     unsigned count;

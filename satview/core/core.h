@@ -46,7 +46,7 @@ static inline int is_linked(const uint32_t *slot)
 }
 
 /* Return where among ascending numbers the first one is that is not less than `mine`, looking from `at` on. */
-#define NEAR_PLACE(name, type)                                                                                         \
+#define NEAR_POSITION(name, type)                                                                                      \
     static inline int64_t name(const type *number, int64_t count, int64_t at, type mine)                               \
     {                                                                                                                  \
         int64_t low, high, step = 1;                                                                                   \
@@ -76,6 +76,6 @@ static inline int is_linked(const uint32_t *slot)
         }                                                                                                              \
         return high;                                                                                                   \
     }
-NEAR_PLACE(near_key, int64_t)
+NEAR_POSITION(near_key, int64_t)
 
 #endif

@@ -42,12 +42,12 @@ EXPORT int64_t satview_run_slices(const uint32_t *index, const int64_t *start, i
         for (int64_t k = start[thread]; k < start[thread + 1]; k++) {
             uint32_t row = index[k];
             uint64_t word = bits[row >> 6], mine = (uint64_t)1 << (row & 63);
-            int64_t place;
+            int64_t position;
             if (!(word & mine))
                 continue;
-            place = before[row >> 6] + bits_set(word & (mine - 1));
-            rows[place] = row;
-            ends[place] = k + 1 < start[thread + 1] ? time[index[k + 1]] : end;
+            position = before[row >> 6] + bits_set(word & (mine - 1));
+            rows[position] = row;
+            ends[position] = k + 1 < start[thread + 1] ? time[index[k + 1]] : end;
         }
     for (int number = 0; number < CPU_NUMBERS; number++)
         next[number] = INT64_MAX;
@@ -65,7 +65,7 @@ EXPORT int64_t satview_run_slices(const uint32_t *index, const int64_t *start, i
  */
 EXPORT int64_t satview_time_order(const int64_t *time, int64_t count, int64_t *order, int64_t *spare)
 {
-    int64_t least = count ? time[0] : 0, most = least, places[RADIX], done = 0;
+    int64_t least = count ? time[0] : 0, most = least, positions[RADIX], done = 0;
     int is_sorted = 1;
     for (int64_t i = 0; i < count; i++) {
         order[i] = i;
@@ -77,16 +77,16 @@ EXPORT int64_t satview_time_order(const int64_t *time, int64_t count, int64_t *o
         return 0;
     for (int shift = 0; shift < 64 && ((uint64_t)most - (uint64_t)least) >> shift; shift += RADIX_BITS, done++) {
         int64_t *from = done & 1 ? spare : order, *to = done & 1 ? order : spare, sum = 0;
-        memset(places, 0, sizeof places);
+        memset(positions, 0, sizeof positions);
         for (int64_t i = 0; i < count; i++)
-            places[((uint64_t)time[i] - (uint64_t)least) >> shift & (RADIX - 1)]++;
+            positions[((uint64_t)time[i] - (uint64_t)least) >> shift & (RADIX - 1)]++;
         for (int k = 0; k < RADIX; k++) {
-            int64_t mine = places[k];
-            places[k] = sum;
+            int64_t mine = positions[k];
+            positions[k] = sum;
             sum += mine;
         }
         for (int64_t i = 0; i < count; i++)
-            to[places[((uint64_t)time[from[i]] - (uint64_t)least) >> shift & (RADIX - 1)]++] = from[i];
+            to[positions[((uint64_t)time[from[i]] - (uint64_t)least) >> shift & (RADIX - 1)]++] = from[i];
     }
     return done & 1;
 }

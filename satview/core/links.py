@@ -245,7 +245,7 @@ def state_positions(
     assert start[-1] == len(index)
     rows, thread = np.ascontiguousarray(rows), np.ascontiguousarray(thread)
     out, fill = np.empty(len(rows), np.int64), np.empty(len(start), np.int64)
-    failed = call("satview_state_places", index, start, len(start) - 1, rows, thread, len(rows), fill, out)
+    failed = call("satview_state_positions", index, start, len(start) - 1, rows, thread, len(rows), fill, out)
     assert not failed
     return out
 
@@ -314,7 +314,7 @@ def positions(number: NDArray[np.integer], requested: NDArray[np.integer]) -> ND
     number, requested = np.ascontiguousarray(number), np.ascontiguousarray(requested)
     out = np.empty(len(requested), np.int64)
     call(
-        "satview_places" if number.dtype == np.uint32 else "satview_key_places", number, len(number),
+        "satview_positions" if number.dtype == np.uint32 else "satview_key_positions", number, len(number),
         requested, len(requested), out,
     )  # fmt: skip
     return out

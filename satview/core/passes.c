@@ -189,10 +189,10 @@ EXPORT int64_t satview_group(const satview_chunk *in)
 /*
  * Look up the numbers of threads. Twin: ThreadNumbers._look_up (formats/kev/owners.py).
  *
- * keys, rows: a table of 2^bits places, row 0 = free. Returns how many keys are not there, whose rows are 0; -1 if a
- * key is far from its place.
+ * keys, rows: a table of 2^bits positions, row 0 = free. Returns how many keys are not there, whose rows are 0; -1 if a
+ * key is far from its position.
  */
-EXPORT int64_t satview_numbers(const uint64_t *wanted, int64_t count, const uint64_t *keys, const uint32_t *rows,
+EXPORT int64_t satview_numbers(const uint64_t *requested, int64_t count, const uint64_t *keys, const uint32_t *rows,
                                int64_t bits, uint64_t multiplier, uint32_t *out)
 {
     uint64_t mask, last = 0;
@@ -202,31 +202,31 @@ EXPORT int64_t satview_numbers(const uint64_t *wanted, int64_t count, const uint
         return -1;
     mask = ((uint64_t)1 << bits) - 1;
     for (int64_t i = 0; i < count; i++) {
-        uint64_t key = wanted[i], place;
+        uint64_t key = requested[i], position;
         int probes = 0;
         if (key == last && last_row) {
             out[i] = last_row;
             continue;
         }
-        place = key * multiplier >> (64 - bits);
-        while (rows[place] && keys[place] != key) {
+        position = key * multiplier >> (64 - bits);
+        while (rows[position] && keys[position] != key) {
             if (++probes > MOST_PROBES)
                 return -1;
-            place = (place + 1) & mask;
+            position = (position + 1) & mask;
         }
-        out[i] = rows[place];
-        missing += !rows[place];
+        out[i] = rows[position];
+        missing += !rows[position];
         last = key;
-        last_row = rows[place];
+        last_row = rows[position];
     }
     return missing;
 }
 
 /*
  * Sum up words so that every flipped bit and every exchange of two words changes the sum: each word is multiplied by an
- * odd number that tells its place, modulo 2^64. Twin: word_sum (base/array_file.py).
+ * odd number that tells its position, modulo 2^64. Twin: word_sum (base/array_file.py).
  *
- * bytes: count words of 8 bytes. first: place of the first word, for sums of parts.
+ * bytes: count words of 8 bytes. first: position of the first word, for sums of parts.
  */
 EXPORT uint64_t satview_word_sum(const unsigned char *bytes, int64_t count, uint64_t first)
 {
@@ -394,7 +394,7 @@ EXPORT int64_t satview_clock(const uint32_t *stamp, const uint8_t *cpu, int64_t 
     return entries;
 }
 
-/* Where the marks of events go; tables name a lane by its place, -1 = none, and may be null. */
+/* Where the marks of events go; tables name a lane by its position, -1 = none, and may be null. */
 typedef struct {
     const int64_t *time; /* of count events, ascending */
     const uint16_t *code;
@@ -410,19 +410,19 @@ typedef struct {
     const int32_t *by_thread[3]; /* lanes of threads, of processes, of damage */
     const int32_t *by_cpu[2];    /* 256: lanes of CPUs, of damage */
     const int32_t *by_interrupt; /* 256: lanes of interrupts */
-    int64_t places;
+    int64_t positions;
     const int64_t *offset; /* first cell of every lane, and behind the last one */
     const int64_t *shift;  /* cells of a lane are 2^shift cycles long */
     uint8_t *seen;
 } satview_cells;
 
-static void mark_cell(const satview_cells *in, int64_t place, int64_t time)
+static void mark_cell(const satview_cells *in, int64_t position, int64_t time)
 {
     int64_t cell;
-    if (place < 0 || place >= in->places || in->shift[place] < 0 || in->shift[place] > 62 || time < 0)
+    if (position < 0 || position >= in->positions || in->shift[position] < 0 || in->shift[position] > 62 || time < 0)
         return;
-    cell = in->offset[place] + (time >> in->shift[place]);
-    if (cell < in->offset[place + 1])
+    cell = in->offset[position] + (time >> in->shift[position]);
+    if (cell < in->offset[position + 1])
         in->seen[cell] = 1;
 }
 
@@ -687,14 +687,14 @@ EXPORT int64_t satview_calls(const uint16_t *code, const uint8_t *cpu, const uin
  * Returns 0; -1 if the rows do not ascend or there is no such event.
  */
 EXPORT int64_t satview_last_before(const uint16_t *code, const uint8_t *cpu, int64_t count, const uint8_t *table,
-                                   const uint32_t *rows, int64_t wanted, uint32_t *out)
+                                   const uint32_t *rows, int64_t requests, uint32_t *out)
 {
     enum { ALL_CPUS = 256 };
     uint32_t newest[ALL_CPUS];
     int64_t i = 0;
     for (int c = 0; c < ALL_CPUS; c++)
         newest[c] = NO_EVENT;
-    for (int64_t k = 0; k < wanted; k++) {
+    for (int64_t k = 0; k < requests; k++) {
         if (rows[k] >= count || rows[k] < i)
             return -1;
         for (; i < rows[k]; i++) { /* no branch: which codes come is hard to guess */
@@ -713,14 +713,14 @@ EXPORT int64_t satview_last_before(const uint16_t *code, const uint8_t *cpu, int
  * Returns 0; -1 if there is no such event.
  */
 EXPORT int64_t satview_last_of(const uint8_t *cpu, int64_t count, const uint32_t *candidates, int64_t candidate_count,
-                               const uint32_t *rows, int64_t wanted, uint32_t *out)
+                               const uint32_t *rows, int64_t requests, uint32_t *out)
 {
     enum { ALL_CPUS = 256 };
     uint32_t newest[ALL_CPUS];
     int64_t i = 0;
     for (int c = 0; c < ALL_CPUS; c++)
         newest[c] = NO_EVENT;
-    for (int64_t k = 0; k < wanted; k++) {
+    for (int64_t k = 0; k < requests; k++) {
         if (rows[k] >= count)
             return -1;
         for (; i < candidate_count && candidates[i] < rows[k]; i++) {
@@ -740,21 +740,21 @@ EXPORT int64_t satview_last_of(const uint8_t *cpu, int64_t count, const uint32_t
  * Returns 0; -1 if a number is too large.
  */
 EXPORT int64_t satview_last_of_number(const uint32_t *candidates, const int64_t *number, int64_t candidate_count,
-                                      const uint32_t *rows, const int64_t *asked, int64_t wanted, uint32_t *newest,
-                                      int64_t numbers, uint32_t *out)
+                                      const uint32_t *rows, const int64_t *requested, int64_t requests,
+                                      uint32_t *newest, int64_t numbers, uint32_t *out)
 {
     int64_t i = 0;
     for (int64_t n = 0; n < numbers; n++)
         newest[n] = NO_EVENT;
-    for (int64_t k = 0; k < wanted; k++) {
-        if (asked[k] < 0 || asked[k] >= numbers)
+    for (int64_t k = 0; k < requests; k++) {
+        if (requested[k] < 0 || requested[k] >= numbers)
             return -1;
         for (; i < candidate_count && candidates[i] < rows[k]; i++) {
             if (number[i] < 0 || number[i] >= numbers)
                 return -1;
             newest[number[i]] = candidates[i];
         }
-        out[k] = newest[asked[k]];
+        out[k] = newest[requested[k]];
     }
     return 0;
 }
@@ -765,21 +765,21 @@ EXPORT int64_t satview_last_of_number(const uint32_t *candidates, const int64_t 
  * Returns 0; -1 if a number is too large.
  */
 EXPORT int64_t satview_next_of_number(const uint32_t *candidates, const int64_t *number, int64_t candidate_count,
-                                      const uint32_t *rows, const int64_t *asked, int64_t wanted, uint32_t *next,
+                                      const uint32_t *rows, const int64_t *requested, int64_t requests, uint32_t *next,
                                       int64_t numbers, uint32_t *out)
 {
     int64_t i = candidate_count - 1;
     for (int64_t n = 0; n < numbers; n++)
         next[n] = NO_EVENT;
-    for (int64_t k = wanted - 1; k >= 0; k--) {
-        if (asked[k] < 0 || asked[k] >= numbers)
+    for (int64_t k = requests - 1; k >= 0; k--) {
+        if (requested[k] < 0 || requested[k] >= numbers)
             return -1;
         for (; i >= 0 && candidates[i] >= rows[k]; i--) {
             if (number[i] < 0 || number[i] >= numbers)
                 return -1;
             next[number[i]] = candidates[i];
         }
-        out[k] = next[asked[k]];
+        out[k] = next[requested[k]];
     }
     return 0;
 }
@@ -788,7 +788,7 @@ EXPORT int64_t satview_next_of_number(const uint32_t *candidates, const int64_t 
  * Write the events of groups of codes, group after group, ascending in each. Twin: linkage.rows.rows_where.
  *
  * group: of every code. Of group g the rows go to fill[g] and so on, below end[g]; fill moves by step[g]: 0 for a group
- * that nobody asks for, all of whose rows go to one place.
+ * that nobody requests, all of whose rows go to one position.
  *
  * Returns 0; -1 if there is not room enough.
  */
@@ -850,16 +850,18 @@ EXPORT int64_t satview_states(const uint16_t *code, const uint16_t *thread16, co
 
 /*
  * Write for each of some events where in the index of states the first one of a thread at or after it is, where the
- * next thread's begin if there is none. Twin: linkage.states.state_places. rows: ascending. fill: room for every thread.
+ * next thread's begin if there is none. Twin: linkage.states.state_positions. rows: ascending. fill: room for every
+ * thread.
  *
  * Returns 0; -1 if there is no such thread.
  */
-EXPORT int64_t satview_state_places(const uint32_t *index, const int64_t *start, int64_t threads, const uint32_t *rows,
-                                    const int64_t *thread, int64_t wanted, int64_t *fill, int64_t *out)
+EXPORT int64_t satview_state_positions(const uint32_t *index, const int64_t *start, int64_t threads,
+                                       const uint32_t *rows, const int64_t *thread, int64_t requests, int64_t *fill,
+                                       int64_t *out)
 {
     for (int64_t t = 0; t < threads; t++)
         fill[t] = start[t];
-    for (int64_t k = 0; k < wanted; k++) {
+    for (int64_t k = 0; k < requests; k++) {
         int64_t at;
         if (thread[k] < 0 || thread[k] >= threads)
             return -1;
@@ -902,7 +904,7 @@ EXPORT int64_t satview_sorted(const uint32_t *number, int64_t count, uint64_t *b
     return found == count ? found : -1;
 }
 
-/* Write for every value the place of the next one, itself included, that is in a table of 256, count for none. */
+/* Write for every value the position of the next one, itself included, that is in a table of 256, count for none. */
 EXPORT int64_t satview_next_where(const uint8_t *value, int64_t count, const uint8_t *table, uint32_t *out)
 {
     uint32_t next = (uint32_t)count;
@@ -914,13 +916,14 @@ EXPORT int64_t satview_next_where(const uint8_t *value, int64_t count, const uin
 }
 
 /*
- * Write for every number the place of the last equal one before it, -1 for none. Twin: linkage.rows.previous_same.
+ * Write for every number the position of the last equal one before it, -1 for none. Twin: linkage.rows.previous_same.
  *
- * places: 2^bits, more than count, all NO_EVENT.
+ * positions: 2^bits, more than count, all NO_EVENT.
  *
  * Returns 0; -1 if there is not room enough.
  */
-EXPORT int64_t satview_previous_same(const int64_t *number, int64_t count, uint32_t *places, int64_t bits, int64_t *out)
+EXPORT int64_t satview_previous_same(const int64_t *number, int64_t count, uint32_t *positions, int64_t bits,
+                                     int64_t *out)
 {
     uint64_t mask;
     if (bits < 1 || bits > 40 || count >= (int64_t)1 << bits)
@@ -928,10 +931,10 @@ EXPORT int64_t satview_previous_same(const int64_t *number, int64_t count, uint3
     mask = ((uint64_t)1 << bits) - 1;
     for (int64_t i = 0; i < count; i++) {
         uint64_t at = ((uint64_t)number[i] * 0x9E3779B97F4A7C15u) >> (64 - bits);
-        while (places[at] != NO_EVENT && number[places[at]] != number[i])
+        while (positions[at] != NO_EVENT && number[positions[at]] != number[i])
             at = (at + 1) & mask;
-        out[i] = places[at] == NO_EVENT ? -1 : (int64_t)places[at];
-        places[at] = (uint32_t)i;
+        out[i] = positions[at] == NO_EVENT ? -1 : (int64_t)positions[at];
+        positions[at] = (uint32_t)i;
     }
     return 0;
 }
@@ -939,12 +942,12 @@ EXPORT int64_t satview_previous_same(const int64_t *number, int64_t count, uint3
 /*
  * Write for every number which of the different ones it is, by first appearance. Twin: linkage.rows.numbered.
  *
- * places: as for satview_previous_same. first: room for the places of the different ones.
+ * positions: as for satview_previous_same. first: room for the positions of the different ones.
  *
  * Returns how many different ones there are; -1 if there is not room enough.
  */
-EXPORT int64_t satview_numbered(const int64_t *number, int64_t count, uint32_t *places, int64_t bits, uint32_t *first,
-                                int64_t *out)
+EXPORT int64_t satview_numbered(const int64_t *number, int64_t count, uint32_t *positions, int64_t bits,
+                                uint32_t *first, int64_t *out)
 {
     uint64_t mask;
     int64_t kinds = 0;
@@ -953,38 +956,40 @@ EXPORT int64_t satview_numbered(const int64_t *number, int64_t count, uint32_t *
     mask = ((uint64_t)1 << bits) - 1;
     for (int64_t i = 0; i < count; i++) {
         uint64_t at = ((uint64_t)number[i] * 0x9E3779B97F4A7C15u) >> (64 - bits);
-        while (places[at] != NO_EVENT && number[first[places[at]]] != number[i])
+        while (positions[at] != NO_EVENT && number[first[positions[at]]] != number[i])
             at = (at + 1) & mask;
-        if (places[at] == NO_EVENT) {
+        if (positions[at] == NO_EVENT) {
             first[kinds] = (uint32_t)i;
-            places[at] = (uint32_t)kinds++;
+            positions[at] = (uint32_t)kinds++;
         }
-        out[i] = places[at];
+        out[i] = positions[at];
     }
     return kinds;
 }
 
-NEAR_PLACE(near_place, uint32_t)
+NEAR_POSITION(near_position, uint32_t)
 
 /*
- * Write where among ascending numbers the first one is that is not less than each asked one. Twin: numpy.searchsorted,
- * which begins from the start where the asked ones do not ascend; this one searches near the last place.
+ * Write where among ascending numbers the first one is that is not less than each requested one. Twin:
+ * numpy.searchsorted,
+ * which begins from the start where the requested ones do not ascend; this one searches near the last position.
  */
-EXPORT int64_t satview_places(const uint32_t *number, int64_t count, const uint32_t *asked, int64_t wanted, int64_t *out)
+EXPORT int64_t satview_positions(const uint32_t *number, int64_t count, const uint32_t *requested, int64_t requests,
+                                 int64_t *out)
 {
     int64_t at = 0;
-    for (int64_t k = 0; k < wanted; k++)
-        out[k] = at = near_place(number, count, at, asked[k]);
+    for (int64_t k = 0; k < requests; k++)
+        out[k] = at = near_position(number, count, at, requested[k]);
     return 0;
 }
 
 /* The same of 64-bit numbers. */
-EXPORT int64_t satview_key_places(const int64_t *number, int64_t count, const int64_t *asked, int64_t wanted,
-                                  int64_t *out)
+EXPORT int64_t satview_key_positions(const int64_t *number, int64_t count, const int64_t *requested, int64_t requests,
+                                     int64_t *out)
 {
     int64_t at = 0;
-    for (int64_t k = 0; k < wanted; k++)
-        out[k] = at = near_key(number, count, at, asked[k]);
+    for (int64_t k = 0; k < requests; k++)
+        out[k] = at = near_key(number, count, at, requested[k]);
     return 0;
 }
 
@@ -998,14 +1003,14 @@ EXPORT int64_t satview_key_places(const int64_t *number, int64_t count, const in
  * Returns how many pairs there are; -1 if there is no such event.
  */
 EXPORT int64_t satview_nested(const uint16_t *code, const uint8_t *cpu, int64_t count, const int8_t *step,
-                              const uint32_t *rows, int64_t wanted, uint32_t *below, uint32_t *first, uint32_t *last)
+                              const uint32_t *rows, int64_t requests, uint32_t *below, uint32_t *first, uint32_t *last)
 {
     enum { ALL_CPUS = 256 };
     uint32_t top[ALL_CPUS];
     int64_t found = 0;
     for (int c = 0; c < ALL_CPUS; c++)
         top[c] = NO_EVENT;
-    for (int64_t k = 0; k < wanted; k++) {
+    for (int64_t k = 0; k < requests; k++) {
         int8_t mine;
         uint32_t *here;
         if (rows[k] >= count)
@@ -1028,25 +1033,25 @@ EXPORT int64_t satview_nested(const uint16_t *code, const uint8_t *cpu, int64_t 
  * Write which slots hold the first words of some events, and where among them those of each event begin. Twin:
  * formats.kev.read_ahead._slots_of.
  *
- * slot: one of slot32 and slot64 is given. rows: ascending. most: slots of one event at most. place: of every event,
- * NO_EVENT for those not asked for. at: room for that many slots of every asked event.
+ * slot: one of slot32 and slot64 is given. rows: ascending. most: slots of one event at most. position: of every event,
+ * NO_EVENT for those not requested. at: room for that many slots of every requested event.
  *
  * Returns how many slots there are; -1 if there is no such event.
  */
 EXPORT int64_t satview_slots_of(const uint32_t *slot32, const uint64_t *slot64, const uint16_t *slot_count,
-                                int64_t count, const uint32_t *rows, int64_t wanted, int64_t most, uint32_t *place,
+                                int64_t count, const uint32_t *rows, int64_t requests, int64_t most, uint32_t *position,
                                 int64_t *at)
 {
     int64_t found = 0;
     for (int64_t i = 0; i < count; i++)
-        place[i] = NO_EVENT;
-    for (int64_t k = 0; k < wanted; k++) {
+        position[i] = NO_EVENT;
+    for (int64_t k = 0; k < requests; k++) {
         int64_t size, first;
         if (rows[k] >= count)
             return -1;
         size = slot_count[rows[k]] < most ? slot_count[rows[k]] : most;
         first = (int64_t)(slot32 ? slot32[rows[k]] : slot64[rows[k]]);
-        place[rows[k]] = (uint32_t)found;
+        position[rows[k]] = (uint32_t)found;
         for (int64_t step = 0; step < size; step++)
             at[found++] = first + step;
     }
@@ -1054,22 +1059,22 @@ EXPORT int64_t satview_slots_of(const uint32_t *slot32, const uint64_t *slot64, 
 }
 
 /*
- * Write the words of each asked event that were read ahead, 0 where it has none. Twin: formats.kev.read_ahead.
+ * Write the words of each requested event that were read ahead, 0 where it has none. Twin: formats.kev.read_ahead.
  *
- * place: of every event where its words begin, NO_EVENT for those not read. slot_count: of every event.
+ * position: of every event where its words begin, NO_EVENT for those not read. slot_count: of every event.
  *
  * Returns 0; -1 if one was not read.
  */
-EXPORT int64_t satview_words_ahead(const uint32_t *place, const uint16_t *slot_count, int64_t count,
-                                   const uint64_t *halves, int64_t half_count, const uint32_t *asked, int64_t wanted,
-                                   int64_t step, uint64_t *out)
+EXPORT int64_t satview_words_ahead(const uint32_t *position, const uint16_t *slot_count, int64_t count,
+                                   const uint64_t *halves, int64_t half_count, const uint32_t *requested,
+                                   int64_t requests, int64_t step, uint64_t *out)
 {
-    for (int64_t k = 0; k < wanted; k++) {
-        if (asked[k] >= count || place[asked[k]] == NO_EVENT)
+    for (int64_t k = 0; k < requests; k++) {
+        if (requested[k] >= count || position[requested[k]] == NO_EVENT)
             return -1;
         out[k] = 0;
-        if (step == 0 || slot_count[asked[k]] > step) {
-            int64_t at = place[asked[k]] + step;
+        if (step == 0 || slot_count[requested[k]] > step) {
+            int64_t at = position[requested[k]] + step;
             if (at >= half_count)
                 return -1;
             out[k] = halves[at];
@@ -1087,9 +1092,10 @@ EXPORT int64_t satview_words_ahead(const uint32_t *place, const uint16_t *slot_c
  * Returns 0; -1 if there is no such event.
  */
 EXPORT int64_t satview_calls_of(const uint32_t *entry, const uint16_t *thread16, const uint32_t *thread32,
-                                int64_t count, const uint32_t *rows, const int64_t *own, int64_t wanted, uint32_t *out)
+                                int64_t count, const uint32_t *rows, const int64_t *own, int64_t requests,
+                                uint32_t *out)
 {
-    for (int64_t k = 0; k < wanted; k++) {
+    for (int64_t k = 0; k < requests; k++) {
         uint32_t mine;
         if (rows[k] >= count)
             return -1;
@@ -1120,15 +1126,15 @@ EXPORT int64_t satview_take_halves(int64_t file, int64_t offset, const int64_t *
     int64_t i = 0;
 #if !defined(_WIN32)
     while (i < count) {
-        int64_t first = at[i], last = first, end = i + 1, wanted, done = 0;
+        int64_t first = at[i], last = first, end = i + 1, needed, done = 0;
         if (first < 0 || first >= slots || scratch_slots < 1)
             return i;
         while (end < count && at[end] >= last && at[end] - last <= gap && at[end] - first < scratch_slots &&
                at[end] < slots)
             last = at[end++];
-        wanted = (last - first + 1) * 16;
-        while (done < wanted) {
-            ssize_t more = pread((int)file, (char *)scratch + done, (size_t)(wanted - done),
+        needed = (last - first + 1) * 16;
+        while (done < needed) {
+            ssize_t more = pread((int)file, (char *)scratch + done, (size_t)(needed - done),
                                  (off_t)(offset + first * 16 + done));
             if (more <= 0)
                 return i;
@@ -1287,7 +1293,7 @@ EXPORT int64_t satview_draw_stack(const double *tops, int64_t kinds, int64_t bin
                                   const int64_t *columns, const uint32_t *colours, uint32_t background, int64_t top,
                                   int64_t bottom, uint32_t *pixels, int64_t width, int64_t height)
 {
-    enum { BLOCK = 256 }; /* bins whose levels are kept; rows of them are written one after the other */
+    enum { BLOCK = 256 }; /* bins whose levels are in the cache; rows of them are written one after the other */
     int32_t level[VALUES][BLOCK], until[BLOCK]; /* until: the row up to which a bin has the kind that it has */
     uint8_t kind[BLOCK];
     int64_t first = top > 0 ? top : 0, last = bottom < height ? bottom : height, size = bottom - top;

@@ -24,7 +24,7 @@ class _Cells(ctypes.Structure):
     _fields_ = [
         *((name, POINTER) for name in ("time", "code", "cpu", "narrow", "wide")), ("count", I64), ("origin", I64),
         ("marks", POINTER), ("int_class", I64), ("class_shift", I64), ("threads", I64),
-        ("by_thread", POINTER * 3), ("by_cpu", POINTER * 2), ("by_interrupt", POINTER), ("places", I64),
+        ("by_thread", POINTER * 3), ("by_cpu", POINTER * 2), ("by_interrupt", POINTER), ("positions", I64),
         ("offset", POINTER), ("shift", POINTER), ("seen", POINTER),
     ]  # fmt: skip
 

@@ -196,7 +196,7 @@ static uint64_t wide(const uint32_t *words, int is_big)
 static uint8_t *put_field(uint8_t *out, const satview_lines *in, int64_t i, const satview_field *field,
                           const uint32_t *words, int64_t size)
 {
-    int64_t value, place;
+    int64_t value, position;
     uint32_t word;
     switch (field->kind) {
     case LITERAL:
@@ -225,18 +225,18 @@ static uint8_t *put_field(uint8_t *out, const satview_lines *in, int64_t i, cons
         return in->head_unsigned >> field->at & 1 ? put_number(out, (uint64_t)value, 0, field)
                                                   : put_signed(out, value, field);
     case HEAD_TEXT:
-        place = in->head[field->at * in->count + i];
-        if (place < 0 || place >= in->head_texts)
+        position = in->head[field->at * in->count + i];
+        if (position < 0 || position >= in->head_texts)
             return NULL;
-        size = in->head_text_end[place + 1] - in->head_text_end[place];
-        memcpy(out, in->head_text + in->head_text_end[place], (size_t)size);
+        size = in->head_text_end[position + 1] - in->head_text_end[position];
+        memcpy(out, in->head_text + in->head_text_end[position], (size_t)size);
         return out + size;
     default:
-        place = in->text_base[i] + field->at;
-        if (place < 0 || place >= in->texts)
+        position = in->text_base[i] + field->at;
+        if (position < 0 || position >= in->texts)
             return NULL;
-        size = in->text_end[place + 1] - in->text_end[place];
-        memcpy(out, in->text + in->text_end[place], (size_t)size);
+        size = in->text_end[position + 1] - in->text_end[position];
+        memcpy(out, in->text + in->text_end[position], (size_t)size);
         return out + size;
     }
 }
@@ -247,17 +247,17 @@ static int64_t text_bytes(const satview_lines *in, int64_t i)
     int64_t bytes = 0;
     for (int64_t k = in->first[in->form[i]]; k < in->first[in->form[i] + 1]; k++) {
         const satview_field *field = in->fields + k;
-        int64_t place;
+        int64_t position;
         if (field->kind == TEXT) {
-            place = in->text_base[i] + field->at;
-            if (place < 0 || place >= in->texts)
+            position = in->text_base[i] + field->at;
+            if (position < 0 || position >= in->texts)
                 return -1;
-            bytes += in->text_end[place + 1] - in->text_end[place];
+            bytes += in->text_end[position + 1] - in->text_end[position];
         } else if (field->kind == HEAD_TEXT) {
-            place = in->head[field->at * in->count + i];
-            if (place < 0 || place >= in->head_texts)
+            position = in->head[field->at * in->count + i];
+            if (position < 0 || position >= in->head_texts)
                 return -1;
-            bytes += in->head_text_end[place + 1] - in->head_text_end[place];
+            bytes += in->head_text_end[position + 1] - in->head_text_end[position];
         }
     }
     return bytes;

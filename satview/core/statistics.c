@@ -1,5 +1,6 @@
 /*
- * The passes of statistics: how interrupts are nested, how much of runs they take, how long threads are in which state. core.h has the rules.
+ * The passes of statistics: how interrupts are nested, how much of runs they take, how long threads are in which
+ * state. core.h has the rules.
  */
 
 #include "core.h"
@@ -15,13 +16,13 @@
  * Returns how many there are; -1 if there is no such event.
  */
 EXPORT int64_t satview_nesting(const uint16_t *code, const uint8_t *cpu, const int64_t *time, int64_t events,
-                               const int8_t *step, const uint32_t *rows, int64_t wanted, int64_t number,
+                               const int8_t *step, const uint32_t *rows, int64_t requests, int64_t number,
                                const int64_t *lost, int64_t losses, uint32_t *out_rows, int64_t *out_part,
                                int8_t *out_step, int64_t *out_depth, uint8_t *out_stray)
 {
     int64_t found = 0, part = 0, depth = 0;
     int is_first = 1;
-    for (int64_t k = 0; k < wanted; k++) {
+    for (int64_t k = 0; k < requests; k++) {
         int8_t mine;
         if (rows[k] >= events)
             return -1;

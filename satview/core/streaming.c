@@ -1,6 +1,6 @@
 /*
- * The passes over a chunk of slots that goes by and is not kept: its groups, and its events in the order of their last
- * slots. core.h has the rules.
+ * The passes over a chunk of slots that goes by and is not stored: its groups, and its events in the order of their
+ * last slots. core.h has the rules.
  */
 
 #include "core.h"

@@ -212,8 +212,8 @@ class Condition:
         rows = offset_rows(self._tables.release, codes, find)
         if not rows:
             return ""
-        self._tables.parts.add("place")
-        return self._tables.table("places", "struct place {}[]", rows, shown)
+        self._tables.parts.add("position")
+        return self._tables.table("positions", "struct position {}[]", rows, shown)
 
     def _cannot(self, node: nodes.Field) -> None:
         if node.name == "priority":

@@ -20,7 +20,7 @@ Find = Callable[[int, int, int], Part | None]
 
 
 def offset_rows(release: Release, codes: Iterable[int], find: Find) -> list[str]:
-    """Return the rows of a `struct place` table.
+    """Return the rows of a `struct position` table.
 
     Args:
         release: Of the events.

@@ -92,13 +92,13 @@ class BandPainter:
         self._palette = LanePalette(self._theme, self._hidden, self._opened.legend.keys)
         self.version += 1
 
-    def paint(self, frame: Frame, bands: Sequence[Band], kept: Sequence[BandPicture | None]) -> list[BandPicture]:
+    def paint(self, frame: Frame, bands: Sequence[Band], last: Sequence[BandPicture | None]) -> list[BandPicture]:
         """Return pictures of bands.
 
         Args:
             frame: What they are painted for.
             bands: Which.
-            kept: Their last pictures, whose memory is used again.
+            last: Their last pictures, whose memory is used again.
         """
         timeline, scale = self._opened.timeline, frame.scale
         rows = tuple(row for band in bands for row in band.rows)
@@ -115,7 +115,7 @@ class BandPainter:
         )  # fmt: skip
         ends = np.cumsum([len(band.rows) for band in bands]).tolist()
         cuts = zip([0, *ends], ends, strict=False)
-        rooms = [each.pixels if each is not None else None for each in kept]
+        rooms = [each.pixels if each is not None else None for each in last]
         texts = self._texts(bands, rows, values, scale, stacks)
         has_kinds = timeline.has_kinds or not part.kinds
         found = []

@@ -101,7 +101,7 @@ class BandPictures:
 
     def __init__(self) -> None:
         self.spent_s = 0.0
-        self._kept: dict[Band, BandPicture] = {}
+        self._last: dict[Band, BandPicture] = {}
         self._made_of: object = None
         self._outdated: set[Band] = set()
         self.round_frames = 4.0  # nobody knows yet
@@ -111,20 +111,20 @@ class BandPictures:
         """Say which bands show, and what pictures are made of; return whether the last ones can be shown still."""
         is_same = made_of == self._made_of
         if not is_same:
-            self._kept, self._made_of = {}, made_of
-        if len(self._kept) > len(bands) or any(band not in self._kept for band in bands):
+            self._last, self._made_of = {}, made_of
+        if len(self._last) > len(bands) or any(band not in self._last for band in bands):
             showing = set(bands)
-            self._kept = {band: picture for band, picture in self._kept.items() if band in showing}
-        self._outdated &= self._kept.keys()
+            self._last = {band: picture for band, picture in self._last.items() if band in showing}
+        self._outdated &= self._last.keys()
         return is_same
 
     def outdate(self) -> None:
         """Paint all again as soon as there is time: more is known of what they show."""
-        self._outdated = set(self._kept)
+        self._outdated = set(self._last)
 
     def of(self, band: Band) -> BandPicture | None:
         """Return the last picture of a band."""
-        return self._kept.get(band)
+        return self._last.get(band)
 
     def paint(self, bands: Sequence[Band], frame: Frame, ahead: Frame, paint: Paint, limit_s: float = inf) -> bool:
         """Paint those bands that need it, as many as there is time for, but never too few.
@@ -149,7 +149,7 @@ class BandPictures:
                 if count < 1:
                     break
             chunk = waiting[at : at + count]
-            self._take(chunk, paint(what, chunk, [self._kept.get(band) for band in chunk]))
+            self._take(chunk, paint(what, chunk, [self._last.get(band) for band in chunk]))
             at += len(chunk)
             self._cost.saw(len(chunk), clock() - begun_s)
         self.spent_s = clock() - first_s
@@ -163,21 +163,21 @@ class BandPictures:
 
         What a band lacked when it was painted is announced by `outdate`; frames on the screen do not look for it.
         """
-        age = {band: at for at, band in enumerate(self._kept)}  # painted pictures go to the end
+        age = {band: at for at, band in enumerate(self._last)}  # painted pictures go to the end
         found = []
         for band in bands:
-            kept = self._kept.get(band)
-            if kept is None or kept.covered(frame) is None:
+            last = self._last.get(band)
+            if last is None or last.covered(frame) is None:
                 age[band] = -1
-            elif (kept.is_final or not with_parts) and band not in self._outdated and kept.shows(frame):
+            elif (last.is_final or not with_parts) and band not in self._outdated and last.shows(frame):
                 continue
             found.append(band)
         return sorted(found, key=age.__getitem__)
 
     def _take(self, bands: Sequence[Band], pictures: Sequence[BandPicture]) -> None:
         for band, picture in zip(bands, pictures, strict=True):
-            self._kept.pop(band, None)
-            self._kept[band] = picture
+            self._last.pop(band, None)
+            self._last[band] = picture
             self._outdated.discard(band)
 
 

@@ -68,7 +68,7 @@ class LaneLabels(QWidget):
         self._drag: LaneDrag | None = None
         self._hovered: int | None = None
         self._sheet = TextSheet()
-        self._kept: tuple[object, QPixmap] | None = None  # all but the figures, and what it was made of
+        self._picture: tuple[object, QPixmap] | None = None  # all but the figures, and what it was made of
         self._take_fonts()
         opened.lanes.changed.connect(self.update)
         opened.selection.changed.connect(self.update)
@@ -97,7 +97,7 @@ class LaneLabels(QWidget):
         self.update()
 
     def _take_fonts(self) -> None:
-        self._kept = None
+        self._picture = None
         small = QFont(self.font())
         small.setPixelSize(self._theme.px(10))
         self._numbers = _texts(small, QFont.Weight.Normal)
@@ -203,13 +203,13 @@ class LaneLabels(QWidget):
         line_px = self._drag.line_px if self._drag is not None else None
         shown = (rows, self._view.visible_heads(), rooms_px, self._view.scroll_px, self._opened.selection.lane,
                  self._hovered, line_px, self.size(), ratio, self._opened.timeline, self._theme)  # fmt: skip
-        if self._kept is not None and self._kept[0] == shown:
-            return self._kept[1]
+        if self._picture is not None and self._picture[0] == shown:
+            return self._picture[1]
         picture = QPixmap(self.size() * ratio)
         picture.setDevicePixelRatio(ratio)
         with QPainter(picture) as painter:
             self._draw_still(painter, rows, rooms_px)
-        self._kept = shown, picture
+        self._picture = shown, picture
         return picture
 
     def _draw_still(self, painter: QPainter, rows: tuple[LaneRow, ...], rooms_px: tuple[float, ...]) -> None:

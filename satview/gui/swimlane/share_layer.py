@@ -137,7 +137,7 @@ def stack_of(
     order = _order_of(orders if orders is not None else {}, row.index, shares, info, whole)
     if not order.values:
         return None
-    tops = tops_of(cycles, order.places, length)
+    tops = tops_of(cycles, order.columns, length)
     return Stack(edges, columns, order.values, tops, _colours(order.values, theme, hidden, highlighted), shares.spans)
 
 
@@ -155,31 +155,31 @@ def _filtered(
     paler = shown.binned(whole, bins.shift, bins.first, bins.last)
     colours = _colours(order.values, theme, hidden, highlighted)
     if plain is shown:
-        tops = tops_of(paler, order.places, bins.length)
+        tops = tops_of(paler, order.columns, bins.length)
         return Stack(bins.edges, bins.columns, order.values, tops, colours, shown.spans)
     cycles = np.zeros_like(paler)
     in_both = np.isin(plain.values, shown.values)
     of_plain = plain.binned(whole, bins.shift, bins.first, bins.last)
     cycles[:, np.searchsorted(shown.values, plain.values[in_both])] = of_plain[:, in_both]
     both = np.concatenate((cycles, paler - cycles), axis=1)
-    tops = tops_of(both, np.concatenate((order.places, order.places + paler.shape[1])), bins.length)
+    tops = tops_of(both, np.concatenate((order.columns, order.columns + paler.shape[1])), bins.length)
     faded = np.array([mixed(int(each) & 0xFFFFFF, theme.base, FADE) | _OPAQUE for each in colours], np.uint32)
     colours = np.concatenate((colours, faded))
     return Stack(bins.edges, bins.columns, order.values * 2, tops, colours, shown.spans)
 
 
-def tops_of(cycles: NDArray[np.int64], places: NDArray[np.int64], length: NDArray[np.int64]) -> NDArray[np.float64]:
+def tops_of(cycles: NDArray[np.int64], columns: NDArray[np.int64], length: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return where values end in every bin, float64 (k, bins), 0 = bottom, 1 = top.
 
     Args:
         cycles: int64 (bins, values), of each in each bin.
-        places: int64 (k,), which of the values, from bottom to top.
+        columns: int64 (k,), which of the values, from bottom to top.
         length: int64 (bins,), cycles of the bins.
     """
     if library.is_available():
-        return pictures.stack_tops(np.ascontiguousarray(cycles), places, length)
-    up_to = np.cumsum(cycles[:, places], axis=1)
-    return np.divide(up_to.T, length, out=np.empty((len(places), len(length))))
+        return pictures.stack_tops(np.ascontiguousarray(cycles), columns, length)
+    up_to = np.cumsum(cycles[:, columns], axis=1)
+    return np.divide(up_to.T, length, out=np.empty((len(columns), len(length))))
 
 
 def _steps(
@@ -322,12 +322,12 @@ class LaneOrder(NamedTuple):
     Attributes:
         shares: Of which it is.
         values: Those that show, from bottom to top.
-        places: int64 (values,), where each is among those of the shares.
+        columns: int64 (values,), where each is among those of the shares.
     """
 
     shares: Shares
     values: tuple[int, ...]
-    places: NDArray[np.int64]
+    columns: NDArray[np.int64]
 
 
 Orders = dict[int, LaneOrder]  # by lane
@@ -335,9 +335,9 @@ Orders = dict[int, LaneOrder]  # by lane
 
 def _order_of(orders: Orders, lane: int, shares: Shares, info: LaneInfo, whole: TimeWindow) -> LaneOrder:
     """Return how a lane is stacked: what works first, on CPUs who works most; from `orders`, or put there."""
-    kept = orders.get(lane)
-    if kept is not None and kept.shares is shares:
-        return kept
+    known = orders.get(lane)
+    if known is not None and known.shares is shares:
+        return known
     found = shares.values.tolist()
     values = tuple(value for value in _order(shares, info, whole) if value not in _LEFT_OUT)
     orders[lane] = LaneOrder(shares, values, np.array([found.index(value) for value in values], np.int64))
