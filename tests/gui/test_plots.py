@@ -266,15 +266,20 @@ def test_view_or_trace_and_all_or_the_selected(durations, dense, qtbot):
 @pytest.mark.thorough
 def test_exports_are_the_picture_and_the_numbers(panel, dense, qtbot, tmp_path, monkeypatch):
     plotted, trace = drawn(panel, qtbot), dense.workspace.opened.trace
+    size = panel.plot.size()
     for number, kind in enumerate(("png", "svg", "csv")):
         path = tmp_path / f"load.{kind}"
         monkeypatch.setattr(dialogs, "ask_save", lambda *_, path=path: path)
         panel.export_button.menu().actions()[number].trigger()
         qtbot.waitUntil(path.exists)
         qtbot.waitUntil(lambda path=path: panel.statement.text() == f"Wrote {path.name}")
+    assert panel.plot.size() == size
     assert (tmp_path / "load.png").read_bytes().startswith(b"\x89PNG")
     drawing = (tmp_path / "load.svg").read_text("utf-8")
+    # What is drawn is not scrolled: the first band and the last, whatever the panel has room for.
+    assert panel.load.legend.count() > panel.load.legend.height() // panel.load.legend.sizeHintForRow(0)
     assert "Interrupts" in drawing
+    assert "26.3%" in drawing
     with (tmp_path / "load.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.reader(file))
     assert rows[0][:2] == ["start_ns", "end_ns"]

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import QPoint, Qt, QTimer, Slot
+from PySide6.QtCore import QPoint, QSize, Qt, QTimer, Slot
 from PySide6.QtGui import QPainter, QPaintEvent, QShowEvent
 from PySide6.QtWidgets import (
     QCheckBox,
@@ -147,6 +147,8 @@ class PlotsPanel(Panel):
         if kind == "csv":
             self._job.start(partial(write_csv, self._opened.trace, plotted, path, reading))
             return
+        size = plot.size()
+        plot.resize(size.expandedTo(QSize(0, getattr(plot, "least_height_px", 0))))
         try:
             if kind == "png":
                 save_png(plot.grab(), path, reading)
@@ -157,6 +159,8 @@ class PlotsPanel(Panel):
             self._on_exported(error)
         else:
             self._on_exported(f"Wrote {path.name}")
+        finally:
+            plot.resize(size)
 
     def _head(self) -> QHBoxLayout:
         self.tabs = QTabBar(self)

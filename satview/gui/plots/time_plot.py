@@ -83,6 +83,11 @@ class TimePlot(QWidget):
         """Begin the plot as far from the left as the lanes begin; the legend has what the axis leaves."""
         self.legend.setFixedWidth(max(_LEGEND_LEAST_PX, left_px - LEFT_PX))
 
+    @property
+    def least_height_px(self) -> int:
+        """Height at which the whole legend shows: pictures in files cannot be scrolled."""
+        return self.legend.count() * self.legend.sizeHintForRow(0) + 2 * self.legend.frameWidth()
+
     def resizeEvent(self, event: QResizeEvent) -> None:
         """End where the lanes end, and number only as many heights as there is room for."""
         super().resizeEvent(event)
