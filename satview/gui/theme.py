@@ -142,7 +142,7 @@ def _is_system_dark() -> bool:
     app = QApplication.instance()
     if app is None or not app.property(_IS_APPLIED):
         # No theme was applied yet, and the palette is that of the system. By the enumeration, which brings those of all
-        # of Qt, it is asked once the first window shows.
+        # of Qt, it is read once the first window shows.
         return QGuiApplication.palette().window().color().lightness() < _DARK_BELOW
     return QGuiApplication.styleHints().colorScheme() is QtCore.Qt.ColorScheme.Dark
 

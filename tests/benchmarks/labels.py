@@ -103,12 +103,12 @@ class Frames:
                 f"exact after {count} frames, {most:.0f} ms; names {statistics.median(self._names):.1f}, worst "
                 f"{max(self._names):.1f} ms")  # fmt: skip
 
-    def _jump(self, share: float, place: float) -> None:
+    def _jump(self, share: float, position: float) -> None:
         from satview.base.time import TimeWindow
 
         whole = self._opened.trace.window
         length = max(int(whole.length * share), 100)
-        start = whole.start + int((whole.length - length) * place)
+        start = whole.start + int((whole.length - length) * position)
         self._opened.viewport.jump(TimeWindow(start, start + length))
 
     def _frame(self) -> None:

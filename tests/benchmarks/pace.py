@@ -1,7 +1,7 @@
 """Live for hours: the memory of a window that follows a file written at full pace. Args: minutes (10).
 
 37,500 slots a second (the automotive workload in real time, as `tracelogger` writes them) are appended twenty times a
-second, statistics shown, looks as often as the program itself wants. Prints bytes per event, against the window with
+second, statistics shown, looks as often as the program itself does. Prints bytes per event, against the window with
 the first second: at rest, the mean while it grows, the most; and what stays after closing. Without the collector.
 """
 

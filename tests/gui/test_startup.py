@@ -62,12 +62,12 @@ def first_window(application, qtbot):
 
 
 def test_a_key_pressed_before_there_are_commands_runs_one(first_window, monkeypatch, qtbot):
-    asked = []
-    monkeypatch.setattr("satview.gui.dialogs.ask_open", lambda *arguments: asked.append(arguments[0]) or [])
+    opened = []
+    monkeypatch.setattr("satview.gui.dialogs.ask_open", lambda *arguments: opened.append(arguments[0]) or [])
     qtbot.keyClick(first_window, Qt.Key.Key_O, Qt.KeyboardModifier.ControlModifier)
-    assert asked == [first_window]
+    assert opened == [first_window]
     qtbot.keyClick(first_window, Qt.Key.Key_O, Qt.KeyboardModifier.ControlModifier)
-    assert len(asked) == 2, "from now on as a shortcut"
+    assert len(opened) == 2, "from now on as a shortcut"
 
 
 def test_a_menu_opened_before_there_are_commands_is_filled(first_window, qtbot):
@@ -78,11 +78,11 @@ def test_a_menu_opened_before_there_are_commands_is_filled(first_window, qtbot):
 
 
 def test_a_button_of_the_first_page_works_before_there_are_commands(first_window, monkeypatch, qtbot):
-    asked = []
-    monkeypatch.setattr("satview.gui.dialogs.ask_open", lambda *arguments: asked.append(arguments[0]) or [])
+    opened = []
+    monkeypatch.setattr("satview.gui.dialogs.ask_open", lambda *arguments: opened.append(arguments[0]) or [])
     button = next(b for b in first_window.welcome.findChildren(QPushButton) if b.text().startswith("Open trace"))
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
-    assert asked == [first_window]
+    assert opened == [first_window]
 
 
 def test_nothing_moves_when_the_window_is_completed(first_window, qtbot):

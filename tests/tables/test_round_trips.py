@@ -18,10 +18,10 @@ from satview.tables.table import table
 from tests.helpers.extent import fewer
 from tests.tables.conftest import CASES
 
-KEPT = ("automotive-7", "mishaps-6", "servers-66", "convoy-8", "lossy-8", "ring-6")
+SAME_AFTERWARDS = ("automotive-7", "mishaps-6", "servers-66", "convoy-8", "lossy-8", "ring-6")
 
 
-@pytest.fixture(scope="module", params=fewer(KEPT, 3))
+@pytest.fixture(scope="module", params=fewer(SAME_AFTERWARDS, 3))
 def trace(request, tmp_path_factory):
     return with_answers(CASES[request.param](tmp_path_factory.mktemp("round")))
 
