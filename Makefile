@@ -11,7 +11,7 @@ STAMP  := $(VENV)/.installed
 DOCS_STAMP := $(VENV)/.installed-docs
 # Byte code in a folder of its own, where it is kept whatever the environment says: tests start a hundred processes.
 PYTEST := QT_QPA_PLATFORM=offscreen PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(CURDIR)/.pytest_cache/bytecode \
-          $(BIN)/python -m pytest -n 2 --dist worksteal
+          $(BIN)/python -m pytest -n 3 --dist worksteal
 
 .PHONY: run test test-all setup lint types layers pytest test-lowest test-newest bench lock docs pictures site man clean wheel
 

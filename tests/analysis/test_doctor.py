@@ -103,6 +103,7 @@ def test_holes_make_bounds_and_more_buffers_are_the_remedy(release, tmp_path):
 
 
 # Up to 7.x all propose the same.
+@pytest.mark.thorough
 @points(release=usually(RELEASES[2:], complete=RELEASES), left_out=["KERCALL", "THREAD", "COMM", "INT", "SYSTEM"])
 def test_the_capture_that_is_proposed_answers(left_out, release, tmp_path):
     """The workload is captured again with the rules of each proposal: then the analysis is reported."""

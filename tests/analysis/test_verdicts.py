@@ -328,6 +328,7 @@ def keys_of(trace: Trace) -> set[tuple[VerdictKind, tuple[int, int] | str]]:
     return found
 
 
+@pytest.mark.thorough
 @points(name=EVERY, wide=WIDTH, release=RELEASES)
 def test_losses_make_no_verdicts(name: str, wide: bool, release: Release, tmp_path: Path) -> None:
     """What a capture with lost buffers, or the last buffers of a ring, shows is reported the whole one too."""

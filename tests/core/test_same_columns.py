@@ -176,6 +176,7 @@ def random_lane(rng, window):
     return LaneSpans(starts, np.array(value, np.uint8), np.zeros(len(value), np.uint32), None, window.end)
 
 
+@pytest.mark.thorough
 def test_rasters_and_levels():
     rng = np.random.default_rng(8)
     for number in range(300):
@@ -203,6 +204,7 @@ def with_another_cpu(path: Path) -> bytes:
     return bytes(data)
 
 
+@pytest.mark.thorough
 def test_cells_that_hold_events(tmp_path):
     """Lanes of every kind, that of damage too, at random resolutions."""
     path, kinds = tmp_path / "t.kev", set()

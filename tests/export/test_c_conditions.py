@@ -84,6 +84,7 @@ def call(event_code, words, pid=7, tid=1, cpu=0, **more):
     return EventContext(event_code, pid, tid, padded, cpu, word_count=len(words) or 2, **more)
 
 
+@pytest.mark.thorough
 def test_arithmetic_comparisons_and_errors_are_those_of_views(tmp_path):
     release, rng = Release.QNX_7, random.Random(5)
     lines, conditions, events = ["ADDALLCLASSES"], {}, []

@@ -36,6 +36,7 @@ def is_untold(line, release):
 NAMES = {Release.QNX_6: "client-server", Release.QNX_6_6: "client-server", Release.QNX_7: "inheritance"}
 
 
+@pytest.mark.thorough
 @points(release=fewer(list(NAMES)[::-1], 2), wide=WIDTH)
 def test_view_and_c_agree_on_every_field_of_every_class(release, wide, tmp_path):
     name = NAMES[release]

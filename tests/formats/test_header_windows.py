@@ -80,6 +80,7 @@ def test_a_copy_of_a_file_that_hangs_them_does_not(tmp_path):
     assert open_trace(new).header.get("TRACELOGGER_ARGS") == long[1]
 
 
+@pytest.mark.thorough
 @given(st.lists(st.tuples(st.text(min_size=1, max_size=60), st.text(max_size=300)), max_size=8))
 def test_any_pairs_are_read_back_or_refused(pairs):
     try:

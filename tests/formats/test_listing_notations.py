@@ -84,6 +84,7 @@ def rewritten(events):
     return "\n".join(lines)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("release", "layout"), fewer(RELEASES[::-1], 1))
 def test_the_other_notation_loses_no_event(release, layout):
     text, plain = listed(release, layout), read_as_it_is(release, layout)
@@ -96,6 +97,7 @@ def test_the_other_notation_loses_no_event(release, layout):
     assert codes(listing)[0] == codes(plain)[0]
 
 
+@pytest.mark.thorough
 @points(version={str(release): (release, layout) for release, layout in RELEASES}, spread=[True, False])
 def test_lines_broken_otherwise_lose_no_event(version, spread):
     release, layout = version
@@ -112,6 +114,7 @@ def test_lines_broken_otherwise_lose_no_event(version, spread):
     assert codes(listing) == codes(plain)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("release", "layout"), RELEASES)
 def test_foreign_lines_lose_no_event_and_are_counted(release, layout):
     text, plain = listed(release, layout), read_as_it_is(release, layout)

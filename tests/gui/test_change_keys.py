@@ -56,6 +56,7 @@ def test_another_key_runs_the_command_and_the_old_one_no_longer(dialog, window, 
     assert "(F8)" in window.actions_by_id.by_id["lanes.hide"].toolTip()
 
 
+@pytest.mark.thorough
 def test_a_key_that_runs_something_is_announced_and_taken_from_it(dialog, window, application, qtbot):
     other = application.new_window()
     choose(dialog, qtbot, "hide lane")

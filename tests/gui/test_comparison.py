@@ -94,6 +94,7 @@ def test_both_move_together_and_name_their_files(compared, comparison):
     assert second.viewport.window == before
 
 
+@pytest.mark.thorough
 def test_aligned_by_cursors_events_condition_and_offset(compared, comparison, qtbot):
     first, second = comparison.first, comparison.second
     assert comparison.offset_text == "0 ns"

@@ -73,6 +73,7 @@ def test_selection_in_the_lanes_shows_in_the_list(panel, opened):
     assert [index.row() for index in panel.table.selectionModel().selectedRows()] == [10]
 
 
+@pytest.mark.thorough
 def test_filter_shortens_the_list_and_numbers_stay(panel, opened):
     opened.filters.only_codes(list(opened.trace.catalogue.find("EVENT 8")), "only one")
     assert panel.model.rowCount() == 1

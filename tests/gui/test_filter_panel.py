@@ -68,6 +68,7 @@ class TestCondition:
         qtbot.keyClick(line, Key.Key_Return)
         assert not opened.filters.state.stack.passes
 
+    @pytest.mark.thorough
     def test_wave_is_under_the_word(self, panel, qtbot):
         line = panel.condition.line
         line.setText("pid == 1 and duraton > 2ms")
@@ -146,6 +147,7 @@ class TestChips:
         qtbot.keyClick(view, Key.Key_Y, Qt.KeyboardModifier.ControlModifier)
         assert settled().row_count == 2
 
+    @pytest.mark.thorough
     def test_menu_changes_the_effect(self, window, opened, settled):
         opened.filters.add_pass("class == USREVENT")
         menu = window.workspace.chips.menu("A")
@@ -339,6 +341,7 @@ class TestContextMenu:
             menu.actions()[2].trigger()
             assert not opened.filters.is_active
 
+    @pytest.mark.thorough
     def test_argument_of_the_details(self, window, opened, qtbot, settled):
         window.workspace.docks["details"].raise_()
         opened.select_event(int(np.flatnonzero(opened.trace.events.code >> 10 == wire.WireClass.KER_CALL)[0]))

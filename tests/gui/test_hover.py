@@ -65,6 +65,7 @@ def test_the_card_comes_with_a_lane_that_is_made_under_the_mouse(empty_window, l
     assert again
 
 
+@pytest.mark.thorough
 def test_a_wait_names_holder_or_server_once_the_links_are_there(empty_window, load, captured, qtbot):
     empty_window.settings.set("verdicts/check_up_to_events", 0)
     window = load(empty_window, captured / "inversion.kev")

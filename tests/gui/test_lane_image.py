@@ -166,6 +166,7 @@ def test_every_state_has_a_colour_in_every_palette():
         assert sum(rgb >> 16 == rgb >> 8 & 255 == rgb & 255 for rgb in greys) >= 10
 
 
+@pytest.mark.thorough
 def test_a_setting_changes_the_colours(window, application, qtbot):
     view = window.workspace.area.view
     before = view.grab().toImage()

@@ -103,6 +103,7 @@ def test_a_class_without_events_is_refused_in_one_sentence(window, qtbot):
     assert window.session.opened.lanes.arrangement.classes == frozenset()
 
 
+@pytest.mark.thorough
 def test_keys_step_through_the_events_of_a_lane(window, qtbot):
     show(window, qtbot, "user")
     opened, view = window.session.opened, window.workspace.area.view

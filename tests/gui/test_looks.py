@@ -197,6 +197,7 @@ def choose(dialog, qtbot, name):
     assert dialog.tree.currentItem().text(0) == name
 
 
+@pytest.mark.thorough
 def test_a_state_gets_a_colour_and_a_thickness(dialog, window, application, qtbot):
     choose(dialog, qtbot, "READY")
     qtbot.mouseClick(dialog.colour_button, Qt.MouseButton.LeftButton)

@@ -150,6 +150,7 @@ def test_recent_files_are_offered(application, empty_window, load, tmp_path):
     assert [action.text() for action in empty_window.recent_menu.actions()] == ["scene.kev"]
 
 
+@pytest.mark.thorough
 def test_reload_reads_again(empty_window, load, qtbot, tmp_path):
     load(empty_window, scene(tmp_path))
     first = empty_window.session.opened

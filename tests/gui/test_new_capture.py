@@ -162,6 +162,7 @@ def test_rules_that_no_kernel_can_carry_out_are_faults_here(dialog):
     assert dialog.start_button.isEnabled()
 
 
+@pytest.mark.thorough
 def test_rules_decide_what_is_logged(dialog, empty_window, qtbot):
     choose(dialog, "two-threads")
     dialog.rules.edit.setPlainText("DELALLCLASSES\nADDCLASS THREAD")

@@ -22,6 +22,7 @@ class TestDetails:
     def test_nothing_selected(self, window):
         assert "Click an interval" in window.workspace.panels["details"].browser.toPlainText()
 
+    @pytest.mark.thorough
     def test_link_goes_to_the_partner(self, window, opened):
         window.workspace.navigation.show_position("2us")
         html = window.workspace.panels["details"].browser.toHtml()

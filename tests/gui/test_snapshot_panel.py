@@ -112,6 +112,7 @@ def test_it_follows_the_selection_without_being_requested(shown, qtbot):
     assert [group.state for group in panel.view.found.groups] == [group.state for group in expected.groups]
 
 
+@pytest.mark.thorough
 def test_a_click_goes_to_the_thread_and_stays_at_the_moment(shown, qtbot):
     window, panel = shown
     opened, moment = window.session.opened, panel.view.found.at_cycles
@@ -174,6 +175,7 @@ def test_many_threads_are_shown_in_part_and_counted_whole(empty_window, load, tm
     assert top.child(200).text(0) == "and 100 more"
 
 
+@pytest.mark.thorough
 def test_an_interval_that_is_clicked_is_looked_at_in_its_middle(shown):
     """At its first instant everybody would wait for 0 ns, and a deadlock would be none yet."""
     window, panel = shown

@@ -58,6 +58,7 @@ def test_keys_act_on_the_lanes_with_the_keyboard(split, window, opened, view, qt
     assert not opened.viewport.is_whole
 
 
+@pytest.mark.thorough
 def test_selection_filter_and_marks_are_those_of_the_window(split, opened):
     opened.select_event(8, reveal=False)
     assert split.opened.selection.event == 8

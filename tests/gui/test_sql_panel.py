@@ -172,6 +172,7 @@ def test_values_over_time(panel, opened, qtbot):
     assert opened.selection.event == 3
 
 
+@pytest.mark.thorough
 def test_intervals_as_lanes(panel, opened, qtbot):
     query = "select state, start_ns, length_ns from state join thread using (thread) where label = 'client 1' "
     run_query(panel, qtbot, query + "and state in ('REPLY', 'READY') order by start_ns")

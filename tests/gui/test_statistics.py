@@ -177,6 +177,7 @@ def test_nothing_passes(panel, opened, qtbot):
     assert sum(int(text.lstrip("\u2265 ")) for text in texts(panel, "count")) == 17
 
 
+@pytest.mark.thorough
 def test_click_selects_the_lane(panel, opened, qtbot):
     qtbot.mouseClick(panel.table.viewport(), LEFT, pos=cell(panel, 1, "thread"))
     info = opened.timeline.infos[opened.selection.lane]
@@ -245,6 +246,7 @@ def test_the_menu_filters_to_the_row(window, panel, opened, qtbot):
     assert opened.filters.state.stack.passes[0].expression == f"pid == {SERVER} and tid == 1"
 
 
+@pytest.mark.thorough
 def test_copy_and_export(window, panel, monkeypatch, tmp_path, qtbot):
     panel.table.selectRow(0)
     panel.table.setFocus()

@@ -191,6 +191,7 @@ def test_a_damaged_file_is_named_and_set_aside_and_costs_no_note(open_again, qtb
     assert open_again(path).keeper.file.notice == ""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "content",
     fewer(

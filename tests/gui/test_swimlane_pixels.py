@@ -103,6 +103,7 @@ def test_hidden_state_is_not_drawn(window, qtbot):
     assert colour_at(window, CLIENT_1, 3_900) == value_colour(states.RUNNING, False)
 
 
+@pytest.mark.thorough
 def test_filtered_events_lose_their_marks(window, qtbot):
     opened, view = window.session.opened, window.workspace.area.view
     show(window, 4_500, 5_500, qtbot)

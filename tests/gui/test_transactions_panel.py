@@ -87,6 +87,7 @@ def test_the_slowest_come_first_and_a_head_sorts(shown, qtbot):
     assert panel.model.headerData(4, Qt.Orientation.Horizontal).startswith("\N{BLACK UP-POINTING SMALL TRIANGLE}")
 
 
+@pytest.mark.thorough
 def test_typing_filters(shown, qtbot):
     _, panel = shown
     QTest.keyClicks(panel.line.server, "driver")

@@ -40,6 +40,7 @@ def opened_by(application, qtbot):
     return window
 
 
+@pytest.mark.thorough
 def test_points_and_rows(trends):
     assert trends.windowTitle().startswith("fleet")
     assert rows(trends)[0] == ["4.kev", "2021-10-21 07:57:59", "9.000 \N{MICRO SIGN}s", "far from the others"]
