@@ -65,7 +65,7 @@ def test_a_key_pressed_before_there_are_commands_runs_one(first_window, monkeypa
     opened = []
     monkeypatch.setattr("satview.gui.dialogs.ask_open", lambda *arguments: opened.append(arguments[0]) or [])
     qtbot.keyClick(first_window, Qt.Key.Key_O, Qt.KeyboardModifier.ControlModifier)
-    assert opened == [first_window]
+    qtbot.waitUntil(lambda: opened == [first_window])
     qtbot.keyClick(first_window, Qt.Key.Key_O, Qt.KeyboardModifier.ControlModifier)
     assert len(opened) == 2, "from now on as a shortcut"
 
