@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6 import QtCore
-from PySide6.QtCore import QSize, QTimer, Slot
+from PySide6.QtCore import QSize, Slot
 from PySide6.QtWidgets import QMainWindow, QMenu, QStackedWidget, QToolBar
 
 from satview.gui.screen_fit import resize_on_screen
@@ -23,7 +23,6 @@ from satview.gui.windows.shared import Shared
 from satview.session.commands import Menu
 
 if TYPE_CHECKING:
-    from PySide6.QtCore import QKeyCombination
     from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent
 
     from satview.gui.windows.capture_commands import CaptureCommands
@@ -62,9 +61,8 @@ class MainWindow(CommandWindow):
         self.workspace = None
         self.preview_page = None
         self._asks = True
-        self._menus: dict[
-            Menu, QMenu
-        ] = {}  # before Qt 6.11 a menu that is fetched by QAction.menu() dies with its wrapper
+        # Before Qt 6.11 a menu that is fetched by QAction.menu() dies with its wrapper.
+        self._menus: dict[Menu, QMenu] = {}
         self._set_up_bars()
         self._set_up_pages()
         self._restore_geometry()
@@ -203,14 +201,8 @@ class MainWindow(CommandWindow):
         if self.is_complete:
             super().keyPressEvent(event)
             return
-        key = event.keyCombination()
-        event.accept()
-        # Not inside Qt's handling of the key, in which PySide6 before 6.9 dies when shortcuts are made.
-        QTimer.singleShot(0, self, partial(self._run_early, key))
-
-    def _run_early(self, key: QKeyCombination) -> None:
         self.complete()
-        self.actions_by_id.run_key(key)
+        self.actions_by_id.run_key(event.keyCombination())
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         """Welcome files."""
