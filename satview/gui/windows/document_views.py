@@ -64,6 +64,9 @@ def import_views() -> None:
 def _import_panels(_is_cancelled: IsCancelled, _report: Report) -> None:
     for row in PANELS:
         import_module(row.module)
+    from satview.tables.sql import views  # the panel SQL lists them when it is first seen; brings all analyses
+
+    views()
 
 
 class DocumentViews(QObject):
