@@ -136,14 +136,16 @@ static void note_odd(const satview_chunk *in, int64_t i, int64_t events)
 /* Find the slots from i to end at which events begin; return how many there are by then. */
 static int64_t find_events(const satview_chunk *in, int64_t i, int64_t end, int64_t events)
 {
-    const uint32_t *slots = in->slots;
-    uint32_t *restrict at = in->at;
-    uint32_t before = i ? slots[4 * i - 4] : 0, stamp_before = i ? slots[4 * i - 3] : 0;
-    for (; i < end; i++) {
-        uint32_t header = slots[4 * i], stamp = slots[4 * i + 1], tail = header >> 31;
+    const uint32_t *slot = in->slots + 4 * i;
+    uint32_t *restrict at = in->at, before = i ? slot[-4] : 0, stamp_before = i ? slot[-3] : 0;
+#if defined(__GNUC__)
+#pragma GCC unroll 4
+#endif
+    for (; i < end; i++, slot += 4) {
+        uint32_t header = slot[0], stamp = slot[1], tail = header >> 31;
         uint32_t differs = ((header ^ before) & KEY_MASK) | (stamp ^ stamp_before);
         /* Tails follow what is open and is theirs, others do not. */
-        if ((is_open(before) ^ tail) | (tail & (differs != 0)) | (header == 0))
+        if ((is_open(before) ^ tail) | (differs & -tail) || header == 0)
             note_odd(in, i, events);
         at[events] = (uint32_t)i;
         events += header - 1 < TAIL - 1; /* neither a tail nor zeros */

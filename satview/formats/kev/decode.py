@@ -323,8 +323,11 @@ class Decoder:
         rare: NDArray[np.intp],
     ) -> list[tuple[int, int]]:
         # After lost events nobody knows who runs: the switches that would say so are among them.
-        marks = rare[np.isin(code[rare], (wire.CONTROL_BUFFER, wire.CONTROL_DROPPED))]
-        return self._discontinuities.find(marks, cpu[marks], part[at[marks], 2], code[marks] == wire.CONTROL_DROPPED)
+        codes = code[rare]
+        is_dropped = codes == wire.CONTROL_DROPPED
+        is_mark = is_dropped | (codes == wire.CONTROL_BUFFER)
+        marks = rare[is_mark]
+        return self._discontinuities.find(marks, cpu[marks], part[at[marks], 2], is_dropped[is_mark])
 
     @staticmethod
     def _keys(part: NDArray[np.uint32], at: NDArray[np.integer]) -> NDArray[np.uint64]:

@@ -41,7 +41,7 @@ def disordered_rows(time: NDArray[np.int64]) -> NDArray[np.int64]:
         part = time[edge : edge + _CHUNK]
         latest_before[i] = latest
         is_sorted = is_sorted and int(part[0]) >= latest and not bool(np.any(part[1:] < part[:-1]))
-        latest = max(latest, int(part.max()))
+        latest = int(part[-1]) if is_sorted else max(latest, int(part.max()))
     # The usual case: nothing to sort, and no second pass.
     if is_sorted:
         return np.empty(0, np.int64)

@@ -24,7 +24,7 @@ MANY: Final = 200  # rows per kind of problem that are spelled out; the rest is 
 
 def split_contested(decoded: Decoded, slots: SlotSource, moves: Moves | None) -> None:
     """Let the tails of events that share their key with an open event be matched, though they follow their event."""
-    heads = np.sort(decoded.unmatched.event[decoded.unmatched.event >= 0])
+    heads = decoded.unmatched.event[decoded.unmatched.event >= 0]  # ascends, as the file does
     if not len(heads):
         return
     # Equal stamps of one CPU that are not a rollover apart are equal times: so few events need their key read.
@@ -88,18 +88,21 @@ def repair(
 
 def _fragments(decoded: Decoded, matched: combine.Matched, region: EventRegion, problems: Problems) -> Fragments:
     unmatched = decoded.unmatched
-    # Of an event of several runs the sort has several rows; the last of each is taken below.
-    apart = np.sort(matched.owner[(unmatched.event < 0) & (matched.owner >= 0)])
-    apart = apart[np.append(apart[1:] != apart[:-1], True)] if len(apart) else apart
-    if not len(apart):
-        return Fragments.none()
-    rows = np.flatnonzero(combine.contains(apart, matched.owner))
+    rows = np.flatnonzero(matched.owner >= 0)
     rows = rows[np.argsort(matched.owner[rows], kind="stable")]  # of one event in file order, as they are
+    owner = matched.owner[rows]
+    is_first = np.append(True, owner[1:] != owner[:-1])[: len(owner)]
+    is_alone = is_first & np.append(is_first[1:], True)[: len(owner)]  # an event whose tails are not there
+    rows, owner, is_first = rows[~is_alone], owner[~is_alone], is_first[~is_alone]
+    if not len(rows):
+        return Fragments.none()
+    begins = np.flatnonzero(is_first)
+    apart = owner[begins]
     counts = unmatched.count[rows]
     first = np.concatenate(([0], np.cumsum(counts)[:-1]))
     # A range per run of slots, all made at once: counting up, minus what each run's count is ahead of its first slot.
     slot = np.arange(int(counts.sum())) - np.repeat(first - unmatched.slot[rows], counts)
-    sizes = np.add.reduceat(counts, np.searchsorted(matched.owner[rows], apart))
+    sizes = np.add.reduceat(counts, begins)
     too_long = np.flatnonzero(sizes > combine.MAX_SLOTS)
     for i in too_long[:MANY].tolist():
         problems.add(

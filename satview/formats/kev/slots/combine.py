@@ -174,14 +174,54 @@ def match(
     owner = unmatched.event.copy()
     if not n:
         return Matched(owner, np.empty(0, np.int64))
-    # The queues of section 3.3 without a loop: sorted by key, in file order within each. Heads count what was opened,
-    # closing tails what was closed; the k-th tail that closes belongs to the k-th head, less tails that came while
-    # nothing was open.
     key = keys(unmatched.header, unmatched.stamp)
     order = np.argsort(key, kind="stable")
-    sorted_key = key[order]
-    first = np.concatenate(([True], sorted_key[1:] != sorted_key[:-1]))
+    key = key[order]
+    first = np.concatenate(([True], key[1:] != key[:-1]))
     segment = np.cumsum(first) - 1
+    is_rest = _match_pairs(owner, unmatched, order, first)
+    if is_rest.any():
+        _match_queues(owner, unmatched, order[is_rest], first[is_rest])
+    _expire(owner, unmatched, order, segment, event_times, event_cpus, ascends=ascends)
+    is_head = unmatched.event >= 0
+    finished = np.sort(owner[~is_head & (owner >= 0) & unmatched.closes], kind="stable")  # nearly ascends
+    heads_all = unmatched.event[is_head]
+    return Matched(owner, heads_all[~contains(finished, heads_all)])
+
+
+def _match_pairs(
+    owner: NDArray[np.int64], unmatched: Unmatched, order: NDArray[np.intp], first: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Match what is an open event and one run of tails, which ends it, alone with their key: nearly all of it.
+
+    Args:
+        owner: int64 (n,), receives the owners.
+        unmatched: What is to be matched.
+        order: (n,), its rows by key, in file order within each.
+        first: bool (n,), where a key begins.
+
+    Returns:
+        bool (n,), which are of other keys, in this order.
+    """
+    begins = np.flatnonzero(first & np.append(~first[1:], False) & np.append(first[2:], [True, True])[: len(first)])
+    heads, tails = order[begins], order[begins + 1]
+    events = unmatched.event[heads]
+    fits = (events >= 0) & (unmatched.event[tails] < 0) & unmatched.closes[tails]
+    owner[tails[fits]] = events[fits]
+    is_rest = np.ones(len(order), np.bool_)
+    is_rest[begins[fits]] = is_rest[begins[fits] + 1] = False
+    return is_rest
+
+
+def _match_queues(
+    owner: NDArray[np.int64], unmatched: Unmatched, order: NDArray[np.intp], first: NDArray[np.bool_]
+) -> None:
+    """Match the rows of some keys, as `_match_pairs`: the queues of section 3.3 without a loop.
+
+    Heads count what was opened, closing tails what was closed; the k-th tail that closes belongs to the k-th head, less
+    tails that came while nothing was open.
+    """
+    n, segment = len(order), np.cumsum(first) - 1
     is_head = unmatched.event[order] >= 0
     closing = unmatched.closes[order] & ~is_head
     heads = _within(np.cumsum(is_head), segment, first)
@@ -196,10 +236,6 @@ def match(
     owner_sorted = np.where(is_head, unmatched.event[order], -1)
     owner_sorted[has_owner] = unmatched.event[order][head_rows[head_start[has_owner] + index[has_owner]]]
     owner[order] = owner_sorted
-    _expire(owner, unmatched, order, segment, event_times, event_cpus, ascends=ascends)
-    finished = owner[(unmatched.event < 0) & (owner >= 0) & unmatched.closes]
-    heads_all = unmatched.event[unmatched.event >= 0]
-    return Matched(owner, heads_all[~contains(np.sort(finished), heads_all)])
 
 
 def contains(ascending: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray[np.bool_]:
