@@ -98,7 +98,7 @@ static int64_t usable(const uint32_t *slots, int64_t count, uint32_t buffer_code
                 break;
             first = i;
         }
-        if (i >= low && first >= 0)
+        if (first > 0 && (i >= low || low == 0)) /* at 0 nothing would be done; orphans may be in front of them */
             cut = first;
     }
     return cut ? cut : count;
