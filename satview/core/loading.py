@@ -1,6 +1,6 @@
 """The compiled passes of loading: slots to events, times, owners.
 
-`passes.c` says what each does and which numpy code is its twin. Arrays must be contiguous and of the types named here;
+`loading.c` says what each does and which numpy code is its twin. Arrays must be contiguous and of the types named here;
 sizes are taken from them.
 """
 
@@ -20,18 +20,24 @@ LOG_TIME: Final = 1
 LOG_CROSSING: Final = 2
 _LOG_WIDTH: Final = 4
 _COUNTS: Final = 10
+IS_SUBJECT: Final = 1  # traits of a code: belongs to a thread by its payload
+IS_STATE: Final = 2
+IS_RARE: Final = 4
+IS_UNKNOWN: Final = 8
+IS_RUNNING: Final = 16  # that thread runs from then on
 
 
 class _Chunk(ctypes.Structure):
-    """`satview_chunk` of passes.c."""
+    """`satview_chunk` of loading.c."""
 
     _fields_ = [
         *((name, POINTER if name == "slots" else I64)
           for name in ("slots", "slot_count", "is_last", "first_slot", "first_row", "buffer_code")),
         ("traits", POINTER), ("capacity", I64),
         *((name, POINTER) for name in (
-            "at", "size", "stamp", "code", "cpu", "opened", "run_at", "run_size", "run_before", "run_closes", "zero",
-            "subject", "key", "state_row", "rare", "unknown", "counts")),
+            "at", "size", "stamp", "trait", "code", "cpu", "slot_narrow", "slot_wide", "size_narrow",
+            "size_wide", "opened", "run_at", "run_size", "run_before", "run_closes", "zero", "key", "state_row", "rare",
+            "unknown", "counts")),
     ]  # fmt: skip
 
 
@@ -44,14 +50,14 @@ class Grouped:
         at: uint32 (n,), first slot of each event within the chunk.
         size: uint32 (n,), its adjacent slots.
         stamp: uint32 (n,).
-        longest: Most slots of an event.
+        trait: uint8 (n,), traits of its code.
+        longest: Most slots of an event; beyond 65,535 a narrow column does not hold them.
         opened: uint32, events whose end does not follow.
         run_at, run_size: uint32, first slot and slots of each run of tails that does not follow its event.
         run_before: int64, the last event before each run, -1 for none.
         run_closes: bool, its last slot is the end of an event.
         zero: uint32, slots of zeros.
-        subject: uint32, events that belong to a thread by their payload.
-        key: uint64, that thread: pid and tid as two words in payload order.
+        key: uint64, the threads of events that have `IS_SUBJECT`: pid and tid as two words in payload order.
         state_row: uint32, rows in the file of events that are states.
         rare, unknown: uint32, events with these traits.
     """
@@ -60,6 +66,7 @@ class Grouped:
     at: NDArray[np.uint32]
     size: NDArray[np.uint32]
     stamp: NDArray[np.uint32]
+    trait: NDArray[np.uint8]
     longest: int
     opened: NDArray[np.uint32]
     run_at: NDArray[np.uint32]
@@ -67,7 +74,6 @@ class Grouped:
     run_before: NDArray[np.int64]
     run_closes: NDArray[np.bool_]
     zero: NDArray[np.uint32]
-    subject: NDArray[np.uint32]
     key: NDArray[np.uint64]
     state_row: NDArray[np.uint32]
     rare: NDArray[np.uint32]
@@ -78,7 +84,7 @@ class Grouper:
     """Groups slots into events, chunk after chunk, in arrays that it keeps.
 
     Args:
-        traits: uint8 (32768,), of every code: 1 belongs to a thread by its payload, 2 a state, 4 rare, 8 in no table.
+        traits: uint8 (32768,), of every code the sum of `IS_SUBJECT` and so on.
         buffer_code: Code of CONTROL BUFFER.
         capacity: Slots of a chunk at most.
     """
@@ -86,9 +92,9 @@ class Grouper:
     def __init__(self, traits: NDArray[np.uint8], buffer_code: int, capacity: int) -> None:
         self._call = function("satview_group")
         self._traits, self._capacity = traits, capacity
-        types = {"run_before": np.int64, "run_closes": np.uint8, "key": np.uint64}
-        names = ("at", "size", "stamp", "opened", "run_at", "run_size", "run_before", "run_closes", "zero", "subject",
-                 "key", "state_row", "rare", "unknown")  # fmt: skip
+        types = {"run_before": np.int64, "run_closes": np.uint8, "key": np.uint64, "trait": np.uint8}
+        names = ("at", "size", "stamp", "trait", "opened", "run_at", "run_size", "run_before", "run_closes",
+                 "zero", "key", "state_row", "rare", "unknown")  # fmt: skip
         # Pages are real once written, so that room for what hardly ever comes costs nothing.
         self._columns = {name: np.empty(capacity, types.get(name, np.uint32)) for name in names}
         self._counts = np.zeros(_COUNTS, np.int64)
@@ -97,16 +103,19 @@ class Grouper:
                              **{name: column.ctypes.data for name, column in self._columns.items()})  # fmt: skip
 
     def group(
-        self, slots: NDArray[np.uint32], first_row: int, code: NDArray[np.uint16], cpu: NDArray[np.uint8], *,
-        is_last: bool,
+        self, slots: NDArray[np.uint32], first_slot: int, first_row: int, code: NDArray[np.uint16],
+        cpu: NDArray[np.uint8], slot: NDArray[np.unsignedinteger], size: NDArray[np.unsignedinteger], *, is_last: bool,
     ) -> Grouped:  # fmt: skip
         """Return what some slots are made of.
 
         Args:
             slots: uint32 (n, 4), at most `capacity`.
+            first_slot: Number of the first one in the file.
             first_row: Number of the first event in the file.
-            code: (n,) or longer, receives the code of each event.
-            cpu: The same, its CPU.
+            code: uint16 (n,) or longer, receives the code of each event.
+            cpu: uint8, the same, its CPU.
+            slot: uint32 or uint64, the same, its first slot in the file.
+            size: uint16 or uint32, the same, its adjacent slots.
             is_last: Nothing follows: do not stop where the last event begins.
 
         Raises:
@@ -114,42 +123,90 @@ class Grouper:
         """
         count = len(slots)
         assert slots.flags.c_contiguous
-        assert count <= min(self._capacity, len(code), len(cpu))
+        assert count <= min(self._capacity, len(code), len(cpu), len(slot), len(size))
         chunk = self._chunk
-        chunk.slots, chunk.slot_count, chunk.is_last = slots.ctypes.data, count, is_last
-        chunk.first_row, chunk.code, chunk.cpu = first_row, code.ctypes.data, cpu.ctypes.data
+        chunk.slots, chunk.slot_count, chunk.is_last = address(slots), count, is_last
+        chunk.first_slot, chunk.first_row, chunk.code, chunk.cpu = first_slot, first_row, address(code), address(cpu)
+        chunk.slot_narrow, chunk.slot_wide = _by_width(slot, np.uint32)
+        chunk.size_narrow, chunk.size_wide = _by_width(size, np.uint16)
         if self._call(ctypes.byref(chunk)):
             raise ValueError("a chunk of more slots than there is room for")
         length, events, opened, runs, zeros, subjects, states, rare, unknown, longest = self._counts.tolist()
         columns: dict[str, NDArray[Any]] = self._columns
         return Grouped(
-            length, columns["at"][:events], columns["size"][:events], columns["stamp"][:events], longest,
-            columns["opened"][:opened], columns["run_at"][:runs], columns["run_size"][:runs],
-            columns["run_before"][:runs], columns["run_closes"][:runs].view(np.bool_), columns["zero"][:zeros],
-            columns["subject"][:subjects], columns["key"][:subjects], columns["state_row"][:states],
-            columns["rare"][:rare], columns["unknown"][:unknown],
+            length, columns["at"][:events], columns["size"][:events], columns["stamp"][:events],
+            columns["trait"][:events], longest, columns["opened"][:opened], columns["run_at"][:runs],
+            columns["run_size"][:runs], columns["run_before"][:runs], columns["run_closes"][:runs].view(np.bool_),
+            columns["zero"][:zeros], columns["key"][:subjects], columns["state_row"][:states], columns["rare"][:rare],
+            columns["unknown"][:unknown],
         )  # fmt: skip
 
 
+def _by_width(column: NDArray[Any], narrow: type[np.generic]) -> tuple[ctypes.c_void_p, ctypes.c_void_p]:
+    """Return where a column is: the second is null if it is of the narrow type, else the first."""
+    is_narrow = column.dtype == narrow
+    return address(column if is_narrow else None), address(None if is_narrow else column)
+
+
 def numbers(
-    requested: NDArray[np.uint64], keys: NDArray[np.uint64], rows: NDArray[np.uint32], bits: int, multiplier: int
-) -> NDArray[np.uint32] | None:
-    """Return the number of every thread, None if one of them is not in the table.
+    requested: NDArray[np.uint64], done: int, keys: NDArray[np.uint64], rows: NDArray[np.uint32], bits: int,
+    multiplier: int, known: NDArray[np.uint64], used: int, limit: int, out: NDArray[np.uint32],
+) -> tuple[int, int]:  # fmt: skip
+    """Write the number of every thread, giving new ones to those that are not in the table.
 
     Args:
         requested: uint64 (n,), pid and tid.
+        done: How many of them are done.
         keys: uint64 (2^bits,), of the table.
         rows: uint32 (2^bits,), 0 = free.
         bits: Of a position in the table.
         multiplier: uint64.
+        known: uint64 (m,), the keys by number; receives the new ones.
+        used: Numbers that are given, counting 0.
+        limit: How many may be, at most m, and less than the table has positions.
+        out: uint32 (n,) or longer.
+
+    Returns:
+        How many are done, and the numbers that are given. Fewer than all are done where there is no room for a new
+        number; -1 - that where a key is far from its position.
     """
-    call = function("satview_numbers")
     assert len(keys) == len(rows) == 1 << bits
-    out = np.empty(len(requested), np.uint32)
-    missing = call(address(requested), I64(len(requested)), address(keys),
-                   address(rows), I64(bits), ctypes.c_uint64(multiplier),
-                   address(out))  # fmt: skip
-    return None if missing else out
+    assert limit <= len(known)
+    assert limit < len(keys)
+    assert requested.flags.c_contiguous
+    assert len(out) >= len(requested)
+    given = np.array([used], np.int64)
+    done = function("satview_numbers")(
+        address(requested), I64(done), I64(len(requested)), address(keys), address(rows), I64(bits),
+        ctypes.c_uint64(multiplier), address(known), I64(limit), address(given), address(out),
+    )  # fmt: skip
+    return done, int(given[0])
+
+
+def rows_by_thread(
+    rows: NDArray[np.uint32], thread: NDArray[np.unsignedinteger], thread_count: int, out: NDArray[np.uint32]
+) -> NDArray[np.int64]:
+    """Group ascending rows of events by thread; return where those of each thread begin, int64 (threads + 1,).
+
+    Args:
+        rows: uint32 (n,).
+        thread: uint16 or uint32 (events,).
+        thread_count: Threads there are.
+        out: uint32 (n,), receives the rows.
+
+    Raises:
+        ValueError: There is no such event or thread.
+    """
+    start, fill = np.empty(thread_count + 1, np.int64), np.empty(thread_count, np.int64)
+    assert len(out) == len(rows)
+    narrow, wide = _by_width(thread, np.uint16)
+    failed = function("satview_rows_by_thread")(
+        address(rows), I64(len(rows)), narrow, wide, I64(len(thread)), I64(thread_count), address(start), address(fill),
+        address(out),
+    )  # fmt: skip
+    if failed:
+        raise ValueError("a row of an event or thread that is not there")
+    return start
 
 
 def word_sum(words: NDArray[np.uint64], first: int) -> int:
@@ -166,30 +223,26 @@ def word_sum(words: NDArray[np.uint64], first: int) -> int:
 
 
 def owners(
-    cpu: NDArray[np.uint8], subject: NDArray[np.uint32], thread: NDArray[np.uint32], runs: NDArray[np.bool_],
-    discontinuities: NDArray[np.int64], now: NDArray[np.uint32], out: NDArray[np.unsignedinteger],
+    cpu: NDArray[np.uint8], trait: NDArray[np.uint8], thread: NDArray[np.uint32], discontinuities: NDArray[np.int64],
+    now: NDArray[np.uint32], out: NDArray[np.unsignedinteger],
 ) -> None:  # fmt: skip
     """Write the thread that each event belongs to.
 
     Args:
         cpu: uint8 (n,).
-        subject: uint32 (k,), events that belong to a thread by their payload, ascending.
-        thread: uint32 (k,), that thread.
-        runs: bool (k,), it begins to run there.
+        trait: uint8 (n,), of each event the sum of `IS_SUBJECT` and so on.
+        thread: uint32 (k,), the threads of the events that have `IS_SUBJECT`.
         discontinuities: int64 (2, m), events after which no thread is known to run, ascending; their CPU, -1 = any.
         now: uint32 (64,), who runs per CPU; carried on.
         out: uint16 or uint32 (n,).
     """
     assert len(now) == CPUS
-    assert len(out) == len(cpu)
-    assert len(subject) == len(thread) == len(runs)
-    narrow = out.dtype == np.uint16
+    assert len(out) == len(cpu) == len(trait)
     discontinuities = np.ascontiguousarray(discontinuities, np.int64)
     function("satview_owners")(
-        address(cpu), I64(len(cpu)), address(subject), address(thread),
-        address(runs), I64(len(subject)), POINTER(discontinuities[0].ctypes.data),
-        POINTER(discontinuities[1].ctypes.data), I64(discontinuities.shape[1]), address(now),
-        address(out if narrow else None), address(None if narrow else out),
+        address(cpu), address(trait), I64(len(cpu)), address(thread), I64(len(thread)),
+        address(discontinuities[0]), address(discontinuities[1]), I64(discontinuities.shape[1]), address(now),
+        *_by_width(out, np.uint16),
     )  # fmt: skip
 
 
@@ -210,7 +263,7 @@ def clock(
         out: int64 (n,), receives the times.
 
     Returns:
-        The last time placed, and int64 (m, 4): the log that passes.c describes.
+        The last time placed, and int64 (m, 4): the log that loading.c describes.
     """
     assert len(reference) == CPUS
     assert len(stamp) == len(cpu) == len(out)

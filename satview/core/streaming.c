@@ -73,7 +73,7 @@ EXPORT int64_t satview_with_keys(const uint32_t *slots, const int64_t *at, const
     int64_t found = 0;
     for (int64_t i = 0; i < count; i++) {
         const uint32_t *slot = slots + 4 * at[group[i]];
-        uint64_t key = (uint64_t)(slot[0] & KEY_MASK) << 32 | slot[1];
+        uint64_t key = (uint64_t)slot[1] << 32 | (slot[0] & KEY_MASK);
         int64_t low = 0, high = key_count;
         while (low < high) {
             int64_t middle = (low + high) / 2;

@@ -18,14 +18,11 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 
-import numpy as np
-
 from satview.core.library import describe
-from satview.formats.kev.reader import open_kev
 from tests.benchmarks.links import all_links
+from tests.benchmarks.load import copies_and_loads
 from tests.benchmarks.made_traces import SHAPES, file_of
 from tests.benchmarks.peers import command_ms, peer_ms
 from tests.benchmarks.pictures import best, figures
@@ -94,20 +91,26 @@ def measured(shape: str, millions: float) -> list[Row]:
 
 def loading(shape: str, path: Path) -> list[Row]:
     """Return the time of loading, first of all with the core, and of all links."""
-    copy_ms = copied_ms(path)
-    load_ms = best_ms(lambda: open_kev(path), 3)
-    rows = [Row(shape, "load", load_ms, "ms CPU", copy_ms)]
+    copy, load = copies_and_loads(path, 3)
+    load_ms = load.both
+    rows = [
+        Row(shape, "load", load_ms, "ms CPU", copy.both),
+        Row(shape, "load, user time", load.user, "ms CPU", copy.user),
+    ]
     with without_core():
-        rows.append(Row(shape, "load, numpy code", best_ms(lambda: open_kev(path), 2), "ms CPU", copy_ms))
-    if reading_ms := peer_ms(path, prints=False):
-        rows.append(Row(shape, "load, beside a C reader", load_ms, "ms CPU", reading_ms))
+        copy, load = copies_and_loads(path, 3)
+    rows.append(Row(shape, "load, numpy code", load.both, "ms CPU", copy.both))
+    rows.append(Row(shape, "load, numpy code, user time", load.user, "ms CPU", copy.user))
+    for name, does in (("a C reader", ""), ("one that reads 16 bytes a call", "unbuffered")):
+        if reading_ms := peer_ms(path, does):
+            rows.append(Row(shape, f"load, beside {name}", load_ms, "ms CPU", reading_ms))
     rows.append(Row(shape, "all links", best_ms(lambda: all_links(path), 1), "ms CPU", load_ms))
     return rows
 
 
 def printing(shape: str, path: Path, load_ms: float) -> list[Row]:
     """Return the time of commands, start of Python included; texts beside a C program that prints."""
-    printed_ms = peer_ms(path, prints=True) or load_ms
+    printed_ms = peer_ms(path, "print") or load_ms
     floors = dict.fromkeys(OUTPUTS, printed_ms) | {"info": load_ms, "stats": load_ms}
     commands = OUTPUTS | {"info": ("info",), "stats": ("stats",)}
     satview = [sys.executable, "-m", "satview"]
@@ -141,12 +144,6 @@ def memory(shape: str, millions: float) -> list[Row]:
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     found = re.findall(r"slots, (.*?): .*?(-?[0-9.]+) bytes an event", done.stdout)
     return [Row(shape, f"memory, {what}", float(value), "B/event", 1.0) for what, value in found]
-
-
-def copied_ms(path: Path) -> float:
-    """Return the processor time of one copy of the file's bytes."""
-    data = np.fromfile(path, np.uint8)
-    return best_ms(partial(np.copyto, np.empty_like(data), data), 5)
 
 
 def best_ms(timed: Callable[[], object], runs: int) -> float:

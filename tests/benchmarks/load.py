@@ -1,31 +1,67 @@
 """Load of 1, 10 and 50 million slots against a plain copy of the same bytes, in processor time; memory per event.
 
-Args: millions... [--kind mixed|states] [--threads N] [--cpus N].
+User time and the sum with the system's are printed beside each other: the system's is what pages cost, those of the
+file and those of the columns, and depends on the machine more than the rest. Copies and loads alternate, so that what
+else the machine does slows both.
+Args: millions... [--shape mixed|auto|arm|states] [--threads N] [--cpus N] [--no-core] [--runs N].
 """
 
 from __future__ import annotations
 
 import argparse
+import resource
 import tempfile
-import time
+from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import psutil
 
 from satview.formats.kev.reader import open_kev
-from tests.benchmarks.made_traces import make_file
+from tests.benchmarks.made_traces import SHAPES, file_of, make_file
+from tests.helpers.core import without_core
+
+_COPIES = 8  # of each run: one takes only a few of the ticks by which the system tells its time from the user's
 
 
-def median_ns(timed, runs: int = 5) -> int:
+class Spent(NamedTuple):
+    """Processor time, ms."""
+
+    user: float
+    both: float
+
+
+def spent(work: Callable[[], object], times: int = 1) -> Spent:
+    """Return the processor time of a piece of work that is done some times, of each time."""
+    before = resource.getrusage(resource.RUSAGE_SELF)
+    for _ in range(times):
+        work()
+    after = resource.getrusage(resource.RUSAGE_SELF)
+    user = after.ru_utime - before.ru_utime
+    return Spent(1000 * user / times, 1000 * (user + after.ru_stime - before.ru_stime) / times)
+
+
+def copies_and_loads(path: Path, runs: int) -> tuple[Spent, Spent]:
+    """Return the medians of copying the bytes of a file into memory that is there, and of loading it."""
+    data = np.fromfile(path, np.uint8)
+    target = data.copy()
+    copies, loads = [], []
+    for _ in range(runs):
+        copies.append(spent(lambda: np.copyto(target, data), _COPIES))
+        loads.append(spent(lambda: open_kev(path)))
+    return _median(copies), _median(loads)
+
+
+def _median(found: list[Spent]) -> Spent:
+    return Spent(*(sorted(column)[len(found) // 2] for column in zip(*found, strict=True)))
+
+
+def median_ns(timed: Callable[[], object], runs: int = 5) -> int:
     """Return the median processor time of some runs after one that does not count."""
     timed()
-    times = []
-    for _ in range(runs):
-        start = time.process_time_ns()
-        timed()
-        times.append(time.process_time_ns() - start)
-    return sorted(times)[len(times) // 2]
+    return int(1e6 * _median([spent(timed) for _ in range(runs)]).both)
 
 
 def private_bytes() -> int:
@@ -38,36 +74,40 @@ def private_bytes() -> int:
     return int(psutil.Process().memory_info().rss)
 
 
+def _file(shape: str, millions: float, threads: int, cpus: int) -> Path:
+    if shape != "states" and (shape != "mixed" or (threads, cpus) == (200, 4)):
+        return file_of(shape, millions)
+    name = f"satview-{shape}-{threads}-{cpus}-{millions:g}m.kev"
+    path = Path(tempfile.gettempdir()) / name
+    return make_file(path, int(millions * 1e6), kind=shape, threads=threads, cpus=cpus)
+
+
 def run(args: list[str]) -> None:
     """Print one line per size."""
     parser = argparse.ArgumentParser()
     parser.add_argument("millions", nargs="*", type=float, default=[1, 10, 50])
-    parser.add_argument("--kind", default="mixed", choices=["mixed", "states"])
+    parser.add_argument("--shape", default="mixed", choices=[*SHAPES, "states"])
     parser.add_argument("--threads", type=int, default=200)
     parser.add_argument("--cpus", type=int, default=4)
+    parser.add_argument("--no-core", action="store_true")
+    parser.add_argument("--runs", type=int)
     options = parser.parse_args(args)
-    for millions in options.millions:
-        path = make_file(
-            Path(tempfile.gettempdir()) / f"satview-{options.kind}-{options.threads}-{options.cpus}-{millions:g}m.kev",
-            int(millions * 1e6),
-            kind=options.kind,
-            threads=options.threads,
-            cpus=options.cpus,
-        )
-        data = np.fromfile(path, np.uint8)
-        target = np.empty_like(data)
-        copy_ns = median_ns(lambda data=data, target=target: np.copyto(target, data))
-        del data, target
-        before = private_bytes()
-        trace = open_kev(path)
-        held = private_bytes() - before
-        slots, events = trace.slot_count, len(trace.events)
-        del trace
-        load_ns = median_ns(lambda path=path: open_kev(path), 3 if millions > 20 else 5)
-        print(
-            f"{options.kind} {millions:g} M slots: load {load_ns / 1e6:.1f} ms, {load_ns / slots:.1f} ns/slot; "
-            f"copy {copy_ns / 1e6:.1f} ms; "
-            f"ratio {load_ns / copy_ns:.1f}; "
-            f"held {held / slots:.1f} bytes/slot, {held / events:.1f} bytes/event ({events} events)",
-            flush=True,
-        )
+    with without_core() if options.no_core else nullcontext():
+        for millions in options.millions:
+            path = _file(options.shape, millions, options.threads, options.cpus)
+            _print(f"{options.shape} {millions:g} M slots", path, options.runs or (3 if millions > 20 else 7))
+
+
+def _print(title: str, path: Path, runs: int) -> None:
+    before = private_bytes()
+    trace = open_kev(path)
+    held, slots, events = private_bytes() - before, trace.slot_count, len(trace.events)
+    del trace
+    copy, load = copies_and_loads(path, runs)
+    times = f"load {load.user:.0f} ms user, {load.both:.0f} with the system's; copy {copy.user:.1f}, {copy.both:.1f}"
+    ratios = f"{load.user / copy.user:.1f} copies of user time, {load.both / copy.both:.1f} of both"
+    print(
+        f"{title}: {times}; {ratios}; {load.both * 1e6 / slots:.1f} ns/slot; "
+        f"held {held / slots:.1f} bytes/slot, {held / events:.1f} bytes/event ({events} events)",
+        flush=True,
+    )

@@ -1,11 +1,15 @@
 """The vectorised decoder against the rules one slot at a time, on traces of every kind of disorder."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from satview.events import wire
+from satview.events.catalogue import catalogue
+from satview.events.spec import Release
 from satview.formats.kev import assemble
 from satview.formats.kev import decode as decode_module
 from satview.formats.kev.assemble import trace_from_slots
@@ -13,6 +17,7 @@ from satview.formats.kev.owners import ThreadNumbers
 from satview.store.head import Header
 from satview.store.problems import Problems
 from tests.helpers import naive
+from tests.helpers.core import without_core
 from tests.helpers.growth import cpu_s
 
 HEADER = Header((("SYS_RELEASE", "7.1.0"), ("CYCLES_PER_SEC", "1000000000")))
@@ -108,6 +113,20 @@ def test_buffers_in_a_row_take_the_time_of_what_follows_them():
     slots += [(wire.CONTROL_BUFFER | cpu << 24, 500, cpu, 0) for cpu in (0, 1, 2)]
     slots += [(wire.code(6, 1), 500, 0, 0), (wire.CONTROL_BUFFER, 900, 4, 0), (wire.code(6, 2), 900, 0, 0)]
     assert opened(slots).events.time_cycles.tolist() == [base + t for t in (0, 400, 500, 500, 500, 500, 900, 900)]
+
+
+@pytest.mark.parametrize("core", [nullcontext, without_core])
+def test_a_buffer_behind_orphans_alone_stays_with_the_event_after_it(core, monkeypatch):
+    """The second chunk of four slots begins with orphans and ends at that event: the cut is before the BUFFER."""
+    clocks = [(wire.CONTROL_TIME | cpu << 24, 100, upper, 100) for cpu, upper in ((1, 1), (2, 5))]
+    orphans = [(wire.code(2, 11) | 3 << 30, stamp, 0, 0) for stamp in (5, 6, 7)]
+    slots = [*clocks, *orphans, (wire.CONTROL_BUFFER | 2 << 24, 500, 1, 1)]
+    slots += [(wire.code(6, 1) | 1 << 24, stamp, 0, 0) for stamp in (500, 600)]
+    monkeypatch.setattr(decode_module, "CHUNK_SLOTS", 4)
+    with core():
+        decoded = decode_module.Decoder(np.array(slots, np.uint32), catalogue(Release.QNX_7)).run()
+    # By rule 3 of section 5.3; the clock of its own CPU 2 is four rollovers ahead.
+    assert decoded.time.tolist() == [(1 << 32) + 100, (5 << 32) + 100, *((1 << 32) + t for t in (500, 500, 600))]
 
 
 @pytest.mark.parametrize("chunk", [5, 6, 7, 8])

@@ -137,7 +137,7 @@ def trace_from_slots(
         positions = order.disordered_rows(decoded.time)
         moves = order.time_order(decoded.time, positions)
         split_contested(decoded, slots, moves)
-        fragments, unfinished = repair(decoded, region, problems)
+        fragments, unfinished = repair(decoded, region, problems, ascends=not len(positions))
         # Tails are matched by the stamps as they are, so only now.
         if times is None and _move_between_neighbours(decoded, positions, region, problems):
             moves = order.time_order(decoded.time, order.disordered_rows(decoded.time))
@@ -146,13 +146,15 @@ def trace_from_slots(
             fragments, unfinished = renumber(fragments, moves), np.sort(moved(unfinished, moves))
     events = EventTable(decoded.time, decoded.code, decoded.cpu, decoded.thread, decoded.slot, decoded.slots)
     payloads = SlotPayloads(slots, events, fragments, byte_order, names)
-    control = decoded.rare_rows[decoded.code[decoded.rare_rows] >> wire.CLASS_SHIFT == wire.WireClass.CONTROL]
-    # A BUFFER or DROPPED event whose last slots are missing has words that mean nothing.
-    control = control[~combine.contains(np.sort(unfinished), control)]  # half a report reports nothing
-    process = decoded.rare_rows[decoded.code[decoded.rare_rows] >> wire.CLASS_SHIFT == wire.WireClass.PR_TH]
+    payloads.check()
+    rare, words = decoded.rare_rows, decoded.rare_words
+    rare_class = decoded.code[rare] >> wire.CLASS_SHIFT
+    # A BUFFER or DROPPED event whose last slots are missing has words that mean nothing: half a report reports nothing.
+    is_control = (rare_class == wire.WireClass.CONTROL) & ~combine.contains(np.sort(unfinished), rare)
+    is_process = rare_class == wire.WireClass.PR_TH
     buffers = _buffers(
-        control,
-        payloads,
+        rare[is_control],
+        words[is_control],
         events,
         release,
         region,
@@ -162,9 +164,10 @@ def trace_from_slots(
     with timed("counts"):
         first_loss = buffers.time_cycles[buffers.lost_before > 0].min(initial=np.iinfo(np.int64).max)
         dumped = dump_end(events, _activity(), int(first_loss))
-        threads, processes = thread_and_process_tables(events, payloads, process, decoded.keys, dumped)
-        threads_of_states = decoded.thread[decoded.state_rows]
-        states = StateIndex(*order.group_rows(decoded.state_rows, threads_of_states, len(threads)))
+        threads, processes = thread_and_process_tables(
+            events, payloads, rare[is_process], words[is_process], decoded.keys, dumped
+        )
+        states = StateIndex(*order.group_rows(decoded.state_rows, decoded.thread, len(threads)))
     rate = choose_rate(header, system, problems)
     # Only a ring has slots from after the capture; its buffers but the last one keep a count of 0 (sections 5.5, 6.1).
     if "-r" in header.get("TRACELOGGER_ARGS").split() or (len(buffers) and not buffers.slots.all()):
@@ -270,14 +273,13 @@ def _move_between_neighbours(
 
 def _buffers(
     control: NDArray[np.int64],
-    payloads: SlotPayloads,
+    words: NDArray[np.uint32],
     events: EventTable,
     release: Release,
     region: EventRegion,
     problems: Problems,
     has_whole_buffers: bool,
 ) -> BufferTable:
-    words = np.stack(payloads.pair(control, 0), axis=1)
     code, slot, time = events.code[control], events.slot[control], events.time_cycles[control]
     report_control_events(code, words, slot, time, region, problems)
     is_buffer = code == wire.CONTROL_BUFFER

@@ -102,11 +102,17 @@ class Decoder:
         known = np.zeros(wire.CODE_COUNT, np.bool_)
         known[list(catalogue.codes())] = True
         rare = process | (wire_class == wire.WireClass.CONTROL)
-        # Bit 0: belongs to a thread by its payload; 1: a state; 2: rare, looked at again later; 3: in no table.
-        # One look-up per event answers four questions; four look-ups would read the codes four times.
-        self._traits: NDArray[np.uint8] = (self._is_thread | self._is_state << 1 | rare << 2 | ~known << 3).astype(
-            np.uint8
-        )
+        runs = self._is_thread & (codes == wire.THREAD_RUNNING)
+        # One look-up per event answers five questions; five look-ups would read the codes five times.
+        self._traits: NDArray[np.uint8] = np.zeros(wire.CODE_COUNT, np.uint8)
+        for trait, has in (
+            (loading.IS_SUBJECT, self._is_thread),
+            (loading.IS_STATE, self._is_state),
+            (loading.IS_RARE, rare),
+            (loading.IS_UNKNOWN, ~known),
+            (loading.IS_RUNNING, runs),
+        ):
+            self._traits[has] |= np.uint8(trait)
         self._grouper = (loading.Grouper(self._traits, wire.CONTROL_BUFFER, CHUNK_SLOTS)
                          if library.is_available() else None)  # fmt: skip
 
@@ -204,7 +210,8 @@ class Decoder:
     def _chunk_by_core(self, grouper: loading.Grouper, start: int, part: NDArray[np.uint32], *, is_last: bool) -> int:
         """Do what `_chunk` does with the compiled passes."""
         first = self.count
-        found = grouper.group(part, first, self.code[first:], self.cpu[first:], is_last=is_last)
+        columns = (self.code[first:], self.cpu[first:], self.slot[first:], self.slots[first:])
+        found = grouper.group(part, start, first, *columns, is_last=is_last)
         if len(found.zero):
             self._parts.note_empty(start + found.zero.astype(np.intp))
         if len(found.opened) or len(found.run_at):
@@ -216,19 +223,20 @@ class Decoder:
         if not n:
             return found.length
         rows = slice(first, first + n)
-        code, cpu, slot = self.code[rows], self.cpu[rows], self.slot[rows]
-        np.add(found.at, slot.dtype.type(start), out=slot)
+        code, cpu = self.code[rows], self.cpu[rows]
         if found.longest > _MAX_NARROW_SLOTS and self.slots.dtype == np.uint16:
             self._widen("slots")
-        self.slots[rows] = found.size
+            self.slots[rows] = found.size
         rare = found.rare.astype(np.intp)
         self._parts.note_unknown(found.unknown.astype(np.intp), code, first)
         discontinuities = self._discontinuities_at(part, found.at, code, cpu, rare)
         self._clock.review.add_breaks([(row + first, ring) for row, ring in discontinuities])
         self._position(rows, part, found.at, code, cpu, found.stamp, rare)
-        self._own_subjects(rows, code, cpu, found.subject, found.key, discontinuities)
+        threads = self._numbered(found.key)
+        jumps = np.array(discontinuities, np.int64).reshape(-1, 2).T
+        loading.owners(cpu, found.trait, threads, jumps, self._running.now, self.thread[rows])
         self._parts.state_rows.append(found.state_row.copy())
-        self._parts.rare_rows.append(rare + first)
+        self._parts.note_rare(first, rare, part[found.at[rare]])
         self.count += n
         return found.length
 
@@ -260,15 +268,21 @@ class Decoder:
         np.take(self._traits, code, out=traits, mode="clip")  # never clips; spares the check of every index
         special = np.flatnonzero(traits != 0)  # of booleans: four times as fast as of bytes
         traits = traits[special]
-        rare = special[traits & 4 != 0]
-        self._parts.note_unknown(special[traits & 8 != 0], code, first)
+        rare = special[traits & loading.IS_RARE != 0]
+        self._parts.note_unknown(special[traits & loading.IS_UNKNOWN != 0], code, first)
         discontinuities = self._discontinuities_at(part, at, code, cpu, rare)
         self._clock.review.add_breaks([(row + first, ring) for row, ring in discontinuities])
         self._position(rows, part, at, code, cpu, stamps, rare)
-        is_subject = traits & 1 != 0
-        subjects, is_state = special[is_subject], traits[is_subject] & 2 != 0
-        self._own(rows, part, at, code, cpu, subjects, is_state, discontinuities)
-        self._parts.rare_rows.append(rare + first)
+        is_subject = traits & loading.IS_SUBJECT != 0
+        subjects, traits = special[is_subject], traits[is_subject]
+        threads = self._numbered(self._keys(part, at[subjects]))
+        # Only RUNNING says who has the CPU from here on; other states may be logged by another thread on that CPU.
+        runs = traits & loading.IS_RUNNING != 0
+        self._running.assign(cpu, subjects, threads, runs, discontinuities, self.thread[rows])
+        states = subjects[traits & loading.IS_STATE != 0]
+        states += rows.start
+        self._parts.state_rows.append(states.astype(np.uint32))
+        self._parts.note_rare(first, rare, part[at[rare]])
         self.count += n
 
     def _position(
@@ -293,38 +307,12 @@ class Decoder:
             self._clock.ignored += (time_rows[time_rows < held] + rows.start).tolist()
         self._clock.unwrap(chunk.without(held), out[held:])
 
-    def _own(
-        self,
-        rows: slice,
-        part: NDArray[np.uint32],
-        at: NDArray[np.integer],
-        code: NDArray[np.uint16],
-        cpu: NDArray[np.uint8],
-        subjects: NDArray[np.intp],
-        is_state: NDArray[np.bool_],
-        discontinuities: list[tuple[int, int]],
-    ) -> None:
-        self._own_subjects(rows, code, cpu, subjects, self._keys(part, at[subjects]), discontinuities)
-        states = subjects[is_state]
-        states += rows.start
-        self._parts.state_rows.append(states.astype(np.uint32))
-
-    def _own_subjects(
-        self,
-        rows: slice,
-        code: NDArray[np.uint16],
-        cpu: NDArray[np.uint8],
-        subjects: NDArray[np.integer],
-        keys: NDArray[np.uint64],
-        discontinuities: list[tuple[int, int]],
-    ) -> None:
-        """Write the thread of every event of a chunk, given the (pid, tid) of those that name theirs."""
+    def _numbered(self, keys: NDArray[np.uint64]) -> NDArray[np.uint32]:
+        """Return the threads of the events of a chunk that name theirs, given their (pid, tid)."""
         threads = self._numbers.numbers(keys)
         if len(self._numbers) > _MAX_NARROW_THREADS and self.thread.dtype == np.uint16:
             self._widen("thread")
-        # Only RUNNING says who has the CPU from here on; other states may be logged by another thread on that CPU.
-        runs = code[subjects] == wire.THREAD_RUNNING
-        self._running.assign(cpu, subjects, threads, runs, discontinuities, self.thread[rows])
+        return threads
 
     def _discontinuities_at(
         self,
@@ -335,8 +323,11 @@ class Decoder:
         rare: NDArray[np.intp],
     ) -> list[tuple[int, int]]:
         # After lost events nobody knows who runs: the switches that would say so are among them.
-        marks = rare[np.isin(code[rare], (wire.CONTROL_BUFFER, wire.CONTROL_DROPPED))]
-        return self._discontinuities.find(marks, cpu[marks], part[at[marks], 2], code[marks] == wire.CONTROL_DROPPED)
+        codes = code[rare]
+        is_dropped = codes == wire.CONTROL_DROPPED
+        is_mark = is_dropped | (codes == wire.CONTROL_BUFFER)
+        marks = rare[is_mark]
+        return self._discontinuities.find(marks, cpu[marks], part[at[marks], 2], is_dropped[is_mark])
 
     @staticmethod
     def _keys(part: NDArray[np.uint32], at: NDArray[np.integer]) -> NDArray[np.uint64]:
@@ -357,6 +348,7 @@ class Decoder:
             **columns,
             state_rows=np.concatenate([np.empty(0, np.uint32), *parts.state_rows]),
             rare_rows=np.concatenate([np.empty(0, np.int64), *parts.rare_rows]),
+            rare_words=np.concatenate([np.empty((0, 2), np.uint32), *parts.rare_words]),
             keys=self._numbers.keys(),
             unmatched=combine.Unmatched.concatenated([combine.Unmatched.none(), *parts.unmatched]),
             empty=parts.empty,

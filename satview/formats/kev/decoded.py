@@ -21,6 +21,7 @@ class Decoded:
         time, code, cpu, thread, slot, slots: Columns of `EventTable`, in file order of first slots.
         state_rows: uint32, rows of THREAD state, create and destroy events, ascending.
         rare_rows: int64, rows of CONTROL and PROCESS events, ascending.
+        rare_words: uint32 (rare, 2), the first two payload words of each.
         keys: uint64 (pid, tid) per thread row, as two words in payload order.
         unmatched: Open events and runs of tails for the repair.
         empty: (first slot, slots) of spans of zero slots.
@@ -37,6 +38,7 @@ class Decoded:
     slots: NDArray[np.unsignedinteger]
     state_rows: NDArray[np.uint32]
     rare_rows: NDArray[np.int64]
+    rare_words: NDArray[np.uint32]
     keys: NDArray[np.uint64]
     unmatched: combine.Unmatched
     empty: list[tuple[int, int]]
@@ -50,6 +52,7 @@ class Parts:
 
     state_rows: list[NDArray[np.uint32]] = field(default_factory=list)
     rare_rows: list[NDArray[np.int64]] = field(default_factory=list)
+    rare_words: list[NDArray[np.uint32]] = field(default_factory=list)
     unmatched: list[combine.Unmatched] = field(default_factory=list)
     empty: list[tuple[int, int]] = field(default_factory=list)
     unknown: dict[int, tuple[int, int]] = field(default_factory=dict)
@@ -57,8 +60,14 @@ class Parts:
     def copy(self) -> Parts:
         """Return other lists of the same arrays."""
         return Parts(
-            list(self.state_rows), list(self.rare_rows), list(self.unmatched), list(self.empty), dict(self.unknown)
-        )
+            list(self.state_rows), list(self.rare_rows), list(self.rare_words), list(self.unmatched), list(self.empty),
+            dict(self.unknown),
+        )  # fmt: skip
+
+    def note_rare(self, first_row: int, rows: NDArray[np.intp], slots: NDArray[np.uint32]) -> None:
+        """Keep CONTROL and PROCESS events: their positions among events that begin at a row, and their first slots."""
+        self.rare_rows.append(rows + first_row)
+        self.rare_words.append(slots[:, 2:4].copy())  # a view would keep all of the slots
 
     def note_empty(self, slots: NDArray[np.intp]) -> None:
         """Note zero slots, ascending."""

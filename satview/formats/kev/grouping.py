@@ -25,8 +25,10 @@ def usable_length(is_event: NDArray[np.bool_], unmatched: NDArray[np.intp], head
     # A BUFFER takes the time of the event after it, so the two stay together; and so do zero slots in a row.
     if len(before) and int(headers[before[-1]]) & wire.CODE_MASK in (0, wire.CONTROL_BUFFER):
         ends = np.flatnonzero((headers[before] != 0) & (headers[before] & wire.CODE_MASK != wire.CONTROL_BUFFER))
-        if len(ends) and ends[-1] + 1 < len(before):
-            cut = int(before[ends[-1] + 1])
+        first = int(ends[-1]) + 1 if len(ends) else 0
+        # Where all of them are such, orphans may be in front of them; at 0 nothing would be done.
+        if first < len(before) and before[first] > 0 and (len(ends) or n <= _LONGEST_TAIL):
+            cut = int(before[first])
     return cut or n
 
 

@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base import column_room
+from satview.base.unique import unique
+from satview.core import library, loading
 
 # Events looked at together: what numpy makes in between stays in the second-level cache.
 _CHUNK: Final = 1 << 17
@@ -39,7 +41,7 @@ def disordered_rows(time: NDArray[np.int64]) -> NDArray[np.int64]:
         part = time[edge : edge + _CHUNK]
         latest_before[i] = latest
         is_sorted = is_sorted and int(part[0]) >= latest and not bool(np.any(part[1:] < part[:-1]))
-        latest = max(latest, int(part.max()))
+        latest = int(part[-1]) if is_sorted else max(latest, int(part.max()))
     # The usual case: nothing to sort, and no second pass.
     if is_sorted:
         return np.empty(0, np.int64)
@@ -75,6 +77,28 @@ def time_order(
     return positions[moved], rows[moved]
 
 
+def rows_of_shared_time(
+    time: NDArray[np.int64], some: NDArray[np.int64], moves: tuple[NDArray[np.int64], NDArray[np.int64]] | None
+) -> NDArray[np.int64]:
+    """Return the rows that have the time of one of some rows, these included, unless that row has it alone; ascending.
+
+    Args:
+        time: int64, (n,), in any order.
+        some: int64 (k,), ascending.
+        moves: As `time_order` gives them.
+    """
+    if moves is not None:
+        rows = rows_of_equal_time(time, moves)
+        return rows[np.isin(time[rows], time[some])]
+    mine = time[some]
+    is_shared = (some > 0) & (time[some - 1] == mine)
+    is_shared |= (some < len(time) - 1) & (time[np.minimum(some + 1, len(time) - 1)] == mine)
+    times = unique(mine[is_shared])
+    first, last = np.searchsorted(time, times), np.searchsorted(time, times, side="right")
+    sizes = last - first
+    return np.asarray(np.arange(int(sizes.sum())) + np.repeat(first - (np.cumsum(sizes) - sizes), sizes))
+
+
 def rows_of_equal_time(
     time: NDArray[np.int64], moves: tuple[NDArray[np.int64], NDArray[np.int64]] | None
 ) -> NDArray[np.int64]:
@@ -103,16 +127,26 @@ def rows_of_equal_time(
 
 
 def group_rows(
-    rows: NDArray[np.uint32], threads: NDArray[np.unsignedinteger], thread_count: int
+    rows: NDArray[np.uint32], thread: NDArray[np.unsignedinteger], thread_count: int
 ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
     """Group ascending event rows by thread, keeping their order.
+
+    Args:
+        rows: uint32 (n,).
+        thread: uint16 or uint32 (events,), of all events.
+        thread_count: Threads there are.
 
     Returns:
         The rows grouped, and where each thread's rows begin, shape (thread_count + 1,).
     """
+    grouped = column_room.empty(len(rows), np.uint32)
+    if library.is_available():
+        start = loading.rows_by_thread(np.ascontiguousarray(rows), thread, thread_count, grouped)
+        column_room.let_go(grouped)
+        return grouped, start
+    threads = thread[rows]
     counts = np.bincount(threads, minlength=thread_count) if len(threads) else np.zeros(thread_count, np.int64)
     start = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
-    grouped = column_room.empty(len(rows), np.uint32)
     fill = start[:-1].copy()
     for at in range(0, len(rows), _BLOCK):
         block = threads[at : at + _BLOCK]

@@ -49,15 +49,38 @@ class ThreadNumbers:
     def numbers(self, keys: NDArray[np.uint64]) -> NDArray[np.uint32]:
         """Return the row of every key, shape (n,), adding keys never seen before in order of appearance."""
         if library.is_available():
-            found = loading.numbers(keys, self._keys, self._rows, self._bits, int(self._multiplier))
-            if found is not None:
-                return found
+            return self._numbers_by_core(keys)
         rows, missing = self._look_up(keys)
         if len(missing):
             fresh, first = np.unique(keys[np.sort(missing)], return_index=True)
             self._add(fresh[np.argsort(first, kind="stable")])
             rows, _ = self._look_up(keys)
         return rows
+
+    def _numbers_by_core(self, keys: NDArray[np.uint64]) -> NDArray[np.uint32]:
+        keys, rows, done = np.ascontiguousarray(keys), np.empty(len(keys), np.uint32), 0
+        while True:
+            done, self._count = loading.numbers(
+                keys, done, self._keys, self._rows, self._bits, int(self._multiplier), self._known, self._count,
+                min(len(self._known), len(self._keys) // 8), rows,
+            )  # fmt: skip
+            if done == len(keys):
+                return rows
+            if done < 0:
+                done = -1 - done
+                self._fill_otherwise(self._count)
+            elif self._make_room(self._count + 1) and not self._fill(self._count):
+                self._fill_otherwise(self._count)
+
+    def _make_room(self, end: int) -> bool:
+        """Have room for the rows before `end`; return whether the table is another one, which is to be filled."""
+        if end > len(self._known):
+            self._known = np.concatenate((self._known, np.zeros(max(end, len(self._known)), np.uint64)))
+        # At most one position in eight is taken: then nearly all keys are found at the first probe.
+        is_grown = end * 8 > len(self._keys)
+        while end * 8 > 1 << self._bits:
+            self._bits += 1
+        return is_grown
 
     def _slots_of(self, keys: NDArray[np.uint64]) -> NDArray[np.intp]:
         return ((keys * self._multiplier) >> np.uint64(64 - self._bits)).astype(np.intp)
@@ -85,14 +108,9 @@ class ThreadNumbers:
 
     def _add(self, keys: NDArray[np.uint64]) -> None:
         end = self._count + len(keys)
-        if end > len(self._known):
-            self._known = np.concatenate((self._known, np.zeros(max(end, len(self._known)), np.uint64)))
+        is_grown = self._make_room(end)
         self._known[self._count : end] = keys
-        # At most one position in eight is taken: then nearly all keys are found at the first probe.
-        grown = end * 8 > len(self._keys)
-        while end * 8 > 1 << self._bits:
-            self._bits += 1
-        if not (self._fill(end) if grown else self._insert(keys, self._count)):
+        if not (self._fill(end) if is_grown else self._insert(keys, self._count)):
             self._fill_otherwise(end)
         self._count = end
 
@@ -154,23 +172,31 @@ class Discontinuities:
             sequence: (k,), their first words: a BUFFER's number.
             dropped: (k,), which of them are DROPPED.
         """
-        found = []
-        for row, cpu, number, is_dropped in zip(
-            rows.tolist(), cpus.tolist(), sequence.tolist(), dropped.tolist(), strict=True
-        ):
-            ring = cpu if self._per_cpu else -1
-            if is_dropped:
-                found.append((row, ring))
-                continue
-            # Before the first BUFFER nothing is known to be missing: a ring, or a capture that began earlier, starts
-            # anywhere.
-            last = self._last.get(ring)
-            self._last[ring] = number
-            # The vendor's listings show the lower bits of the number only; 8.0 begins its last buffer from 1 again.
-            is_next = last is None or number - last & _COMMON_BITS == 1 or (self._per_cpu and number == 1)
-            if not is_next:
-                found.append((row, ring))
-        return found
+        if not len(rows):
+            return []
+        ring = cpus.astype(np.int64) if self._per_cpu else np.full(len(rows), -1)
+        is_found = dropped.copy()
+        buffers = np.flatnonzero(~dropped)
+        number = sequence[buffers].astype(np.int64)
+        if self._per_cpu:  # those of a CPU count on together
+            order = np.argsort(ring[buffers], kind="stable")
+            buffers, number = buffers[order], number[order]
+        of = ring[buffers]
+        is_first = np.append(True, of[1:] != of[:-1])[: len(of)]
+        first = np.flatnonzero(is_first)
+        before = np.append(0, number[:-1])[: len(of)]
+        # Before the first BUFFER nothing is known to be missing: a ring, or a capture that began earlier, starts
+        # anywhere.
+        before[first] = [self._last.get(ring, after - 1)
+                         for ring, after in zip(of[first].tolist(), number[first].tolist(), strict=True)]  # fmt: skip
+        last = np.append(first[1:] - 1, len(of) - 1)[: len(first)]
+        self._last.update(zip(of[last].tolist(), number[last].tolist(), strict=True))
+        # The vendor's listings show the lower bits of the number only; 8.0 begins its last buffer from 1 again.
+        is_next = (number - before) & _COMMON_BITS == 1
+        if self._per_cpu:
+            is_next |= number == 1
+        is_found[buffers[~is_next]] = True
+        return list(zip(rows[is_found].tolist(), ring[is_found].tolist(), strict=True))
 
 
 class RunningThreads:
@@ -198,11 +224,8 @@ class RunningThreads:
             discontinuities: As of `owners`.
             out: uint16 or uint32 (n,).
         """
-        if library.is_available():
-            where = np.array(discontinuities, np.int64).reshape(-1, 2).T
-            loading.owners(cpus, subjects.astype(np.uint32, copy=False), threads, runs, where, self.now, out)
         # Only thread events in the chunk, each with its own thread: nothing to look up.
-        elif len(subjects) == len(out):
+        if len(subjects) == len(out):
             self.move_on(cpus, subjects[runs], threads[runs])
             out[:] = threads
         else:

@@ -24,11 +24,13 @@ MANY: Final = 200  # rows per kind of problem that are spelled out; the rest is 
 
 def split_contested(decoded: Decoded, slots: SlotSource, moves: Moves | None) -> None:
     """Let the tails of events that share their key with an open event be matched, though they follow their event."""
-    heads = np.sort(decoded.unmatched.event[decoded.unmatched.event >= 0])
+    heads = decoded.unmatched.event[decoded.unmatched.event >= 0]  # ascends, as the file does
     if not len(heads):
         return
     # Equal stamps of one CPU that are not a rollover apart are equal times: so few events need their key read.
-    rows = order.rows_of_equal_time(decoded.time, moves)
+    rows = order.rows_of_shared_time(decoded.time, heads, moves)
+    if not len(rows):
+        return
     is_open = combine.contains(heads, rows)
     is_combine = is_open | (decoded.slots[rows] > 1)
     rows, is_open = rows[is_combine], is_open[is_combine]
@@ -44,19 +46,22 @@ def split_contested(decoded: Decoded, slots: SlotSource, moves: Moves | None) ->
         decoded.slots[rows] = 1
 
 
-def repair(decoded: Decoded, region: EventRegion, problems: Problems) -> tuple[Fragments, NDArray[np.int64]]:
+def repair(
+    decoded: Decoded, region: EventRegion, problems: Problems, *, ascends: bool
+) -> tuple[Fragments, NDArray[np.int64]]:
     """Give runs of tails back to their events; list orphans and events without end.
 
     Args:
         decoded: Columns of a chunk; its unmatched runs of tails are looked at.
         region: Says at which byte of the file a slot is.
         problems: Gets the orphans and the events without end, the first of them one by one.
+        ascends: The times of the events never decrease.
 
     Returns:
         The slots of events that are whole again, in order; and int64 (k,), the rows of events without end.
     """
     unmatched = decoded.unmatched
-    matched = combine.match(unmatched, decoded.time, decoded.cpu)
+    matched = combine.match(unmatched, decoded.time, decoded.cpu, ascends=ascends)
     orphans = np.flatnonzero(matched.owner < 0)
     for i in orphans[:MANY].tolist():
         n = int(unmatched.count[i])
@@ -83,18 +88,21 @@ def repair(decoded: Decoded, region: EventRegion, problems: Problems) -> tuple[F
 
 def _fragments(decoded: Decoded, matched: combine.Matched, region: EventRegion, problems: Problems) -> Fragments:
     unmatched = decoded.unmatched
-    # Of an event of several runs the sort has several rows; the last of each is taken below.
-    apart = np.sort(matched.owner[(unmatched.event < 0) & (matched.owner >= 0)])
-    apart = apart[np.append(apart[1:] != apart[:-1], True)] if len(apart) else apart
-    if not len(apart):
+    rows = np.flatnonzero(matched.owner >= 0)
+    rows = rows[np.argsort(matched.owner[rows], kind="stable")]  # of one event in file order, as they are
+    owner = matched.owner[rows]
+    is_first = np.append(True, owner[1:] != owner[:-1])[: len(owner)]
+    is_alone = is_first & np.append(is_first[1:], True)[: len(owner)]  # an event whose tails are not there
+    rows, owner, is_first = rows[~is_alone], owner[~is_alone], is_first[~is_alone]
+    if not len(rows):
         return Fragments.none()
-    rows = np.flatnonzero(combine.contains(apart, matched.owner))
-    rows = rows[np.lexsort((unmatched.slot[rows], matched.owner[rows]))]
+    begins = np.flatnonzero(is_first)
+    apart = owner[begins]
     counts = unmatched.count[rows]
     first = np.concatenate(([0], np.cumsum(counts)[:-1]))
     # A range per run of slots, all made at once: counting up, minus what each run's count is ahead of its first slot.
     slot = np.arange(int(counts.sum())) - np.repeat(first - unmatched.slot[rows], counts)
-    sizes = np.add.reduceat(counts, np.searchsorted(matched.owner[rows], apart))
+    sizes = np.add.reduceat(counts, begins)
     too_long = np.flatnonzero(sizes > combine.MAX_SLOTS)
     for i in too_long[:MANY].tolist():
         problems.add(
@@ -118,7 +126,9 @@ def sort(decoded: Decoded, moves: Moves) -> None:
     for column in (decoded.time, decoded.code, decoded.cpu, decoded.thread, decoded.slot, decoded.slots):
         column[positions] = column[rows]
     decoded.state_rows = np.sort(moved(decoded.state_rows, moves), kind="stable").astype(np.uint32)
-    decoded.rare_rows = np.sort(moved(decoded.rare_rows, moves), kind="stable").astype(np.int64)
+    rare = moved(decoded.rare_rows, moves)
+    in_time = np.argsort(rare, kind="stable")
+    decoded.rare_rows, decoded.rare_words = rare[in_time], decoded.rare_words[in_time]
 
 
 def moved(rows: NDArray[np.integer], moves: Moves) -> NDArray[np.int64]:

@@ -37,6 +37,7 @@ def thread_and_process_tables(
     events: EventTable,
     payloads: SlotPayloads,
     process_rows: NDArray[np.int64],
+    process_words: NDArray[np.uint32],
     keys: NDArray[np.uint64],
     dump_end_cycles: int,
 ) -> tuple[ThreadTable, ProcessTable]:
@@ -46,6 +47,7 @@ def thread_and_process_tables(
         events: In time order.
         payloads: Of the same trace.
         process_rows: Rows of the PROCESS events, ascending.
+        process_words: (len(process_rows), 2): the first two payload words of each.
         keys: (pid, tid) per thread row as two payload words; row 0 is nobody.
         dump_end_cycles: Creations up to here belong to the opening state dump: the process is older than the trace.
     """
@@ -55,7 +57,7 @@ def thread_and_process_tables(
     pids[0], tids[0] = -1, -1
     processes: dict[int, _Process] = {}
     thread_names: dict[tuple[int, int], int] = {}  # (pid, tid) to the row of the last event that names it
-    firsts, seconds = (column.astype(np.int32).tolist() for column in payloads.pair(process_rows, 0))
+    firsts, seconds = (column.astype(np.int32).tolist() for column in process_words.T)
     codes, times = events.code[process_rows].tolist(), events.time_cycles[process_rows].tolist()
     for row, first, second, code, time in zip(process_rows.tolist(), firsts, seconds, codes, times, strict=True):
         if code == wire.PROC_THREAD_NAME:

@@ -219,7 +219,7 @@ def refined(
         report: Called when lanes are ready.
     """
     # Lanes of CPUs show as soon as they are there; all of them are requested, for the load over the whole trace.
-    first = [info.index for info in timeline.infos if info.cpu >= 0 and info.track is None]
+    first = timeline.cpu_lanes
     others = [lane for lane in request.lanes if lane not in first]
     if not all(timeline.is_ready(lane) for lane in (*first, *others)):
         run_slices(timeline.trace)  # which both need

@@ -134,6 +134,9 @@ class ClockRebuilder:
         rollovers = (value - amount - np.where(ahead >= ROLLOVER - SLACK, ahead - ROLLOVER, ahead)) // ROLLOVER
         is_odd = ~is_time | (rollovers != 0)
         watched = {*cpu[is_odd].tolist(), *(number for number in set(cpu.tolist()) if self.review.waits(number))}
+        if not watched:  # as nearly always
+            self.timed.update(zip(cpu.tolist(), (row + first_row).tolist(), strict=True))
+            return
         for at in np.flatnonzero(np.isin(cpu, list(watched))).tolist():
             number, where = int(cpu[at]), int(row[at]) + first_row
             if kind[at] == loading.LOG_CROSSING:

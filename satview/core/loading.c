@@ -1,0 +1,587 @@
+/*
+ * The passes over slots that decide how long loading takes.
+ *
+ * What a slot or an event is differs from one to the next without a pattern, and a wrong guess costs a processor as much
+ * as ten slots. So the loops write what each of them may be to where it would go, and move on by whether it was.
+ */
+
+#if !defined(_WIN32)
+#define _POSIX_C_SOURCE 200809L
+#define _FILE_OFFSET_BITS 64
+#include <unistd.h>
+#endif
+
+#include "core.h"
+
+enum {
+    CPUS = 64,
+    BLOCK = 1 << 10, /* slots that are still in the first-level cache when they are looked at again */
+    LONGEST_TAIL = 1 << 16, /* a chunk ends where an event begins, if one begins that near its end */
+    MOST_PROBES = 256,
+    IS_SUBJECT = 1, /* traits of a code: belongs to a thread by its payload */
+    IS_STATE = 2,
+    IS_RARE = 4,
+    IS_UNKNOWN = 8,
+    IS_RUNNING = 16 /* that thread runs from then on */
+};
+
+static const int64_t ROLLOVER = (int64_t)1 << 32;
+static const int64_t SLACK = (int64_t)1 << 30;
+static const int64_t UNSET = -((int64_t)1 << 62);
+
+/*
+ * What a chunk of slots is made of. Arrays of its events begin at the row of the first one, the others are scratch.
+ *
+ * counts: [0] slots that are done, [1] events, [2] events without their end, [3] runs of tails, [4] zero slots,
+ * [5] subjects, [6] states, [7] rare events, [8] events of no table, [9] most slots of an event.
+ */
+typedef struct {
+    const uint32_t *slots; /* 4 words each */
+    int64_t slot_count;
+    int64_t is_last;          /* nothing follows: do not stop where the last event begins */
+    int64_t first_slot;       /* number of the first slot in the file */
+    int64_t first_row;        /* number of the first event in the file */
+    int64_t buffer_code;      /* CONTROL BUFFER */
+    const uint8_t *traits;    /* of every code */
+    int64_t capacity;         /* of each of the following arrays */
+    uint32_t *at;             /* first slot of each event, within the chunk */
+    uint32_t *size;           /* its adjacent slots */
+    uint32_t *stamp;
+    uint8_t *trait;           /* of each event */
+    uint16_t *code;
+    uint8_t *cpu;
+    uint32_t *slot_narrow;    /* first slot of each event, within the file, narrow or wide, whichever is not null */
+    uint64_t *slot_wide;
+    uint16_t *size_narrow;    /* its adjacent slots, of which the lower bits: counts[9] says whether they fit */
+    uint32_t *size_wide;
+    uint32_t *opened;         /* events whose end does not follow */
+    uint32_t *run_at;         /* runs of tails that do not follow their event: first slot, slots, event before or -1 */
+    uint32_t *run_size;
+    int64_t *run_before;
+    uint8_t *run_closes;
+    uint32_t *zero;           /* slots of zeros */
+    uint64_t *key;            /* of events that belong to a thread by their payload: pid and tid, as they are in memory */
+    uint32_t *state_row;      /* rows in the file */
+    uint32_t *rare;
+    uint32_t *unknown;
+    int64_t *counts;
+} satview_chunk;
+
+/* Return where to end a chunk: where its last event or run of tails begins, for that may go on in the next one. */
+static int64_t usable(const uint32_t *slots, int64_t count, uint32_t buffer_code)
+{
+    int64_t low = count > LONGEST_TAIL ? count - LONGEST_TAIL : 0, event = -1, run = -1, cut, before;
+    uint32_t code;
+    for (int64_t i = count - 1; i >= low && event < 0; i--)
+        if (slots[4 * i] < TAIL)
+            event = i;
+    if (event < 0)
+        return count;
+    for (int64_t i = count - 1; i >= 0 && run < 0; i--)
+        if (slots[4 * i] >= TAIL && (i == 0 || !is_linked(slots + 4 * i)))
+            run = i;
+        else if (i < event)
+            break; /* a run before the last event does not matter */
+    cut = run > event ? run : event;
+    for (before = cut - 1; before >= low && slots[4 * before] >= TAIL; before--)
+        ;
+    if (before < low)
+        return cut ? cut : count;
+    /* A BUFFER takes the time of the event after it, so the two stay together; and so do zero slots in a row. */
+    code = slots[4 * before] & CODE_MASK;
+    if (code == 0 || code == buffer_code) {
+        int64_t first = -1, i;
+        for (i = before; i >= low; i--) {
+            if (slots[4 * i] >= TAIL)
+                continue;
+            if (slots[4 * i] != 0 && (slots[4 * i] & CODE_MASK) != buffer_code)
+                break;
+            first = i;
+        }
+        if (first > 0 && (i >= low || low == 0)) /* at 0 nothing would be done; orphans may be in front of them */
+            cut = first;
+    }
+    return cut ? cut : count;
+}
+
+enum { LENGTH, EVENTS, OPENED, RUNS, ZEROS, SUBJECTS, STATES, RARE, UNKNOWN, LONGEST };
+
+/* Return whether a slot begins an event of several or goes on with it. */
+static inline uint32_t is_open(uint32_t header) { return (header ^ header << 1) >> 31; }
+
+/* Note that the last of some events has no end: what is open is this event, not a run of tails behind it. */
+static void note_open(const satview_chunk *in, int64_t events)
+{
+    int64_t runs = in->counts[RUNS];
+    if (!runs || in->run_before[runs - 1] != events - 1)
+        in->opened[in->counts[OPENED]++] = (uint32_t)(events - 1);
+}
+
+/* Note what is seldom about slot i: the event before it has no end, it begins a run of tails, it is all zeros. */
+static void note_odd(const satview_chunk *in, int64_t i, int64_t events)
+{
+    int64_t *counts = in->counts, runs = counts[RUNS];
+    const uint32_t *slot = in->slots + 4 * i;
+    if (i && is_open(slot[-4]))
+        note_open(in, events);
+    if (slot[0] >= TAIL) {
+        in->run_at[runs] = (uint32_t)i;
+        in->run_before[runs] = events - 1;
+        counts[RUNS]++;
+    }
+    if (slot[0] == 0)
+        in->zero[counts[ZEROS]++] = (uint32_t)i;
+}
+
+/* Find the slots from i to end at which events begin; return how many there are by then. */
+static int64_t find_events(const satview_chunk *in, int64_t i, int64_t end, int64_t events)
+{
+    const uint32_t *slot = in->slots + 4 * i;
+    uint32_t *restrict at = in->at, before = i ? slot[-4] : 0, stamp_before = i ? slot[-3] : 0;
+#if defined(__GNUC__)
+#pragma GCC unroll 4
+#endif
+    for (; i < end; i++, slot += 4) {
+        uint32_t header = slot[0], stamp = slot[1], tail = header >> 31;
+        uint32_t differs = ((header ^ before) & KEY_MASK) | (stamp ^ stamp_before);
+        /* Tails follow what is open and is theirs, others do not. */
+        if ((is_open(before) ^ tail) | (differs & -tail) || header == 0)
+            note_odd(in, i, events);
+        at[events] = (uint32_t)i;
+        events += header - 1 < TAIL - 1; /* neither a tail nor zeros */
+        before = header;
+        stamp_before = stamp;
+    }
+    return events;
+}
+
+/* Write what the first slots of some events say. */
+static void describe(const satview_chunk *in, int64_t from, int64_t events)
+{
+    const uint32_t *restrict slots = in->slots, *restrict at = in->at;
+    const uint8_t *restrict traits = in->traits;
+    uint32_t *restrict stamp = in->stamp, *restrict state_row = in->state_row;
+    uint16_t *restrict codes = in->code;
+    uint8_t *restrict cpu = in->cpu, *restrict trait_of = in->trait;
+    uint64_t *restrict key = in->key;
+    int64_t subjects = in->counts[SUBJECTS], states = in->counts[STATES];
+    uint32_t row = (uint32_t)in->first_row;
+    for (int64_t e = from; e < events; e++) {
+        const uint32_t *slot = slots + 4 * (int64_t)at[e];
+        uint32_t header = slot[0], code = header & CODE_MASK;
+        uint8_t trait = traits[code];
+        codes[e] = (uint16_t)code;
+        cpu[e] = (uint8_t)(header >> CPU_SHIFT & CPU_MASK);
+        stamp[e] = slot[1];
+        trait_of[e] = trait;
+        memcpy(key + subjects, slot + 2, sizeof *key);
+        state_row[states] = row + (uint32_t)e;
+        subjects += trait & IS_SUBJECT;
+        states += trait & trait >> 1 & 1;
+        if (trait & IS_RARE)
+            in->rare[in->counts[RARE]++] = (uint32_t)e;
+        if (trait & IS_UNKNOWN)
+            in->unknown[in->counts[UNKNOWN]++] = (uint32_t)e;
+    }
+    in->counts[SUBJECTS] = subjects;
+    in->counts[STATES] = states;
+}
+
+/* Measure events and runs of tails: up to what begins next. */
+static void measure(const satview_chunk *in, int64_t length)
+{
+    int64_t events = in->counts[EVENTS], runs = in->counts[RUNS], zeros = in->counts[ZEROS], z = 0;
+    for (int64_t i = 0; i + 1 < events; i++)
+        in->size[i] = in->at[i + 1] - in->at[i];
+    if (events)
+        in->size[events - 1] = (uint32_t)(length - in->at[events - 1]);
+    for (int64_t i = 0, k = 0; k < zeros && events; k++) {
+        while (i + 1 < events && in->at[i + 1] < in->zero[k])
+            i++;
+        in->size[i] -= in->at[i] < in->zero[k];
+    }
+    for (int64_t r = 0; r < runs; r++) {
+        int64_t first = in->run_at[r], event = in->run_before[r];
+        int64_t end = event + 1 < events ? in->at[event + 1] : length;
+        if (r + 1 < runs && in->run_at[r + 1] < end)
+            end = in->run_at[r + 1];
+        while (z < zeros && in->zero[z] < first)
+            z++;
+        if (z < zeros && in->zero[z] < end)
+            end = in->zero[z];
+        in->run_size[r] = (uint32_t)(end - first);
+        in->run_closes[r] = in->slots[4 * (end - 1)] >> KIND_SHIFT == COMBINE_END;
+        if (event >= 0)
+            in->size[event] -= in->run_size[r];
+    }
+}
+
+/* Write the columns of events that follow from where they are. */
+static void write_columns(const satview_chunk *in)
+{
+    int64_t events = in->counts[EVENTS];
+    uint32_t longest = 0, first = (uint32_t)in->first_slot;
+    for (int64_t i = 0; i < events; i++)
+        longest = in->size[i] > longest ? in->size[i] : longest;
+    if (in->slot_narrow)
+        for (int64_t i = 0; i < events; i++)
+            in->slot_narrow[i] = first + in->at[i];
+    else
+        for (int64_t i = 0; i < events; i++)
+            in->slot_wide[i] = (uint64_t)in->first_slot + in->at[i];
+    if (in->size_narrow)
+        for (int64_t i = 0; i < events; i++)
+            in->size_narrow[i] = (uint16_t)in->size[i];
+    else
+        memcpy(in->size_wide, in->size, (size_t)events * sizeof *in->size);
+    in->counts[LONGEST] = longest;
+}
+
+/* Twin: Decoder._chunk up to the columns of headers (formats/kev/decode.py), combine.link. */
+EXPORT int64_t satview_group(const satview_chunk *in)
+{
+    int64_t length = in->slot_count;
+    if (length > in->capacity || length < 0)
+        return -1;
+    if (!in->is_last && length)
+        length = usable(in->slots, length, (uint32_t)in->buffer_code);
+    for (int k = 0; k <= LONGEST; k++)
+        in->counts[k] = 0;
+    in->counts[LENGTH] = length;
+    for (int64_t i = 0, events = 0, before; i < length; i += BLOCK) {
+        int64_t end = i + BLOCK < length ? i + BLOCK : length;
+        before = events;
+        events = find_events(in, i, end, events);
+        describe(in, before, events);
+        in->counts[EVENTS] = events;
+    }
+    if (length && is_open(in->slots[4 * length - 4]))
+        note_open(in, in->counts[EVENTS]);
+    measure(in, length);
+    write_columns(in);
+    return 0;
+}
+
+/*
+ * Give every thread its number, new ones in the order in which they come. Twin: ThreadNumbers (formats/kev/owners.py).
+ *
+ * requested: of which those from `from` on are looked up. keys, rows: a table of 2^bits positions, row 0 = free.
+ * known: the keys by number. used: [0] numbers that are given, counting number 0; below `limit`, or a new one ends this.
+ *
+ * Returns how many are done: fewer than `count` if there is no room for a new one; -1 - that if a key is far from its
+ * position.
+ */
+EXPORT int64_t satview_numbers(const uint64_t *requested, int64_t from, int64_t count, uint64_t *keys, uint32_t *rows,
+                               int64_t bits, uint64_t multiplier, uint64_t *known, int64_t limit, int64_t *used,
+                               uint32_t *out)
+{
+    uint64_t mask, last = 0;
+    uint32_t last_row = 0;
+    if (bits < 1 || bits > 40 || from < 0 || limit > (int64_t)UINT32_MAX || used[0] < 0)
+        return -1;
+    mask = ((uint64_t)1 << bits) - 1;
+    for (int64_t i = from; i < count; i++) {
+        uint64_t key = requested[i], position;
+        int probes = 0;
+        if (key == last && last_row) {
+            out[i] = last_row;
+            continue;
+        }
+        position = key * multiplier >> (64 - bits);
+        while (rows[position] && keys[position] != key) {
+            if (++probes > MOST_PROBES)
+                return -1 - i;
+            position = (position + 1) & mask;
+        }
+        if (!rows[position]) {
+            if (used[0] >= limit)
+                return i;
+            known[used[0]] = keys[position] = key;
+            rows[position] = (uint32_t)used[0]++;
+        }
+        out[i] = last_row = rows[position];
+        last = key;
+    }
+    return count;
+}
+
+/*
+ * Group ascending rows by thread. Twin: order.group_rows.
+ *
+ * thread: of the events that the rows name, one of narrow and wide is given. start: threads + 1, receives where the
+ * rows of each begin; fill: room for threads. out: rows by thread, ascending within each.
+ *
+ * Returns 0; -1 if there is no such event or thread.
+ */
+EXPORT int64_t satview_rows_by_thread(const uint32_t *row, int64_t count, const uint16_t *narrow, const uint32_t *wide,
+                                      int64_t events, int64_t threads, int64_t *start, int64_t *fill, uint32_t *out)
+{
+    for (int64_t t = 0; t <= threads; t++)
+        start[t] = 0;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t thread;
+        if (row[i] >= events)
+            return -1;
+        thread = narrow ? narrow[row[i]] : wide[row[i]];
+        if (thread >= threads)
+            return -1;
+        start[thread + 1]++;
+    }
+    for (int64_t t = 0; t < threads; t++) {
+        fill[t] = start[t];
+        start[t + 1] += start[t];
+    }
+    for (int64_t i = 0; i < count; i++)
+        out[fill[narrow ? narrow[row[i]] : wide[row[i]]]++] = row[i];
+    return 0;
+}
+
+/* Write the owners of some events; s is the next of the subjects, the last one stays; return it for the events behind. */
+static inline int64_t own(const uint8_t *cpu, const uint8_t *trait, int64_t from, int64_t count,
+                          const uint32_t *thread, int64_t s, int64_t last, uint32_t *now, uint16_t *narrow,
+                          uint32_t *wide)
+{
+    for (int64_t i = from; i < count; i++) {
+        uint8_t here = cpu[i] & CPU_MASK;
+        uint32_t is_subject = trait[i] & IS_SUBJECT, runs = is_subject & trait[i] >> 4;
+        uint32_t mine = thread[s], current = now[here], owner;
+        owner = (mine & -is_subject) | (current & (is_subject - 1));
+        now[here] = (mine & -runs) | (current & (runs - 1));
+        s += is_subject & (uint32_t)(s < last);
+        if (narrow)
+            narrow[i] = (uint16_t)owner;
+        else
+            wide[i] = owner;
+    }
+    return s;
+}
+
+/*
+ * Who each event belongs to. Twin: RunningThreads.owners (formats/kev/owners.py).
+ *
+ * trait: of every event, as satview_group writes it. thread: of those that belong to a thread by their payload, that
+ * thread. jump_row, jump_cpu: where the file jumps to another buffer, ascending: nobody is known to run on that CPU,
+ * -1 = on any. now: per CPU who runs, carried from chunk to chunk. Threads go to narrow or wide, whichever is not null.
+ */
+EXPORT int64_t satview_owners(const uint8_t *cpu, const uint8_t *trait, int64_t count, const uint32_t *thread,
+                              int64_t subjects, const int64_t *jump_row, const int64_t *jump_cpu, int64_t jumps,
+                              uint32_t *now, uint16_t *narrow, uint32_t *wide)
+{
+    static const uint32_t nobody = 0;
+    const uint32_t *of = subjects ? thread : &nobody;
+    int64_t i = 0, s = 0, last = subjects ? subjects - 1 : 0;
+    for (int64_t j = 0; j <= jumps; j++) {
+        int is_jump = j < jumps && jump_row[j] < count;
+        int64_t end = is_jump ? jump_row[j] : count;
+        if (end > i) {
+            s = narrow ? own(cpu, trait, i, end, of, s, last, now, narrow, NULL)
+                       : own(cpu, trait, i, end, of, s, last, now, NULL, wide);
+            i = end;
+        }
+        if (is_jump && jump_cpu[j] >= 0)
+            now[jump_cpu[j] & CPU_MASK] = 0;
+        else if (is_jump)
+            memset(now, 0, CPUS * sizeof *now);
+    }
+    return 0;
+}
+
+/* Kinds of entries in the log of the clock. */
+enum { LOG_SEED = 0, LOG_TIME = 1, LOG_CROSSING = 2, LOG_WIDTH = 4 };
+
+/* What the clock knows of a chunk. */
+typedef struct {
+    int64_t *reference; /* per CPU, the latest time placed on it */
+    int64_t start[CPUS];  /* the rollover in which it was at its last TIME */
+    int64_t limit[CPUS];  /* where the next one begins, until an event passes it; what has no reference is beyond it */
+    int64_t beyond[CPUS]; /* the first event that did, -1 = none */
+    int64_t *log;
+    int64_t entries;
+} satview_clock_state;
+
+static void note(satview_clock_state *clock, int64_t kind, int64_t row, int64_t amount, int64_t extra)
+{
+    int64_t *entry = clock->log + LOG_WIDTH * clock->entries++;
+    entry[0] = kind;
+    entry[1] = row;
+    entry[2] = amount;
+    entry[3] = extra;
+}
+
+static void set_reference(satview_clock_state *clock, int cpu, int64_t time)
+{
+    clock->reference[cpu] = time;
+    clock->start[cpu] = time >> 32;
+    clock->limit[cpu] = time == UNSET ? INT64_MIN : (clock->start[cpu] + 1) * ROLLOVER;
+    clock->beyond[cpu] = -1;
+}
+
+static void note_crossing(satview_clock_state *clock, int cpu)
+{
+    if (clock->beyond[cpu] >= 0)
+        note(clock, LOG_CROSSING, clock->beyond[cpu], (clock->reference[cpu] >> 32) - clock->start[cpu], cpu);
+}
+
+/* Return the time of a stamp: less than a quarter of a rollover before the reference, or within three quarters after. */
+static inline int64_t unwrapped(int64_t reference, uint32_t stamp)
+{
+    uint32_t ahead = stamp - (uint32_t)reference;
+    return reference + ahead - ((int64_t)ahead >= ROLLOVER - SLACK ? ROLLOVER : 0);
+}
+
+/* Place events that are no TIME and share none, up to one that passes a rollover or has no reference; return which. */
+static int64_t place(const satview_clock_state *clock, const uint32_t *stamp, const uint8_t *cpu, int64_t i,
+                     int64_t end, int64_t *out)
+{
+    int64_t *reference = clock->reference;
+    for (; i < end; i++) {
+        uint8_t here = cpu[i] & CPU_MASK;
+        int64_t before = reference[here], time = unwrapped(before, stamp[i]);
+        if (time >= clock->limit[here])
+            break;
+        reference[here] = time > before ? time : before;
+        out[i] = time;
+    }
+    return i;
+}
+
+/*
+ * Place the events of a chunk in time. Twin: ClockRebuilder._unwrap_by_cpu (formats/kev/clocks/clock.py).
+ *
+ * time_row, time_value: CONTROL TIME events, ascending; a negative value is unusable. shared: BUFFER events that take
+ * the time of the event behind them and leave the clock alone, ascending. reference: per CPU, carried; last: the last
+ * time placed on any CPU, carried.
+ *
+ * log: what the review of the clock wants to know, LOG_WIDTH numbers each, in file order for each CPU:
+ *   LOG_SEED, row, 0, 0: the first event of its CPU, which has no TIME of its own;
+ *   LOG_TIME, row, reference before, 1 if events of the CPU were placed before it: a usable TIME;
+ *   LOG_CROSSING, row, rollovers, CPU: the first event beyond a rollover without a TIME since.
+ * Returns the entries of the log; -1 if it has no room for them.
+ */
+EXPORT int64_t satview_clock(const uint32_t *stamp, const uint8_t *cpu, int64_t count, const int64_t *time_row,
+                             const int64_t *time_value, int64_t times, const int64_t *shared, int64_t shareds,
+                             int64_t *reference, int64_t *last, int64_t *out, int64_t *log, int64_t log_room)
+{
+    satview_clock_state clock = {.reference = reference, .log = log};
+    int64_t k = 0, b = 0, i = 0, latest = *last;
+    for (int c = 0; c < CPUS; c++)
+        set_reference(&clock, c, reference[c]);
+    while (i < count) {
+        int64_t end = count, before = i, value = -1, had;
+        int here;
+        while (k < times && time_row[k] < i)
+            k++;
+        while (b < shareds && shared[b] < i)
+            b++;
+        if (k < times && time_row[k] < end)
+            end = time_row[k];
+        if (b < shareds && shared[b] < end)
+            end = shared[b];
+        i = place(&clock, stamp, cpu, i, end, out);
+        if (i > before)
+            latest = out[i - 1];
+        if (i == count)
+            break;
+        if (b < shareds && shared[b] == i) {
+            i++;
+            continue;
+        }
+        if (clock.entries + 3 > log_room)
+            return -1;
+        here = cpu[i] & CPU_MASK;
+        had = reference[here];
+        if (k < times && time_row[k] == i)
+            value = time_value[k];
+        if (value >= 0) {
+            /* Without a reference the segment before this TIME has no event; one of another CPU tells so. */
+            note_crossing(&clock, here);
+            note(&clock, LOG_TIME, i, had == UNSET ? latest : had, had != UNSET);
+            set_reference(&clock, here, value);
+        } else if (had == UNSET) {
+            note(&clock, LOG_SEED, i, 0, 0);
+            set_reference(&clock, here, latest);
+        }
+        out[i] = latest = unwrapped(reference[here], stamp[i]);
+        if (value < 0 && latest > reference[here]) {
+            /* The stamp of a TIME is read after the counter: it does not move the reference. */
+            reference[here] = latest;
+            if (latest >= clock.limit[here]) {
+                clock.beyond[here] = i;
+                clock.limit[here] = INT64_MAX;
+            }
+        }
+        i++;
+    }
+    for (int c = 0; c < CPUS; c++) {
+        if (clock.entries + 1 > log_room)
+            return -1;
+        note_crossing(&clock, c);
+    }
+    /* Several in a row all take the time of the event behind them; the last event of a chunk is never one of them. */
+    for (b = shareds; b-- > 0;)
+        if (shared[b] + 1 < count)
+            out[shared[b]] = out[shared[b] + 1];
+    if (count)
+        *last = out[count - 1];
+    return clock.entries;
+}
+
+/*
+ * Sum up words so that every flipped bit and every exchange of two words changes the sum: each word is multiplied by an
+ * odd number that tells its position, modulo 2^64. Twin: word_sum (base/array_file.py).
+ *
+ * bytes: count words of 8 bytes. first: position of the first word, for sums of parts.
+ */
+EXPORT uint64_t satview_word_sum(const unsigned char *bytes, int64_t count, uint64_t first)
+{
+    uint64_t sum[4] = {0, 0, 0, 0}, factor = 2 * first + 1, word;
+    int64_t i = 0;
+    for (; i + 4 <= count; i += 4, factor += 8)
+        for (int k = 0; k < 4; k++) {
+            memcpy(&word, bytes + 8 * (i + k), sizeof word); /* columns of bytes begin anywhere */
+            sum[k] += word * (factor + 2 * (uint64_t)k);
+        }
+    for (; i < count; i++, factor += 2) {
+        memcpy(&word, bytes + 8 * i, sizeof word);
+        sum[0] += word * factor;
+    }
+    return sum[0] + sum[1] + sum[2] + sum[3];
+}
+/*
+ * Read words 0 and 1, or 2 and 3, of some slots of a file, those near each other by one read. Twin:
+ * formats.kev.slot_source.FileSlots._halves_by_runs.
+ *
+ * at: ascending numbers of slots below `slots`; slot 0 is at `offset`. half: 0 or 1. scratch: room for `scratch_slots`
+ * slots. out: two words of each, as they are in the file.
+ *
+ * Returns how many of them were read: fewer where the file has lost bytes or cannot be read, and 0 on Windows.
+ */
+EXPORT int64_t satview_take_halves(int64_t file, int64_t offset, const int64_t *at, int64_t count, int64_t slots,
+                                   int64_t half, int64_t gap, uint64_t *scratch, int64_t scratch_slots, uint64_t *out)
+{
+    int64_t i = 0;
+#if !defined(_WIN32)
+    while (i < count) {
+        int64_t first = at[i], last = first, end = i + 1, needed, done = 0;
+        if (first < 0 || first >= slots || scratch_slots < 1)
+            return i;
+        while (end < count && at[end] >= last && at[end] - last <= gap && at[end] - first < scratch_slots &&
+               at[end] < slots)
+            last = at[end++];
+        needed = (last - first + 1) * 16;
+        while (done < needed) {
+            ssize_t more = pread((int)file, (char *)scratch + done, (size_t)(needed - done),
+                                 (off_t)(offset + first * 16 + done));
+            if (more <= 0)
+                return i;
+            done += more;
+        }
+        for (; i < end; i++)
+            out[i] = scratch[2 * (at[i] - first) + (half & 1)];
+    }
+#else
+    (void)file, (void)offset, (void)at, (void)count, (void)slots, (void)half, (void)gap, (void)scratch, (void)scratch_slots;
+    (void)out;
+#endif
+    return i;
+}
