@@ -29,19 +29,20 @@ struct cpu_sum {
     int64_t runs, switches;         /* that begin */
     int64_t longest, longest_start; /* of threads that are no idle threads */
     int64_t events;                 /* by which threads begin to run */
+    int64_t first_start;            /* of its first run; -1 without one */
 };
 
 /* A thread at the moment. */
 struct thread {
-    int64_t now, since;           /* lane value */
-    int64_t before;               /* code of its last event, -1 without one */
-    int64_t events;               /* so far */
-    int64_t is_created;           /* by the opening dump, which shows its state next */
-    int64_t on;                   /* CPU on which its last event began a run, or NOBODY */
-    int64_t last_cpu, last_start; /* of its last run */
-    int64_t longest_cpu;          /* of its longest run */
+    int64_t now, since;  /* lane value */
+    int64_t before;      /* code of its last event, -1 without one */
+    int64_t events;      /* so far */
+    int64_t is_created;  /* by the opening dump, which shows its state next */
+    int64_t on;          /* CPU on which its last event began a run, or NOBODY */
+    int64_t last_cpu;    /* of its last run */
+    int64_t longest_cpu; /* of its longest run */
 };
-_Static_assert(sizeof(struct thread) == 9 * sizeof(int64_t), "core/scheduling.py has the same number");
+_Static_assert(sizeof(struct thread) == 8 * sizeof(int64_t), "core/scheduling.py has the same number");
 
 /* `satview_scheduling`: the events, the rules, and what is added up. */
 struct scheduling {
@@ -70,7 +71,7 @@ struct scheduling {
 /* An interval of a CPU that is with one thread, or with NOBODY. */
 struct stay {
     int64_t thread, start;
-    uint64_t handled; /* cycles of interrupts before it */
+    int64_t handled; /* cycles of interrupts before it */
 };
 
 struct cpu {
@@ -79,29 +80,39 @@ struct cpu {
     int64_t thread;   /* that nothing has stopped since its event, or NOBODY */
     int64_t last;     /* the thread of the run before, 0 for none */
     int64_t worked;   /* the thread that works that began last, 0 for none */
-    int64_t depth, entered;
-    uint64_t handled;
+    int64_t depth, entered, handled; /* interrupts: how deep, since when, cycles of those before */
 };
 
-static uint64_t handled_until(const struct cpu *on, int64_t at)
+/* Sums and differences of cycles, which may be any in a damaged file. */
+static int64_t plus(int64_t a, int64_t b)
 {
-    return on->handled + (on->depth ? (uint64_t)at - (uint64_t)on->entered : 0);
+    return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
+static int64_t minus(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a - (uint64_t)b);
+}
+
+static int64_t handled_until(const struct cpu *on, int64_t at)
+{
+    return plus(on->handled, on->depth ? minus(at, on->entered) : 0);
 }
 
 /* Add up the run of a CPU that ends where the next begins. */
 static void end_run(const struct scheduling *of, int64_t number, const struct cpu *on)
 {
-    int64_t thread = on->run.thread, length, net, interrupted;
+    int64_t thread = on->run.thread, pair = number * of->threads + thread, length, net, interrupted;
     struct cpu_sum *cpu = of->of_cpu + number;
     struct run_sum *sum;
     if (thread < 0)
         return;
     sum = of->runs + thread;
-    length = (int64_t)((uint64_t)on->next.start - (uint64_t)on->run.start);
-    interrupted = (int64_t)(on->next.handled - on->run.handled);
-    net = (int64_t)((uint64_t)length - (uint64_t)interrupted);
-    sum->cpu = (int64_t)((uint64_t)sum->cpu + (uint64_t)net);
-    sum->interrupted = (int64_t)((uint64_t)sum->interrupted + (uint64_t)interrupted);
+    length = minus(on->next.start, on->run.start);
+    interrupted = minus(on->next.handled, on->run.handled);
+    net = minus(length, interrupted);
+    sum->cpu = plus(sum->cpu, net);
+    sum->interrupted = plus(sum->interrupted, interrupted);
     sum->runs++;
     /* Of equal ones that of the lowest CPU counts, and there the first. */
     if (length > sum->longest || (length == sum->longest && number < of->now[thread].longest_cpu)) {
@@ -110,41 +121,35 @@ static void end_run(const struct scheduling *of, int64_t number, const struct cp
         of->now[thread].longest_cpu = number;
     }
     if (of->is_idle[thread]) {
-        cpu->idle = (int64_t)((uint64_t)cpu->idle + (uint64_t)net);
+        cpu->idle = plus(cpu->idle, net);
         return;
     }
-    cpu->busy = (int64_t)((uint64_t)cpu->busy + (uint64_t)net);
+    cpu->busy = plus(cpu->busy, net);
     if (length > cpu->longest) {
         cpu->longest = length;
         cpu->longest_start = on->run.start;
     }
-    {
-        int64_t *pair = of->busy + number * of->threads + thread;
-        *pair = (int64_t)((uint64_t)(*pair < 0 ? 0 : *pair) + (uint64_t)net);
-    }
+    of->busy[pair] = plus(of->busy[pair] < 0 ? 0 : of->busy[pair], net);
 }
 
 /* Count a run that begins, and whether its thread comes from another CPU. */
 static void begin_run(const struct scheduling *of, int64_t number, struct cpu *on)
 {
     int64_t thread = on->run.thread;
-    struct thread *mine = of->now + thread;
+    struct thread *mine;
+    if (thread >= 0 && of->of_cpu[number].first_start < 0)
+        of->of_cpu[number].first_start = on->run.start;
     if (thread <= 0)
         return;
+    mine = of->now + thread;
     of->runs[thread].switches++;
     of->of_cpu[number].runs++;
     of->of_cpu[number].switches += on->last && on->last != thread;
     on->last = thread;
     if (of->is_idle[thread])
         return;
-    if (mine->last_cpu >= 0 && mine->last_start == on->run.start) { /* at once on several: in the order of CPUs */
-        of->runs[thread].migrations++;
-        mine->last_cpu = mine->last_cpu > number ? mine->last_cpu : number;
-        return;
-    }
     of->runs[thread].migrations += mine->last_cpu >= 0 && mine->last_cpu != number;
     mine->last_cpu = number;
-    mine->last_start = on->run.start;
 }
 
 /* Let what a CPU is with since its last change become its run, if that is another one. */
@@ -194,20 +199,30 @@ static void place(const struct scheduling *of, struct cpu *cpus, int64_t thread,
     cpus[number].thread = thread;
 }
 
-/* A CPU whose first run is in the opening dump was with that thread from the start on. */
+/*
+ * A CPU that the opening dump shows with a thread was with it from the start on: with the one that has it when the cycle
+ * of its first run is over.
+ */
 static int take_dump(const struct scheduling *of, struct cpu *cpus)
 {
-    int is_seen[CPU_NUMBERS] = {0};
+    int64_t first[CPU_NUMBERS];
+    for (int number = 0; number < CPU_NUMBERS; number++)
+        first[number] = INT64_MAX;
     for (int64_t i = 0; i < of->events && of->time[i] <= of->dump_end; i++) {
-        int64_t number = of->cpu[i], thread;
-        if (!(of->kind[of->code[i] & CODE_MASK] & IS_RUN) || is_seen[number])
+        int64_t own = of->cpu[i], at = of->time[i], thread = of->narrow ? of->narrow[i] : of->wide[i];
+        int kind = of->kind[of->code[i] & CODE_MASK];
+        if (!(kind & IS_STATE))
             continue;
-        is_seen[number] = 1;
-        thread = of->narrow ? of->narrow[i] : of->wide[i];
         if (thread >= of->threads)
             return -1;
-        if (of->time[i] > of->start)
-            cpus[number].next.thread = thread;
+        for (int64_t number = 0; number < of->cpus; number++)
+            if (first[number] == at && cpus[number].next.thread == thread)
+                cpus[number].next.thread = NOBODY;
+        if (!(kind & IS_RUN))
+            continue;
+        first[own] = first[own] < at ? first[own] : at;
+        if (first[own] == at)
+            cpus[own].next.thread = thread;
     }
     for (int64_t number = 0; number < of->cpus; number++)
         if (cpus[number].next.thread >= 0)
@@ -221,7 +236,7 @@ static void step_interrupt(struct cpu *on, int kind, int64_t at)
         if (!on->depth++)
             on->entered = at;
     } else if (on->depth && !--on->depth) {
-        on->handled += (uint64_t)at - (uint64_t)on->entered;
+        on->handled = plus(on->handled, minus(at, on->entered));
     }
 }
 
@@ -233,9 +248,9 @@ static void end_state(const struct scheduling *of, int64_t thread, int64_t end)
     int64_t length;
     if (end <= mine->since)
         return;
-    length = (int64_t)((uint64_t)end - (uint64_t)mine->since);
+    length = minus(end, mine->since);
     sum->count++;
-    sum->total = (int64_t)((uint64_t)sum->total + (uint64_t)length);
+    sum->total = plus(sum->total, length);
     if (length > sum->longest) {
         sum->longest = length;
         sum->longest_start = mine->since;
@@ -275,7 +290,7 @@ static void begin(const struct scheduling *of, struct cpu *cpus)
 {
     const struct stay none = {NOT_BEGUN, of->start, 0}, nobody = {NOBODY, of->start, 0};
     for (int64_t thread = 0; thread < of->threads; thread++) {
-        const struct thread fresh = {of->unknown, of->start, -1, 0, 0, NOBODY, -1, of->start, CPU_NUMBERS};
+        const struct thread fresh = {of->unknown, of->start, -1, 0, 0, NOBODY, -1, CPU_NUMBERS};
         of->now[thread] = fresh;
     }
     memset(cpus, 0, CPU_NUMBERS * sizeof *cpus);
@@ -291,7 +306,7 @@ static void finish(const struct scheduling *of, struct cpu *cpus)
     for (int64_t number = 0; number < of->cpus; number++) {
         change(of, number, cpus, NOBODY, of->end);
         settle(of, number, cpus + number);
-        of->of_cpu[number].handled = (int64_t)handled_until(cpus + number, of->end);
+        of->of_cpu[number].handled = handled_until(cpus + number, of->end);
     }
     for (int64_t thread = 0; thread < of->threads; thread++)
         end_state(of, thread, of->end);
@@ -301,7 +316,7 @@ static void finish(const struct scheduling *of, struct cpu *cpus)
  * Add up states, runs and interrupts. Twins: analysis.times.state_times of what state_spans returns,
  * analysis.times.cpu_times of the runs of Basis, and verdicts.whole_states.has_whole_states.
  *
- * All sums are 0, `busy` and longest_start of runs and CPUs -1.
+ * All sums are 0, `busy` and what is named start of runs and CPUs -1.
  *
  * Returns 0; -1 if an event names a thread or a value that is not there.
  */

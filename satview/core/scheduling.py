@@ -22,10 +22,9 @@ IS_ENTRY: Final = 4
 IS_EXIT: Final = 8
 STATE_SUMS: Final = ("count", "total", "longest", "longest_start")
 RUN_SUMS: Final = ("cpu", "interrupted", "runs", "switches", "longest", "longest_start", "migrations", "preemptions")
-CPU_SUMS: Final = ("busy", "idle", "handled", "runs", "switches", "longest", "longest_start", "events")
-_THREAD_WORDS: Final = 9
+CPU_SUMS: Final = ("busy", "idle", "handled", "runs", "switches", "longest", "longest_start", "events", "first_start")
+_THREAD_WORDS: Final = 8
 _EVENTS_WORD: Final = 3
-_NONE: Final = "longest_start"  # -1 without one
 _RULES: Final = (
     "destroyed", "created", "running", "ready", "dead", "absent", "unknown", "dump_end", "start", "end", "values",
 )  # fmt: skip
@@ -79,7 +78,7 @@ class Sums:
     Attributes:
         states: (threads, values, 4), by `STATE_SUMS`.
         runs: (threads, 8), by `RUN_SUMS`; -1 is the beginning of the longest where there is none.
-        cpus: (cpus, 8), by `CPU_SUMS`; the same.
+        cpus: (cpus, 9), by `CPU_SUMS`; the same.
         busy: (cpus, threads), cycles of threads that are no idle threads; -1 where one never ran.
         events: (threads,), events of states.
         known: (2,), runs of threads that work, and those that begin before the run before them has ended.
@@ -121,7 +120,8 @@ def scheduling(
         np.zeros((cpus, len(CPU_SUMS)), np.int64), np.full((cpus, threads), -1, np.int64), np.zeros(threads, np.int64),
         np.zeros(2, np.int64),
     )  # fmt: skip
-    sums.runs[:, RUN_SUMS.index(_NONE)] = sums.cpus[:, CPU_SUMS.index(_NONE)] = -1
+    for table, names in ((sums.runs, RUN_SUMS), (sums.cpus, CPU_SUMS)):
+        table[:, [name.endswith("_start") for name in names]] = -1  # without one
     now = np.empty((threads, _THREAD_WORDS), np.int64)
     passed = _Scheduling(
         *map(address, events), len(code), *map(address, tables),

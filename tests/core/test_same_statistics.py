@@ -8,7 +8,9 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
+from satview.analysis.doctor.figures import trust_in_load
 from satview.analysis.statistics import Statistics
+from satview.analysis.times.basis import Basis
 from satview.analysis.times.walk import walk
 from satview.analysis.verdicts.whole_states import runs_and_overlaps
 from satview.base.time import TimeWindow
@@ -37,7 +39,7 @@ def added_up(path):
     quarter = trace.window.length // 4
     middle = TimeWindow(trace.window.start + quarter, max(trace.window.end - quarter, trace.window.start + quarter + 1))
     found = [columns(nesting(trace, cpu)) for cpu in range(trace.cpu_count)]
-    found.append(runs_and_overlaps(trace))
+    found += [runs_and_overlaps(trace), columns(Basis(trace).runs), trust_in_load(Statistics(trace))]
     for window in (None, middle):
         statistics = Statistics(trace, window)
         tables = statistics.states, statistics.threads, statistics.cpus, statistics.events
