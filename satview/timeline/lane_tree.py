@@ -91,11 +91,6 @@ class Timeline:
         """The lanes of CPUs and of what interrupts them: those that show first."""
         return [info.index for info in self.infos if info.cpu >= 0 and info.track is None]
 
-    @property
-    def process_lanes(self) -> list[int]:
-        """The lanes of processes, in the order of the tree."""
-        return [info.index for info in self.infos if info.kind is LaneKind.PROCESS]
-
     def is_ready(self, index: int) -> bool:
         """Return whether a lane can be drawn at once."""
         return index in self._lanes

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from satview.base.begun import Begun
 from satview.base.memory import give_back
@@ -19,9 +19,6 @@ from satview.session.tasks import IsCancelled, Report
 
 if TYPE_CHECKING:
     from satview.session.loading.loaded_trace import LoadedTrace, Shown
-    from satview.timeline.lane_tree import Timeline
-
-_FIRST_PROCESSES: Final = 24  # as many as windows show of a trace whose processes are folded
 
 
 def read_file(
@@ -64,23 +61,12 @@ def read_file(
             from satview.session.loading.loaded_trace import LoadedTrace
 
             loaded = LoadedTrace.of(trace, key=key)
-            _begin_lanes(loaded.timeline, is_cancelled)
+            # Beside the window, which makes its views meanwhile, and waits for them; if it fails, it fails there again.
+            Begun(partial(loaded.timeline.build, loaded.timeline.cpu_lanes, is_cancelled), "satview-cpu-lanes")
     finally:
         views.wait()
     views.result()
     return loaded
-
-
-def _begin_lanes(timeline: Timeline, is_cancelled: IsCancelled) -> None:
-    """Have the lanes built that show first, most likely, beside the window, which makes its views meanwhile.
-
-    It waits for those that it shows. If one fails here, it fails there again.
-    """
-    for lanes, name in (
-        (timeline.cpu_lanes, "cpu-lanes"),
-        (timeline.process_lanes[:_FIRST_PROCESSES], "process-lanes"),
-    ):
-        Begun(partial(timeline.build, lanes, is_cancelled), f"satview-{name}")
 
 
 def _limit_memory(memory_bytes: int) -> None:
