@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from satview.base import column_room
 from satview.base.unique import unique
-from satview.core import library, loading
+from satview.core import lanes, library, loading
 
 # Events looked at together: what numpy makes in between stays in the second-level cache.
 _CHUNK: Final = 1 << 17
@@ -72,7 +72,7 @@ def time_order(
         return None
     # A row that is not later than anything after it, nor earlier than anything before it, stays where it is; so the
     # others fill the positions left among themselves.
-    rows = positions[np.argsort(time[positions], kind="stable")]
+    rows = positions[lanes.time_order(time[positions])]
     moved = rows != positions
     return positions[moved], rows[moved]
 

@@ -120,33 +120,29 @@ def _fragments(decoded: Decoded, matched: combine.Matched, region: EventRegion, 
     )
 
 
-def sort(decoded: Decoded, moves: Moves) -> None:
-    """Put the columns into time order, and the rows that name events along with them."""
+def sort(decoded: Decoded, moves: Moves) -> NDArray[np.unsignedinteger]:
+    """Put the columns into time order, and the rows that name events along with them; return where each row went.
+
+    Returns:
+        uint32 or uint64 (events,), the new row of each event by its old one.
+    """
     positions, rows = moves
     for column in (decoded.time, decoded.code, decoded.cpu, decoded.thread, decoded.slot, decoded.slots):
         column[positions] = column[rows]
-    decoded.state_rows = np.sort(moved(decoded.state_rows, moves), kind="stable").astype(np.uint32)
-    rare = moved(decoded.rare_rows, moves)
+    went = np.arange(len(decoded.time), dtype=decoded.slot.dtype)
+    went[rows] = positions
+    is_state = np.zeros(len(went), np.bool_)
+    is_state[went[decoded.state_rows]] = True
+    decoded.state_rows = np.flatnonzero(is_state).astype(np.uint32)
+    rare = went[decoded.rare_rows]
     in_time = np.argsort(rare, kind="stable")
-    decoded.rare_rows, decoded.rare_words = rare[in_time], decoded.rare_words[in_time]
+    decoded.rare_rows, decoded.rare_words = rare[in_time].astype(np.int64), decoded.rare_words[in_time]
+    return went
 
 
-def moved(rows: NDArray[np.integer], moves: Moves) -> NDArray[np.int64]:
-    """Return where rows have gone, int64, same shape."""
-    positions, from_rows = moves
-    # `moves` says which row comes to a position; here the question is the other way round.
-    by_row = np.argsort(from_rows)
-    out = rows.astype(np.int64)
-    at = np.searchsorted(from_rows[by_row], out)
-    at[at == len(by_row)] = 0
-    hit = from_rows[by_row][at] == out
-    out[hit] = positions[by_row][at[hit]]
-    return out
-
-
-def renumber(fragments: Fragments, moves: Moves) -> Fragments:
-    """Return fragments by the rows that events have in time order."""
-    event = moved(fragments.event, moves)
+def renumber(fragments: Fragments, went: NDArray[np.unsignedinteger]) -> Fragments:
+    """Return fragments by the rows that events have in time order, as `sort` returns them."""
+    event = went[fragments.event]
     by_event = np.argsort(event)
     sizes = np.diff(fragments.start)[by_event]
     start = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
