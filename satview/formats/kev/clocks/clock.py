@@ -198,9 +198,7 @@ class ClockRebuilder:
             self._note_time(cpu, first_row + row, rollovers, value - reference, has_reference=has_reference)
             # The reference is what the counter said, not the slightly later stamp of the slot itself.
             since[cpu], self.references[cpu] = row + 1, value
-        is_present = np.zeros(MAX_CPUS, np.bool_)
-        is_present[cpus] = True
-        for cpu in np.flatnonzero(is_present).tolist():
+        for cpu in range(int(cpus.max()) + 1):
             latest = _latest_stamp(cpu, stamps, cpus, takes_part, since[cpu])
             if latest is None:
                 continue
