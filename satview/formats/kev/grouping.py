@@ -11,13 +11,19 @@ from satview.events import wire
 from satview.formats.kev.decoded import Parts
 
 KIND_SHIFT: Final = np.uint32(wire.STRUCT_SHIFT)
+_FEW: Final = 1 << 8
 _LONGEST_TAIL: Final = 1 << 16  # a chunk ends where an event begins, if one begins that near its end
 
 
 def usable_length(is_event: NDArray[np.bool_], unmatched: NDArray[np.intp], headers: NDArray[np.uint32]) -> int:
     """Return where to end the chunk: where its last group begins, for that may go on in the next chunk."""
     n = len(headers)
-    last = np.flatnonzero(is_event[-_LONGEST_TAIL:]) + max(0, n - _LONGEST_TAIL)
+    # A few slots decide it but where there are long events, or BUFFER events in a row.
+    first = max(0, n - _FEW)
+    last = np.flatnonzero(is_event[first:]) + first
+    if not len(last[:-1]) or int(headers[last[0]]) & wire.CODE_MASK in (0, wire.CONTROL_BUFFER):
+        first = max(0, n - _LONGEST_TAIL)
+        last = np.flatnonzero(is_event[first:]) + first
     if not len(last):
         return n
     cut = max(int(last[-1]), int(unmatched[-1]) if len(unmatched) else 0)

@@ -279,12 +279,12 @@ class RunningThreads:
         else:
             # One column per CPU, one row per change of any CPU: who runs there from then on.
             owner = np.empty((len(rows) + 1, highest), out.dtype)
-            changed, is_reset = cpus[rows], np.zeros(len(rows), np.bool_)
+            changed, is_reset, narrow = cpus[rows], np.zeros(len(rows), np.bool_), threads.astype(out.dtype)
             is_reset[resets - 1] = True
             for cpu in range(highest):
                 mine = np.flatnonzero((changed == cpu) | is_reset)
                 times = np.diff(mine, prepend=-1, append=len(rows))  # how many changes of any CPU it stays
-                owner[:, cpu] = np.repeat(np.append(self.now[cpu], threads[mine]), times)
+                owner[:, cpu] = np.repeat(np.append(self.now[cpu].astype(out.dtype), narrow[mine]), times)
             position = np.repeat(np.arange(0, owner.size, highest), np.diff(rows, prepend=0, append=len(cpus)))
             position += cpus
             np.take(owner.ravel(), position, mode="clip", out=out)
