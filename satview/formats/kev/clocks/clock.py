@@ -156,6 +156,8 @@ class ClockRebuilder:
         if np.any(chunk.time_values < 0):
             return False
         low, high = int(chunk.stamps.min()), int(chunk.stamps.max())
+        if high - low > SLACK:  # whatever the references are, the rule may place these in different rollovers
+            return False
         values = chunk.time_values.tolist()
         # Every CPU ever seen is cheap to find, and mostly enough. Only a CPU silent for long needs the closer look.
         references = [r for r in self.references if r != _UNSET]
