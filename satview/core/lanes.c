@@ -60,6 +60,60 @@ EXPORT int64_t satview_run_slices(const uint32_t *index, const int64_t *start, i
 }
 
 /*
+ * Write who ran on a CPU when, and nobody between two run slices. Twin: timeline.per_cpu._plain_states.
+ *
+ * rows, ends: run slices of all CPUs, ascending; cpu, time, narrow or wide: of every event, the last two its thread;
+ * value: of every thread; gap: between slices; end: of the trace. The columns have room for two intervals a slice.
+ *
+ * Returns how many intervals there are; -1 if a slice names what is not there.
+ */
+EXPORT int64_t satview_cpu_states(const uint32_t *rows, const int64_t *ends, int64_t count, const uint8_t *cpu,
+                                  const int64_t *time, const uint16_t *narrow, const uint32_t *wide, int64_t events,
+                                  int64_t number, const uint8_t *value, int64_t threads, int64_t gap, int64_t end,
+                                  int64_t *out_time, uint8_t *out_value, uint32_t *out_event, uint16_t *out_narrow,
+                                  uint32_t *out_wide)
+{
+    int64_t found = 0, free_from = INT64_MAX;
+    for (int64_t i = 0; i <= count; i++) {
+        int64_t begin = end;
+        if (i < count) {
+            if (rows[i] >= events)
+                return -1;
+            if (cpu[rows[i]] != number)
+                continue;
+            begin = time[rows[i]];
+        }
+        if (free_from < begin) {
+            found -= found && out_time[found - 1] == free_from; /* of those that begin in one cycle the last counts */
+            out_time[found] = free_from;
+            out_value[found] = (uint8_t)gap;
+            out_event[found] = UINT32_MAX;
+            if (out_narrow)
+                out_narrow[found] = 0;
+            else
+                out_wide[found] = 0;
+            found++;
+        }
+        if (i < count) {
+            int64_t thread = narrow ? narrow[rows[i]] : wide[rows[i]];
+            if (thread >= threads)
+                return -1;
+            found -= found && out_time[found - 1] == begin;
+            out_time[found] = begin;
+            out_value[found] = value[thread];
+            out_event[found] = rows[i];
+            if (out_narrow)
+                out_narrow[found] = (uint16_t)thread;
+            else
+                out_wide[found] = (uint32_t)thread;
+            found++;
+            free_from = ends[i];
+        }
+    }
+    return found;
+}
+
+/*
  * Write the order of some times, equal ones as they are. Twin: numpy.argsort, stable. spare: as large as order.
  * Returns which of the two has it: 0 order, 1 spare.
  */

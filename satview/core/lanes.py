@@ -48,6 +48,38 @@ def run_slices(
     return rows[:found].copy(), ends[:found].copy()
 
 
+def cpu_states(
+    rows: NDArray[np.uint32], ends: NDArray[np.int64], cpu: NDArray[np.uint8], time: NDArray[np.int64],
+    thread: NDArray[np.unsignedinteger], number: int, value: NDArray[np.uint8], gap: int, end: int,
+) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.uint32], NDArray[np.unsignedinteger]]:  # fmt: skip
+    """Return who ran on a CPU: when each interval begins, its value, event (2**32 - 1: none) and thread.
+
+    Args:
+        rows: uint32 (n,), events by which run slices of all CPUs begin, ascending.
+        ends: int64 (n,), when they end.
+        cpu: uint8 (events,).
+        time: int64 (events,), cycles.
+        thread: uint16 or uint32 (events,).
+        number: Of the CPU.
+        value: uint8 (threads,), lane value of each thread.
+        gap: Value between slices.
+        end: Of the trace, cycles.
+    """
+    assert len(rows) == len(ends)
+    assert len(cpu) == len(time) == len(thread)
+    room = 2 * int(np.count_nonzero(cpu.take(rows) == number))
+    start, values, event = np.empty(room, np.int64), np.empty(room, np.uint8), np.empty(room, np.uint32)
+    ran: NDArray[np.unsignedinteger] = np.empty(room, thread.dtype)
+    narrow, wide = (thread, None) if thread.dtype == np.uint16 else (None, thread)
+    found_narrow, found_wide = (ran, None) if wide is None else (None, ran)
+    found = call(
+        "satview_cpu_states", rows, ends, len(rows), cpu, time, narrow, wide, len(cpu), number, value, len(value), gap,
+        end, start, values, event, found_narrow, found_wide,
+    )  # fmt: skip
+    assert found >= 0, "the run slices name events or threads that are not there"
+    return start[:found].copy(), values[:found].copy(), event[:found].copy(), ran[:found].copy()
+
+
 def time_order(time: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the order of times, int64 (n,); equal ones stay as they are."""
     time = np.ascontiguousarray(time, np.int64)

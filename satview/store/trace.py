@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.dataclass import dataclass
+from satview.base.once import Once
 from satview.base.time import Clock, TimeWindow, format_duration
 from satview.events.catalogue import Catalogue
 from satview.events.spec import Argument, EventSpec, Release
@@ -102,7 +103,7 @@ class Trace:
     cpu_titles: tuple[str, ...] = ()
     lines: Mapping[str, int] = field(default_factory=dict)
     axis: Axis | None = None
-    _cached: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    _cached: Once = field(default_factory=Once, repr=False, compare=False)
 
     def __repr__(self) -> str:
         return (f"<{type(self).__name__} {self.path.name}: {len(self.events):,} events in "
@@ -152,18 +153,19 @@ class Trace:
         return self.cached("code_counts", _count_codes)
 
     def cached(self, name: str, make: Callable[[Trace], _Made]) -> _Made:
-        """Return `make(self)`, made at the first call under that name; not to be changed.
+        """Return `make(self)`, made once under that name whatever the number of threads; not to be changed.
 
         What is made must not hold the trace: that would be a cycle.
         """
-        if name not in self._cached:
-            made = None if self.axis is None else self.axis.made(name, make)
-            made = make(self) if made is None else made
-            if isinstance(made, np.ndarray):
-                made.setflags(write=False)
-            self._cached[name] = made
-        found: _Made = self._cached[name]
+        found: _Made = self._cached.get(name, lambda: self._made(name, make))
         return found
+
+    def _made(self, name: str, make: Callable[[Trace], _Made]) -> _Made:
+        made = None if self.axis is None else self.axis.made(name, make)
+        made = make(self) if made is None else made
+        if isinstance(made, np.ndarray):
+            made.setflags(write=False)
+        return made
 
     def is_cached(self, name: str) -> bool:
         """Return whether `cached` has made what is cached under a name, so that it costs no time any more."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 import threading
 import time
@@ -35,6 +36,7 @@ _WATCH_S: Final = 0.05
 _LITERALS: Final = re.compile(r"'(?:[^']|'')*'")
 _WORDS: Final = re.compile(r"(?:(\w+)\.)?\b([A-Za-z_]\w*)")
 _SOURCES: Final = re.compile(r"\b(?:from|join)\s+(\w+)")  # as the file of views writes them
+_MISSING: Final = re.compile(r"Catalog Error: Table with name (\S+) does not exist!")
 _LONGEST_S: Final = 292 * 365 * 86_400  # what fits into nanoseconds of 64 bits
 _RATE_MAX: Final = (2**63 - 1) // NS_PER_S
 
@@ -386,5 +388,14 @@ def _whole_numbers(found: pa.Table) -> pa.Table:
 
 def _first_lines(text: str) -> str:
     """Return what DuckDB says of a query, without the hints about its own interface."""
+    if missing := _MISSING.match(text):
+        return f"a table {missing[1][:40]!r} does not exist; {_remedy(missing[1])}"
     lines = [line for line in text.splitlines() if line.strip()]
     return "\n".join(lines[:6])
+
+
+def _remedy(name: str) -> str:
+    """Return what to do about a table that does not exist: DuckDB would propose those of its own."""
+    near = difflib.get_close_matches(name.lower(), (*SCHEMAS, *views()), 2, 0.7)
+    proposed = f"is {' or '.join(near)} meant? " if near else ""
+    return f"{proposed}`satview query --list` shows the tables, views and macros"

@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.once import Claims
 from satview.base.time import TimeWindow
 from satview.events import wire
 from satview.events.states import (
@@ -46,6 +47,7 @@ from satview.timeline.tracks.user import UserLanes
 __all__ = ["LaneInfo", "LaneKind", "Timeline"]
 
 _LANES_AT_ONCE: Final = 256  # every batch costs a pass over the events
+_LOOK_S: Final = 0.05  # while another thread builds: between looks at whether this one is cancelled
 _CELLS_PER_MARK: Final = 8  # at least so many cells of a pixel are looked at for marks, which are so exact
 _TICKS_PER_FRAME: Final = 400_000  # events that a frame may draw one by one; beyond it the levels show
 _LABELS: Final = {
@@ -79,9 +81,15 @@ class Timeline:
         self._kinds: dict[int, Shares] = {}
         self._rows: tuple[int, NDArray[np.uint32]] = (-1, np.empty(0, np.uint32))
         self._lock = threading.Lock()
+        self._claims = Claims()
         self._tracks: dict[str, frozenset[int]] = {}
         self._user = UserLanes()
         self.infos: tuple[LaneInfo, ...] = tuple(self._tree())
+
+    @property
+    def cpu_lanes(self) -> list[int]:
+        """The lanes of CPUs and of what interrupts them: those that show first."""
+        return [info.index for info in self.infos if info.cpu >= 0 and info.track is None]
 
     def is_ready(self, index: int) -> bool:
         """Return whether a lane can be drawn at once."""
@@ -152,8 +160,23 @@ class Timeline:
                 self.infos = (*self.infos, *more)
 
     def build(self, indices: Iterable[int], cancelled: Callable[[], bool] | None = None) -> None:
-        """Build lanes that are not ready yet; stops early when `cancelled()` says so."""
-        requested = [i for i in indices if i not in self._lanes]
+        """Build lanes that are not ready yet; stops early when `cancelled()` says so.
+
+        Those that another thread builds are waited for.
+        """
+        indices = tuple(indices)
+        while missing := [i for i in indices if i not in self._lanes]:
+            mine = self._claims.take(missing)
+            try:
+                self._build([i for i in mine if i not in self._lanes], cancelled)
+            finally:
+                self._claims.leave(mine)
+            if cancelled is not None and cancelled():
+                return
+            if not mine:
+                self._claims.wait(_LOOK_S)
+
+    def _build(self, requested: list[int], cancelled: Callable[[], bool] | None) -> None:
         for at in range(0, len(requested), _LANES_AT_ONCE):
             batch = requested[at : at + _LANES_AT_ONCE]
             spans, numbers = {}, {}

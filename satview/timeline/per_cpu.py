@@ -77,28 +77,39 @@ def cpu_spans(
         return on_axis(
             trace, part, cpu_spans(of_file, cpu - part.first_cpu, run_slices(of_file), idle_threads(of_file))
         )
-    rows, ends = slices
-    mine = trace.events.cpu[rows] == cpu
-    rows, ends = rows[mine], ends[mine]
-    if not len(rows):
-        return _call_spans(trace, cpu)
-    window = trace.window
-    start = trace.events.time_cycles[rows]
-    thread = trace.events.thread[rows]
-    value = np.where(idle, np.uint8(IDLE), process_values(trace.threads.process))[thread]
+    events, window = trace.events, trace.window
+    value = np.where(idle, np.uint8(IDLE), process_values(trace.threads.process)).astype(np.uint8)
     # A thread trace names the threads of an LWP one by one: between them it has none to run.
     gap = IDLE if trace.release == Release.UNIXWARE else UNKNOWN
-    # Slices are in the order of time and end before the next one: the gap behind one is right behind it here too.
-    gaps = np.flatnonzero(ends < np.append(start[1:], window.end))
-    at, value = np.insert(start, gaps + 1, ends[gaps]), np.insert(value, gaps + 1, gap)
-    event, thread = np.insert(rows, gaps + 1, NO_EVENT), np.insert(thread, gaps + 1, 0)
+    found = lanes.cpu_states if library.is_available() else _plain_states
+    at, value, event, thread = found(
+        *slices, events.cpu, events.time_cycles, events.thread, cpu, value, gap, window.end
+    )
+    if not len(at):
+        return _call_spans(trace, cpu)
     if at[0] > window.start:
         from_dump = at[0] <= trace.dump_end_cycles
         at = np.concatenate((np.array([window.start]), at))
         value = np.concatenate((np.array([value[0] if from_dump else UNKNOWN], np.uint8), value))
         event = np.concatenate((np.array([NO_EVENT], np.uint32), event))
         thread = np.concatenate((thread[:1] if from_dump else np.zeros(1, thread.dtype), thread))
-    return touching(at, value, event, thread, window.end)
+    return LaneSpans(at, value, event, thread, max(window.end, int(at[-1]) + 1))
+
+
+def _plain_states(
+    rows: NDArray[np.uint32], ends: NDArray[np.int64], cpu: NDArray[np.uint8], time: NDArray[np.int64],
+    thread: NDArray[np.unsignedinteger], number: int, value: NDArray[np.uint8], gap: int, end: int,
+) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.uint32], NDArray[np.unsignedinteger]]:  # fmt: skip
+    """Return who ran on a CPU, without the compiled core; arguments as of `lanes.cpu_states`."""
+    mine = cpu[rows] == number
+    rows, ends = rows[mine], ends[mine]
+    start, thread = time[rows], thread[rows]
+    # Slices are in the order of time and end before the next one: the gap behind one is right behind it here too.
+    gaps = np.flatnonzero(ends < np.append(start[1:], end)) if len(rows) else np.empty(0, np.intp)
+    at, values = np.insert(start, gaps + 1, ends[gaps]), np.insert(value[thread], gaps + 1, gap)
+    event, thread = np.insert(rows, gaps + 1, NO_EVENT), np.insert(thread, gaps + 1, 0)
+    lasts = np.append(at[1:] > at[:-1], True) if len(at) else np.empty(0, np.bool_)
+    return at[lasts], values[lasts], event[lasts], thread[lasts]
 
 
 def _call_spans(trace: Trace, cpu: int) -> LaneSpans:

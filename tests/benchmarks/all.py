@@ -101,15 +101,16 @@ def loading(shape: str, path: Path) -> list[Row]:
         copy, load = copies_and_loads(path, 3)
     rows.append(Row(shape, "load, numpy code", load.both, "ms CPU", copy.both))
     rows.append(Row(shape, "load, numpy code, user time", load.user, "ms CPU", copy.user))
-    if reading_ms := peer_ms(path, prints=False):
-        rows.append(Row(shape, "load, beside a C reader", load_ms, "ms CPU", reading_ms))
+    for name, does in (("a C reader", ""), ("one that reads 16 bytes a call", "unbuffered")):
+        if reading_ms := peer_ms(path, does):
+            rows.append(Row(shape, f"load, beside {name}", load_ms, "ms CPU", reading_ms))
     rows.append(Row(shape, "all links", best_ms(lambda: all_links(path), 1), "ms CPU", load_ms))
     return rows
 
 
 def printing(shape: str, path: Path, load_ms: float) -> list[Row]:
     """Return the time of commands, start of Python included; texts beside a C program that prints."""
-    printed_ms = peer_ms(path, prints=True) or load_ms
+    printed_ms = peer_ms(path, "print") or load_ms
     floors = dict.fromkeys(OUTPUTS, printed_ms) | {"info": load_ms, "stats": load_ms}
     commands = OUTPUTS | {"info": ("info",), "stats": ("stats",)}
     satview = [sys.executable, "-m", "satview"]

@@ -2,7 +2,8 @@
  * What satview's reading and printing are compared with: a program that works as the vendor's library and printer do.
  * It reads 16 bytes at a time, calls a function per event through a table, and prints name by name with fprintf().
  *
- * usage: peer FILE BYTES-BEFORE-THE-SLOTS [print]; without `print` the functions only count.
+ * usage: peer FILE BYTES-BEFORE-THE-SLOTS [print | unbuffered]; without `print` the functions only count, and with
+ * `unbuffered` every 16 bytes are a read() of their own.
  */
 
 #include <inttypes.h>
@@ -53,7 +54,9 @@ int main(int count, char **arguments)
         return 2;
     for (int class = 0; class < CLASSES; class++)
         for (int number = 0; number < 1024; number++)
-            functions[class][number] = count > 3 ? print_event : count_event;
+            functions[class][number] = count > 3 && !strcmp(arguments[3], "print") ? print_event : count_event;
+    if (count > 3 && !strcmp(arguments[3], "unbuffered"))
+        setvbuf(file, NULL, _IONBF, 0);
     while (fread(slot, sizeof slot, 1, file) == 1) {
         uint32_t kind = slot[0] >> 30;
         current = &open[slot[0] >> 24 & 63];

@@ -26,19 +26,24 @@ def peer() -> Path | None:
     return program
 
 
-def peer_ms(path: Path, *, prints: bool) -> float | None:
-    """Return the processor time of reading a file 16 bytes at a time, with or without printing; None if not built."""
-    times = peer_times(path, prints=prints)
+def peer_ms(path: Path, does: str = "") -> float | None:
+    """Return the processor time of reading a file 16 bytes at a time; None if not built.
+
+    Args:
+        path: The file.
+        does: `print`, or `unbuffered`: each 16 bytes are a call of the system; otherwise the C library reads blocks.
+    """
+    times = peer_times(path, does)
     return None if times is None else times[0]
 
 
-def peer_times(path: Path, *, prints: bool) -> tuple[float, float] | None:
-    """Return its processor time and the time until it ends, ms; None if not built."""
+def peer_times(path: Path, does: str = "") -> tuple[float, float] | None:
+    """Return its processor time and the time until it ends, ms; None if not built. Arguments as of `peer_ms`."""
     program = peer()
     if program is None:
         return None
     offset = path.stat().st_size - 16 * open_kev(path).slot_count
-    return command_times([str(program), str(path), str(offset), *(["print"] if prints else [])])
+    return command_times([str(program), str(path), str(offset), *does.split()])
 
 
 def command_ms(command: list[str]) -> float:

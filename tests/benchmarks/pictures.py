@@ -40,7 +40,7 @@ window = application.first_window()
 window.resize(1600, 1000)
 app.processEvents()
 say("window")
-window.complete()
+window.make_document()
 loop, wakes = QEventLoop(), QTimer()
 wakes.start(5)
 def wait(is_done):

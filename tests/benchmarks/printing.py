@@ -27,7 +27,7 @@ def run(args: list[str]) -> None:
     options = parser.parse_args(args)
     for shape in options.shape or SHAPES:
         path = file_of(shape, options.millions)
-        peer = peer_times(path, prints=True)
+        peer = peer_times(path, "print")
         if peer is not None:
             print(
                 f"{shape}: a C program that prints as the vendor's: {peer[0]:.0f} ms CPU, {peer[1]:.0f} ms", flush=True

@@ -8,6 +8,8 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QPushButton
 
+from tests.helpers.commands import SAMPLE
+
 _PROGRAM = """
 import sys
 from pathlib import Path
@@ -95,3 +97,29 @@ def test_nothing_moves_when_the_window_is_completed(first_window, qtbot):
 def test_a_window_closed_before_it_is_complete_goes(application, first_window, qtbot):
     first_window.close()
     qtbot.waitUntil(lambda: application.windows == [])
+
+
+def test_a_file_is_opened_before_there_are_commands_and_they_are_there_with_its_views(first_window, qtbot):
+    first_window.make_document()
+    first_window.session.open(SAMPLE)
+    assert not first_window.is_complete
+    qtbot.waitUntil(lambda: first_window.workspace is not None, timeout=10_000)
+    assert first_window.is_complete
+    assert first_window.actions_by_id.by_id["view.zoom_in"].isEnabled()
+
+
+def test_a_file_that_cannot_be_read_is_refused_before_there_are_commands(first_window, tmp_path, qtbot):
+    first_window.make_document()
+    first_window.session.open(tmp_path / "none.kev")
+    qtbot.waitUntil(first_window.views.failed.isVisible, timeout=10_000)
+    assert first_window.is_complete
+
+
+def test_a_key_pressed_while_a_file_is_read_has_its_command(first_window, monkeypatch, qtbot):
+    opened = []
+    monkeypatch.setattr("satview.gui.dialogs.ask_open", lambda *arguments: opened.append(arguments[0]) or [])
+    first_window.make_document()
+    first_window.session.open(SAMPLE)
+    qtbot.keyClick(first_window, Qt.Key.Key_O, Qt.KeyboardModifier.ControlModifier)
+    assert opened == [first_window]
+    qtbot.waitUntil(lambda: first_window.workspace is not None, timeout=10_000)

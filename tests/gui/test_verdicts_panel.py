@@ -47,6 +47,11 @@ def test_the_status_bar_announces_what_is_wrong_and_a_click_shows_it(empty_windo
     QTest.mouseClick(button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: workspace.panel_shows("verdicts"))
     assert workspace.panels["verdicts"].tree.topLevelItem(0).text(0) == "deadlock"
+    overview, (when,) = workspace.area.overview, window.session.opened.verdicts.found.verdicts[0].occurrences
+    picture, edges = overview.grab().toImage(), [overview._scale.x(c) for c in (when.start_cycles, when.end_cycles)]
+    row = [picture.pixel(x, overview.height() - 3) & 0xFFFFFF == LIGHT.error for x in range(picture.width())]
+    left, right = round(edges[0]), round(max(edges[1], edges[0] + 8))
+    assert [x for x, is_marked in enumerate(row) if is_marked] == list(range(left, min(right, len(row))))
 
 
 @pytest.mark.thorough

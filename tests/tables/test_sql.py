@@ -63,6 +63,8 @@ def test_nulls(small):
         ("", "0 statements"),
         ("select nothing from event", '"nothing" not found'),
         ("selec 1", "syntax error"),
+        ("select * from events", "a table 'events' does not exist; is event meant?"),
+        ("select * from ready_wai", "is ready_wait meant?"),
     ],
 )
 def test_what_is_refused(small, query, says):

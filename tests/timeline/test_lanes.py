@@ -1,5 +1,8 @@
 """Lanes drawn as text, and their pictures against a brute-force sum."""
 
+import threading
+from time import sleep
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -161,6 +164,28 @@ class TestPairs:
             builder.event(wire.code(3, code), time)
         trace = builder.open(tmp_path)
         assert [partner(trace, i) for i in range(1, 7)] == [6, 5, 4, 3, 2, 1]
+
+
+def test_threads_that_request_the_same_lanes_build_each_of_them_once(tmp_path, monkeypatch):
+    timeline = Timeline(from_lanes(tmp_path, "cpu0  A A B . A\ncpu1  . C C C ."))
+    requested, built, original = range(len(timeline.infos)), [], Timeline._spans
+
+    def spans(self, info):
+        built.append(info.index)
+        sleep(0.005)
+        return original(self, info)
+
+    monkeypatch.setattr(Timeline, "_spans", spans)
+    threads = [
+        threading.Thread(target=timeline.build, args=(part,)) for part in (requested[:3], requested, requested[2:])
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+        assert not thread.is_alive()
+    assert sorted(built) == list(requested)
+    assert all(timeline.is_ready(index) for index in requested)
 
 
 def test_lost_buffers_are_marked(tmp_path):

@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.once import Once
 from satview.events.layout import logged_list
 from satview.events.spec import Payload
 from satview.events.variants import EXITS
@@ -157,7 +158,7 @@ def as_logged_trace(trace: Trace, is_wide: Callable[[int], bool]) -> tuple[Trace
         code[rows] = logged_list(trace.release, old, is_wide=is_wide(old))[0]
     payloads = LoggedPayloads(trace.payloads, form, layouts, trace.byte_order)
     columns = replace(events, code=code, slot_count=slot_count)
-    return replace(trace, events=columns, payloads=payloads, _cached={}), is_exact
+    return replace(trace, events=columns, payloads=payloads, _cached=Once()), is_exact
 
 
 def _has_failed(trace: Trace, rows: NDArray[np.intp], code: int) -> NDArray[np.bool_]:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from satview.base.dataclass import dataclass
 from satview.base.errors import TraceFormatError
+from satview.base.once import Once
 from satview.base.time import Clock, format_duration
 from satview.events.catalogue import Catalogue
 from satview.events.combined_catalogue import CombinedCatalogue
@@ -221,7 +222,7 @@ def _as_named(part: Part, start: int) -> Part:
                              own.created_cycles, own.destroyed_cycles)  # fmt: skip
     titles = tuple(f"{part.name} {part.trace.cpu_title(cpu)}" for cpu in range(part.trace.cpu_count))
     clock = replace(clock, start_cycles=part.own_cycles(start))
-    return replace(part, trace=replace(part.trace, processes=processes, clock=clock, cpu_titles=titles, _cached={}))
+    return replace(part, trace=replace(part.trace, processes=processes, clock=clock, cpu_titles=titles, _cached=Once()))
 
 
 def _events(parts: list[Part]) -> EventTable:

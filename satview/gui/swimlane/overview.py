@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import Enum, auto
 from typing import Final
 
@@ -197,14 +198,26 @@ class OverviewStrip(QWidget):
             painter.drawPolygon(QPolygonF([QPointF(*corner) for corner in corners]))
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
 
-    def _draw_verdicts(self, painter: QPainter) -> None:
-        """Mark every position of verdicts: a bar along the lower edge, at least as wide as a wedge."""
-        found, theme, scale = self._opened.verdicts.found, self._theme, self._scale
-        for verdict in found.verdicts[::-1] if found is not None else ():  # the most severe last, over the others
+    def _verdict_columns(self, width_px: int) -> Iterator[tuple[int, NDArray[np.bool_]]]:
+        """Yield colours and the pixels that verdicts mark with them, each occurrence at least as wide as a wedge.
+
+        Args:
+            width_px: Of the picture, device pixels.
+
+        Yields:
+            A colour and bool (width_px,), the most severe last: over the others.
+        """
+        found, theme, limits = self._opened.verdicts.found, self._theme, self._opened.viewport.limits
+        least_px = 2 * _WEDGE_PX * width_px / max(1, self.width())
+        for verdict in found.verdicts[::-1] if found is not None else ():
+            times = np.array([(each.start_cycles, each.end_cycles) for each in verdict.occurrences], np.int64)
+            left, right = ((times.reshape(-1, 2) - limits.start) * (width_px / max(1, limits.length))).T
+            right = np.maximum(right, left + least_px)
+            steps = np.zeros(width_px + 1, np.int64)
+            np.add.at(steps, np.clip(np.round(left), 0, width_px).astype(np.int64), 1)
+            np.add.at(steps, np.clip(np.round(right), 0, width_px).astype(np.int64), -1)
             rgb = {Severity.ERROR: theme.error, Severity.WARNING: theme.warning}.get(verdict.severity, theme.dim)
-            for occurrence in verdict.occurrences:
-                left, right = scale.x(occurrence.start_cycles), scale.x(occurrence.end_cycles)
-                painter.fillRect(QRectF(left, self.height() - 4, max(2.0 * _WEDGE_PX, right - left), 3), colour(rgb))
+            yield rgb, np.cumsum(steps[:-1]) > 0
 
     def _damage_text(self, x: float) -> str:
         """Return what is damaged near a pixel."""
@@ -252,11 +265,12 @@ class OverviewStrip(QWidget):
                 mixed(theme.accent, theme.base, tone) | OPAQUE
             )
         pixels[(rows >= 1) & (rows < 7) & (hits > 0)] = theme.hit | OPAQUE
+        for rgb, is_marked in self._verdict_columns(width):
+            pixels[(rows >= self.height() - 4) & (rows < self.height() - 1) & is_marked] = rgb | OPAQUE
         image = QImage(pixels.data, width, picture.height(), 4 * width, QImage.Format.Format_RGB32)
         image.setDevicePixelRatio(ratio)
         painter.drawImage(0, 0, image)
         self._draw_damage(painter)
-        self._draw_verdicts(painter)
         draw_lost(painter, lost_spans(self._opened.timeline.lost_marks, self._scale), self.height(), theme)
         painter.setPen(colour(theme.line))
         painter.drawLine(QLineF(0, self.height() - 0.5, self.width(), self.height() - 0.5))

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import QMessageLogContext, QObject, QtMsgType, Signal, Slot, qInstallMessageHandler
+from PySide6.QtCore import QMessageLogContext, QObject, QTimer, QtMsgType, Signal, Slot, qInstallMessageHandler
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _SWITCH_S: Final = 0.001  # Python's 0.005, waited for ten times while a picture is drawn, is a jerk
+_COMPLETE_MS: Final = 400  # after a file was opened, where no picture of a sample comes that commands are made behind
 
 
 class Application(QObject):
@@ -299,11 +300,13 @@ def _run_windows(app: QApplication, application: Application, links: list[TraceL
     outcome, ending = Outcome(), Ending(application, application.close_unasked)
     with ending.signals.watched():
         if window is not None:
-            window.complete()
+            window.make_document()
             application.check_theme()
             outcome.watch(window)
             application.window_shown.connect(outcome.watch)
         application.open_links(links, window, is_followed)
+        if window is not None:
+            QTimer.singleShot(_COMPLETE_MS if links else 0, window, window.complete)
         server = _server(application) if window is not None else None
         code = outcome.code if ending.code else _until_closed(app, outcome)
         if server is not None:

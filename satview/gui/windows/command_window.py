@@ -36,6 +36,7 @@ class CommandWindow(QMainWindow):
         workspace: The views of the open trace, or None.
         keeper: Keeps what shows of the open trace, or None.
         preview_page: Shows what samples of a large file contain while it is read; None before the first one.
+        is_complete: It has commands: before, there may be a session alone.
 
     Signals:
         files_requested: Files were selected or dropped: paths.
@@ -64,3 +65,8 @@ class CommandWindow(QMainWindow):
     workspace: Workspace | None
     keeper: WorkspaceKeeper | None
     preview_page: PreviewPage | None
+    is_complete: bool
+
+    def complete(self) -> None:
+        """Make all of the above that is not there yet, but for what only a trace brings."""
+        raise NotImplementedError

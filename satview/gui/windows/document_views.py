@@ -64,6 +64,9 @@ def import_views() -> None:
 def _import_panels(_is_cancelled: IsCancelled, _report: Report) -> None:
     for row in PANELS:
         import_module(row.module)
+    from satview.tables.sql import views  # the panel SQL lists them when it is first seen; brings all analyses
+
+    views()
 
 
 class DocumentViews(QObject):
@@ -127,6 +130,8 @@ class DocumentViews(QObject):
         window.preview_page.begin(session.path, session.preview)
         self._pages.setCurrentWidget(window.preview_page)
         window.preview_page.lanes.setFocus()
+        # The commands are made while the file is decoded: in the turn after the one that paints this picture.
+        QTimer.singleShot(0, self, lambda: QTimer.singleShot(0, self, window.complete))
 
     @Slot()
     def _on_stage(self) -> None:
@@ -136,6 +141,8 @@ class DocumentViews(QObject):
             window.preview_page.leave()
         if stage is not Stage.READY:
             self.leave()
+        if stage is not Stage.LOADING:
+            window.complete()
         if stage is Stage.LOADING and path is not None:
             self.loading.begin(path)
             self._pages.setCurrentWidget(self.loading)
@@ -147,7 +154,11 @@ class DocumentViews(QObject):
         else:
             self._pages.setCurrentIndex(0)
         window.setWindowTitle(self._title())
-        window.actions_by_id.refresh()
+        self._refresh_commands()
+
+    def _refresh_commands(self) -> None:
+        if self._window.is_complete:
+            self._window.actions_by_id.refresh()
 
     def _title(self) -> str:
         """Return the title of the window: the file, and the system where that is not QNX."""
@@ -235,7 +246,7 @@ class DocumentViews(QObject):
         follow = self._window.session.follow
         if follow is not None and follow.note and self._window.session.stage is Stage.LOADING:
             self.loading.wait(follow.note)
-        self._window.actions_by_id.refresh()
+        self._refresh_commands()
 
     def leave(self) -> None:
         """Take the views of the trace away, if there are any."""

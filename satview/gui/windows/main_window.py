@@ -35,10 +35,12 @@ _TOOLS_PX, _STATUS_PX = 41, 32  # height before tools and fields are there, so t
 class MainWindow(CommandWindow):
     """One window with at most one trace; the rest is in `CommandWindow`.
 
-    It shows before it is complete. Whatever the user does then completes it first.
+    It shows before it is complete. Whatever the user does then completes it first. With a document alone it can open a
+    file; its commands are made while that is decoded.
 
     Attributes:
-        is_complete: It has commands, a session, and all its pages.
+        has_document: It has a session, and the pages of files.
+        is_complete: It has commands too.
         welcome: The page for no file.
         captures: What the commands about captures do.
         views: Fills the window with what the session has.
@@ -49,7 +51,7 @@ class MainWindow(CommandWindow):
 
     def __init__(self, shared: Shared, theme: Theme) -> None:
         super().__init__()
-        self.is_complete = False
+        self.has_document = self.is_complete = False
         self.setAcceptDrops(True)
         self.setWindowTitle("satview")
         resize_on_screen(self, 1440, 900)
@@ -67,28 +69,36 @@ class MainWindow(CommandWindow):
         self._set_up_pages()
         self._restore_geometry()
 
-    def complete(self) -> None:
-        """Make the commands, the session and the pages of files."""
-        if self.is_complete:
+    def make_document(self) -> None:
+        """Make the session and the pages of files."""
+        if self.has_document:
             return
-        self.is_complete = True
-        # Here, and not above: half of the time until a window shows.
-        from satview.gui.capture.job import CaptureJob
-        from satview.gui.windows.capture_commands import CaptureCommands
+        self.has_document = True
+        # Here and in `complete`, and not above: half of the time until a window shows.
         from satview.gui.windows.document_views import DocumentViews, import_views
         from satview.session.session import Session
+
+        self.session = Session(self.settings, self, import_views)
+        self.views = DocumentViews(self, self._pages)
+
+    def complete(self) -> None:
+        """Make the commands, and the document if it is not there."""
+        if self.is_complete:
+            return
+        self.make_document()
+        self.is_complete = True
+        from satview.gui.capture.job import CaptureJob
+        from satview.gui.windows.capture_commands import CaptureCommands
 
         self.setAttribute(QtCore.Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setContextMenuPolicy(QtCore.Qt.ContextMenuPolicy.PreventContextMenu)
         option = QMainWindow.DockOption
         self.setDockOptions(option.AnimatedDocks | option.AllowTabbedDocks | option.AllowNestedDocks)
         self.setCorner(QtCore.Qt.Corner.BottomRightCorner, QtCore.Qt.DockWidgetArea.RightDockWidgetArea)
-        self.session = Session(self.settings, self, import_views)
         self.capture_job = CaptureJob(self)
         self.captures = CaptureCommands(self)
         self._make_commands()
         self._fill_bars()
-        self.views = DocumentViews(self, self._pages)
         self.views.open_requested.connect(self.registry["file.open"].run)
         self.views.capture_requested.connect(self.captures.capture_with)
         self.welcome.complete()

@@ -15,6 +15,7 @@ from satview.base.targets import find_target
 from satview.session.trace_link import TraceLink
 
 if TYPE_CHECKING:
+    from satview.gui.windows.application import Application
     from satview.gui.windows.main_window import MainWindow
     from satview.gui.windows.workspace import Workspace
 
@@ -90,10 +91,7 @@ def take(request: ScreenshotRequest) -> int:
     for key, value in _settings(request).items():
         settings.set(key, value)
     application = Application(Shared(settings, RecentFiles(None, 0), users_sessions()))
-    window: MainWindow = application.new_window()
-    window.resize(request.width_px, request.height_px)
-    window.session.adds_to_cache = False  # nobody requested more files than the picture
-    window.session.open(request.trace)
+    window = _opened(application, request)
     deadline, loop, wakes = QDeadlineTimer(_PATIENCE_S * 1000), QEventLoop(), QTimer()
     wakes.start(_WAKE_MS)
 
@@ -123,6 +121,16 @@ def take(request: ScreenshotRequest) -> int:
         wakes.stop()
         window.close()
         app.processEvents()
+
+
+def _opened(application: Application, request: ScreenshotRequest) -> MainWindow:
+    """Return a window that reads the trace; its commands are made meanwhile, as on a screen."""
+    window = application.first_window()
+    window.resize(request.width_px, request.height_px)
+    window.make_document()
+    window.session.adds_to_cache = False  # nobody requested more files than the picture
+    window.session.open(request.trace)
+    return window
 
 
 def _save(window: MainWindow, path: Path, reading: Sequence[Path]) -> None:

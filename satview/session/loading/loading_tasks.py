@@ -61,6 +61,8 @@ def read_file(
             from satview.session.loading.loaded_trace import LoadedTrace
 
             loaded = LoadedTrace.of(trace, key=key)
+            # Beside the window, which makes its views meanwhile, and waits for them; if it fails, it fails there again.
+            Begun(partial(loaded.timeline.build, loaded.timeline.cpu_lanes, is_cancelled), "satview-cpu-lanes")
     finally:
         views.wait()
     views.result()
@@ -80,7 +82,9 @@ def _limit_memory(memory_bytes: int) -> None:
 
 def _import_all(prepare: Callable[[], None] | None) -> None:
     import satview.session.loading.loaded_trace  # noqa: F401  -- for its effect on sys.modules
+    from satview.base.plugins import PluginKind, plugins
 
+    plugins(PluginKind.LANE)
     if prepare is not None:
         prepare()
 
