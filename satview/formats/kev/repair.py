@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.unique import unique
 from satview.formats.kev import order
 from satview.formats.kev.decoded import Decoded
 from satview.formats.kev.slots import combine
@@ -34,6 +35,13 @@ def split_contested(decoded: Decoded, slots: SlotSource, moves: Moves | None) ->
     is_open = combine.contains(heads, rows)
     is_combine = is_open | (decoded.slots[rows] > 1)
     rows, is_open = rows[is_combine], is_open[is_combine]
+    # What the columns have of a key rules out nearly all of them.
+    code, cpu = decoded.code[rows].astype(np.uint64), decoded.cpu[rows]
+    moment = np.searchsorted(unique(decoded.time[heads]), decoded.time[rows]).astype(np.uint64)
+    likely = combine.contested(moment << np.uint64(32) | code << np.uint64(8) | cpu, is_open)
+    rows, is_open = rows[likely], is_open[likely]
+    if not len(rows):
+        return
     at = decoded.slot[rows].astype(np.int64)
     headers, stamps = slots.take_halves(at, 0).T
     # Two events of one key, one of them open: which tails are whose follows from the queue of section 3.3 only, and the
