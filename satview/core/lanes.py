@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.core import library
 from satview.core.library import CODES
 from satview.core.signatures import call
 
@@ -81,7 +82,9 @@ def cpu_states(
 
 
 def time_order(time: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the order of times, int64 (n,); equal ones stay as they are."""
+    """Return the order of times in cycles, int64 (n,); equal ones stay as they are."""
+    if not library.is_available():
+        return np.argsort(time, kind="stable")
     time = np.ascontiguousarray(time, np.int64)
     order, spare = np.empty(len(time), np.int64), np.empty(len(time), np.int64)
     is_spare = call("satview_time_order", time, len(time), order, spare)

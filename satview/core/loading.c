@@ -155,6 +155,15 @@ static int64_t find_events(const satview_chunk *in, int64_t i, int64_t end, int6
     return events;
 }
 
+/* Note an event whose code is seldom. */
+static void note_trait(const satview_chunk *in, uint8_t trait, int64_t event)
+{
+    if (trait & IS_RARE)
+        in->rare[in->counts[RARE]++] = (uint32_t)event;
+    if (trait & IS_UNKNOWN)
+        in->unknown[in->counts[UNKNOWN]++] = (uint32_t)event;
+}
+
 /* Write what the first slots of some events say. */
 static void describe(const satview_chunk *in, int64_t from, int64_t events)
 {
@@ -178,10 +187,8 @@ static void describe(const satview_chunk *in, int64_t from, int64_t events)
         state_row[states] = row + (uint32_t)e;
         subjects += trait & IS_SUBJECT;
         states += trait & trait >> 1 & 1;
-        if (trait & IS_RARE)
-            in->rare[in->counts[RARE]++] = (uint32_t)e;
-        if (trait & IS_UNKNOWN)
-            in->unknown[in->counts[UNKNOWN]++] = (uint32_t)e;
+        if (trait & (IS_RARE | IS_UNKNOWN))
+            note_trait(in, trait, e);
     }
     in->counts[SUBJECTS] = subjects;
     in->counts[STATES] = states;

@@ -28,40 +28,71 @@ typedef struct {
     const int32_t *by_cpu[2];    /* 256: lanes of CPUs, of damage */
     const int32_t *by_interrupt; /* 256: lanes of interrupts */
     int64_t positions;
-    const int64_t *offset; /* first cell of every lane, and behind the last one */
-    const int64_t *shift;  /* cells of a lane are 2^shift cycles long */
-    uint8_t *seen;
+    const int64_t *cells; /* of no lane, then of every lane: first one, the one behind the last, log2 of their cycles */
+    int64_t cell_count;
+    uint8_t *seen; /* of every cell, and one more for events that are on no lane */
 } satview_cells;
 
-static void mark_cell(const satview_cells *in, int64_t position, int64_t time)
+enum { CPU_NUMBERS = 256, MARK_BLOCK = 1 << 10 };
+
+/* Return whether a table names lanes only. */
+static int names_lanes(const int32_t *table, int64_t count, int64_t positions)
 {
-    int64_t cell;
-    if (position < 0 || position >= in->positions || in->shift[position] < 0 || in->shift[position] > 62 || time < 0)
-        return;
-    cell = in->offset[position] + (time >> in->shift[position]);
-    if (cell < in->offset[position + 1])
-        in->seen[cell] = 1;
+    for (int64_t i = 0; table && i < count; i++)
+        if (table[i] < -1 || table[i] >= positions)
+            return 0;
+    return 1;
 }
 
-/* Tell which cells of which lanes hold a mark. Twin: event_cells (timeline/event_marks.py). */
+/* Return whether cells are where the rules of `satview_cells` have them, and all that the tables name is there. */
+static int is_sound(const satview_cells *in)
+{
+    for (int64_t k = 0; k <= in->positions; k++) {
+        const int64_t *lane = in->cells + 3 * k;
+        if (lane[0] < 0 || lane[0] > lane[1] || lane[1] > in->cell_count + 1 || lane[2] < 0 || lane[2] > 63)
+            return 0;
+    }
+    for (int k = 0; k < 3; k++)
+        if (!names_lanes(in->by_thread[k], in->threads, in->positions))
+            return 0;
+    return names_lanes(in->by_cpu[0], CPU_NUMBERS, in->positions) &&
+           names_lanes(in->by_cpu[1], CPU_NUMBERS, in->positions) &&
+           names_lanes(in->by_interrupt, CPU_NUMBERS, in->positions);
+}
+
+/* Mark the cell of a lane, -1 = none, in which an event is; without a guess, for lanes follow each other at random. */
+static inline void mark_cell(const satview_cells *in, int32_t position, int64_t row)
+{
+    const int64_t *lane = in->cells + 3 * (position + 1);
+    int64_t cell = lane[0] + ((in->time[row] - in->origin) >> lane[2]);
+    cell = cell >= lane[0] && cell < lane[1] ? cell : in->cell_count;
+    in->seen[cell] = 1;
+}
+
+/* Tell which cells of which lanes hold a mark. Twin: event_cells (timeline/event_marks.py). -1: they are not sound. */
 EXPORT int64_t satview_event_cells(const satview_cells *in)
 {
-    for (int64_t i = 0; i < in->count; i++) {
-        int code = in->code[i] & CODE_MASK;
-        int64_t thread, time;
-        if (!in->marks[code])
-            continue;
-        thread = in->narrow ? in->narrow[i] : in->wide[i];
-        time = in->time[i] - in->origin;
-        if (thread < in->threads)
-            for (int k = 0; k < 3; k++)
-                if (in->by_thread[k])
-                    mark_cell(in, in->by_thread[k][thread], time);
+    int64_t marked[MARK_BLOCK];
+    if (!is_sound(in))
+        return -1;
+    for (int64_t first = 0; first < in->count; first += MARK_BLOCK) {
+        int64_t end = first + MARK_BLOCK < in->count ? first + MARK_BLOCK : in->count, found = 0;
+        for (int64_t i = first; i < end; i++) {
+            marked[found] = i;
+            found += in->marks[in->code[i] & CODE_MASK] != 0;
+        }
+        for (int k = 0; k < 3; k++)
+            for (int64_t j = 0; in->by_thread[k] && j < found; j++) {
+                int64_t thread = in->narrow ? in->narrow[marked[j]] : in->wide[marked[j]];
+                mark_cell(in, thread < in->threads ? in->by_thread[k][thread] : -1, marked[j]);
+            }
         for (int k = 0; k < 2; k++)
-            if (in->by_cpu[k])
-                mark_cell(in, in->by_cpu[k][in->cpu[i]], time);
-        if (in->by_interrupt && code >> in->class_shift == in->int_class)
-            mark_cell(in, in->by_interrupt[in->cpu[i]], time);
+            for (int64_t j = 0; in->by_cpu[k] && j < found; j++)
+                mark_cell(in, in->by_cpu[k][in->cpu[marked[j]]], marked[j]);
+        for (int64_t j = 0; in->by_interrupt && j < found; j++) {
+            int is_interrupt = (in->code[marked[j]] & CODE_MASK) >> in->class_shift == in->int_class;
+            mark_cell(in, is_interrupt ? in->by_interrupt[in->cpu[marked[j]]] : -1, marked[j]);
+        }
     }
     return 0;
 }
@@ -184,15 +215,15 @@ EXPORT int64_t satview_levels(const int64_t *start, const uint8_t *value, int64_
             return -1;
         for (int64_t cell = 0; cell < cells; cell++) {
             const int64_t *mine = cover + cell * kinds;
-            int64_t best = 0;
-            uint8_t flag = seen[cell] ? SEEN_EVENT : 0;
-            for (int64_t kind = 0; kind < kinds; kind++) {
-                if (mine[kind] > mine[best])
-                    best = kind;
-                if (mine[kind] > 0 && busy[kind])
-                    flag |= SEEN_RUNNING;
+            int64_t best = 0, most = 0;
+            uint32_t runs = 0;
+            for (int64_t kind = 0; kind < kinds; kind++) { /* without a guess: they follow each other at random */
+                int64_t here = mine[kind];
+                best = here > most ? kind : best;
+                most = here > most ? here : most;
+                runs |= (uint32_t)(here > 0) & (busy[kind] != 0);
             }
-            out[written++] = value_of[best] | flag;
+            out[written++] = (uint8_t)(value_of[best] | (seen[cell] ? SEEN_EVENT : 0) | (runs ? SEEN_RUNNING : 0));
         }
         if (level + 1 < levels || more) {
             int64_t half = (cells + 1) / 2;

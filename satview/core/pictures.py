@@ -25,7 +25,7 @@ class _Cells(ctypes.Structure):
         *((name, POINTER) for name in ("time", "code", "cpu", "narrow", "wide")), ("count", I64), ("origin", I64),
         ("marks", POINTER), ("int_class", I64), ("class_shift", I64), ("threads", I64),
         ("by_thread", POINTER * 3), ("by_cpu", POINTER * 2), ("by_interrupt", POINTER), ("positions", I64),
-        ("offset", POINTER), ("shift", POINTER), ("seen", POINTER),
+        ("cells", POINTER), ("cell_count", I64), ("seen", POINTER),
     ]  # fmt: skip
 
 
@@ -70,19 +70,22 @@ def event_cells(
     assert len(offset) == len(shift) + 1
     assert all(len(table) == threads for table in tables.threads if table is not None)
     assert all(len(table) == _BYTES for table in (*tables.cpus, tables.interrupts) if table is not None)
-    seen = np.zeros(int(offset[-1]), np.uint8)
+    count = int(offset[-1])
+    seen = np.zeros(count + 1, np.uint8)
     narrow = thread.dtype == np.uint16
-    columns = [np.ascontiguousarray(column) for column in (time, code, cpu, thread, marks, offset, shift)]
-    time_at, code_at, cpu_at, thread_at, marks_at, offset_at, shift_at = (column.ctypes.data for column in columns)
+    cells = np.array([(count, *offset[:-1]), (count + 1, *offset[1:]), (63, *shift)], np.int64).T.copy()
+    columns = [np.ascontiguousarray(column) for column in (time, code, cpu, thread, marks)]
+    time_at, code_at, cpu_at, thread_at, marks_at = (column.ctypes.data for column in columns)
 
-    cells = _Cells(
+    request = _Cells(
         time_at, code_at, cpu_at, thread_at if narrow else None, None if narrow else thread_at, len(time), origin,
         marks_at, int_class, class_shift, threads, (POINTER * 3)(*map(address, tables.threads)),
-        (POINTER * 2)(*map(address, tables.cpus)), address(tables.interrupts), len(shift), offset_at, shift_at,
+        (POINTER * 2)(*map(address, tables.cpus)), address(tables.interrupts), len(shift), cells.ctypes.data, count,
         seen.ctypes.data,
     )  # fmt: skip
-    function("satview_event_cells")(ctypes.byref(cells))
-    return seen.view(np.bool_)
+    failed = function("satview_event_cells")(ctypes.byref(request))
+    assert not failed, "a table names a lane that is not there"
+    return seen[:count].view(np.bool_)
 
 
 class Raster:

@@ -18,7 +18,7 @@ from satview.store.losses import losses, losses_of, merged
 from satview.store.trace import Trace
 from satview.timeline.forgetting import forget
 from satview.timeline.on_axis import on_axis
-from satview.timeline.spans import NO_EVENT, LaneSpans, constant_lane, time_order, touching
+from satview.timeline.spans import NO_EVENT, LaneSpans, constant_lane, touching
 
 
 def run_slices(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
@@ -153,7 +153,7 @@ def interrupt_spans(trace: Trace, cpu: int) -> LaneSpans | None:
     times = np.concatenate((clear, time[opens | closes]))
     value = np.concatenate((np.zeros(len(clear), np.uint8), np.where(opens, INTERRUPT, 0)[opens | closes]))
     event = np.concatenate((np.full(len(clear), NO_EVENT, np.uint32), nested.rows[opens | closes]))
-    order = time_order(times)
+    order = lanes.time_order(times)
     spans = touching(times[order], value[order].astype(np.uint8), event[order], None, trace.window.end)
     unknown = np.stack((begins - 1, clear), axis=1)
     return forget(_from_start(spans, trace.window.start), merged(np.concatenate((lost, unknown))))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from satview.base import column_room
 from satview.base.dataclass import dataclass
 from satview.base.time import TimeWindow
-from satview.core import lanes, library, pictures
+from satview.core import library, pictures
 from satview.events.states import ABSENT, IS_BUSY, SEEN_RUNNING, VALUE_COUNT
 
 _GROUPS: Final = 1 << 14  # shared pixels settled at a time: their table stays in cache
@@ -137,11 +137,6 @@ def settled(spans: LaneSpans) -> LaneSpans:
 
 def _settled(column: NDArray[Any]) -> NDArray[Any]:
     return column_room.settled(column) if isinstance(column, np.ndarray) else column  # views stay what they are
-
-
-def time_order(time: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the order of times in cycles, int64 (n,); equal ones stay as they are."""
-    return lanes.time_order(time) if library.is_available() else np.argsort(time, kind="stable")
 
 
 def pixel_edges(window: TimeWindow, width_px: int) -> NDArray[np.int64]:

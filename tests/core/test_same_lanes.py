@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from satview.core import library
+from satview.core.lanes import time_order
 from satview.events.spec import Release
 from satview.events.states import ABSENT, READY, RUNNING, UNKNOWN, WAITING
 from satview.formats.kev.reader import open_kev
 from satview.timeline.lane_tree import Timeline
 from satview.timeline.per_cpu import run_slices
 from satview.timeline.per_thread import process_spans
-from satview.timeline.spans import LaneSpans, time_order
+from satview.timeline.spans import LaneSpans
 from tests.analysis.test_why import made_of
 from tests.helpers.core import of_damaged_files, without_core
 from tests.helpers.extent import usually

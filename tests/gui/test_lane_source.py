@@ -8,6 +8,7 @@ import pytest
 from satview.base.time import TimeWindow
 from satview.gui.swimlane import lane_source
 from satview.gui.swimlane.lane_source import LaneSource, Request, column_blocks, refined
+from satview.timeline.lane_tree import Timeline
 from satview.timeline.spans import pixel_edges
 
 
@@ -30,14 +31,48 @@ def test_exact_picture_is_the_same_in_blocks_and_in_one_piece(window, opened, vi
     monkeypatch.setattr(lane_source, "_EVENTS_PER_BLOCK", 2)
     part = opened.trace.rows_between(shown)
     assert len(column_blocks(request, part.stop - part.start)) > 3
-    done, values = refined(opened.timeline, request, None, None, lambda: False, lambda share: None)
+    done, values = refined(opened.timeline, lambda: request, None, None, lambda: False, lambda share: None)
     assert done == request
     assert np.array_equal(values, opened.timeline.raster(request.lanes, shown, 400, exact=True))
 
 
 def test_cancelled_work_gives_nothing(opened):
     request = Request((0, 1), opened.viewport.limits, 100)
-    assert refined(opened.timeline, request, None, None, lambda: True, lambda share: None) is None
+    assert refined(opened.timeline, lambda: request, None, None, lambda: True, lambda share: None) is None
+
+
+def test_lanes_that_are_being_built_stay_of_use_when_the_view_gets_wider(opened, monkeypatch):
+    timeline, built, original = Timeline(opened.trace), [], Timeline._spans
+    narrow = Request(tuple(range(len(timeline.infos))), opened.trace.window, 100)
+    due = [narrow]
+
+    def spans(self, info):
+        built.append(info.index)
+        due[0] = wide
+        return original(self, info)
+
+    wide = replace(narrow, width_px=120)
+    monkeypatch.setattr(Timeline, "_spans", spans)
+    done, values = refined(timeline, lambda: due[0], None, None, lambda: False, lambda share: None)
+    assert (done, values.shape) == (wide, (len(timeline.infos), 120))
+    assert sorted(built) == list(narrow.lanes)
+
+
+def test_lanes_that_show_no_more_are_left(opened, monkeypatch):
+    timeline, built, original = Timeline(opened.trace), [], Timeline._spans
+    first, *others = (info.index for info in timeline.infos if info.index not in timeline.cpu_lanes)
+    due = [Request(tuple(others), opened.trace.window, 100)]
+
+    def spans(self, info):
+        built.append(info.index)
+        if info.index == others[0]:
+            due[0] = replace(due[0], lanes=(first,))
+        return original(self, info)
+
+    monkeypatch.setattr(Timeline, "_spans", spans)
+    done, _ = refined(timeline, lambda: due[0], None, None, lambda: False, lambda share: None)
+    assert done.lanes == (first,)
+    assert sorted(built) == sorted([*timeline.cpu_lanes, first, others[0]])
 
 
 def test_some_lanes_have_the_values_that_they_have_among_all(opened, view, qtbot):

@@ -12,11 +12,11 @@ from satview.analysis.times.by_key import largest_by, sum_by
 from satview.analysis.times.scope import Scope
 from satview.analysis.times.walk import CpuSums, walk
 from satview.base.dataclass import dataclass
+from satview.core.lanes import time_order
 from satview.events.states import FIRST_PROCESS, IDLE, KERNEL_CALL
 from satview.linkage.rows import narrow
 from satview.store.losses import losses, losses_of
 from satview.store.time_ranges import Cycles, TimeRanges
-from satview.timeline.spans import time_order
 
 _PAIRS: Final = 1 << 20  # of CPUs and threads that always have a sum each
 

@@ -21,7 +21,7 @@ from satview.formats.kev.decoded import Decoded
 from satview.formats.kev.head.header import FROM_LISTING
 from satview.formats.kev.head.syspage import GLOBAL_CLOCK, VERSIONED, parse_syspage
 from satview.formats.kev.payloads import SlotPayloads
-from satview.formats.kev.repair import MANY, moved, renumber, repair, sort, split_contested
+from satview.formats.kev.repair import MANY, renumber, repair, sort, split_contested
 from satview.formats.kev.slots import combine
 from satview.formats.kev.slots.buffers import (
     EventRegion,
@@ -142,8 +142,8 @@ def trace_from_slots(
         if times is None and _move_between_neighbours(decoded, positions, region, problems):
             moves = order.time_order(decoded.time, order.disordered_rows(decoded.time))
         if moves is not None:
-            sort(decoded, moves)
-            fragments, unfinished = renumber(fragments, moves), np.sort(moved(unfinished, moves))
+            went = sort(decoded, moves)
+            fragments, unfinished = renumber(fragments, went), np.sort(went[unfinished]).astype(np.int64)
     events = EventTable(decoded.time, decoded.code, decoded.cpu, decoded.thread, decoded.slot, decoded.slots)
     payloads = SlotPayloads(slots, events, fragments, byte_order, names)
     payloads.check()

@@ -191,20 +191,22 @@ class Decoder:
             return self._chunk_by_core(self._grouper, start, part, is_last=end >= len(self._slots))
         # Contiguous copies: each is read several times below, and a column of (n, 4) touches all cache lines of the
         # slots.
-        headers, stamps = part[:, 0].copy(), part[:, 1].copy()
-        is_event, unmatched = combine.link(headers, stamps)
+        part = np.ascontiguousarray(part)
+        headers, pairs = part[:, 0].copy(), part.view(np.uint64)[:, 0].copy()
+        is_tail, unmatched, cut = combine.link(headers, pairs)
+        is_event = ~is_tail
         length = usable_length(is_event, unmatched, headers) if end < len(self._slots) else len(headers)
         if length != len(headers):
-            headers, stamps, is_event = headers[:length], stamps[:length], is_event[:length]
+            part, headers, pairs, is_event = part[:length], headers[:length], pairs[:length], is_event[:length]
             unmatched = unmatched[: np.searchsorted(unmatched, length)]
         # A crash of the logger leaves zero bytes where slots were to be (section 1.3): class EMPTY, event 0.
         zeros = np.flatnonzero(headers == 0) if int(headers.min()) == 0 else unmatched[:0]
         is_event[zeros] = False
         at = np.flatnonzero(is_event)
-        # Nothing but simple events: their headers need no gathering.
-        heads, times = (headers, stamps) if len(at) == length else (headers[at], stamps[at])
-        counts = adjacent_slots(self._parts, start, self.count, part, at, unmatched, zeros, heads, headers)
-        self._append(start, part, at, counts, heads, times)
+        counts = adjacent_slots(self._parts, start, self.count, part, is_event, at, unmatched, zeros, cut)
+        # Of nothing but simple events the pairs need no gathering; there is no index beyond them that could be clipped.
+        pairs = pairs if len(at) == length else pairs.take(at, mode="clip")
+        self._append(start, part, at, counts, pairs)
         return length
 
     def _chunk_by_core(self, grouper: loading.Grouper, start: int, part: NDArray[np.uint32], *, is_last: bool) -> int:
@@ -246,18 +248,17 @@ class Decoder:
         part: NDArray[np.uint32],
         at: NDArray[np.intp],
         counts: NDArray[np.intp],
-        heads: NDArray[np.uint32],
-        stamps: NDArray[np.uint32],
+        pairs: NDArray[np.uint64],
     ) -> None:
-        """Write one chunk's events into the columns."""
+        """Write one chunk's events into the columns; `pairs` are header and stamp of each, as they are in memory."""
         n, first = len(at), self.count
         if not n:
             return
         rows = slice(first, first + n)
         code, cpu = self.code[rows], self.cpu[rows]
         # Narrow views of the header words: converting whole words while masking would take four times as long.
-        np.bitwise_and(heads.view(np.uint16)[_LOW_HALF::2], np.uint16(wire.CODE_MASK), out=code)
-        np.bitwise_and(heads.view(np.uint8)[_TOP_BYTE::4], np.uint8(wire.CPU_MASK), out=cpu)
+        np.bitwise_and(pairs.view(np.uint16)[_LOW_HALF::4], np.uint16(wire.CODE_MASK), out=code)
+        np.bitwise_and(pairs.view(np.uint8)[_TOP_BYTE::8], np.uint8(wire.CPU_MASK), out=cpu)
         slot = self.slot[rows]
         slot[:] = at
         slot += slot.dtype.type(start)
@@ -272,10 +273,10 @@ class Decoder:
         self._parts.note_unknown(special[traits & loading.IS_UNKNOWN != 0], code, first)
         discontinuities = self._discontinuities_at(part, at, code, cpu, rare)
         self._clock.review.add_breaks([(row + first, ring) for row, ring in discontinuities])
-        self._position(rows, part, at, code, cpu, stamps, rare)
+        self._position(rows, part, at, code, cpu, pairs.view(np.uint32)[1::2].copy(), rare)
         is_subject = traits & loading.IS_SUBJECT != 0
         subjects, traits = special[is_subject], traits[is_subject]
-        threads = self._numbered(self._keys(part, at[subjects]))
+        threads = self._numbered(part.view(np.uint64)[:, 1][at[subjects]])
         # Only RUNNING says who has the CPU from here on; other states may be logged by another thread on that CPU.
         runs = traits & loading.IS_RUNNING != 0
         self._running.assign(cpu, subjects, threads, runs, discontinuities, self.thread[rows])
@@ -328,14 +329,6 @@ class Decoder:
         is_mark = is_dropped | (codes == wire.CONTROL_BUFFER)
         marks = rare[is_mark]
         return self._discontinuities.find(marks, cpu[marks], part[at[marks], 2], is_dropped[is_mark])
-
-    @staticmethod
-    def _keys(part: NDArray[np.uint32], at: NDArray[np.integer]) -> NDArray[np.uint64]:
-        """Return (pid, tid) of thread events as one number: the first two payload words side by side in memory."""
-        if part.flags.c_contiguous:
-            # take() gathers from a copy of the column made in one sweep: a third of the time of indexing two axes.
-            return np.take(part.view(np.uint64)[:, 1], at)
-        return np.ascontiguousarray(part[at, 2:4]).view(np.uint64)[:, 0]
 
     def _finish(self) -> Decoded:
         n, parts = self.count, self._parts

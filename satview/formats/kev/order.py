@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from satview.base import column_room
 from satview.base.unique import unique
-from satview.core import library, loading
+from satview.core import lanes, library, loading
 
 # Events looked at together: what numpy makes in between stays in the second-level cache.
 _CHUNK: Final = 1 << 17
@@ -72,7 +72,7 @@ def time_order(
         return None
     # A row that is not later than anything after it, nor earlier than anything before it, stays where it is; so the
     # others fill the positions left among themselves.
-    rows = positions[np.argsort(time[positions], kind="stable")]
+    rows = positions[lanes.time_order(time[positions])]
     moved = rows != positions
     return positions[moved], rows[moved]
 
@@ -144,26 +144,26 @@ def group_rows(
         start = loading.rows_by_thread(np.ascontiguousarray(rows), thread, thread_count, grouped)
         column_room.let_go(grouped)
         return grouped, start
-    threads = thread[rows]
-    counts = np.bincount(threads, minlength=thread_count) if len(threads) else np.zeros(thread_count, np.int64)
-    start = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+    # Radix sorted by numpy: keys of 8 bits in one pass, of 16 bits in two; wider ones fall back to a merge sort.
+    kind = np.uint8 if thread_count <= 1 << 8 else thread.dtype
+    blocks = [thread[rows[at : at + _BLOCK]].astype(kind, copy=False) for at in range(0, len(rows), _BLOCK)]
+    counts = [np.bincount(block, minlength=thread_count) for block in blocks]
+    start = np.concatenate(([0], np.cumsum(np.sum(counts, axis=0, dtype=np.int64)))) if blocks else np.zeros(
+        thread_count + 1, np.int64)  # fmt: skip
     fill = start[:-1].copy()
-    for at in range(0, len(rows), _BLOCK):
-        block = threads[at : at + _BLOCK]
-        # Keys of 16 bits are radix sorted; wider ones fall back to a merge sort.
+    for number, block in enumerate(blocks):
         # By blocks, since a sort of all rows would not stay in the cache; within a block the order of the rows stays.
         order = np.argsort(block, kind="stable")
-        by_thread = block[order]
-        first = np.flatnonzero(np.concatenate(([True], by_thread[1:] != by_thread[:-1])))
-        sizes = np.diff(first, append=len(by_thread))
-        present = by_thread[first]
-        block_rows = rows[at : at + _BLOCK][order]
+        present = np.flatnonzero(counts[number])
+        sizes = counts[number][present]
+        first = np.cumsum(sizes) - sizes
+        block_rows = rows[number * _BLOCK : (number + 1) * _BLOCK].take(order, mode="clip")
         if len(first) * _FEW < len(block):
             # Few threads: a copy for each beats one scattered write per event.
             for source, target, size in zip(first.tolist(), fill[present].tolist(), sizes.tolist(), strict=True):
                 grouped[target : target + size] = block_rows[source : source + size]
         else:
-            grouped[np.arange(len(by_thread)) + np.repeat(fill[present] - first, sizes)] = block_rows
-        fill[present] += sizes
+            grouped[np.arange(len(block)) + np.repeat(fill[present] - first, sizes)] = block_rows
+        fill += counts[number]
     column_room.let_go(grouped)
     return grouped, start

@@ -229,9 +229,9 @@ class RunningThreads:
             self.move_on(cpus, subjects[runs], threads[runs])
             out[:] = threads
         else:
-            found = self.owners(cpus, subjects[runs], threads[runs], discontinuities)
-            found[subjects] = threads
-            out[:] = found
+            running = np.flatnonzero(runs)
+            self._write_owners(cpus, subjects[running], threads[running], discontinuities, out)
+            out[subjects] = threads.astype(out.dtype)
 
     def move_on(
         self, cpus: NDArray[np.uint8], running_rows: NDArray[np.integer], running_threads: NDArray[np.uint32]
@@ -255,38 +255,44 @@ class RunningThreads:
             discontinuities: Positions of other events, ascending, each with a CPU or -1 for any: from there to the next
                 RUNNING event no thread is known to run on it.
         """
-        n = len(cpus)
+        out = np.empty(len(cpus), np.uint32)
+        self._write_owners(cpus, running_rows, running_threads, discontinuities, out)
+        return out
+
+    def _write_owners(
+        self,
+        cpus: NDArray[np.uint8],
+        running_rows: NDArray[np.integer],
+        running_threads: NDArray[np.uint32],
+        discontinuities: Sequence[tuple[int, int]],
+        out: NDArray[np.unsignedinteger],
+    ) -> None:
         rows, threads, resets = running_rows, running_threads, np.empty(0, np.intp)
         if discontinuities:
             rows, threads, resets = _with_discontinuities(rows, threads, discontinuities)
         if not len(rows):
-            return self.now[cpus]
+            out[:] = self.now[cpus]
+            return
         highest = int(cpus.max()) + 1
         if highest > _TABLE_CPUS:
-            owners = self._owners_sorted(cpus, rows, threads, resets)
+            out[:] = self._owners_sorted(cpus, rows, threads, resets)
         else:
-            changes = len(rows)
-            # One row per CPU, one column per change of any CPU: the running maximum carries each CPU's last change
-            # onward, and the number of changes before an event leads to its column.
-            table = np.zeros((highest, changes + 1), np.int32)
-            segments = np.arange(1, changes + 1, dtype=np.int32)
-            table[cpus[rows], segments] = segments
-            table[:, resets] = resets
-            np.maximum.accumulate(table, axis=1, out=table)
-            # Column 0 of the threads represents "as before this chunk", which differs by CPU.
-            by_segment = np.concatenate((np.zeros(1, np.uint32), threads))[table]
-            by_segment = np.where(table == 0, self.now[:highest, None], by_segment)
-            flags = np.zeros(n, np.int8)
-            flags[rows] = 1
-            index = np.cumsum(flags, dtype=np.intp)
-            index += np.multiply(cpus, changes + 1, dtype=np.intp)
-            owners = np.take(by_segment.ravel(), index, mode="clip")
+            # One column per CPU, one row per change of any CPU: who runs there from then on.
+            owner = np.empty((len(rows) + 1, highest), out.dtype)
+            changed, is_reset, narrow = cpus[rows], np.zeros(len(rows), np.bool_), threads.astype(out.dtype)
+            is_reset[resets - 1] = True
+            for cpu in range(highest):
+                mine = np.flatnonzero((changed == cpu) | is_reset)
+                times = np.diff(mine, prepend=-1, append=len(rows))  # how many changes of any CPU it stays
+                owner[:, cpu] = np.repeat(np.append(self.now[cpu].astype(out.dtype), narrow[mine]), times)
+            position = np.repeat(np.arange(0, owner.size, highest), np.diff(rows, prepend=0, append=len(cpus)))
+            position += cpus
+            np.take(owner.ravel(), position, mode="clip", out=out)
         # After a gap that concerns all CPUs only the changes behind it count.
         if len(resets):
             self.now[:] = 0
             rows, threads = rows[resets[-1] :], threads[resets[-1] :]
         self.move_on(cpus, rows, threads)
-        return owners
 
     def _owners_sorted(
         self,

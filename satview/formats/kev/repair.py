@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.unique import unique
 from satview.formats.kev import order
 from satview.formats.kev.decoded import Decoded
 from satview.formats.kev.slots import combine
@@ -34,6 +35,13 @@ def split_contested(decoded: Decoded, slots: SlotSource, moves: Moves | None) ->
     is_open = combine.contains(heads, rows)
     is_combine = is_open | (decoded.slots[rows] > 1)
     rows, is_open = rows[is_combine], is_open[is_combine]
+    # What the columns have of a key rules out nearly all of them.
+    code, cpu = decoded.code[rows].astype(np.uint64), decoded.cpu[rows]
+    moment = np.searchsorted(unique(decoded.time[heads]), decoded.time[rows]).astype(np.uint64)
+    likely = combine.contested(moment << np.uint64(32) | code << np.uint64(8) | cpu, is_open)
+    rows, is_open = rows[likely], is_open[likely]
+    if not len(rows):
+        return
     at = decoded.slot[rows].astype(np.int64)
     headers, stamps = slots.take_halves(at, 0).T
     # Two events of one key, one of them open: which tails are whose follows from the queue of section 3.3 only, and the
@@ -120,33 +128,29 @@ def _fragments(decoded: Decoded, matched: combine.Matched, region: EventRegion, 
     )
 
 
-def sort(decoded: Decoded, moves: Moves) -> None:
-    """Put the columns into time order, and the rows that name events along with them."""
+def sort(decoded: Decoded, moves: Moves) -> NDArray[np.unsignedinteger]:
+    """Put the columns into time order, and the rows that name events along with them; return where each row went.
+
+    Returns:
+        uint32 or uint64 (events,), the new row of each event by its old one.
+    """
     positions, rows = moves
     for column in (decoded.time, decoded.code, decoded.cpu, decoded.thread, decoded.slot, decoded.slots):
         column[positions] = column[rows]
-    decoded.state_rows = np.sort(moved(decoded.state_rows, moves), kind="stable").astype(np.uint32)
-    rare = moved(decoded.rare_rows, moves)
+    went = np.arange(len(decoded.time), dtype=decoded.slot.dtype)
+    went[rows] = positions
+    is_state = np.zeros(len(went), np.bool_)
+    is_state[went[decoded.state_rows]] = True
+    decoded.state_rows = np.flatnonzero(is_state).astype(np.uint32)
+    rare = went[decoded.rare_rows]
     in_time = np.argsort(rare, kind="stable")
-    decoded.rare_rows, decoded.rare_words = rare[in_time], decoded.rare_words[in_time]
+    decoded.rare_rows, decoded.rare_words = rare[in_time].astype(np.int64), decoded.rare_words[in_time]
+    return went
 
 
-def moved(rows: NDArray[np.integer], moves: Moves) -> NDArray[np.int64]:
-    """Return where rows have gone, int64, same shape."""
-    positions, from_rows = moves
-    # `moves` says which row comes to a position; here the question is the other way round.
-    by_row = np.argsort(from_rows)
-    out = rows.astype(np.int64)
-    at = np.searchsorted(from_rows[by_row], out)
-    at[at == len(by_row)] = 0
-    hit = from_rows[by_row][at] == out
-    out[hit] = positions[by_row][at[hit]]
-    return out
-
-
-def renumber(fragments: Fragments, moves: Moves) -> Fragments:
-    """Return fragments by the rows that events have in time order."""
-    event = moved(fragments.event, moves)
+def renumber(fragments: Fragments, went: NDArray[np.unsignedinteger]) -> Fragments:
+    """Return fragments by the rows that events have in time order, as `sort` returns them."""
+    event = went[fragments.event]
     by_event = np.argsort(event)
     sizes = np.diff(fragments.start)[by_event]
     start = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -65,6 +66,7 @@ class LaneSource(QObject):
         self._timeline = opened.timeline
         self._filters = opened.filters
         self._requested: Request | None = None
+        self._due: Request | None = None  # of what the task makes exact values
         self._exact: tuple[Request, Values] | None = None
         self._marks = mark_codes()
         self.overlay = LaneOverlay(self._timeline, self._filters.view)
@@ -121,14 +123,24 @@ class LaneSource(QObject):
 
     @Slot()
     def _refine(self) -> None:
-        if self._requested is not None:
-            self._job.start(partial(refined, self._timeline, self._requested, self._filter_of_now(), self.overlay))
+        if self._requested is None:
+            return
+        self._due = self._requested
+        if not self._job.is_busy:  # else it sees what is due, or is started again by `_on_done`
+            self._job.start(partial(refined, self._timeline, self._get_due, self._filter_of_now(), self.overlay))
+
+    def _get_due(self) -> Request:
+        assert self._due is not None
+        return self._due
 
     @Slot(object)
     def _on_done(self, result: object) -> None:
-        if isinstance(result, tuple):
-            self._exact = result
-            self.refined.emit()
+        if not isinstance(result, tuple):
+            return
+        self._exact = result
+        if result[0] is not self._due:  # it changed after the task had looked
+            self._refine()
+        self.refined.emit()
 
     @Slot(object)
     def _on_failed(self, error: object) -> None:
@@ -202,7 +214,7 @@ def with_overlay(values: Values, request: Request, overlay: LaneOverlay, *, wait
 
 def refined(
     timeline: Timeline,
-    request: Request,
+    requested: Callable[[], Request],
     shown: MarkFilter | None,
     overlay: LaneOverlay | None,
     is_cancelled: IsCancelled,
@@ -212,18 +224,37 @@ def refined(
 
     Args:
         timeline: The lanes.
-        request: What is to be drawn.
+        requested: Returns what is to be drawn, which may become something else meanwhile: lanes that are being built
+            stay of use, as when the view is but a few pixels wider.
         shown: The filter; None = all events show.
         overlay: What it does to intervals; None = nothing.
-        is_cancelled: Called now and then; True stops it.
+        is_cancelled: Called now and then.
         report: Called when lanes are ready.
     """
+    while not is_cancelled():
+        request = requested()
+        _build(timeline, request, lambda lanes: lanes.isdisjoint(requested().lanes), is_cancelled, report)
+        values = _drawn(timeline, request, shown, overlay, lambda: is_cancelled() or requested() is not request, report)  # noqa: B023
+        if values is not None:
+            return request, values
+    return None
+
+
+def _build(
+    timeline: Timeline,
+    request: Request,
+    are_gone: Callable[[frozenset[int]], bool],
+    is_cancelled: IsCancelled,
+    report: Report,
+) -> None:
+    """Build the lanes of a request, as long as some of them are not gone."""
     # Lanes of CPUs show as soon as they are there; all of them are requested, for the load over the whole trace.
     first = timeline.cpu_lanes
-    others = [lane for lane in request.lanes if lane not in first]
+    others = frozenset(request.lanes).difference(first)
     if not all(timeline.is_ready(lane) for lane in (*first, *others)):
         run_slices(timeline.trace)  # which both need
-        beside = Begun(partial(timeline.build, others, is_cancelled), "satview-lanes")
+        in_order = [lane for lane in request.lanes if lane in others]
+        beside = Begun(partial(timeline.build, in_order, lambda: is_cancelled() or are_gone(others)), "satview-lanes")
         try:
             timeline.build(first, is_cancelled)
             report(0.5)
@@ -235,6 +266,17 @@ def refined(
         timeline.build_kinds(is_cancelled)
         give_back()
         report(0.5)
+
+
+def _drawn(
+    timeline: Timeline,
+    request: Request,
+    shown: MarkFilter | None,
+    overlay: LaneOverlay | None,
+    is_cancelled: IsCancelled,
+    report: Report,
+) -> Values | None:
+    """Return the exact values of a request; arguments as of `refined`. None if it was cancelled."""
     if overlay is not None and not overlay.has_shares(request.lanes):
         for lane in request.lanes:
             if is_cancelled():
@@ -249,7 +291,7 @@ def refined(
         width_px = columns.stop - columns.start
         values[:, columns] = timeline.raster(request.lanes, window, width_px, exact=True)
     values = with_filter(timeline, values, request, shown)
-    return request, values if overlay is None else with_overlay(values, request, overlay, waits=True)
+    return values if overlay is None else with_overlay(values, request, overlay, waits=True)
 
 
 def column_blocks(request: Request, event_count: int) -> list[tuple[slice, TimeWindow]]:

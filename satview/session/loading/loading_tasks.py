@@ -62,7 +62,7 @@ def read_file(
 
             loaded = LoadedTrace.of(trace, key=key)
             # Beside the window, which makes its views meanwhile, and waits for them; if it fails, it fails there again.
-            Begun(partial(loaded.timeline.build, loaded.timeline.cpu_lanes, is_cancelled), "satview-first-lanes")
+            Begun(partial(loaded.timeline.build, loaded.timeline.cpu_lanes, is_cancelled), "satview-cpu-lanes")
     finally:
         views.wait()
     views.result()

@@ -156,6 +156,8 @@ class ClockRebuilder:
         if np.any(chunk.time_values < 0):
             return False
         low, high = int(chunk.stamps.min()), int(chunk.stamps.max())
+        if high - low > SLACK:  # whatever the references are, the rule may place these in different rollovers
+            return False
         values = chunk.time_values.tolist()
         # Every CPU ever seen is cheap to find, and mostly enough. Only a CPU silent for long needs the closer look.
         references = [r for r in self.references if r != _UNSET]
@@ -198,9 +200,7 @@ class ClockRebuilder:
             self._note_time(cpu, first_row + row, rollovers, value - reference, has_reference=has_reference)
             # The reference is what the counter said, not the slightly later stamp of the slot itself.
             since[cpu], self.references[cpu] = row + 1, value
-        is_present = np.zeros(MAX_CPUS, np.bool_)
-        is_present[cpus] = True
-        for cpu in np.flatnonzero(is_present).tolist():
+        for cpu in range(int(cpus.max()) + 1):
             latest = _latest_stamp(cpu, stamps, cpus, takes_part, since[cpu])
             if latest is None:
                 continue
