@@ -1,6 +1,6 @@
 /*
- * One walk over the events of a trace in which none is missing: how long threads were in which state, who had which
- * CPU, and how long the CPUs handled interrupts. core.h has the rules.
+ * One walk over the events of a trace: how long threads were in which state, who had which CPU, and how long the CPUs
+ * handled interrupts. Events may be missing where those of all CPUs are. core.h has the rules.
  */
 
 #include "core.h"
@@ -37,12 +37,13 @@ struct thread {
     int64_t now, since;  /* lane value */
     int64_t before;      /* code of its last event, -1 without one */
     int64_t events;      /* so far */
+    int64_t first, last; /* when those were, cycles */
     int64_t is_created;  /* by the opening dump, which shows its state next */
     int64_t on;          /* CPU on which its last event began a run, or NOBODY */
     int64_t last_cpu;    /* of its last run */
     int64_t longest_cpu; /* of its longest run */
 };
-_Static_assert(sizeof(struct thread) == 8 * sizeof(int64_t), "core/scheduling.py has the same number");
+_Static_assert(sizeof(struct thread) == 10 * sizeof(int64_t), "core/scheduling.py has the same number");
 
 /* `satview_scheduling`: the events, the rules, and what is added up. */
 struct scheduling {
@@ -60,6 +61,12 @@ struct scheduling {
     int64_t dump_end, start, end;  /* cycles; of the trace */
     int64_t values;                /* all lane values are below */
     int64_t threads, cpus;
+    const int64_t *cut;            /* since when events are missing, each time, cycles, ascending */
+    int64_t cuts;
+    const int64_t *lost, *found;   /* the same, ranges that touch as one: since when, and until when */
+    int64_t losses;
+    const int64_t *gone, *back;    /* of these the ones longer than a cycle: a moment hides no state */
+    int64_t gaps;
     struct thread *now;            /* by thread; scratch but for `events` */
     struct state_sum *states;      /* by thread and value */
     struct run_sum *runs;          /* by thread */
@@ -79,8 +86,11 @@ struct cpu {
     struct stay next; /* what it is with since the last change; of several in one cycle the last one counts */
     int64_t thread;   /* that nothing has stopped since its event, or NOBODY */
     int64_t last;     /* the thread of the run before, 0 for none */
+    int64_t last_end; /* when that ended */
     int64_t worked;   /* the thread that works that began last, 0 for none */
     int64_t depth, entered, handled; /* interrupts: how deep, since when, cycles of those before */
+    int64_t clear;                   /* until then it may have been in one that began where nothing is known */
+    int is_entered;                  /* one began since */
 };
 
 /* Sums and differences of cycles, which may be any in a damaged file. */
@@ -100,7 +110,7 @@ static int64_t handled_until(const struct cpu *on, int64_t at)
 }
 
 /* Add up the run of a CPU that ends where the next begins. */
-static void end_run(const struct scheduling *of, int64_t number, const struct cpu *on)
+static void end_run(const struct scheduling *of, int64_t number, struct cpu *on)
 {
     int64_t thread = on->run.thread, pair = number * of->threads + thread, length, net, interrupted;
     struct cpu_sum *cpu = of->of_cpu + number;
@@ -113,7 +123,8 @@ static void end_run(const struct scheduling *of, int64_t number, const struct cp
     net = minus(length, interrupted);
     sum->cpu = plus(sum->cpu, net);
     sum->interrupted = plus(sum->interrupted, interrupted);
-    sum->runs++;
+    if (thread)
+        on->last_end = on->next.start;
     /* Of equal ones that of the lowest CPU counts, and there the first. */
     if (length > sum->longest || (length == sum->longest && number < of->now[thread].longest_cpu)) {
         sum->longest = length;
@@ -132,23 +143,38 @@ static void end_run(const struct scheduling *of, int64_t number, const struct cp
     of->busy[pair] = plus(of->busy[pair] < 0 ? 0 : of->busy[pair], net);
 }
 
+/* Return whether a run may be the rest of the one before: events are missing in between. RUNNING shows priorities too. */
+static int goes_on(const struct scheduling *of, const struct cpu *on)
+{
+    int64_t losses;
+    if (!of->losses || on->last != on->run.thread)
+        return 0;
+    losses = near_key(of->lost, of->losses, of->losses / 2, on->run.start);
+    return losses && of->found[losses - 1] > on->last_end;
+}
+
 /* Count a run that begins, and whether its thread comes from another CPU. */
 static void begin_run(const struct scheduling *of, int64_t number, struct cpu *on)
 {
     int64_t thread = on->run.thread;
     struct thread *mine;
-    if (thread >= 0 && of->of_cpu[number].first_start < 0)
-        of->of_cpu[number].first_start = on->run.start;
-    if (thread <= 0)
+    int is_rest;
+    if (thread < 0)
         return;
     mine = of->now + thread;
-    of->runs[thread].switches++;
-    of->of_cpu[number].runs++;
+    if (of->of_cpu[number].first_start < 0)
+        of->of_cpu[number].first_start = on->run.start;
+    is_rest = thread && goes_on(of, on);
+    of->runs[thread].runs += !is_rest;
+    if (!thread)
+        return;
+    of->runs[thread].switches += !is_rest;
+    of->of_cpu[number].runs += !is_rest;
     of->of_cpu[number].switches += on->last && on->last != thread;
     on->last = thread;
     if (of->is_idle[thread])
         return;
-    of->runs[thread].migrations += mine->last_cpu >= 0 && mine->last_cpu != number;
+    of->runs[thread].migrations += !is_rest && mine->last_cpu >= 0 && mine->last_cpu != number;
     mine->last_cpu = number;
 }
 
@@ -233,8 +259,11 @@ static int take_dump(const struct scheduling *of, struct cpu *cpus)
 static void step_interrupt(struct cpu *on, int kind, int64_t at)
 {
     if (kind & IS_ENTRY) {
+        on->is_entered = 1;
         if (!on->depth++)
             on->entered = at;
+    } else if (!on->is_entered) {
+        on->clear = at;
     } else if (on->depth && !--on->depth) {
         on->handled = plus(on->handled, minus(at, on->entered));
     }
@@ -257,26 +286,48 @@ static void end_state(const struct scheduling *of, int64_t thread, int64_t end)
     }
 }
 
+/* From where events are missing to its next one, at `end`, the state of a thread is not known. */
+static void doubt(const struct scheduling *of, int64_t thread, int64_t end)
+{
+    struct thread *mine = of->now + thread;
+    /* What its first event shows is never doubted at once. */
+    int64_t at, since, gap = near_key(of->back, of->gaps, of->gaps / 2, mine->last + 1 + (mine->last == mine->first));
+    if (gap == of->gaps || mine->now == of->unknown)
+        return;
+    since = of->gone[gap] > mine->first ? of->gone[gap] : mine->first;
+    at = since + 1 > mine->last ? since + 1 : mine->last;
+    if (at >= end)
+        return;
+    end_state(of, thread, at);
+    mine->now = of->unknown;
+    mine->since = at;
+}
+
 /* Take the state that an event of a thread shows. Returns 0; -1 if there is no such value. */
 static int change_state(const struct scheduling *of, int64_t thread, int64_t code, int64_t at)
 {
     struct thread *mine = of->now + thread;
     int64_t value = of->value[(of->is_idle[thread] ? CODE_MASK + 1 : 0) + (code & CODE_MASK)];
-    int64_t number = mine->events++, is_dumped;
+    int64_t number = mine->events++;
     if (value == of->dead && mine->before == of->destroyed)
         value = of->absent; /* right behind its destruction a thread is nothing any more */
     if (value >= of->values)
         return -1;
-    is_dumped = number == 0 ? at <= of->dump_end : number == 1 && mine->is_created;
-    if (number == 0)
-        mine->is_created = is_dumped && code == of->created;
-    if (number == 0 && code == of->created)
-        mine->now = of->absent;
-    mine->before = code;
-    if (is_dumped) { /* it was so before; the dump creates a thread again a moment before it shows its state */
-        mine->now = value;
-        return 0;
+    if (number == 0) {
+        mine->first = at;
+        mine->is_created = code == of->created && at <= of->dump_end;
+        if (at <= of->dump_end)
+            mine->now = value; /* it was so before */
+        else if (code == of->created)
+            mine->now = of->absent;
+    } else {
+        if (number == 1 && mine->is_created)
+            mine->now = value; /* the dump creates a thread again a moment before it shows its state */
+        if (of->gaps)
+            doubt(of, thread, at);
     }
+    mine->before = code;
+    mine->last = at;
     if (value == mine->now)
         return 0;
     end_state(of, thread, at);
@@ -286,11 +337,39 @@ static int change_state(const struct scheduling *of, int64_t thread, int64_t cod
     return 0;
 }
 
+/* How far the walk has come among what is missing. */
+struct missing {
+    int64_t cuts, losses;
+    int64_t until; /* events before are between two losses that touch: of interrupts they show nothing */
+};
+
+/* Let nothing that CPUs did reach beyond where events are missing, as far as they are before a moment. */
+static void cut(const struct scheduling *of, struct cpu *cpus, struct missing *so_far, int64_t until)
+{
+    for (; so_far->losses < of->losses && of->lost[so_far->losses] < until; so_far->losses++) {
+        int64_t lost = of->lost[so_far->losses];
+        so_far->until = of->found[so_far->losses];
+        for (struct cpu *on = cpus; on < cpus + CPU_NUMBERS; on++) {
+            if (on->clear != lost) /* else all is unknown, from before it on */
+                on->handled = handled_until(on, lost + 1);
+            on->depth = 0;
+            on->clear = so_far->until;
+            on->is_entered = 0;
+        }
+    }
+    for (; so_far->cuts < of->cuts && of->cut[so_far->cuts] < until; so_far->cuts++)
+        for (int64_t number = 0; number < CPU_NUMBERS; number++)
+            if (cpus[number].thread != NOBODY) {
+                change(of, number, cpus, NOBODY, of->cut[so_far->cuts] + 1);
+                cpus[number].thread = NOBODY;
+            }
+}
+
 static void begin(const struct scheduling *of, struct cpu *cpus)
 {
     const struct stay none = {NOT_BEGUN, of->start, 0}, nobody = {NOBODY, of->start, 0};
     for (int64_t thread = 0; thread < of->threads; thread++) {
-        const struct thread fresh = {of->unknown, of->start, -1, 0, 0, NOBODY, -1, CPU_NUMBERS};
+        const struct thread fresh = {of->unknown, of->start, -1, 0, 0, 0, 0, NOBODY, -1, CPU_NUMBERS};
         of->now[thread] = fresh;
     }
     memset(cpus, 0, CPU_NUMBERS * sizeof *cpus);
@@ -298,6 +377,7 @@ static void begin(const struct scheduling *of, struct cpu *cpus)
         cpus[number].run = none;
         cpus[number].next = nobody;
         cpus[number].thread = NOBODY;
+        cpus[number].clear = of->start;
     }
 }
 
@@ -308,13 +388,16 @@ static void finish(const struct scheduling *of, struct cpu *cpus)
         settle(of, number, cpus + number);
         of->of_cpu[number].handled = handled_until(cpus + number, of->end);
     }
-    for (int64_t thread = 0; thread < of->threads; thread++)
+    for (int64_t thread = 0; thread < of->threads; thread++) {
+        if (of->gaps && of->now[thread].events)
+            doubt(of, thread, of->end);
         end_state(of, thread, of->end);
+    }
 }
 
 /*
  * Add up states, runs and interrupts. Twins: analysis.times.state_times of what state_spans returns,
- * analysis.times.cpu_times of the runs of Basis, and verdicts.whole_states.has_whole_states.
+ * analysis.times.cpu_times of the runs of Basis, and, where no event is missing, verdicts.whole_states.runs_and_overlaps.
  *
  * All sums are 0, `busy` and what is named start of runs and CPUs -1.
  *
@@ -323,6 +406,7 @@ static void finish(const struct scheduling *of, struct cpu *cpus)
 EXPORT int64_t satview_scheduling(const struct scheduling *of)
 {
     struct cpu cpus[CPU_NUMBERS];
+    struct missing so_far = {0, 0, INT64_MIN};
     if (of->cpus < 0 || of->cpus > CPU_NUMBERS || of->absent < 0 || of->absent >= of->values || of->unknown < 0 ||
         of->unknown >= of->values)
         return -1;
@@ -334,8 +418,11 @@ EXPORT int64_t satview_scheduling(const struct scheduling *of)
         int kind = of->kind[code];
         if (!kind)
             continue;
+        if (of->cuts)
+            cut(of, cpus, &so_far, of->time[i]);
         if (kind & (IS_ENTRY | IS_EXIT)) {
-            step_interrupt(cpus + of->cpu[i], kind, of->time[i]);
+            if (of->time[i] >= so_far.until)
+                step_interrupt(cpus + of->cpu[i], kind, of->time[i]);
             continue;
         }
         thread = of->narrow ? of->narrow[i] : of->wide[i];
@@ -345,6 +432,7 @@ EXPORT int64_t satview_scheduling(const struct scheduling *of)
         if (change_state(of, thread, code, of->time[i]))
             return -1;
     }
+    cut(of, cpus, &so_far, of->end);
     finish(of, cpus);
     return 0;
 }

@@ -23,7 +23,7 @@ IS_EXIT: Final = 8
 STATE_SUMS: Final = ("count", "total", "longest", "longest_start")
 RUN_SUMS: Final = ("cpu", "interrupted", "runs", "switches", "longest", "longest_start", "migrations", "preemptions")
 CPU_SUMS: Final = ("busy", "idle", "handled", "runs", "switches", "longest", "longest_start", "events", "first_start")
-_THREAD_WORDS: Final = 8
+_THREAD_WORDS: Final = 10
 _EVENTS_WORD: Final = 3
 _RULES: Final = (
     "destroyed", "created", "running", "ready", "dead", "absent", "unknown", "dump_end", "start", "end", "values",
@@ -37,6 +37,8 @@ class _Scheduling(ctypes.Structure):
         *((name, POINTER) for name in ("code", "narrow", "wide", "cpu", "time")), ("events", I64),
         *((name, POINTER) for name in ("kind", "value", "is_idle")),
         *((name, I64) for name in (*_RULES, "threads", "cpus")),
+        ("cut", POINTER), ("cuts", I64), ("lost", POINTER), ("found", POINTER), ("losses", I64),
+        ("gone", POINTER), ("back", POINTER), ("gaps", I64),
         *((name, POINTER) for name in ("now", "states", "runs", "of_cpu", "busy", "known")),
     ]  # fmt: skip
 
@@ -72,6 +74,20 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True)
+class Missing:
+    """Where events of all CPUs are missing, cycles; every column int64, ascending.
+
+    Attributes:
+        cut: (k,), since when, each time.
+        lost, found: (m,), the same, ranges that touch as one: since when, and until when.
+    """
+
+    cut: NDArray[np.int64]
+    lost: NDArray[np.int64]
+    found: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
 class Sums:
     """What was added up; int64.
 
@@ -81,7 +97,8 @@ class Sums:
         cpus: (cpus, 9), by `CPU_SUMS`; the same.
         busy: (cpus, threads), cycles of threads that are no idle threads; -1 where one never ran.
         events: (threads,), events of states.
-        known: (2,), runs of threads that work, and those that begin before the run before them has ended.
+        known: (2,), runs of threads that work, and those that begin before the run before them has ended; whatever is
+            missing.
     """
 
     states: NDArray[np.int64]
@@ -94,7 +111,7 @@ class Sums:
 
 def scheduling(
     rules: Rules, code: NDArray[np.uint16], thread: NDArray[np.unsignedinteger], cpu: NDArray[np.uint8],
-    time: NDArray[np.int64], idle: NDArray[np.bool_], cpus: int,
+    time: NDArray[np.int64], idle: NDArray[np.bool_], cpus: int, missing: Missing,
 ) -> Sums | None:  # fmt: skip
     """Return states, runs and interrupts of a trace, added up; None if an event names what is not there.
 
@@ -106,6 +123,7 @@ def scheduling(
         time: int64 (events,), cycles, ascending.
         idle: bool (threads,), which are idle threads.
         cpus: How many CPUs there are.
+        missing: Where events are missing.
     """
     assert len(code) == len(thread) == len(cpu) == len(time)
     assert rules.kind.shape == (CODES,)
@@ -122,10 +140,14 @@ def scheduling(
     )  # fmt: skip
     for table, names in ((sums.runs, RUN_SUMS), (sums.cpus, CPU_SUMS)):
         table[:, [name.endswith("_start") for name in names]] = -1  # without one
+    cut, lost, found = map(np.ascontiguousarray, (missing.cut, missing.lost, missing.found))
+    assert len(lost) == len(found)
+    gone, back = lost[found - lost > 1], found[found - lost > 1]
     now = np.empty((threads, _THREAD_WORDS), np.int64)
     passed = _Scheduling(
         *map(address, events), len(code), *map(address, tables),
         *(getattr(rules, name) for name in _RULES), threads, cpus,
+        address(cut), len(cut), address(lost), address(found), len(lost), address(gone), address(back), len(gone),
         *map(address, (now, sums.states, sums.runs, sums.cpus, sums.busy, sums.known)),
     )  # fmt: skip
     if function("satview_scheduling")(ctypes.byref(passed)):

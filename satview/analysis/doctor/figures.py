@@ -219,10 +219,11 @@ class _Judge:
 
     def _known_cpus(self, start: int) -> _Bools:
         """Return of which CPUs it is known who ran at a moment, bool (cpus,)."""
-        if (found := walk(self._trace)) is not None and found.cpus is not None:
+        lost = losses(self._trace)
+        if not len(lost) and (found := walk(self._trace)) is not None and found.cpus is not None:
             first = found.cpus.cpus["first_start"]
             return np.asarray((first >= 0) & (first <= start))
-        runs, lost = self._found.basis.runs, losses(self._trace)
+        runs = self._found.basis.runs
         is_before = (runs.start <= start) & (runs.value != UNKNOWN)
         known_until = np.full(self._trace.cpu_count, -1, np.int64)
         np.maximum.at(known_until, runs.cpu[is_before], np.minimum(runs.end[is_before], start))

@@ -17,6 +17,7 @@ from satview.core.scheduling import (
     IS_STATE,
     RUN_SUMS,
     STATE_SUMS,
+    Missing,
     Rules,
     Sums,
     scheduling,
@@ -26,8 +27,8 @@ from satview.events.spec import Release
 from satview.events.states import ABSENT, DEAD, FIRST_PROCESS, NOT_A_STATE, READY, RUNNING, UNKNOWN
 from satview.linkage.interrupts import STEP_OF_CODE
 from satview.store.idle import idle_threads
-from satview.store.losses import losses
-from satview.store.time_ranges import Cycles
+from satview.store.losses import EVERY_CPU, losses
+from satview.store.time_ranges import Cycles, TimeRanges
 from satview.store.trace import Trace
 from satview.timeline.per_thread import idle_values, value_of_code
 
@@ -44,8 +45,8 @@ class CpuSums:
         cpus: `scheduling.CPU_SUMS` by name, int64 (cpus,).
         busiest: int64 (cpus,), the thread that had most of each, 0 = none.
         busiest_cycles: int64 (cpus,), how much.
-        works: Runs of threads that are no idle threads.
-        overlaps: Of these, those that begin on a CPU that the one before has not left.
+        works: Runs of threads that are no idle threads; only where no event is missing.
+        overlaps: Of these, those that begin on a CPU that the one before has not left; likewise.
     """
 
     threads: Sum
@@ -77,19 +78,22 @@ class Walk:
 def walk(trace: Trace) -> Walk | None:
     """Return what a whole trace adds up to; None where this code cannot tell: then the numpy code does.
 
-    It can where the core was compiled and no event is missing. Made at the first call and cached with the trace.
+    It can where the core was compiled and no CPU loses events for itself. Made at the first call and cached with the
+    trace.
     """
     is_plain = trace.axis is None and trace.pairs is None and trace.release is not Release.UNIXWARE
     is_small = len(trace.events) > 0 and len(trace.threads) <= _MOST_THREADS
-    if not (library.is_available() and is_plain and is_small) or len(losses(trace)):
+    if not (library.is_available() and is_plain and is_small) or np.any(losses(trace)[:, 2] != EVERY_CPU):
         return None
     return trace.cached("analysis.walk", _walked)
 
 
 def _walked(trace: Trace) -> Walk | None:
-    events = trace.events
+    events, cut = trace.events, losses(trace)[:, 0]
+    lost = TimeRanges.of_rows(losses(trace))
     columns = events.code, events.thread, events.cpu, events.time_cycles
-    sums = scheduling(_rules(trace), *columns, idle_threads(trace), trace.cpu_count)
+    sums = scheduling(_rules(trace), *columns, idle_threads(trace), trace.cpu_count,
+                      Missing(cut, lost.start, lost.end))  # fmt: skip
     # What is of which thread is also in the index of states: a trace in which they differ is walked by that.
     if sums is None or not np.array_equal(sums.events, np.diff(trace.states.start)):
         return None

@@ -63,7 +63,7 @@ def has_whole_states(trace: Trace) -> bool:
 
 def runs_and_overlaps(trace: Trace) -> tuple[int, int]:
     """Return how many runs of threads there are, and how many begin before another one has left the CPU."""
-    if (found := walk(trace)) is not None and found.cpus is not None:
+    if not len(losses(trace)) and (found := walk(trace)) is not None and found.cpus is not None:
         return found.cpus.works, found.cpus.overlaps
     runs = whole_states(trace, lambda value: value == RUNNING)
     runs = runs.at(np.argsort(runs.row, kind="stable"))  # rows are in the order of time
