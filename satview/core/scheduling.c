@@ -88,6 +88,7 @@ struct cpu {
     int64_t last;     /* the thread of the run before, 0 for none */
     int64_t last_end; /* when that ended */
     int64_t worked;   /* the thread that works that began last, 0 for none */
+    int64_t began;    /* when */
     int64_t depth, entered, handled; /* interrupts: how deep, since when, cycles of those before */
     int64_t clear;                   /* until then it may have been in one that began where nothing is known */
     int is_entered;                  /* one began since */
@@ -143,14 +144,11 @@ static void end_run(const struct scheduling *of, int64_t number, struct cpu *on)
     of->busy[pair] = plus(of->busy[pair] < 0 ? 0 : of->busy[pair], net);
 }
 
-/* Return whether a run may be the rest of the one before: events are missing in between. RUNNING shows priorities too. */
-static int goes_on(const struct scheduling *of, const struct cpu *on)
+/* Return whether events are missing between two moments. */
+static int is_lossy(const struct scheduling *of, int64_t first, int64_t last)
 {
-    int64_t losses;
-    if (!of->losses || on->last != on->run.thread)
-        return 0;
-    losses = near_key(of->lost, of->losses, of->losses / 2, on->run.start);
-    return losses && of->found[losses - 1] > on->last_end;
+    int64_t before = of->losses ? near_key(of->lost, of->losses, of->losses / 2, last) : 0;
+    return before && of->found[before - 1] > first;
 }
 
 /* Count a run that begins, and whether its thread comes from another CPU. */
@@ -164,7 +162,8 @@ static void begin_run(const struct scheduling *of, int64_t number, struct cpu *o
     mine = of->now + thread;
     if (of->of_cpu[number].first_start < 0)
         of->of_cpu[number].first_start = on->run.start;
-    is_rest = thread && goes_on(of, on);
+    /* Where events are missing it may be the rest of the run before: RUNNING shows new priorities too. */
+    is_rest = thread && on->last == thread && is_lossy(of, on->last_end, on->run.start);
     of->runs[thread].runs += !is_rest;
     if (!thread)
         return;
@@ -216,8 +215,9 @@ static void place(const struct scheduling *of, struct cpu *cpus, int64_t thread,
     if (was != number && thread && !of->is_idle[thread]) {
         int64_t other = cpus[number].worked;
         of->known[0]++;
-        of->known[1] += other && other != thread && of->now[other].on == number;
+        of->known[1] += other && other != thread && of->now[other].on == number && !is_lossy(of, cpus[number].began, at);
         cpus[number].worked = thread;
+        cpus[number].began = at;
     }
     if (number < of->cpus)
         of->of_cpu[number].events++;
@@ -397,7 +397,7 @@ static void finish(const struct scheduling *of, struct cpu *cpus)
 
 /*
  * Add up states, runs and interrupts. Twins: analysis.times.state_times of what state_spans returns,
- * analysis.times.cpu_times of the runs of Basis, and, where no event is missing, verdicts.whole_states.runs_and_overlaps.
+ * analysis.times.cpu_times of the runs of Basis, and verdicts.whole_states.runs_and_overlaps.
  *
  * All sums are 0, `busy` and what is named start of runs and CPUs -1.
  *

@@ -97,8 +97,7 @@ class Sums:
         cpus: (cpus, 9), by `CPU_SUMS`; the same.
         busy: (cpus, threads), cycles of threads that are no idle threads; -1 where one never ran.
         events: (threads,), events of states.
-        known: (2,), runs of threads that work, and those that begin before the run before them has ended; whatever is
-            missing.
+        known: (2,), runs of threads that work, and those that begin before the run before them has ended.
     """
 
     states: NDArray[np.int64]

@@ -20,6 +20,7 @@ from satview.events.spec import Release
 from satview.events.states import DEAD
 from satview.formats.kev.reader import open_kev
 from satview.linkage.interrupts import nesting
+from satview.store.losses import losses
 from satview.store.time_ranges import TimeRanges
 from tests.analysis.test_why import made_of
 from tests.helpers.core import of_damaged_files, without_core
@@ -80,15 +81,22 @@ def test_a_thread_that_ends_and_one_that_is_never_heard_of(tmp_path):
 
 
 def any_schedule(seed):
-    """Return a trace of threads that begin, run anywhere, at once even on two CPUs, and end; with interrupts."""
-    rng, now = random.Random(seed), 0
+    """Return a trace of threads that begin, run anywhere, at once even on two CPUs, and end; with interrupts.
+
+    In every second one kernel buffers are lost.
+    """
+    rng, now, buffer = random.Random(seed), 0, 1
     cpus = rng.randint(1, 3)
-    builder = TraceBuilder(cpus=cpus).time_event(0).process_name(rng.randint(0, 2), 7, "server")
+    builder = TraceBuilder(cpus=cpus).time_event(0).event(wire.CONTROL_BUFFER, 0, (buffer, 0))
+    builder.process_name(rng.randint(0, 2), 7, "server")
     if rng.random() < 0.6:  # else there is no opening dump
         builder.state("CREATE", now, 7, 1)
     dumped = rng.randint(0, 8)
     for number in range(dumped + 60):
         now += rng.choice((0, 0, 1, 3, 10))
+        if seed % 2 and rng.random() < 0.1:
+            buffer += rng.choice((1, 2, 3))
+            builder.event(wire.CONTROL_BUFFER, now, (buffer, 0), rng.randrange(cpus))
         cpu, owner = rng.randrange(cpus), rng.choice(((1, 1), (1, 2), (7, 1), (7, 2), (7, 3), (8, 1)))
         if number > dumped and rng.random() < 0.3:
             builder.event(wire.code(wire.WireClass.INT, rng.choice((1, 2))), now, (5, 0), cpu)
@@ -101,10 +109,14 @@ def any_schedule(seed):
 
 
 def test_threads_that_run_anywhere(tmp_path):
-    for seed in range(usually(10, complete=1000, thorough=100)):
+    lossy = 0
+    for seed in range(usually(16, complete=1000, thorough=100)):
         path = any_schedule(seed).write(tmp_path / "t.kev")
-        assert walk(open_kev(path)).cpus is not None, "else the numpy code is compared with itself"
+        trace = open_kev(path)
+        assert walk(trace).cpus is not None, "else the numpy code is compared with itself"
+        lossy += len(losses(trace)) > 0
         assert_same(path)
+    assert lossy > 5
 
 
 def test_a_thread_that_the_dump_shows_on_two_cpus(tmp_path):

@@ -81,6 +81,7 @@ class StateSpans:
 
 def state_times(scope: Scope) -> StateTimes:
     """Return the times of all threads but row 0, which is nobody."""
+    scope.check()
     if scope.is_whole and (found := walk(scope.trace)) is not None:
         count, total, longest, start = (found.states[name] for name in STATE_SUMS)
         return StateTimes(found.thread, found.value, count, total, longest, start, found.preemptions)

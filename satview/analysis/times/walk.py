@@ -45,8 +45,8 @@ class CpuSums:
         cpus: `scheduling.CPU_SUMS` by name, int64 (cpus,).
         busiest: int64 (cpus,), the thread that had most of each, 0 = none.
         busiest_cycles: int64 (cpus,), how much.
-        works: Runs of threads that are no idle threads; only where no event is missing.
-        overlaps: Of these, those that begin on a CPU that the one before has not left; likewise.
+        works: Runs of threads that are no idle threads.
+        overlaps: Of these, those that begin on a CPU that the one before has not left, though no event is missing.
     """
 
     threads: Sum

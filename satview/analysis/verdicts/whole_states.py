@@ -13,6 +13,7 @@ from satview.base.dataclass import dataclass
 from satview.events.states import RUNNING
 from satview.linkage.states import following, state_ends
 from satview.linkage.table import NO_EVENT, OPEN, Rows
+from satview.linkage.whole import is_whole_on
 from satview.store.idle import idle_threads
 from satview.store.losses import losses
 from satview.store.trace import Trace
@@ -62,15 +63,22 @@ def has_whole_states(trace: Trace) -> bool:
 
 
 def runs_and_overlaps(trace: Trace) -> tuple[int, int]:
-    """Return how many runs of threads there are, and how many begin before another one has left the CPU."""
-    if not len(losses(trace)) and (found := walk(trace)) is not None and found.cpus is not None:
+    """Return how many runs of threads there are, and how many begin before another one has left the CPU.
+
+    Of those between which events are missing that is not known: they count for none.
+    """
+    if (found := walk(trace)) is not None and found.cpus is not None:
         return found.cpus.works, found.cpus.overlaps
-    runs = whole_states(trace, lambda value: value == RUNNING)
+    if trace.pairs is not None:
+        return 0, 0
+    at = np.flatnonzero(trace.catalogue.state_value_of_code[trace.events.code[trace.states.event]] == RUNNING)
+    runs = _spans(trace, at, following(trace)[at])
     runs = runs.at(np.argsort(runs.row, kind="stable"))  # rows are in the order of time
     cpu, wrong = trace.events.cpu[runs.row], 0
-    for number in np.flatnonzero(np.bincount(cpu)):
-        mine = cpu == number
-        wrong += int(np.count_nonzero(runs.row[mine][1:] < runs.end_row[mine][:-1]))
+    for number in np.flatnonzero(np.bincount(cpu)).tolist():
+        row, end = runs.row[cpu == number], runs.end_row[cpu == number]
+        early = np.flatnonzero(row[1:] < end[:-1])
+        wrong += int(np.count_nonzero(is_whole_on(trace, number, row[early], row[early + 1])))
     return len(runs), wrong
 
 
@@ -89,10 +97,22 @@ def whole_states(trace: Trace, requested: Callable[[NDArray[np.uint8]], NDArray[
     at = np.flatnonzero(requested(value))
     # What ends all states is a column of its own: not made where few are looked at and nothing is missing.
     is_whole = not len(losses(trace)) and not trace.is_cached("links.state_ends")
-    ends = following(trace)[at] if is_whole else state_ends(trace)[index[at]]
+    return _spans(trace, at, following(trace)[at] if is_whole else state_ends(trace)[index[at]])
+
+
+def _spans(trace: Trace, at: NDArray[np.intp], ends: Rows) -> StateSpans:
+    """Return states of threads that are no idle threads.
+
+    Args:
+        trace: The events.
+        at: (n,), where they are in `Trace.states.event`, ascending.
+        ends: (n,), the events that end them, `NO_EVENT` for those that are left out.
+    """
+    index = trace.states.event
     thread = np.searchsorted(trace.states.start, at, side="right") - 1
     keep = np.flatnonzero((ends != NO_EVENT) & ~idle_threads(trace)[thread] & (thread != 0))
-    thread, value, row = thread[keep], value[at[keep]], index[at[keep]].astype(np.int64)
+    thread, row = thread[keep], index[at[keep]].astype(np.int64)
+    value = trace.catalogue.state_value_of_code[trace.events.code[row]]
     end = end_rows(trace, ends[keep])
     cpu = trace.events.cpu[row]
     goes_on = (thread[1:] == thread[:-1]) & (value[1:] == value[:-1]) & (end[:-1] == row[1:])
