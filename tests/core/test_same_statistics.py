@@ -105,6 +105,8 @@ def any_schedule(seed):
         )
     for cpu in range(cpus):
         builder.state("RUNNING", now + rng.randint(0, 1), 7, 1, cpu)
+    if seed % 4 == 1:  # what was lost is the end
+        builder.event(wire.CONTROL_BUFFER, now + 9, (buffer + 5, 0))
     return builder
 
 
