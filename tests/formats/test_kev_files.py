@@ -287,6 +287,10 @@ class TestBuffers:
             "buffer 4 follows buffer 4259739853",
         ]
 
+    def test_a_number_damaged_to_a_small_one_is_no_loss(self, tmp_path):
+        trace = self.buffers(tmp_path, [1001, 1002, 3, 1004, 1005])
+        assert trace.buffers.lost_before.tolist() == [0, 0, 0, 0, 0]
+
     def test_a_loss_around_a_damaged_number_is_counted(self, tmp_path):
         trace = self.buffers(tmp_path, [1, 2, 4_259_739_853, 6, 7])
         assert trace.buffers.lost_before.tolist() == [0, 0, 0, 2, 0]

@@ -60,8 +60,8 @@ def predecessors(cpu: NDArray[np.uint8], time_cycles: NDArray[np.int64], release
 def missing_before(sequence: NDArray[np.uint32], before: NDArray[np.intp]) -> NDArray[np.uint32]:
     """Return how many numbers are missing between every buffer and its predecessor.
 
-    A number that the next one contradicts, being between this and the one before, is damaged or out of order: nothing
-    is missing before it.
+    A number is damaged if it is farther from the one before than there are buffers, and the one behind it counts on
+    from that: nothing is missing before it.
 
     Returns:
         uint32 (buffers,).
@@ -73,7 +73,9 @@ def missing_before(sequence: NDArray[np.uint32], before: NDArray[np.intp]) -> ND
     later = known[before[before[known]] >= 0]  # those with two before them
     middle = before[later]
     first = before[middle]
-    is_wrong = (missing[middle] > 0) & (numbers[first] < numbers[later]) & (numbers[later] <= numbers[middle])
+    is_wrong = np.abs(numbers[middle] - numbers[first]) > len(sequence)
+    is_wrong &= numbers[first] < numbers[later]
+    is_wrong &= (numbers[middle] <= numbers[first]) | (numbers[middle] >= numbers[later])
     later, middle, first = later[is_wrong], middle[is_wrong], first[is_wrong]
     missing[middle] = 0
     missing[later] = numbers[later] - numbers[first] - 2  # the damaged one has one of the numbers in between
