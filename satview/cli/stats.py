@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,12 +15,11 @@ from satview.analysis.doctor.needs import lost_words
 from satview.analysis.sheets.served_sheets import client_server_sheet
 from satview.analysis.sheets.sheet import Kind, Sheet
 from satview.analysis.statistics import Statistics
-from satview.analysis.statistics_sheets import make_sheet, sheet_keys
+from satview.analysis.statistics_sheets import SHEETS, make_sheet, sheet_keys
 from satview.analysis.times.basis import Basis
 from satview.base.errors import UsageError
 from satview.base.process_end import COST_DATA, FINE
 from satview.base.time import format_duration
-from satview.cli.filter import built_rules, selected_events
 from satview.cli.shared.ranges import add_range, range_of
 from satview.cli.shared.sheets import print_csv, print_tables
 from satview.filters.derived_columns import TraceDerivedColumns
@@ -27,11 +27,22 @@ from satview.formats.registry import open_trace
 from satview.store.trace import Trace
 
 _PER_SERVER: Final = "client-server"
+_ALL: Final = "all"
 _EPILOG: Final = """\
 Columns that count events, kernel calls, messages and interrupts follow --filter and --rules.
 Times of threads and CPUs never do: hiding events does not change who ran.
 Exit status: 0 fine, 1 the trace has problems that cost data, 2 not a trace or bad use.
 """
+
+
+class _Names:
+    """What rows can be, those of plug-ins last: they are looked for when a name is none of the others."""
+
+    def __contains__(self, name: object) -> bool:
+        return name in SHEETS or name in tuple(self)
+
+    def __iter__(self) -> Iterator[str]:
+        yield from (*sheet_keys(), _ALL)
 
 
 def add_parser(subparsers: Any) -> None:
@@ -45,7 +56,13 @@ def add_parser(subparsers: Any) -> None:
     )
     add = parser.add_argument
     add("file", metavar="FILE", help="a .kev file, a traceprinter listing or a thread trace")
-    add("--by", action="append", choices=(*sheet_keys(), "all"), help="what the rows are (default: thread); repeatable")
+    add(
+        "--by",
+        metavar="NAME",
+        action="append",
+        choices=_Names(),
+        help="what the rows are: %(choices)s (default: thread); repeatable",
+    )
     add(
         "--per-server",
         action="store_true",
@@ -84,6 +101,8 @@ def run(args: argparse.Namespace) -> int:
     derived = TraceDerivedColumns(trace)
     passes = None
     if args.rules or args.expression:
+        from satview.cli.filter import built_rules, selected_events  # seldom needed: brings all of rules
+
         _, built = built_rules(args.rules, args.allow_code, trace)
         passes = selected_events(built, args.expression, trace, derived)
     found = Statistics(trace, window, passes, Basis(trace, derived))
@@ -107,7 +126,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _requested(names: list[str] | None) -> list[str]:
-    return list(sheet_keys()) if "all" in (names or ()) else list(dict.fromkeys(names or ["thread"]))
+    return list(sheet_keys()) if _ALL in (names or ()) else list(dict.fromkeys(names or ["thread"]))
 
 
 def _threads_of(trace: Trace, passes: NDArray[np.bool_] | None) -> NDArray[np.bool_] | None:

@@ -1,6 +1,6 @@
 /*
- * The passes of statistics: how interrupts are nested, how much of runs they take, how long threads are in which
- * state. core.h has the rules.
+ * The passes of statistics: how interrupts are nested, how much of runs they take, how often events occur. core.h has
+ * the rules.
  */
 
 #include "core.h"
@@ -74,106 +74,6 @@ EXPORT int64_t satview_covered(const int64_t *start, const int64_t *end, int64_t
     for (int64_t i = 0; i < count; i++)
         out[i] = (int64_t)(covered_before(start, end, total, ranges, last[i], &behind) -
                            covered_before(start, end, total, ranges, first[i], &at));
-    return 0;
-}
-
-/* `satview_state_times`: what it goes by, and what it adds up. */
-struct states {
-    const uint8_t *value;                              /* lane value by code, then that of idle threads */
-    int64_t destroyed, created;                        /* codes */
-    int64_t running, ready, dead, absent, unknown;     /* lane values */
-    int64_t dump_end, trace_start, trace_end;          /* cycles */
-    int64_t first, last;                               /* the range, cycles */
-    int64_t values;                                    /* all lane values are below */
-    int64_t *counts, *total, *longest, *longest_start; /* by thread and value */
-    int64_t *preemptions;                              /* by thread */
-};
-
-/* Add up an interval of one thread, cut at the range. */
-static void add_state(const struct states *of, int64_t thread, int64_t value, int64_t start, int64_t end)
-{
-    int64_t at = thread * of->values + value, length;
-    start = start > of->first ? start : of->first;
-    end = end < of->last ? end : of->last;
-    if (end <= start)
-        return;
-    length = (int64_t)((uint64_t)end - (uint64_t)start);
-    of->counts[at]++;
-    of->total[at] = (int64_t)((uint64_t)of->total[at] + (uint64_t)length);
-    if (length > of->longest[at]) {
-        of->longest[at] = length;
-        of->longest_start[at] = start;
-    }
-}
-
-/* Return the lane value of an event, behind one of a code or -1; DEAD right behind a destruction is nothing any more. */
-static int64_t shown_state(const struct states *of, const uint8_t *table, int64_t code, int64_t before)
-{
-    int64_t value = table[code & CODE_MASK];
-    return value == of->dead && before == of->destroyed ? of->absent : value;
-}
-
-/* Add up the states of one thread. Returns 0; -1 if there is no such event or value. */
-static int add_states(const struct states *of, int64_t thread, int is_idle, const uint32_t *rows, int64_t count,
-                      const uint16_t *code, const int64_t *time, int64_t events)
-{
-    const uint8_t *table = of->value + (is_idle ? CODE_MASK + 1 : 0);
-    int64_t now = of->unknown, since = of->trace_start, before = -1, is_dump = 0;
-    for (int64_t k = 0; k < count; k++) {
-        int64_t mine, at, value;
-        if (rows[k] >= events)
-            return -1;
-        mine = code[rows[k]];
-        at = time[rows[k]];
-        value = shown_state(of, table, mine, before);
-        if (value >= of->values)
-            return -1;
-        if (!k) { /* the dump creates a thread again a moment before it shows its state */
-            is_dump = at <= of->dump_end;
-            if (mine == of->created)
-                now = of->absent;
-            if (is_dump && mine == of->created && count > 1 && rows[1] < events)
-                now = shown_state(of, table, code[rows[1]], mine);
-            else if (is_dump)
-                now = value;
-            if (now >= of->values)
-                return -1;
-        }
-        before = mine;
-        if (value == now || (is_dump && !k))
-            continue;
-        add_state(of, thread, now, since, at);
-        if (value == of->ready && now == of->running && at >= of->first && at < of->last)
-            of->preemptions[thread]++;
-        now = value;
-        since = at;
-    }
-    add_state(of, thread, now, since, of->trace_end);
-    return 0;
-}
-
-/*
- * Add up how long threads were in which state, where no event is missing. Twin: analysis.times.state_times._added_up of
- * what _spans_of returns.
- *
- * index: rows of states, by thread; start: where each thread's begin, and one more; idle: of every thread whether it is
- * one.
- *
- * Returns 0; -1 if the index names what is not there.
- */
-EXPORT int64_t satview_state_times(const struct states *of, const uint32_t *index, int64_t size, const int64_t *start,
-                                   int64_t threads, const uint8_t *idle, const uint16_t *code, const int64_t *time,
-                                   int64_t events)
-{
-    if (of->absent >= of->values || of->unknown >= of->values || of->absent < 0 || of->unknown < 0)
-        return -1;
-    for (int64_t thread = 0; thread < threads; thread++) {
-        if (start[thread] < 0 || start[thread + 1] < start[thread] || start[thread + 1] > size)
-            return -1;
-        if (add_states(of, thread, idle[thread], index + start[thread], start[thread + 1] - start[thread], code, time,
-                       events))
-            return -1;
-    }
     return 0;
 }
 

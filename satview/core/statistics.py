@@ -6,111 +6,15 @@ here; sizes are taken from them.
 
 from __future__ import annotations
 
-import ctypes
-from dataclasses import dataclass
-from typing import Final
-
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.core.library import CODES, I64, POINTER, address, function
+from satview.core.library import CODES
 from satview.core.links import words
 from satview.core.signatures import call
 
 EventSums = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
 Nested = tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.int8], NDArray[np.int64], NDArray[np.bool_]]
-
-_NUMBERS: Final = (
-    "destroyed", "created", "running", "ready", "dead", "absent", "unknown", "dump_end", "trace_start", "trace_end",
-    "first", "last",
-)  # fmt: skip
-
-
-class _States(ctypes.Structure):
-    """`struct states` of statistics.c."""
-
-    _fields_ = [
-        ("value", POINTER), *((name, I64) for name in (*_NUMBERS, "values")),
-        *((name, POINTER) for name in ("counts", "total", "longest", "longest_start", "preemptions")),
-    ]  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class StateRules:
-    """What the states of threads are.
-
-    Attributes:
-        value: uint8 (2, 32768), lane value by code, of threads and of idle threads.
-        destroyed, created: Codes of the end and the beginning of a thread.
-        running, ready, dead, absent, unknown: Lane values.
-        dump_end: Until when the opening dump goes, cycles.
-        trace_start, trace_end: Of the trace, cycles.
-        first, last: The range, cycles; the end is not included.
-    """
-
-    value: NDArray[np.uint8]
-    destroyed: int
-    created: int
-    running: int
-    ready: int
-    dead: int
-    absent: int
-    unknown: int
-    dump_end: int
-    trace_start: int
-    trace_end: int
-    first: int
-    last: int
-
-
-@dataclass(frozen=True, slots=True)
-class StateSums:
-    """States of threads, added up.
-
-    Attributes:
-        counts, total, longest, longest_start: int64 (threads, values); -1 where there is no longest one.
-        preemptions: int64 (threads,).
-    """
-
-    counts: NDArray[np.int64]
-    total: NDArray[np.int64]
-    longest: NDArray[np.int64]
-    longest_start: NDArray[np.int64]
-    preemptions: NDArray[np.int64]
-
-
-def state_times(
-    rules: StateRules, values: int, index: NDArray[np.uint32], start: NDArray[np.int64], idle: NDArray[np.bool_],
-    code: NDArray[np.uint16], time: NDArray[np.int64],
-) -> StateSums:  # fmt: skip
-    """Return how long threads were in which state, where no event is missing.
-
-    Args:
-        rules: What the states are.
-        values: All lane values are below.
-        index: uint32 (n,), rows of states, by thread.
-        start: int64 (threads + 1,), where those of each thread begin.
-        idle: bool (threads,), which are idle threads.
-        code: uint16 (events,).
-        time: int64 (events,), cycles.
-    """
-    threads = len(idle)
-    assert len(start) == threads + 1
-    assert len(code) == len(time)
-    assert rules.value.shape == (2, CODES)
-    index, start, idle, code, time, table = map(np.ascontiguousarray, (index, start, idle, code, time, rules.value))
-    counts, total, longest = (np.zeros((threads, values), np.int64) for _ in range(3))
-    sums = StateSums(counts, total, longest, np.full((threads, values), -1), np.zeros(threads, np.int64))
-    states = _States(
-        address(table), *(getattr(rules, name) for name in _NUMBERS), values,
-        *(address(column) for column in (counts, total, longest, sums.longest_start, sums.preemptions)),
-    )  # fmt: skip
-    failed = function("satview_state_times")(
-        ctypes.byref(states), address(index), I64(len(index)), address(start), I64(threads), address(idle),
-        address(code), address(time), I64(len(code)),
-    )  # fmt: skip
-    assert not failed, "the index of states names events that are not there"
-    return sums
 
 
 def nesting(

@@ -27,9 +27,10 @@ _HANDLER_ENTRIES: Final = (3, 6)
 _HANDLER_EXIT: Final = 4
 _DELIVERY: Final = 7  # 8.0; it has no exit
 _HANDLER_CODES: Final = [wire.code(wire.WireClass.INT, event) for event in (*_HANDLER_ENTRIES, _HANDLER_EXIT)]
-_STEP_OF_CODE: Final = np.zeros(wire.CODE_COUNT, np.int8)
-_STEP_OF_CODE[[wire.code(wire.WireClass.INT, event) for event in _ENTRIES]] = 1
-_STEP_OF_CODE[wire.code(wire.WireClass.INT, _EXIT)] = -1
+STEP_OF_CODE: Final = np.zeros(wire.CODE_COUNT, np.int8)
+STEP_OF_CODE[[wire.code(wire.WireClass.INT, event) for event in _ENTRIES]] = 1
+STEP_OF_CODE[wire.code(wire.WireClass.INT, _EXIT)] = -1
+STEP_OF_CODE.setflags(write=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ def nesting(trace: Trace, cpu: int) -> Nesting:
     if not library.is_available():
         return _plain_nesting(trace, cpu, rows[trace.events.cpu[rows] == cpu])
     events, lost = trace.events, TimeRanges.of_rows(losses_of(losses(trace), cpu))
-    return Nesting(*statistics.nesting(events.code, events.cpu, events.time_cycles, _STEP_OF_CODE, rows, cpu, lost.end))
+    return Nesting(*statistics.nesting(events.code, events.cpu, events.time_cycles, STEP_OF_CODE, rows, cpu, lost.end))
 
 
 def _plain_nesting(trace: Trace, cpu: int, mine: _Rows) -> Nesting:
@@ -78,7 +79,7 @@ def interrupts(trace: Trace) -> tuple[_Rows, _Rows]:
     if not library.is_available() or len(losses(trace)):
         return _on_every_cpu(trace, (_interrupts, _handlers))
     rows = rows_of_class(trace, wire.WireClass.INT)
-    enters, exits = links.nested(trace.events.code, trace.events.cpu, _STEP_OF_CODE, rows)
+    enters, exits = links.nested(trace.events.code, trace.events.cpu, STEP_OF_CODE, rows)
     if not trace.code_counts[_HANDLER_CODES].any():
         return enters, exits
     of_handlers = handlers(trace)

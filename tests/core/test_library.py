@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from satview.core import library
+from satview.core import library, scheduling
 from satview.core.signatures import SIGNATURES
 from tools import build_core
 
@@ -99,7 +99,7 @@ def test_sanitizers_find_nothing(tmp_path):
         "from satview.linkage.transactions import transactions\n"
         "from satview.timeline.lane_tree import Timeline\n"
         "from tests.core.test_same_lines import assert_same\n"
-        "from tests.core.test_same_statistics import assert_same as same_statistics\n"
+        "from tests.core.test_same_statistics import any_schedule, assert_same as same_statistics\n"
         "from tests.fuzz import traces\n"
         "assert library.is_available()\n"
         f"path = Path({str(tmp_path / 't.kev')!r})\n"
@@ -117,6 +117,8 @@ def test_sanitizers_find_nothing(tmp_path):
         "        same_statistics(path)\n"
         "    except SatviewError:\n"
         "        pass\n"
+        "for number in range(50):\n"
+        "    same_statistics(any_schedule(number).write(path))\n"
         "import numpy as np\n"
         "from satview.base.array_file import word_sum\n"
         "for count in range(40):\n"
@@ -144,3 +146,16 @@ def test_signatures_are_those_of_the_sources():
         types = [(part.replace("const", "").split()[0], "*" in part) for part in parameters]
         numbers = {"int64_t": "n", "uint8_t": "c"}
         assert [kinds[of] if is_array else numbers[of] for of, is_array in types] == taken.split(), name
+
+
+def test_the_structure_of_scheduling_is_that_of_the_source():
+    text = (library.FOLDER / "scheduling.c").read_text()
+
+    def members(name):
+        body = re.sub(r"/\*.*?\*/", "", re.search(rf"struct {name} {{(.*?)}};", text, re.DOTALL)[1], flags=re.DOTALL)
+        return re.findall(r"(\w+)(?=[,;])", body)
+
+    assert members("scheduling") == [name for name, _ in scheduling._Scheduling._fields_]
+    names = {"state_sum": scheduling.STATE_SUMS, "run_sum": scheduling.RUN_SUMS, "cpu_sum": scheduling.CPU_SUMS}
+    assert {name: tuple(members(name)) for name in names} == names
+    assert members("thread").index("events") == scheduling._EVENTS_WORD

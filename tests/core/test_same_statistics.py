@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import fields
 
 import numpy as np
 import pytest
 
+from satview.analysis.doctor.figures import trust_in_load
 from satview.analysis.statistics import Statistics
+from satview.analysis.times.basis import Basis
+from satview.analysis.times.walk import walk
+from satview.analysis.verdicts.whole_states import runs_and_overlaps
 from satview.base.time import TimeWindow
 from satview.core import library
+from satview.events import wire
 from satview.events.spec import Release
 from satview.events.states import DEAD
 from satview.formats.kev.reader import open_kev
@@ -33,6 +39,7 @@ def added_up(path):
     quarter = trace.window.length // 4
     middle = TimeWindow(trace.window.start + quarter, max(trace.window.end - quarter, trace.window.start + quarter + 1))
     found = [columns(nesting(trace, cpu)) for cpu in range(trace.cpu_count)]
+    found += [runs_and_overlaps(trace), columns(Basis(trace).runs), trust_in_load(Statistics(trace))]
     for window in (None, middle):
         statistics = Statistics(trace, window)
         tables = statistics.states, statistics.threads, statistics.cpus, statistics.events
@@ -70,6 +77,42 @@ def test_a_thread_that_ends_and_one_that_is_never_heard_of(tmp_path):
     is_dead = states.value == DEAD
     dead = list(zip(trace.threads.tid[states.thread[is_dead]], states.total_cycles[is_dead], strict=True))
     assert dead == [(2, 20)], "from 70 to 90; behind a destruction a thread is nothing any more"
+
+
+def any_schedule(seed):
+    """Return a trace of threads that begin, run anywhere, at once even on two CPUs, and end; with interrupts."""
+    rng, now = random.Random(seed), 0
+    cpus = rng.randint(1, 3)
+    builder = TraceBuilder(cpus=cpus).time_event(0).process_name(rng.randint(0, 2), 7, "server")
+    if rng.random() < 0.6:  # else there is no opening dump
+        builder.state("CREATE", now, 7, 1)
+    dumped = rng.randint(0, 8)
+    for number in range(dumped + 60):
+        now += rng.choice((0, 0, 1, 3, 10))
+        cpu, owner = rng.randrange(cpus), rng.choice(((1, 1), (1, 2), (7, 1), (7, 2), (7, 3), (8, 1)))
+        if number > dumped and rng.random() < 0.3:
+            builder.event(wire.code(wire.WireClass.INT, rng.choice((1, 2))), now, (5, 0), cpu)
+        builder.state(
+            rng.choice(("RUNNING", "RUNNING", "READY", "REPLY", "CREATE", "DESTROY", "DEAD")), now, *owner, cpu
+        )
+    for cpu in range(cpus):
+        builder.state("RUNNING", now + rng.randint(0, 1), 7, 1, cpu)
+    return builder
+
+
+def test_threads_that_run_anywhere(tmp_path):
+    for seed in range(usually(10, complete=1000, thorough=100)):
+        path = any_schedule(seed).write(tmp_path / "t.kev")
+        assert walk(open_kev(path)).cpus is not None, "else the numpy code is compared with itself"
+        assert_same(path)
+
+
+def test_a_thread_that_the_dump_shows_on_two_cpus(tmp_path):
+    builder = TraceBuilder(cpus=2).time_event(0).process_name(0, 7, "server")
+    builder.state("RUNNING", 0, 7, 1).state("RUNNING", 5, 7, 1, cpu=1)  # the dump: so it was on CPU 1 from 0 on
+    path = builder.state("READY", 10, 7, 2).state("RUNNING", 20, 7, 1).write(tmp_path / "t.kev")
+    assert_same(path)
+    assert Statistics(open_kev(path)).threads.migrations.tolist() == [0, 2, 0], "0 to 1 at the start, and back at 20"
 
 
 @pytest.mark.parametrize("seed", range(3))

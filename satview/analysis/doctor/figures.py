@@ -18,6 +18,7 @@ from satview.analysis.doctor.needs import IDLE, INTERRUPTED, NO_DAMAGE, NO_LOSS,
 from satview.analysis.doctor.report import diagnosis
 from satview.analysis.sheets.sheet import Column, Kind, Sheet
 from satview.analysis.statistics import Statistics
+from satview.analysis.times.walk import walk
 from satview.analysis.trust import EXACT, Mark, Trust
 from satview.base.dataclass import dataclass
 from satview.events.states import UNKNOWN
@@ -213,7 +214,15 @@ class _Judge:
 
     def _of_cpus(self) -> Trust:
         """Return the trust in figures of CPUs. Between two runs the kernel is on its way: nothing is missing there."""
-        runs, start, lost = self._found.basis.runs, self._since_dump(), losses(self._trace)
+        known = self._known_cpus(self._since_dump())
+        return EXACT if known.all() else Trust(Mark.LOWER_BOUND, "who ran at the beginning is not known")
+
+    def _known_cpus(self, start: int) -> _Bools:
+        """Return of which CPUs it is known who ran at a moment, bool (cpus,)."""
+        if (found := walk(self._trace)) is not None and found.cpus is not None:
+            first = found.cpus.cpus["first_start"]
+            return np.asarray((first >= 0) & (first <= start))
+        runs, lost = self._found.basis.runs, losses(self._trace)
         is_before = (runs.start <= start) & (runs.value != UNKNOWN)
         known_until = np.full(self._trace.cpu_count, -1, np.int64)
         np.maximum.at(known_until, runs.cpu[is_before], np.minimum(runs.end[is_before], start))
@@ -221,7 +230,7 @@ class _Judge:
         for cpu in np.flatnonzero(known).tolist():
             missing = TimeRanges.of_rows(losses_of(lost, cpu))
             known[cpu] = not missing.meet(known_until[cpu : cpu + 1] - 1, np.array([start]))[0]
-        return EXACT if known.all() else Trust(Mark.LOWER_BOUND, "who ran at the beginning is not known")
+        return known
 
     def _since_dump(self) -> int:
         """Return where the range begins, behind the opening dump; cycles."""

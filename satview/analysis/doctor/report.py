@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from satview.analysis.doctor.analyses import Analysis
-from satview.analysis.doctor.capture_line import CaptureLine, capture_line
-from satview.analysis.doctor.needs import NO_DAMAGE, NO_LOSS
+from satview.analysis.doctor.needs import NO_DAMAGE, NO_LOSS, Need
 from satview.analysis.doctor.shown import NO_EVENTS, applicable, shown
 from satview.analysis.trust import Mark, Trust
 from satview.base.dataclass import dataclass
-from satview.filters.rules.tracelogger_command import from_tracelogger_args
 from satview.store.trace import Trace
+
+if TYPE_CHECKING:
+    from satview.analysis.doctor.capture_line import CaptureLine
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +62,13 @@ def diagnosis(trace: Trace, key: str, is_quick: bool = False) -> Diagnosis:
     found = shown(trace, key, is_quick)
     analysis, trust = found.analysis, found.trust
     if trust is NO_EVENTS:
-        return Diagnosis(analysis, trust, "", capture_line(trace, analysis.all_needs))
+        return Diagnosis(analysis, trust, "", _capture(trace, analysis.all_needs))
     if not found.limits:
         return Diagnosis(analysis, trust)
     remedies = dict.fromkeys(need.remedy for need in found.limits[: None if found.is_bound else 1] if need.remedy)
     if not trace.release.is_qnx:  # remedies are captures of QNX
         remedies = {}
-    line = None if trust.mark is Mark.NOT_LOGGED else capture_line(trace, analysis.all_needs)
+    line = None if trust.mark is Mark.NOT_LOGGED else _capture(trace, analysis.all_needs)
     return Diagnosis(analysis, trust, "; ".join(remedies), line)
 
 
@@ -87,7 +89,7 @@ def capture_for(trace: Trace, found: Iterable[Diagnosis]) -> CaptureLine | None:
         found: What it can show of them; those that are exact and those that no capture helps are left out.
     """
     needs = [need for one in found if one.capture for need in one.analysis.all_needs]
-    return capture_line(trace, dict.fromkeys(needs)) if needs else None
+    return _capture(trace, dict.fromkeys(needs)) if needs else None
 
 
 def titles(found: Iterable[Diagnosis]) -> str:
@@ -106,4 +108,13 @@ def may_be_more(trace: Trace) -> str:
 
 def notes(trace: Trace) -> tuple[str, ...]:
     """Return what the command line of the capture says of what may be missing; one sentence each, no full stops."""
+    from satview.filters.rules.tracelogger_command import from_tracelogger_args  # as in `_capture`
+
     return from_tracelogger_args(trace.header.get("TRACELOGGER_ARGS"), trace.release).notes
+
+
+def _capture(trace: Trace, needs: Iterable[Need]) -> CaptureLine | None:
+    """Return a capture that meets needs; None if none can."""
+    from satview.analysis.doctor.capture_line import capture_line  # statistics need none of the rules that it brings
+
+    return capture_line(trace, needs)

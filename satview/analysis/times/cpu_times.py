@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from satview.analysis.times.basis import Runs
 from satview.analysis.times.by_key import largest_by, sum_by
 from satview.analysis.times.scope import Scope
+from satview.analysis.times.walk import CpuSums, walk
 from satview.base.dataclass import dataclass
 from satview.core.lanes import time_order
 from satview.events.states import FIRST_PROCESS, IDLE, KERNEL_CALL
@@ -104,8 +105,38 @@ class Migrations:
 def cpu_times(scope: Scope) -> tuple[CpuTable, RunTimes]:
     """Return both tables."""
     scope.check()
+    if scope.is_whole and (found := walk(scope.trace)) is not None and found.cpus is not None:
+        return _of_walk(scope, found.cpus)
     times = cut_runs(scope)
     return _cpu_table(scope, times), _run_times(scope, times)
+
+
+def _of_walk(scope: Scope, sums: CpuSums) -> tuple[CpuTable, RunTimes]:
+    cpus, threads = sums.cpus, sums.threads
+    return (
+        CpuTable(
+            np.arange(scope.trace.cpu_count),
+            cpus["busy"],
+            cpus["idle"],
+            cpus["handled"],
+            scope.covered.cpus - cpus["busy"] - cpus["idle"] - cpus["handled"],
+            cpus["runs"],
+            cpus["switches"],
+            cpus["longest"],
+            cpus["longest_start"],
+            sums.busiest,
+            sums.busiest_cycles,
+        ),
+        RunTimes(
+            threads["cpu"],
+            threads["interrupted"],
+            threads["runs"],
+            threads["switches"],
+            threads["longest"],
+            threads["longest_start"],
+            threads["migrations"],
+        ),
+    )
 
 
 def cut_runs(scope: Scope) -> CutRuns:

@@ -53,6 +53,11 @@ class Scope:
         """Events in the range."""
         return self.trace.rows_between(self.window)
 
+    @property
+    def is_whole(self) -> bool:
+        """True if the range has all events of the trace."""
+        return (self.rows.start, self.rows.stop) == (0, len(self.trace.events))
+
     @cached_property
     def covered(self) -> Covered:
         """How much of the range the file of each thread, process and CPU covers."""

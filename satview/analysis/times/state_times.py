@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from satview.analysis.times.basis import Basis
 from satview.analysis.times.by_key import largest_by, sum_by
 from satview.analysis.times.scope import Scope
+from satview.analysis.times.walk import walk
 from satview.base.dataclass import dataclass
-from satview.core import library, statistics
+from satview.core.scheduling import STATE_SUMS
 from satview.events import wire
 from satview.events.states import ABSENT, DEAD, READY, RUNNING, UNKNOWN, VALUE_COUNT
 from satview.store.axis import files_of
@@ -22,7 +23,6 @@ from satview.store.trace import Trace
 from satview.timeline.per_thread import idle_values, thread_spans, value_of_code
 from satview.timeline.spans import NO_EVENT
 
-_BLOCK_THREADS: Final = 1 << 12  # the same of sums by thread and state
 _BLOCK_ROWS: Final = 1 << 19  # state events looked at together: bounds the scratch, whatever the trace
 
 
@@ -81,50 +81,17 @@ class StateSpans:
 
 def state_times(scope: Scope) -> StateTimes:
     """Return the times of all threads but row 0, which is nobody."""
+    if scope.is_whole and (found := walk(scope.trace)) is not None:
+        count, total, longest, start = (found.states[name] for name in STATE_SUMS)
+        return StateTimes(found.thread, found.value, count, total, longest, start, found.preemptions)
     parts = []
     preemptions = np.zeros(len(scope.trace.threads), np.int64)
-    if library.is_available() and _is_plain(scope):
-        for first in range(1, len(preemptions), _BLOCK_THREADS):
-            sums = _summed(scope, first, min(first + _BLOCK_THREADS, len(preemptions)))
-            preemptions[first : first + _BLOCK_THREADS] = sums.preemptions
-            parts.append(_rows_of(sums, first))
-    else:
-        for spans in state_spans(scope):
-            preemptions += _preemptions(scope, spans)
-            parts.append(_added_up(scope, spans))
+    for spans in state_spans(scope):
+        preemptions += _preemptions(scope, spans)
+        parts.append(_added_up(scope, spans))
     none = np.empty(0, np.int64)
     thread, value, count, total, longest, begin = (np.concatenate([none, *(p[i] for p in parts)]) for i in range(6))
     return StateTimes(thread, value, count, total, longest, begin, preemptions)
-
-
-def _is_plain(scope: Scope) -> bool:
-    """Return whether the range has all events of the trace, and none is missing: then each is looked at once."""
-    return (
-        (scope.rows.start, scope.rows.stop) == (0, len(scope.trace.events))
-        and scope.trace.axis is None
-        and not len(scope.basis.lost.start)
-    )
-
-
-def _summed(scope: Scope, first: int, last: int) -> statistics.StateSums:
-    """Return the states of the threads from `first` to before `last`, added up by the compiled core."""
-    trace, window, values = scope.trace, scope.window, value_of_code(scope.trace)
-    rules = statistics.StateRules(
-        np.stack((values, idle_values(values))), wire.THREAD_DESTROY, wire.THREAD_CREATE, RUNNING, READY, DEAD, ABSENT,
-        UNKNOWN, trace.dump_end_cycles, trace.window.start, trace.window.end, window.start, window.end,
-    )  # fmt: skip
-    start = trace.states.start[first : last + 1]
-    index = trace.states.event[start[0] : start[-1]]
-    idle = scope.basis.is_idle[first:last]
-    columns = trace.events.code, trace.events.time_cycles
-    return statistics.state_times(rules, VALUE_COUNT, index, start - start[0], idle, *columns)
-
-
-def _rows_of(sums: statistics.StateSums, first: int) -> tuple[Cycles, ...]:
-    """Return what `_added_up` does, of threads from `first` on."""
-    thread, value = np.nonzero(sums.total)
-    columns = sums.counts, sums.total, sums.longest, sums.longest_start
-    return thread + first, value, *(column[thread, value] for column in columns)
 
 
 def state_spans(scope: Scope) -> Iterator[StateSpans]:

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.analysis.times.walk import walk
 from satview.base.dataclass import dataclass
 from satview.events.states import RUNNING
 from satview.linkage.states import following, state_ends
@@ -56,13 +57,21 @@ def has_whole_states(trace: Trace) -> bool:
     A capture may leave some out; then what a thread seems to be in may be long over. That shows where a thread
     begins to run on a CPU of which another one still has not left: a kernel never logs that.
     """
+    runs, overlaps = runs_and_overlaps(trace)
+    return runs > 0 and overlaps * _RUNS_FOR_A_FAULT <= runs
+
+
+def runs_and_overlaps(trace: Trace) -> tuple[int, int]:
+    """Return how many runs of threads there are, and how many begin before another one has left the CPU."""
+    if (found := walk(trace)) is not None and found.cpus is not None:
+        return found.cpus.works, found.cpus.overlaps
     runs = whole_states(trace, lambda value: value == RUNNING)
     runs = runs.at(np.argsort(runs.row, kind="stable"))  # rows are in the order of time
     cpu, wrong = trace.events.cpu[runs.row], 0
     for number in np.flatnonzero(np.bincount(cpu)):
         mine = cpu == number
         wrong += int(np.count_nonzero(runs.row[mine][1:] < runs.end_row[mine][:-1]))
-    return bool(len(runs)) and wrong * _RUNS_FOR_A_FAULT <= len(runs)
+    return len(runs), wrong
 
 
 def whole_states(trace: Trace, requested: Callable[[NDArray[np.uint8]], NDArray[np.bool_]]) -> StateSpans:

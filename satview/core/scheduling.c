@@ -1,0 +1,350 @@
+/*
+ * One walk over the events of a trace in which none is missing: how long threads were in which state, who had which
+ * CPU, and how long the CPUs handled interrupts. core.h has the rules.
+ */
+
+#include "core.h"
+
+enum { NOBODY = -1, NOT_BEGUN = -2, CPU_NUMBERS = 256 };
+
+/* What a code is to this walk, bits. */
+enum { IS_STATE = 1, IS_RUN = 2, IS_ENTRY = 4, IS_EXIT = 8 };
+
+/* Intervals of one thread and lane value. */
+struct state_sum {
+    int64_t count, total, longest, longest_start;
+};
+
+/* What a thread had of the CPUs. */
+struct run_sum {
+    int64_t cpu, interrupted;       /* cycles */
+    int64_t runs, switches;         /* switches: runs that begin, row 0 of the thread table left out */
+    int64_t longest, longest_start; /* longest_start: -1 without one */
+    int64_t migrations, preemptions;
+};
+
+/* What a CPU did. */
+struct cpu_sum {
+    int64_t busy, idle, handled;    /* cycles */
+    int64_t runs, switches;         /* that begin */
+    int64_t longest, longest_start; /* of threads that are no idle threads */
+    int64_t events;                 /* by which threads begin to run */
+    int64_t first_start;            /* of its first run; -1 without one */
+};
+
+/* A thread at the moment. */
+struct thread {
+    int64_t now, since;  /* lane value */
+    int64_t before;      /* code of its last event, -1 without one */
+    int64_t events;      /* so far */
+    int64_t is_created;  /* by the opening dump, which shows its state next */
+    int64_t on;          /* CPU on which its last event began a run, or NOBODY */
+    int64_t last_cpu;    /* of its last run */
+    int64_t longest_cpu; /* of its longest run */
+};
+_Static_assert(sizeof(struct thread) == 8 * sizeof(int64_t), "core/scheduling.py has the same number");
+
+/* `satview_scheduling`: the events, the rules, and what is added up. */
+struct scheduling {
+    const uint16_t *code, *narrow; /* narrow or wide: the thread of each event */
+    const uint32_t *wide;
+    const uint8_t *cpu;
+    const int64_t *time;
+    int64_t events;
+    const uint8_t *kind;           /* by code */
+    const uint8_t *value;          /* lane value by code, then that of idle threads */
+    const uint8_t *is_idle;        /* by thread */
+    int64_t destroyed, created;    /* codes */
+    int64_t running, ready, dead;  /* lane values, as the next two */
+    int64_t absent, unknown;
+    int64_t dump_end, start, end;  /* cycles; of the trace */
+    int64_t values;                /* all lane values are below */
+    int64_t threads, cpus;
+    struct thread *now;            /* by thread; scratch but for `events` */
+    struct state_sum *states;      /* by thread and value */
+    struct run_sum *runs;          /* by thread */
+    struct cpu_sum *of_cpu;        /* by CPU */
+    int64_t *busy;                 /* by CPU and thread, cycles; -1 where it never ran there */
+    int64_t *known;                /* runs of threads that work, and those that begin before another has left */
+};
+
+/* An interval of a CPU that is with one thread, or with NOBODY. */
+struct stay {
+    int64_t thread, start;
+    int64_t handled; /* cycles of interrupts before it */
+};
+
+struct cpu {
+    struct stay run;  /* the run that goes on */
+    struct stay next; /* what it is with since the last change; of several in one cycle the last one counts */
+    int64_t thread;   /* that nothing has stopped since its event, or NOBODY */
+    int64_t last;     /* the thread of the run before, 0 for none */
+    int64_t worked;   /* the thread that works that began last, 0 for none */
+    int64_t depth, entered, handled; /* interrupts: how deep, since when, cycles of those before */
+};
+
+/* Sums and differences of cycles, which may be any in a damaged file. */
+static int64_t plus(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
+static int64_t minus(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a - (uint64_t)b);
+}
+
+static int64_t handled_until(const struct cpu *on, int64_t at)
+{
+    return plus(on->handled, on->depth ? minus(at, on->entered) : 0);
+}
+
+/* Add up the run of a CPU that ends where the next begins. */
+static void end_run(const struct scheduling *of, int64_t number, const struct cpu *on)
+{
+    int64_t thread = on->run.thread, pair = number * of->threads + thread, length, net, interrupted;
+    struct cpu_sum *cpu = of->of_cpu + number;
+    struct run_sum *sum;
+    if (thread < 0)
+        return;
+    sum = of->runs + thread;
+    length = minus(on->next.start, on->run.start);
+    interrupted = minus(on->next.handled, on->run.handled);
+    net = minus(length, interrupted);
+    sum->cpu = plus(sum->cpu, net);
+    sum->interrupted = plus(sum->interrupted, interrupted);
+    sum->runs++;
+    /* Of equal ones that of the lowest CPU counts, and there the first. */
+    if (length > sum->longest || (length == sum->longest && number < of->now[thread].longest_cpu)) {
+        sum->longest = length;
+        sum->longest_start = on->run.start;
+        of->now[thread].longest_cpu = number;
+    }
+    if (of->is_idle[thread]) {
+        cpu->idle = plus(cpu->idle, net);
+        return;
+    }
+    cpu->busy = plus(cpu->busy, net);
+    if (length > cpu->longest) {
+        cpu->longest = length;
+        cpu->longest_start = on->run.start;
+    }
+    of->busy[pair] = plus(of->busy[pair] < 0 ? 0 : of->busy[pair], net);
+}
+
+/* Count a run that begins, and whether its thread comes from another CPU. */
+static void begin_run(const struct scheduling *of, int64_t number, struct cpu *on)
+{
+    int64_t thread = on->run.thread;
+    struct thread *mine;
+    if (thread >= 0 && of->of_cpu[number].first_start < 0)
+        of->of_cpu[number].first_start = on->run.start;
+    if (thread <= 0)
+        return;
+    mine = of->now + thread;
+    of->runs[thread].switches++;
+    of->of_cpu[number].runs++;
+    of->of_cpu[number].switches += on->last && on->last != thread;
+    on->last = thread;
+    if (of->is_idle[thread])
+        return;
+    of->runs[thread].migrations += mine->last_cpu >= 0 && mine->last_cpu != number;
+    mine->last_cpu = number;
+}
+
+/* Let what a CPU is with since its last change become its run, if that is another one. */
+static void settle(const struct scheduling *of, int64_t number, struct cpu *on)
+{
+    if (on->next.thread == on->run.thread)
+        return;
+    end_run(of, number, on);
+    on->run = on->next;
+    begin_run(of, number, on);
+}
+
+/* Note that a CPU is with another thread, or with NOBODY. */
+static void change(const struct scheduling *of, int64_t number, struct cpu *cpus, int64_t thread, int64_t at)
+{
+    struct cpu *on = cpus + number;
+    if (number >= of->cpus)
+        return;
+    if (at > on->next.start)
+        settle(of, number, on);
+    on->next.thread = thread;
+    on->next.start = at;
+    on->next.handled = handled_until(on, at);
+}
+
+/* Note on which CPU a thread runs from one of its events on, if on any. */
+static void place(const struct scheduling *of, struct cpu *cpus, int64_t thread, int64_t number, int64_t at, int is_run)
+{
+    struct thread *mine = of->now + thread;
+    int64_t was = mine->on;
+    if (was >= 0 && cpus[was].thread == thread) {
+        change(of, was, cpus, NOBODY, at);
+        cpus[was].thread = NOBODY;
+    }
+    mine->on = is_run ? number : NOBODY;
+    if (!is_run)
+        return;
+    if (was != number && thread && !of->is_idle[thread]) {
+        int64_t other = cpus[number].worked;
+        of->known[0]++;
+        of->known[1] += other && other != thread && of->now[other].on == number;
+        cpus[number].worked = thread;
+    }
+    if (number < of->cpus)
+        of->of_cpu[number].events++;
+    change(of, number, cpus, thread, at);
+    cpus[number].thread = thread;
+}
+
+/*
+ * A CPU that the opening dump shows with a thread was with it from the start on: with the one that has it when the cycle
+ * of its first run is over.
+ */
+static int take_dump(const struct scheduling *of, struct cpu *cpus)
+{
+    int64_t first[CPU_NUMBERS];
+    for (int number = 0; number < CPU_NUMBERS; number++)
+        first[number] = INT64_MAX;
+    for (int64_t i = 0; i < of->events && of->time[i] <= of->dump_end; i++) {
+        int64_t own = of->cpu[i], at = of->time[i], thread = of->narrow ? of->narrow[i] : of->wide[i];
+        int kind = of->kind[of->code[i] & CODE_MASK];
+        if (!(kind & IS_STATE))
+            continue;
+        if (thread >= of->threads)
+            return -1;
+        for (int64_t number = 0; number < of->cpus; number++)
+            if (first[number] == at && cpus[number].next.thread == thread)
+                cpus[number].next.thread = NOBODY;
+        if (!(kind & IS_RUN))
+            continue;
+        first[own] = first[own] < at ? first[own] : at;
+        if (first[own] == at)
+            cpus[own].next.thread = thread;
+    }
+    for (int64_t number = 0; number < of->cpus; number++)
+        if (cpus[number].next.thread >= 0)
+            settle(of, number, cpus + number);
+    return 0;
+}
+
+static void step_interrupt(struct cpu *on, int kind, int64_t at)
+{
+    if (kind & IS_ENTRY) {
+        if (!on->depth++)
+            on->entered = at;
+    } else if (on->depth && !--on->depth) {
+        on->handled = plus(on->handled, minus(at, on->entered));
+    }
+}
+
+/* Add up the state of a thread that ends. */
+static void end_state(const struct scheduling *of, int64_t thread, int64_t end)
+{
+    const struct thread *mine = of->now + thread;
+    struct state_sum *sum = of->states + thread * of->values + mine->now;
+    int64_t length;
+    if (end <= mine->since)
+        return;
+    length = minus(end, mine->since);
+    sum->count++;
+    sum->total = plus(sum->total, length);
+    if (length > sum->longest) {
+        sum->longest = length;
+        sum->longest_start = mine->since;
+    }
+}
+
+/* Take the state that an event of a thread shows. Returns 0; -1 if there is no such value. */
+static int change_state(const struct scheduling *of, int64_t thread, int64_t code, int64_t at)
+{
+    struct thread *mine = of->now + thread;
+    int64_t value = of->value[(of->is_idle[thread] ? CODE_MASK + 1 : 0) + (code & CODE_MASK)];
+    int64_t number = mine->events++, is_dumped;
+    if (value == of->dead && mine->before == of->destroyed)
+        value = of->absent; /* right behind its destruction a thread is nothing any more */
+    if (value >= of->values)
+        return -1;
+    is_dumped = number == 0 ? at <= of->dump_end : number == 1 && mine->is_created;
+    if (number == 0)
+        mine->is_created = is_dumped && code == of->created;
+    if (number == 0 && code == of->created)
+        mine->now = of->absent;
+    mine->before = code;
+    if (is_dumped) { /* it was so before; the dump creates a thread again a moment before it shows its state */
+        mine->now = value;
+        return 0;
+    }
+    if (value == mine->now)
+        return 0;
+    end_state(of, thread, at);
+    of->runs[thread].preemptions += value == of->ready && mine->now == of->running;
+    mine->now = value;
+    mine->since = at;
+    return 0;
+}
+
+static void begin(const struct scheduling *of, struct cpu *cpus)
+{
+    const struct stay none = {NOT_BEGUN, of->start, 0}, nobody = {NOBODY, of->start, 0};
+    for (int64_t thread = 0; thread < of->threads; thread++) {
+        const struct thread fresh = {of->unknown, of->start, -1, 0, 0, NOBODY, -1, CPU_NUMBERS};
+        of->now[thread] = fresh;
+    }
+    memset(cpus, 0, CPU_NUMBERS * sizeof *cpus);
+    for (int number = 0; number < CPU_NUMBERS; number++) {
+        cpus[number].run = none;
+        cpus[number].next = nobody;
+        cpus[number].thread = NOBODY;
+    }
+}
+
+static void finish(const struct scheduling *of, struct cpu *cpus)
+{
+    for (int64_t number = 0; number < of->cpus; number++) {
+        change(of, number, cpus, NOBODY, of->end);
+        settle(of, number, cpus + number);
+        of->of_cpu[number].handled = handled_until(cpus + number, of->end);
+    }
+    for (int64_t thread = 0; thread < of->threads; thread++)
+        end_state(of, thread, of->end);
+}
+
+/*
+ * Add up states, runs and interrupts. Twins: analysis.times.state_times of what state_spans returns,
+ * analysis.times.cpu_times of the runs of Basis, and verdicts.whole_states.has_whole_states.
+ *
+ * All sums are 0, `busy` and what is named start of runs and CPUs -1.
+ *
+ * Returns 0; -1 if an event names a thread or a value that is not there.
+ */
+EXPORT int64_t satview_scheduling(const struct scheduling *of)
+{
+    struct cpu cpus[CPU_NUMBERS];
+    if (of->cpus < 0 || of->cpus > CPU_NUMBERS || of->absent < 0 || of->absent >= of->values || of->unknown < 0 ||
+        of->unknown >= of->values)
+        return -1;
+    begin(of, cpus);
+    if (take_dump(of, cpus))
+        return -1;
+    for (int64_t i = 0; i < of->events; i++) {
+        int64_t code = of->code[i] & CODE_MASK, thread;
+        int kind = of->kind[code];
+        if (!kind)
+            continue;
+        if (kind & (IS_ENTRY | IS_EXIT)) {
+            step_interrupt(cpus + of->cpu[i], kind, of->time[i]);
+            continue;
+        }
+        thread = of->narrow ? of->narrow[i] : of->wide[i];
+        if (thread >= of->threads)
+            return -1;
+        place(of, cpus, thread, of->cpu[i], of->time[i], kind & IS_RUN);
+        if (change_state(of, thread, code, of->time[i]))
+            return -1;
+    }
+    finish(of, cpus);
+    return 0;
+}
