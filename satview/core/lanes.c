@@ -4,7 +4,7 @@
 
 #include "core.h"
 
-enum { RADIX_BITS = 11, RADIX = 1 << RADIX_BITS, CPU_NUMBERS = 256 };
+enum { RADIX_BITS = 11, RADIX = 1 << RADIX_BITS, CPU_NUMBERS = 256, ORDER_BLOCK = 1 << 10 };
 
 static int bits_set(uint64_t word)
 {
@@ -143,6 +143,106 @@ EXPORT int64_t satview_time_order(const int64_t *time, int64_t count, int64_t *o
             to[positions[((uint64_t)time[from[i]] - (uint64_t)least) >> shift & (RADIX - 1)]++] = from[i];
     }
     return done & 1;
+}
+
+/*
+ * Write the rows that a stable sort by time could move, ascending. Twin: order._plain_disordered (formats/kev).
+ * least: room for one of each block of events. Returns how many there are.
+ */
+EXPORT int64_t satview_disordered(const int64_t *time, int64_t count, int64_t *least, int64_t *out)
+{
+    int64_t after[ORDER_BLOCK + 1], latest = INT64_MIN, found = 0, blocks = (count + ORDER_BLOCK - 1) / ORDER_BLOCK;
+    for (int64_t block = blocks - 1, earliest = INT64_MAX; block >= 0; block--) {
+        int64_t end = (block + 1) * ORDER_BLOCK < count ? (block + 1) * ORDER_BLOCK : count;
+        least[block] = earliest; /* of all behind it */
+        for (int64_t i = block * ORDER_BLOCK; i < end; i++)
+            earliest = time[i] < earliest ? time[i] : earliest;
+    }
+    for (int64_t block = 0; block < blocks; block++) {
+        int64_t first = block * ORDER_BLOCK, size = first + ORDER_BLOCK < count ? ORDER_BLOCK : count - first;
+        after[size] = least[block];
+        for (int64_t i = size - 1; i >= 0; i--)
+            after[i] = time[first + i] < after[i + 1] ? time[first + i] : after[i + 1];
+        for (int64_t i = 0; i < size; i++) {
+            int64_t now = time[first + i];
+            out[found] = first + i;
+            found += (now < latest) | (now > after[i + 1]);
+            latest = now > latest ? now : latest;
+        }
+    }
+    return found;
+}
+
+/* Return whether a CPU's next row comes before that of another one: by time, then as they are in the file. */
+static int comes_before(const int64_t *time, int64_t row, int64_t other)
+{
+    return time[row] < time[other] || (time[row] == time[other] && row < other);
+}
+
+/* Let the number at the top of a heap of CPUs sink to where it belongs. */
+static void sink(const int64_t *time, const int64_t *const *next, int64_t *heap, int64_t size)
+{
+    int64_t at = 0, cpu = heap[0];
+    for (;;) {
+        int64_t child = 2 * at + 1;
+        if (child >= size)
+            break;
+        child += child + 1 < size && comes_before(time, *next[heap[child + 1]], *next[heap[child]]);
+        if (!comes_before(time, *next[heap[child]], *next[cpu]))
+            break;
+        heap[at] = heap[child];
+        at = child;
+    }
+    heap[at] = cpu;
+}
+
+/*
+ * Write some rows in the order of their times, equal ones as they are, by merging what each CPU logged. Twin:
+ * numpy.argsort, stable. rows: ascending; spare: as large. Returns 0; 1 if a CPU's own times go back; -1 if there is no
+ * such row.
+ */
+EXPORT int64_t satview_merged(const int64_t *time, const uint8_t *cpu, int64_t events, const int64_t *rows,
+                              int64_t count, int64_t *spare, int64_t *out)
+{
+    int64_t first[CPU_NUMBERS + 1] = {0}, fill[CPU_NUMBERS], latest[CPU_NUMBERS], heap[CPU_NUMBERS], size = 0;
+    const int64_t *next[CPU_NUMBERS], *end[CPU_NUMBERS];
+    for (int64_t i = 0; i < count; i++) {
+        if (rows[i] < 0 || rows[i] >= events)
+            return -1;
+        first[cpu[rows[i]] + 1]++;
+    }
+    for (int number = 0; number < CPU_NUMBERS; number++) {
+        first[number + 1] += first[number];
+        fill[number] = first[number];
+        latest[number] = INT64_MIN;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        int number = cpu[rows[i]];
+        if (time[rows[i]] < latest[number])
+            return 1;
+        latest[number] = time[rows[i]];
+        spare[fill[number]++] = rows[i];
+    }
+    for (int number = 0; number < CPU_NUMBERS; number++) {
+        next[number] = spare + first[number];
+        end[number] = spare + first[number + 1];
+        if (next[number] == end[number])
+            continue;
+        /* From below: the new one rises to where it belongs. */
+        int64_t at = size++;
+        for (; at && comes_before(time, *next[number], *next[heap[(at - 1) / 2]]); at = (at - 1) / 2)
+            heap[at] = heap[(at - 1) / 2];
+        heap[at] = number;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        int64_t number = heap[0];
+        out[i] = *next[number]++;
+        if (next[number] == end[number])
+            heap[0] = heap[--size];
+        if (size)
+            sink(time, next, heap, size);
+    }
+    return 0;
 }
 
 /*

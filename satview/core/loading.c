@@ -350,10 +350,9 @@ static inline int64_t own(const uint8_t *cpu, const uint8_t *trait, int64_t from
 {
     for (int64_t i = from; i < count; i++) {
         uint8_t here = cpu[i] & CPU_MASK;
-        uint32_t is_subject = trait[i] & IS_SUBJECT, runs = is_subject & trait[i] >> 4;
-        uint32_t mine = thread[s], current = now[here], owner;
-        owner = (mine & -is_subject) | (current & (is_subject - 1));
-        now[here] = (mine & -runs) | (current & (runs - 1));
+        uint32_t is_subject = trait[i] & IS_SUBJECT;
+        uint32_t mine = thread[s], current = now[here], owner = is_subject ? mine : current;
+        now[here] = trait[i] & IS_RUNNING ? owner : current;
         s += is_subject & (uint32_t)(s < last);
         if (narrow)
             narrow[i] = (uint16_t)owner;
@@ -432,8 +431,8 @@ static void note_crossing(satview_clock_state *clock, int cpu)
 /* Return the time of a stamp: less than a quarter of a rollover before the reference, or within three quarters after. */
 static inline int64_t unwrapped(int64_t reference, uint32_t stamp)
 {
-    uint32_t ahead = stamp - (uint32_t)reference;
-    return reference + ahead - ((int64_t)ahead >= ROLLOVER - SLACK ? ROLLOVER : 0);
+    int64_t middle = reference + SLACK; /* half a rollover on both sides of it */
+    return middle + (int32_t)(stamp - (uint32_t)middle);
 }
 
 /* Place events that are no TIME and share none, up to one that passes a rollover or has no reference; return which. */

@@ -15,6 +15,8 @@ SIGNATURES: Final = {
     "satview_run_slices": "u4 i8 n u2 u1 n i8 u1 n n u8 u4 n u4 i8",
     "satview_cpu_states": "u4 i8 n u1 i8 u2 u4 n n u1 n n n i8 u1 u4 u2 u4",
     "satview_time_order": "i8 n i8 i8",
+    "satview_disordered": "i8 n i8 i8",
+    "satview_merged": "i8 u1 n i8 n i8 i8",
     "satview_thread_states": "u4 n u2 i8 n u1 n n n i8 u1",
     "satview_process_states": "i8 u1 u4 i8 n i8 n u1 u1 u1 i8 u1 u4",
     "satview_calls": "u2 u1 u2 u4 n u1 u1 u4 n u4 u4 u4 n i8",

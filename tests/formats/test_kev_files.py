@@ -278,6 +278,24 @@ class TestBuffers:
         assert trace.problems.counts() == {"lost-buffers": 3}
         assert next(iter(trace.problems)).time_cycles == START + 2000
 
+    def test_a_damaged_number_is_no_loss(self, tmp_path):
+        trace = self.buffers(tmp_path, [1, 2, 4_259_739_853, 4, 5])
+        assert trace.buffers.lost_before.tolist() == [0, 0, 0, 0, 0]
+        assert trace.problems.counts() == {"buffer-order": 2}
+        assert [str(p.detail) for p in trace.problems] == [
+            "buffer 4259739853 follows buffer 2",
+            "buffer 4 follows buffer 4259739853",
+        ]
+
+    def test_a_number_damaged_to_a_small_one_is_no_loss(self, tmp_path):
+        trace = self.buffers(tmp_path, [1001, 1002, 3, 1004, 1005])
+        assert trace.buffers.lost_before.tolist() == [0, 0, 0, 0, 0]
+
+    def test_a_loss_around_a_damaged_number_is_counted(self, tmp_path):
+        trace = self.buffers(tmp_path, [1, 2, 4_259_739_853, 6, 7])
+        assert trace.buffers.lost_before.tolist() == [0, 0, 0, 2, 0]
+        assert trace.problems.counts() == {"buffer-order": 1, "lost-buffers": 2}
+
     def test_no_gap_no_problem(self, tmp_path):
         assert not self.buffers(tmp_path, [1, 2, 3]).problems.counts()
 

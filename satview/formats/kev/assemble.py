@@ -135,12 +135,12 @@ def trace_from_slots(
         # The order matters: corrected times decide which rows move, moves decide which events have equal times and may
         # be contested (section 3.3), and only the events that are complete then can be sorted once and for all.
         positions = order.disordered_rows(decoded.time)
-        moves = order.time_order(decoded.time, positions)
+        moves = order.time_order(decoded.time, decoded.cpu, positions)
         split_contested(decoded, slots, moves)
         fragments, unfinished = repair(decoded, region, problems, ascends=not len(positions))
         # Tails are matched by the stamps as they are, so only now.
         if times is None and _move_between_neighbours(decoded, positions, region, problems):
-            moves = order.time_order(decoded.time, order.disordered_rows(decoded.time))
+            moves = order.time_order(decoded.time, decoded.cpu, order.disordered_rows(decoded.time))
         if moves is not None:
             went = sort(decoded, moves)
             fragments, unfinished = renumber(fragments, went), np.sort(went[unfinished]).astype(np.int64)

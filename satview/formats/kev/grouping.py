@@ -79,7 +79,8 @@ def adjacent_slots(
         is_inside = before + 1 < len(at)
         ends[is_inside] = at[before[is_inside] + 1]
         sizes = np.minimum(ends, np.append(others[1:], length)) - others
-        np.subtract.at(counts, before[before >= 0], sizes[before >= 0])
+        is_behind = before >= 0
+        np.subtract.at(counts, before[is_behind], sizes[is_behind])
         runs = part[others, 0] != 0
         others, sizes, before = others[runs], sizes[runs], before[runs]
     opened = _opened(at, others, cut, begun)

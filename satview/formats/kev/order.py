@@ -29,6 +29,10 @@ def disordered_rows(time: NDArray[np.int64]) -> NDArray[np.int64]:
     Returns:
         int64 (n,).
     """
+    return lanes.disordered(time) if library.is_available() else _plain_disordered(time)
+
+
+def _plain_disordered(time: NDArray[np.int64]) -> NDArray[np.int64]:
     n = len(time)
     edges = list(range(0, n, _CHUNK))
     # Two passes over summaries of chunks, so that a row is judged by all rows before and after it without two columns
@@ -58,23 +62,25 @@ def disordered_rows(time: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def time_order(
-    time: NDArray[np.int64], positions: NDArray[np.int64]
+    time: NDArray[np.int64], cpu: NDArray[np.uint8], positions: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
     """Return (positions, rows): row `rows[i]` is event `positions[i]` in time order; None if all is in order.
 
-    Rows of equal time keep their order. Only positions that change are listed.
+    Rows of equal time keep their order. Positions that cannot change are not listed.
 
     Args:
         time: int64 (n,), cycles.
+        cpu: uint8 (n,): where each CPU logs into buffers of its own, its events are in order.
         positions: `disordered_rows(time)`.
     """
     if not len(positions):
         return None
     # A row that is not later than anything after it, nor earlier than anything before it, stays where it is; so the
     # others fill the positions left among themselves.
-    rows = positions[lanes.time_order(time[positions])]
-    moved = rows != positions
-    return positions[moved], rows[moved]
+    rows = lanes.merged(time, cpu, positions) if library.is_available() else None
+    if rows is None:
+        rows = positions[lanes.time_order(time[positions])]
+    return positions, rows
 
 
 def rows_of_shared_time(

@@ -87,8 +87,8 @@ class ThreadNumbers:
 
     def _look_up(self, keys: NDArray[np.uint64]) -> tuple[NDArray[np.uint32], NDArray[np.intp]]:
         at = self._slots_of(keys)
-        rows = self._rows[at]
-        open_ = np.flatnonzero((self._keys[at] != keys) | (rows == 0))
+        rows = self._rows.take(at, mode="clip")  # without a check of every position, of which none is beyond the table
+        open_ = np.flatnonzero((self._keys.take(at, mode="clip") != keys) | (rows == 0))
         missing = []
         at = at[open_]
         probes = 0

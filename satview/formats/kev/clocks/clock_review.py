@@ -31,6 +31,7 @@ _START_ROLLOVERS: Final = 1 << 12  # a first TIME so far before the others is da
 _NEAR_CYCLES: Final = 1 << 24  # 6 ms at 2.6 GHz, 0.9 s at 19.2 MHz: far more than CPUs and late events differ by
 _NEIGHBOUR_ROWS: Final = 64  # where to look for the events of the same CPU
 _MISPLACED_MAX: Final = 20_000
+_CHUNK: Final = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,11 +265,12 @@ def misplaced(
     Returns:
         Rows (m,), and int64 (m,) cycles from the event before on the CPU; subtracted, they put them between the two.
     """
-    rows = rows[(rows > 0) & (rows < len(time) - 1)]
-    before, after = time[rows] - time[rows - 1], time[rows] - time[rows + 1]
-    rows = rows[(np.minimum(np.abs(before), np.abs(after)) > _NEAR_CYCLES) & ((before > 0) == (after > 0))]
-    if not 0 < len(rows) <= _MISPLACED_MAX:  # clocks that differ from CPU to CPU, or rubbish
+    rows = rows[slice(*np.searchsorted(rows, (1, len(time) - 1)).tolist())]
+    # In pieces that stay in the cache: where CPUs log into buffers of their own, these are all events.
+    far = [_far_rows(time, rows[at : at + _CHUNK]) for at in range(0, len(rows), _CHUNK)]
+    if not 0 < sum(map(len, far)) <= _MISPLACED_MAX:  # clocks that differ from CPU to CPU, or rubbish
         return rows[:0], rows[:0]
+    rows = np.concatenate(far)
     # Neighbours in the file may be of other CPUs, whose clocks may differ: compare with those of its own.
     steps = np.arange(1, _NEIGHBOUR_ROWS + 1)
     first, second = (_same_cpu(cpu, rows, np.clip(rows[:, None] + sign * steps, 0, len(time) - 1)) for sign in (-1, 1))
@@ -278,6 +280,15 @@ def misplaced(
     found = (distance > _NEAR_CYCLES) & agree & ((before > 0) == (after > 0))
     found &= ~(np.isin(first, rows[found]) | np.isin(second, rows[found]))  # of neighbours nobody knows which is wrong
     return rows[found], before[found]
+
+
+def _far_rows(time: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return those of some rows that are far from the events before and after them, on the same side of both."""
+    before, after = time[rows] - time[rows - 1], time[rows] - time[rows + 1]
+    is_far: NDArray[np.bool_] = (np.minimum(np.abs(before), np.abs(after)) > _NEAR_CYCLES) & (
+        (before > 0) == (after > 0)
+    )
+    return rows[is_far]
 
 
 def _same_cpu(cpu: NDArray[np.uint8], rows: NDArray[np.intp], others: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -60,12 +60,25 @@ def predecessors(cpu: NDArray[np.uint8], time_cycles: NDArray[np.int64], release
 def missing_before(sequence: NDArray[np.uint32], before: NDArray[np.intp]) -> NDArray[np.uint32]:
     """Return how many numbers are missing between every buffer and its predecessor.
 
+    A number is damaged if it is farther from the one before than there are buffers, and the one behind it counts on
+    from that: nothing is missing before it.
+
     Returns:
         uint32 (buffers,).
     """
-    known = np.flatnonzero(before >= 0)
+    numbers = sequence.astype(np.int64)
     missing = np.zeros(len(sequence), np.int64)
-    missing[known] = sequence[known].astype(np.int64) - sequence[before[known]] - 1
+    known = np.flatnonzero(before >= 0)
+    missing[known] = numbers[known] - numbers[before[known]] - 1
+    later = known[before[before[known]] >= 0]  # those with two before them
+    middle = before[later]
+    first = before[middle]
+    is_wrong = np.abs(numbers[middle] - numbers[first]) > len(sequence)
+    is_wrong &= numbers[first] < numbers[later]
+    is_wrong &= (numbers[middle] <= numbers[first]) | (numbers[middle] >= numbers[later])
+    later, middle, first = later[is_wrong], middle[is_wrong], first[is_wrong]
+    missing[middle] = 0
+    missing[later] = numbers[later] - numbers[first] - 2  # the damaged one has one of the numbers in between
     return np.maximum(missing, 0).astype(np.uint32)
 
 

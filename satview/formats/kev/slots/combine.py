@@ -186,15 +186,15 @@ def match(
     order = np.argsort(key, kind="stable")
     key = key[order]
     first = np.concatenate(([True], key[1:] != key[:-1]))
-    segment = np.cumsum(first) - 1
     is_rest = _match_pairs(owner, unmatched, order, first)
     if is_rest.any():
         _match_queues(owner, unmatched, order[is_rest], first[is_rest])
-    _expire(owner, unmatched, order, segment, event_times, event_cpus, ascends=ascends)
-    is_head = unmatched.event >= 0
-    finished = np.sort(owner[~is_head & (owner >= 0) & unmatched.closes], kind="stable")  # nearly ascends
-    heads_all = unmatched.event[is_head]
-    return Matched(owner, heads_all[~contains(finished, heads_all)])
+    is_changed = _expire(owner, unmatched, order, first, event_times, event_cpus, ascends=ascends)
+    # Events of pairs have their end; of the others, or where some were given up, it is looked up.
+    doubtful = unmatched.event if is_changed else unmatched.event[order[is_rest]]
+    heads = np.sort(doubtful[doubtful >= 0])
+    finished = np.sort(owner[(unmatched.event < 0) & (owner >= 0) & unmatched.closes]) if len(heads) else heads
+    return Matched(owner, heads[~contains(finished, heads)])
 
 
 def _match_pairs(
@@ -277,27 +277,29 @@ def _expire(
     owner: NDArray[np.int64],
     unmatched: Unmatched,
     order: NDArray[np.intp],
-    segment: NDArray[np.intp],
+    first: NDArray[np.bool_],
     event_times: NDArray[np.int64],
     event_cpus: NDArray[np.uint8],
     *,
     ascends: bool,
-) -> None:
-    """Give up on events whose CPU is a rollover away: their stamp may have come round again."""
+) -> bool:
+    """Give up on events whose CPU is a rollover away: their stamp may have come round again; return whether any is."""
     tails = np.flatnonzero((unmatched.event < 0) & (owner >= 0))
     tails = tails[_may_be_given_up(unmatched.before[tails], owner[tails], event_times, ascends=ascends)]
     if not len(tails):
-        return
+        return False
     aged = is_given_up(_cpu_times(unmatched, tails, event_times, event_cpus), event_times[owner[tails]])
     if not aged.any():
-        return
+        return False
     # Giving up shifts the queue for all that follows in it, so the few keys concerned are walked step by step.
+    segment = np.cumsum(first) - 1
     segment_of = np.empty_like(segment)
     segment_of[order] = segment
     concerned = np.zeros(int(segment[-1]) + 1, np.bool_)
     concerned[segment_of[tails[aged]]] = True
     rows = order[concerned[segment]]  # by key, within a key in file order
     owner[rows] = _owners_one_by_one(unmatched, rows, segment_of[rows], event_times, event_cpus)
+    return True
 
 
 def _may_be_given_up(
@@ -305,15 +307,15 @@ def _may_be_given_up(
 ) -> NDArray[np.bool_]:
     """Return where any clock was a rollover away from an event between its row and the row `before`, roughly.
 
-    By blocks of rows: two of them decide nearly always, and what cannot be excluded is looked at exactly.
+    By blocks of rows: two of them decide nearly always, and what cannot be excluded is looked at exactly. Where times
+    never decrease, that of `before` is the latest.
     """
-    starts = np.arange(0, len(event_times), _BLOCK_ROWS)
+    if ascends:
+        return is_given_up(event_times[before], event_times[owner])
     if not len(before):
         return np.zeros(0, np.bool_)
-    if ascends:
-        low, high = event_times[starts], event_times[np.append(starts[1:], len(event_times)) - 1]
-    else:
-        low, high = np.minimum.reduceat(event_times, starts), np.maximum.reduceat(event_times, starts)
+    starts = np.arange(0, len(event_times), _BLOCK_ROWS)
+    low, high = np.minimum.reduceat(event_times, starts), np.maximum.reduceat(event_times, starts)
     first, last = owner // _BLOCK_ROWS, before // _BLOCK_ROWS
     is_near = last - first <= 1
     lowest = np.where(is_near, np.minimum(low[first], low[last]), low.min())
