@@ -215,7 +215,8 @@ static void place(const struct scheduling *of, struct cpu *cpus, int64_t thread,
     if (was != number && thread && !of->is_idle[thread]) {
         int64_t other = cpus[number].worked;
         of->known[0]++;
-        of->known[1] += other && other != thread && of->now[other].on == number && !is_lossy(of, cpus[number].began, at);
+        of->known[1] += other && other != thread && of->now[other].on == number &&
+                        !is_lossy(of, cpus[number].began, at);
         cpus[number].worked = thread;
         cpus[number].began = at;
     }
@@ -226,8 +227,8 @@ static void place(const struct scheduling *of, struct cpu *cpus, int64_t thread,
 }
 
 /*
- * A CPU that the opening dump shows with a thread was with it from the start on: with the one that has it when the cycle
- * of its first run is over.
+ * A CPU that the opening dump shows with a thread was with it from the start on: with the one that has it when the
+ * cycle of its first run is over.
  */
 static int take_dump(const struct scheduling *of, struct cpu *cpus)
 {
@@ -291,11 +292,12 @@ static void doubt(const struct scheduling *of, int64_t thread, int64_t end)
 {
     struct thread *mine = of->now + thread;
     /* What its first event shows is never doubted at once. */
-    int64_t at, since, gap = near_key(of->back, of->gaps, of->gaps / 2, mine->last + 1 + (mine->last == mine->first));
+    int64_t heard = plus(mine->last, mine->last == mine->first), at, since;
+    int64_t gap = near_key(of->back, of->gaps, of->gaps / 2, plus(heard, 1));
     if (gap == of->gaps || mine->now == of->unknown)
         return;
-    since = of->gone[gap] > mine->first ? of->gone[gap] : mine->first;
-    at = since + 1 > mine->last ? since + 1 : mine->last;
+    since = plus(of->gone[gap] > mine->first ? of->gone[gap] : mine->first, 1);
+    at = since > mine->last ? since : mine->last;
     if (at >= end)
         return;
     end_state(of, thread, at);
@@ -351,7 +353,7 @@ static void cut(const struct scheduling *of, struct cpu *cpus, struct missing *s
         so_far->until = of->found[so_far->losses];
         for (struct cpu *on = cpus; on < cpus + CPU_NUMBERS; on++) {
             if (on->clear != lost) /* else all is unknown, from before it on */
-                on->handled = handled_until(on, lost + 1);
+                on->handled = handled_until(on, plus(lost, 1));
             on->depth = 0;
             on->clear = so_far->until;
             on->is_entered = 0;
@@ -360,7 +362,7 @@ static void cut(const struct scheduling *of, struct cpu *cpus, struct missing *s
     for (; so_far->cuts < of->cuts && of->cut[so_far->cuts] < until; so_far->cuts++)
         for (int64_t number = 0; number < CPU_NUMBERS; number++)
             if (cpus[number].thread != NOBODY) {
-                change(of, number, cpus, NOBODY, of->cut[so_far->cuts] + 1);
+                change(of, number, cpus, NOBODY, plus(of->cut[so_far->cuts], 1));
                 cpus[number].thread = NOBODY;
             }
 }

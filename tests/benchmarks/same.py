@@ -2,8 +2,8 @@
 
 Args: millions of slots (default 100) [--seed FIRST] [--log FILE]. Shapes are those of the other benchmarks and every
 workload of the simulated kernel; releases, byte order, CPUs, threads, form and size are drawn, and in every second file
-one slot in some thousand is damaged. All columns of all files are compared, lanes of every fifth. A file with a
-difference stays, and ends the run with 1; without, the figure is in the last line.
+one slot in some thousand is damaged. All columns and statistics of all files are compared, lanes of every fifth. A
+file with a difference stays, and ends the run with 1; without, the figure is in the last line.
 """
 
 from __future__ import annotations
@@ -15,12 +15,15 @@ import random
 import sys
 import tempfile
 import time
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from satview.__main__ import main as satview
+from satview.analysis.statistics import Statistics
+from satview.analysis.verdicts.whole_states import runs_and_overlaps
 from satview.capture.workloads import registry
 from satview.core import library
 from satview.events.spec import Release
@@ -122,6 +125,7 @@ def compare(path: Path, with_lanes: bool) -> tuple[int, int]:
     with without_core():
         theirs = open_kev(path)
     same_trace(mine, theirs)
+    _same_statistics(mine, theirs)
     intervals = 0
     if with_lanes:
         found = _lanes(mine)
@@ -132,6 +136,23 @@ def compare(path: Path, with_lanes: bool) -> tuple[int, int]:
                 assert np.array_equal(getattr(one, name), getattr(other, name)), name
             intervals += len(one.start_cycles)
     return mine.slot_count, intervals
+
+
+def _same_statistics(mine: Any, theirs: Any) -> None:
+    found = _tables(mine)
+    with without_core():
+        others = _tables(theirs)
+    for one, other in zip(found, others, strict=True):
+        for field in fields(one):
+            assert np.array_equal(getattr(one, field.name), getattr(other, field.name)), field.name
+    with_core = runs_and_overlaps(mine)
+    with without_core():
+        assert runs_and_overlaps(theirs) == with_core, "runs"
+
+
+def _tables(trace: Any) -> list[Any]:
+    found = Statistics(trace)
+    return [found.states, found.threads, found.cpus]
 
 
 def _lanes(trace: Any) -> list[Any]:
