@@ -1,7 +1,7 @@
 """The compiled passes of loading: slots to events, times, owners.
 
-`loading.c` and `clock.c` say what each does and which numpy code is its twin. Arrays must be contiguous and of the types
-named here; sizes are taken from them.
+`loading.c` and `clock.c` say what each does and which numpy code is its twin. Arrays must be contiguous and of the
+types named here; sizes are taken from them.
 """
 
 from __future__ import annotations
