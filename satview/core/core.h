@@ -27,6 +27,7 @@ enum {
     CODE_MASK = 0x7FFF, /* internal class and event */
     CPU_SHIFT = 24,
     CPU_MASK = 0x3F,
+    CPUS = CPU_MASK + 1,
     KIND_SHIFT = 30, /* structure of a slot: simple, begin, continuation, end of a combine event */
     COMBINE_BEGIN = 1,
     COMBINE_CONTINUE = 2,

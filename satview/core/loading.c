@@ -14,7 +14,6 @@
 #include "core.h"
 
 enum {
-    CPUS = 64,
     BLOCK = 1 << 10, /* slots that are still in the first-level cache when they are looked at again */
     LONGEST_TAIL = 1 << 16, /* a chunk ends where an event begins, if one begins that near its end */
     MOST_PROBES = 256,
@@ -24,10 +23,6 @@ enum {
     IS_UNKNOWN = 8,
     IS_RUNNING = 16 /* that thread runs from then on */
 };
-
-static const int64_t ROLLOVER = (int64_t)1 << 32;
-static const int64_t SLACK = (int64_t)1 << 30;
-static const int64_t UNSET = -((int64_t)1 << 62);
 
 /*
  * What a chunk of slots is made of. Arrays of its events begin at the row of the first one, the others are scratch.
@@ -390,146 +385,6 @@ EXPORT int64_t satview_owners(const uint8_t *cpu, const uint8_t *trait, int64_t 
             memset(now, 0, CPUS * sizeof *now);
     }
     return 0;
-}
-
-/* Kinds of entries in the log of the clock. */
-enum { LOG_SEED = 0, LOG_TIME = 1, LOG_CROSSING = 2, LOG_WIDTH = 4 };
-
-/* What the clock knows of a chunk. */
-typedef struct {
-    int64_t *reference; /* per CPU, the latest time placed on it */
-    int64_t start[CPUS];  /* the rollover in which it was at its last TIME */
-    int64_t limit[CPUS];  /* where the next one begins, until an event passes it; what has no reference is beyond it */
-    int64_t beyond[CPUS]; /* the first event that did, -1 = none */
-    int64_t *log;
-    int64_t entries;
-} satview_clock_state;
-
-static void note(satview_clock_state *clock, int64_t kind, int64_t row, int64_t amount, int64_t extra)
-{
-    int64_t *entry = clock->log + LOG_WIDTH * clock->entries++;
-    entry[0] = kind;
-    entry[1] = row;
-    entry[2] = amount;
-    entry[3] = extra;
-}
-
-static void set_reference(satview_clock_state *clock, int cpu, int64_t time)
-{
-    clock->reference[cpu] = time;
-    clock->start[cpu] = time >> 32;
-    clock->limit[cpu] = time == UNSET ? INT64_MIN : (clock->start[cpu] + 1) * ROLLOVER;
-    clock->beyond[cpu] = -1;
-}
-
-static void note_crossing(satview_clock_state *clock, int cpu)
-{
-    if (clock->beyond[cpu] >= 0)
-        note(clock, LOG_CROSSING, clock->beyond[cpu], (clock->reference[cpu] >> 32) - clock->start[cpu], cpu);
-}
-
-/* Return the time of a stamp: less than a quarter of a rollover before the reference, or within three quarters after. */
-static inline int64_t unwrapped(int64_t reference, uint32_t stamp)
-{
-    int64_t middle = reference + SLACK; /* half a rollover on both sides of it */
-    return middle + (int32_t)(stamp - (uint32_t)middle);
-}
-
-/* Place events that are no TIME and share none, up to one that passes a rollover or has no reference; return which. */
-static int64_t place(const satview_clock_state *clock, const uint32_t *stamp, const uint8_t *cpu, int64_t i,
-                     int64_t end, int64_t *out)
-{
-    int64_t *reference = clock->reference;
-    for (; i < end; i++) {
-        uint8_t here = cpu[i] & CPU_MASK;
-        int64_t before = reference[here], time = unwrapped(before, stamp[i]);
-        if (time >= clock->limit[here])
-            break;
-        reference[here] = time > before ? time : before;
-        out[i] = time;
-    }
-    return i;
-}
-
-/*
- * Place the events of a chunk in time. Twin: ClockRebuilder._unwrap_by_cpu (formats/kev/clocks/clock.py).
- *
- * time_row, time_value: CONTROL TIME events, ascending; a negative value is unusable. shared: BUFFER events that take
- * the time of the event behind them and leave the clock alone, ascending. reference: per CPU, carried; last: the last
- * time placed on any CPU, carried.
- *
- * log: what the review of the clock wants to know, LOG_WIDTH numbers each, in file order for each CPU:
- *   LOG_SEED, row, 0, 0: the first event of its CPU, which has no TIME of its own;
- *   LOG_TIME, row, reference before, 1 if events of the CPU were placed before it: a usable TIME;
- *   LOG_CROSSING, row, rollovers, CPU: the first event beyond a rollover without a TIME since.
- * Returns the entries of the log; -1 if it has no room for them.
- */
-EXPORT int64_t satview_clock(const uint32_t *stamp, const uint8_t *cpu, int64_t count, const int64_t *time_row,
-                             const int64_t *time_value, int64_t times, const int64_t *shared, int64_t shareds,
-                             int64_t *reference, int64_t *last, int64_t *out, int64_t *log, int64_t log_room)
-{
-    satview_clock_state clock = {.reference = reference, .log = log};
-    int64_t k = 0, b = 0, i = 0, latest = *last;
-    for (int c = 0; c < CPUS; c++)
-        set_reference(&clock, c, reference[c]);
-    while (i < count) {
-        int64_t end = count, before = i, value = -1, had;
-        int here;
-        while (k < times && time_row[k] < i)
-            k++;
-        while (b < shareds && shared[b] < i)
-            b++;
-        if (k < times && time_row[k] < end)
-            end = time_row[k];
-        if (b < shareds && shared[b] < end)
-            end = shared[b];
-        i = place(&clock, stamp, cpu, i, end, out);
-        if (i > before)
-            latest = out[i - 1];
-        if (i == count)
-            break;
-        if (b < shareds && shared[b] == i) {
-            i++;
-            continue;
-        }
-        if (clock.entries + 3 > log_room)
-            return -1;
-        here = cpu[i] & CPU_MASK;
-        had = reference[here];
-        if (k < times && time_row[k] == i)
-            value = time_value[k];
-        if (value >= 0) {
-            /* Without a reference the segment before this TIME has no event; one of another CPU tells so. */
-            note_crossing(&clock, here);
-            note(&clock, LOG_TIME, i, had == UNSET ? latest : had, had != UNSET);
-            set_reference(&clock, here, value);
-        } else if (had == UNSET) {
-            note(&clock, LOG_SEED, i, 0, 0);
-            set_reference(&clock, here, latest);
-        }
-        out[i] = latest = unwrapped(reference[here], stamp[i]);
-        if (value < 0 && latest > reference[here]) {
-            /* The stamp of a TIME is read after the counter: it does not move the reference. */
-            reference[here] = latest;
-            if (latest >= clock.limit[here]) {
-                clock.beyond[here] = i;
-                clock.limit[here] = INT64_MAX;
-            }
-        }
-        i++;
-    }
-    for (int c = 0; c < CPUS; c++) {
-        if (clock.entries + 1 > log_room)
-            return -1;
-        note_crossing(&clock, c);
-    }
-    /* Several in a row all take the time of the event behind them; the last event of a chunk is never one of them. */
-    for (b = shareds; b-- > 0;)
-        if (shared[b] + 1 < count)
-            out[shared[b]] = out[shared[b] + 1];
-    if (count)
-        *last = out[count - 1];
-    return clock.entries;
 }
 
 /*

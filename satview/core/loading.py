@@ -1,7 +1,7 @@
 """The compiled passes of loading: slots to events, times, owners.
 
-`loading.c` says what each does and which numpy code is its twin. Arrays must be contiguous and of the types named here;
-sizes are taken from them.
+`loading.c` and `clock.c` say what each does and which numpy code is its twin. Arrays must be contiguous and of the
+types named here; sizes are taken from them.
 """
 
 from __future__ import annotations
@@ -263,7 +263,7 @@ def clock(
         out: int64 (n,), receives the times.
 
     Returns:
-        The last time placed, and int64 (m, 4): the log that loading.c describes.
+        The last time placed, and int64 (m, 4): the log that clock.c describes.
     """
     assert len(reference) == CPUS
     assert len(stamp) == len(cpu) == len(out)

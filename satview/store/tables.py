@@ -23,6 +23,20 @@ def _freeze(table: object) -> None:
             value.setflags(write=False)
 
 
+def never_decreases(times: NDArray[np.int64]) -> bool:
+    """Return whether no time is before the one in front of it.
+
+    Args:
+        times: int64 (n,).
+    """
+    # Whole-array np.diff would need 8 bytes per event for a moment; a million at a time needs none to speak of.
+    for i in range(0, len(times), 1 << 20):
+        part = times[i : i + (1 << 20) + 1]
+        if np.any(part[1:] < part[:-1]):
+            return False
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class EventTable:
     """All events of one trace in time order, one row each.
@@ -52,11 +66,8 @@ class EventTable:
         for column in fields(self):
             if getattr(self, column.name).shape != (n,):
                 raise ValueError(f"column {column.name} has not {n} rows")
-        # Whole-array np.diff would need 8 bytes per event for a moment; a million at a time needs none to speak of.
-        for i in range(0, n, 1 << 20):
-            part = self.time_cycles[i : i + (1 << 20) + 1]
-            if np.any(part[1:] < part[:-1]):
-                raise ValueError("time decreases")
+        if not never_decreases(self.time_cycles):
+            raise ValueError("time decreases")
         _freeze(self)
 
     def __len__(self) -> int:

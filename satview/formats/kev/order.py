@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from satview.base import column_room
 from satview.base.unique import unique
 from satview.core import lanes, library, loading
+from satview.store.tables import never_decreases
 
 # Events looked at together: what numpy makes in between stays in the second-level cache.
 _CHUNK: Final = 1 << 17
@@ -29,6 +30,8 @@ def disordered_rows(time: NDArray[np.int64]) -> NDArray[np.int64]:
     Returns:
         int64 (n,).
     """
+    if never_decreases(time):  # as mostly, which takes an eighth of finding out where not
+        return np.empty(0, np.int64)
     return lanes.disordered(time) if library.is_available() else _plain_disordered(time)
 
 
@@ -40,19 +43,14 @@ def _plain_disordered(time: NDArray[np.int64]) -> NDArray[np.int64]:
     latest_before = np.empty(len(edges), np.int64)
     earliest_after = np.empty(len(edges), np.int64)
     latest, earliest = np.iinfo(np.int64).min, np.iinfo(np.int64).max
-    is_sorted = True
     for i, edge in enumerate(edges):
         part = time[edge : edge + _CHUNK]
         latest_before[i] = latest
-        is_sorted = is_sorted and int(part[0]) >= latest and not bool(np.any(part[1:] < part[:-1]))
-        latest = int(part[-1]) if is_sorted else max(latest, int(part.max()))
-    # The usual case: nothing to sort, and no second pass.
-    if is_sorted:
-        return np.empty(0, np.int64)
+        latest = max(latest, int(part.max()))
     for i in range(len(edges) - 1, -1, -1):
         earliest_after[i] = earliest
         earliest = min(earliest, int(time[edges[i] : edges[i] + _CHUNK].min()))
-    found = []
+    found = [np.empty(0, np.int64)]
     for i, edge in enumerate(edges):
         part = time[edge : edge + _CHUNK]
         before = np.maximum.accumulate(np.concatenate(([latest_before[i]], part[:-1])))
