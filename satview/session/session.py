@@ -49,7 +49,6 @@ class Session(QObject):
         error: Why it failed; None unless FAILED.
         follow: Keeps the trace in step with a growing file; None unless it is followed.
         lanes_in_view: Returns the lanes that show; they are ready before `opened` changes over to a longer reading.
-        share: Of the file that is read, 0 to 1.
         preview: While a large file is read: what some of its positions show, to look at meanwhile; else None.
         adds_to_cache: Decoded files may be put into the cache.
         more_unstored: Returns the marks of another trace in the window that could not be stored yet.
@@ -88,7 +87,7 @@ class Session(QObject):
         self._job = Task(self)
         self._job.done.connect(self._on_read)
         self._job.failed.connect(self._on_failed)
-        self._job.progress.connect(self._on_progress)
+        self._job.progress.connect(self.progress)
         self._cache_job = Task(self)
         self._to_cache: LoadedTrace | None = None
         self.adds_to_cache = True
@@ -98,9 +97,8 @@ class Session(QObject):
         self.error: Exception | None = None
         self.follow: Follow | None = None
         self.preview: PreviewView | None = None
-        self.share = 0.0
         self._opens = 0
-        # Sent from beside the worker, which reads all of the file meanwhile.
+        # Sent from the worker, before it reads all of the file.
         self._preview_ready.connect(self._on_preview, Qt.ConnectionType.QueuedConnection)
         self.lanes_in_view: Callable[[], list[int]] = list
         self.may_reload: Callable[[], bool] = lambda: True
@@ -123,7 +121,7 @@ class Session(QObject):
         """
         self._end_follow()
         self._drop()
-        self.path, self.share = path, 0.0
+        self.path = path
         if is_followed:
             self._begin_follow(path)
         self._set_stage(Stage.LOADING)
@@ -276,11 +274,6 @@ class Session(QObject):
     def _shown(self) -> Shown | None:
         """Return what has to be ready before a longer reading can replace what shows."""
         return None if self.opened is None else self.opened.shown(self.lanes_in_view())
-
-    @Slot(float)
-    def _on_progress(self, share: float) -> None:
-        self.share = share
-        self.progress.emit(share)
 
     @Slot(int, object)
     def _on_preview(self, number: int, preview: object) -> None:

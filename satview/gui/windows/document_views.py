@@ -128,7 +128,6 @@ class DocumentViews(QObject):
         label_px, lane_px = (settings.number(f"swimlane/{name}_px") for name in ("label_width", "lane_height"))
         window.preview_page.lanes.set_up(label_px, lane_px, wheel_zooms=settings.flag("window/wheel_zooms"))
         window.preview_page.begin(session.path, session.preview)
-        window.preview_page.set_progress(session.share)
         self._pages.setCurrentWidget(window.preview_page)
         window.preview_page.lanes.setFocus()
         # The commands are made while the file is decoded: in the turn after the one that paints this picture.

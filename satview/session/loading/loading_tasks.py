@@ -49,10 +49,9 @@ def read_file(
     # Reading is in the core most of the time, so that modules are imported on the other processor.
     begin = cache(partial(Begun[None], partial(_import_all, prepare), "satview-imports"))
     loaded, key = _cached(path, cache_bytes, begin)
-    # What the views need is imported behind the sample, whose picture comes first.
-    views = (
-        Begun(partial(_show_sample, path, show, begin, is_cancelled), "satview-sample") if loaded is None else begin()
-    )
+    if loaded is None:
+        _show_sample(path, show, is_cancelled)
+    views = begin()
     try:
         if loaded is None:
             from satview.formats.registry import open_trace
@@ -155,10 +154,7 @@ def _cached(path: Path, cache_bytes: int, begin: Callable[[], object]) -> tuple[
     return found, "" if found is not None else traces.key(path) or ""
 
 
-def _show_sample(
-    path: Path, show: Callable[[object], None], begin: Callable[[], Begun[None]], is_cancelled: IsCancelled
-) -> None:
-    """Show what samples of a file show, if it is large, and import what the views need."""
+def _show_sample(path: Path, show: Callable[[object], None], is_cancelled: IsCancelled) -> None:
     from satview.formats.kev.sampling import sampled
 
     sample = sampled(path, is_cancelled)
@@ -166,4 +162,3 @@ def _show_sample(
         from satview.timeline.preview import preview_of
 
         show(preview_of(sample))
-    begin().result()
