@@ -208,15 +208,19 @@ class OverviewStrip(QWidget):
             A colour and bool (width_px,), the most severe last: over the others.
         """
         found, theme, limits = self._opened.verdicts.found, self._theme, self._opened.viewport.limits
-        least_px = 2 * _WEDGE_PX * width_px / max(1, self.width())
+        times: dict[int, list[int]] = {}
         for verdict in found.verdicts[::-1] if found is not None else ():
-            times = np.array([(each.start_cycles, each.end_cycles) for each in verdict.occurrences], np.int64)
-            left, right = ((times.reshape(-1, 2) - limits.start) * (width_px / max(1, limits.length))).T
-            right = np.maximum(right, left + least_px)
-            steps = np.zeros(width_px + 1, np.int64)
-            np.add.at(steps, np.clip(np.round(left), 0, width_px).astype(np.int64), 1)
-            np.add.at(steps, np.clip(np.round(right), 0, width_px).astype(np.int64), -1)
             rgb = {Severity.ERROR: theme.error, Severity.WARNING: theme.warning}.get(verdict.severity, theme.dim)
+            mine = times.setdefault(rgb, [])
+            for each in verdict.occurrences:
+                mine += each.start_cycles, each.end_cycles
+        least_px = 2 * _WEDGE_PX * width_px / max(1, self.width())
+        for rgb, mine in times.items():
+            cycles = np.array(mine, np.int64).reshape(-1, 2) - limits.start
+            left, right = (cycles * (width_px / max(1, limits.length))).T
+            steps = np.zeros(width_px + 1, np.int64)
+            for sign, edge in ((1, left), (-1, np.maximum(right, left + least_px))):
+                np.add.at(steps, np.clip(np.round(edge), 0, width_px).astype(np.int64), sign)
             yield rgb, np.cumsum(steps[:-1]) > 0
 
     def _damage_text(self, x: float) -> str:
