@@ -20,6 +20,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QToolTip, QWidget
 
 from satview.base.safe_text import tool_tip, visible_line
+from satview.base.time import TimeWindow
 from satview.events.states import PROCESS_HUES
 from satview.gui.colours import process_colour
 from satview.gui.swimlane.fitted_text import FittedTexts
@@ -69,6 +70,7 @@ class LaneLabels(QWidget):
         self._hovered: int | None = None
         self._sheet = TextSheet()
         self._picture: tuple[object, QPixmap] | None = None  # all but the figures, and what it was made of
+        self._figured: TimeWindow | None = None  # what the figures on the screen are about
         self._take_fonts()
         opened.lanes.changed.connect(self.update)
         opened.selection.changed.connect(self.update)
@@ -88,7 +90,8 @@ class LaneLabels(QWidget):
 
     @Slot()
     def _draw_figures(self) -> None:
-        self.repaint()  # not in the turn in which a frame of the lanes is painted
+        if self._figured != self._opened.viewport.window:  # else somebody else had them painted meanwhile
+            self.repaint()  # not in the turn in which a frame of the lanes is painted
 
     def set_theme(self, theme: Theme) -> None:
         """Draw in other colours and sizes."""
@@ -187,6 +190,7 @@ class LaneLabels(QWidget):
         """Draw."""
         painter, rows = QPainter(self), self._view.visible_rows()
         figures = [self._figure(row) for row in rows]
+        self._figured = self._opened.viewport.window
         rooms_px = tuple(room_px for room_px, _ in figures)
         if needs_vectors(painter):
             self._draw_still(painter, rows, rooms_px)

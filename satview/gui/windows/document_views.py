@@ -54,7 +54,9 @@ def import_views() -> None:
     import satview.formats.kev.details  # of the arguments in the list of events; brings construct
     import satview.gui.windows.workspace
     import satview.gui.windows.workspace_keeper  # noqa: F401  -- all for their effect on sys.modules
+    from satview.events.arguments import read_ahead
 
+    read_ahead()  # the list of events would when it is first drawn
     first = {next(row for row in PANELS if row.side is side) for side in Side}
     for row in first:
         import_module(row.module)
