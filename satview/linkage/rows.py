@@ -18,6 +18,7 @@ from satview.store.trace import Trace
 
 RowsByCpu = tuple[tuple[int, NDArray[np.uint32]], ...]  # of every CPU that has some its rows, ascending
 _BLOCK: Final = 1 << 16
+_WERE_REQUESTED: Final = "links.rows_were_requested"
 _FEW_CPUS: Final = 8  # so many passes are faster than sorting
 _FEW: Final = 256  # so many searches are faster than a pass over all events
 _ENDS_OF_THREADS: Final = np.isin(np.arange(CODE_COUNT), (THREAD_CREATE, THREAD_DESTROY))
@@ -61,7 +62,9 @@ def rows_where(trace: Trace, table: NDArray[np.bool_]) -> NDArray[np.uint32]:
     codes = trace.events.code
     needed = np.flatnonzero(table & (trace.code_counts > 0))
     if library.is_available() and _is_grouped(trace)[needed].all():
-        grouped = trace.cached("links.grouped_rows", _grouped_rows)
+        # From the second request on one pass for all codes pays; a window that shows lanes has only the first.
+        is_first = not trace.is_cached(_WERE_REQUESTED) and trace.cached(_WERE_REQUESTED, lambda _: True)
+        grouped = _rows_by_code(trace, needed) if is_first else trace.cached("links.grouped_rows", _grouped_rows)
         found = [grouped[one] for one in needed.tolist()]
         if len(found) > 1:
             return links.sorted_rows(np.concatenate(found), len(codes))
@@ -72,7 +75,10 @@ def rows_where(trace: Trace, table: NDArray[np.bool_]) -> NDArray[np.uint32]:
 
 def _grouped_rows(trace: Trace) -> dict[int, NDArray[np.uint32]]:
     """Return the rows of the events of every code that links are made of, uint32, ascending: one pass for all."""
-    codes = np.flatnonzero(_is_grouped(trace) & (trace.code_counts > 0))
+    return _rows_by_code(trace, np.flatnonzero(_is_grouped(trace) & (trace.code_counts > 0)))
+
+
+def _rows_by_code(trace: Trace, codes: NDArray[np.intp]) -> dict[int, NDArray[np.uint32]]:
     group = np.full(CODE_COUNT, len(codes), np.uint16)
     group[codes] = np.arange(len(codes))
     found = links.grouped_rows(trace.events.code, group, trace.code_counts[codes])
