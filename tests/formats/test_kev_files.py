@@ -288,7 +288,7 @@ class TestBuffers:
         ]
 
     def test_a_number_damaged_to_a_small_one_is_no_loss(self, tmp_path):
-        trace = self.buffers(tmp_path, [1001, 1002, 3, 1004, 1005])
+        trace = self.buffers(tmp_path, [4_000_001, 4_000_002, 3, 4_000_004, 4_000_005])
         assert trace.buffers.lost_before.tolist() == [0, 0, 0, 0, 0]
 
     def test_a_loss_around_a_damaged_number_is_counted(self, tmp_path):

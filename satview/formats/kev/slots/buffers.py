@@ -6,6 +6,7 @@ Source: kernel event trace format, section 6. Sequence numbers are global up to 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +36,9 @@ class EventRegion:
         return self.offset + slot * wire.SLOT_BYTES
 
 
+_FAR: Final = 1 << 16  # no logger misses so many buffers at once and then has one from before
+
+
 def _sequences(cpu: NDArray[np.uint8], release: Release) -> list[NDArray[np.intp]]:
     """Return the buffers whose numbers count on together: those of each CPU in 8.0, else all."""
     if release == Release.QNX_8:
@@ -60,8 +64,8 @@ def predecessors(cpu: NDArray[np.uint8], time_cycles: NDArray[np.int64], release
 def missing_before(sequence: NDArray[np.uint32], before: NDArray[np.intp]) -> NDArray[np.uint32]:
     """Return how many numbers are missing between every buffer and its predecessor.
 
-    A number is damaged if it is farther from the one before than there are buffers, and the one behind it counts on
-    from that: nothing is missing before it.
+    A number is damaged if it is far from the one before, and the one behind it counts on from that: nothing is missing
+    before it. Nearer ones may be of blocks that are out of order, of a file that lost many.
 
     Returns:
         uint32 (buffers,).
@@ -73,7 +77,7 @@ def missing_before(sequence: NDArray[np.uint32], before: NDArray[np.intp]) -> ND
     later = known[before[before[known]] >= 0]  # those with two before them
     middle = before[later]
     first = before[middle]
-    is_wrong = np.abs(numbers[middle] - numbers[first]) > len(sequence)
+    is_wrong = np.abs(numbers[middle] - numbers[first]) > max(len(sequence), _FAR)
     is_wrong &= numbers[first] < numbers[later]
     is_wrong &= (numbers[middle] <= numbers[first]) | (numbers[middle] >= numbers[later])
     later, middle, first = later[is_wrong], middle[is_wrong], first[is_wrong]
