@@ -22,6 +22,8 @@
 #define EXPORT __attribute__((visibility("default")))
 #endif
 
+enum { CPU_NUMBERS = 256 }; /* that a column of CPUs can hold, whatever the target has */
+
 /* Header words of slots. */
 enum {
     CODE_MASK = 0x7FFF, /* internal class and event */

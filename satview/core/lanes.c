@@ -4,7 +4,7 @@
 
 #include "core.h"
 
-enum { RADIX_BITS = 11, RADIX = 1 << RADIX_BITS, CPU_NUMBERS = 256, ORDER_BLOCK = 1 << 10 };
+enum { RADIX_BITS = 11, RADIX = 1 << RADIX_BITS, ORDER_BLOCK = 1 << 10 };
 
 static int bits_set(uint64_t word)
 {

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from satview.core import library
 from satview.core.library import CODES
+from satview.core.links import thread_words
 from satview.core.signatures import call
 
 _KINDS = 5
@@ -72,8 +73,7 @@ def cpu_states(
     room = 2 * int(np.count_nonzero(cpu.take(rows) == number))
     start, values, event = np.empty(room, np.int64), np.empty(room, np.uint8), np.empty(room, np.uint32)
     ran: NDArray[np.unsignedinteger] = np.empty(room, thread.dtype)
-    narrow, wide = (thread, None) if thread.dtype == np.uint16 else (None, thread)
-    found_narrow, found_wide = (ran, None) if wide is None else (None, ran)
+    (narrow, wide), (found_narrow, found_wide) = map(thread_words, (thread, ran))
     found = call(
         "satview_cpu_states", rows, ends, len(rows), cpu, time, narrow, wide, len(cpu), number, value, len(value), gap,
         end, start, values, event, found_narrow, found_wide,

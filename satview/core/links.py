@@ -62,7 +62,7 @@ def calls(
     """
     assert len(code) == len(cpu) == len(thread)
     assert (len(traits), len(stays)) == (CODES, _CALLS)
-    narrow, wide = _threads(thread)
+    narrow, wide = thread_words(thread)
     entry, last_of = np.empty(len(code), np.uint32), np.empty(thread_count, np.uint32)
     first, last, counts = np.empty(room, np.uint32), np.empty(room, np.uint32), np.zeros(2, np.int64)
     failed = call(
@@ -218,7 +218,7 @@ def states(
     assert len(value_of_code) == CODES
     assert start[0] == 0
     assert start[-1] == len(index)
-    narrow, wide = _threads(thread)
+    narrow, wide = thread_words(thread)
     value, ends, fill = np.empty(len(index), np.uint8), np.empty(len(code), np.uint32), np.empty(len(start), np.int64)
     failed = call(
         "satview_states", code, narrow, wide, len(code), index, start, len(start) - 1, value_of_code, nothing,
@@ -404,14 +404,15 @@ def calls_of(
     assert len(entry) == len(thread)
     assert len(rows) == len(own)
     rows, own = np.ascontiguousarray(rows), np.ascontiguousarray(own)
-    narrow, wide = _threads(thread)
+    narrow, wide = thread_words(thread)
     out = np.empty(len(rows), np.uint32)
     failed = call("satview_calls_of", entry, narrow, wide, len(entry), rows, own, len(rows), out)
     assert not failed
     return out
 
 
-def _threads(thread: NDArray[np.unsignedinteger]) -> _Column:
+def thread_words(thread: NDArray[np.unsignedinteger]) -> _Column:
+    """Return a column of threads, uint16 or uint32, and None for the other one."""
     return words(thread, np.dtype(np.uint16), np.dtype(np.uint32))
 
 

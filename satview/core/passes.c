@@ -33,7 +33,7 @@ typedef struct {
     uint8_t *seen; /* of every cell, and one more for events that are on no lane */
 } satview_cells;
 
-enum { CPU_NUMBERS = 256, MARK_BLOCK = 1 << 10 };
+enum { MARK_BLOCK = 1 << 10 };
 
 /* Return whether a table names lanes only. */
 static int names_lanes(const int32_t *table, int64_t count, int64_t positions)
@@ -267,11 +267,10 @@ EXPORT int64_t satview_calls(const uint16_t *code, const uint8_t *cpu, const uin
                              uint32_t *last_of, int64_t threads, uint32_t *entry, uint32_t *first, uint32_t *last,
                              int64_t room, int64_t *counts)
 {
-    enum { ALL_CPUS = 256 };
-    uint32_t open[ALL_CPUS], newest[ALL_CPUS], nobody_at[CALL_NUMBER + 1];
-    uint8_t is_clean[ALL_CPUS];
+    uint32_t open[CPU_NUMBERS], newest[CPU_NUMBERS], nobody_at[CALL_NUMBER + 1];
+    uint8_t is_clean[CPU_NUMBERS];
     int64_t known = 0, unknown = 0;
-    for (int c = 0; c < ALL_CPUS; c++) {
+    for (int c = 0; c < CPU_NUMBERS; c++) {
         open[c] = newest[c] = NO_EVENT;
         is_clean[c] = 0;
     }
@@ -337,10 +336,9 @@ EXPORT int64_t satview_calls(const uint16_t *code, const uint8_t *cpu, const uin
 EXPORT int64_t satview_last_before(const uint16_t *code, const uint8_t *cpu, int64_t count, const uint8_t *table,
                                    const uint32_t *rows, int64_t requests, uint32_t *out)
 {
-    enum { ALL_CPUS = 256 };
-    uint32_t newest[ALL_CPUS];
+    uint32_t newest[CPU_NUMBERS];
     int64_t i = 0;
-    for (int c = 0; c < ALL_CPUS; c++)
+    for (int c = 0; c < CPU_NUMBERS; c++)
         newest[c] = NO_EVENT;
     for (int64_t k = 0; k < requests; k++) {
         if (rows[k] >= count || rows[k] < i)
@@ -363,10 +361,9 @@ EXPORT int64_t satview_last_before(const uint16_t *code, const uint8_t *cpu, int
 EXPORT int64_t satview_last_of(const uint8_t *cpu, int64_t count, const uint32_t *candidates, int64_t candidate_count,
                                const uint32_t *rows, int64_t requests, uint32_t *out)
 {
-    enum { ALL_CPUS = 256 };
-    uint32_t newest[ALL_CPUS];
+    uint32_t newest[CPU_NUMBERS];
     int64_t i = 0;
-    for (int c = 0; c < ALL_CPUS; c++)
+    for (int c = 0; c < CPU_NUMBERS; c++)
         newest[c] = NO_EVENT;
     for (int64_t k = 0; k < requests; k++) {
         if (rows[k] >= count)
@@ -653,10 +650,9 @@ EXPORT int64_t satview_key_positions(const int64_t *number, int64_t count, const
 EXPORT int64_t satview_nested(const uint16_t *code, const uint8_t *cpu, int64_t count, const int8_t *step,
                               const uint32_t *rows, int64_t requests, uint32_t *below, uint32_t *first, uint32_t *last)
 {
-    enum { ALL_CPUS = 256 };
-    uint32_t top[ALL_CPUS];
+    uint32_t top[CPU_NUMBERS];
     int64_t found = 0;
-    for (int c = 0; c < ALL_CPUS; c++)
+    for (int c = 0; c < CPU_NUMBERS; c++)
         top[c] = NO_EVENT;
     for (int64_t k = 0; k < requests; k++) {
         int8_t mine;

@@ -5,7 +5,7 @@
 
 #include "core.h"
 
-enum { NOBODY = -1, NOT_BEGUN = -2, CPU_NUMBERS = 256 };
+enum { NOBODY = -1, NOT_BEGUN = -2 };
 
 /* What a code is to this walk, bits. */
 enum { IS_STATE = 1, IS_RUN = 2, IS_ENTRY = 4, IS_EXIT = 8 };

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.core.library import CODES, I64, POINTER, address, function
-from satview.core.links import words
+from satview.core.links import thread_words
 
 IS_STATE: Final = 1
 IS_RUN: Final = 2
@@ -127,7 +127,7 @@ def scheduling(
     assert len(code) == len(thread) == len(cpu) == len(time)
     assert rules.kind.shape == (CODES,)
     assert rules.value.shape == (2, CODES)
-    narrow, wide = words(thread, np.dtype(np.uint16), np.dtype(np.uint32))
+    narrow, wide = thread_words(thread)
     events: list[NDArray[Any] | None] = [np.ascontiguousarray(code), narrow, wide]
     events += map(np.ascontiguousarray, (cpu, time))
     tables = [*map(np.ascontiguousarray, (rules.kind, rules.value, idle))]

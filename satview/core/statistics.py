@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.core.library import CODES
-from satview.core.links import words
+from satview.core.links import thread_words
 from satview.core.signatures import call
 
 EventSums = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
@@ -88,7 +88,7 @@ def event_counts(
     assert len(code) == len(thread)
     assert len(role) == len(counts) == len(first) == len(last) == CODES
     threads, roles = by_thread.shape
-    narrow, wide = words(thread, np.dtype(np.uint16), np.dtype(np.uint32))
+    narrow, wide = thread_words(thread)
     failed = call(
         "satview_event_counts", code, narrow, wide, len(code), start, role, roles, threads, counts, first, last,
         by_thread,

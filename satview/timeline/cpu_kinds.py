@@ -44,7 +44,7 @@ def kind_spans(trace: Trace, cpu: int, who: LaneSpans, interrupts: LaneSpans | N
         value[(at >= 0) & (interrupts.value[np.maximum(at, 0)] == INTERRUPT)] = INTERRUPT
     begins = np.append(True, value[1:] != value[:-1])
     time, value = time[begins], value[begins]
-    return touching(time, value, np.full(len(time), NO_EVENT, np.uint32), None, who.end_cycles)
+    return touching(time, value, np.full(len(time), NO_EVENT, np.uint32), who.end_cycles)
 
 
 def _calls_on_cpus(trace: Trace) -> tuple[TimeRanges, ...]:

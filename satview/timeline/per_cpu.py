@@ -128,7 +128,7 @@ def _call_spans(trace: Trace, cpu: int) -> LaneSpans:
     value[1::2] = KERNEL_CALL
     event = np.full(len(at), NO_EVENT, np.uint32)
     event[1::2] = calls.from_row[mine]
-    return touching(at, value, event, None, window.end)
+    return touching(at, value, event, window.end)
 
 
 def interrupt_spans(trace: Trace, cpu: int) -> LaneSpans | None:
@@ -154,7 +154,7 @@ def interrupt_spans(trace: Trace, cpu: int) -> LaneSpans | None:
     value = np.concatenate((np.zeros(len(clear), np.uint8), np.where(opens, INTERRUPT, 0)[opens | closes]))
     event = np.concatenate((np.full(len(clear), NO_EVENT, np.uint32), nested.rows[opens | closes]))
     order = lanes.time_order(times)
-    spans = touching(times[order], value[order].astype(np.uint8), event[order], None, trace.window.end)
+    spans = touching(times[order], value[order].astype(np.uint8), event[order], trace.window.end)
     unknown = np.stack((begins - 1, clear), axis=1)
     return forget(_from_start(spans, trace.window.start), merged(np.concatenate((lost, unknown))))
 

@@ -69,7 +69,7 @@ def thread_spans(trace: Trace, thread: int, values: NDArray[np.uint8]) -> LaneSp
         time = np.concatenate((np.array([window.start]), time))
         value = np.concatenate((np.array([before], np.uint8), value))
         rows = np.concatenate((np.array([NO_EVENT], np.uint32), rows))
-    return forget_thread(trace, touching(time, value, rows, None, window.end), first)
+    return forget_thread(trace, touching(time, value, rows, window.end), first)
 
 
 def _states(
@@ -123,6 +123,6 @@ def process_spans(lanes: Sequence[LaneSpans], end_cycles: int) -> LaneSpans:
         np.copyto(value, np.uint8(lower), where=counts & 0xFFFFFFFF > 0)
         np.copyto(value, np.uint8(upper), where=counts >> 32 > 0)
     time, event = time[order], event[order]
-    touched = touching(time, value, event, None, end_cycles)
+    touched = touching(time, value, event, end_cycles)
     keep = np.concatenate(([True], touched.value[1:] != touched.value[:-1]))
     return LaneSpans(touched.start_cycles[keep], touched.value[keep], touched.event[keep], None, touched.end_cycles)

@@ -186,4 +186,4 @@ def use_spans(start: NDArray[np.int64], end: NDArray[np.int64], window: TimeWind
     step = np.concatenate(([0], np.ones(len(start), np.int64), np.full(len(end), -1, np.int64)))
     order = np.argsort(time, kind="stable")
     count = np.clip(np.cumsum(step[order]), 0, VALUE_COUNT - 1).astype(np.uint8)
-    return touching(time[order], count, np.full(len(time), NO_EVENT, np.uint32), None, window.end)
+    return touching(time[order], count, np.full(len(time), NO_EVENT, np.uint32), window.end)

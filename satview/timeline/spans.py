@@ -79,24 +79,14 @@ class LaneSpans:
 
 
 def touching(
-    start_cycles: NDArray[np.int64],
-    value: NDArray[np.uint8],
-    event: NDArray[np.uint32],
-    thread: NDArray[np.unsignedinteger] | None,
-    end_cycles: int,
+    start_cycles: NDArray[np.int64], value: NDArray[np.uint8], event: NDArray[np.uint32], end_cycles: int
 ) -> LaneSpans:
     """Return spans without those of length zero: of several that begin in one cycle the last one counts."""
     keep = np.append(start_cycles[1:] > start_cycles[:-1], True) if len(start_cycles) else np.empty(0, np.bool_)
     if not keep.all():
         start_cycles, value, event = start_cycles[keep], value[keep], event[keep]
-        thread = thread[keep] if thread is not None else None
-    return LaneSpans(
-        start_cycles,
-        value,
-        event,
-        thread,
-        max(end_cycles, int(start_cycles[-1]) + 1) if len(start_cycles) else end_cycles,
-    )
+    end_cycles = max(end_cycles, int(start_cycles[-1]) + 1) if len(start_cycles) else end_cycles
+    return LaneSpans(start_cycles, value, event, None, end_cycles)
 
 
 def spread(

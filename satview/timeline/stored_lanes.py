@@ -97,7 +97,7 @@ def _use(timeline: Timeline, entry: Mapping[str, Any], arrays: Mapping[str, NDAr
     start, value = _typed(arrays[f"{name}.start"], ("i8",)), _typed(arrays[f"{name}.value"], ("u1",))
     if not len(start) or len(start) != len(value) or np.any(start[1:] <= start[:-1]) or int(value.max()) >= VALUE_COUNT:
         raise ValueError("the use of a process is out of order")
-    spans = touching(start, value, np.full(len(start), NO_EVENT, np.uint32), None, timeline.trace.window.end)
+    spans = touching(start, value, np.full(len(start), NO_EVENT, np.uint32), timeline.trace.window.end)
     if int(start[-1]) > timeline.trace.window.end:
         raise ValueError("the use of a process goes on after the trace")
     return Shares.counting(spans, arrays.get(f"{name}.sums"))

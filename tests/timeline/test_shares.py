@@ -89,7 +89,7 @@ def test_bins_that_are_kept_are_what_their_intervals_add_up_to(core):
     start = 1_000 + np.concatenate(([0], np.cumsum(random.integers(1, 10, 4_999))))
     value = random.choice([1, 2, 3, 37], 5_000).astype(np.uint8)
     whole = TimeWindow(1_000, int(start[-1]) + 7)
-    spans = touching(start, value, np.zeros(5_000, np.uint32), None, whole.end)
+    spans = touching(start, value, np.zeros(5_000, np.uint32), whole.end)
     with nullcontext() if core else without_core():
         shares = Shares.of(spans)
         for shift in (0, 5, 8, 9, 10, 14, 20):

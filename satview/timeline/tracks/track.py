@@ -87,7 +87,7 @@ class Track:
             start = np.where(item >= 0, found.start[item], window.start)
             value = np.full(len(start), ABSENT, np.uint8)
         event = np.where(item >= 0, found.event[item], np.uint32(NO_EVENT)).astype(np.uint32)
-        spans = touching(start, value, event, None, window.end)
+        spans = touching(start, value, event, window.end)
         texts = EventTexts(spans.event, text_of(trace, self))
         named = LaneSpans(spans.start_cycles, spans.value, spans.event, None, spans.end_cycles, texts)
         return named, _numbers(found, spans) if found.number is not None else None
