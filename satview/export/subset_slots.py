@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from satview.base.dataclass import dataclass
 from satview.base.errors import Cancelled
+from satview.base.ranges import numbers_of
 from satview.events.spec import Release
 from satview.events.wire import (
     BUFFER_END_COOKIE,
@@ -291,10 +292,9 @@ def _fill(
         stop = min(end, dump)
         sizes = opening.slot_count[start:stop]
         source = int(opening.slot_count[:start].sum())
-        target = np.repeat(layout.position[start:stop] - first - np.cumsum(sizes) + sizes, sizes) + np.arange(
-            sizes.sum()
-        )
-        slots[target] = opening.slots[source : source + int(sizes.sum())]
+        slots[numbers_of(layout.position[start:stop] - first, sizes)] = opening.slots[
+            source : source + int(sizes.sum())
+        ]
     if end > dump:
         begin = max(start, dump)
         _fill_rows(slots, layout.position[begin:end] - first, rows[begin - dump : end - dump], trace)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.dataclass import dataclass
+from satview.base.ranges import numbers_of
 from satview.core import library, statistics
 
 Cycles = NDArray[np.int64]
@@ -87,8 +88,7 @@ def cut_at(start: Cycles, end: Cycles, edges: Cycles) -> tuple[NDArray[np.int64]
     first = np.searchsorted(edges, start[at], side="right") - 1
     last = np.searchsorted(edges, end[at]) - 1
     size = last - first + 1
-    begin = np.cumsum(size) - size
-    number = np.arange(int(size.sum())) - np.repeat(begin - first, size)
+    number = numbers_of(first, size)
     rows = np.repeat(at, size)
     return rows, number, np.maximum(start[rows], edges[number]), np.minimum(end[rows], edges[number + 1])
 
@@ -119,5 +119,4 @@ def overlaps(
     start = start + is_over
     sizes = np.maximum(stop - start, 0)
     mine = np.repeat(np.arange(len(thread)), sizes)
-    offset = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return mine, start[mine] + offset
+    return mine, numbers_of(start, sizes)

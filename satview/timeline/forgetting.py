@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.ranges import numbers_of
 from satview.events.states import IDLE, RUNNING, UNKNOWN
 from satview.store.losses import EVERY_CPU, losses, merged
 from satview.store.trace import Trace
@@ -79,7 +80,7 @@ def _without(ranges: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.
     gap_end = np.concatenate((known[:, 0], [limits.max]))
     first = np.searchsorted(gap_end, ranges[:, 0], side="right")
     count = np.maximum(np.searchsorted(gap_start, ranges[:, 1]) - first, 0)
-    gap = np.repeat(first - (np.cumsum(count) - count), count) + np.arange(int(count.sum()))
+    gap = numbers_of(first, count)
     start = np.maximum(np.repeat(ranges[:, 0], count), gap_start[gap])
     end = np.minimum(np.repeat(ranges[:, 1], count), gap_end[gap])
     return np.stack((start, end), axis=1)[end > start]

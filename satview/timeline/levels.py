@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.dataclass import dataclass
+from satview.base.ranges import numbers_of
 from satview.base.time import TimeWindow
 from satview.core import library, pictures
 from satview.events.states import IS_BUSY, SEEN_EVENT, SEEN_RUNNING, VALUE_COUNT, VALUE_MASK
@@ -132,9 +133,7 @@ def _coverage(
     cover = np.bincount(keys, pieces, count * kinds).astype(np.float64, copy=False)
     middle = np.maximum(last - first - 1, 0)
     if middle.any():
-        offset = np.cumsum(middle) - middle
-        whole = np.arange(int(middle.sum())) + np.repeat(first + 1 - offset, middle)
-        cover[np.repeat(kind * count, middle) + whole] = float(1 << shift)
+        cover[np.repeat(kind * count, middle) + numbers_of(first + 1, middle)] = float(1 << shift)
     return cover.reshape(kinds, count)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.dataclass import dataclass
+from satview.base.ranges import numbers_of
 from satview.base.time import Clock, TimeWindow
 from satview.events.spec import Release
 from satview.events.states import IDLE, IS_BUSY, VALUE_COUNT, process_values
@@ -115,8 +116,7 @@ def _cover(runs: Runs, edges: NDArray[np.int64]) -> NDArray[np.float64]:
     head = np.where(spread, edges[first + 1], end) - start
     tail = (end - edges[last])[spread]
     middle = np.maximum(last - first - 1, 0)
-    offset = np.cumsum(middle) - middle
-    pixel = np.arange(int(middle.sum())) + np.repeat(first + 1 - offset, middle)
+    pixel = numbers_of(first + 1, middle)
     keys = np.concatenate((value * width + first, (value * width + last)[spread],
                            np.repeat(value * width, middle) + pixel))  # fmt: skip
     pieces = np.concatenate((head, tail, edges[pixel + 1] - edges[pixel]))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from satview.base import column_room
 from satview.base.dataclass import dataclass
+from satview.base.ranges import numbers_of
 from satview.base.time import TimeWindow
 from satview.core import library, pictures
 from satview.events.states import ABSENT, IS_BUSY, SEEN_RUNNING, VALUE_COUNT
@@ -200,9 +201,7 @@ def _fill_whole_pixels(
     """Give every pixel that an interval touches its value; pixels shared by several are settled later."""
     counts = last - first + 1
     width = out.shape[1]
-    begin = np.cumsum(counts) - counts
-    at = np.arange(int(counts.sum())) + np.repeat(row * width + first - begin, counts)
-    out.ravel()[at] = np.repeat(value, counts)
+    out.ravel()[numbers_of(row * width + first, counts)] = np.repeat(value, counts)
 
 
 def _settle_shared_pixels(

@@ -13,6 +13,7 @@ from satview.analysis.times.by_key import largest_by, sum_by
 from satview.analysis.times.scope import Scope
 from satview.analysis.times.walk import walk
 from satview.base.dataclass import dataclass
+from satview.base.ranges import numbers_of
 from satview.core.scheduling import STATE_SUMS
 from satview.events import wire
 from satview.events.states import ABSENT, DEAD, READY, RUNNING, UNKNOWN, VALUE_COUNT
@@ -155,9 +156,7 @@ def _index(scope: Scope) -> StateIndex:
     begin = np.maximum(begin - 2, states.start[:-1])
     end = np.maximum(np.minimum(end + 1, states.start[1:]), np.minimum(states.start[:-1] + 2, states.start[1:]))
     sizes = end - begin
-    start = np.append(0, np.cumsum(sizes))
-    at = np.arange(int(start[-1])) + np.repeat(begin - start[:-1], sizes)
-    return StateIndex(states.event[at], start)
+    return StateIndex(states.event[numbers_of(begin, sizes)], np.append(0, np.cumsum(sizes)))
 
 
 def _positions(states: StateIndex, bound: int) -> NDArray[np.int64]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from satview.base.dataclass import dataclass
 from satview.base.errors import TraceFormatError
 from satview.base.once import Once
+from satview.base.ranges import numbers_of
 from satview.base.time import Clock, format_duration
 from satview.events.catalogue import Catalogue
 from satview.events.combined_catalogue import CombinedCatalogue
@@ -325,10 +326,9 @@ def _fragments(parts: list[Part]) -> Fragments:
         slots.append(found.slot.astype(np.int64) + first)
         before += len(found.slot)
     start, count = np.concatenate(starts)[order].T
-    slot = np.concatenate(slots)
+    slot: NDArray[Any] = np.concatenate(slots)
     first_of = np.concatenate(([0], np.cumsum(count)))
-    at = np.repeat(start - first_of[:-1], count) + np.arange(first_of[-1])
-    return Fragments(event[order].astype(np.uint32), first_of, slot[at])
+    return Fragments(event[order].astype(np.uint32), first_of, slot[numbers_of(start, count)])
 
 
 def _header(parts: list[Part]) -> Header:

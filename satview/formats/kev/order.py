@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base import column_room
+from satview.base.ranges import numbers_of
 from satview.base.unique import unique
 from satview.core import lanes, library, loading
 from satview.store.tables import never_decreases
@@ -99,8 +100,7 @@ def rows_of_shared_time(
     is_shared |= (some < len(time) - 1) & (time[np.minimum(some + 1, len(time) - 1)] == mine)
     times = unique(mine[is_shared])
     first, last = np.searchsorted(time, times), np.searchsorted(time, times, side="right")
-    sizes = last - first
-    return np.asarray(np.arange(int(sizes.sum())) + np.repeat(first - (np.cumsum(sizes) - sizes), sizes))
+    return numbers_of(first, last - first)
 
 
 def rows_of_equal_time(
@@ -160,14 +160,14 @@ def group_rows(
         order = np.argsort(block, kind="stable")
         present = np.flatnonzero(counts[number])
         sizes = counts[number][present]
-        first = np.cumsum(sizes) - sizes
         block_rows = rows[number * _BLOCK : (number + 1) * _BLOCK].take(order, mode="clip")
-        if len(first) * _FEW < len(block):
+        if len(sizes) * _FEW < len(block):
             # Few threads: a copy for each beats one scattered write per event.
+            first = np.cumsum(sizes) - sizes
             for source, target, size in zip(first.tolist(), fill[present].tolist(), sizes.tolist(), strict=True):
                 grouped[target : target + size] = block_rows[source : source + size]
         else:
-            grouped[np.arange(len(block)) + np.repeat(fill[present] - first, sizes)] = block_rows
+            grouped[numbers_of(fill[present], sizes)] = block_rows
         fill += counts[number]
     column_room.let_go(grouped)
     return grouped, start

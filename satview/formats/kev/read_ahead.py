@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from satview.base.begun import Begun
 from satview.base.dataclass import dataclass
 from satview.base.errors import SatviewError
+from satview.base.ranges import numbers_of
 from satview.core import library, links
 from satview.formats.kev.slots.slot_source import SlotSource
 from satview.store.tables import EventTable, Fragments
@@ -98,10 +99,9 @@ def _slots_of(events: EventTable, rows: NDArray[np.uint32]) -> tuple[NDArray[np.
     if library.is_available() and events.slot_count.dtype == np.uint16:
         return links.slots_of(events.slot, events.slot_count, rows, _MOST_SLOTS_EACH)
     counts = np.minimum(events.slot_count[rows], _MOST_SLOTS_EACH).astype(np.int64)
-    first = np.cumsum(counts) - counts
     position = np.full(len(events), _NOT_READ, np.uint32)
-    position[rows] = first
-    return position, np.arange(counts.sum()) + np.repeat(events.slot[rows] - first, counts)
+    position[rows] = np.cumsum(counts) - counts
+    return position, numbers_of(events.slot[rows], counts)
 
 
 def _apart(

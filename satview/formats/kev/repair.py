@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.ranges import numbers_of
 from satview.base.unique import unique
 from satview.formats.kev import order
 from satview.formats.kev.decoded import Decoded
@@ -107,9 +108,7 @@ def _fragments(decoded: Decoded, matched: combine.Matched, region: EventRegion, 
     begins = np.flatnonzero(is_first)
     apart = owner[begins]
     counts = unmatched.count[rows]
-    first = np.concatenate(([0], np.cumsum(counts)[:-1]))
-    # A range per run of slots, all made at once: counting up, minus what each run's count is ahead of its first slot.
-    slot = np.arange(int(counts.sum())) - np.repeat(first - unmatched.slot[rows], counts)
+    slot = numbers_of(unmatched.slot[rows], counts)
     sizes = np.add.reduceat(counts, begins)
     too_long = np.flatnonzero(sizes > combine.MAX_SLOTS)
     for i in too_long[:MANY].tolist():
@@ -158,5 +157,5 @@ def renumber(fragments: Fragments, went: NDArray[np.unsignedinteger]) -> Fragmen
     sizes = np.diff(fragments.start)[by_event]
     start = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
     old = fragments.start[:-1][by_event]
-    slot = fragments.slot[np.arange(int(sizes.sum())) + np.repeat(old - start[:-1], sizes)]
+    slot = fragments.slot[numbers_of(old, sizes)]
     return Fragments(event[by_event].astype(np.uint32), start, slot)

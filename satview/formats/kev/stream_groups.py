@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.ranges import numbers_of
 from satview.core import library, streaming
 from satview.core.streaming import Columns, Groups
 from satview.events import wire
@@ -142,6 +143,6 @@ def delivered(
         np.concatenate((time[rows], done.time))[order],
         np.concatenate((thread[rows], done.thread))[order],
         start,
-        words[np.arange(start[-1]) + np.repeat(old[order] - start[:-1], sizes[order])],
+        words[numbers_of(old[order], sizes[order])],
         last[order],
     )
