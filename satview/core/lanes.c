@@ -6,56 +6,66 @@
 
 enum { RADIX_BITS = 11, RADIX = 1 << RADIX_BITS, ORDER_BLOCK = 1 << 10 };
 
-static int bits_set(uint64_t word)
+/* Return the number of the lowest bit of a word that is not 0: a product with this factor begins with six bits that
+   differ for each of the 64 powers of two. */
+static int lowest_bit(uint64_t word)
 {
-    word -= word >> 1 & 0x5555555555555555u;
-    word = (word & 0x3333333333333333u) + (word >> 2 & 0x3333333333333333u);
-    return (int)(((word + (word >> 4)) & 0x0F0F0F0F0F0F0F0Fu) * 0x0101010101010101u >> 56);
+    static const uint8_t number[64] = {
+        0, 1, 48, 2, 57, 49, 28, 3, 61, 58, 50, 42, 38, 29, 17, 4,
+        62, 55, 59, 36, 53, 51, 43, 22, 45, 39, 33, 30, 24, 18, 12, 5,
+        63, 47, 56, 27, 60, 41, 37, 16, 54, 35, 52, 21, 44, 32, 23, 11,
+        46, 26, 40, 15, 34, 20, 31, 10, 25, 14, 19, 9, 13, 8, 7, 6,
+    };
+    return number[((word & (~word + 1)) * UINT64_C(0x03F79D71B4CB0A89)) >> 58];
 }
 
 /*
  * Write the rows of all events by which threads begin to run, ascending, and when each of them stops: at the thread's
- * next state, or when another thread begins to run on the CPU. Twin: timeline.per_cpu._run_slices, but for losses.
+ * next state, or when another thread begins to run on the CPU. Twin: timeline.per_cpu._plain_slices.
  *
- * index: rows of the states, by thread, ascending for each; start: where each thread's begin, and one more; bits: one
- * per event, all 0, and up to 63 more; before: one per word of bits.
+ * Events are walked in the order of time: thread by thread, each would be looked for in memory anew.
  *
- * Returns how many there are; -1 if the index names what is not there.
+ * index: rows of the states, by thread, ascending for each; start: where each thread's begin, and one more; narrow or
+ * wide: the thread of every event; bits: one per event, all 0, and up to 63 more; open, seen: one per thread, all -1
+ * and all 0.
+ *
+ * Returns how many there are; -1 if the index names what is not there, -2 if a thread has not as many as events have it.
  */
 EXPORT int64_t satview_run_slices(const uint32_t *index, const int64_t *start, int64_t threads, const uint16_t *code,
                                   const uint8_t *value, int64_t running, const int64_t *time, const uint8_t *cpu,
-                                  int64_t events, int64_t end, uint64_t *bits, uint32_t *before, int64_t words,
-                                  uint32_t *rows, int64_t *ends)
+                                  const uint16_t *narrow, const uint32_t *wide, int64_t events, int64_t end,
+                                  uint64_t *bits, int64_t words, int64_t *open, int64_t *seen, uint32_t *rows,
+                                  int64_t *ends)
 {
-    int64_t next[CPU_NUMBERS], count = 0;
+    int64_t on_cpu[CPU_NUMBERS], count = 0;
     for (int64_t k = start[0]; k < start[threads]; k++) {
         if (index[k] >= events || index[k] >> 6 >= words)
             return -1;
-        if (value[code[index[k]] & CODE_MASK] == running)
-            bits[index[k] >> 6] |= (uint64_t)1 << (index[k] & 63);
+        bits[index[k] >> 6] |= (uint64_t)1 << (index[k] & 63);
     }
-    for (int64_t word = 0; word < words; word++) {
-        before[word] = (uint32_t)count;
-        count += bits_set(bits[word]);
-    }
-    for (int64_t thread = 0; thread < threads; thread++)
-        for (int64_t k = start[thread]; k < start[thread + 1]; k++) {
-            uint32_t row = index[k];
-            uint64_t word = bits[row >> 6], mine = (uint64_t)1 << (row & 63);
-            int64_t position;
-            if (!(word & mine))
-                continue;
-            position = before[row >> 6] + bits_set(word & (mine - 1));
-            rows[position] = row;
-            ends[position] = k + 1 < start[thread + 1] ? time[index[k + 1]] : end;
-        }
     for (int number = 0; number < CPU_NUMBERS; number++)
-        next[number] = INT64_MAX;
-    for (int64_t i = count - 1; i >= 0; i--) {
-        if (next[cpu[rows[i]]] < ends[i])
-            ends[i] = next[cpu[rows[i]]];
-        next[cpu[rows[i]]] = time[rows[i]];
-    }
+        on_cpu[number] = -1;
+    for (int64_t word = 0; word < words; word++)
+        for (uint64_t left = bits[word]; left; left &= left - 1) {
+            int64_t row = word * 64 + lowest_bit(left), thread = narrow ? narrow[row] : wide[row];
+            int64_t number = cpu[row], now = time[row];
+            if (thread >= threads)
+                return -2;
+            seen[thread]++;
+            if (open[thread] >= 0 && now < ends[open[thread]])
+                ends[open[thread]] = now;
+            open[thread] = -1;
+            if (value[code[row] & CODE_MASK] != running)
+                continue;
+            if (on_cpu[number] >= 0 && now < ends[on_cpu[number]])
+                ends[on_cpu[number]] = now;
+            rows[count] = (uint32_t)row;
+            ends[count] = end;
+            on_cpu[number] = open[thread] = count++;
+        }
+    for (int64_t thread = 0; thread < threads; thread++)
+        if (seen[thread] != start[thread + 1] - start[thread])
+            return -2;
     return count;
 }
 
@@ -266,41 +276,88 @@ EXPORT int64_t satview_thread_states(const uint32_t *rows, int64_t count, const 
     return 0;
 }
 
+/* Where a lane is while several are walked in the order of time. */
+struct head {
+    int64_t time, lane;
+};
+
+static int is_earlier(struct head head, struct head other)
+{
+    return head.time < other.time || (head.time == other.time && head.lane < other.lane);
+}
+
+/* Let the top of a heap sink to where it belongs. */
+static void settle(struct head *heap, int64_t size)
+{
+    struct head top = heap[0];
+    int64_t at = 0;
+    for (int64_t child = 1; child < size; child = 2 * at + 1) {
+        child += child + 1 < size && is_earlier(heap[child + 1], heap[child]);
+        if (!is_earlier(heap[child], top))
+            break;
+        heap[at] = heap[child];
+        at = child;
+    }
+    heap[at] = top;
+}
+
 /*
  * Write what a process does: the kind that counts for most among those of its threads. Twin:
  * timeline.per_thread.process_spans.
  *
- * time, value, event: of the lanes of its threads, one lane after the other; first: where each begins, and one more;
- * order: of all times, as satview_time_order; before: room for count; kind: of every value 0 (absent) to 4, the more
- * the more it counts; shown: the value of each kind.
+ * time, value, event: of the lanes of its threads, one lane after the other, each in the order of time; first: where
+ * each begins, and one more; at, room: for one and for two numbers of each lane; kind: of every value 0 (absent) to 4,
+ * the more the more it counts; shown: the value of each kind.
  *
- * Returns how many intervals there are.
+ * Returns how many intervals there are, -1 if the lanes are not within the columns.
  */
-EXPORT int64_t satview_process_states(const int64_t *time, const uint8_t *value, const uint32_t *event,
-                                      const int64_t *first, int64_t lanes, const int64_t *order, int64_t count,
-                                      const uint8_t *kind, const uint8_t *shown, uint8_t *before, int64_t *out_time,
-                                      uint8_t *out_value, uint32_t *out_event)
+EXPORT int64_t satview_process_states(const int64_t *time, const uint8_t *value, const uint32_t *event, int64_t count,
+                                      const int64_t *first, int64_t lanes, int64_t *at, int64_t *room,
+                                      const uint8_t *kind, const uint8_t *shown, int64_t *out_time, uint8_t *out_value,
+                                      uint32_t *out_event)
 {
-    int64_t threads[5] = {0}, found = 0;
+    struct head *heap = (struct head *)room;
+    int64_t threads[5] = {0}, found = 0, size = 0;
     int last = -1;
-    for (int64_t lane = 0; lane < lanes; lane++)
-        for (int64_t i = first[lane]; i < first[lane + 1] && i < count; i++)
-            before[i] = i > first[lane] ? kind[value[i - 1]] : 0;
-    for (int64_t k = 0; k < count; k++) {
-        int64_t i = order[k];
-        int most = 4;
-        if (i < 0 || i >= count || before[i] > 4 || kind[value[i]] > 4)
+    if (lanes < 0 || first[0] < 0 || first[lanes] > count)
+        return -1;
+    for (int k = 0; k < 256; k++)
+        if (kind[k] > 4)
             return -1;
-        threads[before[i]]--;
+    for (int64_t lane = 0; lane < lanes; lane++)
+        if (first[lane + 1] < first[lane])
+            return -1;
+    for (int64_t lane = 0; lane < lanes; lane++) {
+        struct head mine = {0, lane};
+        int64_t place = size;
+        at[lane] = first[lane];
+        if (at[lane] == first[lane + 1])
+            continue;
+        mine.time = time[at[lane]];
+        size++; /* from below: the new one rises to where it belongs */
+        for (; place && is_earlier(mine, heap[(place - 1) / 2]); place = (place - 1) / 2)
+            heap[place] = heap[(place - 1) / 2];
+        heap[place] = mine;
+    }
+    while (size) {
+        int64_t lane = heap[0].lane, i = at[lane]++, now = heap[0].time;
+        int most = 4;
+        if (i > first[lane])
+            threads[kind[value[i - 1]]]--;
         threads[kind[value[i]]]++;
-        if (k + 1 < count && order[k + 1] >= 0 && order[k + 1] < count && time[order[k + 1]] == time[i])
+        if (at[lane] < first[lane + 1])
+            heap[0].time = time[at[lane]];
+        else
+            heap[0] = heap[--size];
+        settle(heap, size);
+        if (size && heap[0].time == now)
             continue; /* of several that begin in one cycle the last one counts */
         while (most > 0 && threads[most] <= 0)
             most--;
         if (shown[most] == last)
             continue;
         last = shown[most];
-        out_time[found] = time[i];
+        out_time[found] = now;
         out_value[found] = shown[most];
         out_event[found++] = event[i];
     }

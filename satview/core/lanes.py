@@ -22,9 +22,11 @@ _ORDER_BLOCK = 1 << 10  # as in lanes.c
 
 def run_slices(
     index: NDArray[np.uint32], start: NDArray[np.int64], code: NDArray[np.uint16], time: NDArray[np.int64],
-    cpu: NDArray[np.uint8], value: NDArray[np.uint8], running: int, end: int,
-) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:  # fmt: skip
+    cpu: NDArray[np.uint8], thread: NDArray[np.unsignedinteger], value: NDArray[np.uint8], running: int, end: int,
+) -> tuple[NDArray[np.uint32], NDArray[np.int64]] | None:  # fmt: skip
     """Return the rows of all events by which threads begin to run, ascending, and when each stops, losses aside.
+
+    None if threads do not have as many states as there are events of states that have them.
 
     Args:
         index: uint32, rows of states, by thread.
@@ -32,6 +34,7 @@ def run_slices(
         code: uint16 (events,).
         time: int64 (events,), cycles.
         cpu: uint8 (events,).
+        thread: uint16 or uint32 (events,).
         value: uint8 (32768,), lane value by code.
         running: That of running threads.
         end: When those stop that nothing stops.
@@ -39,14 +42,17 @@ def run_slices(
     start = np.ascontiguousarray(start, np.int64)
     words = (len(code) + 63) // 64
     assert len(value) == CODES
-    assert len(code) == len(time) == len(cpu)
+    assert len(code) == len(time) == len(cpu) == len(thread)
     assert 0 <= int(start[0]) <= int(start[-1]) <= len(index)
-    bits, before = np.zeros(words, np.uint64), np.empty(words, np.uint32)
+    threads, bits = len(start) - 1, np.zeros(words, np.uint64)
+    opened, seen = np.full(threads, -1, np.int64), np.zeros(threads, np.int64)
     rows, ends = np.empty(len(index), np.uint32), np.empty(len(index), np.int64)
     found = call(
-        "satview_run_slices", index, start, len(start) - 1, code, value, running, time, cpu, len(code), end,
-        bits, before, words, rows, ends,
+        "satview_run_slices", index, start, threads, code, value, running, time, cpu, *thread_words(thread), len(code),
+        end, bits, words, opened, seen, rows, ends,
     )  # fmt: skip
+    if found == -2:
+        return None
     assert found >= 0, "the index of states names events that are not there"
     return rows[:found].copy(), ends[:found].copy()
 
@@ -151,7 +157,7 @@ def process_states(
     """Return when a process did something else, what, and by which event: the kind that counts for most at a time.
 
     Args:
-        time: int64 (n,), of its threads' lanes, one lane after the other.
+        time: int64 (n,), of its threads' lanes, one lane after the other, each ascending.
         value: uint8 (n,), lane values.
         event: uint32 (n,).
         first: int64 (lanes + 1,), where each lane begins.
@@ -161,12 +167,11 @@ def process_states(
     assert len(kind) == 256
     assert len(shown) == _KINDS
     assert len(time) == len(value) == len(event) == int(first[-1])
-    count, order = len(time), time_order(time)
-    before = np.empty(count, np.uint8)
+    count, lanes = len(time), len(first) - 1
     columns = np.empty(count, np.int64), np.empty(count, np.uint8), np.empty(count, np.uint32)
     found = call(
-        "satview_process_states", time, value, event, first, len(first) - 1, order, count, kind,
-        np.array(shown, np.uint8), before, *columns,
+        "satview_process_states", time, value, event, count, first, lanes, np.empty(lanes, np.int64),
+        np.empty(2 * lanes, np.int64), kind, np.array(shown, np.uint8), *columns,
     )  # fmt: skip
     assert found >= 0
     start, values, events = columns

@@ -886,7 +886,7 @@ EXPORT int64_t satview_stack_tops(const int64_t *cycles, int64_t kinds, int64_t 
 }
 
 /*
- * Draw one lane as a stack of shares into rows of a picture. Twin: gui.swimlane.share_layer._draw_by_rows.
+ * Draw one lane as a stack of shares into rows of a picture. Twin: gui.swimlane.stack_pixels._draw_by_rows.
  *
  * tops: kinds * bins, where each kind ends, 0 = bottom, 1 = top. is_busy: of these something must be seen even where it
  * is less than a pixel high. columns: bins + 1, ascending. The bar has the rows from top on and above bottom, of which

@@ -12,13 +12,13 @@ from satview.core.library import I64, POINTER, address, function
 
 # An array by its type as numpy writes it, `u1` for bool too; `n` a number of 64 bits, `c` one of 8.
 SIGNATURES: Final = {
-    "satview_run_slices": "u4 i8 n u2 u1 n i8 u1 n n u8 u4 n u4 i8",
+    "satview_run_slices": "u4 i8 n u2 u1 n i8 u1 u2 u4 n n u8 n i8 i8 u4 i8",
     "satview_cpu_states": "u4 i8 n u1 i8 u2 u4 n n u1 n n n i8 u1 u4 u2 u4",
     "satview_time_order": "i8 n i8 i8",
     "satview_disordered": "i8 n i8 i8",
     "satview_merged": "i8 u1 n i8 n i8 i8",
     "satview_thread_states": "u4 n u2 i8 n u1 n n n i8 u1",
-    "satview_process_states": "i8 u1 u4 i8 n i8 n u1 u1 u1 i8 u1 u4",
+    "satview_process_states": "i8 u1 u4 n i8 n i8 i8 u1 u1 i8 u1 u4",
     "satview_calls": "u2 u1 u2 u4 n u1 u1 u4 n u4 u4 u4 n i8",
     "satview_last_before": "u2 u1 n u1 u4 n u4",
     "satview_last_of": "u1 n u4 n u4 n u4",

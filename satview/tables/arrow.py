@@ -56,7 +56,7 @@ def arrow_array(values: Values, *, is_nullable: bool, known: NDArray[np.bool_] |
     return _numbers(pyarrow, values, known)
 
 
-@lru_cache(maxsize=16)  # names of all codes take 10 ms
+@lru_cache(maxsize=16)  # names of all codes take some milliseconds
 def _dictionary(texts: tuple[str, ...]) -> Any:
     pyarrow = required("pyarrow")
     return pyarrow.array([as_utf8(text) for text in texts], pyarrow.string())
@@ -64,7 +64,7 @@ def _dictionary(texts: tuple[str, ...]) -> Any:
 
 def as_utf8(text: str) -> str:
     """Return a text that can be written as UTF-8: half a surrogate pair, which a damaged name may hold, as `?`."""
-    return text.encode("utf-8", "replace").decode("utf-8")
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _narrowed(values: Texts) -> NDArray[Any]:

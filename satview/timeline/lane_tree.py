@@ -226,6 +226,14 @@ class Timeline:
             found[info.index] = Shares.of(spans)
         self._kinds |= found  # all at once: half of the lanes would look like others
 
+    def make_bins(self, indices: Iterable[int]) -> None:
+        """Find now what shares of lanes are drawn from, for the frame that would wait; lanes not ready are left out."""
+        for index in indices:
+            lane, kinds = self._lanes.get(index), self.kinds(index)
+            for shares in (lane.shares, lane.use, kinds) if lane is not None else ():
+                if shares is not None:
+                    shares.make_bins(self.trace.window)
+
     def events_of(self, index: int) -> NDArray[np.uint32]:
         """Return the rows of the events that belong to a lane, in time order.
 
@@ -384,10 +392,12 @@ class Timeline:
         rows, ends = run_slices(self.trace)
         with self._lock:
             if self._by_process is None:
-                thread = self.trace.events.thread[rows]
-                process = np.where(self._idle[thread], 0, self.trace.threads.process[thread])
+                count = len(self.trace.processes)
+                # Of 8 or 16 bits, which numpy sorts five times as quickly.
+                of_thread = np.where(self._idle, 0, self.trace.threads.process).astype(np.min_scalar_type(count))
+                process = of_thread[self.trace.events.thread[rows]]
                 order = np.argsort(process, kind="stable").astype(np.uint32)
-                self._by_process = order, np.searchsorted(process[order], np.arange(len(self.trace.processes) + 1))
+                self._by_process = order, np.cumsum([0, *np.bincount(process, minlength=count)])
             order, starts = self._by_process
         mine = order[starts[info.process] : starts[info.process + 1]]
         return Shares.counting(use_spans(self.trace.events.time_cycles[rows[mine]], ends[mine], self.trace.window))

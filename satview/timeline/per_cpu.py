@@ -35,11 +35,11 @@ def run_slices(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
 
 def _run_slices(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
     states, events, values = trace.states, trace.events, trace.catalogue.state_value_of_code
+    found = None
     if library.is_available():
-        columns = states.event, states.start, events.code, events.time_cycles, events.cpu, values
-        rows, ends = lanes.run_slices(*columns, RUNNING, trace.window.end)
-    else:
-        rows, ends = _plain_slices(trace)
+        columns = states.event, states.start, events.code, events.time_cycles, events.cpu, events.thread, values
+        found = lanes.run_slices(*columns, RUNNING, trace.window.end)
+    rows, ends = found if found is not None else _plain_slices(trace)
     lost = losses(trace)
     if len(lost):
         cpu, start = events.cpu[rows], events.time_cycles[rows]

@@ -80,6 +80,17 @@ def test_what_a_cpu_logs_out_of_order_is_not_merged():
     assert lanes.merged(np.array([5, 1, 4]), np.array([0, 1, 0], np.uint8), np.arange(2)).tolist() == [1, 0]
 
 
+def test_slices_where_threads_have_other_numbers_of_states_than_events():
+    """The walk in the order of time is not made for such an index; the numpy code reads any."""
+    code, time, cpu = np.zeros(3, np.uint16), np.array([5, 7, 9]), np.zeros(3, np.uint8)
+    value = np.full(32768, RUNNING, np.uint8)
+    columns = np.array([0, 2, 1], np.uint32), np.array([0, 2, 3]), code, time, cpu
+    rows, ends = lanes.run_slices(*columns, np.array([0, 1, 0], np.uint16), value, RUNNING, 20)
+    assert (rows.tolist(), ends.tolist()) == ([0, 1, 2], [7, 9, 20])
+    assert lanes.run_slices(*columns, np.array([0, 0, 0], np.uint16), value, RUNNING, 20) is None
+    assert lanes.run_slices(*columns, np.array([0, 1, 2], np.uint16), value, RUNNING, 20) is None
+
+
 def test_order_of_times():
     rng = np.random.default_rng(1)
     for count in (0, 1, 2, 50, 5_000):
