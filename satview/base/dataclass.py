@@ -25,7 +25,7 @@ else:
         return _with_slots(cls, **options) if _can_wait(cls, options) else dataclasses.dataclass(cls, **options)
 
 
-__all__ = ["dataclass"]
+__all__ = ["dataclass", "make_methods"]
 
 _PLAIN_OPTIONS: Final = {"slots", "frozen", "eq", "order", "repr", "weakref_slot"}
 _OTHER_THAN_FIELDS: Final = ("ClassVar", "InitVar", "KW_ONLY", "typing.", "dataclasses.")
@@ -39,6 +39,17 @@ _FOR_OBJECTS: Final = (
 )
 _FOR_ORDER: Final = ("__lt__", "__le__", "__gt__", "__ge__")
 _lock: Final = threading.RLock()  # two threads may make the first object of a class
+
+
+def make_methods(*kinds: type) -> None:
+    """Make now what classes are going to need: on a thread of its own, before the window has to wait for it.
+
+    Args:
+        kinds: Classes that are dataclasses.
+    """
+    for kind in kinds:
+        for name in ("__init__", "__eq__"):  # the one brings all that objects need, the other all that values do
+            getattr(kind, name)
 
 
 def _can_wait(cls: type, options: dict[str, Any]) -> bool:

@@ -257,21 +257,20 @@ class CheckTree(QWidget):
 
     def _add_group(self, group: Group) -> _GroupItem:
         top = _GroupItem(self.tree, [visible_line(group.title), f"{sum(leaf.count for leaf in group.leaves):,}"])
-        top.setFlags(top.flags() | Qt.ItemFlag.ItemIsUserCheckable | Qt.ItemFlag.ItemIsAutoTristate)
+        top.setFlags(top.flags() | Qt.ItemFlag.ItemIsAutoTristate)  # they can be checked anyway
         top.setToolTip(0, tool_tip(group.tip))
         top.setData(0, _PATH, group.tip)
-        top.setTextAlignment(1, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        top.setTextAlignment(1, _RIGHT)
         for leaf in group.leaves:
             self._add_leaf(top, leaf)
         return top
 
     def _add_leaf(self, top: QTreeWidgetItem, leaf: Leaf) -> None:
         item = QTreeWidgetItem(top, [visible_line(leaf.title), f"{leaf.count:,}", visible_line(leaf.note)])
-        item.setTextAlignment(2, _RIGHT)
-        item.setFlags(item.flags() | Qt.ItemFlag.ItemIsUserCheckable)
         item.setData(0, _KEY, leaf.key)
         item.setCheckState(0, Qt.CheckState.Checked)
-        item.setTextAlignment(1, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        for column in (1, 2):
+            item.setTextAlignment(column, _RIGHT)
         self._leaves[leaf.key] = item
 
     @Slot(QTreeWidgetItem, int)

@@ -83,6 +83,7 @@ class Panes(QSplitter):
 
     def _add(self, opened: OpenTrace, theme: Theme) -> Pane:
         area = SwimlaneArea(opened, self._settings, theme, self)
+        area.view.answers_first = False
         self.first.area.show_legend(False)  # one, below both
         navigation = Navigation(opened, self)
         area.fit_requested.connect(navigation.fit)

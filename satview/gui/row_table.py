@@ -17,7 +17,6 @@ def set_up_rows(table: QTableView, model: QAbstractItemModel, name: str, height_
         name: For screen readers.
         height_px: Of a row.
     """
-    table.setModel(model)
     table.setAccessibleName(name)
     # With this header visible, a reset would call Python for a text per row: minutes at ten million rows.
     rows = table.verticalHeader()
@@ -25,6 +24,7 @@ def set_up_rows(table: QTableView, model: QAbstractItemModel, name: str, height_
     rows.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
     rows.setMinimumSectionSize(height_px)
     rows.setDefaultSectionSize(height_px)
+    table.setModel(model)  # not before: Qt would request a thousand texts to learn how tall rows are
     table.horizontalHeader().setHighlightSections(False)
     table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
     table.setShowGrid(False)

@@ -14,7 +14,7 @@ from satview.base.errors import SourceChangedError, TraceFormatError
 from satview.base.memory import give_back
 from satview.session.dismantle import dismantle
 from satview.session.loading.follow import Follow
-from satview.session.loading.loading_tasks import cache_loaded, prepare_loaded, read_file, read_more
+from satview.session.loading.loading_tasks import Prepare, cache_loaded, prepare_loaded, read_file, read_more
 from satview.session.settings import Settings
 from satview.session.tasks import Task
 
@@ -71,15 +71,13 @@ class Session(QObject):
     previewed = Signal()
     _preview_ready = Signal(int, object)
 
-    def __init__(
-        self, settings: Settings, parent: QObject | None = None, prepare: Callable[[], None] | None = None
-    ) -> None:
+    def __init__(self, settings: Settings, parent: QObject | None = None, prepare: Prepare | None = None) -> None:
         """Begin empty.
 
         Args:
             settings: For the first arrangement of lanes.
             parent: Owner.
-            prepare: Called on the worker thread before a trace is ready: imports what the views will need.
+            prepare: Imports what the views will need; None = there are none.
         """
         super().__init__(parent)
         self._settings = settings
@@ -94,6 +92,7 @@ class Session(QObject):
         self.stage = Stage.EMPTY
         self.path: Path | None = None
         self.opened: OpenTrace | None = None
+        self._made: OpenTrace | None = None  # what `opened` becomes in the next turn of the event loop
         self.error: Exception | None = None
         self.follow: Follow | None = None
         self.preview: PreviewView | None = None
@@ -298,8 +297,8 @@ class Session(QObject):
         self._drop_preview()
         self._to_cache = None
         self._cache_job.cancel()
-        if self.opened is not None:
-            opened, self.opened = self.opened, None
+        opened, self.opened, self._made = self.opened or self._made, None, None
+        if opened is not None:
             if not opened.marks.file.is_stored:  # they go on trying
                 opened.marks.setParent(self)
                 self._unstored.append(opened.marks)
@@ -330,7 +329,23 @@ class Session(QObject):
         if self.opened is not None:  # the file was begun again: so is the view
             self._drop()
             self._set_stage(Stage.LOADING)
-        self._open_trace(result)
+        from satview.session.open_trace import OpenTrace
+
+        self._made = made = OpenTrace(
+            result.trace, result.timeline, self._settings, self, result.events_of_thread, result.silent
+        )
+        # In a turn of its own: what windows make for it takes as long as a turn may.
+        QTimer.singleShot(0, self, partial(self._show, result, made))
+
+    def _show(self, result: LoadedTrace, made: OpenTrace) -> None:
+        """Be ready with what was made, unless the file was closed meanwhile."""
+        if made is not self._made:
+            return
+        self.opened, self._made = made, None
+        if self.preview is not None:
+            made.take_preview(self.preview)
+            self._drop_preview()
+        made.viewport.window_changed.connect(self._on_window)
         self._to_cache = result if result.key and not result.is_cached else None
         self._set_stage(Stage.READY)
         if self.follow is not None:
@@ -338,17 +353,6 @@ class Session(QObject):
                 self.follow.set_sticking(True)
                 self.reported.emit(result.restart)
             self.follow.end_read(len(result.trace.events))
-
-    def _open_trace(self, result: LoadedTrace) -> None:
-        from satview.session.open_trace import OpenTrace  # brings numpy: not before the first window shows
-
-        self.opened = OpenTrace(
-            result.trace, result.timeline, self._settings, self, result.events_of_thread, result.silent
-        )
-        if self.preview is not None:
-            self.opened.take_preview(self.preview)
-            self._drop_preview()
-        self.opened.viewport.window_changed.connect(self._on_window)
 
     @Slot()
     def _reload_if_possible(self) -> None:

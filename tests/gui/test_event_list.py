@@ -3,9 +3,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QTableView
 
 from satview.gui.event_list import model as model_module
 from satview.gui.event_list.model import EventListModel
+from satview.gui.row_table import set_up_rows
 from satview.gui.theme import LIGHT
 from satview.session.events.event_text import COLUMNS
 
@@ -47,6 +49,21 @@ def test_vertical_header_stays_hidden(panel):
     """With it visible, a reset with a selected row takes minutes at ten million rows."""
     assert panel.table.verticalHeader().isHidden()
     assert panel.table.verticalHeader().sectionSize(0) == 20
+
+
+def test_no_text_is_made_to_learn_how_tall_rows_are(opened, monkeypatch):
+    """Qt requests the texts of a thousand rows if the height is set after the model."""
+    calls, real = [], EventListModel.headerData
+
+    def counted(self, section, orientation, role=Qt.ItemDataRole.DisplayRole):
+        calls.append(orientation)
+        return real(self, section, orientation, role)
+
+    monkeypatch.setattr(EventListModel, "headerData", counted)
+    table = QTableView()
+    set_up_rows(table, EventListModel(opened, 20, LIGHT, table), "Events", 20)
+    assert table.rowHeight(0) == 20
+    assert calls.count(Qt.Orientation.Vertical) < 5
 
 
 def test_click_on_a_row_selects_in_the_lanes(panel, opened, qtbot):

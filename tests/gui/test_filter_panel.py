@@ -557,7 +557,7 @@ class TestRules:
         panel.rules.editor.setPlainText("ADDCLASS USER")
         button = next(b for b in window.workspace.chips.findChildren(QPushButton) if b.text() == "To rules")
         qtbot.mouseClick(button, LEFT)
-        assert panel.tabs.currentWidget() is panel.rules
+        assert panel.rules.isVisible()
         text = panel.rules.editor.toPlainText()
         assert "ADDEVENT KERCALL MSG_SENDV" in text
         assert text.splitlines()[-1] == "WHERE (cpu == 0)"

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QApplication
 from satview.capture.logger_options import LoggerOptions
 from satview.capture.run import Capture, run
 from satview.events import wire
+from satview.gui.swimlane.view import SwimlaneView
 from satview.session.session import Stage
 from tests.gui.conftest import settle
 from tests.helpers.collector import no_collector
@@ -225,6 +226,28 @@ def test_nothing_flashes_unfiltered_when_more_comes(writer, follow, qtbot):
     assert len(shares) == 2
     assert max(shares) < 0.2
     assert not opened.filters.is_pending
+
+
+@pytest.mark.thorough
+def test_lanes_are_not_painted_before_they_are_those_of_the_longer_reading(writer, follow, qtbot, monkeypatch):
+    writer.write(0.4)
+    window = follow(writer.path)
+    settle(qtbot, window)
+    opened = window.session.opened
+    opened.filters.add_pass("event == MSG_RECEIVEV")
+    settle(qtbot, window)
+    view, painted, real = window.workspace.area.view, [], SwimlaneView._paint
+    is_changing = []
+    opened.begins_reload.connect(lambda: is_changing.append(True))
+    opened.reloaded.connect(is_changing.clear)
+    monkeypatch.setattr(SwimlaneView, "_paint", lambda self: (painted.append(bool(is_changing)), real(self))[1])
+    view.repaint()
+    assert painted == [False]
+    writer.append(0.4, 0.6)
+    grown(qtbot, window, writer.upto(0.6))
+    settle(qtbot, window)
+    assert len(painted) > 1
+    assert True not in painted
 
 
 @pytest.mark.thorough

@@ -8,6 +8,7 @@ import pytest
 from satview.base.time import TimeWindow
 from satview.gui.swimlane import lane_source
 from satview.gui.swimlane.lane_source import LaneSource, Request, column_blocks, refined
+from satview.timeline import shares
 from satview.timeline.lane_tree import Timeline
 from satview.timeline.spans import pixel_edges
 
@@ -39,6 +40,27 @@ def test_exact_picture_is_the_same_in_blocks_and_in_one_piece(window, opened, vi
 def test_cancelled_work_gives_nothing(opened):
     request = Request((0, 1), opened.viewport.limits, 100)
     assert refined(opened.timeline, lambda: request, None, None, lambda: True, lambda share: None) is None
+
+
+def test_what_shares_are_drawn_from_is_found_before_the_frame(opened, monkeypatch):
+    monkeypatch.setattr(shares, "_LEAST_CELLS", 1)  # as of long lanes
+    monkeypatch.setattr(shares, "_PER_CELL", 1)
+    timeline = Timeline(opened.trace)
+    request = Request(tuple(range(len(timeline.infos))), opened.trace.window, 100, kinds=True)
+    refined(timeline, lambda: request, None, None, lambda: False, lambda share: None)
+
+    def refuse(self, edges):
+        raise AssertionError("the frame adds intervals up")
+
+    with monkeypatch.context() as patch:  # not until the test ends: the window may paint its overview before
+        patch.setattr(shares.Shares, "cycles", refuse)
+        of_lanes = [timeline.lane(index) for index in request.lanes]
+        of_cpus = [timeline.kinds(index) for index in timeline.cpu_lanes]
+        found = [each for lane in of_lanes for each in (lane.shares, lane.use)] + of_cpus
+        assert sum(each is not None for each in found) > len(request.lanes)
+        for each in found:
+            if each is not None:
+                each.binned(timeline.trace.window, max(each._levels), 0, 1)
 
 
 def test_lanes_that_are_being_built_stay_of_use_when_the_view_gets_wider(opened, monkeypatch):

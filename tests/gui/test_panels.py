@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import QPoint, Qt, QUrl
+from PySide6.QtWidgets import QAbstractButton, QDockWidget
 
 from satview.events import wire
 from satview.formats.kev.writer import SlotWriter
@@ -190,6 +191,20 @@ class TestDialogs:
             dialog.findChild(QComboBox, key).setCurrentText(value)
         assert application.settings.value(key) == value
         dialog.close()
+
+
+def test_docks_have_buttons_once_they_are_seen(window, qtbot):
+    """To lay out a dock with buttons takes Qt four times as long; those behind tabs are laid out too."""
+    docks, button = window.workspace.docks, QDockWidget.DockWidgetFeature.DockWidgetClosable
+    behind = [name for name in docks if not window.workspace.panel_shows(name)]
+    assert len(behind) > 10
+    assert not any(docks[name].features() & button for name in behind)
+    window.workspace.show_panel("filter")
+    qtbot.waitUntil(lambda: bool(docks["filter"].features() & button))
+    close = docks["filter"].findChild(QAbstractButton, "qt_dockwidget_closebutton")
+    qtbot.waitUntil(close.isVisible)
+    qtbot.mouseClick(close, LEFT)
+    assert docks["filter"].isHidden()
 
 
 def test_legend_names_what_occurs(window):

@@ -173,7 +173,7 @@ def test_shares_stack_from_the_bottom_with_idle_time_above():
     cover[first, 0], cover[second, 0], cover[IDLE, 0] = 25, 25, 50
     cover[second, 1] = 7
     colour_of = {value: value_colour(value, False) for value in (first, second, IDLE)}
-    pixels = lane_pixels(cover, 8, LIGHT) & 0xFFFFFF
+    pixels = lane_pixels(cover, 3, 8, LIGHT) & 0xFFFFFF
     assert pixels[:, 0].tolist() == [colour_of[IDLE]] * 4 + [colour_of[second]] * 2 + [colour_of[first]] * 2
     assert pixels[:, 1].tolist() == [colour_of[second]] * 8
     assert pixels[:, 2].tolist() == [LIGHT.base] * 8

@@ -76,7 +76,7 @@ def test_the_filter_is_side_by_side_in_the_drawer(small, qtbot):
         assert panel.rect().contains(field.mapTo(panel, field.rect().bottomRight()))
     assert panel.condition.line.geometry().right() <= panel.tabs.x()
     assert panel.events.tree.viewport().height() >= panel.events.tree.sizeHintForRow(0)
-    panel.tabs.setCurrentWidget(panel.rules)
+    panel.show_rules()
     assert panel.rules.editor.width() > 200
     small.resize(WIDTH, 900)
     small.resizeDocks([small.workspace.docks["filter"]], [400], Qt.Orientation.Vertical)

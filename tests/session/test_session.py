@@ -5,6 +5,8 @@ import threading
 import pytest
 
 from satview.base.errors import Cancelled, TraceFormatError
+from satview.session.loading.loading_tasks import Prepare
+from satview.session.open_trace import OpenTrace
 from satview.session.session import Session, Stage
 from satview.session.settings import Settings
 from tests.helpers.kev import TraceBuilder
@@ -68,6 +70,25 @@ def test_cancel_while_reading(session, qtbot, tmp_path, monkeypatch):
     assert session.path is None
 
 
+def test_closed_before_the_window_has_its_turn(session, qtbot, tmp_path):
+    stages, closed = [], []
+
+    def close():
+        assert session.stage is Stage.LOADING  # what was read is there, but nobody has been told
+        assert session.opened is None
+        session.close()
+        closed.append(True)
+
+    session.stage_changed.connect(lambda: stages.append(session.stage))
+    session._job.done.connect(close)  # called after the session's own slot
+    session.open(scene(tmp_path))
+    qtbot.waitUntil(lambda: bool(closed))
+    qtbot.wait(20)
+    assert stages == [Stage.LOADING, Stage.EMPTY]
+    assert session.opened is None
+    assert not session.findChildren(OpenTrace)
+
+
 def test_cpus_that_logged_nothing_are_hidden_where_there_are_many(session, qtbot, tmp_path):
     builder = TraceBuilder(cpus=12).time_event(0).state("RUNNING", 10, 2, 1, cpu=0).state("RUNNING", 20, 3, 1, cpu=11)
     session.open(builder.write(tmp_path / "many.kev"))
@@ -86,10 +107,10 @@ def test_cpus_that_logged_nothing_are_hidden_where_there_are_many(session, qtbot
 
 
 def test_a_failed_import_is_an_error_of_the_window(qapp, qtbot, tmp_path):
-    def prepare():
+    def views():
         raise ImportError("no such view")
 
-    session = Session(Settings(None), None, prepare)
+    session = Session(Settings(None), None, Prepare(lambda: None, views))
     session.open(scene(tmp_path))
     qtbot.waitUntil(lambda: session.stage is Stage.FAILED)
     assert str(session.error) == "no such view"

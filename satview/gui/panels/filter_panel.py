@@ -14,6 +14,7 @@ from PySide6.QtWidgets import (
     QPushButton,
     QSizePolicy,
     QTabWidget,
+    QVBoxLayout,
     QWidget,
 )
 
@@ -48,7 +49,6 @@ class FilterPanel(Panel):
     Attributes:
         condition: The box for conditions.
         events, threads: The trees.
-        rules: The tab for rules.
         effect: What the check boxes do.
 
     Signals:
@@ -71,13 +71,16 @@ class FilterPanel(Panel):
         self._groups = thread_groups(trace, opened.events_of_thread)
         heads = ("Process, thread", "Events", "CPU")
         self.threads = CheckTree(self._groups, "Find a process, thread or pid", self, heads)
-        self.rules = RulesTab(opened, theme, self)
+        self._rules: RulesTab | None = None
+        self._rules_page = QWidget(self)
+        QVBoxLayout(self._rules_page).setContentsMargins(0, 0, 0, 0)
         self.presets = ThreadPresets(opened, self.threads.selected_keys, self)
         self.threads.buttons.addWidget(self.presets)
         self.tabs = QTabWidget(self)
         self.tabs.setDocumentMode(True)
-        for widget, title in ((self.events, "Events"), (self.threads, "Processes"), (self.rules, "Rules")):
+        for widget, title in ((self.events, "Events"), (self.threads, "Processes"), (self._rules_page, "Rules")):
             self.tabs.addTab(widget, title)
+        self.tabs.currentChanged.connect(self._on_tab)
         foot = self._foot()
         low = ((self.condition, 0, 0, 1), (foot, 1, 0, 1), (self.tabs, 0, 1, 2))
         self._grid = LowGrid(self, (self.condition, self.tabs, foot), self.tabs, low, (2, 3), 0)
@@ -88,6 +91,21 @@ class FilterPanel(Panel):
         self._connect()
         self._show_summary()
 
+    @property
+    def rules(self) -> RulesTab:
+        """The tab for rules, made when it is first used."""
+        if self._rules is None:
+            self._rules = RulesTab(self._opened, self._theme, self._rules_page)
+            layout = self._rules_page.layout()
+            assert layout is not None
+            layout.addWidget(self._rules)
+        return self._rules
+
+    @Slot()
+    def _on_tab(self) -> None:
+        if self.tabs.currentWidget() is self._rules_page:
+            self.rules.show()
+
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Put conditions above the tabs, in a low drawer beside them."""
         super().resizeEvent(event)
@@ -95,8 +113,10 @@ class FilterPanel(Panel):
 
     def set_theme(self, theme: Theme) -> None:
         """Draw in other colours."""
+        super().set_theme(theme)
         self.condition.set_theme(theme)
-        self.rules.set_theme(theme)
+        if self._rules is not None:
+            self._rules.set_theme(theme)
 
     def close_down(self) -> None:
         """Cancel the background task."""
@@ -109,14 +129,14 @@ class FilterPanel(Panel):
         """Open a pass for editing."""
         item = self._opened.filters.pass_named(name)
         if item.rules:
-            self.tabs.setCurrentWidget(self.rules)
+            self.tabs.setCurrentWidget(self._rules_page)
             self.rules.edit(name)
         else:
             self.condition.edit(name)
 
     def show_rules(self) -> None:
         """Open the rules that capture what the filter lets show."""
-        self.tabs.setCurrentWidget(self.rules)
+        self.tabs.setCurrentWidget(self._rules_page)
         self.rules.from_filter.click()
 
     def reload(self) -> None:

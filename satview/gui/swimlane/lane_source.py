@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -22,7 +22,6 @@ from satview.session.open_trace import OpenTrace
 from satview.session.tasks import IsCancelled, Report, Task
 from satview.timeline.event_marks import mark_codes, marks
 from satview.timeline.lane_tree import Timeline
-from satview.timeline.per_cpu import run_slices
 from satview.timeline.spans import pixel_edges
 
 Values = NDArray[np.uint8]
@@ -252,11 +251,10 @@ def _build(
     first = timeline.cpu_lanes
     others = frozenset(request.lanes).difference(first)
     if not all(timeline.is_ready(lane) for lane in (*first, *others)):
-        run_slices(timeline.trace)  # which both need
         in_order = [lane for lane in request.lanes if lane in others]
-        beside = Begun(partial(timeline.build, in_order, lambda: is_cancelled() or are_gone(others)), "satview-lanes")
+        beside = Begun(partial(_make, timeline, in_order, lambda: is_cancelled() or are_gone(others)), "satview-lanes")
         try:
-            timeline.build(first, is_cancelled)
+            _make(timeline, first, is_cancelled)
             report(0.5)
         finally:
             beside.wait()
@@ -264,8 +262,15 @@ def _build(
         give_back()  # what was freed while they were made
     if request.kinds and not timeline.has_kinds:
         timeline.build_kinds(is_cancelled)
+        timeline.make_bins(request.lanes)
         give_back()
         report(0.5)
+
+
+def _make(timeline: Timeline, lanes: Sequence[int], is_cancelled: IsCancelled) -> None:
+    """Build lanes, and what their shares are drawn from."""
+    timeline.build(lanes, is_cancelled)
+    timeline.make_bins(lanes)
 
 
 def _drawn(
@@ -283,6 +288,7 @@ def _drawn(
                 return None
             overlay.plain(lane, waits=True)
         report(0.5)
+    timeline.make_bins(request.lanes)  # of lanes that were ready: those of a cache
     values = np.zeros((len(request.lanes), request.width_px), np.uint8)
     part = timeline.trace.rows_between(request.window)
     for columns, window in column_blocks(request, int(part.stop - part.start)):

@@ -13,6 +13,7 @@ from PySide6.QtGui import QBrush, QImage, QPainter
 from satview.base.time import TimeWindow
 from satview.events import states
 from satview.gui.colours import state_colour
+from satview.gui.swimlane.stack_pixels import draw_tops
 from satview.gui.theme import Theme, colour
 from satview.timeline.preview import Preview
 
@@ -38,34 +39,35 @@ def draw_preview_lane(
     inner = area.adjusted(0, _PADDING_PX, 0, -_PADDING_PX)
     width, height = max(1, round(inner.width() * ratio)), max(1, round(inner.height() * ratio))
     bins = max(1, round(inner.width() / _BIN_PX))
-    pixels = lane_pixels(preview.cover(cpu, window, bins), height, theme)
-    pixels = np.ascontiguousarray(pixels[:, np.arange(width) * bins // width])
+    pixels = lane_pixels(preview.cover(cpu, window, bins), width, height, theme)
     image = QImage(pixels.data, width, height, 4 * width, QImage.Format.Format_RGB32)
     image.setDevicePixelRatio(ratio)
     painter.drawImage(inner.topLeft(), image)
     hatch(painter, inner, theme)
 
 
-def lane_pixels(cover: NDArray[np.float64], height: int, theme: Theme) -> NDArray[np.uint32]:
-    """Return a picture of what had a CPU, (height, bins): processes from the bottom up, idle time above them.
+def lane_pixels(cover: NDArray[np.float64], width: int, height: int, theme: Theme) -> NDArray[np.uint32]:
+    """Return a picture of what had a CPU, (height, width): processes from the bottom up, idle time above them.
 
     Args:
         cover: (64, bins), as `Preview.cover` gives it.
+        width: Pixels.
         height: Pixels.
         theme: Colours.
     """
+    background = theme.base | _OPAQUE
+    out = np.full((height, width), background, np.uint32)
     values = np.flatnonzero(cover.any(axis=1))
-    values = np.concatenate((values[values != states.IDLE], values[values == states.IDLE]))
-    out = np.full((height, cover.shape[1]), theme.base | _OPAQUE, np.uint32)
-    known = np.flatnonzero(cover.any(axis=0))
-    if not len(known):
+    if not len(values):
         return out
-    upper = np.cumsum(cover[np.ix_(values, known)], axis=0)
-    levels = (np.arange(height)[::-1, None] + 0.5) / height * upper[-1]
-    position = np.zeros(levels.shape, np.intp)
-    for edge in upper[:-1]:
-        position += levels > edge
-    out[:, known] = _colours(theme)[values][position]
+    values = np.concatenate((values[values != states.IDLE], values[values == states.IDLE]))
+    upper = np.cumsum(cover[values], axis=0)
+    tops = np.divide(upper, upper[-1], out=np.zeros_like(upper), where=upper[-1] > 0)
+    bins = cover.shape[1]
+    columns = -(-np.arange(bins + 1) * width // bins)
+    # No dot for what is less than a pixel: of a sample that would say more than is known.
+    seldom = np.zeros(len(values), bool)
+    draw_tops(out, tops, seldom, columns, _colours(theme)[values], background, (0, height))
     return out
 
 

@@ -21,6 +21,7 @@ from satview.gui.colours import FADE, mixed, state_colour
 from satview.gui.swimlane import legend_keys
 from satview.gui.swimlane.hatching import lane_colour
 from satview.gui.swimlane.scale import TimeScale
+from satview.gui.swimlane.stack_pixels import draw_tops
 from satview.gui.theme import Theme
 from satview.session.lanes.lane_overlay import LaneOverlay
 from satview.session.lanes.lane_row import LaneRow
@@ -247,36 +248,8 @@ def draw_stack(pixels: NDArray[np.uint32], stack: Stack, top: int, bottom: int, 
         bottom: Row behind the last.
         background: Opaque colour of what no value covers.
     """
-    if max(0, top) >= min(len(pixels), bottom):
-        return
     is_busy = states.IS_BUSY[list(stack.values)]
-    if library.is_available():
-        pictures.draw_stack(stack.tops, is_busy, stack.columns, stack.colours, background, (top, bottom), pixels)
-    else:
-        _draw_by_rows(pixels, stack, top, bottom, background, is_busy)
-
-
-def _draw_by_rows(
-    pixels: NDArray[np.uint32], stack: Stack, top: int, bottom: int, background: int, is_busy: NDArray[np.bool_]
-) -> None:
-    first, last = max(0, top), min(len(pixels), bottom)
-    tops = np.floor(stack.tops * (bottom - top) + 0.5)
-    # Something that ran is never nothing: a dot where it is too little for a pixel.
-    if is_busy.any():
-        bars = np.flatnonzero(is_busy)
-        largest = bars[np.argmax(np.diff(stack.tops, axis=0, prepend=0)[bars], axis=0)]
-        ran = np.diff(stack.tops, axis=0, prepend=0)[bars].sum(axis=0) > 0
-        unseen = np.flatnonzero(ran & (tops[bars[-1]] < 1))
-        is_above = np.arange(len(tops))[:, None] >= largest[unseen]
-        tops[:, unseen] = np.where(is_above, np.maximum(tops[:, unseen], 1), tops[:, unseen])
-    level = bottom - 0.5 - np.arange(first, last)  # middle of every row above the bottom
-    which = np.zeros((last - first, tops.shape[1]), np.intp)
-    for line in tops:
-        which += line[None, :] < level[:, None]
-    colours = np.append(stack.colours, np.uint32(background))[which]
-    widths = np.diff(stack.columns)
-    left, right = int(stack.columns[0]), int(stack.columns[-1])
-    pixels[first:last, left:right] = np.repeat(colours, widths, axis=1)
+    draw_tops(pixels, stack.tops, is_busy, stack.columns, stack.colours, background, (top, bottom))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

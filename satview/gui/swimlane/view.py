@@ -46,6 +46,7 @@ class SwimlaneView(QWidget):
         shows_shares: Lanes whose intervals are too dense for bars show how they divide their time.
         frame_s: How long a frame on the screen may take, about. Lanes that this is not enough for are painted in the
             next ones, and show their last picture until then. Pictures for files are always exact.
+        answers_first: What a filter does is painted before lists and others follow; of two sets of lanes one does so.
         lanes: The lanes.
         rubber: (left, right) pixels of a drag in progress that will zoom, or None.
 
@@ -73,6 +74,8 @@ class SwimlaneView(QWidget):
         self._next.setSingleShot(True)
         self._next.setInterval(0)
         self._next.timeout.connect(self.update)
+        self.answers_first = True
+        self._is_reloading = False
         self._is_whole = False
         self._beside_s = 0.0  # what a frame takes beside painting lanes
         self._last: TimeScale | None = None  # of the last frame in which lanes were painted
@@ -96,7 +99,7 @@ class SwimlaneView(QWidget):
         opened.legend.changed.connect(self._on_legend)
         opened.lanes.changed.connect(self._on_lanes)
         opened.filters.view_changed.connect(self._on_filter)
-        opened.begins_reload.connect(self._note_top)
+        opened.begins_reload.connect(self._on_reload)
         opened.reloaded.connect(self._on_reloaded)
 
     @property
@@ -182,12 +185,14 @@ class SwimlaneView(QWidget):
         self.update()
 
     @Slot()
-    def _note_top(self) -> None:
+    def _on_reload(self) -> None:
+        self._is_reloading = True
         self._top = next(iter(self.visible_rows()), None)
 
     @Slot(object)
     def _on_reloaded(self, reload: Reload) -> None:
         """Draw the longer reading; what came in between above must not push what one looks at out of its position."""
+        self._is_reloading = False
         self.source.reload(reload.loaded.timeline, reload.overlay)
         self.lanes.painter.take_lanes()
         self.hovered = None
@@ -206,7 +211,13 @@ class SwimlaneView(QWidget):
     @Slot()
     def _on_filter(self) -> None:
         self.lanes.painter.take_filter()
-        self.repaint()  # at once: the answer to a filter does not wait for list and overview
+        if self._is_reloading:
+            return  # nobody waits for an answer, and the lanes of the longer reading are not there yet
+        if self.answers_first:
+            self.repaint()
+        else:
+            self.lanes.pictures.outdate()
+            QTimer.singleShot(0, self, self.update)  # in a turn of its own
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Follow the size."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import sys
+from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from PySide6 import QtWidgets
 from PySide6.QtCore import QObject, QPoint, Qt, QTimer, Signal, Slot
 from PySide6.QtWidgets import QApplication, QMenu, QStackedWidget
 
+from satview.base.dataclass import make_methods
 from satview.base.errors import WriteError
 from satview.base.memory import borrowed
 from satview.gui import dialogs
@@ -17,11 +19,13 @@ from satview.gui.garbage import set_apart
 from satview.gui.windows.command_window import CommandWindow
 from satview.gui.windows.pages import FailedPage, LoadingPage
 from satview.session.dismantle import dismantle
+from satview.session.loading.loading_tasks import Prepare
 from satview.session.panel_table import PANELS, Side
 from satview.session.session import Stage
 from satview.session.tasks import IsCancelled, Report, Task
 
 if TYPE_CHECKING:
+    from satview.events.catalogue import Catalogue
     from satview.gui.windows.workspace import Workspace
     from satview.session.marks import Marks
     from satview.session.open_trace import OpenTrace
@@ -46,8 +50,19 @@ _CONTEXT = (
 )
 
 
-def import_views() -> None:
-    """Import what an open trace needs; on a thread of its own, so that the window stays alive meanwhile.
+def _import_preview() -> None:
+    """Import what the preview of a trace needs."""
+    import satview.gui.windows.preview_page  # noqa: F401  -- for its effect on sys.modules
+    from satview.base.time import TimeWindow
+    from satview.gui.swimlane.scale import TimeScale
+    from satview.gui.swimlane.ticks import Tick
+    from satview.gui.theme import Theme
+
+    make_methods(TimeWindow, TimeScale, Tick, Theme)
+
+
+def _import_views() -> None:
+    """Import what an open trace needs.
 
     Of the panels only those that windows show at first: the picture does not wait for the others, which follow it.
     """
@@ -60,15 +75,64 @@ def import_views() -> None:
     first = {next(row for row in PANELS if row.side is side) for side in Side}
     for row in first:
         import_module(row.module)
+    _make_methods()
     set_apart()
 
 
-def _import_panels(_is_cancelled: IsCancelled, _report: Report) -> None:
+def _make_methods() -> None:
+    """Make the methods of what each window with a trace has at once: half a millisecond a class."""
+    from satview.events.layout import Layout, Part
+    from satview.events.spec import Argument, EventSpec, Payload
+    from satview.filters.views.passes import PassStack
+    from satview.gui.pane import Pane
+    from satview.gui.panel import PanelContext
+    from satview.gui.swimlane.band_pictures import BandPicture
+    from satview.gui.swimlane.frame import Frame
+    from satview.gui.swimlane.lane_image import Bands, LanePicture
+    from satview.gui.swimlane.lane_source import Request
+    from satview.gui.swimlane.share_layer import Stack
+    from satview.session.events.event_links import FoundLinks
+    from satview.session.filtering.filter_state import FilterState
+    from satview.session.filtering.filter_task import FilterView
+    from satview.session.lanes.lane_arrangement import LaneArrangement
+    from satview.session.lanes.lane_layout import Block
+    from satview.session.lanes.lane_row import LaneRow
+    from satview.timeline.levels import PixelCells
+
+    make_methods(Layout, Part, Argument, EventSpec, Payload, PassStack, Pane, PanelContext)
+    make_methods(BandPicture, Frame, Bands, LanePicture, Request, Stack)
+    make_methods(FoundLinks, FilterState, FilterView, LaneArrangement, Block, LaneRow, PixelCells)
+
+
+def _import_panels(catalogue: Catalogue, _is_cancelled: IsCancelled, _report: Report) -> None:
+    for name in dir(QtWidgets):  # PySide6 makes all kinds of widgets at once, when the first viewport is requested
+        getattr(QtWidgets, name)
     for row in PANELS:
         import_module(row.module)
     from satview.tables.sql import views  # the panel SQL lists them when it is first seen; brings all analyses
 
     views()
+    catalogue.find("")  # finds all names; the first condition would
+    _make_methods_of_filters()
+
+
+def _make_methods_of_filters() -> None:
+    """Make the methods of what the first condition or the panel of filters would wait for."""
+    from satview.filters.expressions.reach import Logged
+    from satview.filters.rules.building import BuiltRules
+    from satview.filters.rules.capturing import CaptureRules
+    from satview.filters.rules.pid_tid_table import PidTidTable
+    from satview.filters.rules.rule import Rule
+    from satview.filters.views.passes import Pass
+    from satview.gui.check_tree import Group, Leaf
+    from satview.gui.filters.chip import ChipText
+    from satview.gui.swimlane.lane_source import MarkFilter
+    from satview.session.edit_history import Edit
+
+    make_methods(Logged, BuiltRules, CaptureRules, PidTidTable, Rule, Pass, Group, Leaf, ChipText, MarkFilter, Edit)
+
+
+PREPARE: Final = Prepare(_import_preview, _import_views)
 
 
 class DocumentViews(QObject):
@@ -103,6 +167,7 @@ class DocumentViews(QObject):
         self._cache_timer.setInterval(_CACHE_AFTER_MS)
         self._cache_timer.timeout.connect(self._cache)
         self._import = Task(self)
+        self._imported_for: Workspace | None = None
         session = window.session
         session.may_reload = self._may_reload
         session.lanes_in_view = self._lanes_in_view
@@ -176,12 +241,11 @@ class DocumentViews(QObject):
 
         window, session, opened = self._window, self._window.session, self._window.session.opened
         assert opened is not None
-        views = window.workspace = Workspace(opened, window.settings, window.theme, window)
+        views = window.workspace = Workspace(opened, window.settings, window.theme, window, self._pages)
         path = opened.trace.path
         is_lasting = _is_lasting(path)
         window.keeper = WorkspaceKeeper(views, window.shared.files, path, is_lasting, window.shared.view_links)
         views.watch_file(window.keeper.file, "Views")
-        self._pages.addWidget(views)
         self._pages.setCurrentWidget(views)
         window.keeper.begin(is_followed=session.follow is not None)
         self._connect_workspace(views, opened)
@@ -224,8 +288,9 @@ class DocumentViews(QObject):
         views = self._window.workspace
         if views is None or not views.area.is_exact:
             return
-        if not self._import.is_busy and any(row.module not in sys.modules for row in PANELS):
-            self._import.start(_import_panels)
+        if views is not self._imported_for:
+            self._imported_for = views
+            self._import.start(partial(_import_panels, views.opened.trace.catalogue))
         if self._window.session.needs_caching:
             self._cache_timer.start()
 
@@ -260,7 +325,7 @@ class DocumentViews(QObject):
         if window.keeper is not None:
             window.keeper.close()
             window.keeper = None
-        window.workspace = None
+        window.workspace = self._imported_for = None
         window.session.more_unstored = list
         views.close_down()
         self._pages.removeWidget(views)

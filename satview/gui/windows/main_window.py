@@ -75,10 +75,10 @@ class MainWindow(CommandWindow):
             return
         self.has_document = True
         # Here and in `complete`, and not above: half of the time until a window shows.
-        from satview.gui.windows.document_views import DocumentViews, import_views
+        from satview.gui.windows.document_views import PREPARE, DocumentViews
         from satview.session.session import Session
 
-        self.session = Session(self.settings, self, import_views)
+        self.session = Session(self.settings, self, PREPARE)
         self.views = DocumentViews(self, self._pages)
 
     def complete(self) -> None:
@@ -102,7 +102,7 @@ class MainWindow(CommandWindow):
         self.views.open_requested.connect(self.registry["file.open"].run)
         self.views.capture_requested.connect(self.captures.capture_with)
         self.welcome.complete()
-        self.set_theme(self.theme)
+        self.actions_by_id.set_theme(self.theme)
         self.capture_job.began.connect(self.actions_by_id.refresh)
         self.capture_job.ended.connect(self.actions_by_id.refresh)
         self.actions_by_id.refresh()

@@ -15,7 +15,7 @@ class StoreField(QToolButton):
     """Shows what is wrong with one file of the user; hidden while nothing is."""
 
     def __init__(self, file: StoredJson, what: str, bar: QStatusBar) -> None:
-        """Put the field into a status bar.
+        """Prepare a field for a status bar.
 
         Args:
             file: The file.
@@ -23,12 +23,14 @@ class StoreField(QToolButton):
             bar: Where.
         """
         super().__init__(bar)
+        self.hide()
+        # Until the field is in it, which most never are: the bar lays itself out again for each that comes.
+        self._bar: QStatusBar | None = bar
         self._file = file
         self._what = what
         self.setProperty("role", "error")
         self.clicked.connect(self._on_click)
         file.changed.connect(self._show)
-        bar.addPermanentWidget(self)
         self._show()
 
     @Slot()
@@ -40,7 +42,11 @@ class StoreField(QToolButton):
         elif file.notice:
             self.setText(menu_text(f"{self._what}: {file.notice}"))
             self.setToolTip(tool_tip("A click takes this message away."))
-        self.setVisible(bool(file.failure or file.notice))
+        says = bool(file.failure or file.notice)
+        if says and self._bar is not None:
+            self._bar.addPermanentWidget(self)
+            self._bar = None
+        self.setVisible(says)
 
     @Slot()
     def _on_click(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from PySide6.QtCore import QPoint, Qt, QTimer, Signal, Slot
-from PySide6.QtWidgets import QDockWidget, QMainWindow, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDockWidget, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
 from satview.base.memory import borrowed
 from satview.base.plugins import newly_switched_off
@@ -49,6 +49,12 @@ _AREAS: Final = {
     Side.RIGHT: Qt.DockWidgetArea.RightDockWidgetArea,
     Side.BOTTOM: Qt.DockWidgetArea.BottomDockWidgetArea,
 }
+# Of docks that can be seen: to lay one out, Qt reads the icons of its buttons from twelve files, several times.
+_WITH_BUTTONS: Final = (
+    QDockWidget.DockWidgetFeature.DockWidgetMovable
+    | QDockWidget.DockWidgetFeature.DockWidgetClosable
+    | QDockWidget.DockWidgetFeature.DockWidgetFloatable
+)
 _Found = TypeVar("_Found", bound=Panel)
 
 
@@ -70,8 +76,11 @@ class Workspace(QWidget):
 
     menu_requested = Signal(QPoint, str)
 
-    def __init__(self, opened: OpenTrace, settings: Settings, theme: Theme, window: QMainWindow) -> None:
-        super().__init__(window)
+    def __init__(
+        self, opened: OpenTrace, settings: Settings, theme: Theme, window: QMainWindow, pages: QStackedWidget
+    ) -> None:
+        super().__init__(pages)  # at once: to move it there when all is in it takes Qt longer
+        pages.addWidget(self)
         self._settings = settings
         self._window = window
         self._theme = theme
@@ -89,7 +98,8 @@ class Workspace(QWidget):
             self.show_panel("events")  # all that such a trace shows
         for dock in self.docks.values():  # not before they are arranged: then all show for a moment
             dock.visibilityChanged.connect(self._freshen)
-        QTimer.singleShot(_FRAME_MS, self, self._freshen)  # once the window has laid the panels out and drawn the lanes
+        # Once the window has laid the panels out; and in a turn of its own, not in that which draws the lanes.
+        QTimer.singleShot(_FRAME_MS, self, lambda: QTimer.singleShot(0, self, self._freshen))
 
     def _make_views(self, opened: OpenTrace) -> None:
         window, theme = self._window, self._theme
@@ -208,6 +218,8 @@ class Workspace(QWidget):
         made = False
         for name in () if self._is_arranging else self.panels:
             shows = self.panel_shows(name)
+            if shows:
+                self.docks[name].setFeatures(_WITH_BUTTONS)
             if shows and name not in self.panels.made:
                 if made:  # the next one after the frames that wait: both take longer than one may
                     QTimer.singleShot(_FRAME_MS, self, self._freshen)
@@ -224,14 +236,21 @@ class Workspace(QWidget):
         window = self._window
         is_small = window.width() < _NARROW_PX or window.height() < _LOW_PX
         before: dict[Side, QDockWidget] = {}
+        layout = window.layout()
+        assert layout is not None
+        layout.setEnabled(False)  # else Qt lays all docks out each time that one shows
         for row in PANELS:
             dock, side = self.docks[row.name], Side.BOTTOM if is_small else row.side
             window.addDockWidget(_AREAS[side], dock)
             if side in before:  # at once: side by side they would be wider than a small window
                 window.tabifyDockWidget(before[side], dock)
+            else:  # it is going to be in front
+                dock.setFeatures(_WITH_BUTTONS)
             before[side] = dock
             dock.setFloating(False)
             dock.show()
+        layout.setEnabled(True)
+        layout.activate()
         bottom_px = min(_BOTTOM_PX, round(window.height() * _BOTTOM_SHARE))
         for side, size_px, direction in (
             (Side.RIGHT, _RIGHT_PX, Qt.Orientation.Horizontal),
@@ -329,6 +348,7 @@ class Workspace(QWidget):
     def _dock(self, name: str, title: str) -> QDockWidget:
         dock = QDockWidget(title, self._window)
         dock.setObjectName(f"dock.{name}")
+        dock.setFeatures(QDockWidget.DockWidgetFeature.DockWidgetMovable)
         return dock
 
     def layout_of_panels(self) -> PanelLayout:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
 from PySide6.QtCore import QObject, Signal, Slot
 
 from satview.base.time import TimeWindow
@@ -62,6 +63,7 @@ class LaneList(QObject):
         self.rows: tuple[LaneRow, ...] = ()
         self.heads: tuple[GroupHead, ...] = ()
         self._tops: list[int] = []
+        self._shown_threads = filters.threads  # which the filter shows
         filters.view_changed.connect(self._on_filter)
         self._lay_out()
 
@@ -357,11 +359,12 @@ class LaneList(QObject):
 
     @Slot()
     def _on_filter(self) -> None:
-        self._lay_out()
+        if not np.array_equal(self._filters.threads, self._shown_threads):
+            self._lay_out()
 
     def _lay_out(self) -> bool:
         """Lay lanes out; return whether they are laid out otherwise than before."""
-        busy = self._busy_lanes()
+        busy, self._shown_threads = self._busy_lanes(), self._filters.threads
         rows, heads = self._layout(busy, self._lane_height_px).lay_out()
         self._shown_px = self._lane_height_px
         if self._grows:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from satview.base.begun import Begun
 from satview.base.memory import give_back
@@ -21,9 +21,21 @@ if TYPE_CHECKING:
     from satview.session.loading.loaded_trace import LoadedTrace, Shown
 
 
+class Prepare(NamedTuple):
+    """Imports what a window will need, on a thread of its own, so that the window does not wait for it.
+
+    Attributes:
+        preview: Called before a preview shows.
+        views: Called before a trace is ready.
+    """
+
+    preview: Callable[[], None]
+    views: Callable[[], None]
+
+
 def read_file(
     path: Path,
-    prepare: Callable[[], None] | None,
+    prepare: Prepare | None,
     show: Callable[[object], None],
     cache_bytes: int,
     memory_bytes: int,
@@ -34,7 +46,7 @@ def read_file(
 
     Args:
         path: The file.
-        prepare: Imports what the views will need.
+        prepare: Imports what the views will need; None = there are none.
         show: Is given what a sample shows.
         cache_bytes: How much the cache may hold; 0 = do not look into it.
         memory_bytes: How much columns may have in memory; 0 = as the environment says.
@@ -50,7 +62,7 @@ def read_file(
     begin = cache(partial(Begun[None], partial(_import_all, prepare), "satview-imports"))
     loaded, key = _cached(path, cache_bytes, begin)
     if loaded is None:
-        _show_sample(path, show, is_cancelled)
+        _show_sample(path, prepare, show, is_cancelled)
     views = begin()
     try:
         if loaded is None:
@@ -80,18 +92,18 @@ def _limit_memory(memory_bytes: int) -> None:
     column_room.set_limit(memory_bytes or column_room.from_environment(), folder if memory_bytes else None)
 
 
-def _import_all(prepare: Callable[[], None] | None) -> None:
+def _import_all(prepare: Prepare | None) -> None:
     import satview.session.loading.loaded_trace  # noqa: F401  -- for its effect on sys.modules
     from satview.base.plugins import PluginKind, plugins
 
     plugins(PluginKind.LANE)
     if prepare is not None:
-        prepare()
+        prepare.views()
 
 
 def read_more(
     follow: Follow,
-    prepare: Callable[[], None] | None,
+    prepare: Prepare | None,
     shown: Shown | None,
     is_cancelled: IsCancelled,
     report: Report,
@@ -100,7 +112,7 @@ def read_more(
 
     Args:
         follow: The file.
-        prepare: Imports what the views will need.
+        prepare: Imports what the views will need; None = there are none.
         shown: What has to be ready; None = nothing shows yet.
         is_cancelled: Called now and then; True stops it.
         report: Is given the share that is done.
@@ -115,7 +127,7 @@ def read_more(
         follow.file = GrowingFile(follow.path)
     loaded = read_on(follow.file, is_cancelled, report)
     if prepare is not None:
-        prepare()
+        prepare.views()
     ready = loaded if shown is None or loaded.restart else prepared(loaded, shown, is_cancelled)
     give_back()  # what the reading before the last one held
     return ready
@@ -154,11 +166,16 @@ def _cached(path: Path, cache_bytes: int, begin: Callable[[], object]) -> tuple[
     return found, "" if found is not None else traces.key(path) or ""
 
 
-def _show_sample(path: Path, show: Callable[[object], None], is_cancelled: IsCancelled) -> None:
+def _show_sample(
+    path: Path, prepare: Prepare | None, show: Callable[[object], None], is_cancelled: IsCancelled
+) -> None:
     from satview.formats.kev.sampling import sampled
 
     sample = sampled(path, is_cancelled)
     if sample is not None:
+        import satview.session.loading.preview_view  # noqa: F401  -- for the window, which would wait for it
         from satview.timeline.preview import preview_of
 
+        if prepare is not None:
+            prepare.preview()
         show(preview_of(sample))
