@@ -90,7 +90,7 @@ def empty_window(application, qtbot):
 
 @pytest.fixture
 def load(qtbot):
-    """Return a function that opens a file in a window and waits until all of it is drawn exactly."""
+    """Return a function that opens a file in a window and waits for its exact picture and the panels in front."""
 
     def run(window, path):
         window.session.open(path)
@@ -103,10 +103,11 @@ def load(qtbot):
 
 
 def settle(qtbot, window):
-    view = window.workspace.area.view
+    workspace, area = window.workspace, window.workspace.area
+    view, panels = area.view, workspace.panels
     view.repaint()
-    area = window.workspace.area
     qtbot.waitUntil(lambda: not view.visible_rows() or area.is_exact, timeout=10_000)
+    qtbot.waitUntil(lambda: all(name in panels.made for name in panels if workspace.panel_shows(name)), timeout=10_000)
     view.repaint()
 
 
