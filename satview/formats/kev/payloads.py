@@ -173,8 +173,8 @@ class SlotPayloads:
         inside = self._events.slot_count[events] > step
         # Right for adjacent slots; those of fragmented events are put right next.
         at += step
-        if len(self._fragments.event):
-            self._redirect(events, at, step)
+        apart, entries = self._apart(events)
+        at[apart] = self._fragments.slots_at(entries, step)
         return at[inside], inside
 
     def block(self, events: NDArray[np.integer], count: int) -> NDArray[np.uint32]:
@@ -185,25 +185,27 @@ class SlotPayloads:
         self.check()
         steps = (count + 1) // 2
         first, slots = self._events.slot[events].astype(np.int64), self._events.slot_count[events]
-        at = np.repeat(first[:, None], steps, axis=1)
-        for step in range(1, steps):
-            inside = slots > step
-            at[inside, step] += step
-            if len(self._fragments.event):
-                there = np.flatnonzero(inside)
-                moved = at[there, step]
-                self._redirect(events[there], moved, step)
-                at[there, step] = moved
-        words = self._slots.take_halves(at.ravel(), 1).reshape(len(events), 2 * steps)
-        for step in range(1, steps):
-            words[slots <= step, 2 * step : 2 * step + 2] = 0
+        step = np.arange(steps)
+        inside = step < slots[:, None]
+        # Behind an event its last slot again, which keeps them in the order of the file: nothing is sorted.
+        at = first[:, None] + np.minimum(step, slots[:, None] - np.int64(1))
+        apart, entries = self._apart(events)
+        for number in range(1, steps if len(apart) else 1):
+            at[apart, number] = self._fragments.slots_at(entries, number)
+        words = self._slots.take_halves(at.ravel(), 1)
+        words[~inside.ravel()] = 0
+        words = words.reshape(len(events), 2 * steps)
         return words[:, :count]
 
-    def _redirect(self, events: NDArray[np.integer], at: NDArray[np.int64], step: int) -> None:
-        found = np.searchsorted(self._fragments.event, events)
-        found[found == len(self._fragments.event)] = 0
-        apart = np.flatnonzero(self._fragments.event[found] == events)
-        at[apart] = self._fragments.slots_at(found[apart], step)
+    def _apart(self, events: NDArray[np.integer]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return which of the events have slots that are not adjacent, and their entries in the table of these."""
+        table = self._fragments.event
+        if not len(table):
+            return np.empty(0, np.intp), np.empty(0, np.intp)
+        found = np.searchsorted(table, events)
+        found[found == len(table)] = 0
+        apart = np.flatnonzero(table[found] == events)
+        return apart, found[apart]
 
     def word_counts(self, events: NDArray[np.integer]) -> NDArray[np.int64]:
         """Return the payload words of many events, padding included.
