@@ -140,7 +140,7 @@ def pictures(shape: str, path: Path) -> list[Row]:
 
 def memory(shape: str, millions: float) -> list[Row]:
     """Return what a window keeps per event: shown, with all lanes, closed again, closed for the third time."""
-    command = [sys.executable, "-m", "tests.benchmarks", "memory", f"{millions:g}", shape, "2"]
+    command = [sys.executable, "-m", "tests.benchmarks", "memory", f"{millions:g}", "--shape", shape, "--times", "2"]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     found = re.findall(r"slots, (.*?): .*?(-?[0-9.]+) bytes an event", done.stdout)
     return [Row(shape, f"memory, {what}", float(value), "B/event", 1.0) for what, value in found]

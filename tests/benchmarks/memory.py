@@ -1,24 +1,29 @@
 """Memory of a window per event: opened, with all lanes built, after closing, after opening and closing ten times.
 
-Args: millions of slots (10) [shape: mixed, auto or arm [times (10)]]. The cache is off; without the collector.
+Args: [millions of slots (10)] [--shape NAME] [--times N]. The cache is off; without the collector.
 """
 
 from __future__ import annotations
 
+import argparse
 import gc
 import os
 
 from satview.base.memory import give_back
 from tests.benchmarks._live import new_window, resident_bytes, spin
-from tests.benchmarks.made_traces import file_of
+from tests.benchmarks.made_traces import SHAPES, file_of
 
 
 def run(args: list[str]) -> None:
     """Print a line per stage."""
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     os.environ["SATVIEW_CACHE"] = "off"
-    millions, shape = float(args[0]) if args else 10.0, args[1] if len(args) > 1 else "mixed"
-    times = int(args[2]) if len(args) > 2 else 10
+    parser = argparse.ArgumentParser()
+    parser.add_argument("millions", nargs="?", type=float, default=10)
+    parser.add_argument("--shape", choices=SHAPES, default="mixed")
+    parser.add_argument("--times", type=int, default=10)
+    options = parser.parse_args(args)
+    millions, shape, times = options.millions, options.shape, options.times
     path, small = file_of(shape, millions), file_of(shape, 0.05)
     app, application, window = new_window()
 

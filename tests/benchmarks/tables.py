@@ -1,10 +1,13 @@
 """Tables, arguments, every view of SQL and the files, over 10 million events, with DuckDB's scan of Parquet as floor.
 
-Views are limited to 0.5 s each once their tables are made, which is measured apart. Args: [millions of slots] [shape].
+Views are limited to 0.5 s each once their tables are made, which is measured apart.
+
+Args: [millions of slots] [--shape NAME].
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 import tempfile
 import time
@@ -16,7 +19,7 @@ from satview.export.tables import write_table
 from satview.opened import OpenedTrace, open_trace
 from satview.tables.schema import SCHEMAS
 from satview.tables.sql import Limits, mentioned, views
-from tests.benchmarks.made_traces import file_of
+from tests.benchmarks.made_traces import SHAPES, file_of
 
 LIMIT_S = 0.5
 ARGUMENTS = {"bin_ns": 10_000_000, "from_ns": 1_000_000_000, "to_ns": 2_000_000_000, "at_ns": 1_500_000_000,
@@ -26,7 +29,11 @@ _MILLIONS = 12  # of slots: 10 million events of the mixed shape
 
 def run(args: list[str]) -> None:
     """Print one line per figure; end with 1 if a view takes longer than its limit."""
-    millions, shape = float(args[0]) if args else _MILLIONS, args[1] if len(args) > 1 else "mixed"
+    parser = argparse.ArgumentParser()
+    parser.add_argument("millions", nargs="?", type=float, default=_MILLIONS)
+    parser.add_argument("--shape", choices=SHAPES, default="mixed")
+    options = parser.parse_args(args)
+    millions, shape = options.millions, options.shape
     trace = open_trace(file_of(shape, millions))
     print(f"{shape}: {len(trace.events):,} events")
     for name in SCHEMAS:
