@@ -8,7 +8,7 @@ import sys
 import weakref
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer
 from PySide6.QtWidgets import QApplication
 
 from satview.capture.logger_options import LoggerOptions
@@ -248,6 +248,42 @@ def test_lanes_are_not_painted_before_they_are_those_of_the_longer_reading(write
     settle(qtbot, window)
     assert len(painted) > 1
     assert True not in painted
+
+
+class Paints(QObject):
+    """Notes which widgets Qt paints, in the order in which it does."""
+
+    def __init__(self, **widgets):
+        super().__init__()
+        self._names, self.found = {widget: name for name, widget in widgets.items()}, []
+        for widget in self._names:
+            widget.installEventFilter(self)
+
+    def eventFilter(self, watched, event):
+        if event.type() is QEvent.Type.Paint:
+            self.found.append(self._names[watched])
+        return False
+
+
+def test_names_overview_and_list_are_painted_after_the_lanes_of_the_longer_reading(writer, follow, qtbot):
+    writer.write(0.4)
+    window = follow(writer.path)
+    settle(qtbot, window)
+    area, table = window.workspace.area, window.workspace.panels["events"].table
+    beside = {"names": area.labels, "overview": area.overview, "list": table.viewport()}
+    paints = Paints(lanes=area.view, **beside)
+    paused = []
+    window.session.opened.reloaded.connect(
+        lambda: QTimer.singleShot(
+            0, lambda: paused.append([name for name, widget in beside.items() if not widget.updatesEnabled()])
+        )
+    )
+    writer.append(0.4, 0.6)
+    grown(qtbot, window, writer.upto(0.6))
+    qtbot.waitUntil(lambda: set(paints.found) == {"lanes", *beside})
+    assert paused == [["names", "overview", "list"]]
+    assert paints.found.index("lanes") < min(map(paints.found.index, beside))
+    assert all(widget.updatesEnabled() for widget in beside.values())
 
 
 @pytest.mark.thorough

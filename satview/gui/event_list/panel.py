@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 
 from satview.gui.event_list.model import EventListModel
 from satview.gui.event_list.row_delta import RowDelta
+from satview.gui.next_frame import paint_next_frame
 from satview.gui.panel import PanelContext
 from satview.gui.plain_label import PlainLabel
 from satview.gui.row_table import selected_ranges, set_up_rows
@@ -151,7 +152,7 @@ class EventListPanel(TablePanel[EventListModel]):
             self._on_reset()
         if self._is_at_end:
             self.table.scrollToBottom()
-        self.table.viewport().update()
+        paint_next_frame(self.table.viewport())
 
     @Slot()
     def _follow(self) -> None:

@@ -11,6 +11,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QScrollBar, QWidget
 
 from satview.base.safe_text import tool_tip, visible_line
+from satview.gui.next_frame import paint_next_frame
 from satview.gui.plain_label import PlainLabel
 from satview.gui.swimlane.hover import HoverCard
 from satview.gui.swimlane.labels import LaneLabels
@@ -23,6 +24,7 @@ from satview.gui.swimlane.ruler import Ruler
 from satview.gui.swimlane.view import SwimlaneView
 from satview.gui.theme import Theme
 from satview.session.arrow_source import ArrowMode
+from satview.session.lanes.lane_row import LaneRow
 from satview.session.open_trace import OpenTrace
 from satview.session.settings import Settings
 from satview.store.mark_file import Mark
@@ -64,6 +66,7 @@ class SwimlaneArea(QWidget):
         self._lay_out()
         self._connect()
         self._has_legend = True
+        self._rows: tuple[LaneRow, ...] = ()  # before the trace was read on
         self.show_legend(True)
         self.view.arrows.set_mode(ArrowMode(settings.text("swimlane/arrows")))
         self.view.set_shares(settings.flag("swimlane/shares"))
@@ -165,6 +168,8 @@ class SwimlaneArea(QWidget):
         self.ruler.mark_clicked.connect(self._on_mark)
         self._settings.changed.connect(self._on_setting)
         self._opened.selection.changed.connect(self._on_selection)
+        self._opened.begins_reload.connect(self._note_rows)
+        self._opened.reloaded.connect(self._on_reloaded)
 
     @Slot(int)
     def _set_label_width(self, width_px: int) -> None:
@@ -209,6 +214,17 @@ class SwimlaneArea(QWidget):
             self.view.set_shares(self._settings.flag(key))
         elif key == "swimlane/arrows":
             self.view.arrows.set_mode(ArrowMode(self._settings.text(key)))
+
+    @Slot()
+    def _note_rows(self) -> None:
+        self._rows = self._opened.lanes.rows
+
+    @Slot()
+    def _on_reloaded(self) -> None:
+        """Let lanes come first; what is beside them has its own frame, unless it would be beside other lanes."""
+        paint_next_frame(self.overview)
+        if self._opened.lanes.rows == self._rows:
+            paint_next_frame(self.labels)
 
     @Slot()
     def _on_selection(self) -> None:

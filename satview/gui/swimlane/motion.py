@@ -8,10 +8,10 @@ from typing import Final
 from PySide6.QtCore import QCoreApplication, QEvent, QObject, QTimer, Slot
 from PySide6.QtGui import QKeyEvent
 
+from satview.gui.next_frame import FRAME_MS
 from satview.gui.swimlane.view import SwimlaneView
 from satview.session.open_trace import OpenTrace
 
-_FRAME_MS: Final = 16
 _HOLD_S: Final = 0.22  # held longer than that, the key keeps moving
 _LONGEST_S: Final = 20.0  # should a release get lost, the motion ends by itself
 _ZOOM_STEP: Final = 1.5
@@ -29,7 +29,7 @@ class Motion(QObject):
         self._pan = 0
         self._since_s = 0.0
         self._timer = QTimer(self)
-        self._timer.setInterval(_FRAME_MS)
+        self._timer.setInterval(FRAME_MS)
         self._timer.timeout.connect(self._on_frame)
 
     def zoom(self, direction: int) -> None:

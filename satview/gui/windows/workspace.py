@@ -15,6 +15,7 @@ from satview.gui.docks import put_layout, scroll_tabs, take_layout
 from satview.gui.event_list.panel import EventListPanel
 from satview.gui.filters.chips import ChipBar
 from satview.gui.find_bar import FindBar
+from satview.gui.next_frame import FRAME_MS
 from satview.gui.pane import Pane, Panes
 from satview.gui.panel import Panel, PanelContext, make_panel
 from satview.gui.quiet_fields import keep_quiet
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
 _RIGHT_PX: Final = 340
 _CHECK_AFTER_MS: Final = 200  # between looks whether the lanes are exact
 _CHECK_AGAIN_AFTER_MS: Final = 2000  # since a trace grew last
-_FRAME_MS: Final = 16
 _BOTTOM_PX: Final = 240
 _BOTTOM_SHARE: Final = 0.33  # at most, of the height of the window
 _NARROW_PX: Final = 1100  # below, a panel at the side takes a third of the lanes away
@@ -99,7 +99,7 @@ class Workspace(QWidget):
         for dock in self.docks.values():  # not before they are arranged: then all show for a moment
             dock.visibilityChanged.connect(self._freshen)
         # Once the window has laid the panels out; and in a turn of its own, not in that which draws the lanes.
-        QTimer.singleShot(_FRAME_MS, self, lambda: QTimer.singleShot(0, self, self._freshen))
+        QTimer.singleShot(FRAME_MS, self, lambda: QTimer.singleShot(0, self, self._freshen))
 
     def _make_views(self, opened: OpenTrace) -> None:
         window, theme = self._window, self._theme
@@ -222,7 +222,7 @@ class Workspace(QWidget):
                 self.docks[name].setFeatures(_WITH_BUTTONS)
             if shows and name not in self.panels.made:
                 if made:  # the next one after the frames that wait: both take longer than one may
-                    QTimer.singleShot(_FRAME_MS, self, self._freshen)
+                    QTimer.singleShot(FRAME_MS, self, self._freshen)
                     continue
                 made = True
             if shows or name in self.panels.made:
