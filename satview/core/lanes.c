@@ -183,39 +183,37 @@ EXPORT int64_t satview_disordered(const int64_t *time, int64_t count, int64_t *l
     return found;
 }
 
-/* Return whether a CPU's next row comes before that of another one: by time, then as they are in the file. */
-static int comes_before(const int64_t *time, int64_t row, int64_t other)
+/* The next row of a CPU, with what orders it: by time, then as they are in the file. */
+struct next {
+    int64_t time, row, cpu;
+};
+
+static int64_t comes_before(const struct next *one, const struct next *other)
 {
-    return time[row] < time[other] || (time[row] == time[other] && row < other);
+    return (one->time < other->time) | ((one->time == other->time) & (one->row < other->row));
 }
 
-/* Let the number at the top of a heap of CPUs sink to where it belongs. */
-static void sink(const int64_t *time, const int64_t *const *next, int64_t *heap, int64_t size)
+/* Let the earlier one of two win; which one that is follows no pattern, so nothing depends on it but what is moved. */
+static void play(struct next *winner, struct next *other)
 {
-    int64_t at = 0, cpu = heap[0];
-    for (;;) {
-        int64_t child = 2 * at + 1;
-        if (child >= size)
-            break;
-        child += child + 1 < size && comes_before(time, *next[heap[child + 1]], *next[heap[child]]);
-        if (!comes_before(time, *next[heap[child]], *next[cpu]))
-            break;
-        heap[at] = heap[child];
-        at = child;
-    }
-    heap[at] = cpu;
+    int64_t mask = -comes_before(other, winner), time = (winner->time ^ other->time) & mask, row = (winner->row ^ other->row) & mask;
+    int64_t cpu = (winner->cpu ^ other->cpu) & mask;
+    winner->time ^= time, other->time ^= time;
+    winner->row ^= row, other->row ^= row;
+    winner->cpu ^= cpu, other->cpu ^= cpu;
 }
 
 /*
- * Write some rows in the order of their times, equal ones as they are, by merging what each CPU logged. Twin:
- * numpy.argsort, stable. rows: ascending; spare: as large. Returns 0; 1 if a CPU's own times go back; -1 if there is no
- * such row.
+ * Write some rows in the order of their times, equal ones as they are, by merging what each CPU logged: a tournament of
+ * the CPUs' next rows, in which each pair's loser stays and the winner goes on. Twin: numpy.argsort, stable. rows:
+ * ascending; spare: as large. Returns 0; 1 if a CPU's own times go back; -1 if there is no such row.
  */
 EXPORT int64_t satview_merged(const int64_t *time, const uint8_t *cpu, int64_t events, const int64_t *rows,
                               int64_t count, int64_t *spare, int64_t *out)
 {
-    int64_t first[CPU_NUMBERS + 1] = {0}, fill[CPU_NUMBERS], latest[CPU_NUMBERS], heap[CPU_NUMBERS], size = 0;
+    int64_t first[CPU_NUMBERS + 1] = {0}, fill[CPU_NUMBERS], latest[CPU_NUMBERS], size = 0, leaves = 1;
     const int64_t *next[CPU_NUMBERS], *end[CPU_NUMBERS];
+    struct next won[2 * CPU_NUMBERS], loser[CPU_NUMBERS], winner;
     for (int64_t i = 0; i < count; i++) {
         if (rows[i] < 0 || rows[i] >= events)
             return -1;
@@ -233,24 +231,39 @@ EXPORT int64_t satview_merged(const int64_t *time, const uint8_t *cpu, int64_t e
         latest[number] = time[rows[i]];
         spare[fill[number]++] = rows[i];
     }
-    for (int number = 0; number < CPU_NUMBERS; number++) {
-        next[number] = spare + first[number];
-        end[number] = spare + first[number + 1];
-        if (next[number] == end[number])
-            continue;
-        /* From below: the new one rises to where it belongs. */
-        int64_t at = size++;
-        for (; at && comes_before(time, *next[number], *next[heap[(at - 1) / 2]]); at = (at - 1) / 2)
-            heap[at] = heap[(at - 1) / 2];
-        heap[at] = number;
+    for (int number = 0; number < CPU_NUMBERS; number++)
+        if (first[number] < first[number + 1]) {
+            next[size] = spare + first[number];
+            end[size++] = spare + first[number + 1];
+        }
+    while (leaves < size)
+        leaves *= 2;
+    for (int64_t leaf = 0; leaf < leaves; leaf++) {
+        struct next mine = {INT64_MAX, INT64_MAX, leaf}; /* behind all that a CPU has logged */
+        if (leaf < size)
+            mine.row = *next[leaf]++, mine.time = time[mine.row];
+        won[leaves + leaf] = mine;
     }
-    for (int64_t i = 0; i < count; i++) {
-        int64_t number = heap[0];
-        out[i] = *next[number]++;
-        if (next[number] == end[number])
-            heap[0] = heap[--size];
-        if (size)
-            sink(time, next, heap, size);
+    for (int64_t pair = leaves - 1; pair > 0; pair--) {
+        won[pair] = won[2 * pair];
+        loser[pair] = won[2 * pair + 1];
+        play(&won[pair], &loser[pair]);
+    }
+    winner = won[1];
+    for (int64_t i = 0; i < count;) {
+        int64_t leaf = winner.cpu, beaten = (leaves + leaf) / 2;
+        struct next second = {INT64_MAX, INT64_MAX, 0};
+        for (int64_t pair = beaten; pair > 0; pair /= 2)
+            if (comes_before(&loser[pair], &second))
+                second = loser[pair];
+        do { /* mostly several of one CPU follow each other */
+            out[i++] = winner.row;
+            winner.time = winner.row = INT64_MAX;
+            if (next[leaf] < end[leaf])
+                winner.row = *next[leaf]++, winner.time = time[winner.row];
+        } while (i < count && comes_before(&winner, &second));
+        for (int64_t pair = beaten; pair > 0; pair /= 2)
+            play(&winner, &loser[pair]);
     }
     return 0;
 }

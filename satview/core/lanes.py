@@ -106,7 +106,7 @@ def disordered(time: NDArray[np.int64]) -> NDArray[np.int64]:
     """
     least, out = np.empty(len(time) // _ORDER_BLOCK + 1, np.int64), np.empty(len(time), np.int64)
     found = call("satview_disordered", time, len(time), least, out)
-    return out[:found].copy()
+    return out[:found] if 2 * found > len(out) else out[:found].copy()
 
 
 def merged(time: NDArray[np.int64], cpu: NDArray[np.uint8], rows: NDArray[np.int64]) -> NDArray[np.int64] | None:
