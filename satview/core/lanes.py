@@ -11,13 +11,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.core import library
 from satview.core.library import CODES
 from satview.core.links import thread_words
 from satview.core.signatures import call
 
 _KINDS = 5
-_ORDER_BLOCK = 1 << 10  # as in lanes.c
 
 
 def run_slices(
@@ -86,42 +84,6 @@ def cpu_states(
     )  # fmt: skip
     assert found >= 0, "the run slices name events or threads that are not there"
     return start[:found].copy(), values[:found].copy(), event[:found].copy(), ran[:found].copy()
-
-
-def time_order(time: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the order of times in cycles, int64 (n,); equal ones stay as they are."""
-    if not library.is_available():
-        return np.argsort(time, kind="stable")
-    time = np.ascontiguousarray(time, np.int64)
-    order, spare = np.empty(len(time), np.int64), np.empty(len(time), np.int64)
-    is_spare = call("satview_time_order", time, len(time), order, spare)
-    return spare if is_spare else order
-
-
-def disordered(time: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the rows that a stable sort by time could move, int64 (m,), ascending.
-
-    Args:
-        time: int64 (n,).
-    """
-    least, out = np.empty(len(time) // _ORDER_BLOCK + 1, np.int64), np.empty(len(time), np.int64)
-    found = call("satview_disordered", time, len(time), least, out)
-    return out[:found] if 2 * found > len(out) else out[:found].copy()
-
-
-def merged(time: NDArray[np.int64], cpu: NDArray[np.uint8], rows: NDArray[np.int64]) -> NDArray[np.int64] | None:
-    """Return rows in the order of their times, equal ones as they are; None if times of one CPU go back.
-
-    Args:
-        time: int64 (n,).
-        cpu: uint8 (n,).
-        rows: int64 (m,), ascending.
-    """
-    assert len(time) == len(cpu)
-    spare, out = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
-    failed = call("satview_merged", time, cpu, len(time), rows, len(rows), spare, out)
-    assert failed >= 0, "the rows name events that are not there"
-    return None if failed else out
 
 
 def thread_states(

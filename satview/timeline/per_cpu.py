@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.core import lanes, library
+from satview.core import lanes, library, ordering
 from satview.events.spec import Release
 from satview.events.states import IDLE, INTERRUPT, KERNEL_CALL, RUNNING, UNKNOWN, process_values
 from satview.linkage.interrupts import nesting
@@ -153,7 +153,7 @@ def interrupt_spans(trace: Trace, cpu: int) -> LaneSpans | None:
     times = np.concatenate((clear, time[opens | closes]))
     value = np.concatenate((np.zeros(len(clear), np.uint8), np.where(opens, INTERRUPT, 0)[opens | closes]))
     event = np.concatenate((np.full(len(clear), NO_EVENT, np.uint32), nested.rows[opens | closes]))
-    order = lanes.time_order(times)
+    order = ordering.time_order(times)
     spans = touching(times[order], value[order].astype(np.uint8), event[order], trace.window.end)
     unknown = np.stack((begins - 1, clear), axis=1)
     return forget(_from_start(spans, trace.window.start), merged(np.concatenate((lost, unknown))))

@@ -12,7 +12,7 @@ from satview.analysis.times.by_key import largest_by, sum_by
 from satview.analysis.times.scope import Scope
 from satview.analysis.times.walk import CpuSums, walk
 from satview.base.dataclass import dataclass
-from satview.core.lanes import time_order
+from satview.core.ordering import time_order
 from satview.events.states import FIRST_PROCESS, IDLE, KERNEL_CALL
 from satview.linkage.rows import narrow
 from satview.store.losses import losses, losses_of

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from satview.base import column_room
 from satview.base.ranges import numbers_of
 from satview.base.unique import unique
-from satview.core import lanes, library, loading
+from satview.core import library, loading, ordering
 from satview.store.tables import never_decreases
 
 # Events looked at together: what numpy makes in between stays in the second-level cache.
@@ -23,6 +23,7 @@ _CHUNK: Final = 1 << 17
 _BLOCK: Final = 1 << 18
 # Events per thread in a block from which on copying slices beats scattered writes; measured.
 _FEW: Final = 128
+_MOSTLY: Final = 8  # of so many rows all but one move: as where CPUs log into buffers of their own
 
 
 def disordered_rows(time: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -33,7 +34,7 @@ def disordered_rows(time: NDArray[np.int64]) -> NDArray[np.int64]:
     """
     if never_decreases(time):  # as mostly, which takes an eighth of finding out where not
         return np.empty(0, np.int64)
-    return lanes.disordered(time) if library.is_available() else _plain_disordered(time)
+    return ordering.disordered(time) if library.is_available() else _plain_disordered(time)
 
 
 def _plain_disordered(time: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -76,9 +77,13 @@ def time_order(
         return None
     # A row that is not later than anything after it, nor earlier than anything before it, stays where it is; so the
     # others fill the positions left among themselves.
-    rows = lanes.merged(time, cpu, positions) if library.is_available() else None
+    first, end = int(positions[0]), int(positions[-1]) + 1
+    if _MOSTLY * len(positions) > (_MOSTLY - 1) * (end - first):
+        # The few in between that stay come out where they are: a range is moved at once.
+        positions = np.arange(first, end)
+    rows = ordering.merged(time, cpu, positions) if library.is_available() else None
     if rows is None:
-        rows = positions[lanes.time_order(time[positions])]
+        rows = positions[ordering.time_order(time[positions])]
     return positions, rows
 
 

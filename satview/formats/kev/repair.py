@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from satview.base.ranges import numbers_of
 from satview.base.unique import unique
+from satview.core import library, ordering
 from satview.formats.kev import order
 from satview.formats.kev.decoded import Decoded
 from satview.formats.kev.slots import combine
@@ -135,14 +136,16 @@ def sort(decoded: Decoded, moves: Moves) -> NDArray[np.unsignedinteger]:
     """
     positions, rows = moves
     first, end = int(positions[0]), int(positions[-1]) + 1
-    # Where CPUs log into buffers of their own, all positions in between are among them: half of the work is saved.
+    # Where CPUs log into buffers of their own, all positions in between are among them: less is gathered, and in place.
     into = slice(first, end) if end - first == len(positions) else positions
-    for column in (decoded.time, decoded.code, decoded.cpu, decoded.thread, decoded.slot, decoded.slots):
-        column[into] = column.take(rows)
     went = np.arange(len(decoded.time), dtype=decoded.slot.dtype)
-    went[rows] = positions
     is_state = np.zeros(len(went), np.bool_)
-    is_state[went[decoded.state_rows]] = True
+    is_state[decoded.state_rows] = True
+    columns = (decoded.time, decoded.code, decoded.cpu, decoded.thread, decoded.slot, decoded.slots, is_state)
+    if not (isinstance(into, slice) and library.is_available() and ordering.move(columns, first, rows, went)):
+        for column in columns:
+            column[into] = column.take(rows)
+        went[rows] = positions
     decoded.state_rows = np.flatnonzero(is_state).astype(np.uint32)
     rare = went[decoded.rare_rows]
     in_time = np.argsort(rare, kind="stable")

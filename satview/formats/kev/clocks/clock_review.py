@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.dataclass import dataclass
+from satview.core import library, ordering
 from satview.events import wire
 from satview.formats.kev.clocks.rollover import ROLLOVER
 
@@ -284,11 +285,9 @@ def misplaced(
 
 def _far_rows(time: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return those of some rows that are far from the events before and after them, on the same side of both."""
-    if int(rows[-1]) - int(rows[0]) == len(rows) - 1:  # nothing in between is left out, so nothing needs gathering
-        steps = np.diff(time[int(rows[0]) - 1 : int(rows[-1]) + 2])
-        before, after = steps[:-1], -steps[1:]
-    else:
-        before, after = time[rows] - time[rows - 1], time[rows] - time[rows + 1]
+    if library.is_available():
+        return ordering.far_rows(time, rows, _NEAR_CYCLES)
+    before, after = time[rows] - time[rows - 1], time[rows] - time[rows + 1]
     is_far: NDArray[np.bool_] = (np.minimum(np.abs(before), np.abs(after)) > _NEAR_CYCLES) & (
         (before > 0) == (after > 0)
     )

@@ -1,0 +1,258 @@
+/*
+ * The passes that put events into the order of time. core.h has the rules.
+ */
+
+#include "core.h"
+
+enum { RADIX_BITS = 11, RADIX = 1 << RADIX_BITS, ORDER_BLOCK = 1 << 10 };
+
+/*
+ * Write the order of some times, equal ones as they are. Twin: numpy.argsort, stable. spare: as large as order.
+ * Returns which of the two has it: 0 order, 1 spare.
+ */
+EXPORT int64_t satview_time_order(const int64_t *time, int64_t count, int64_t *order, int64_t *spare)
+{
+    int64_t least = count ? time[0] : 0, most = least, positions[RADIX], done = 0;
+    int is_sorted = 1;
+    for (int64_t i = 0; i < count; i++) {
+        order[i] = i;
+        least = time[i] < least ? time[i] : least;
+        most = time[i] > most ? time[i] : most;
+        is_sorted &= i == 0 || time[i - 1] <= time[i];
+    }
+    if (is_sorted)
+        return 0;
+    for (int shift = 0; shift < 64 && ((uint64_t)most - (uint64_t)least) >> shift; shift += RADIX_BITS, done++) {
+        int64_t *from = done & 1 ? spare : order, *to = done & 1 ? order : spare, sum = 0;
+        memset(positions, 0, sizeof positions);
+        for (int64_t i = 0; i < count; i++)
+            positions[((uint64_t)time[i] - (uint64_t)least) >> shift & (RADIX - 1)]++;
+        for (int k = 0; k < RADIX; k++) {
+            int64_t mine = positions[k];
+            positions[k] = sum;
+            sum += mine;
+        }
+        for (int64_t i = 0; i < count; i++)
+            to[positions[((uint64_t)time[from[i]] - (uint64_t)least) >> shift & (RADIX - 1)]++] = from[i];
+    }
+    return done & 1;
+}
+
+/*
+ * Write the rows that a stable sort by time could move, ascending. Twin: order._plain_disordered (formats/kev).
+ * least: room for one of each block of events. Returns how many there are.
+ */
+EXPORT int64_t satview_disordered(const int64_t *time, int64_t count, int64_t *least, int64_t *out)
+{
+    int64_t after[ORDER_BLOCK + 1], latest = INT64_MIN, found = 0, blocks = (count + ORDER_BLOCK - 1) / ORDER_BLOCK;
+    for (int64_t block = blocks - 1, earliest = INT64_MAX; block >= 0; block--) {
+        int64_t end = (block + 1) * ORDER_BLOCK < count ? (block + 1) * ORDER_BLOCK : count;
+        least[block] = earliest; /* of all behind it */
+        for (int64_t i = block * ORDER_BLOCK; i < end; i++)
+            earliest = time[i] < earliest ? time[i] : earliest;
+    }
+    for (int64_t block = 0; block < blocks; block++) {
+        int64_t first = block * ORDER_BLOCK, size = first + ORDER_BLOCK < count ? ORDER_BLOCK : count - first;
+        after[size] = least[block];
+        for (int64_t i = size - 1; i >= 0; i--)
+            after[i] = time[first + i] < after[i + 1] ? time[first + i] : after[i + 1];
+        for (int64_t i = 0; i < size; i++) {
+            int64_t now = time[first + i];
+            out[found] = first + i;
+            found += (now < latest) | (now > after[i + 1]);
+            latest = now > latest ? now : latest;
+        }
+    }
+    return found;
+}
+
+/* The next row of a CPU, with what orders it: by time, then as they are in the file. */
+struct next {
+    int64_t time, row, cpu;
+};
+
+static int64_t comes_before(const struct next *one, const struct next *other)
+{
+    return (one->time < other->time) | ((one->time == other->time) & (one->row < other->row));
+}
+
+/* Let the earlier one of two win; which one that is follows no pattern, so nothing depends on it but what is moved. */
+static void play(struct next *winner, struct next *other)
+{
+    int64_t mask = -comes_before(other, winner), time = (winner->time ^ other->time) & mask, row = (winner->row ^ other->row) & mask;
+    int64_t cpu = (winner->cpu ^ other->cpu) & mask;
+    winner->time ^= time, other->time ^= time;
+    winner->row ^= row, other->row ^= row;
+    winner->cpu ^= cpu, other->cpu ^= cpu;
+}
+
+/*
+ * Write some rows in the order of their times, equal ones as they are, by merging what each CPU logged: a tournament of
+ * the CPUs' next rows, in which each pair's loser stays and the winner goes on. Twin: numpy.argsort, stable. rows:
+ * ascending; spare: as large. Returns 0; 1 if a CPU's own times go back; -1 if there is no such row.
+ */
+EXPORT int64_t satview_merged(const int64_t *time, const uint8_t *cpu, int64_t events, const int64_t *rows,
+                              int64_t count, int64_t *spare, int64_t *out)
+{
+    int64_t first[CPU_NUMBERS + 1] = {0}, fill[CPU_NUMBERS], latest[CPU_NUMBERS], size = 0, leaves = 1;
+    const int64_t *next[CPU_NUMBERS], *end[CPU_NUMBERS];
+    struct next won[2 * CPU_NUMBERS], loser[CPU_NUMBERS], winner;
+    for (int64_t i = 0; i < count; i++) {
+        if (rows[i] < 0 || rows[i] >= events)
+            return -1;
+        first[cpu[rows[i]] + 1]++;
+    }
+    for (int number = 0; number < CPU_NUMBERS; number++) {
+        first[number + 1] += first[number];
+        fill[number] = first[number];
+        latest[number] = INT64_MIN;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        int number = cpu[rows[i]];
+        if (time[rows[i]] < latest[number])
+            return 1;
+        latest[number] = time[rows[i]];
+        spare[fill[number]++] = rows[i];
+    }
+    for (int number = 0; number < CPU_NUMBERS; number++)
+        if (first[number] < first[number + 1]) {
+            next[size] = spare + first[number];
+            end[size++] = spare + first[number + 1];
+        }
+    while (leaves < size)
+        leaves *= 2;
+    for (int64_t leaf = 0; leaf < leaves; leaf++) {
+        struct next mine = {INT64_MAX, INT64_MAX, leaf}; /* behind all that a CPU has logged */
+        if (leaf < size)
+            mine.row = *next[leaf]++, mine.time = time[mine.row];
+        won[leaves + leaf] = mine;
+    }
+    for (int64_t pair = leaves - 1; pair > 0; pair--) {
+        won[pair] = won[2 * pair];
+        loser[pair] = won[2 * pair + 1];
+        play(&won[pair], &loser[pair]);
+    }
+    winner = won[1];
+    for (int64_t i = 0; i < count;) {
+        int64_t leaf = winner.cpu, beaten = (leaves + leaf) / 2;
+        struct next second = {INT64_MAX, INT64_MAX, 0};
+        for (int64_t pair = beaten; pair > 0; pair /= 2)
+            if (comes_before(&loser[pair], &second))
+                second = loser[pair];
+        do { /* mostly several of one CPU follow each other */
+            out[i++] = winner.row;
+            winner.time = winner.row = INT64_MAX;
+            if (next[leaf] < end[leaf])
+                winner.row = *next[leaf]++, winner.time = time[winner.row];
+        } while (i < count && comes_before(&winner, &second));
+        for (int64_t pair = beaten; pair > 0; pair /= 2)
+            play(&winner, &loser[pair]);
+    }
+    return 0;
+}
+
+/*
+ * Write where each row of a range goes that takes another order, and how far one moves at most. rows: which row comes to
+ * each position from first on, a permutation of these. narrow or wide: the new row of each event. Returns how far; -1 if
+ * a row is not in the range.
+ */
+EXPORT int64_t satview_went(const int64_t *rows, int64_t count, int64_t first, uint32_t *narrow, uint64_t *wide,
+                            int64_t events)
+{
+    int64_t reach = 0;
+    if (first < 0 || count > events - first)
+        return -1;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t far = rows[i] - first - i;
+        if (rows[i] < first || rows[i] - first >= count)
+            return -1;
+        if (narrow)
+            narrow[rows[i]] = (uint32_t)(first + i);
+        else
+            wide[rows[i]] = (uint64_t)(first + i);
+        far = far < 0 ? -far : far;
+        reach = far > reach ? far : reach;
+    }
+    return reach;
+}
+
+/* Move a block at a time: what it overwrites, and what was overwritten before within reach, is kept beside it. */
+#define MOVED(NAME, TYPE)                                                                                              \
+    static int64_t NAME(TYPE *column, const int64_t *rows, int64_t first, int64_t count, int64_t at, int64_t end,      \
+                        TYPE *kept, int64_t reach, int64_t block)                                                      \
+    {                                                                                                                  \
+        for (int64_t begin = at; begin < end; begin += block) {                                                        \
+            int64_t size = end - begin < block ? end - begin : block;                                                  \
+            TYPE *mine = column + begin;                                                                               \
+            memcpy(kept + reach, mine, (size_t)size * sizeof *kept);                                                   \
+            for (int64_t i = 0; i < size; i++) {                                                                       \
+                int64_t from = rows[i + begin - at] - first - begin;                                                   \
+                if (from < -reach || from < -begin || from >= count - begin)                                           \
+                    return -1;                                                                                         \
+                mine[i] = from < size ? kept[reach + from] : mine[from];                                               \
+            }                                                                                                          \
+            memmove(kept, kept + size, (size_t)reach * sizeof *kept);                                                  \
+        }                                                                                                              \
+        return 0;                                                                                                      \
+    }
+
+MOVED(moved_bytes, uint8_t)
+MOVED(moved_pairs, uint16_t)
+MOVED(moved_words, uint32_t)
+MOVED(moved_longs, uint64_t)
+
+/*
+ * Put the next part of a column into another order, in its place. Twin: column[at:end] = column.take(rows).
+ *
+ * column: of elements of width bytes, count of them, the first of which is row first; rows: which comes to each position
+ * of the part, from at to end, counted from the first; reach: how far one moves at most; kept: room for reach + block
+ * elements, the first ones of which are those of the column that were before the part, as the call for the part before
+ * leaves them. Returns 0; -1 if a row is not there, or moves farther.
+ */
+EXPORT int64_t satview_moved(uint8_t *column, int64_t width, int64_t count, const int64_t *rows, int64_t first, int64_t at,
+                             int64_t end, int64_t reach, int64_t block, uint8_t *kept)
+{
+    if (at < 0 || end > count || reach < 0 || block < 1)
+        return -1;
+    switch (width) {
+    case 1:
+        return moved_bytes(column, rows, first, count, at, end, kept, reach, block);
+    case 2:
+        return moved_pairs((uint16_t *)column, rows, first, count, at, end, (uint16_t *)kept, reach, block);
+    case 4:
+        return moved_words((uint32_t *)column, rows, first, count, at, end, (uint32_t *)kept, reach, block);
+    case 8:
+        return moved_longs((uint64_t *)column, rows, first, count, at, end, (uint64_t *)kept, reach, block);
+    }
+    return -1;
+}
+
+static int64_t distance(int64_t time, int64_t other)
+{
+    return (int64_t)((uint64_t)time - (uint64_t)other); /* as numpy: times of damaged files may be anything */
+}
+
+static int64_t size_of(int64_t number)
+{
+    return number < 0 ? (int64_t)(0 - (uint64_t)number) : number;
+}
+
+/*
+ * Write those of some rows that are far from the events before and after them, on the same side of both. Twin:
+ * clock_review._far_rows (formats/kev). Returns how many there are; -1 if a row has no event on both sides.
+ */
+EXPORT int64_t satview_far_rows(const int64_t *time, int64_t events, const int64_t *rows, int64_t count, int64_t near,
+                                int64_t *out)
+{
+    int64_t found = 0;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t row = rows[i], before, after;
+        if (row < 1 || row >= events - 1)
+            return -1;
+        before = distance(time[row], time[row - 1]);
+        after = distance(time[row], time[row + 1]);
+        out[found] = row;
+        found += (size_of(before) > near) & (size_of(after) > near) & ((before > 0) == (after > 0));
+    }
+    return found;
+}
