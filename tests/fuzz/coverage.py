@@ -71,7 +71,8 @@ def main() -> None:
     parser.add_argument("--minimise", type=Path, metavar="NEW")
     args, options = parser.parse_known_args()
     args.corpus.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix="satview-fuzz-"))
+    made = tempfile.TemporaryDirectory(prefix="satview-fuzz-")  # removed when the process ends
+    folder = Path(made.name)
     if args.minimise is not None:
         print(f"stored {minimise(args.target, args.corpus, args.minimise, folder)} inputs")
         return

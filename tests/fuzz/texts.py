@@ -90,14 +90,18 @@ def rules(rng: random.Random) -> bytes:
     return bytes((rng.randrange(256),)) + (mutate_lines(rng, text, _TOKENS) if rng.random() < 0.6 else text)
 
 
+_folders: list[tempfile.TemporaryDirectory[str]] = []  # removed when the process ends: their traces stay open
+
+
 @cache
 def the_scene(release: Release) -> Trace:
     """Return a small trace of a release, left open."""
     from satview.formats.registry import open_trace
     from tests.fuzz.traces import start_bytes
 
-    folder = Path(tempfile.mkdtemp(prefix="satview-fuzz-"))
-    made = scene(folder)
+    folder = tempfile.TemporaryDirectory(prefix="satview-fuzz-")
+    _folders.append(folder)
+    made = scene(Path(folder.name))
     if release is not Release.QNX_7:
         slots = made.read_bytes()[len(start_bytes("7.1.0")) :]
         made.write_bytes(start_bytes({"6": "6.4.1", "8": "8.0.0"}.get(str(release)[0], "6.6.0")) + slots)
