@@ -17,7 +17,7 @@ from satview.gui.state_looks import StateLook, read_looks, write_looks
 from satview.gui.state_looks_dialog import StateLooksDialog
 from satview.gui.swimlane import vector_lanes
 from satview.gui.swimlane.hatching import hatch, lane_colour, swatch
-from satview.gui.swimlane.lane_image import Kind, LanePalette, bands, bar_of
+from satview.gui.swimlane.lane_image import Kind, LanePalette, Marks, bands, stack_of_lane
 from satview.gui.swimlane.legend_keys import EVENTS, RAN
 from satview.gui.swimlane.share_text import share_text
 from satview.gui.theme import DARK, LIGHT, theme_of
@@ -35,7 +35,7 @@ CLIENT_1 = 3  # its lane in the scene
 def colour_at(window, lane, ns):
     opened, view = window.session.opened, window.workspace.area.view
     row, scale = opened.lanes.row_of(lane), view.scale
-    top, bottom = bar_of(row, view.scroll_px, 1.0)
+    top, bottom = stack_of_lane(row, view.scroll_px, 1.0, Marks.NONE)
     x = round(scale.x(opened.trace.clock.cycles(ns)))
     return view.grab().toImage().pixel(x, (top + bottom) // 2 + 2) & 0xFFFFFF
 

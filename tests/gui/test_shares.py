@@ -12,8 +12,8 @@ from satview.analysis.statistics import Statistics
 from satview.base.time import TimeWindow
 from satview.events import states, wire
 from satview.filters.views.passes import Effect
-from satview.gui.colours import value_colour
-from satview.gui.swimlane.lane_image import bar_of
+from satview.gui.colours import class_colour, value_colour
+from satview.gui.swimlane.lane_image import Marks, bands, stack_of_lane
 from satview.gui.swimlane.share_layer import Stack, draw_stack, figure, tops_of
 from satview.gui.swimlane.share_text import share_text
 from satview.gui.theme import LIGHT
@@ -23,6 +23,7 @@ from tests.gui.conftest import settle, stack_of
 from tests.helpers.core import without_core
 
 NOTHING = constant_lane(TimeWindow(0, 1))
+USER_EVENTS = class_colour("USREVENT", False)
 SAMPLE = Path(__file__).parents[2] / "sample_traces" / "dense-4cpu.kev"
 
 
@@ -58,8 +59,9 @@ def row_of(window, kind, title):
 
 def bar(window, row, ratio):
     """Return the pixels of a lane's bar, from its bottom up, shape (height, width)."""
-    pixels, _ = pixels_of(window.workspace.area.view)
-    top, bottom = bar_of(row, window.workspace.area.view.scroll_px, ratio)
+    view = window.workspace.area.view
+    pixels, _ = pixels_of(view)
+    top, bottom = stack_of_lane(row, view.scroll_px, ratio, view.lanes.painter.marks)
     return pixels[top:bottom][::-1]
 
 
@@ -178,7 +180,7 @@ def test_a_click_selects_the_longest_interval_of_what_it_points_at(dense, qtbot)
     waits = waits / np.maximum(np.diff(stack.edges), 1)
     position = int(np.argmin(np.abs(waits - 0.5)))  # it runs half of the time
     x = int(stack.columns[position : position + 2].mean())
-    top, bottom = bar_of(row, view.scroll_px, 1.0)
+    top, bottom = stack_of_lane(row, view.scroll_px, 1.0, Marks.NONE)
     qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=QPoint(x, bottom - 1))
     span, window = opened.selection.span, stack.window_of(position)
     assert opened.selection.lane == row.index
@@ -190,6 +192,82 @@ def test_a_click_selects_the_longest_interval_of_what_it_points_at(dense, qtbot)
     assert span.start_cycles == int(spans.start_cycles[longest])
     qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=QPoint(x, top + 1))
     assert opened.selection.span.value in (states.WAITING, states.READY)
+
+
+def marked_columns(window, row):
+    """Return the columns in which a lane has marks of events above its bar, and their colours."""
+    view = window.workspace.area.view
+    pixels, _ = pixels_of(view)
+    line = pixels[row.y_px - view.scroll_px + bands(row.height_px).ticks_top]
+    marked = np.flatnonzero(line != LIGHT.base)
+    return marked.tolist(), set(line[marked].tolist())
+
+
+def event_columns(window, codes, row):
+    """Return the columns of the view in which events of some codes and the process of a lane are."""
+    opened, view = window.session.opened, window.workspace.area.view
+    trace = opened.trace
+    mine = np.isin(trace.events.code, list(codes))
+    mine &= trace.threads.process[trace.events.thread] == opened.timeline.infos[row.index].process
+    edges = pixel_edges(view.scale.window, round(view.scale.width_px))
+    times = trace.events.time_cycles[mine]
+    times = times[(times >= edges[0]) & (times < edges[-1])]
+    return sorted(set((np.searchsorted(edges, times, side="right") - 1).tolist()))
+
+
+@pytest.mark.parametrize("process", ["logger", "planner"])
+def test_events_that_a_filter_leaves_are_marked_above_shares(dense, qtbot, process):
+    opened = dense.session.opened
+    stack_of(qtbot, dense, row_of(dense, LaneKind.PROCESS, process).index)
+    opened.filters.add_pass("event == MSG_SENDV")
+    qtbot.waitUntil(lambda: opened.filters.row_count < len(opened.trace.events), timeout=10_000)
+    settle(qtbot, dense)
+    row = row_of(dense, LaneKind.PROCESS, process)
+    columns = event_columns(dense, opened.trace.catalogue.find("MSG_SENDV"), row)
+    assert 100 < len(columns) < 800
+    assert marked_columns(dense, row)[0] == columns
+    opened.filters.remove_pass("A")
+    qtbot.waitUntil(lambda: opened.filters.row_count == len(opened.trace.events), timeout=10_000)
+    settle(qtbot, dense)
+    assert dense.workspace.area.view.lanes.painter.marks is Marks.NONE
+
+
+def test_few_events_that_a_filter_leaves_have_the_colour_of_their_class(dense, qtbot):
+    """In a view of 200,000 events: colours would only flicker if all of them were marked."""
+    opened = dense.session.opened
+    opened.filters.add_pass("class == USREVENT")
+    qtbot.waitUntil(lambda: opened.filters.row_count < len(opened.trace.events), timeout=10_000)
+    settle(qtbot, dense)
+    assert opened.filters.row_count == 720
+    row = row_of(dense, LaneKind.PROCESS, "planner")
+    stack_of(qtbot, dense, row.index)
+    columns, colours = marked_columns(dense, row)
+    begins = event_columns(dense, np.flatnonzero(np.arange(1 << 15) >> 10 == wire.WireClass.USER), row)
+    assert len(begins) > 5
+    assert columns == sorted({column + step for column in begins for step in (0, 1)})
+    assert colours == {USER_EVENTS}
+
+
+@pytest.mark.parametrize(
+    ("effect", "colour"), [(Effect.MARK, LIGHT.hit), (Effect.DIM, class_colour("USREVENT", False))]
+)
+def test_events_that_a_filter_marks_or_leaves_bright_show_above_shares_and_no_others_do(dense, qtbot, effect, colour):
+    opened = dense.session.opened
+    opened.filters.add_pass("class == USREVENT", effect=effect)
+    qtbot.waitUntil(lambda: dense.workspace.area.view.lanes.painter.marks is Marks.TICKS, timeout=10_000)
+    settle(qtbot, dense)
+    row = row_of(dense, LaneKind.PROCESS, "planner")
+    stack_of(qtbot, dense, row.index)
+    begins = event_columns(dense, np.flatnonzero(np.arange(1 << 15) >> 10 == wire.WireClass.USER), row)
+    assert len(begins) > 5
+    assert marked_columns(dense, row) == (sorted({x + step for x in begins for step in (0, 1)}), {colour})
+
+
+@pytest.mark.thorough
+def test_hidden_threads_leave_shares_their_whole_height(dense, qtbot):
+    dense.session.opened.filters.show_threads([1], False)
+    settle(qtbot, dense)
+    assert dense.workspace.area.view.lanes.painter.marks is Marks.NONE
 
 
 def test_the_core_draws_what_numpy_draws():

@@ -15,7 +15,7 @@ from satview.events.states import NOT_A_STATE, SEEN_EVENT, VALUE_COUNT
 from satview.gui.swimlane.band_pictures import Band, BandPicture
 from satview.gui.swimlane.fitted_text import FittedTexts
 from satview.gui.swimlane.frame import Frame
-from satview.gui.swimlane.lane_image import SEEN_INTERRUPT, LanePalette, LanePicture, image_of
+from satview.gui.swimlane.lane_image import SEEN_INTERRUPT, LanePalette, LanePicture, Marks, image_of
 from satview.gui.swimlane.lane_source import LaneSource, Request, Values
 from satview.gui.swimlane.lane_text import DARK_INK, LIGHT_INK, interval_starts, interval_texts, labelled
 from satview.gui.swimlane.legend_keys import EVENTS
@@ -67,6 +67,11 @@ class BandPainter:
         self._ticks.set_theme(theme)
         self._make_palette()
 
+    @property
+    def marks(self) -> Marks:
+        """Which marks of events show above shares."""
+        return self._ticks.above_shares
+
     def take_legend(self) -> None:
         """Fade all but what the legend highlights, and hide the names of the rest."""
         keys = self._opened.legend.keys
@@ -112,6 +117,7 @@ class BandPainter:
             values, rows, self._palette, frame.scroll_px, 0, frame.ratio, self._edges(rows, scale, part.width_px),
             [*self._ticks.ticks(part), *self._ticks.marked(part)], *self._overlay(part),
             stacks={position: stacks[row.index] for position, row in enumerate(rows) if row.index in stacks},
+            marks=self.marks,
         )  # fmt: skip
         ends = np.cumsum([len(band.rows) for band in bands]).tolist()
         cuts = zip([0, *ends], ends, strict=False)

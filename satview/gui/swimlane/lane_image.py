@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
-from enum import IntEnum
+from enum import Enum, IntEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -51,6 +51,14 @@ class Kind(IntEnum):
     FOOT = 3
     LOWER = 4
     BLANK = 5
+
+
+class Marks(Enum):
+    """Which marks of events show above shares, where there mostly are too many for them to say anything."""
+
+    NONE = 0
+    TICKS = 1  # of those that have colours of their own
+    ALL = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +187,7 @@ class LanePicture:
         faded: bool, shape as `values`: pixels whose bars fade.
         lit: bool, shape as `values`: pixels whose bars are underlined because a filter marks them.
         stacks: Position in `rows` to what shows instead of bars.
+        marks: Which marks of events show above stacks.
     """
 
     values: Values
@@ -192,6 +201,7 @@ class LanePicture:
     faded: NDArray[np.bool_] | None = None
     lit: NDArray[np.bool_] | None = None
     stacks: dict[int, Stack] = field(default_factory=dict)
+    marks: Marks = Marks.NONE
 
     def pixels(self) -> Pixels:
         """Return all of it, uint32 (height, width), opaque."""
@@ -226,7 +236,7 @@ class LanePicture:
         """Draw the stacks of a band, and hatch it."""
         for position, stack in self.stacks.items():
             if first <= position < last:
-                bar = bar_of(self.rows[position], self.scroll_px, self.ratio)
+                bar = stack_of_lane(self.rows[position], self.scroll_px, self.ratio, self.marks)
                 draw_stack(out, stack, bar[0] - top, bar[1] - top, int(self.palette.background))
                 if self.lit is not None:
                     foot = (bar[1] - bar[0]) * _LIT_PART // 100
@@ -258,6 +268,8 @@ def _strips(picture: LanePicture) -> Pixels:
         _draw_edges(bars[:, position], columns, int(palette.background))
     if picture.lit is not None:
         bars[Kind.FOOT - Kind.OUTER :, picture.lit] = palette.hit
+    if picture.marks is Marks.TICKS:
+        of_kinds[Kind.TICKS, list(picture.stacks)] = palette.background
     for tick in picture.ticks:
         for step in range(max(1, round(2 * picture.ratio))):
             columns = np.minimum(tick.column + step, width - 1)
@@ -273,11 +285,18 @@ def band_edges(rows: Sequence[LaneRow], scroll_px: int, ratio: float) -> tuple[i
     )
 
 
-def bar_of(row: LaneRow, scroll_px: int, ratio: float) -> tuple[int, int]:
-    """Return the first device pixel row of a lane's bar without marks of events, and the one behind its last."""
+def stack_of_lane(row: LaneRow, scroll_px: int, ratio: float, marks: Marks) -> tuple[int, int]:
+    """Return the first device pixel row of a lane that stacks shares, and the one behind its last.
+
+    Args:
+        row: The lane.
+        scroll_px: Height of the list above the picture, logical pixels.
+        ratio: Device pixels per logical pixel.
+        marks: Which marks of events show above it; of none, the stack has their room too.
+    """
     top, bottom = (round((y_px - scroll_px) * ratio) for y_px in (row.y_px, row.y_px + row.height_px))
     parts = bands(bottom - top, ratio)
-    return top + parts.ticks_top, top + parts.bar_end
+    return top + (parts.ticks_top if marks is Marks.NONE else parts.bar_top), top + parts.bar_end
 
 
 def _faded(table: Pixels, base: int) -> Pixels:

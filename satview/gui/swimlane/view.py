@@ -17,7 +17,7 @@ from satview.gui.swimlane.arrow_layer import ArrowLayer
 from satview.gui.swimlane.arrows import draw_arrows
 from satview.gui.swimlane.cost import clock
 from satview.gui.swimlane.frame import Frame
-from satview.gui.swimlane.lane_image import bar_of
+from satview.gui.swimlane.lane_image import stack_of_lane
 from satview.gui.swimlane.lane_layer import LaneLayer
 from satview.gui.swimlane.lane_source import LaneSource, Request
 from satview.gui.swimlane.overlays import draw_cursors, draw_lost, draw_marks, draw_range, lost_spans
@@ -174,7 +174,7 @@ class SwimlaneView(QWidget):
         position = stack.bin_at(self.scale.cycles(x)) if stack is not None else -1
         if stack is None or position < 0:
             return None
-        top, bottom = bar_of(row, self.scroll_px, 1.0)
+        top, bottom = stack_of_lane(row, self.scroll_px, 1.0, self.lanes.painter.marks)
         return stack.window_of(position), stack.value_at(position, (bottom - y) / max(1, bottom - top))
 
     @Slot()
