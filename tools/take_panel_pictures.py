@@ -118,7 +118,7 @@ class States:
 
         panel, trace = self.panel, self.views.opened.trace
         process = next(name.rsplit("/", 1)[-1] for name in trace.processes.names if "devb" in name)
-        panel.tabs.setCurrentWidget(panel.rules)
+        panel.tabs.setCurrentWidget(panel.rules_page)
         editor = panel.rules.editor
         editor.replace_text(RULES.format(process=process))
         yield "filter-rules", panel

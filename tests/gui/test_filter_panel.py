@@ -416,7 +416,7 @@ class TestTrees:
 
 class TestRules:
     def test_apply_and_fault(self, panel, opened, qtbot, settled):
-        panel.tabs.setCurrentWidget(panel.rules)
+        panel.tabs.setCurrentWidget(panel.rules_page)
         editor = panel.rules.editor
         editor.setPlainText("ADDCLASS THREAD\nADDCLAS COMM")
         assert editor.faults[0].line == 2
@@ -434,7 +434,7 @@ class TestRules:
         assert panel.rules.apply_button.isEnabled()
 
     def test_proposals(self, panel, qtbot):
-        panel.tabs.setCurrentWidget(panel.rules)
+        panel.tabs.setCurrentWidget(panel.rules_page)
         editor = panel.rules.editor
         editor.clear()
         qtbot.keyClicks(editor, "ADDEVENT KERCALL MSG_SENDVN")

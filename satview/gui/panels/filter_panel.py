@@ -49,6 +49,7 @@ class FilterPanel(Panel):
     Attributes:
         condition: The box for conditions.
         events, threads: The trees.
+        rules_page: The tab for rules, which are in it once they are first used.
         effect: What the check boxes do.
 
     Signals:
@@ -72,13 +73,13 @@ class FilterPanel(Panel):
         heads = ("Process, thread", "Events", "CPU")
         self.threads = CheckTree(self._groups, "Find a process, thread or pid", self, heads)
         self._rules: RulesTab | None = None
-        self._rules_page = QWidget(self)
-        QVBoxLayout(self._rules_page).setContentsMargins(0, 0, 0, 0)
+        self.rules_page = QWidget(self)
+        QVBoxLayout(self.rules_page).setContentsMargins(0, 0, 0, 0)
         self.presets = ThreadPresets(opened, self.threads.selected_keys, self)
         self.threads.buttons.addWidget(self.presets)
         self.tabs = QTabWidget(self)
         self.tabs.setDocumentMode(True)
-        for widget, title in ((self.events, "Events"), (self.threads, "Processes"), (self._rules_page, "Rules")):
+        for widget, title in ((self.events, "Events"), (self.threads, "Processes"), (self.rules_page, "Rules")):
             self.tabs.addTab(widget, title)
         self.tabs.currentChanged.connect(self._on_tab)
         foot = self._foot()
@@ -95,15 +96,15 @@ class FilterPanel(Panel):
     def rules(self) -> RulesTab:
         """The tab for rules, made when it is first used."""
         if self._rules is None:
-            self._rules = RulesTab(self._opened, self._theme, self._rules_page)
-            layout = self._rules_page.layout()
+            self._rules = RulesTab(self._opened, self._theme, self.rules_page)
+            layout = self.rules_page.layout()
             assert layout is not None
             layout.addWidget(self._rules)
         return self._rules
 
     @Slot()
     def _on_tab(self) -> None:
-        if self.tabs.currentWidget() is self._rules_page:
+        if self.tabs.currentWidget() is self.rules_page:
             self.rules.show()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -129,14 +130,14 @@ class FilterPanel(Panel):
         """Open a pass for editing."""
         item = self._opened.filters.pass_named(name)
         if item.rules:
-            self.tabs.setCurrentWidget(self._rules_page)
+            self.tabs.setCurrentWidget(self.rules_page)
             self.rules.edit(name)
         else:
             self.condition.edit(name)
 
     def show_rules(self) -> None:
         """Open the rules that capture what the filter lets show."""
-        self.tabs.setCurrentWidget(self._rules_page)
+        self.tabs.setCurrentWidget(self.rules_page)
         self.rules.from_filter.click()
 
     def reload(self) -> None:
