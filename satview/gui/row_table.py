@@ -46,6 +46,20 @@ def add_copy_and_export(
     return buttons
 
 
+def select_row(table: QTableView, row: int) -> None:
+    """Select a row and no other, whatever keys are held.
+
+    `QTableView.selectRow` adds it to others while Ctrl is held, and selects none with Shift.
+
+    Args:
+        table: The table.
+        row: Of its model.
+    """
+    flags = QItemSelectionModel.SelectionFlag
+    index = table.model().index(row, max(0, table.currentIndex().column()))
+    table.selectionModel().setCurrentIndex(index, flags.ClearAndSelect | flags.Rows)
+
+
 def selected_ranges(selected: QItemSelectionModel) -> list[range]:
     """Return the selected rows as ranges, ascending: Ctrl+A selects millions of rows, which nobody should list."""
     ranges = selected.selection()

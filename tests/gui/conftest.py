@@ -47,8 +47,11 @@ def nothing_outlives_its_test(qapp):
 
 @pytest.fixture(autouse=True)
 def hands_off(nothing_outlives_its_test):
-    """Leave no pressed button and no open menu behind: a file is not read again while the user holds either."""
+    """Leave no pressed button or key and no open menu behind: a file is not read again while the user holds either."""
     yield
+    if QApplication.keyboardModifiers() != Qt.KeyboardModifier.NoModifier:  # those of the last click
+        QTest.keyRelease(QWidget(), Qt.Key.Key_Shift)
+    assert QApplication.keyboardModifiers() == Qt.KeyboardModifier.NoModifier
     while (popup := QApplication.activePopupWidget()) is not None:
         popup.close()
     for button in (Qt.MouseButton.LeftButton, Qt.MouseButton.MiddleButton, Qt.MouseButton.RightButton):

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QTableView
 
 from satview.gui.event_list import model as model_module
@@ -88,6 +89,20 @@ def test_selection_in_the_lanes_shows_in_the_list(panel, opened):
     opened.select_event(10)
     assert panel.table.currentIndex().row() == 10
     assert [index.row() for index in panel.table.selectionModel().selectedRows()] == [10]
+
+
+@pytest.mark.parametrize("key", ["Control", "Shift"])
+def test_keys_that_are_held_do_not_change_what_the_list_selects(panel, opened, view, key):
+    """As those of commands are, which go to the event before or behind."""
+    key, modifier = Qt.Key[f"Key_{key}"], Qt.KeyboardModifier[f"{key}Modifier"]
+    QTest.keyPress(view, key, modifier)
+    try:
+        for event in (10, 12, 10):
+            opened.select_event(event)
+            assert [index.row() for index in panel.table.selectionModel().selectedRows()] == [event]
+            assert panel.table.currentIndex().row() == event
+    finally:
+        QTest.keyRelease(view, key)
 
 
 @pytest.mark.thorough

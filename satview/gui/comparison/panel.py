@@ -25,7 +25,7 @@ from satview.base.safe_text import csv_text, tool_tip, visible_line
 from satview.gui.comparison.model import FIGURE, KINDS, NAME, TITLES, ChangesModel
 from satview.gui.panel import PanelContext
 from satview.gui.plain_label import Notice, PlainLabel
-from satview.gui.row_table import selected_ranges, set_up_rows
+from satview.gui.row_table import select_row, selected_ranges, set_up_rows
 from satview.gui.statistics.positions import Positions
 from satview.gui.table_panel import TablePanel
 from satview.gui.theme import Theme
@@ -197,7 +197,7 @@ class ComparisonPanel(TablePanel[ChangesModel]):
 
     def _select_first(self) -> None:
         """Select what changed most, so that its durations show; where it is shows at a click."""
-        self.table.selectRow(0)
+        select_row(self.table, 0)
         self._on_rows()
 
     @Slot()

@@ -23,7 +23,7 @@ from satview.gui.event_list.row_delta import RowDelta
 from satview.gui.next_frame import paint_next_frame
 from satview.gui.panel import PanelContext
 from satview.gui.plain_label import PlainLabel
-from satview.gui.row_table import selected_ranges, set_up_rows
+from satview.gui.row_table import select_row, selected_ranges, set_up_rows
 from satview.gui.saved_values import Value
 from satview.gui.table_panel import TablePanel
 from satview.session.events.event_text import COLUMNS
@@ -166,7 +166,7 @@ class EventListPanel(TablePanel[EventListModel]):
             return
         self._is_following = True
         if self.model.event_at(row) == event:
-            self.table.selectRow(row)
+            select_row(self.table, row)
         else:
             self.table.clearSelection()
         self.table.scrollTo(self.model.index(row, 0), QAbstractItemView.ScrollHint.PositionAtCenter)

@@ -21,7 +21,7 @@ from satview.base.safe_text import csv_text, tool_tip, visible_line
 from satview.base.time import format_duration, format_time
 from satview.gui.panel import PanelContext
 from satview.gui.plain_label import Notice, PlainLabel
-from satview.gui.row_table import set_up_rows
+from satview.gui.row_table import select_row, set_up_rows
 from satview.gui.table_panel import TablePanel
 from satview.gui.theme import Theme
 from satview.session.open_trace import OpenTrace
@@ -185,7 +185,7 @@ class MarksPanel(TablePanel[MarksModel]):
         event.accept()
         if event.type() == QEvent.Type.KeyPress and event.key() == Qt.Key.Key_Delete:
             self._opened.marks.remove(self.model.marks[row])
-            self.table.selectRow(min(row, self.model.rowCount() - 1))
+            select_row(self.table, min(row, self.model.rowCount() - 1))
         elif event.type() == QEvent.Type.KeyPress:
             self._go_to(row)
         return True
@@ -227,4 +227,4 @@ class MarksPanel(TablePanel[MarksModel]):
         if selected is None:
             self.table.clearSelection()
         elif selected in self.model.marks:
-            self.table.selectRow(self.model.marks.index(selected))
+            select_row(self.table, self.model.marks.index(selected))

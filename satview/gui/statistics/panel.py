@@ -29,7 +29,7 @@ from satview.analysis.statistics_sheets import sheet_titles
 from satview.base.safe_text import tool_tip
 from satview.gui.panel import Panel, PanelContext
 from satview.gui.plain_label import PlainLabel
-from satview.gui.row_table import add_copy_and_export, set_up_rows
+from satview.gui.row_table import add_copy_and_export, select_row, set_up_rows
 from satview.gui.saved_values import Value
 from satview.gui.sheet_export import SheetExport
 from satview.gui.statistics.frozen_column import FrozenColumn
@@ -307,7 +307,7 @@ class StatisticsPanel(Panel):
         position = np.flatnonzero(self.model.order == row)
         if len(position):
             self._is_marking = True
-            self.table.selectRow(int(position[0]))
+            select_row(self.table, int(position[0]))
             self._is_marking = False
 
     @Slot(QModelIndex)
