@@ -18,6 +18,7 @@ from satview.core.signatures import call
 
 _ORDER_BLOCK = 1 << 10  # as in ordering.c
 _MOVED_BLOCK = 1 << 14  # elements that are moved at once: with what is kept beside them they stay in the cache
+_LEAST_PARTS = 16  # of the range: what is kept is at most one of them
 _MOVED_ROWS = 1 << 17  # of all columns that are moved one after the other; a multiple of that
 
 
@@ -72,7 +73,7 @@ def move(
     assert all(len(column) == events for column in columns)
     reach = call("satview_went", rows, count, first, *words(went, np.dtype(np.uint32), np.dtype(np.uint64)), events)
     assert reach >= 0, "the rows are not in the range"
-    if reach > count // 2:
+    if reach > count // _LEAST_PARTS:
         return False
     kept = [np.empty((reach + _MOVED_BLOCK) * column.itemsize, np.uint8) for column in columns]
     data = [(column[first:].view(np.uint8), column.itemsize) for column in columns]
