@@ -79,8 +79,8 @@ static int64_t comes_before(const struct next *one, const struct next *other)
 /* Let the earlier one of two win; which one that is follows no pattern, so nothing depends on it but what is moved. */
 static void play(struct next *winner, struct next *other)
 {
-    int64_t mask = -comes_before(other, winner), time = (winner->time ^ other->time) & mask, row = (winner->row ^ other->row) & mask;
-    int64_t cpu = (winner->cpu ^ other->cpu) & mask;
+    int64_t mask = -comes_before(other, winner), time = (winner->time ^ other->time) & mask;
+    int64_t row = (winner->row ^ other->row) & mask, cpu = (winner->cpu ^ other->cpu) & mask;
     winner->time ^= time, other->time ^= time;
     winner->row ^= row, other->row ^= row;
     winner->cpu ^= cpu, other->cpu ^= cpu;
@@ -152,9 +152,9 @@ EXPORT int64_t satview_merged(const int64_t *time, const uint8_t *cpu, int64_t e
 }
 
 /*
- * Write where each row of a range goes that takes another order, and how far one moves at most. rows: which row comes to
- * each position from first on, a permutation of these. narrow or wide: the new row of each event. Returns how far; -1 if
- * a row is not in the range.
+ * Write where each row of a range goes that takes another order. rows: which row comes to each position from first on,
+ * a permutation of these. narrow or wide: the new row of each event. Returns how far a row goes at most; -1 if one is
+ * not in the range.
  */
 EXPORT int64_t satview_went(const int64_t *rows, int64_t count, int64_t first, uint32_t *narrow, uint64_t *wide,
                             int64_t events)
@@ -204,13 +204,13 @@ MOVED(moved_longs, uint64_t)
 /*
  * Put the next part of a column into another order, in its place. Twin: column[at:end] = column.take(rows).
  *
- * column: of elements of width bytes, count of them, the first of which is row first; rows: which comes to each position
- * of the part, from at to end, counted from the first; reach: how far one moves at most; kept: room for reach + block
- * elements, the first ones of which are those of the column that were before the part, as the call for the part before
- * leaves them. Returns 0; -1 if a row is not there, or moves farther.
+ * column: of elements of width bytes, count of them, the first of which is row first; rows: which comes to each
+ * position of the part, from at to end, counted from the first; reach: how far one moves at most; kept: room for
+ * reach + block elements, the first ones of which are those of the column that were before the part, as the call for
+ * the part before leaves them. Returns 0; -1 if a row is not there, or moves farther.
  */
-EXPORT int64_t satview_moved(uint8_t *column, int64_t width, int64_t count, const int64_t *rows, int64_t first, int64_t at,
-                             int64_t end, int64_t reach, int64_t block, uint8_t *kept)
+EXPORT int64_t satview_moved(uint8_t *column, int64_t width, int64_t count, const int64_t *rows, int64_t first,
+                             int64_t at, int64_t end, int64_t reach, int64_t block, uint8_t *kept)
 {
     if (at < 0 || end > count || reach < 0 || block < 1)
         return -1;

@@ -47,17 +47,18 @@ def add_copy_and_export(
 
 
 def select_row(table: QTableView, row: int) -> None:
-    """Select a row and no other, whatever keys are held.
+    """Select a row and no other, whatever keys are held; a range that is then clicked with Shift begins there.
 
-    `QTableView.selectRow` adds it to others while Ctrl is held, and selects none with Shift.
+    `QTableView.selectRow` alone adds it to others while Ctrl is held, and selects none with Shift.
 
     Args:
         table: The table.
         row: Of its model.
     """
-    flags = QItemSelectionModel.SelectionFlag
-    index = table.model().index(row, max(0, table.currentIndex().column()))
-    table.selectionModel().setCurrentIndex(index, flags.ClearAndSelect | flags.Rows)
+    table.selectRow(row)
+    flags, selected = QItemSelectionModel.SelectionFlag, table.selectionModel()
+    if selected_ranges(selected) != [range(row, row + 1)]:
+        selected.setCurrentIndex(table.currentIndex(), flags.ClearAndSelect | flags.Rows)
 
 
 def selected_ranges(selected: QItemSelectionModel) -> list[range]:

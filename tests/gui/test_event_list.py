@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QTableView
 
 from satview.gui.event_list import model as model_module
 from satview.gui.event_list.model import EventListModel
-from satview.gui.row_table import set_up_rows
+from satview.gui.row_table import selected_ranges, set_up_rows
 from satview.gui.theme import LIGHT
 from satview.session.events.event_text import COLUMNS
 
@@ -103,6 +103,17 @@ def test_keys_that_are_held_do_not_change_what_the_list_selects(panel, opened, v
             assert panel.table.currentIndex().row() == event
     finally:
         QTest.keyRelease(view, key)
+
+
+def test_a_range_begins_where_the_lanes_went(panel, opened, qtbot):
+    table = panel.table
+    qtbot.mouseClick(
+        table.viewport(), Qt.MouseButton.LeftButton, pos=table.visualRect(panel.model.index(1, 3)).center()
+    )
+    opened.select_event(4)
+    target = table.visualRect(panel.model.index(6, 3)).center()
+    qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, Qt.KeyboardModifier.ShiftModifier, target)
+    assert selected_ranges(table.selectionModel()) == [range(4, 7)]
 
 
 @pytest.mark.thorough
