@@ -1,21 +1,26 @@
 # make run: open the dense sample trace (writes a screenshot where there is no display).
 # make test: every check, in less than three minutes; make test EXTENT=--thorough: the same with slow tests, as CI runs
 # it; make test-all: with every combination in the tests.
-# All do their own set-up, in .venv, from the pinned versions of requirements.lock.
+# make wheels: packages for Linux, macOS and Windows.
+# All do their own set-up, in .venv, from pinned versions: requirements.lock is what running needs, requirements-dev.lock
+# adds what tests and checks need, requirements-wheels.lock the compiler for machines without one.
 
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 SAMPLE := sample_traces/dense-4cpu.kev
 STAMP  := $(VENV)/.installed
+DEV_STAMP := $(VENV)/.installed-dev
+WHEELS_STAMP := $(VENV)/.installed-wheels
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 DOCS_STAMP := $(VENV)/.installed-docs
 # Byte code in a folder of its own, where it is kept whatever the environment says: tests start a hundred processes.
 PYTEST := QT_QPA_PLATFORM=offscreen PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(CURDIR)/.pytest_cache/bytecode \
           $(BIN)/python -m pytest -n 3 --dist worksteal
 
-.PHONY: run test test-all setup lint types layers pytest test-lowest test-newest bench lock docs pictures site man clean wheel
+.PHONY: run test test-all setup lint types layers pytest test-lowest test-newest bench lock docs pictures site man clean wheel wheels
 
-run: setup
+run: $(STAMP)
 	@if [ -n "$$DISPLAY$$WAYLAND_DISPLAY" ] || [ "$$(uname)" = Darwin ]; then \
 	  $(BIN)/satview $(SAMPLE); \
 	else \
@@ -30,14 +35,24 @@ test: setup lint
 test-all:
 	@$(MAKE) --no-print-directory test EXTENT=--complete
 
-setup: $(STAMP)
+setup: $(DEV_STAMP)
 
+# The compiler of requirements-wheels.lock, 90 MB of download, comes only where this machine has none.
 $(STAMP): pyproject.toml requirements.lock tools/install_system_packages.sh tools/build_core.py hatch_build.py \
           $(wildcard satview/core/*.[ch])
 	sh tools/install_system_packages.sh $(PYTHON)
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	$(PIP) -r requirements.lock
+	$(BIN)/python tools/build_core.py --has-compiler || $(PIP) -r requirements-wheels.lock
+	$(PIP) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(DEV_STAMP): $(STAMP) requirements-dev.lock
+	$(PIP) -r requirements-dev.lock
+	@touch $@
+
+$(WHEELS_STAMP): $(STAMP) requirements-wheels.lock
+	$(PIP) -r requirements-wheels.lock
 	@touch $@
 
 lint: setup
@@ -63,24 +78,30 @@ test-lowest test-newest: setup
 bench: setup
 	$(BIN)/python -m tests.benchmarks
 
-wheel: setup
+# The package for machines like this one.
+wheel: $(STAMP)
 	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 
-# Pins every package that pyproject.toml asks for, development tools included, with the hashes of its files. Made on the
-# oldest Python, for all: the markers that pip-compile copies would leave Qt and numpy out on the others.
+# The packages for all platforms, in dist, each looked into; the one for this machine is installed and run.
+wheels: $(WHEELS_STAMP)
+	$(BIN)/python -m tools.make_wheels dist
+
+# Pins every package that pyproject.toml asks for, with the hashes of its files. Made on the oldest Python, for all: the
+# markers that pip-compile copies would leave Qt and numpy out on the others.
+LOCK = $(BIN)/pip-compile --quiet --strip-extras --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --generate-hashes
 lock: setup
-	$(BIN)/python -m pip install --quiet pip-tools
-	$(BIN)/pip-compile --quiet --extra dev --build-deps-for editable --strip-extras --no-emit-index-url --no-emit-find-links \
-	  --no-emit-trusted-host --generate-hashes --output-file requirements.lock pyproject.toml
-	$(BIN)/pip-compile --quiet --extra docs --constraint requirements.lock --strip-extras --no-emit-index-url \
-	  --no-emit-find-links --no-emit-trusted-host --generate-hashes --output-file requirements-docs.lock pyproject.toml
-	sed -i -e 's/ ; python_version < "3[.0-9]*"//' requirements.lock requirements-docs.lock
+	$(PIP) pip-tools
+	$(LOCK) --extra dev --build-deps-for editable --output-file requirements-dev.lock pyproject.toml
+	$(LOCK) --constraint requirements-dev.lock --build-deps-for editable --output-file requirements.lock pyproject.toml
+	$(LOCK) --constraint requirements-dev.lock --extra docs --output-file requirements-docs.lock pyproject.toml
+	$(LOCK) --constraint requirements-dev.lock --extra wheels --output-file requirements-wheels.lock pyproject.toml
+	sed -i -e 's/ ; python_version < "3[.0-9]*"//' requirements*.lock
 
 clean:
 	rm -rf $(VENV) .make-state out dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 $(DOCS_STAMP): requirements-docs.lock $(STAMP)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-docs.lock
+	$(PIP) -r requirements-docs.lock
 	@touch $@
 
 # The manual page, out/satview.1, written from the parsers.

@@ -252,7 +252,7 @@ EXPORT int64_t satview_far_rows(const int64_t *time, int64_t events, const int64
         before = distance(time[row], time[row - 1]);
         after = distance(time[row], time[row + 1]);
         out[found] = row;
-        found += (size_of(before) > near) & (size_of(after) > near) & ((before > 0) == (after > 0));
+        found += (int)(size_of(before) > near) & (int)(size_of(after) > near) & (int)((before > 0) == (after > 0));
     }
     return found;
 }
