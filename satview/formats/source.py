@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import field
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 from satview.base.dataclass import dataclass
 from satview.base.errors import TraceFormatError
@@ -15,7 +15,7 @@ from satview.events.catalogue import Catalogue, catalogue
 from satview.events.spec import Release
 from satview.events.wire import SLOT_BYTES
 from satview.formats import traceprinter
-from satview.formats.kev.assemble import choose_rate, choose_release
+from satview.formats.kev.assemble import choose_rate, choose_release, clock_surroundings
 from satview.formats.kev.growth.stream import EventStream, blocks_of_array, blocks_of_file
 from satview.formats.kev.head.header import BEGIN, END, MAX_HEADER_BYTES, key_byte_order, parse_header
 from satview.formats.kev.head.syspage import parse_syspage
@@ -28,6 +28,9 @@ from satview.formats.unixware import reader as unixware
 from satview.formats.unpacked import is_packed, unpacked_stream
 from satview.store.head import Header, SystemInfo
 from satview.store.problems import Problems
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 _BLOCK: Final = 1 << 16
 _SAMPLE: Final = 1 << 12
@@ -91,7 +94,7 @@ def opened(path: Path | str, standard_input: BinaryIO | None = None) -> Iterator
     path = Path(path)
     if path.is_dir():
         raise TraceFormatError(path, None, "this is a directory", "name a file in it")
-    with path.open("rb") as file:
+    with io.BufferedReader(_TraceFile(path)) as file:
         if qst.score(file.read(_SAMPLE), path) == _CERTAIN:
             yield _qst(path)
             return
@@ -181,6 +184,7 @@ def _kev(file: BinaryIO, path: Path, data: bytes) -> Source:
     rate = choose_rate(header, system, problems)
     blocks = blocks_of_file(file, rest, byte_order, problems, need)
     events = EventStream(blocks, problems, need, release)
+    events.inform(clock_surroundings(header, system, release))
     return Source(path, "kev", header, page, system, byte_order, release, rate, events, problems)
 
 
@@ -229,6 +233,26 @@ def _listing(file: BinaryIO, path: Path, first: bytes) -> Source:
         problems,
         listing.notations,
     )
+
+
+class _TraceFile(io.FileIO):
+    """A trace that is read; what reads it may write another file, whose errors would look the same."""
+
+    def readinto(self, buffer: Buffer, /) -> int | None:
+        """Read as `FileIO`.
+
+        Raises:
+            TraceFormatError: The system cannot read the file here.
+        """
+        try:
+            return super().readinto(buffer)
+        except OSError as error:
+            what = f"cannot be read: {error.strerror or error}"
+            raise TraceFormatError(Path(str(self.name)), self.tell(), what, "copy it from the target again") from error
+
+    def readall(self) -> bytes:
+        """Read as `FileIO`, by `readinto`."""
+        return io.RawIOBase.readall(self) or b""
 
 
 class _Chained(io.RawIOBase):

@@ -6,17 +6,20 @@ one lane of their own and not among the real ones.
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
 from operator import itemgetter
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.dataclass import dataclass
+from satview.base.once import Once
 from satview.base.time import TimeWindow
+from satview.base.time_text import format_duration
 from satview.events import wire
-from satview.store.problems import Problem
-from satview.store.tables import EventTable
+from satview.store.problems import Problem, ProblemKind
+from satview.store.tables import BufferTable, EventTable, Fragments, StateIndex
 from satview.store.trace import Trace
 
 _CPUS: Final = 64
@@ -49,17 +52,123 @@ def doubts(trace: Trace) -> Doubts:
     return trace.cached("doubts", _doubts)
 
 
-def trusted_window(trace: Trace) -> TimeWindow:
-    """Return the span of time in which the trace can be trusted: without what may come long after the rest.
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """What lies outside of the time in which a trace can be trusted.
 
-    That is what was written while a ring was saved, and events after a TIME event that nothing confirms.
+    Attributes:
+        events: How many.
+        start_cycles, end_cycles: Of the first and of the last of them.
+        reasons: Kinds of problems that say why, in the order found.
     """
-    window = trace.window
-    ends = [p.time_cycles for p in trace.problems if p.kind.slug in _BEYOND and p.time_cycles is not None]
-    row = int(np.searchsorted(trace.events.time_cycles, min(ends))) if ends else len(trace.events)
-    if 0 < row < len(trace.events):
-        return TimeWindow(window.start, int(trace.events.time_cycles[row - 1]) + 1)
-    return window
+
+    events: int
+    start_cycles: int
+    end_cycles: int
+    reasons: tuple[ProblemKind, ...]
+
+    def words(self, trace: Trace) -> str:
+        """Return it as a sentence, times from the first event of the trace."""
+        start, end = (format_duration(trace.clock.ns(time)) for time in (self.start_cycles, self.end_cycles))
+        why = ", ".join(kind.title for kind in self.reasons)
+        return f"{self.events:,} events from {start} to {end} lie outside of the time that can be trusted ({why})"
+
+    def record(self, trace: Trace) -> dict[str, Any]:
+        """Return it as values that JSON can hold, times in nanoseconds from the first event of the trace."""
+        return {
+            "events": self.events,
+            "start_ns": trace.clock.ns(self.start_cycles),
+            "end_ns": trace.clock.ns(self.end_cycles),
+            "reasons": [kind.slug for kind in self.reasons],
+        }
+
+
+def trusted_window(trace: Trace) -> TimeWindow:
+    """Return the span of time in which the trace can be trusted: without what may be long before or after the rest.
+
+    That is what was written while a ring was saved, and events beyond a TIME event that nothing confirms: of those on
+    both sides of it, the fewer.
+    """
+    times = trace.events.time_cycles
+    first, end = 0, len(times)
+    for time, problem in _beyond(trace):
+        row = int(np.searchsorted(times, time))
+        if first < row < end:
+            if problem.kind.slug == "ring-tail" or row - first >= end - row:
+                end = row
+            else:
+                first = row
+    if end - first == len(times):
+        return trace.window
+    return TimeWindow(int(times[first]), int(times[end - 1]) + 1)
+
+
+def trusted_duration_ns(trace: Trace) -> int:
+    """Return the time from the first to the last event of `trusted_window`; 0 if there is no event."""
+    window = trusted_window(trace)
+    return trace.clock.duration_ns(window.end - 1 - window.start) if len(trace.events) else 0
+
+
+def outside(trace: Trace) -> Outside | None:
+    """Return what lies outside of `trusted_window`, None if nothing does."""
+    window, whole = trusted_window(trace), trace.window
+    if window == whole:
+        return None
+    rows = trace.rows_between(window)
+    times = trace.events.time_cycles
+    start = whole.start if rows.start else int(times[rows.stop])
+    last = whole.end - 1 if rows.stop < len(times) else int(times[rows.start - 1])
+    kinds = tuple(dict.fromkeys(problem.kind for _, problem in _beyond(trace)))
+    return Outside(len(times) - (rows.stop - rows.start), start, last, kinds)
+
+
+def outside_words(trace: Trace) -> str:
+    """Return what lies outside of `trusted_window` as a sentence, empty if nothing does."""
+    found = outside(trace)
+    return found.words(trace) if found is not None else ""
+
+
+def outside_record(trace: Trace) -> dict[str, Any] | None:
+    """Return what lies outside of `trusted_window` as values that JSON can hold, None if nothing does."""
+    found = outside(trace)
+    return found.record(trace) if found is not None else None
+
+
+def trusted_part(trace: Trace) -> Trace:
+    """Return the trace without the events behind `trusted_window`, itself if there are none; rows stay the same."""
+    if trace.axis is not None or trusted_window(trace).end == trace.window.end:
+        return trace
+    return trace.cached("trusted_part", _trusted_part)
+
+
+def _trusted_part(trace: Trace) -> Trace:
+    window, events, fragments = trusted_window(trace), trace.events, trace.fragments
+    end = int(np.searchsorted(events.time_cycles, window.end))
+    cut = EventTable(*(getattr(events, column.name)[:end] for column in fields(EventTable)))
+    is_state = trace.states.event < end
+    kept = np.concatenate(([0], np.cumsum(is_state)))
+    states = StateIndex(trace.states.event[is_state], kept[trace.states.start].astype(np.int64))
+    pieces = int(np.searchsorted(fragments.event, end))
+    is_buffer = trace.buffers.time_cycles < window.end
+    pairs = trace.pairs
+    if pairs is not None:
+        pairs = np.where(pairs[:end] < end, pairs[:end], np.uint32(0xFFFFFFFF))
+    return replace(
+        trace,
+        events=cut,
+        states=states,
+        buffers=BufferTable(*(getattr(trace.buffers, column.name)[is_buffer] for column in fields(BufferTable))),
+        fragments=Fragments(fragments.event[:pieces], fragments.start[: pieces + 1],
+                            fragments.slot[: fragments.start[pieces]]),
+        truncated=trace.truncated[trace.truncated < end],
+        pairs=pairs,
+        _cached=Once(),
+    )  # fmt: skip
+
+
+def _beyond(trace: Trace) -> list[tuple[int, Problem]]:
+    """Return the problems whose events may be long before or after the rest, with their times."""
+    return [(p.time_cycles, p) for p in trace.problems if p.kind.slug in _BEYOND and p.time_cycles is not None]
 
 
 def count_cpus(events: EventTable, declared: int) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from satview.base.dataclass import dataclass
 
 
@@ -57,6 +59,13 @@ class Header:
             if name == key:
                 return value
         return default
+
+    def date(self, key: str) -> datetime | None:
+        """Return the value of a key as a date such as `DATE` has, taken as UTC; None if it is missing or no date."""
+        try:
+            return datetime.strptime(self.get(key), "%a %b %d %H:%M:%S %Y").replace(tzinfo=UTC)
+        except ValueError:
+            return None
 
     def number(self, key: str) -> int | None:
         """Return the value of a key as a decimal number, None if it is missing or no number."""

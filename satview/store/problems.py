@@ -107,6 +107,13 @@ _KINDS: Final = (
         False,
     ),
     ProblemKind(
+        "clock-doubt",
+        "Times in doubt",
+        "TIME events contradict each other, and neither other CPUs nor stamps nor the header settle which are right. "
+        "Events are where most of that puts them, and may be off by as much as is said.",
+        True,
+    ),
+    ProblemKind(
         "clock-unknown",
         "Upper half of the clock unknown",
         "There is no TIME event, so times are relative to the first event.",

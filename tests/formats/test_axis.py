@@ -246,7 +246,10 @@ def test_the_file_names_what_is_beside_it(tmp_path):
     write_axis(target, [AxisEntry(paths[0], "one"), AxisEntry(paths[1], "two", -5)])
     assert json.loads(target.read_text())["files"][1] == {"name": "two", "path": "b/built.kev", "offset_ps": -5}
     assert [part.name for part in files_of(open_trace(target)).parts] == ["one", "two"]
-    assert source_files(target) == [target, *paths]
+    beside = [path.with_name(f"{path.name}.marks.json") for path in (target, *paths)]
+    for path in beside:
+        path.write_text('{"marks": []}')
+    assert sorted(source_files(target)) == sorted([target, *paths, *beside])
     assert names_for(paths) == ["built", "built-2"]
     moved = tmp_path.rename(tmp_path.with_name(tmp_path.name + "-moved"))
     assert len(open_trace(moved / "x.sataxis").events)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from satview.formats.kev.clocks.clock import ClockRebuilder
 from satview.formats.kev.clocks.clock_chunk import ClockChunk
+from satview.formats.kev.clocks.consensus import Correction
 from satview.formats.kev.clocks.rollover import ROLLOVER, SLACK, unwrap, unwrap_segments
 
 UNUSABLE = -1
@@ -21,7 +22,6 @@ class Walk:
     """The rules as they read."""
 
     references: dict[int, int] = field(default_factory=dict)
-    timed: dict[int, int] = field(default_factory=dict)
     times: list[int] = field(default_factory=list)
     ignored: list[int] = field(default_factory=list)
 
@@ -36,7 +36,6 @@ class Walk:
             return
         self.times.append(unwrap(value, stamp))
         self.references[cpu] = value
-        self.timed[cpu] = row
 
 
 @st.composite
@@ -83,7 +82,6 @@ def test_clock_follows_the_rules(given_events, chunk):
     assert times == walk.times
     assert {cpu: clock.references[cpu] for cpu in walk.references} == walk.references
     assert sorted(clock.ignored) == walk.ignored
-    assert clock.timed == walk.timed
 
 
 @given(events(), st.sampled_from([3, 8, 100]))
@@ -117,7 +115,9 @@ def test_only_events_placed_elsewhere_contradict_the_first_time_of_a_cpu(chunk):
     found = [(2, 500, None), (0, 600, 7 * ROLLOVER + 600), (2, 700, 7 * ROLLOVER + 700), (1, 800, 9 * ROLLOVER + 800)]
     clock, times = rebuilt(found, chunk)
     assert times == [500, 7 * ROLLOVER + 600, 7 * ROLLOVER + 700, 9 * ROLLOVER + 800]
-    assert clock.verdicts().reseeded == [(2, 2, 7 * ROLLOVER + 200)]
+    verdicts = clock.verdicts()
+    assert verdicts.corrections == [Correction(2, 0, 2, 7)]
+    assert verdicts.reseeded == verdicts.damaged == []
 
 
 def test_segments_begin_again_at_every_time_event():

@@ -14,6 +14,7 @@ from satview.base.errors import TraceFormatError
 from satview.core import library, protobuf
 from satview.events.states import STATE_BY_NAME
 from satview.formats.linux import wire_format
+from satview.formats.linux.event_format import parse_format
 from satview.store.trace import Trace
 from satview.tables.table import table
 from tests.helpers import linux_scene, perf_data, trace_dat
@@ -360,3 +361,22 @@ def test_a_thread_has_the_name_of_the_program_that_it_runs_last(tmp_path):
     trace = _opened(tmp_path, perf_data.perf_data([perf_data.name(7, 7, "bash"), *samples]))
     assert "cat" in trace.threads.names
     assert "bash" not in trace.threads.names
+
+
+@pytest.mark.parametrize("written", ["02", "2", "0x2", "0X02", "0o2", "09", "0777"])
+def test_flags_are_read_as_c_writes_them(tmp_path, written):
+    content = linux_scene.as_trace_dat()
+    assert b"{ 0x02, " in content
+    trace = _opened(tmp_path, content.replace(b"{ 0x02, ", f"{{ {written:4}, ".encode()))
+    assert len(trace.events) > 0
+    if written in ("02", "2", "0x2"):
+        assert {name: _states(trace, name) for name in linux_scene.TRUTH} == linux_scene.TRUTH
+
+
+def test_numbers_of_a_format_have_bounds():
+    nines = "9" * 5000
+    head = "name: sched_switch\nID: 316\nformat:\n\tfield:long prev_state;\toffset:24;\tsize:8;\tsigned:1;\n"
+    found = parse_format(f'{head}print fmt: {{ {nines}, "D" }}, {{ 010, "T" }}', "sched")
+    assert found.state_flags == ((8, "T"),)
+    assert parse_format(f"name: a\nID: {nines}\n", "sched") is None
+    assert parse_format(head.replace("24", nines), "sched").fields == {}

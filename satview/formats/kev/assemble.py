@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
@@ -15,7 +16,8 @@ from satview.events import wire
 from satview.events.catalogue import Catalogue, catalogue, release_of
 from satview.events.spec import Release
 from satview.formats.kev import order
-from satview.formats.kev.clocks.clock_review import Verdicts, correct, misplaced
+from satview.formats.kev.clocks.clock_review import correct, misplaced
+from satview.formats.kev.clocks.consensus import Surroundings, Verdicts
 from satview.formats.kev.decode import Decoder
 from satview.formats.kev.decoded import Decoded
 from satview.formats.kev.head.header import FROM_LISTING
@@ -72,6 +74,15 @@ def choose_rate(header: Header, system: SystemInfo | None, problems: Problems) -
     return NS_PER_S
 
 
+def clock_surroundings(header: Header, system: SystemInfo | None, release: Release) -> Surroundings:
+    """Return what header and system page say about the clocks of the CPUs (format description, 1.1, 5.1, 6.1)."""
+    uptime_cycles = None
+    date, boot = header.date("DATE"), header.date("BOOT_DATE")  # both are local times of the target
+    if date is not None and boot is not None:
+        uptime_cycles = (date - boot) // timedelta(seconds=1) * choose_rate(header, system, Problems())
+    return Surroundings({}, _has_common_clock(system, release), release != Release.QNX_8, uptime_cycles)
+
+
 def trace_from_slots(
     path: Path | str,
     format_name: str,
@@ -122,6 +133,7 @@ def trace_from_slots(
     region = EventRegion(offset, len(slots), byte_of_slot)
     with timed("decode"):
         decoder = decoder_of(slots, names)
+        decoder.inform(clock_surroundings(header, system, release))
         decoded = decoder.run(progress, cancelled)
         if times is not None:
             decoded.time[:] = times[decoded.slot]
@@ -202,10 +214,15 @@ def trace_from_slots(
     )
 
 
-def _report_skew(system: SystemInfo | None, release: Release, problems: Problems) -> None:
-    """Warn where the stamps of CPUs need not agree; 6.x kernels subtract the difference (format description, 5.1)."""
+def _has_common_clock(system: SystemInfo | None, release: Release) -> bool:
+    # 6.x kernels subtract the difference (format description, 5.1).
     flags = system.values.get("qtime.flags") if system else None
-    if flags is not None and not flags & GLOBAL_CLOCK and release != Release.QNX_6:
+    return flags is None or bool(flags & GLOBAL_CLOCK) or release == Release.QNX_6
+
+
+def _report_skew(system: SystemInfo | None, release: Release, problems: Problems) -> None:
+    """Warn where the stamps of CPUs need not agree."""
+    if not _has_common_clock(system, release):
         problems.add("clock-skew", "the system page does not set the flag of a common clock")
 
 
@@ -242,6 +259,7 @@ def _report_pass(
         ("clock-seed", verdicts.reseeded, "the first TIME of CPU {} is {} cycles from where it was placed"),
         ("clock-unproven", verdicts.unproven, "a TIME event of CPU {} is {} rollovers after the events before it"),
         ("clock-damaged", verdicts.damaged, "a TIME event of CPU {} is {} rollovers off its neighbours, and ignored"),
+        ("clock-doubt", verdicts.doubtful, "events of CPU {} from here on may be off by up to {} rollovers"),
         ("clock-damaged", impossible, "a TIME event of CPU {} holds an impossible value and was ignored"),
     ):
         for row, cpu, amount in sorted(entries)[:MANY]:

@@ -23,8 +23,10 @@ from satview.events import wire
 from satview.events.catalogue import Catalogue
 from satview.events.spec import Release
 from satview.events.states import NOT_A_STATE
-from satview.formats.kev.clocks.clock import ClockRebuilder, held_times
+from satview.formats.kev.clocks.clock import ClockRebuilder
 from satview.formats.kev.clocks.clock_chunk import ClockChunk, time_values
+from satview.formats.kev.clocks.clock_review import ClockReview
+from satview.formats.kev.clocks.consensus import Surroundings
 from satview.formats.kev.decoded import Decoded, Parts
 from satview.formats.kev.grouping import KIND_SHIFT, adjacent_slots, usable_length
 from satview.formats.kev.growing_column import GrowingColumn
@@ -115,6 +117,11 @@ class Decoder:
             self._traits[has] |= np.uint8(trait)
         self._grouper = (loading.Grouper(self._traits, wire.CONTROL_BUFFER, CHUNK_SLOTS)
                          if library.is_available() else None)  # fmt: skip
+
+    def inform(self, surroundings: Surroundings) -> None:
+        """Tell what header and system page say about the clock, before the first `run`."""
+        if not self._mark.start:
+            self._mark.clock = ClockRebuilder(review=ClockReview(surroundings))
 
     def extend(self, slots: NDArray[np.uint32] | SlotSource) -> None:
         """Take more slots; those of before must be the same. The next `run` gives the result for all of them."""
@@ -303,9 +310,7 @@ class Decoder:
         # Rule 4 of section 5.3: what precedes the first TIME is placed backwards from it.
         if int(slots[0]) < self._held:
             held = int(np.searchsorted(slots, slots.dtype.type(self._held)))
-            out[:held] = held_times(stamps[:held], self._held_from)
-            self._clock.ignored += (time_rows[time_rows < held] + rows.start).tolist()
-        self._clock.unwrap(chunk.without(held), out[held:])
+        self._clock.unwrap(self._clock.hold(chunk, held, self._held_from, out), out[held:])
 
     def _numbered(self, keys: NDArray[np.uint64]) -> NDArray[np.uint32]:
         """Return the threads of the events of a chunk that name theirs, given their (pid, tid)."""

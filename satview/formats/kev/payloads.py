@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +42,7 @@ class SlotPayloads:
         self._events = copy(events)  # the trace's own table comes to hold the trace: that would be a cycle
         self._fragments = fragments
         self._ahead: WordsAhead | None = None
+        self._one_reads_ahead = Lock()
         self._byte_order = byte_order
         self._catalogue = catalogue
 
@@ -141,15 +143,16 @@ class SlotPayloads:
         Args:
             events: uint32 (n,), rows of the event table, ascending.
         """
-        if self._ahead is not None:  # somebody else does
+        if not self._one_reads_ahead.acquire(blocking=False):  # another window of the trace does
             yield
             return
-        self._ahead = WordsAhead(self._slots, self._events, self._fragments, events)
+        ahead = self._ahead = WordsAhead(self._slots, self._events, self._fragments, events)
         try:
             yield
         finally:
-            self._ahead.close()
             self._ahead = None
+            ahead.close()
+            self._one_reads_ahead.release()
 
     def _halves(self, events: NDArray[np.integer], step: int) -> NDArray[np.uint32]:
         """Return the payload words of one slot of each event, (n, 2); 0 where an event is shorter."""

@@ -14,10 +14,10 @@ from satview.events.states import READY
 
 _FIELD: Final = re.compile(
     r"^\s*field:(?P<type>[^;]*?)\s*\b(?P<name>\w+)(?P<array>\[[^\]]*\])?;"
-    r"\s*offset:(?P<offset>\d+);\s*size:(?P<size>\d+);(?:\s*signed:(?P<signed>\d);)?",
+    r"\s*offset:(?P<offset>[0-9]{1,9});\s*size:(?P<size>[0-9]{1,9});(?:\s*signed:(?P<signed>\d);)?",
     re.MULTILINE,
 )
-_FLAG: Final = re.compile(r"\{\s*(0x[0-9a-fA-F]+|\d+)\s*,\s*\"(\w)\"\s*\}")
+_FLAG: Final = re.compile(r"\{\s*(0x[0-9a-fA-F]{1,8}|[0-9]{1,10})\s*,\s*\"(\w)\"\s*\}")
 _MOST_BYTES: Final = 1 << 20
 _NUMBER_SIZES: Final = (1, 2, 4, 8)
 # Of Linux from 4.14 on, where the format itself does not say (include/linux/sched.h).
@@ -75,7 +75,8 @@ class EventFormat:
 def parse_format(text: str, group: str) -> EventFormat | None:
     """Return what a `format` file says; None if it is none."""
     text = text[:_MOST_BYTES]
-    name, ident = re.search(r"^name:\s*(\S+)", text, re.MULTILINE), re.search(r"^ID:\s*(\d+)", text, re.MULTILINE)
+    name = re.search(r"^name:\s*(\S+)", text, re.MULTILINE)
+    ident = re.search(r"^ID:\s*([0-9]{1,9})\b", text, re.MULTILINE)
     if name is None or ident is None:
         return None
     fields = {
@@ -86,8 +87,16 @@ def parse_format(text: str, group: str) -> EventFormat | None:
         )
         for found in _FIELD.finditer(text)
     }  # fmt: skip
-    flags = tuple((int(number, 0), letter) for number, letter in _FLAG.findall(text)) if "prev_state" in fields else ()
+    named = _FLAG.findall(text) if "prev_state" in fields else []
+    flags = tuple((_number_of_c(number), letter) for number, letter in named)
     return EventFormat(int(ident[1]), group, name[1], fields, flags or STATE_FLAGS)
+
+
+def _number_of_c(text: str) -> int:
+    """Return a number as C writes it: `0x02`, `02` (octal) and `2`; digits that are not octal make it decimal."""
+    if text.startswith("0x"):
+        return int(text, 16)
+    return int(text, 8 if text.startswith("0") and not set(text) & set("89") else 10)
 
 
 def lane_value(state: int, flags: tuple[tuple[int, str], ...]) -> int:

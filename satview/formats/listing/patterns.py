@@ -11,9 +11,9 @@ from satview.events.words import WORD_MASK, split64, text_words
 from satview.formats.listing.numbers import BARE_HEX, NUMBER, printed_as, value_of
 
 # The text ends at a quote that the numbers follow; it may hold other quotes.
-_MESSAGE = r'"(?:[^"]|"(?! \(0x))*+" \((0x[0-9a-f]{{1,8}}(?: 0x[0-9a-f]{{1,8}}){{0,{more}}})\)'
+_MESSAGE = r'"[^"]*(?:"(?! \(0x)[^"]*)*" \((0x[0-9a-f]{{1,8}}(?: 0x[0-9a-f]{{1,8}}){{0,{more}}})\)'
 _ANY_NUMBER = rf"(?:{NUMBER[1:-1]})"
-_ANY_MESSAGE = r'"(?:[^"]|"(?!\s*\([-0-9]))*+"\s*\(\s*(%s(?:[\s,]+%s){0,%d})\s*\)'
+_ANY_MESSAGE = r'"[^"]*(?:"(?!\s*\([-0-9])[^"]*)*"\s*\(\s*(%s(?:[\s,]+%s){0,%d})\s*\)'
 Words = list[int]
 Reader = Callable[[str, str], Words | None]  # text of a value, byte order; None if it does not fit
 

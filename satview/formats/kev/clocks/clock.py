@@ -9,7 +9,7 @@ addition for a chunk in which no CPU passes a rollover and takes the others span
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Final
 
 import numpy as np
@@ -18,11 +18,13 @@ from numpy.typing import NDArray
 from satview.base.dataclass import dataclass
 from satview.core import library, loading
 from satview.formats.kev.clocks.clock_chunk import ClockChunk
-from satview.formats.kev.clocks.clock_review import Claim, ClockReview, Verdicts
-from satview.formats.kev.clocks.rollover import ROLLOVER, SLACK, unwrap, unwrap_segments
+from satview.formats.kev.clocks.clock_review import ClockReview
+from satview.formats.kev.clocks.consensus import CROSSING, SEED, TIME, Claims, Verdicts
+from satview.formats.kev.clocks.rollover import ROLLOVER, SLACK, unwrap_segments
 
 MAX_CPUS: Final = 64
 _UNSET: Final = -1 << 62  # no time, while small negative ones are: stamps from before a counter's zero
+_END_EVENTS: Final = 4096  # where to look for the last event of each CPU
 _TAIL: Final = 8192  # the latest time of a CPU is nearly always among the last events of a chunk
 
 
@@ -44,27 +46,83 @@ class ClockRebuilder:
         references: Per CPU the reference; -2^62 = no slot of that CPU yet.
         last: Last time placed on any CPU; seeds CPUs that had no TIME yet.
         has_time: Whether any usable TIME event was met.
-        timed: CPUs that had a TIME event of their own, to the row of the last one.
         ignored: Rows of TIME events with an impossible value.
         rows: Events so far.
-        review: Judges TIME events that are not where stamps lead.
+        review: Judges TIME events, all of them together.
     """
 
     references: list[int] = field(default_factory=lambda: [_UNSET] * MAX_CPUS)
     last: int = _UNSET
     has_time: bool = False
-    timed: dict[int, int] = field(default_factory=dict)
     ignored: list[int] = field(default_factory=list)
     rows: int = 0
     review: ClockReview = field(default_factory=ClockReview)
+    _ignored_cpus: list[int] = field(default_factory=list)
+    _held_cpus: NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, np.uint8))
+    _log: list[tuple[int, int, int, int]] = field(default_factory=list)  # of the numpy code, as clock.c describes it
+    _recent: list[tuple[int, NDArray[np.uint8]]] = field(default_factory=list)  # first row and CPUs of the last chunks
+
+    def __deepcopy__(self, memo: dict[int, object]) -> ClockRebuilder:
+        """Return a clock that goes on alone; arrays are shared, for nobody changes them."""
+        review = self.review.__deepcopy__(memo)
+        return ClockRebuilder(list(self.references), self.last, self.has_time, list(self.ignored), self.rows, review,
+                              list(self._ignored_cpus), self._held_cpus, [], list(self._recent))  # fmt: skip
 
     def start_from(self, time: int) -> None:
         """Set the clock of every CPU that has none yet, before the first chunk."""
         self.last = time
 
+    def hold(self, chunk: ClockChunk, held: int, value: int, out: NDArray[np.int64]) -> ClockChunk:
+        """Set the times of the events in front of the first usable TIME of the file, backwards from it.
+
+        Args:
+            chunk: The first events of the file.
+            held: How many of them that are.
+            value: The time of that TIME event.
+            out: (n,), receives their times.
+
+        Returns:
+            The others.
+        """
+        if held:
+            self._ignore(chunk.time_rows[chunk.time_rows < held], chunk)
+            stamps, cpus = chunk.stamps[:held], chunk.cpus[:held]
+            out[:held] = held_times(stamps, value)
+            if np.any(chunk.time_rows < held):  # one there is damaged: a rollover may have been behind it
+                out[:held] -= _rollovers_after(stamps, cpus, out[:held]) * ROLLOVER
+            self._held_cpus, first = np.unique(cpus, return_index=True)
+            is_other = ~np.isin(self._held_cpus, chunk.cpus[held : held + 1])  # those of its own CPU are where it is
+            self._held_cpus, first = self._held_cpus[is_other], first[is_other]
+            none, zeros = np.full(len(first), -1), np.zeros(len(first), np.int64)
+            cpu, row = self._held_cpus.astype(np.int64), first + chunk.first_row
+            self.review.add(Claims(row, cpu, np.full(len(first), SEED), out[first], zeros, zeros, none, zeros))
+        return chunk.without(held)
+
+    def _ignore(self, rows: NDArray[np.intp], chunk: ClockChunk) -> None:
+        """Note TIME events of a chunk with an impossible value."""
+        self.ignored += (rows + chunk.first_row).tolist()
+        self._ignored_cpus += chunk.cpus[rows].tolist()
+
     def verdicts(self) -> Verdicts:
         """Return corrections and reports for all events so far, as if none followed."""
-        return self.review.at_end(self.references, _UNSET, self.rows)
+        verdicts = self.review.verdicts(self._ends(), is_damaged=bool(self.ignored))
+        return replace(verdicts, doubtful=verdicts.doubtful + self.review.after_lost(self.ignored, self._ignored_cpus))
+
+    def settle(self) -> None:
+        """Decide what cannot wait for any longer, for a reader that hands on events before it has all."""
+        if self.review.is_due(self.rows):
+            self.review.settle(self.rows, self._ends())
+
+    def _ends(self) -> dict[int, tuple[int, int]]:
+        """Return row and time of the last event of each CPU that has one among the last events of all."""
+        ends: dict[int, tuple[int, int]] = {}
+        for start, chunk_cpus in self._recent:
+            first_row = max(start, self.rows - _END_EVENTS)
+            cpus = chunk_cpus[first_row - start :]
+            for cpu in np.unique(cpus).tolist():
+                row = first_row + len(cpus) - 1 - int(np.argmax(cpus[::-1] == cpu))
+                ends[cpu] = row, self.references[cpu]
+        return {cpu: end for cpu, end in ends.items() if end[1] != _UNSET}
 
     def unwrap(self, chunk: ClockChunk, out: NDArray[np.int64]) -> None:
         """Set the times of the events of a chunk.
@@ -82,9 +140,14 @@ class ClockRebuilder:
         usable = chunk.time_rows[chunk.time_values >= 0]
         if len(usable) and not self.has_time:
             self.has_time = True
-            self.review.begin(int(chunk.cpus[usable[0]]), chunk.first_row + int(usable[0]))
+            self.review.start_row = chunk.first_row + int(usable[0])
+        before = int(self._recent[-1][1][-1]) if self._recent else -1
+        tail = chunk.cpus[-_END_EVENTS:].copy()  # a view would keep the whole column
+        self._recent.append((self.rows - len(tail), tail))
+        while len(self._recent) > 1 and self._recent[1][0] <= self.rows - _END_EVENTS:
+            del self._recent[0]
         if library.is_available():
-            self._unwrap_by_core(chunk, out)
+            self._unwrap_by_core(chunk, out, before)
             return
         if not self._unwrap_all_between_rollovers(chunk, out):
             self._unwrap_by_cpu(chunk, out)
@@ -93,10 +156,13 @@ class ClockRebuilder:
             ends = np.flatnonzero(np.append(np.diff(same_as_next) != 1, True))
             out[same_as_next] = np.repeat(out[same_as_next[ends] + 1], np.diff(ends, prepend=-1))
         self.last = int(out[-1])
+        if self._log:
+            self._hand_on(np.array(self._log, np.int64), chunk, out, before)
+            self._log = []
 
-    def _unwrap_by_core(self, chunk: ClockChunk, out: NDArray[np.int64]) -> None:
-        """Set the times of a chunk by the compiled walk, and hand what is odd to the review."""
-        self.ignored += (chunk.time_rows[chunk.time_values < 0] + chunk.first_row).tolist()
+    def _unwrap_by_core(self, chunk: ClockChunk, out: NDArray[np.int64], cpu_before: int) -> None:
+        """Set the times of a chunk by the compiled walk, and hand what it notes to the review."""
+        self._ignore(chunk.time_rows[chunk.time_values < 0], chunk)
         references = np.array(self.references, np.int64)
         self.last, log = loading.clock(
             chunk.stamps,
@@ -110,45 +176,37 @@ class ClockRebuilder:
         )
         self.references = references.tolist()
         if len(log):
-            self._review_log(log, chunk)
+            self._hand_on(log, chunk, out, cpu_before)
 
-    def _review_log(self, log: NDArray[np.int64], chunk: ClockChunk) -> None:
-        """Note what the compiled walk met; of CPUs that have nothing odd only where their last TIME is.
+    def _hand_on(self, log: NDArray[np.int64], chunk: ClockChunk, out: NDArray[np.int64], cpu_before: int) -> None:
+        """Hand the log of the walk to the review.
 
         Args:
-            log: int64 (m, 4), as `core.passes.clock` returns it.
+            log: int64 (m, 4), as clock.c describes it.
             chunk: The events.
+            out: (n,), their times.
+            cpu_before: CPU of the event before them, -1 = none.
         """
-        kind, row, amount, extra = log.T
-        first_row = chunk.first_row
-        cpu = chunk.cpus[row].astype(np.int64)
+        # A crossing shows late, and the numpy code goes from CPU to CPU.
+        kind, row, amount, extra = log[np.lexsort((log[:, 0] == loading.LOG_CROSSING, log[:, 1]))].T
         is_time = kind == loading.LOG_TIME
-        value = np.zeros(len(log), np.int64)
+        value = out[row]
         value[is_time] = chunk.time_values[np.searchsorted(chunk.time_rows, row[is_time])]
-        # A CPU without reference: the walk could only compare its first TIME with the clock of another CPU.
-        for at in np.flatnonzero(is_time & (extra == 0)).tolist():
-            if self.review.starts_at(int(row[at]) + first_row):  # the file's first TIME: nothing leads to it
-                amount[at] = value[at]
-        # How far the TIME is from where the stamps lead, split into whole rollovers and the rest that rule 2 explains.
-        ahead = (value - amount) & (ROLLOVER - 1)
-        rollovers = (value - amount - np.where(ahead >= ROLLOVER - SLACK, ahead - ROLLOVER, ahead)) // ROLLOVER
-        is_odd = ~is_time | (rollovers != 0)
-        watched = {*cpu[is_odd].tolist(), *(number for number in set(cpu.tolist()) if self.review.waits(number))}
-        if not watched:  # as nearly always
-            self.timed.update(zip(cpu.tolist(), (row + first_row).tolist(), strict=True))
-            return
-        for at in np.flatnonzero(np.isin(cpu, list(watched))).tolist():
-            number, where = int(cpu[at]), int(row[at]) + first_row
-            if kind[at] == loading.LOG_CROSSING:
-                if number in self.timed:
-                    self._note_crossing(number, where, int(amount[at]))
-            elif kind[at] == loading.LOG_SEED:
-                self.review.seed(number, where)
-            else:
-                cycles = int(value[at] - amount[at])
-                self._note_time(number, where, int(rollovers[at]), cycles, has_reference=bool(extra[at]))
-        rest = is_time & ~np.isin(cpu, list(watched))
-        self.timed.update(zip(cpu[rest].tolist(), (row[rest] + first_row).tolist(), strict=True))
+        # Nothing leads to the file's first TIME.
+        before = np.where(row + chunk.first_row == self.review.start_row, value, amount)
+        gap = (value - before) & (ROLLOVER - 1)
+        gap -= np.where(gap >= ROLLOVER - SLACK, ROLLOVER, 0)
+        rollovers = np.where(is_time, (value - before - gap) // ROLLOVER, amount)
+        source = np.full(len(row), -1)
+        for at in np.flatnonzero((kind == loading.LOG_SEED) | (is_time & (extra == 0))).tolist():
+            if int(chunk.cpus[row[at]]) in self._held_cpus:  # its clock is the one that they were placed by
+                continue
+            if not is_time[at] or before[at] != value[at]:
+                source[at] = _cpu_before(int(row[at]), chunk, cpu_before)
+        kind = np.choose(kind, (SEED, TIME, CROSSING))
+        gap[kind != TIME] = 0
+        self.review.add(Claims(row + chunk.first_row, chunk.cpus[row].astype(np.int64), kind, value, rollovers, gap,
+                               source, is_time.astype(np.int64)))  # fmt: skip
 
     def _unwrap_all_between_rollovers(self, chunk: ClockChunk, out: NDArray[np.int64]) -> bool:
         """Set the times of a chunk with one addition, if no CPU can pass a rollover in it; return whether it did."""
@@ -185,7 +243,7 @@ class ClockRebuilder:
 
     def _move_references(self, base: int, chunk: ClockChunk) -> None:
         """Set every CPU's reference to the latest time placed on it since its last TIME."""
-        stamps, cpus, first_row = chunk.stamps, chunk.cpus, chunk.first_row
+        stamps, cpus = chunk.stamps, chunk.cpus
         takes_part = chunk.takes_part
         since = [0] * MAX_CPUS
         self._note_passed_rollovers(base, chunk, takes_part)
@@ -195,9 +253,8 @@ class ClockRebuilder:
             # Only the first event of a CPU in this chunk can be far from its reference, and then that is up to date.
             has_reference = reference != _UNSET
             if not has_reference:
-                reference = self.last if self.timed and not takes_part[:row].any() else value
-            rollovers = (value - unwrap(reference, value)) // ROLLOVER
-            self._note_time(cpu, first_row + row, rollovers, value - reference, has_reference=has_reference)
+                reference = _time_before(row, base, chunk, takes_part, self.last)
+            self._log.append((loading.LOG_TIME, row, reference, has_reference))
             # The reference is what the counter said, not the slightly later stamp of the slot itself.
             since[cpu], self.references[cpu] = row + 1, value
         for cpu in range(int(cpus.max()) + 1):
@@ -206,35 +263,19 @@ class ClockRebuilder:
                 continue
             if self.references[cpu] == _UNSET:  # the last time placed on any CPU before
                 first = int(np.argmax((cpus == cpu) & takes_part))
-                before = np.flatnonzero(takes_part[:first])
-                self.references[cpu] = base + int(stamps[before[-1]]) if len(before) else self.last
-                self.review.seed(cpu, first_row + first)
+                self.references[cpu] = _time_before(first, base, chunk, takes_part, self.last)
+                self._log.append((loading.LOG_SEED, first, 0, 0))
             self.references[cpu] = max(self.references[cpu], base + latest)
 
     def _note_passed_rollovers(self, base: int, chunk: ClockChunk, takes_part: NDArray[np.bool_]) -> None:
-        """Note the CPUs with a TIME before that pass a rollover in a chunk without another one."""
+        """Note the CPUs that pass a rollover in a chunk without a TIME of theirs."""
         times = set(chunk.time_rows.tolist())
-        for cpu in self.timed:
-            if _UNSET < self.references[cpu] < base:
+        for cpu, reference in enumerate(self.references):
+            if _UNSET < reference < base:
                 rows = np.flatnonzero((chunk.cpus == cpu) & takes_part)
                 if len(rows) and int(rows[0]) not in times:
-                    passed = base // ROLLOVER - self.references[cpu] // ROLLOVER
-                    self._note_crossing(cpu, chunk.first_row + int(rows[0]), passed)
-
-    def _note_crossing(self, cpu: int, row: int, rollovers: int) -> None:
-        """Show the review of events past a rollover, unless the TIME that belongs there may be lost."""
-        if not self.review.is_excused(cpu, self.timed[cpu], row):
-            self.review.crossing(cpu, row, rollovers)
-
-    def _note_time(self, cpu: int, row: int, rollovers: int, cycles: int, *, has_reference: bool) -> None:
-        """Hand a TIME event to the review if that is interested."""
-        before = self.timed.get(cpu)
-        self.timed[cpu] = row
-        if self.review.starts_at(row):  # nothing before it knew the upper half
-            rollovers = 0
-        if rollovers or self.review.waits(cpu):
-            is_excused = self.review.is_excused(cpu, -1 if before is None else before, row)
-            self.review.time(cpu, Claim(row, rollovers, cycles, before is None, has_reference, is_excused))
+                    passed = base // ROLLOVER - reference // ROLLOVER
+                    self._log.append((loading.LOG_CROSSING, int(rows[0]), passed, cpu))
 
     def _unwrap_by_cpu(self, chunk: ClockChunk, out: NDArray[np.int64]) -> None:
         cpus, time_rows, takes_part = chunk.cpus, chunk.time_rows, chunk.takes_part
@@ -252,11 +293,11 @@ class ClockRebuilder:
             if not has_reference:
                 value = chunk.time_values[np.searchsorted(time_rows, rows[0])] if is_time[rows[0]] else -1
                 begins_with_time = value >= 0
-                is_start = begins_with_time and self.review.starts_at(chunk.first_row + int(rows[0]))
+                is_start = begins_with_time and self.review.start_row == chunk.first_row + int(rows[0])
                 seed = value if is_start else self._seed(rows[0], chunk, out, starts)
                 self.references[cpu] = int(seed)
                 if not begins_with_time:
-                    self.review.seed(cpu, chunk.first_row + int(rows[0]))
+                    self._log.append((loading.LOG_SEED, int(rows[0]), 0, 0))
                     has_reference = True
             self._unwrap_cpu(cpu, chunk, rows, out, is_time[rows], has_reference=has_reference)
 
@@ -284,51 +325,33 @@ class ClockRebuilder:
         values = chunk.time_values[np.searchsorted(chunk.time_rows, rows[time_at])]
         usable = values >= 0
         if not usable.all():
-            self.ignored += (rows[time_at[~usable]] + chunk.first_row).tolist()
+            self._ignore(rows[time_at[~usable]], chunk)
             time_at, values = time_at[usable], values[usable]
         starts = np.append(self.references[cpu], values)
         ends = unwrap_segments(starts, chunk.stamps, rows, time_at, out)
         self.references[cpu] = int(ends[-1])
-        self._note_oddities(cpu, starts, ends, rows, time_at, chunk.first_row, out, has_reference=has_reference)
+        self._note_segments(starts, ends, rows, time_at, out, has_reference=has_reference)
 
-    def _note_oddities(
+    def _note_segments(
         self,
-        cpu: int,
         starts: NDArray[np.int64],
         ends: NDArray[np.int64],
         rows: NDArray[np.intp],
         time_at: NDArray[np.intp],
-        first_row: int,
         out: NDArray[np.int64],
         *,
         has_reference: bool,
     ) -> None:
-        """Hand TIME events that are not where the stamps lead, and rollovers without TIME, to the review."""
-        # A TIME comes before the first event after a rollover, so its segment ends in the rollover in which it begins.
-        is_passed = ends // ROLLOVER > starts // ROLLOVER
-        is_passed[0] &= cpu in self.timed
-        values, before = starts[1:], ends[:-1]
-        ahead = (values - before) & (ROLLOVER - 1)
-        rollovers = (values - before - np.where(ahead >= ROLLOVER - SLACK, ahead - ROLLOVER, ahead)) // ROLLOVER
-        if not (is_passed.any() or rollovers.any() or self.review.waits(cpu)):
-            if len(values):
-                self.timed[cpu] = int(rows[time_at[-1]]) + first_row
-            return
+        """Note the TIME events of a CPU, and rollovers without TIME."""
         edges = [0, *time_at.tolist(), len(rows)]
-        for number in range(len(starts)):
-            if number:
-                self._note_time(
-                    cpu,
-                    int(rows[edges[number]]) + first_row,
-                    int(rollovers[number - 1]),
-                    int(values[number - 1] - before[number - 1]),
-                    has_reference=has_reference or number > 1,
-                )
-            if is_passed[number]:
-                mine = rows[edges[number] + (number > 0) : edges[number + 1]]
-                beyond = np.flatnonzero(out[mine] // ROLLOVER > starts[number] // ROLLOVER)
-                passed = int(ends[number] // ROLLOVER - starts[number] // ROLLOVER)
-                self._note_crossing(cpu, int(mine[beyond[0]]) + first_row, passed)
+        for number, at in enumerate(time_at.tolist()):
+            self._log.append((loading.LOG_TIME, int(rows[at]), int(ends[number]), has_reference or number > 0))
+        # A TIME comes before the first event after a rollover, so its segment ends in the rollover in which it begins.
+        for number in np.flatnonzero(ends // ROLLOVER > starts // ROLLOVER).tolist():
+            mine = rows[edges[number] + (number > 0) : edges[number + 1]]
+            beyond = np.flatnonzero(out[mine] // ROLLOVER > starts[number] // ROLLOVER)
+            passed = int(ends[number] // ROLLOVER - starts[number] // ROLLOVER)
+            self._log.append((loading.LOG_CROSSING, int(mine[beyond[0]]), passed, 0))
 
     def _seed(self, row: np.intp, chunk: ClockChunk, out: NDArray[np.int64], starts: list[tuple[int, int]]) -> int:
         """Return the last time placed before a row on a CPU that is already done, else that of the chunk before."""
@@ -336,6 +359,18 @@ class ClockRebuilder:
         earlier = np.flatnonzero(np.isin(chunk.cpus[:row], done))
         before = np.setdiff1d(earlier, chunk.same_as_next, assume_unique=True)
         return int(out[before[-1]]) if len(before) else self.last
+
+
+def _cpu_before(row: int, chunk: ClockChunk, cpu_before: int) -> int:
+    """Return the CPU of the last event before a row that moves the clock."""
+    taking_part = np.flatnonzero(chunk.takes_part[:row])
+    return int(chunk.cpus[taking_part[-1]]) if len(taking_part) else cpu_before
+
+
+def _time_before(row: int, base: int, chunk: ClockChunk, takes_part: NDArray[np.bool_], last: int) -> int:
+    """Return the time of the last event before a row that moves the clock, `last` for none in the chunk."""
+    before = np.flatnonzero(takes_part[:row])
+    return base + int(chunk.stamps[before[-1]]) if len(before) else last
 
 
 def _latest_stamp(
@@ -352,6 +387,20 @@ def _latest_stamp(
         if mine.any():
             latest = max(latest or 0, int(np.multiply(stamps[part], mine).max()))
     return latest
+
+
+def _rollovers_after(stamps: NDArray[np.uint32], cpus: NDArray[np.uint8], time: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return how many rollovers more than their times say a CPU passed behind each of its events, int64 (n,)."""
+    order = np.argsort(cpus, kind="stable")
+    sorted_stamps = stamps[order].astype(np.int64)
+    steps = (sorted_stamps[1:] - sorted_stamps[:-1]) & (ROLLOVER - 1)
+    steps -= np.where(steps >= ROLLOVER - SLACK, ROLLOVER, 0)
+    missing = np.where(np.diff(cpus[order].astype(np.int64)) == 0, (steps - np.diff(time[order])) // ROLLOVER, 0)
+    total = np.append(np.cumsum(missing[::-1])[::-1], 0)
+    behind = np.empty(len(order), np.int64)
+    behind[order] = total
+    behind -= total[np.searchsorted(cpus[order], cpus, side="right") - 1]  # what its last event has is of other CPUs
+    return behind
 
 
 def held_times(stamps: NDArray[np.uint32], value: int) -> NDArray[np.int64]:

@@ -1,18 +1,15 @@
-"""Decides which TIME events to believe.
+"""Decides which TIME events to believe, and corrects the times that damaged ones gave.
 
-A damaged TIME event would move all events of its CPU up to the next TIME by days. Its neighbours on both sides show it:
-TIME events and the stamps between them agree on how many times the counter rolled over, and the damaged one agrees
-with neither. A damaged stamp makes events seem a rollover late in the same way, until the next TIME of the CPU.
-
-`ClockRebuilder` believes every TIME event at once and hands what is odd to `ClockReview`, which answers later, when the
-CPU's next TIME has come, with corrections in whole rollovers. All readers apply the same ones. Source: kernel event
-trace format, sections 5.2 (a TIME comes with every rollover) and 5.3.
+A damaged TIME event would move all events of its CPU up to the next TIME by days. `ClockRebuilder` believes every TIME
+event at once and hands all of them to `ClockReview`, which answers later with corrections in whole rollovers: what all
+CPUs, the stamps, the buffers and the header agree on (`consensus`). All readers apply the same ones, but for a pipe: it
+cannot wait for the end, and decides after `LOOK_AHEAD_EVENTS`. A damaged stamp puts its own event far from its
+neighbours (`misplaced`).
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Final
 
 import numpy as np
@@ -21,234 +18,155 @@ from numpy.typing import NDArray
 from satview.base.dataclass import dataclass
 from satview.core import library, ordering
 from satview.events import wire
+from satview.formats.kev.clocks.consensus import (
+    CROSSING,
+    TIME,
+    Claims,
+    Consensus,
+    Correction,
+    Surroundings,
+    Verdicts,
+)
 from satview.formats.kev.clocks.rollover import ROLLOVER
 
 LOOK_AHEAD_EVENTS: Final = 1 << 16  # a TIME comes with every kernel buffer, so after some hundred events
-START_EVENTS: Final = 1 << 12  # the first TIME of the file is judged by those that come within so many events
-# After a loss, and where nothing follows, a TIME is believed up to so many rollovers from the rest: a ring may be cut
-# in the middle of a long pause (106 s at 2.6 GHz, 4 h at 19.2 MHz).
-_BELIEVED_ROLLOVERS: Final = 64
-_START_ROLLOVERS: Final = 1 << 12  # a first TIME so far before the others is damage, not silence
+START_EVENTS: Final = 1 << 13  # what a reader that cannot wait holds back at first: ten kernel buffers
+_ESTABLISHED: Final = 8  # TIME events of a CPU that agree, after which no reader waits for more
 _NEAR_CYCLES: Final = 1 << 24  # 6 ms at 2.6 GHz, 0.9 s at 19.2 MHz: far more than CPUs and late events differ by
 _NEIGHBOUR_ROWS: Final = 64  # where to look for the events of the same CPU
 _MISPLACED_MAX: Final = 20_000
 _CHUNK: Final = 1 << 16
-
-
-@dataclass(frozen=True, slots=True)
-class Correction:
-    """Events of one CPU whose times are wrong by whole rollovers; rows count events in file order."""
-
-    cpu: int
-    first_row: int
-    end_row: int
-    rollovers: int
-
-
-@dataclass(frozen=True, slots=True)
-class Verdicts:
-    """What the review found; all lists hold (row in file order, CPU, cycles or rollovers).
-
-    Attributes:
-        corrections: To be added to the times.
-        steps: TIME events that went back by a rollover or more, and by how many cycles.
-        reseeded: First TIME events of CPUs that contradict by a rollover or more where their events were placed.
-        damaged: TIME events that their neighbours contradict, and by how many rollovers.
-        unproven: TIME events that are rollovers late, with nothing after them that could confirm or contradict it.
-    """
-
-    corrections: list[Correction] = field(default_factory=list)
-    steps: list[tuple[int, int, int]] = field(default_factory=list)
-    reseeded: list[tuple[int, int, int]] = field(default_factory=list)
-    damaged: list[tuple[int, int, int]] = field(default_factory=list)
-    unproven: list[tuple[int, int, int]] = field(default_factory=list)
-
-    def copy(self) -> Verdicts:
-        """Return other lists of the same entries."""
-        return Verdicts(
-            list(self.corrections), list(self.steps), list(self.reseeded), list(self.damaged), list(self.unproven)
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """A TIME event that is not where the stamps since the one before lead.
-
-    Attributes:
-        row: Its row in file order.
-        rollovers: Rollovers between its value and where the stamps lead; 0 = none, it confirms what came before.
-        cycles: From the CPU's reference to its value.
-        is_first: The CPU had no TIME before: the stamps lead on from another CPU's clock.
-        has_reference: Events of the CPU were placed before it.
-        is_excused: Buffers are missing or out of order since the CPU's TIME before.
-    """
-
-    row: int
-    rollovers: int
-    cycles: int
-    is_first: bool
-    has_reference: bool
-    is_excused: bool
+_NEVER: Final = int(np.iinfo(np.int64).max)
+_NONE: Final = Claims(*(np.empty(0, np.int64) for _ in Claims._fields))
 
 
 @dataclass(slots=True)
 class ClockReview:
-    """Odd TIME events that wait for the next one of their CPU, and what was decided.
+    """TIME events of a trace, and what was decided about them.
 
     Attributes:
-        verdicts: What is decided so far.
-        breaks: CPU, or -1 for all, to the rows where buffers are missing or out of order, ascending.
+        surroundings: What is known besides.
+        start_row: Row of the first usable TIME of the file, -1 = none yet.
+        settled: What is decided for good, by a reader that cannot wait.
     """
 
-    verdicts: Verdicts = field(default_factory=Verdicts)
-    breaks: dict[int, list[int]] = field(default_factory=dict)
-    _claims: dict[int, Claim] = field(default_factory=dict)
-    _crossings: dict[int, tuple[int, int]] = field(default_factory=dict)  # CPU to row and rollovers
-    _start: tuple[int, int] | None = None  # CPU and row of the file's first TIME, until another one agrees with it
-    _seeded: dict[int, int] = field(default_factory=dict)  # CPU without a TIME so far to its first row
+    surroundings: Surroundings = field(default_factory=Surroundings)
+    start_row: int = -1
+    settled: Verdicts = field(default_factory=Verdicts)
+    _parts: list[Claims] = field(default_factory=list)
+    _first_odd_row: int | None = None
+    _settled_row: int = 0
+    _standing: dict[int, int] = field(default_factory=dict)
 
-    def begin(self, cpu: int, row: int) -> None:
-        """Note the first usable TIME of the file."""
-        self._start = (cpu, row)
-
-    def starts_at(self, row: int) -> bool:
-        """Return whether the first usable TIME of the file is the one of a row."""
-        return self._start is not None and self._start[1] == row
-
-    def seed(self, cpu: int, row: int) -> None:
-        """Note a CPU whose events are placed by the clock of another one, from a row on."""
-        if row <= START_EVENTS:
-            self._seeded[cpu] = row
+    def __deepcopy__(self, _: object) -> ClockReview:
+        """Return a review that goes on alone; what was noted is shared, for nobody changes it."""
+        surroundings = Surroundings({cpu: list(rows) for cpu, rows in self.surroundings.breaks.items()},
+                                    self.surroundings.has_common_clock, self.surroundings.has_shared_buffers,
+                                    self.surroundings.uptime_cycles)  # fmt: skip
+        return ClockReview(surroundings, self.start_row, self.settled, list(self._parts), self._first_odd_row,
+                           self._settled_row, dict(self._standing))  # fmt: skip
 
     def add_breaks(self, breaks: list[tuple[int, int]]) -> None:
         """Note (row, CPU or -1 for all) where buffers are missing or out of order, ascending."""
         for row, cpu in breaks:
-            self.breaks.setdefault(cpu, []).append(row)
+            self.surroundings.breaks.setdefault(cpu, []).append(row)
 
-    def is_excused(self, cpu: int, after_row: int, row: int) -> bool:
-        """Return whether buffers are missing or out of order between two TIME events of a CPU."""
-        return any(
-            bisect_left(rows, row) > bisect_left(rows, after_row)
-            for rows in (self.breaks.get(-1, ()), self.breaks.get(cpu, ()))
-        )
+    def add(self, claims: Claims) -> None:
+        """Note what the walk met in a chunk."""
+        self._parts.append(claims)
+        if self._first_odd_row is None:
+            is_odd = np.where(claims.kind == TIME, claims.rollovers != 0, claims.kind == CROSSING)
+            if is_odd.any():
+                self._first_odd_row = int(claims.row[np.argmax(is_odd)])
 
-    def waits(self, cpu: int) -> bool:
-        """Return whether the next TIME of a CPU is of interest even if it agrees with what came before."""
-        is_start = self._start is not None and self._start[0] == cpu
-        return is_start or cpu in self._claims or cpu in self._crossings or cpu in self._seeded
-
-    def waits_from(self, row: int) -> int | None:
-        """Return the first row whose time may still change at a row, None if none does."""
-        rows = [claim.row for claim in self._claims.values() if row - claim.row <= LOOK_AHEAD_EVENTS]
-        rows += [first for first, _ in self._crossings.values() if row - first <= LOOK_AHEAD_EVENTS]
-        if row <= START_EVENTS:
-            rows += self._seeded.values()
-            rows += [0] * (self._start is not None)
-        return min(rows, default=None)
-
-    def crossing(self, cpu: int, row: int, rollovers: int) -> None:
-        """Note that events of a CPU passed a rollover without the TIME that belongs there; `row` is the first."""
-        first, before = self._crossings.get(cpu, (row, 0))
-        self._crossings[cpu] = first, before + rollovers
-
-    def time(self, cpu: int, new: Claim) -> None:
-        """Judge the TIME before by the next one of its CPU."""
-        old = self._claims.pop(cpu, None)
-        if old is not None:
-            if _is_contradicted(old, new):
-                self.verdicts.corrections.append(Correction(cpu, old.row, new.row, -old.rollovers))
-                self.verdicts.damaged.append((old.row, cpu, old.rollovers))
-                new = replace(new, rollovers=new.rollovers + old.rollovers,
-                              cycles=new.cycles + old.rollovers * ROLLOVER)  # fmt: skip
-            else:
-                self._believe(cpu, old, new.row)
-        crossing = self._crossings.get(cpu)
-        if crossing is not None and (not new.rollovers or self._undo_crossing(cpu, new, *crossing)):
-            del self._crossings[cpu]
-            new = replace(new, rollovers=0)
-        if not new.rollovers or old is not None:
-            self._seeded.pop(cpu, None)
-        if new.rollovers:
-            self._claims[cpu] = new
-        elif self._start is not None and self._start[0] == cpu and new.row != self._start[1]:
-            self._start = None
-
-    def _undo_crossing(self, cpu: int, new: Claim, row: int, rollovers: int) -> bool:
-        # The TIME is as many rollovers back as the stamps went ahead: the counter never passed them.
-        is_undone = -rollovers <= new.rollovers < 0 and not new.is_excused and new.row - row <= LOOK_AHEAD_EVENTS
-        if is_undone:
-            self.verdicts.corrections.append(Correction(cpu, row, new.row, new.rollovers))
-        return is_undone
-
-    def _believe(self, cpu: int, claim: Claim, row: int) -> None:
-        if cpu in self._crossings and self._crossings[cpu][0] < claim.row:
-            del self._crossings[cpu]
-        is_start = self._start is not None and self._start[0] == cpu
-        first_row = 0 if is_start else self._seeded.get(cpu)
-        is_far = claim.rollovers < 0 or claim.rollovers > _START_ROLLOVERS
-        if first_row is None or not is_far or claim.is_excused or row > START_EVENTS:
-            _report(self.verdicts, cpu, claim)
-        else:
-            # This TIME and the next agree with each other, not with the file's first, which placed what came before.
-            self.verdicts.corrections.append(Correction(cpu, first_row, claim.row, claim.rollovers))
-            if self._start is not None and is_start:
-                self.verdicts.damaged.append((self._start[1], cpu, -claim.rollovers))
-        if is_start:
-            self._start = None
-
-    def at_end(self, references: list[int], unset: int, rows: int) -> Verdicts:
-        """Return all verdicts if nothing follows; what waits goes on waiting.
+    def verdicts(self, ends: dict[int, tuple[int, int]], *, is_damaged: bool = False) -> Verdicts:
+        """Return all verdicts if nothing follows; what was noted stays.
 
         Args:
-            references: Per CPU the latest time placed on it.
-            unset: Instead of a reference: no event of that CPU.
-            rows: Events of the file.
+            ends: CPU to row and time of its last event, of the CPUs where that is known.
+            is_damaged: TIME events with an impossible value were met.
         """
-        verdicts = self.verdicts.copy()
-        others = [
-            time
-            for cpu, time in enumerate(references)
-            if time != unset and cpu not in self._claims and cpu not in self._crossings
-        ]
-        for cpu, (row, rollovers) in sorted(self._crossings.items()):
-            if rows - row <= LOOK_AHEAD_EVENTS and others and not _is_near(references[cpu], rollovers, others):
-                verdicts.corrections.append(Correction(cpu, row, np.iinfo(np.int64).max, -rollovers))
-        for cpu, claim in sorted(self._claims.items()):
-            is_old = rows - claim.row > LOOK_AHEAD_EVENTS
-            fellows = [references[other] for other in self._claims if other != cpu]
-            is_agreed = any(abs(references[cpu] - time) < ROLLOVER for time in fellows)
-            # A board may have a counter for each CPU, so the first TIME of one may be away from the others.
-            is_believed = abs(claim.rollovers) <= _BELIEVED_ROLLOVERS
-            is_harmless = is_believed and (claim.is_excused or claim.is_first or not others)
-            if is_old or is_agreed or is_harmless or _is_near(references[cpu], claim.rollovers, others):
-                _report(verdicts, cpu, claim)
-                if claim.rollovers > 0 and not others and not is_agreed:
-                    verdicts.unproven.append((claim.row, cpu, claim.rollovers))
-            else:
-                verdicts.corrections.append(Correction(cpu, claim.row, np.iinfo(np.int64).max, -claim.rollovers))
-                verdicts.damaged.append((claim.row, cpu, claim.rollovers))
-        return verdicts
+        settled = self.settled
+        if self._first_odd_row is None and not (is_damaged and self._parts):  # as nearly always
+            return settled
+        new = Consensus(self._claims(), self._standing, self.surroundings, ends).verdicts()
+        return Verdicts(
+            self.final_corrections() + new.corrections, settled.steps + new.steps, settled.reseeded + new.reseeded,
+            settled.damaged + new.damaged, settled.doubtful + new.doubtful, settled.unproven + new.unproven,
+        )  # fmt: skip
 
+    def _claims(self) -> Claims:
+        if len(self._parts) > 1:
+            self._parts = [Claims(*map(np.concatenate, zip(*self._parts, strict=True)))]
+        return self._parts[0] if self._parts else _NONE
 
-def _is_contradicted(old: Claim, new: Claim) -> bool:
-    """Return whether the TIME before `old` and `new` agree better with each other than with `old`."""
-    if new.row - old.row > LOOK_AHEAD_EVENTS or (old.is_excused and abs(old.rollovers) <= _BELIEVED_ROLLOVERS):
-        return False
-    # Without the old one's rollovers the new one would be nearer to where the stamps lead.
-    return abs(new.rollovers + old.rollovers) < abs(new.rollovers)
+    def after_lost(self, rows: list[int], cpus: list[int]) -> list[tuple[int, int, int]]:
+        """Return the doubts about events behind TIME events with an impossible value: rollovers may have passed there.
 
+        The next TIME event of the CPU shows whether they did; as `Verdicts.doubtful`.
 
-def _is_near(time: int, rollovers: int, others: list[int]) -> bool:
-    """Return whether a time is nearer to those of other CPUs than without its rollovers."""
-    without = time - rollovers * ROLLOVER
-    return bool(others) and min(abs(time - o) for o in others) < min(abs(without - o) for o in others)
+        Args:
+            rows: Of those TIME events.
+            cpus: Theirs.
+        """
+        doubts, claims = [], self._claims()
+        for cpu, row in {cpu: row for row, cpu in sorted(zip(rows, cpus, strict=True), reverse=True)}.items():
+            later = np.flatnonzero((claims.cpu == cpu) & (claims.kind == TIME) & (claims.row > row))
+            passed = int(claims.rollovers[later[0]]) if len(later) else 1
+            if passed:
+                doubts.append((row, cpu, abs(passed)))
+        return doubts
 
+    def final_corrections(self) -> list[Correction]:
+        """Return the settled corrections; those without an end have one where their CPU goes on being judged."""
+        if not self.settled.corrections:
+            return []
+        claims = self._claims()
+        is_new = claims.row >= self._settled_row
+        cpus, first = np.unique(claims.cpu[is_new], return_index=True)
+        ends = dict(zip(cpus.tolist(), claims.row[is_new][first].tolist(), strict=True))
+        return [Correction(one.cpu, one.first_row, min(one.end_row, ends.get(one.cpu, one.end_row)), one.rollovers)
+                if one.end_row == _NEVER else one for one in self.settled.corrections]  # fmt: skip
 
-def _report(verdicts: Verdicts, cpu: int, claim: Claim) -> None:
-    if claim.is_first and claim.has_reference and abs(claim.cycles) >= ROLLOVER:
-        verdicts.reseeded.append((claim.row, cpu, claim.cycles))
-    elif not claim.is_first and claim.cycles <= -ROLLOVER:
-        verdicts.steps.append((claim.row, cpu, -claim.cycles))
+    def waits_from(self, row: int) -> int | None:
+        """Return the first row whose time may still change, for a reader that has come to a row; None if none does."""
+        if row <= START_EVENTS and self._parts:
+            claims = self._claims()
+            counts = np.bincount(claims.cpu, claims.kind == TIME)
+            if counts.any() and (
+                self._first_odd_row is not None or np.any(counts[np.unique(claims.cpu)] < _ESTABLISHED)
+            ):
+                return 0
+        return self._first_odd_row
+
+    def is_due(self, row: int) -> bool:
+        """Return whether a reader that has come to a row cannot wait for what comes behind it."""
+        waits_since = self._settled_row if self._first_odd_row is None else self._first_odd_row
+        return row - waits_since > LOOK_AHEAD_EVENTS
+
+    def settle(self, row: int, ends: dict[int, tuple[int, int]]) -> None:
+        """Decide for good about all that was noted.
+
+        Args:
+            row: Events so far.
+            ends: As `verdicts` takes them.
+        """
+        claims = self._claims()
+        self.settled = self.verdicts(ends)
+        shifts = {one.cpu: one.rollovers for one in self.settled.corrections
+                  if one.end_row == _NEVER}  # fmt: skip
+        latest, kept = {}, []
+        for cpu in np.unique(claims.cpu).tolist():
+            rows = np.flatnonzero((claims.cpu == cpu) & (claims.kind == TIME))
+            if len(rows):
+                latest[cpu] = shifts.get(cpu, 0)
+                last = claims.rows(rows[-1:])
+                kept.append(last._replace(
+                    value=last.value + latest[cpu] * ROLLOVER, rollovers=np.zeros(1, np.int64),
+                    source=np.full(1, -1), weight=np.full(1, min(_ESTABLISHED, int(claims.weight[rows].sum()))),
+                ))  # fmt: skip
+        self._parts = [Claims(*map(np.concatenate, zip(*kept, strict=True)))] if kept else []
+        self._standing, self._first_odd_row, self._settled_row = latest, None, row
 
 
 def misplaced(

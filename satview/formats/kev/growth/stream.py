@@ -22,7 +22,8 @@ from satview.events.spec import Release
 from satview.events.wire import SLOT_BYTES, Struct
 from satview.formats.kev.clocks.clock import ClockRebuilder, held_times
 from satview.formats.kev.clocks.clock_chunk import ClockChunk
-from satview.formats.kev.clocks.clock_review import ClockReview, Verdicts, correct
+from satview.formats.kev.clocks.clock_review import ClockReview, correct
+from satview.formats.kev.clocks.consensus import Correction, Surroundings
 from satview.formats.kev.growth.buffer_watch import BufferWatch
 from satview.formats.kev.near_tails import Runs, ended_by, merged, pairs_of
 from satview.formats.kev.open_events import OpenEvent, OpenEvents
@@ -104,6 +105,10 @@ class EventStream:
         self._waiting: deque[_Placed] = deque()
         self._last_times = np.zeros(wire.CPU_MASK + 1, np.int64)
 
+    def inform(self, surroundings: Surroundings) -> None:
+        """Tell what header and system page say about the clock, before the first batch."""
+        self._clock = ClockRebuilder(review=ClockReview(surroundings))
+
     def thread_ids(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return pid and tid of every thread number met so far; -1 for number 0.
 
@@ -124,10 +129,12 @@ class EventStream:
             carry = whole[usable:]
             if usable:
                 self._waiting.append(self._placed(np.ascontiguousarray(whole[:usable])))
-                yield from self._settled(self._clock.review.verdicts, self._clock.review.waits_from(self._count))
+                self._clock.settle()
+                review = self._clock.review
+                yield from self._settled(review.final_corrections(), review.waits_from(self._count))
         if len(carry):
             self._waiting.append(self._placed(np.ascontiguousarray(carry)))
-        yield from self._settled(self._clock.verdicts(), None)
+        yield from self._settled(self._clock.verdicts().corrections, None)
         if self._watch is not None:
             self._watch.finish(self._position)
         self._open.finish()
@@ -165,11 +172,11 @@ class EventStream:
         self._placed_slots += len(slots)
         return placed
 
-    def _settled(self, verdicts: Verdicts, until: int | None) -> Iterator[Batch]:
+    def _settled(self, corrections: list[Correction], until: int | None) -> Iterator[Batch]:
         """Yield the batches of waiting chunks whose times are final.
 
         Args:
-            verdicts: On the clock.
+            corrections: Of times.
             until: First event, counted in file order, whose time is not final; None = all are.
         """
         waiting = self._waiting
@@ -177,7 +184,7 @@ class EventStream:
             chunk = waiting.popleft()
             if self._times is None:
                 groups = chunk.groups
-                correct(verdicts.corrections, chunk.time, groups.cpu, groups.code, chunk.first_row)
+                correct(corrections, chunk.time, groups.cpu, groups.code, chunk.first_row)
             yield self._batch(chunk)
 
     def _batch(self, chunk: _Placed) -> Batch:
@@ -219,12 +226,12 @@ class EventStream:
         time = np.empty(len(code), np.int64)
         rows, buffers = np.flatnonzero(code == wire.CONTROL_TIME), np.flatnonzero(code == wire.CONTROL_BUFFER)
         chunk = ClockChunk.of(slots[groups.first[rows]], groups.stamp, cpu, rows, buffers, self._count)
-        held = self._hold_back(chunk, time)
-        self._clock.unwrap(chunk.without(held), time[held:])
+        held = self._hold_back(chunk)
+        self._clock.unwrap(self._clock.hold(chunk, held, self._clock.last, time), time[held:])
         return time
 
-    def _hold_back(self, given: ClockChunk, time: NDArray[np.int64]) -> int:
-        """Set the times before the first TIME of the file, backwards from it; return how many events that are.
+    def _hold_back(self, given: ClockChunk) -> int:
+        """Restart the clock at the first TIME of the file; return how many events are in front of it.
 
         Events of blocks before that are delivered keep times that count from the first stamp; all others move.
         """
@@ -235,9 +242,8 @@ class EventStream:
         first = int(np.argmax(is_usable))
         held, value = int(given.time_rows[first]), int(given.time_values[first])
         # All that the clock learnt before was without an upper half; only where buffers are missing still counts.
-        self._clock = ClockRebuilder(review=ClockReview(breaks=self._clock.review.breaks))
+        self._clock = ClockRebuilder(review=ClockReview(self._clock.review.surroundings))
         self._clock.start_from(value)
-        time[:held] = held_times(given.stamps[:held], value)
         for chunk in self._waiting:
             chunk.time[:] = held_times(chunk.groups.stamp, value)
         self._open.move_before(value)

@@ -1,0 +1,589 @@
+"""Places the TIME events of a trace by consensus: which of them to believe when they contradict each other.
+
+Per CPU, TIME events and the stamps between them agree on how often the counter rolled over. Where they do not, the CPU
+changes its level: the number of rollovers between its TIME events and where stamps alone lead. TIME events in a row
+that share a level are a run. A run that is damaged (the same bit flipped in several TIME events) is on a level of its
+own, and contradicts the runs around it, the other CPUs, or both.
+
+For every CPU the cheapest sequence of levels is found (`_cheapest`), by what each assumption costs, in damaged TIME
+events: not to believe a TIME event costs 1; a pause of whole rollovers costs as many bits as the stamps would have to
+agree by chance with no pause at all; a counter does not go back. Then the CPUs judge each other, those that fewest
+agree with first. Where the second best sequence costs hardly more, the events are in doubt, and the doubt is reported.
+Source: kernel event trace format, sections 5.1 to 5.5; the costs are explained where they are defined.
+"""
+
+from __future__ import annotations
+
+from dataclasses import field
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.base.dataclass import dataclass
+from satview.formats.kev.clocks.rollover import ROLLOVER, SLACK
+
+TIME: Final = 0
+CROSSING: Final = 1  # events pass a rollover without the TIME that belongs there
+SEED: Final = 2  # a CPU without a TIME is placed by the clock of another one
+
+# Costs, in damaged TIME events.
+_MOST_DAMAGED: Final = 12.0  # so many TIME events that agree weigh as much as any number of them
+_PAUSE: Final = 0.5  # whole rollovers without events, where the stamps behind them are not those of no pause
+_LONGEST_TIE: Final = 6.5  # the same, where they are: more than five flips in a row are believed, as unproven
+_BACK: Final = 10.0  # a counter that goes back
+_RETURN: Final = 20.0  # the same, to a level that the CPU had before
+_EXCUSED_BACK: Final = 3.0  # the same where buffers are out of order, or files were joined
+_OTHER_CPU: Final = 13.0  # one CPU whose clock contradicts
+_ANCHOR: Final = 4.0  # a CPU without a TIME was not where the other CPU was
+_LOST_TIME: Final = 0.9  # a stamp is damaged, and no TIME behind a rollover is missing
+_IMPOSSIBLE: Final = 1000.0
+_HEADER: Final = 1.0  # the trace begins at another time than the header says
+DOUBT: Final = 5.0  # a sequence that costs at most so much more may be the true one
+
+_BURST_BITS: Final = 3  # events come in bursts, so that a silence eight times the mean is nothing
+_LATE_CYCLES: Final = 1 << 24  # by so much stamps of a CPU go back with nothing wrong (section 6.1)
+_EXCUSED_ROLLOVERS: Final = 64  # the longest pause that lost buffers explain (106 s at 2.6 GHz, 4 h at 19.2 MHz)
+_FEW_CLAIMS: Final = 5  # TIME events on one side of a pause that do not prove it
+_MOST_RUNS: Final = 1 << 10  # of one CPU; more are rubbish, and not worth a search
+_ASKED: Final = 5  # claims of a run that other CPUs are compared with
+_HEAVY_LEVELS: Final = 4  # levels of a CPU, besides those of a run itself, on which the run may be
+_HEADER_SHARE: Final = 16  # the counter starts so near to boot, as a share of the time since
+_NEVER: Final = int(np.iinfo(np.int64).max)
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """Events of one CPU whose times are wrong by whole rollovers; rows count events in file order."""
+
+    cpu: int
+    first_row: int
+    end_row: int
+    rollovers: int
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """What the review found; all lists but the first hold (row in file order, CPU, cycles or rollovers).
+
+    Attributes:
+        corrections: To be added to the times.
+        steps: TIME events that went back by a rollover or more, and by how many cycles.
+        reseeded: First TIME events of CPUs that contradict by a rollover or more where their events were placed.
+        damaged: TIME events that are contradicted, and by how many rollovers.
+        doubtful: First TIME events of runs that may be off, and by how many rollovers at most.
+        unproven: TIME events that are rollovers late, with few on one side that could confirm or contradict it.
+    """
+
+    corrections: list[Correction] = field(default_factory=list)
+    steps: list[tuple[int, int, int]] = field(default_factory=list)
+    reseeded: list[tuple[int, int, int]] = field(default_factory=list)
+    damaged: list[tuple[int, int, int]] = field(default_factory=list)
+    doubtful: list[tuple[int, int, int]] = field(default_factory=list)
+    unproven: list[tuple[int, int, int]] = field(default_factory=list)
+
+
+class Claims(NamedTuple):
+    """What the walk along the stamps noted, in file order; every column is int64 (n,).
+
+    Attributes:
+        row: In file order.
+        cpu: Whose clock it is about.
+        kind: `TIME`, `CROSSING` or `SEED`.
+        value: The time it claims or is placed at, cycles.
+        rollovers: From where the stamps lead to there; of a crossing those that were passed.
+        gap: What remains of the distance from the CPU's reference, cycles, from -2^30 to 3 * 2^30.
+        source: CPU whose clock stood in for that of a CPU without one, -1 = it had one.
+        weight: TIME events that it stands for.
+    """
+
+    row: NDArray[np.int64]
+    cpu: NDArray[np.int64]
+    kind: NDArray[np.int64]
+    value: NDArray[np.int64]
+    rollovers: NDArray[np.int64]
+    gap: NDArray[np.int64]
+    source: NDArray[np.int64]
+    weight: NDArray[np.int64]
+
+    def rows(self, selection: NDArray[np.generic]) -> Claims:
+        """Return some of them."""
+        return Claims(*(column[selection] for column in self))
+
+
+@dataclass(slots=True)
+class Surroundings:
+    """What is known of a trace besides its TIME events.
+
+    Attributes:
+        breaks: CPU, or -1 for all, to the rows where buffers are missing or out of order, ascending.
+        has_common_clock: Its CPUs share one counter.
+        has_shared_buffers: They log into the same buffers, so that the order of the file is nearly that of time.
+        uptime_cycles: When the capture began, by the header's dates; None = it does not say.
+    """
+
+    breaks: dict[int, list[int]] = field(default_factory=dict)
+    has_common_clock: bool = True
+    has_shared_buffers: bool = True
+    uptime_cycles: int | None = None
+
+
+@dataclass(slots=True, eq=False)
+class _Clock:
+    """The runs of one CPU.
+
+    Attributes:
+        cpu: Its number.
+        claims: What was noted about it.
+        most_bits: As many bits as the stamps behind a gap may show that there was no pause.
+        run: (claims,), the run of each.
+        first: (runs,), the claim that begins each.
+        level: (runs,), rollovers by which its TIME events are off where stamps lead from the CPU's first event on.
+        weight: (runs,), TIME events.
+        is_excused: bool (runs,), buffers are missing or out of order in front of it.
+        placed: (runs,), the level on which it is placed.
+        doubt: (runs,), rollovers by which that may be wrong.
+        ends: Row and time of its last event, if known.
+    """
+
+    cpu: int
+    claims: Claims
+    most_bits: float
+    run: NDArray[np.intp]
+    first: NDArray[np.intp]
+    level: NDArray[np.int64]
+    weight: NDArray[np.int64]
+    is_excused: NDArray[np.bool_]
+    placed: NDArray[np.int64]
+    doubt: NDArray[np.int64]
+    ends: tuple[int, int] | None
+    _times: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
+
+    @classmethod
+    def of(cls, cpu: int, every: Claims, standing: int, surroundings: Surroundings,
+           ends: tuple[int, int] | None) -> _Clock:  # fmt: skip
+        """Return the runs of a CPU; `standing` rollovers were added to its times behind its first claim."""
+        own = np.flatnonzero(every.cpu == cpu)
+        claims, most_bits = every.rows(own), _LONGEST_TIE
+        if len(own) > 1:
+            # Events up to the next claim of any CPU are its own where each has its buffers, and too many where not;
+            # there the other CPUs show whether it was silent.
+            events = np.append(every.row, every.row[-1] + 1)[own[:-1] + 1] - every.row[own[:-1]]
+            cycles = (claims.value[1:] - claims.value[:-1]) & (ROLLOVER - 1)
+            pace = max(1.0, float(np.median(cycles / np.maximum(events, 1))))
+            bursts = _BURST_BITS / 2 if surroundings.has_shared_buffers else _BURST_BITS
+            most_bits = min(max(np.log2(ROLLOVER / pace) - bursts, _PAUSE), _LONGEST_TIE)
+        is_time = claims.kind == TIME
+        jumps = np.where(is_time & (claims.source < 0), claims.rollovers, 0)
+        jumps[1:2] -= standing
+        level = np.cumsum(jumps)
+        begins = np.ones(len(claims.row), np.bool_)
+        begins[1:] = (level[1:] != level[:-1]) | ~is_time[1:] | ~is_time[:-1]
+        # Crossings one behind the other are one.
+        begins[1:] &= (claims.kind[1:] != CROSSING) | (claims.kind[:-1] != CROSSING)
+        first = np.flatnonzero(begins)
+        run = np.cumsum(begins) - 1
+        rows, times = claims.row[first], np.maximum.accumulate(np.where(is_time, claims.row, -1))
+        before = np.where(first > 0, times[first - 1], -1)  # the TIME event in front of it
+        is_excused = np.zeros(len(first), np.bool_)
+        # Where one CPU lost buffers, the others may have been silent for as long: a pause of all is why it lost some.
+        for places in (
+            surroundings.breaks.values()
+            if surroundings.has_common_clock
+            else (surroundings.breaks.get(number, []) for number in (-1, cpu))
+        ):
+            breaks = np.array(places, np.int64)
+            is_excused |= np.searchsorted(breaks, rows) > np.searchsorted(breaks, before)
+        weight = np.bincount(run, np.where(is_time, claims.weight, 0), len(first)).astype(np.int64)
+        level = level[first]
+        return cls(
+            cpu,
+            claims,
+            most_bits,
+            run,
+            first,
+            level,
+            weight,
+            is_excused,
+            level.copy(),
+            np.zeros(len(first), np.int64),
+            ends,
+        )
+
+    def column(self, name: str) -> NDArray[np.int64]:
+        """Return a column of the claims that begin its runs, int64 (runs,)."""
+        values: NDArray[np.int64] = getattr(self.claims, name)[self.first]
+        return values
+
+    def ties(self) -> NDArray[np.float64]:
+        """Return by how many bits the stamps in front of each run show that there was no pause of whole rollovers.
+
+        Those of a CPU with few events show little: it is silent for long now and then.
+
+        Returns:
+            float64 (runs,).
+        """
+        gap = self.column("gap")
+        bits = np.clip(np.log2(ROLLOVER / np.maximum(np.abs(gap), 1)) - 1, _PAUSE, self.most_bits)
+        if len(bits) > 1 and self.weight[-1] == 1 and self.claims.kind[0] != SEED:
+            bits[-1] /= 2  # nothing follows that could show damage, and a pause before the last TIME is usual
+        return np.where(gap < -_LATE_CYCLES, _PAUSE, bits)  # without a pause they would go back
+
+    def passed(self) -> NDArray[np.int64]:
+        """Return the rollovers that each run passed without the TIME that belongs there, int64 (runs,)."""
+        is_crossing = self.claims.kind == CROSSING
+        return np.bincount(self.run, np.where(is_crossing, self.claims.rollovers, 0)).astype(np.int64)
+
+    def shift_at(self, row: int) -> int:
+        """Return the rollovers that are added to the times of its events from a row on."""
+        run = max(0, int(np.searchsorted(self.column("row"), row, side="right")) - 1)
+        return int(self.placed[run] - self.level[run])
+
+    def place(self, levels: NDArray[np.int64]) -> None:
+        """Place its runs on other levels, int64 (runs,)."""
+        self.placed, self._times = levels, None
+
+    def times(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return rows and corrected times of its TIME events and of its last event, int64 (n,) each.
+
+        They are cached until it is placed elsewhere: every other CPU looks at them.
+        """
+        if self._times is None:
+            self._times = self._made_times()
+        return self._times
+
+    def _made_times(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        is_time = self.claims.kind == TIME
+        shift = (self.placed - self.level)[self.run]
+        row, time = self.claims.row[is_time], (self.claims.value + shift * ROLLOVER)[is_time]
+        if self.ends is not None and len(row):
+            row = np.append(row, self.ends[0])
+            time = np.append(time, self.ends[1] + int(shift[-1]) * ROLLOVER)
+        return row, time
+
+
+class Consensus:
+    """The clocks of all CPUs of a trace, placed.
+
+    Args:
+        claims: In file order.
+        standing: CPU to the rollovers that were added to its times before; its first claim includes them.
+        surroundings: What else is known.
+        ends: CPU to row and time of its last event.
+    """
+
+    def __init__(
+        self, claims: Claims, standing: dict[int, int], surroundings: Surroundings, ends: dict[int, tuple[int, int]]
+    ) -> None:
+        self._surroundings = surroundings
+        claims = _with_crossings_joined(claims)
+        start = claims.cpu[claims.kind == TIME][:1].tolist()
+        self.clocks = {
+            cpu: _Clock.of(cpu, claims, standing.get(cpu, 0), surroundings, ends.get(cpu))
+            for cpu in np.unique(claims.cpu).tolist()
+        }
+        self._start = start[0] if start else -1
+        self._place()
+
+    def _place(self) -> None:
+        timed = [clock for clock in self.clocks.values() if clock.weight.any()]
+        for clock in timed:
+            if len(clock.level) > _MOST_RUNS:
+                _place_rubbish(clock)
+        timed = [clock for clock in timed if len(clock.level) <= _MOST_RUNS]  # rubbish judges nobody
+        if len(timed) == 1 and timed[0].weight.sum() <= 2:  # of two TIME events nobody knows which is damaged
+            timed[0].doubt = np.abs(timed[0].level - timed[0].level[0])
+            return
+        for clock in timed:
+            self._choose(clock, [])
+        is_common = self._surroundings.has_common_clock
+        others = {clock.cpu: [one for one in timed if one is not clock and is_common] for clock in timed}
+        for _ in range(2 if is_common and len(timed) > 1 else 0):
+            for clock in sorted(timed, key=self._trust):
+                self._choose(clock, others[clock.cpu])
+        # A CPU without a clock was placed by another one, which may have been placed by a third one before.
+        seeded = [clock for clock in self.clocks.values() if clock.claims.kind[0] == SEED]
+        for clock in sorted(seeded, key=lambda one: int(one.claims.row[0])):
+            if clock.cpu in others:
+                self._choose(clock, others[clock.cpu])
+            elif not clock.weight.any():
+                clock.place(clock.level + self._anchor(clock))
+                if not self._surroundings.has_shared_buffers:
+                    self._place_within(clock, timed)
+
+    def _trust(self, clock: _Clock) -> tuple[float, int, int]:
+        """Return how far a CPU is to be believed, as a key to sort by."""
+        others = [other for other in self.clocks.values() if other is not clock and other.weight.any()]
+        agreeing = self._agreeing(clock, clock.placed[:, None], others)
+        uptime = self._surroundings.uptime_cycles
+        first = int(clock.column("value")[0]) + int(clock.placed[0] - clock.level[0]) * ROLLOVER
+        # Of two each contradicts the other, so what they say of themselves counts.
+        share = len(others) > 1 and float(np.average(agreeing[:, 0], weights=np.maximum(clock.weight, 1e-9)))
+        return (
+            share,
+            min(int(clock.weight[clock.placed == clock.level].sum()), int(_MOST_DAMAGED)),
+            -abs(first - uptime) if uptime is not None else 0,
+        )
+
+    def _anchor(self, clock: _Clock) -> int:
+        """Return the rollovers that were added to the clock from which a CPU without one was placed."""
+        source = self.clocks.get(int(clock.claims.source[0])) or self.clocks.get(self._start)
+        return 0 if source is None or source is clock else source.shift_at(int(clock.claims.row[0]))
+
+    def _choose(self, clock: _Clock, others: list[_Clock]) -> None:
+        """Place the runs of a CPU, given where the others are."""
+        candidates = self._candidates(clock, others)
+        cost = np.where(candidates == clock.level[:, None], 0.0, np.minimum(clock.weight, _MOST_DAMAGED)[:, None])
+        if clock.claims.kind[0] == SEED:
+            # Where each CPU has buffers of its own, the one before in the file may be of any time.
+            anchor = _ANCHOR if self._surroundings.has_shared_buffers else _PAUSE / 2
+            cost[0] = np.where(candidates[0] == clock.level[0] + self._anchor(clock), 0.0, anchor)
+        if others:
+            agreeing = self._agreeing(clock, candidates, others)
+            cost += _OTHER_CPU * (agreeing.max(axis=1, keepdims=True) - agreeing)
+        if len(others) == 1:
+            # One against one settles nothing, and a board may have a counter for each.
+            is_foreign = ~np.isin(candidates, clock.level)
+            is_foreign &= np.abs(candidates - clock.level[:, None]) <= _EXCUSED_ROLLOVERS
+            cost = np.where(is_foreign, cost[:, :1] + DOUBT - 1, cost)
+        if clock.cpu == self._start:
+            cost[0] += self._contradicts_header(clock, candidates[0])
+        steps = candidates[1:, None, :] - candidates[:-1, :, None]
+        levels, doubt = _cheapest(candidates, cost, _step_costs(clock, steps))
+        clock.place(levels)
+        clock.doubt = np.where(clock.weight > 0, doubt, 0)
+
+    def _candidates(self, clock: _Clock, others: list[_Clock]) -> NDArray[np.int64]:
+        """Return levels on which each run of a CPU may be, int64 (runs, k); the first is its own."""
+        level = clock.level
+        distinct, inverse = np.unique(level, return_inverse=True)
+        heavy = distinct[np.argsort(-np.bincount(inverse, clock.weight), kind="stable")[:_HEAVY_LEVELS]]
+        # Behind a crossing that was none, the CPU is the passed rollovers before its level.
+        is_crossing = clock.column("kind") == CROSSING
+        columns = [level, np.where(is_crossing, level - clock.passed(), np.append(level[1:], level[-1]))]
+        columns += [np.full(len(level), one) for one in heavy.tolist()]
+        if clock.claims.kind[0] == SEED:
+            columns.append(np.full(len(level), level[0] + self._anchor(clock)))
+        if others:
+            columns.append(level + self._towards(clock, others))
+        return np.stack(columns, axis=1)
+
+    def _towards(self, clock: _Clock, others: list[_Clock]) -> NDArray[np.int64]:
+        """Return by how many rollovers each run of a CPU is off the others, as most of them say, int64 (runs,)."""
+        rows, values, shifts = clock.column("row"), clock.column("value"), []
+        for other in others:
+            row, time = other.times()
+            near = time[np.maximum(np.searchsorted(row, rows) - 1, 0)]
+            is_late = (values >= time.min() - SLACK) & (values < near)  # where the other was: a buffer that came late
+            shifts.append(np.where(is_late, 0, -((values - near + SLACK) // ROLLOVER)))
+        middle: NDArray[np.int64] = np.sort(np.stack(shifts), axis=0)[len(shifts) // 2]
+        return middle
+
+    def _agreeing(self, clock: _Clock, candidates: NDArray[np.int64], others: list[_Clock]) -> NDArray[np.float64]:
+        """Return how many other CPUs agree with each run of a CPU on each of its levels, float64 (runs, k).
+
+        One that was there before, as if a buffer came late, agrees half with the latest of these levels. Of a long run
+        the mean of some claims counts: at the beginning of a file nothing comes before them.
+        """
+        last = np.append(clock.first[1:], len(clock.run)) - 1
+        some = (clock.first[:, None] + (last - clock.first)[:, None] * np.arange(_ASKED) // (_ASKED - 1)).ravel()
+        runs = clock.run[some]
+        time = clock.claims.value[some, None] + (candidates - clock.level[:, None])[runs] * ROLLOVER
+        agree = np.zeros(time.shape)
+        if self._surroundings.has_shared_buffers:
+            for other in others:
+                row, theirs = other.times()
+                at = np.searchsorted(row, clock.claims.row[some])[:, None]
+                before = np.where(at > 0, theirs[np.maximum(at - 1, 0)], -_NEVER // 2)
+                after = np.where(at < len(row), theirs[np.minimum(at, len(row) - 1)], _NEVER // 2)
+                # Where they step back, buffers are out of order, and the run may be on either side.
+                fits = ((time >= before - SLACK) & (time <= after + SLACK)) | (before > after + SLACK)
+                late = np.where((time < before - SLACK) & (time >= theirs.min() - SLACK), time, -_NEVER)
+                agree += np.where(fits, 1.0, 0.5 * ((late == late.max(axis=1, keepdims=True)) & (late > -_NEVER)))
+        elif others:
+            # Each has buffers of its own, so the order of the file says nothing; but all began and ended together.
+            theirs = np.concatenate([other.times()[1] for other in others])
+            agree += ((time >= theirs.min() - ROLLOVER) & (time <= theirs.max() + ROLLOVER)) * len(others)
+        mean: NDArray[np.float64] = agree.reshape(len(last), _ASKED, -1).mean(axis=1)
+        mean[clock.column("kind") == SEED] = 0  # it was placed by one of them
+        return mean
+
+    def _contradicts_header(self, clock: _Clock, candidates: NDArray[np.int64]) -> NDArray[np.float64]:
+        uptime = self._surroundings.uptime_cycles
+        if uptime is None:
+            return np.zeros(len(candidates))
+        off = np.abs(int(clock.claims.value[0]) + (candidates - clock.level[0]) * ROLLOVER - uptime)
+        near = max(uptime // _HEADER_SHARE, ROLLOVER)
+        return np.where((off.min() <= near) & (off > near), _HEADER, 0.0)
+
+    def verdicts(self) -> Verdicts:
+        """Return what follows for the events."""
+        verdicts = Verdicts()
+        self._sorted_times = {
+            cpu: np.sort(clock.times()[1]) for cpu, clock in self.clocks.items() if clock.weight.any()
+        }
+        for clock in self.clocks.values():
+            _add_verdicts(verdicts, clock)
+            if not self._surroundings.has_shared_buffers:
+                self._doubt_alone(clock)
+            if not self._is_only_silent(clock):
+                # A pause that missing buffers explain is no doubt of its own: the loss is reported.
+                steps = np.diff(clock.placed, prepend=clock.placed[:1])
+                is_loss = clock.is_excused & (steps > 0) & (steps <= _EXCUSED_ROLLOVERS) & (clock.placed == clock.level)
+                is_loss |= np.append(is_loss[1:], False)  # what comes before it is off as much as what comes behind
+                for run in np.flatnonzero((clock.doubt > 0) & ~is_loss).tolist():
+                    row = int(clock.column("row")[run])
+                    verdicts.doubtful.append((row, clock.cpu, int(clock.doubt[run])))
+        self._add_unproven(verdicts)
+        unproven_steps: dict[int, int] = {}
+        for _, cpu, step in verdicts.unproven:
+            unproven_steps[cpu] = max(step, unproven_steps.get(cpu, 0))
+        # What may be an unproven pause too long is said there.
+        verdicts.doubtful[:] = [entry for entry in verdicts.doubtful if entry[2] > unproven_steps.get(entry[1], 0)]
+        return verdicts
+
+    def _place_within(self, clock: _Clock, timed: list[_Clock]) -> None:
+        """Put a CPU without a TIME that has buffers of its own where the others are, if it begins behind them."""
+        if timed:
+            begin = min(int(one.times()[1].min()) for one in timed)
+            behind = int(clock.column("value")[0]) + int(clock.placed[0] - clock.level[0]) * ROLLOVER
+            behind -= max(int(one.times()[1].max()) for one in timed)
+            rollovers = -(-behind // ROLLOVER)
+            first = int(clock.column("value")[0]) + int(clock.placed[0] - clock.level[0] - rollovers) * ROLLOVER
+            if behind > 0 and first >= begin - SLACK:
+                clock.place(clock.placed - rollovers)
+
+    def _doubt_alone(self, clock: _Clock) -> None:
+        """Doubt where a CPU is that has no sound TIME event: when its buffers were written only those would show."""
+        if np.any((clock.weight > 0) & (clock.placed == clock.level)):
+            return
+        others = [one.times()[1] for one in self.clocks.values() if one is not clock and one.weight.any()]
+        if others:
+            times = np.concatenate(others)
+            clock.doubt = np.maximum(clock.doubt, (times.max() - times.min()) // ROLLOVER + 1)
+
+    def _pauses(self, clock: _Clock) -> list[tuple[int, int, bool]]:
+        """Return the runs of a CPU that begin after a pause of whole rollovers.
+
+        Returns:
+            Run, time up to which the pause lasts at least, and whether another CPU went on meanwhile, of each.
+        """
+        steps, is_time, found = np.diff(clock.placed), clock.weight > 0, []
+        for run in (np.flatnonzero((steps > 0) & is_time[1:] & is_time[:-1]) + 1).tolist()[:_MOST_RUNS]:
+            shift = int(clock.placed[run] - clock.level[run])
+            end = int(clock.column("value")[run]) + shift * ROLLOVER - SLACK
+            begin = end - int(steps[run - 1]) * ROLLOVER + 2 * SLACK
+            others = (times for cpu, times in self._sorted_times.items() if cpu != clock.cpu)
+            is_alone = any(
+                np.searchsorted(times, begin, side="right") < np.searchsorted(times, end) for times in others
+            )
+            found.append((run, end, is_alone))
+        return found
+
+    def _is_only_silent(self, clock: _Clock) -> bool:
+        """Return whether a CPU contradicts nothing: it is silent for long at times, while others go on."""
+        is_plain = bool(np.all(clock.placed == clock.level)) and bool(np.all(np.diff(clock.placed) >= 0))
+        pauses = self._pauses(clock) if is_plain else []
+        return bool(pauses) and all(is_alone for _, _, is_alone in pauses)
+
+    def _add_unproven(self, verdicts: Verdicts) -> None:
+        """Note pauses of all CPUs that few TIME events before or after them prove."""
+        times = np.sort(np.concatenate([clock.times()[1][: len(clock.times()[0]) - (clock.ends is not None)]
+                                        for clock in self.clocks.values()]))  # fmt: skip
+        for cpu, clock in self.clocks.items():
+            for run, end, is_alone in self._pauses(clock):
+                early = int(np.searchsorted(times, end))
+                ties = clock.ties()[run] >= _LONGEST_TIE and not clock.is_excused[run]
+                step = int(clock.placed[run] - clock.placed[run - 1])
+                if clock.is_excused[run] and step <= _EXCUSED_ROLLOVERS:
+                    continue  # the buffers that are missing explain it
+                if not is_alone and (min(early, len(times) - early) <= _FEW_CLAIMS or ties):
+                    verdicts.unproven.append((int(clock.column("row")[run]), cpu, step))
+
+
+def _with_crossings_joined(claims: Claims) -> Claims:
+    """Return claims in which crossings of a CPU with nothing of it in between are one: chunks cut them."""
+    if not np.any(claims.kind == CROSSING):
+        return claims
+    by_cpu = np.argsort(claims.cpu, kind="stable")
+    kind, cpu = claims.kind[by_cpu], claims.cpu[by_cpu]
+    begins = np.ones(len(kind), np.bool_)
+    begins[1:] = (kind[1:] != CROSSING) | (kind[:-1] != CROSSING) | (cpu[1:] != cpu[:-1])
+    first = np.flatnonzero(begins)
+    joined = claims.rows(by_cpu[first])._replace(rollovers=np.add.reduceat(claims.rollovers[by_cpu], first))
+    return joined.rows(np.lexsort((joined.kind == CROSSING, joined.row)))
+
+
+def _step_costs(clock: _Clock, steps: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return what the steps between levels of runs cost, float64 (runs - 1, k, k), as `steps`."""
+    level = clock.level
+    _, first = np.unique(level, return_index=True)
+    is_return = np.ones(len(level), np.bool_)
+    is_return[first] = False
+    back = np.where(clock.is_excused, _EXCUSED_BACK, np.where(is_return, _RETURN, _BACK))[1:, None, None]
+    is_excused = clock.is_excused[1:, None, None]
+    ahead = np.where(is_excused & (steps <= _EXCUSED_ROLLOVERS), _PAUSE, clock.ties()[1:, None, None])
+    cost = np.where(steps > 0, ahead, np.where(steps < 0, back, 0.0))
+    if clock.claims.kind[0] == SEED and len(cost):  # another CPU's clock is no counter that goes back
+        cost[0] = np.where(steps[0] != 0, clock.ties()[1], 0.0)
+    is_crossing = (clock.column("kind") == CROSSING)[1:, None, None]
+    passed = clock.passed()[1:, None, None]
+    undone = np.where(is_excused, _EXCUSED_BACK, _LOST_TIME)
+    crossing = np.where(steps == 0, 0.0, np.where((steps < 0) & (steps >= -passed), undone, _IMPOSSIBLE))
+    return np.where(is_crossing, crossing, cost)
+
+
+def _cheapest(
+    candidates: NDArray[np.int64], cost: NDArray[np.float64], step_cost: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the cheapest sequence of levels, and how far those are from it that cost hardly more.
+
+    Args:
+        candidates: (runs, k).
+        cost: (runs, k), of each.
+        step_cost: (runs - 1, k, k), from each to each of the next run.
+
+    Returns:
+        Level and doubt of each run, rollovers, int64 (runs,) both.
+    """
+    ahead, behind = cost.copy(), cost.copy()
+    for run in range(1, len(cost)):
+        ahead[run] += (ahead[run - 1][:, None] + step_cost[run - 1]).min(axis=0)
+    for run in range(len(cost) - 2, -1, -1):
+        behind[run] += (behind[run + 1] + step_cost[run]).min(axis=1)
+    best = np.empty(len(cost), np.intp)
+    best[-1] = np.argmin(ahead[-1])
+    for run in range(len(cost) - 2, -1, -1):
+        best[run] = np.argmin(ahead[run] + step_cost[run][:, best[run + 1]])
+    total = ahead + behind - cost
+    levels = candidates[np.arange(len(best)), best]
+    off = np.abs(candidates - levels[:, None])
+    return levels, np.where(total - total.min() <= DOUBT, off, 0).max(axis=1)
+
+
+def _place_rubbish(clock: _Clock) -> None:
+    """Place more runs than any real trace has: by stamps, save those on a level that many TIME events have."""
+    _, inverse = np.unique(clock.level, return_inverse=True)
+    is_heavy = (np.bincount(inverse, clock.weight) >= _MOST_DAMAGED)[inverse]
+    latest = np.maximum.accumulate(np.where(is_heavy, np.arange(len(is_heavy)), 0))
+    clock.place(clock.level[latest])
+    clock.doubt = np.abs(clock.placed - clock.level)
+
+
+def _add_verdicts(verdicts: Verdicts, clock: _Clock) -> None:
+    """Add what follows from where the runs of a CPU are placed."""
+    shift, cpu = clock.placed - clock.level, clock.cpu
+    rows, kinds = clock.column("row"), clock.column("kind")
+    starts = np.append(0, rows[1:])
+    for run in np.flatnonzero(shift).tolist():
+        end = int(rows[run + 1]) if run + 1 < len(rows) else _NEVER
+        verdicts.corrections.append(Correction(cpu, int(starts[run]), end, int(shift[run])))
+    is_damaged = (clock.claims.kind == TIME) & (shift[clock.run] != 0)
+    damaged_rows, amounts = clock.claims.row[is_damaged].tolist(), (-shift[clock.run][is_damaged]).tolist()
+    verdicts.damaged.extend(zip(damaged_rows, [cpu] * len(damaged_rows), amounts, strict=True))
+    cycles = np.diff(clock.placed) * ROLLOVER + clock.column("gap")[1:]
+    for run in (np.flatnonzero((kinds[1:] == TIME) & (np.abs(cycles) >= ROLLOVER)) + 1).tolist():
+        if kinds[run - 1] == SEED:
+            verdicts.reseeded.append((int(rows[run]), cpu, int(cycles[run - 1])))
+        elif cycles[run - 1] < 0:
+            verdicts.steps.append((int(rows[run]), cpu, -int(cycles[run - 1])))
