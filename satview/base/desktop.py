@@ -6,13 +6,13 @@ Follows freedesktop.org's Desktop Entry, Icon Theme and Shared MIME-info specifi
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import sysconfig
 from pathlib import Path
 from typing import Final
 
+from satview.base.child import absolute_program, child_command
 from satview.base.errors import SatviewError, WriteError
 from satview.base.new_file import write_file
 from satview.base.resources import resource_path
@@ -77,12 +77,12 @@ def uninstall() -> list[str]:
 
 
 def program() -> list[str]:
-    """Return the words that run this satview: its script, or this Python with `-m satview`."""
+    """Return the words that run this satview: its script, or this Python with what starts it."""
     script = Path(sysconfig.get_path("scripts")) / "satview"
     # An equals sign in a program's name is against the Desktop Entry specification.
     if script.is_file() and "=" not in str(script):
         return [str(script)]
-    return [sys.executable, "-m", "satview"]
+    return child_command("satview.__main__:entry")
 
 
 def desktop_entry(words: list[str]) -> str:
@@ -145,7 +145,7 @@ def _refresh(folder: Path) -> list[str]:
     """Let desktops read the folders again; return what is missing for that, as lines."""
     notes = []
     for command, inner, without in _REFRESH:
-        found = shutil.which(command)
+        found = absolute_program(command)
         if found is None:
             notes += [f"{command} is not here: {without}"] if without else []
         elif (folder / inner).is_dir():

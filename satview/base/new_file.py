@@ -14,6 +14,7 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from enum import Enum, auto
 from io import TextIOWrapper
 from pathlib import Path
 from types import TracebackType
@@ -30,6 +31,14 @@ SUFFIX: Final = ".satview-tmp"
 _NAME_BYTES_MAX: Final = 180
 _FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
 _CANNOT_SYNC: Final = (errno.EINVAL, errno.ENOTSUP)  # what a file system without fsync answers
+
+
+class _Lock(Enum):
+    """Who has the lock of a file; nobody where there are no locks."""
+
+    OURS = auto()
+    OTHERS = auto()
+    NONE = auto()
 
 
 class NewFile:
@@ -138,7 +147,7 @@ class NewFile:
                 os.replace(part, self._target.path)  # noqa: PTH105  -- says what it does
                 self.has_name = True
         with contextlib.suppress(OSError):
-            part.unlink(missing_ok=True)
+            part.unlink()
 
     def _raise(self, error: BaseException) -> None:
         """Raise what a caller is to see instead of an error of the operating system."""
@@ -237,8 +246,8 @@ def create_beside(target: Path, mode: int | None, flags: int = 0) -> tuple[Path,
             descriptor = os.open(part, _FLAGS | flags, 0o666 if mode is None else mode & 0o700)
         except FileExistsError:
             continue
-        _lock(descriptor)
-        if _IS_WINDOWS or os.fstat(descriptor).st_nlink:  # else somebody took it for a leftover before the lock
+        is_ours = _lock(descriptor) is not _Lock.OTHERS
+        if is_ours and (_IS_WINDOWS or os.fstat(descriptor).st_nlink):  # else somebody takes it for a leftover
             break
         os.close(descriptor)
     if mode is not None:
@@ -286,14 +295,16 @@ def _sync(descriptor: int) -> None:
             raise
 
 
-def _lock(descriptor: int) -> bool:
+def _lock(descriptor: int) -> _Lock:
     if _IS_WINDOWS:
-        return True
+        return _Lock.NONE
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return _Lock.OTHERS
     except OSError:
-        return False
-    return True
+        return _Lock.NONE
+    return _Lock.OURS
 
 
 def _remove_if_dead(part: Path) -> None:
@@ -303,7 +314,7 @@ def _remove_if_dead(part: Path) -> None:
             return
         descriptor = os.open(part, os.O_WRONLY | os.O_NOFOLLOW)
         try:
-            if _lock(descriptor):
+            if _lock(descriptor) is _Lock.OURS:
                 part.unlink()
         finally:
             os.close(descriptor)

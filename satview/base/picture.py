@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 from typing import Final
+
+from satview.base.child import child_command, child_environment
 
 _PATIENCE_S: Final = 120
 
@@ -19,10 +20,16 @@ def screenshot(trace: Path, path: Path, options: list[str], size: str) -> str:
         options: Such as `--range A..B --select N`.
         size: `WxH` of the window.
     """
-    command = [sys.executable, "-m", "satview", str(trace), "--screenshot", str(path), "--size", size, *options]
+    arguments = [str(trace.absolute()), "--screenshot", str(path.absolute()), "--size", size, *options]
     try:
         done = subprocess.run(  # noqa: S603  -- this very Python
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_PATIENCE_S, check=False
+            child_command("satview.__main__:entry", *arguments),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_PATIENCE_S,
+            check=False,
+            env=child_environment(),
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return str(error)

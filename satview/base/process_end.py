@@ -55,7 +55,9 @@ def signals_raise() -> Iterator[None]:
         raise Ended(number)
 
     def repeat_if_lost(lost: sys.UnraisableHookArgs) -> None:
-        if isinstance(lost.exc_value, Ended):
+        if isinstance(lost.exc_value, KeyboardInterrupt):
+            threading.Timer(_REPEAT_S, os.kill, (os.getpid(), signal.SIGINT)).start()
+        elif isinstance(lost.exc_value, Ended):
             signal.signal(lost.exc_value.number, end)
             # From another thread: a handler that ran here would raise into the same void.
             threading.Timer(_REPEAT_S, os.kill, (os.getpid(), lost.exc_value.number)).start()

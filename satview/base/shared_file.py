@@ -1,31 +1,21 @@
-"""Changes small files that several windows, programs or users have in common, so that nobody's change is lost.
+"""Reads and changes small files that several windows, programs or users have in common.
 
-A change reads the file, and replaces it by `NewFile`, under a lock of its folder (POSIX); where a folder cannot be
-locked, as on some network file systems and on Windows, the file is compared once more right before it is replaced.
-A file that cannot be understood is renamed to `NAME.damaged-N` and stays there.
+A change reads the file and replaces it by `NewFile`; who calls it holds a lock (`satview.session.stored_json`). A file
+that cannot be understood is renamed to `NAME.damaged-N` and stays there.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from satview.base.dataclass import dataclass
 from satview.base.errors import SatviewError, WriteError
-from satview.base.new_file import NewFile, sync_folder
-from satview.base.targets import find_target
+from satview.base.new_file import sync_folder, write_file
 
-_IS_WINDOWS: Final = os.name == "nt"
-if not _IS_WINDOWS:
-    import fcntl
-
-_PATIENCE_S: Final = 1.0
-_TRIES: Final = 20
 Change = Callable[[bytes | None], bytes | None]
 
 
@@ -38,10 +28,12 @@ class Damaged:
     """What became of a damaged file.
 
     Attributes:
-        path: Its new name.
+        name: Its name before.
+        path: Where it is now.
         reason: What was wrong with it.
     """
 
+    name: str
     path: Path
     reason: str
 
@@ -82,95 +74,59 @@ def read_shared(path: Path, limit: int) -> bytes | None:
 
 
 def change_shared(path: Path, change: Change, limit: int) -> Damaged | None:
-    """Replace a file by what `change` makes of it.
+    """Replace a file by what `change` makes of it, while the caller holds its lock.
 
     Args:
         path: The file; it need not exist, its folder must.
         change: Gets the content, None if there is no file; returns the new content, None to remove the file. It may
-            be called several times, and raises `DamagedFileError` for content that it does not understand.
+            be called twice, and raises `DamagedFileError` for content that it does not understand.
         limit: Size in bytes from which a file is damaged.
 
     Returns:
         Where a damaged file was put; None if there was none.
 
     Raises:
-        WriteError: The file cannot be read or written; it is as it was.
+        WriteError: The file cannot be read or written, or would be damaged; it is as it was.
     """
-    path = find_target(path).path
     damaged = None
     try:
-        with _locked(path.parent):
-            for _ in range(_TRIES):
-                before = _identity(path)
-                try:
-                    old = read_shared(path, limit)
-                    new = change(old)
-                except DamagedFileError as error:
-                    damaged = Damaged(_set_aside(path), str(error))
-                    continue
-                if new == old or _replaced(path, new, before):
-                    return damaged
+        try:
+            old = read_shared(path, limit)
+            new = change(old)
+        except DamagedFileError as error:
+            damaged = Damaged(path.name, set_aside(path), str(error))
+            old = None
+            new = change(None)
+        if new is None:
+            path.unlink(missing_ok=True)
+            sync_folder(path.parent)
+        elif len(new) > limit:
+            raise WriteError(path, f"it would have more than {limit:,} bytes")
+        elif new != old:
+            write_file(path, new)
     except OSError as error:
         raise WriteError(path, error.strerror or str(error)) from error
-    raise WriteError(path, "somebody else changes it all the time")
+    return damaged
 
 
-def _replaced(path: Path, new: bytes | None, before: tuple[int, ...] | None) -> bool:
-    """Replace a file unless it has changed since `before`; return whether that was done."""
-    if new is None:
-        if _identity(path) != before:
-            return False
-        path.unlink(missing_ok=True)
-        sync_folder(path.parent)
-        return True
-    file = NewFile(path)
-    try:
-        file.stream.write(new)
-        file.stream.flush()
-        if _identity(path) != before:
-            file.discard()
-            return False
-    except BaseException:
-        file.discard()
-        raise
-    file.commit()
-    return True
+def set_aside(path: Path) -> Path:
+    """Rename a damaged file to the first free name.
 
-
-def _identity(path: Path) -> tuple[int, ...] | None:
-    try:
-        found = path.stat()
-    except FileNotFoundError:
-        return None
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
-
-
-def _set_aside(path: Path) -> Path:
-    """Rename a damaged file to the first free name."""
+    Raises:
+        OSError: It cannot be renamed.
+    """
     number = 1
     while os.path.lexists(aside := path.with_name(f"{path.name}.damaged-{number}")):
         number += 1
-    os.rename(path, aside)  # noqa: PTH104  -- says what it does
-    sync_folder(path.parent)
+    rename(path, aside)
     return aside
 
 
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder; go on without it where there are no such locks, or somebody holds it for too long."""
-    if _IS_WINDOWS:
-        yield
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        deadline_s = time.monotonic() + _PATIENCE_S
-        with suppress(OSError):
-            while time.monotonic() < deadline_s:
-                try:
-                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError:
-                    time.sleep(0.005)
-        yield
-    finally:
-        os.close(descriptor)
+def rename(path: Path, new: Path) -> None:
+    """Give a file another name.
+
+    Raises:
+        OSError: That is not possible.
+    """
+    os.rename(path, new)  # noqa: PTH104  -- says what it does
+    sync_folder(path.parent)

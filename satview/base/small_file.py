@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from satview.base.errors import UsageError
+from satview.base.named_files import name_fault
 
 
 def read_small(path: Path, limit_bytes: int, too_large: str) -> bytes:
@@ -18,6 +19,8 @@ def read_small(path: Path, limit_bytes: int, too_large: str) -> bytes:
     Raises:
         UsageError: It cannot be read, or has more bytes; names the file.
     """
+    if fault := name_fault(str(path)):
+        raise UsageError(f"{path.name}: {fault}")
     try:
         with path.open("rb") as file:
             data = file.read(limit_bytes + 1)

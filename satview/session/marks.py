@@ -1,33 +1,48 @@
-"""Marks, notes and bookmarks, stored in a file beside the trace so that they travel with it."""
+"""Marks, notes and bookmarks, stored in files beside the trace so that they travel with it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
-from functools import partial
 from pathlib import Path
-from typing import Any, Final
 
 from PySide6.QtCore import QObject, Signal, Slot
 
 from satview.base.errors import WriteError
+from satview.base.shared_file import Damaged
 from satview.base.time import TimeWindow
-from satview.session.stored_json import StoredJson
-from satview.store.mark_file import FILE_BYTES_MAX, Mark, by_time, checked, mark_of, mark_path
+from satview.session.stored_json import Stored, StoredJson
+from satview.store.mark_file import FILE_BYTES_MAX, Mark, MarkFiles, by_time, checked, mark_of, row_of
 
-_VERSION: Final = 1
-Row = dict[str, Any]
+
+class StoredMarks(Stored):
+    """The files of the marks of a trace."""
+
+    def __init__(self, files: MarkFiles, parent: QObject | None = None) -> None:
+        super().__init__(files.path, parent)
+        self._files = files
+
+    def load(self) -> None:
+        """Read the files; `notice` says what is wrong with them."""
+        try:
+            self._files.read()
+        except (OSError, ValueError) as error:
+            self._say(f"notes cannot be read: {getattr(error, 'strerror', None) or error}", self.failure)
+        else:
+            self._say(self._files.problem(), self.failure)
+
+    def _write(self) -> tuple[object, list[Damaged]]:
+        return None, self._files.write()
 
 
 class Marks(QObject):
     """The marks of one trace, ordered by time.
 
-    What others store in the same file meanwhile is merged: their marks show up here with the next change, ours do
-    not undo theirs. An edit is a removal and an addition; when two edit one note, both texts stay.
+    What others store meanwhile shows up here with the next change, ours does not undo theirs. An edit is a removal and
+    an addition; when two edit one note, both texts stay.
 
     Attributes:
         selected: The one that was set or visited last, or None.
-        file: The file beside the trace; shows whether all marks are stored.
+        file: The files beside the trace; shows whether all marks are stored.
 
     Signals:
         changed: A mark came, went, or was selected.
@@ -37,15 +52,13 @@ class Marks(QObject):
 
     def __init__(self, trace_path: Path, limits: TimeWindow, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        # Those of standard input are gone with the window.
-        self.file = StoredJson(mark_path(trace_path), checked, FILE_BYTES_MAX, self)
-        self.file.stored.connect(self._on_stored)
+        self._files = MarkFiles(trace_path)
+        self.file = StoredMarks(self._files, self)
+        self.file.stored.connect(self._show)
+        self.file.load()
         self._limits = limits
-        self._marks: list[Mark] = []
-        self._content: Any = self.file.load()
-        self._marks = self._marks_in(self._content)
-        self._seen = self._marks_of(self._content)  # what the file held when we last saw it
         self._added: set[Mark] = set()  # in this window, which may be beyond the end of a trace that grows
+        self._marks = self._fitting()
         self.selected: Mark | None = None
 
     def __iter__(self) -> Iterator[Mark]:
@@ -58,22 +71,20 @@ class Marks(QObject):
         """Set a mark; a temporary one replaces the temporary one before."""
         others = [old for old in self._marks if old != mark and not (mark.is_temporary and old.is_temporary)]
         self._marks = sorted([*others, mark], key=by_time)
-        self._added.add(mark)
         self.selected = mark
-        self._store(was_stored=not mark.is_temporary)
+        self._change(None, mark)
 
     def remove(self, mark: Mark) -> None:
         """Remove a mark."""
         self._marks = [old for old in self._marks if old != mark]
         self.selected = None
-        self._store(was_stored=not mark.is_temporary)
+        self._change(mark, None)
 
     def replace(self, old: Mark, new: Mark) -> None:
-        """Put another mark in place of one, in one change of the file."""
+        """Put another mark in place of one, in one change of the files."""
         self._marks = sorted([*(mark for mark in self._marks if mark not in (old, new)), new], key=by_time)
-        self._added.add(new)
         self.selected = new
-        self._store(was_stored=True)
+        self._change(old, new)
 
     def select(self, mark: Mark | None) -> None:
         """Select a mark."""
@@ -94,7 +105,7 @@ class Marks(QObject):
     def set_limits(self, limits: TimeWindow) -> None:
         """Show marks up to the end of a trace that has grown."""
         self._limits = limits
-        self._show(self._content)
+        self._show()
 
     def save_copy(self, path: Path) -> None:
         """Store all marks in another file, as a way out when the one beside the trace cannot be written.
@@ -103,70 +114,38 @@ class Marks(QObject):
             WriteError: That file cannot be written either.
         """
         copy = StoredJson(path, checked, FILE_BYTES_MAX)
-        copy.store(partial(self._merged, frozenset()))
+        copy.store(self._files.merged)
         if not copy.is_stored:
             failure = copy.failure
             copy.give_up()
             raise WriteError(path, failure.partition(": ")[2] or failure)
         self.file.give_up()
 
-    def _store(self, was_stored: bool) -> None:
-        if was_stored:
-            self.file.store(lambda content: self._merged(self._seen, content))
+    def _change(self, old: Mark | None, new: Mark | None) -> None:
+        """Store that a mark goes and another one comes."""
+        stored = [(key, mark_of(row, self._limits)) for key, row in self._files.rows.items()]
+        if old is not None and old != new:
+            shown = mark_of(row_of(old), self._limits)  # the files may have more of it than fits the trace
+            self._files.take([key for key, mark in stored if mark == shown])
+        if new is not None and not new.is_temporary:
+            self._added.add(new)
+            if all(mark != new for _, mark in stored):
+                self._files.put(row_of(new))
+        if any(mark is not None and not mark.is_temporary for mark in (old, new)):
+            self.file.store_now()
         self.changed.emit()
 
-    def _merged(self, before: frozenset[Mark], content: Any) -> Any:
-        """Return what the file is to hold: what is in it, less what was removed here, and what was added here.
-
-        A file that is gone was lost: somebody who removes the last mark leaves an empty list.
-        """
-        ours = [mark for mark in self._marks if not mark.is_temporary]
-        before = before if content is not None else frozenset()
-        content = content or {"satview_marks": _VERSION, "marks": []}
-        known = [self._mark_of(row) for row in content["marks"]]
-        removed = {mark for mark in before.difference(ours) if self._fits(mark) or mark in self._added}
-        rows = [row for row, mark in zip(content["marks"], known, strict=True) if mark not in removed]
-        rows += [_row(mark) for mark in ours if mark not in before and mark not in known]
-        return {**content, "marks": sorted(rows, key=self._row_order)}
-
-    @Slot(object)
-    def _on_stored(self, content: Any) -> None:
-        self._show(content)
-        self._seen = self._marks_of(content)
-
-    def _show(self, content: Any) -> None:
-        """Show the marks of a file, and ours that are not in it: temporary ones, and those beyond the end so far."""
-        self._content = content
-        found = self._marks_in(content)
-        stored = self._marks_of(content)
+    @Slot()
+    def _show(self) -> None:
+        """Show the marks of the files, and ours that do not fit: temporary ones, and those beyond the end so far."""
+        stored = self._files.marks(self._limits)
         own = [mark for mark in self._marks if mark.is_temporary or (mark in stored and mark in self._added)]
-        marks = sorted({*found, *own}, key=by_time)
+        marks = sorted({*self._fitting(), *own}, key=by_time)
         if marks != self._marks:
             self._marks = marks
             self.changed.emit()
 
-    def _marks_of(self, content: Any) -> frozenset[Mark]:
-        """Return the marks of a file, of whatever time."""
-        marks = (self._mark_of(row) for row in (content["marks"] if content else ()))
-        return frozenset(mark for mark in marks if mark is not None)
-
-    def _marks_in(self, content: Any) -> list[Mark]:
-        """Return the marks of a file that fit the trace, in order of time."""
-        return sorted(filter(self._fits, self._marks_of(content)), key=by_time)
-
-    def _fits(self, mark: Mark) -> bool:
-        return self._limits.contains(mark.start_cycles)
-
-    def _mark_of(self, row: Any) -> Mark | None:
-        """Return the mark of a row; None if it holds none, and then it stays in the file as it is."""
-        return mark_of(row, self._limits)
-
-    def _row_order(self, row: Any) -> tuple[bool, tuple[int, int, str, bool]]:
-        mark = self._mark_of(row)
-        return (True, (0, 0, "", False)) if mark is None else (False, by_time(mark))
-
-
-def _row(mark: Mark) -> Row:
-    row = asdict(mark)
-    del row["is_temporary"]
-    return row
+    def _fitting(self) -> list[Mark]:
+        """Return the marks of the files that fit the trace, in order of time."""
+        marks = self._files.marks(self._limits)
+        return sorted((mark for mark in marks if self._limits.contains(mark.start_cycles)), key=by_time)

@@ -1,36 +1,104 @@
-"""A JSON file with state of the user: merged with what others have stored, tried again until it is stored."""
+"""State of the user in files: merged with what others have stored, tried again until it is stored."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QLockFile, QObject, QTimer, Signal, Slot
 
 from satview.base.errors import WriteError
-from satview.base.shared_file import DamagedFileError, change_shared, parsed_json, read_shared
+from satview.base.shared_file import Damaged, DamagedFileError, change_shared, parsed_json, read_shared
+from satview.base.targets import find_target
 
 _RETRY_MS: Final = 3000
+_PATIENCE_MS: Final = 1000
+_LOCK_NAME: Final = ".satview.lock"
 Merge = Callable[[Any], Any]
 
 
-class StoredJson(QObject):
-    """One file, and whether all of it is stored.
+class Stored(QObject):
+    """Something in files, and whether all of it is stored.
 
     Attributes:
-        path: The file; None keeps nothing.
+        path: The file, or the name that stands for several; None stores nothing.
         failure: Why the last change could not be stored, one sentence; empty if everything is stored.
         notice: What was wrong with the file that was there, one sentence; empty if nothing was.
+        is_stored: Nothing waits to be stored.
 
     Signals:
         changed: `failure` or `notice` has changed.
-        stored: A change was stored: what the file holds now.
+        stored: A change was stored: what the files hold now.
     """
 
     changed = Signal()
     stored = Signal(object)
+
+    def __init__(self, path: Path | None, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.path = path
+        self.failure = self.notice = ""
+        self.is_stored = True
+        self._retry = QTimer(self)
+        self._retry.setInterval(_RETRY_MS)
+        self._retry.timeout.connect(self.retry)
+
+    @Slot()
+    def retry(self) -> None:
+        """Try to store what is not stored yet."""
+        if self.path is None or self.is_stored:
+            self.is_stored = True
+            return
+        try:
+            content, damaged = self._write()
+        except (OSError, WriteError) as error:
+            self._retry.start()
+            what = error.what if isinstance(error, WriteError) else error.strerror or str(error)
+            self._say(self.notice, f"{self.path.name}: {what}")
+            return
+        self.is_stored = True
+        self._retry.stop()
+        notice = self.notice
+        for each in damaged:
+            notice = f"{each.name} was damaged and is now {each.path.name}: {each.reason}"
+        self._say(notice, "")
+        self.stored.emit(content)
+
+    def store_now(self) -> None:
+        """Store what has changed now; if that fails, again and again until it works."""
+        self.is_stored = False
+        self.retry()
+
+    def dismiss_notice(self) -> None:
+        """Forget what was wrong with the file, as the user has read it."""
+        self._say("", self.failure)
+
+    def give_up(self) -> None:
+        """Stop trying to store what could not be stored."""
+        self.is_stored = True
+        self._retry.stop()
+        self._say(self.notice, "")
+
+    @abstractmethod
+    def _write(self) -> tuple[object, list[Damaged]]:
+        """Write; return what the files hold now, and what became of damaged ones.
+
+        Raises:
+            OSError, WriteError: That was not possible.
+        """
+
+    def _say(self, notice: str, failure: str) -> None:
+        if (notice, failure) != (self.notice, self.failure):
+            self.notice, self.failure = notice, failure
+            self.changed.emit()
+
+
+class StoredJson(Stored):
+    """One JSON file. Only who holds the lock of its folder changes it; a change without the lock is not stored yet."""
 
     def __init__(
         self,
@@ -50,16 +118,11 @@ class StoredJson(QObject):
             parent: Owner.
             makes_folder: Create the folder if it is not there, for folders of satview itself.
         """
-        super().__init__(parent)
-        self.path = path
-        self.failure = self.notice = ""
+        super().__init__(path, parent)
         self._check = check
         self._limit = limit
         self._makes_folder = makes_folder
-        self._merge: Merge | None = None
-        self._retry = QTimer(self)
-        self._retry.setInterval(_RETRY_MS)
-        self._retry.timeout.connect(self.retry)
+        self._merge: Merge = _unchanged
 
     def load(self) -> Any:
         """Return what the file holds, None if there is none or it cannot be read; `notice` then says why."""
@@ -81,60 +144,46 @@ class StoredJson(QObject):
                 it. A later call replaces one that has not worked yet.
         """
         self._merge = merge
-        self.retry()
+        self.store_now()
 
-    @Slot()
-    def retry(self) -> None:
-        """Try to store what is not stored yet."""
-        merge = self._merge
-        if self.path is None or merge is None:
-            self._merge = None
-            return
+    def _write(self) -> tuple[object, list[Damaged]]:
+        assert self.path is not None
         content: Any = None
 
         def change(data: bytes | None) -> bytes | None:
             nonlocal content
-            content = merge(self._parsed(data))
+            content = self._merge(self._parsed(data))
             return None if content is None else json.dumps(content, indent=1).encode("utf-8")
 
-        try:
-            if self._makes_folder:
-                self.path.parent.mkdir(parents=True, exist_ok=True)
-            damaged = change_shared(self.path, change, self._limit)
-        except (OSError, WriteError) as error:
-            self._retry.start()
-            what = error.what if isinstance(error, WriteError) else error.strerror or str(error)
-            self._say(self.notice, f"{self.path.name}: {what}")
-            return
-        self._merge = None
-        self._retry.stop()
-        notice = self.notice
-        if damaged is not None:
-            notice = f"{self.path.name} was damaged and is now {damaged.path.name}: {damaged.reason}"
-        self._say(notice, "")
-        self.stored.emit(content)
-
-    @property
-    def is_stored(self) -> bool:
-        """True if nothing waits to be stored."""
-        return self._merge is None
-
-    def dismiss_notice(self) -> None:
-        """Forget what was wrong with the file, as the user has read it."""
-        self._say("", self.failure)
-
-    def give_up(self) -> None:
-        """Forget what could not be stored."""
-        self._merge = None
-        self._retry.stop()
-        self._say(self.notice, "")
+        if self._makes_folder:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        path = find_target(self.path).path
+        with _locked(path):
+            damaged = change_shared(path, change, self._limit)
+        return content, [damaged] if damaged is not None else []
 
     def _parsed(self, data: bytes | None) -> Any:
         if data is None:
             return None
         return self._check(parsed_json(data))
 
-    def _say(self, notice: str, failure: str) -> None:
-        if (notice, failure) != (self.notice, self.failure):
-            self.notice, self.failure = notice, failure
-            self.changed.emit()
+
+def _unchanged(content: Any) -> Any:
+    return content
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold the lock of a file's folder: a file of Qt, which works on Windows and on network disks too.
+
+    Raises:
+        WriteError: Somebody else holds it for too long.
+    """
+    lock = QLockFile(str(path.with_name(_LOCK_NAME)))
+    if not lock.tryLock(_PATIENCE_MS) and lock.error() is QLockFile.LockError.LockFailedError:
+        raise WriteError(path, f"another program holds {_LOCK_NAME} in its folder")
+    # Where no file can be made, writing says why.
+    try:
+        yield
+    finally:
+        lock.unlock()

@@ -1,17 +1,50 @@
-"""The file of marks beside a trace: what is in it."""
+"""The files of notes beside a trace: no note that was stored is lost, whatever locks a file system has.
+
+A trace `a.kev` has files `a.kev.marks.XXXXXXXXXXXXXXXX.json`. A file appears complete under a name that no other file
+ever had, and never changes. A change writes a new file with the change and with what small files hold that are there
+already, waits until the disk has it, and only then removes those small files. So every note is in at least one file at
+any moment, without locks, with any number of writers, and wherever one of them is killed. The notes of a trace are
+those of all its files, less those that any of its files names as removed; the order of files does not matter. A row is
+known by the digest of its JSON text. New rows have a random `id`, so that a note that was removed can be written again.
+
+Versions up to 0.2.0 had one file, `a.kev.marks.json`, that each change replaced. It has the same form, is read like the
+others, and gets a name like theirs with the first change.
+"""
 
 from __future__ import annotations
 
+import errno
+import json
+import os
+import re
+import stat
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
+from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from satview.base.dataclass import dataclass
-from satview.base.shared_file import DamagedFileError, parsed_json, read_shared
+from satview.base.errors import WriteError
+from satview.base.new_file import remove_leftovers, write_file
+from satview.base.shared_file import Damaged, DamagedFileError, parsed_json, read_shared, rename, set_aside
 from satview.base.time import TimeWindow
 
 SUFFIX: Final = ".marks.json"
 FILE_BYTES_MAX: Final = 16 << 20
 TEXT_MAX: Final = 4000
+_VERSION: Final = 2
+_JOINED_BYTES_MAX: Final = 16 << 10  # so that a change of one of very many notes does not write all of them
+_REMOVED_BYTES: Final = 36
+_LINE_BYTES_MAX: Final = 1 << 20
+_TRIES: Final = 1000
+_SAME_LISTINGS: Final = 4  # twice was not enough beside four writers without a pause
+_KEYS: Final = frozenset({"satview_marks", "marks", "removed"})
+Identity = tuple[int, int, int, int]
+_NONE: Final = (0, 0, 0, 0)
+_GONE: Final = (errno.ENOENT, errno.ESTALE)  # NFS says the second
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,28 +64,325 @@ class Mark:
     is_temporary: bool = False
 
 
-def mark_path(trace_path: Path) -> Path | None:
-    """Return the file of the marks of a trace; None for standard input, whose marks are not stored."""
-    return None if str(trace_path) == "-" else trace_path.with_name(trace_path.name + SUFFIX)
+class _Line(NamedTuple):
+    """A row in a file; in order of time, for those who read the file."""
+
+    is_unknown: bool
+    order: tuple[int, int, str, bool]
+    text: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A file of notes that was read.
+
+    Attributes:
+        identity: Device, inode, size and time; another one means other content.
+        keys: Keys of its rows.
+        removed: Keys of rows that it names as removed.
+        may_go: All of it can be written into another file.
+        problem: Why it was not read; empty if it was.
+        is_damaged: It holds something else than notes.
+    """
+
+    identity: Identity
+    keys: frozenset[str] = frozenset()
+    removed: frozenset[str] = frozenset()
+    may_go: bool = False
+    problem: str = ""
+    is_damaged: bool = False
+
+    @property
+    def size_bytes(self) -> int:
+        """Length of the file."""
+        return self.identity[2]
+
+
+class MarkFiles:
+    """The notes of one trace: those of its files as last read, and changes of this process, written or not.
+
+    Attributes:
+        path: The name that stands for all files in messages; None for standard input, whose notes are not stored.
+        rows: The rows of the files by their keys, those of this version and others.
+    """
+
+    def __init__(self, trace_path: Path) -> None:
+        self.path = (
+            None if str(trace_path) == "-" or not trace_path.name else trace_path.with_name(trace_path.name + SUFFIX)
+        )
+        self.rows: dict[str, Any] = {}
+        self._lines: dict[str, _Line] = {}  # of each row
+        self._removed: set[str] = set()
+        self._files: dict[str, _File] = {}
+        self._leftovers: list[str] = []  # files that writers began, which were killed or are at work
+        stem = re.escape(trace_path.name + ".marks.")
+        self._name = re.compile(stem + r"[0-9a-f]{16}\.json")
+        self._leftover = re.compile(rf"\.({stem}[0-9a-f]{{16}}\.json)\.[0-9a-f]{{8}}\.satview-tmp")
+
+    def put(self, row: Any) -> None:
+        """Add a row, which `write` brings to the disk."""
+        self._put(_line(row), row)
+
+    def take(self, keys: Iterable[str]) -> None:
+        """Remove rows for good, which `write` brings to the disk."""
+        self._removed.update(keys)
+        self._drop_removed(keys)
+
+    def marks(self, limits: TimeWindow) -> set[Mark]:
+        """Return the marks of the rows, of whatever time."""
+        return {mark for row in self.rows.values() if (mark := mark_of(row, limits)) is not None}
+
+    def merged(self, content: Any) -> dict[str, Any]:
+        """Return what one file of notes, None if there is none, holds when all of ours are put into it."""
+        content = content or {"marks": []}
+        keys = {_digest(_line(row)) for row in content["marks"]}
+        rows = [row for key, row in self.rows.items() if key not in keys]
+        removed = sorted({*content.get("removed", ()), *self._removed})
+        return {**content, "satview_marks": _VERSION, "removed": removed, "marks": [*content["marks"], *rows]}
+
+    def read(self) -> None:
+        """Read what others have written since.
+
+        While somebody joins files, a listing of the folder may miss both the old file, which goes while it is made, and
+        the new one, which comes; so it counts only if several in a row are the same, and all files of it can be read.
+
+        Raises:
+            OSError: The folder cannot be read.
+        """
+        for _ in range(_TRIES):
+            listed = self._listed()
+            if all(self._listed() == listed for _ in range(_SAME_LISTINGS - 1)) and self._read_new(listed):
+                return
+        raise OSError(errno.EAGAIN, "somebody else changes the notes all the time")
+
+    def problem(self) -> str:
+        """Return why the first file that was not read was not; empty if all were."""
+        for name, file in sorted(self._files.items()):
+            if file.problem:
+                return f"{name} {'is damaged and was not' if file.is_damaged else 'cannot be'} read: {file.problem}"
+        return ""
+
+    def write(self) -> list[Damaged]:
+        """Bring all notes to the disk that are in no file yet.
+
+        Returns:
+            What became of files that are damaged.
+
+        Raises:
+            OSError: The folder cannot be read.
+            WriteError: The notes cannot be written; what is in files is there as before.
+        """
+        if self.path is None:
+            return []
+        self._read_new(self._listed())
+        for name in self._leftovers:
+            remove_leftovers(self._path_of(name))
+        damaged = self._without_damaged()
+        if self._takes_over_old_file():
+            self._read_new(self._listed())
+        keys = self.rows.keys() - _union(file.keys for file in self._files.values())
+        removed = self._removed - _union(file.removed for file in self._files.values())
+        if not keys and not removed:
+            return damaged
+        joined = self._names_to_join()
+        # All of them: what stays in another file too may be joined by somebody else who leaves out what is in these.
+        keys |= _union(self._files[name].keys for name in joined) & self.rows.keys()
+        removed |= _union(self._files[name].removed for name in joined)
+        for lines, removed_here in _parts(sorted(self._lines[key] for key in keys), sorted(removed)):
+            self._add_file(lines, removed_here)
+        for name in joined:
+            with suppress(OSError):  # somebody else has joined it too, or has it open
+                self._path_of(name).unlink()
+            del self._files[name]
+        return damaged
+
+    def _path_of(self, name: str) -> Path:
+        assert self.path is not None
+        return self.path.with_name(name)
+
+    def _listed(self) -> dict[str, Identity | None]:
+        """Return the files of notes that are there, None for those gone by now."""
+        if self.path is None:
+            return {}
+        listed: dict[str, Identity | None] = {}
+        self._leftovers.clear()
+        with suppress(FileNotFoundError), os.scandir(self.path.parent) as entries:
+            for entry in entries:
+                if entry.name == self.path.name or self._name.fullmatch(entry.name):
+                    listed[entry.name] = _identity(self._path_of(entry.name))
+                elif leftover := self._leftover.fullmatch(entry.name):
+                    self._leftovers.append(leftover[1])
+        return listed
+
+    def _read_new(self, listed: dict[str, Identity | None]) -> bool:
+        """Read the files that are not known yet; return whether all of them were still there."""
+        self._files = {name: file for name, file in self._files.items() if file.identity == listed.get(name)}
+        contents: dict[str, bytes | _File] = {}
+        for name, identity in listed.items():
+            if identity is None or name in self._files:
+                continue
+            try:
+                data = self._bytes_of(name)
+            except DamagedFileError as error:
+                contents[name] = _File(identity, problem=str(error), is_damaged=True)
+            except OSError as error:
+                if error.errno not in _GONE:
+                    contents[name] = _File(_NONE, problem=error.strerror or str(error))  # tried again
+            else:
+                if data is not None:
+                    contents[name] = data
+        # Behind the loop: what is parsed between two files gives others the time to take the second one away.
+        for name, content in contents.items():
+            identity = listed[name] or _NONE
+            try:
+                self._files[name] = self._parsed(name, identity, content) if isinstance(content, bytes) else content
+            except DamagedFileError as error:
+                self._files[name] = _File(identity, problem=str(error), is_damaged=True)
+        self._drop_removed(self._removed)
+        return len(self._files) == len(listed)
+
+    def _bytes_of(self, name: str) -> bytes | None:
+        """Return the content of a file, None if it is gone.
+
+        Raises:
+            DamagedFileError: It is too large, or no file.
+            OSError: It cannot be read.
+        """
+        path = self._path_of(name)
+        if stat.S_IFMT(path.stat().st_mode) not in (stat.S_IFREG, stat.S_IFDIR):  # a pipe has no end
+            raise DamagedFileError("it is no file")
+        return read_shared(path, FILE_BYTES_MAX)
+
+    def _parsed(self, name: str, identity: Identity, data: bytes) -> _File:
+        """Take the rows of a file.
+
+        Raises:
+            DamagedFileError: It holds something else.
+        """
+        path = self._path_of(name)
+        content = checked(parsed_json(data))
+        try:
+            lines = [_line(row) for row in content["marks"]]
+        except RecursionError as error:
+            raise DamagedFileError("it holds a nesting beyond all bounds") from error
+        keys = [self._put(line, row) for line, row in zip(lines, content["marks"], strict=True)]
+        removed = frozenset(content.get("removed", ()))
+        self._removed |= removed
+        # Others stay as they are: a newer satview may say more there, a link leads to what somebody else keeps.
+        may_go = content.keys() <= _KEYS and content.get("satview_marks", 1) in (1, _VERSION) and not path.is_symlink()
+        may_go = may_go and max(map(len, lines), default=0) <= _LINE_BYTES_MAX
+        return _File(identity, frozenset(keys), removed, may_go)
+
+    def _put(self, line: str, row: Any) -> str:
+        """Take a row; return its key."""
+        key = _digest(line)
+        if key in self.rows:
+            return key
+        mark = mark_of(row, TimeWindow(0, 1))
+        self.rows[key] = row
+        self._lines[key] = _Line(mark is None, (0, 0, "", False) if mark is None else by_time(mark), line, key)
+        return key
+
+    def _drop_removed(self, keys: Iterable[str]) -> None:
+        for key in keys:
+            self.rows.pop(key, None)
+            self._lines.pop(key, None)
+
+    def _without_damaged(self) -> list[Damaged]:
+        """Rename damaged files; return what became of them."""
+        damaged = []
+        for name, file in list(self._files.items()):
+            if file.is_damaged:
+                with suppress(FileNotFoundError):  # somebody else has renamed it
+                    damaged.append(Damaged(name, set_aside(self._path_of(name)), file.problem))
+                del self._files[name]
+        return damaged
+
+    def _takes_over_old_file(self) -> bool:
+        """Give the file of older versions, which they replace, a name of its own; return whether that was done."""
+        assert self.path is not None
+        file = self._files.get(self.path.name)
+        if file is None or file.problem or self.path.is_symlink():
+            return False
+        try:
+            rename(self.path, self._new_path())
+        except FileNotFoundError:  # somebody else has renamed it
+            pass
+        except OSError as error:
+            raise WriteError(self.path, error.strerror or str(error)) from error
+        return True
+
+    def _new_path(self) -> Path:
+        assert self.path is not None
+        return self.path.with_name(f"{self.path.name.removesuffix('.json')}.{os.urandom(8).hex()}.json")
+
+    def _names_to_join(self) -> set[str]:
+        """Return the files to be replaced by new ones.
+
+        Small ones; those with rows that were removed; and two that have more than half of their rows in common, as
+        writers that do not know of each other leave them.
+        """
+        joined: set[str] = set()
+        owners: dict[str, str] = {}
+        total_bytes = 0
+        for _, name in sorted((file.size_bytes, name) for name, file in self._files.items() if file.may_go):
+            file = self._files[name]
+            keys = file.keys | file.removed
+            ((twin, common),) = Counter(owners[key] for key in keys if key in owners).most_common(1) or [("", 0)]
+            if 2 * common > len(keys):
+                joined |= {name, twin}
+            elif file.keys & self._removed:
+                joined.add(name)
+            elif total_bytes <= _JOINED_BYTES_MAX:
+                total_bytes += sum(self._size_bytes(key) for key in keys if owners.get(key) not in joined)
+                if total_bytes <= _JOINED_BYTES_MAX:
+                    joined.add(name)
+            owners.update(dict.fromkeys(keys, name))
+        return joined
+
+    def _size_bytes(self, key: str) -> int:
+        return len(self._lines[key].text) if key in self._lines else _REMOVED_BYTES
+
+    def _add_file(self, lines: list[_Line], removed: list[str]) -> None:
+        path = self._new_path()
+        head = f'{{"satview_marks": {_VERSION},\n"removed": {json.dumps(removed)},\n"marks": [\n'
+        write_file(path, head + ",\n".join(line.text for line in lines) + "\n]}\n")
+        identity = _identity(path)
+        if identity is not None:  # else somebody has joined it already
+            keys = frozenset(line.key for line in lines)
+            self._files[path.name] = _File(identity, keys, frozenset(removed), may_go=True)
 
 
 def stored_marks(trace_path: Path, limits: TimeWindow) -> list[Mark]:
     """Return the marks stored beside a trace that are within it, in order of time; none if there is no file.
 
     Raises:
-        DamagedFileError: The file cannot be understood.
-        OSError: It cannot be read.
+        DamagedFileError: A file cannot be read or understood.
+        OSError: The folder cannot be read.
     """
-    path = mark_path(trace_path)
-    data = read_shared(path, FILE_BYTES_MAX) if path is not None else None
-    if path is None or data is None:
-        return []
+    files = MarkFiles(trace_path)
+    files.read()
+    if problem := files.problem():
+        raise DamagedFileError(problem)
+    return sorted((mark for mark in files.marks(limits) if limits.contains(mark.start_cycles)), key=by_time)
+
+
+def note_files(trace_path: Path) -> list[Path]:
+    """Return all files in which notes of a trace are now; none where its folder cannot be read."""
+    files = MarkFiles(trace_path)
     try:
-        content = checked(parsed_json(data))
-    except DamagedFileError as error:
-        raise DamagedFileError(f"{path.name} is damaged: {error}") from error
-    found = {mark for row in content["marks"] if (mark := mark_of(row, limits)) is not None}
-    return sorted((mark for mark in found if limits.contains(mark.start_cycles)), key=by_time)
+        listed = files._listed()
+    except OSError:
+        return []
+    return [files._path_of(name) for name, identity in sorted(listed.items()) if identity is not None]
+
+
+def row_of(mark: Mark) -> dict[str, Any]:
+    """Return a new row for a mark."""
+    row = asdict(mark)
+    del row["is_temporary"]
+    return {"id": os.urandom(8).hex(), **row}
 
 
 def checked(content: Any) -> Any:
@@ -63,6 +393,9 @@ def checked(content: Any) -> Any:
     """
     if not isinstance(content, dict) or not isinstance(content.get("marks"), list):
         raise DamagedFileError("it holds no list of marks")
+    removed = content.get("removed", [])
+    if not isinstance(removed, list) or not all(isinstance(key, str) for key in removed):
+        raise DamagedFileError("it holds no list of removed marks")
     return content
 
 
@@ -80,3 +413,40 @@ def mark_of(row: Any, limits: TimeWindow) -> Mark | None:
 def by_time(mark: Mark) -> tuple[int, int, str, bool]:
     """Return the key by which marks are sorted."""
     return mark.start_cycles, mark.end_cycles, mark.text, mark.is_temporary
+
+
+def _identity(path: Path) -> Identity | None:
+    """Return what is another one when a file has other content; None if there is no file."""
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _union(sets: Iterable[AbstractSet[str]]) -> set[str]:
+    return set[str]().union(*sets)
+
+
+def _line(row: Any) -> str:
+    """Return the JSON text of a row, the same for the same row in every file."""
+    return json.dumps(row, sort_keys=True)
+
+
+def _digest(line: str) -> str:
+    import hashlib  # on first use: loads a library that no window waits for
+
+    return hashlib.sha256(line.encode()).hexdigest()[:32]
+
+
+def _parts(lines: list[_Line], removed: list[str]) -> Iterator[tuple[list[_Line], list[str]]]:
+    """Yield what goes into a file each: as many lines as are joined again, with the last of them what is removed."""
+    part: list[_Line] = []
+    size_bytes = 0
+    for line in lines:
+        if part and size_bytes + len(line.text) > _JOINED_BYTES_MAX:
+            yield part, []
+            part, size_bytes = [], 0
+        part.append(line)
+        size_bytes += len(line.text)
+    yield part, removed

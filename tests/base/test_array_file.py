@@ -135,3 +135,51 @@ def test_the_sum_of_parts_is_the_sum_of_the_whole():
     words = np.arange(1, 40, dtype=np.uint64) << np.uint64(30)
     parts = loading.word_sum(words[:17], 0) + loading.word_sum(words[17:], 17)
     assert parts % (1 << 64) == loading.word_sum(words, 0)
+
+
+def test_arrays_of_many_blocks_come_back(tmp_path):
+    path, large = tmp_path / "a.cache", np.arange(2_500_001, dtype=np.int64)  # 20 MB: two blocks and a half
+    write_arrays(path, 1, {"large": large, "after": np.array([7], np.int8).view(np.uint8)})
+    _, arrays = read_arrays(path)
+    assert np.array_equal(arrays["large"], large)
+    assert arrays["after"].tolist() == [7]
+    head = len(MAGIC) + _HEAD.size + _HEAD.unpack(path.read_bytes()[len(MAGIC) : len(MAGIC) + _HEAD.size])[0]
+    assert path.stat().st_size == -(-head // 64) * 64 + -(-large.nbytes // 64) * 64 + 64
+
+
+@pytest.mark.parametrize(
+    ("arrays", "says"),
+    [
+        (3, "it has no list of arrays"),
+        ([["a", "<i8", [2.0], 0, 0]], "array a has an impossible shape"),
+        ([["a", "<i8", [-1], 0, 0]], "array a has an impossible shape"),
+        ([["a", "<i8", [60], 0, 0]], "array a is not complete"),  # 480 bytes where 200 are
+        ([["a", "|u1", [8], -8, 0]], "array a is not complete"),
+        ([["a", "|u1", [8], 0, 5]], "array a is damaged"),
+        ([["a", "|O", [8], 0, 5]], "its list of arrays cannot be understood"),
+    ],
+)
+def test_what_is_wrong_is_said(tmp_path, arrays, says):
+    path = tmp_path / "a.cache"
+    crafted(path, {"values": 1, "arrays": arrays})
+    with pytest.raises(DamagedFileError, match=says):
+        read_arrays(path)
+
+
+def test_a_write_is_stopped_between_arrays_and_within_one(tmp_path):
+    large = {"large": np.zeros(20 << 20, np.uint8)}
+    asked = []
+    write_arrays(tmp_path / "a.cache", 1, large, lambda: bool(asked.append(1)))
+    assert len(asked) == 1 + 3  # before its sum, and before each of three blocks of 8 MiB
+    for stops_at in range(1, 5):
+        asked.clear()
+        with pytest.raises(Cancelled, match="writing was stopped"):
+            write_arrays(tmp_path / "b.cache", 1, large, lambda at=stops_at: len(asked) + 1 == at or asked.append(1))
+    assert [path.name for path in tmp_path.iterdir()] == ["a.cache"]
+
+
+@pytest.mark.parametrize(("count", "says"), [(100_000, "cannot be understood"), (100_001, "it has no list of arrays")])
+def test_a_list_of_arrays_has_an_end(tmp_path, count, says):
+    crafted(tmp_path / "a.cache", {"values": 1, "arrays": [7] * count})
+    with pytest.raises(DamagedFileError, match=says):
+        read_arrays(tmp_path / "a.cache")

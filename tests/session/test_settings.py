@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from PySide6.QtCore import QLockFile
 
 from satview.session import stored_json
 from satview.session.settings import SETTINGS, Settings
@@ -79,6 +80,22 @@ def test_two_windows_keep_what_each_has_changed(qapp, tmp_path):
     second.set("events/row_height_px", 25)
     first.set("swimlane/lane_height_px", 20)
     assert json.loads(path.read_text()) == {"future/setting": 1, "window/theme": "dark", "events/row_height_px": 25}
+
+
+def test_nothing_is_written_while_another_program_holds_the_lock(qapp, qtbot, tmp_path, monkeypatch):
+    monkeypatch.setattr(stored_json, "_RETRY_MS", 100)
+    monkeypatch.setattr(stored_json, "_PATIENCE_MS", 10)
+    settings, other = Settings(tmp_path / "settings.json"), QLockFile(str(tmp_path / ".satview.lock"))
+    assert other.tryLock(0)
+    settings.set("window/theme", "dark")
+    assert settings.file.failure == "settings.json: another program holds .satview.lock in its folder"
+    assert not (tmp_path / "settings.json").exists()
+    (tmp_path / "settings.json").write_text('{"swimlane/lane_height_px": 30}')
+    other.unlock()
+    qtbot.waitUntil(lambda: settings.file.is_stored, timeout=10_000)
+    stored = json.loads((tmp_path / "settings.json").read_text())
+    assert stored == {"swimlane/lane_height_px": 30, "window/theme": "dark"}
+    assert [path.name for path in tmp_path.iterdir()] == ["settings.json"]
 
 
 def test_damaged_settings_are_set_aside(qapp, tmp_path):

@@ -1,0 +1,53 @@
+"""Packages that only some uses need: imported on first use, and named with what to type when they are not there."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, requires
+from importlib.util import find_spec
+from typing import Any
+
+from satview.base.errors import UsageError
+
+
+def required(name: str) -> Any:
+    """Return a package, or one of its modules.
+
+    Args:
+        name: `pyarrow`, `pyarrow.parquet`, `duckdb`, ...
+
+    Raises:
+        UsageError: It is not installed; says how to install it.
+    """
+    try:
+        return import_module(name)
+    except ImportError as error:
+        package = name.partition(".")[0]
+        raise UsageError(
+            f"this needs the package {package}, which is not here: pip install '{_with_versions(package)}'"
+        ) from error
+
+
+def _with_versions(package: str) -> str:
+    """Return a package with the versions that fit this satview, as pip takes it."""
+    try:
+        lines = requires("satview") or []
+    except PackageNotFoundError:  # satview runs from a folder of sources
+        lines = []
+    needs = [line.partition(";")[0].strip() for line in lines]
+    return next((need for need in needs if re.split(r"[^\w-]", need)[0] == package), package)
+
+
+def refuse_missing(name: str) -> None:
+    """Refuse to go on without a package that another process is going to import; here it is not imported.
+
+    Raises:
+        UsageError: As of `required`.
+    """
+    try:
+        is_there = find_spec(name) is not None
+    except ValueError:  # an entry of `sys.modules` that stands for nothing
+        is_there = False
+    if not is_there:
+        required(name)

@@ -1,0 +1,136 @@
+"""Files that another file names: which of them are opened, when the file that names them may be a stranger's.
+
+A file may name what is in its own folder or below it. Others are opened once the user has allowed it: by making the
+file with satview, by `satview together --allow`, or by the question of the window. What was allowed is stored for the
+user, one small file for each that names others, and holds as long as it names the same ones.
+
+A server that was given folders opens nothing outside of them, whatever was allowed: `only_below` holds in its own
+process, and by the variable of the environment in the processes that it starts.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Final
+
+from satview.base.errors import SatviewError, WriteError
+from satview.base.new_file import write_file
+
+VARIABLE: Final = "SATVIEW_ONLY_BELOW"
+_SHOWN: Final = 4
+_folders: ContextVar[tuple[str, ...] | None] = ContextVar("folders", default=None)
+
+
+class OutsideError(SatviewError):
+    """A file names others outside of its folder, and they were not allowed.
+
+    Attributes:
+        owner: The file that names them.
+        files: The files, all symbolic links followed.
+    """
+
+    def __init__(self, owner: Path, files: tuple[Path, ...]) -> None:
+        self.owner, self.files = owner, files
+        super().__init__(f"{owner.name} names {listed(files)} outside of its folder, which is not opened unasked")
+
+
+def name_fault(name: str) -> str:
+    """Return why no file can have a name, in words; empty if one can."""
+    if "\0" in name:
+        return "there is a NUL in it, which no file's name has"
+    try:
+        os.fsencode(name)
+    except UnicodeEncodeError:
+        return "there is half of a character in it, which no file's name has"
+    return ""
+
+
+def listed(files: tuple[Path, ...]) -> str:
+    """Return some files as words."""
+    more = f" and {len(files) - _SHOWN} more" if len(files) > _SHOWN else ""
+    return ", ".join(ascii(str(file))[1:-1] for file in files[:_SHOWN]) + more
+
+
+def outside_of(owner: Path, files: Iterable[Path]) -> tuple[Path, ...]:
+    """Return which of the files that a file names are not below its folder, all symbolic links followed."""
+    folder = os.path.realpath(owner.parent)
+    return tuple(path for path in map(_real, files) if not path.is_relative_to(folder))
+
+
+def check_named(owner: Path, files: Iterable[Path]) -> None:
+    """Check that files may be opened because another file names them.
+
+    Raises:
+        OutsideError: They may not.
+    """
+    named = tuple(files)
+    if folders() is not None:
+        for path in named:
+            check_below(path)
+        return
+    outside = outside_of(owner, named)
+    if outside and not _record(owner, outside).is_file():
+        raise OutsideError(owner, outside)
+
+
+def allow(owner: Path, files: Iterable[Path]) -> None:
+    """Store that a file may name these files outside of its folder.
+
+    Raises:
+        WriteError: That cannot be stored.
+    """
+    outside = outside_of(owner, files)
+    if not outside:
+        return
+    path = _record(owner, outside)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise WriteError(path.parent, error.strerror or str(error)) from error
+    write_file(path, "\n".join(ascii(str(file)) for file in (_real(owner), *outside)) + "\n")
+
+
+def folders() -> tuple[str, ...] | None:
+    """Return the folders below which everything has to be that is opened; None where there is no such limit."""
+    given = os.environ.get(VARIABLE)
+    return _folders.get() or (tuple(given.split(os.pathsep)) if given else None)
+
+
+@contextmanager
+def only_below(limits: Iterable[Path]) -> Iterator[None]:
+    """Let nothing be opened in a block that is not below one of some folders, links followed."""
+    token = _folders.set(tuple(os.path.realpath(folder) for folder in limits))
+    try:
+        yield
+    finally:
+        _folders.reset(token)
+
+
+def check_below(path: Path) -> None:
+    """Check that a file may be opened where only some folders are open.
+
+    Raises:
+        SatviewError: It is outside of them.
+    """
+    limits = folders()
+    if limits is not None and not any(_real(path).is_relative_to(folder) for folder in limits):
+        raise SatviewError(f"{path.name} is outside of the folders that may be read, {', '.join(map(ascii, limits))}")
+
+
+def _real(path: Path) -> Path:
+    return Path(os.path.realpath(path))
+
+
+def _record(owner: Path, outside: tuple[Path, ...]) -> Path:
+    """Return the file that is there if a file may name these."""
+    import hashlib  # on first use, as for the settings
+
+    from platformdirs import user_state_path
+
+    key = "\0".join(map(str, (_real(owner), *sorted(outside))))
+    digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return user_state_path("satview", appauthor=False) / "allowed" / digest
