@@ -125,7 +125,7 @@ class Statistics:
 
         Args:
             trace: The data.
-            window: The range, in cycles; None = the whole trace.
+            window: The range, in cycles; None = all that can be trusted (`store.doubts.trusted_window`).
             passes: bool (events,), events that count, as `RuleSet.mask` gives them; None = all. Only what is counted
                 follows it: events, kernel calls, messages, interrupts. Times in states and on CPUs, and how long a
                 call took, are taken from all events whatever is masked.

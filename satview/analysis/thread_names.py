@@ -24,6 +24,19 @@ def threads_named(trace: Trace, text: str) -> NDArray[np.bool_]:
     return np.array([requested in trace.thread_name(row).casefold() for row in range(len(threads))], np.bool_)
 
 
+def are_named(trace: Trace, text: str, threads: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which of some threads a text means as of `threads_named`, bool (n,); those not known it never means.
+
+    Args:
+        trace: The threads.
+        text: What was typed.
+        threads: int64 (n,), rows of the thread table; 0 and -1 = not known.
+    """
+    named = threads_named(trace, text)
+    named[0] = False
+    return np.append(named, False)[threads]  # row -1 is the last one here
+
+
 def processes_named(trace: Trace, text: str) -> NDArray[np.int64]:
     """Return the pids of the processes that a text means, int64, ascending: a part of their name, or a pid."""
     requested, processes = text.strip().casefold(), trace.processes

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.answers.frames import Frames, Texts, Values, html_rows
 from satview.base.errors import UsageError
-from satview.base.safe_text import html_text, visible_line
+from satview.base.extras import required
+from satview.base.safe_text import visible_line
 from satview.linkage.rows import rows_of_codes
 from satview.store.arguments import Arguments, all_arguments
 from satview.store.trace import Trace
-from satview.tables.columns import Texts, Values
-from satview.tables.extras import required
-from satview.tables.frames import Frames
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -74,12 +72,7 @@ class ArgumentTable(Frames):
         shown = ArgumentTable(self._trace, self.name, self._rows[:_SHOWN_ROWS],
                               all_arguments(self._trace, self._rows[:_SHOWN_ROWS]))  # fmt: skip
         parts = [shown._or_none(name) for name in shown.columns]
-        head = "".join(f"<th>{escape(name)}</th>" for name in shown.columns)
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{html_text(str(value))}</td>" for value in row) + "</tr>"
-            for row in zip(*parts, strict=True)
-        )
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table><p>{len(self):,} events</p>"
+        return html_rows(shown.columns, zip(*parts, strict=True), f"{len(self):,} events")
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         """Return one column in numpy: int64 (n,), texts as objects.
@@ -112,7 +105,7 @@ class ArgumentTable(Frames):
         Raises:
             UsageError: The package pyarrow is not installed.
         """
-        from satview.tables.arrow import arrow_array
+        from satview.answers.frames import arrow_array
 
         arrays = {
             name: arrow_array(self._values(name), is_nullable=name not in _OWN, known=self.known(name))

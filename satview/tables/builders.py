@@ -9,12 +9,14 @@ import numpy as np
 
 from satview.analysis.client_server import client_server
 from satview.analysis.verdicts.find import find_verdicts
+from satview.answers.frames import Made, Texts
+from satview.answers.latencies import latency_table
+from satview.answers.transactions import transaction_table
 from satview.store.idle import idle_threads
 from satview.store.mark_file import stored_marks
 from satview.store.trace import Trace
 from satview.tables import communication, scheduling
 from satview.tables.cells import certainty_texts, column, event_names, whole_scope
-from satview.tables.columns import Made, Texts
 
 Builder = Callable[[Trace], Made]
 
@@ -133,9 +135,9 @@ BUILDERS: Final[dict[str, Builder]] = {
     "run": scheduling.run,
     "cpu_state": scheduling.cpu_state,
     "call": communication.call,
-    "message": communication.message,
+    "message": lambda trace: transaction_table(trace).values(),
     "pulse": communication.pulse,
-    "latency": communication.latency,
+    "latency": lambda trace: latency_table(trace).values(),
     "interrupt": communication.interrupt,
     "wake_up": communication.wake_up,
     "wait": communication.wait,

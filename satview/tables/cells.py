@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from satview.analysis.times.basis import Basis
 from satview.analysis.times.scope import Scope, scope_of
+from satview.answers.frames import Texts
 from satview.base.time import Cycles
 from satview.events.states import ABSENT, IDLE, STATES, UNKNOWN, VALUE_COUNT, WAITING
 from satview.events.wire import CODE_COUNT
 from satview.linkage.table import OPEN
 from satview.store.trace import Trace
-from satview.tables.columns import Texts
 
 Ints = NDArray[np.int64]
 CERTAINTIES: Final = ("", "guess", "inferred", "exact")  # by `Certainty`; 0 = there is nothing to be certain of

@@ -5,16 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from satview.analysis.times.call_times import interrupts, kernel_calls
-from satview.analysis.times.message_times import sent_messages
+from satview.answers.frames import Made, Texts
 from satview.linkage.blockers import blockers
-from satview.linkage.latencies import latencies
 from satview.linkage.pulses import SENDS, pulses
 from satview.linkage.rows import comm_words, rows_of_codes
-from satview.linkage.transactions import transactions
 from satview.linkage.wake_ups import wake_ups
 from satview.store.trace import Trace
 from satview.tables.cells import certainty_texts, event_names, event_rows, state_names, times_of, whole_scope
-from satview.tables.columns import Made, Texts
 
 
 def call(trace: Trace) -> Made:
@@ -33,35 +30,6 @@ def call(trace: Trace) -> Made:
         "is_interrupted": calls.is_interrupted,
         "is_failed": calls.is_failed,
         "errno": np.where(calls.is_failed, calls.error, -1),
-    }
-
-
-def message(trace: Trace) -> Made:
-    """Return the table `message`: one row for each message that was sent."""
-    made, sent = transactions(trace), sent_messages(whole_scope(trace))
-    rows = made.send_row
-    position = np.searchsorted(sent.row, rows)  # a format that pairs its records itself has no transactions
-    return {
-        "message": np.arange(len(made), dtype=np.int64),
-        "event": rows,
-        "cpu": trace.events.cpu[rows],
-        "client": made.client,
-        "server": made.server,
-        "server_pid": made.server_pid,
-        "time_cycles": trace.events.time_cycles[rows],
-        "receive_event": made.receive_row,
-        "reply_event": made.reply_row,
-        "done_event": made.done_row,
-        "queued_cycles": made.queued_cycles,
-        "service_cycles": made.service_cycles,
-        "reply_cycles": made.reply_cycles,
-        "round_trip_cycles": made.round_trip_cycles,
-        "send_blocked_cycles": sent.send_blocked_cycles[position],
-        "reply_blocked_cycles": sent.reply_blocked_cycles[position],
-        "size_bytes": sent.size_bytes[position],
-        "message_type": made.message_type,
-        "parent": made.parent,
-        "certainty": certainty_texts(made.certainty),
     }
 
 
@@ -90,31 +58,6 @@ def pulse(trace: Trace) -> Made:
         "receiver": np.where(receiver > 0, receiver, -1),
         "queued_cycles": queued,
         "certainty": certainty_texts(certainty),
-    }
-
-
-def latency(trace: Trace) -> Made:
-    """Return the table `latency`: one row for each way from an interrupt or timer to the thread that it wakes."""
-    found = latencies(trace)
-    return {
-        "cause_event": found.cause_row,
-        "handler_event": found.handler_row,
-        "handler_exit_event": found.handler_exit_row,
-        "pulse_event": found.pulse_row,
-        "ready_event": found.ready_row,
-        "running_event": found.running_row,
-        "receive_event": found.received_row,
-        "thread": found.thread,
-        "vector": found.number,
-        "start_cycles": times_of(trace, found.first_row),
-        "handler_entry_cycles": found.handler_entry_cycles,
-        "handler_cycles": found.handler_cycles,
-        "delivery_cycles": found.delivery_cycles,
-        "ready_cycles": found.ready_cycles,
-        "scheduling_cycles": found.scheduling_cycles,
-        "receipt_cycles": found.receipt_cycles,
-        "total_cycles": found.total_cycles,
-        "certainty": certainty_texts(found.certainty),
     }
 
 

@@ -13,12 +13,12 @@ from satview.analysis.times.cpu_times import CutRuns, cut_runs, migrations, swit
 from satview.analysis.times.scope import Scope
 from satview.analysis.times.state_times import state_spans
 from satview.analysis.times.whole_intervals import runs_are_cut, states_are_cut
+from satview.answers.frames import Made, Texts
 from satview.events.states import IDLE, KERNEL_CALL, VALUE_COUNT
 from satview.store.losses import EVERY_CPU, losses
 from satview.store.time_ranges import TimeRanges
 from satview.store.trace import Trace
 from satview.tables.cells import Ints, event_rows, state_names, whole_scope
-from satview.tables.columns import Made, Texts
 from satview.timeline.per_cpu import run_slices
 
 _KINDS: Final = ("unknown", "thread", "idle", "kernel call", "interrupt")

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import StrEnum
 from typing import Final
 
+from satview.answers.latencies import QUESTION as LATENCIES
+from satview.answers.table import KNOWN_WORDS, Question
+from satview.answers.table import Column as AnswerColumn
+from satview.answers.table import Kind as AnswerKind
+from satview.answers.transactions import QUESTION as TRANSACTIONS
 from satview.base.dataclass import dataclass
 
 
@@ -110,6 +116,39 @@ def _flag(name: str, meaning: str) -> Column:
     return Column(name, Kind.BOOL, meaning)
 
 
+_KIND_OF_ANSWER: Final = {AnswerKind.TEXT: Kind.TEXT, AnswerKind.CPU: Kind.UINT8}  # INT64 of all others
+_KNOWN: Final = Column("", Kind.TEXT, "how that is known: " + ", ".join(f"`{word}`" for word in KNOWN_WORDS))
+
+
+def _of_answer(name: str, meaning: str, question: Question) -> TableSchema:
+    """Return the table of an answer: its columns, those of times twice, and how values are known that may not be exact.
+
+    Args:
+        name: As in SQL.
+        meaning: What a row is.
+        question: The answer's columns.
+    """
+    columns: list[Column] = []
+    for column in question.columns:
+        if column.sql_name:
+            if column.kind.is_cycles:
+                make = _moment if column.kind is AnswerKind.TIME else _length
+                columns += make(column.sql_name, column.meaning, is_nullable=column.is_nullable)
+            else:
+                kind = _KIND_OF_ANSWER.get(column.kind, Kind.INT64)
+                columns.append(Column(column.sql_name, kind, _of_row(column), column.is_nullable))
+            if column.reasons:
+                columns.append(replace(_KNOWN, name=f"{column.sql_name}_known"))
+    return TableSchema(name, meaning, tuple(columns))
+
+
+def _of_row(column: AnswerColumn) -> str:
+    """Return what a column means, of threads and events by what SQL has of them: rows."""
+    if column.kind is AnswerKind.THREAD:
+        return f"row of `thread`: {column.meaning}"
+    return f"row of `event`: {column.meaning}" if column.kind is AnswerKind.EVENT else column.meaning
+
+
 _CERTAINTY: Final = Column(
     "certainty", Kind.TEXT, "`exact`: events name it; `inferred`: it follows from their order; `guess`: one of several"
 )
@@ -202,31 +241,10 @@ SCHEMAS: Final[dict[str, TableSchema]] = {
                 _maybe("errno", "that error"),
             ),
         ),
-        TableSchema(
+        _of_answer(
             "message",
             "Every message that was sent, in time order; queued + service + reply = round trip.",
-            (
-                _number("message", "its row, from 0"),
-                _number("event", "row of the event `SND_MESSAGE`"),
-                _CPU,
-                _maybe("client", "row of `thread`: who sent it"),
-                _maybe("server", "row of `thread`: who received it"),
-                _number("server_pid", "process that it was sent to; 0 = on another node, -1 = the send failed"),
-                *_moment("time", "when it was sent"),
-                _maybe("receive_event", "row of the event `REC_MESSAGE`"),
-                _maybe("reply_event", "row of the event `REPLY_MESSAGE` or `MSG_ERROR`"),
-                _maybe("done_event", "row of the event by which the client runs again"),
-                *_length("queued", "from the send to the receipt", is_nullable=True),
-                *_length("service", "from the receipt to the reply", is_nullable=True),
-                *_length("reply", "from the reply to the client running again", is_nullable=True),
-                *_length("round_trip", "from the send to the client running again", is_nullable=True),
-                *_length("send_blocked", "the client was in state SEND", is_nullable=True),
-                *_length("reply_blocked", "the client was in state REPLY", is_nullable=True),
-                _maybe("size_bytes", "as reported to its receiver, where that was logged"),
-                _maybe("message_type", "first word of the message, where the call shows it"),
-                _maybe("parent", "`message` that the client was serving when it sent this one"),
-                _CERTAINTY,
-            ),
+            TRANSACTIONS,
         ),
         TableSchema(
             "pulse",
@@ -245,29 +263,10 @@ SCHEMAS: Final[dict[str, TableSchema]] = {
                 Column("certainty", Kind.TEXT, "of the receipt, as in `message`", is_nullable=True),
             ),
         ),
-        TableSchema(
+        _of_answer(
             "latency",
             "Every pulse and every interrupt that ends InterruptWait(), from its cause to the thread that answers.",
-            (
-                _maybe("cause_event", "row of the event that causes it: interrupt, timer expiry, or kernel call"),
-                _maybe("handler_event", "row of the entry of the handler"),
-                _maybe("handler_exit_event", "row of its exit"),
-                _maybe("pulse_event", "row of the event that sends the pulse"),
-                _maybe("ready_event", "row of the event by which the thread becomes ready"),
-                _maybe("running_event", "row of the event by which it runs first"),
-                _maybe("receive_event", "row of the event `REC_PULSE`"),
-                _maybe("thread", "row of `thread`: who answers"),
-                _maybe("vector", "number of the interrupt"),
-                *_moment("start", "the first known moment of it"),
-                *_length("handler_entry", "from the cause to the handler", is_nullable=True),
-                *_length("handler", "in the handler", is_nullable=True),
-                *_length("delivery", "until the pulse is sent", is_nullable=True),
-                *_length("ready", "until the thread is ready", is_nullable=True),
-                *_length("scheduling", "until it runs", is_nullable=True),
-                *_length("receipt", "until it has received the pulse", is_nullable=True),
-                *_length("total", "all of these", is_nullable=True),
-                _CERTAINTY,
-            ),
+            LATENCIES,
         ),
         TableSchema(
             "interrupt",

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from functools import partial
-from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.answers.frames import Frames, Made, Texts, Values, html_rows
 from satview.base.errors import UsageError
-from satview.base.safe_text import html_text, visible_line
+from satview.base.safe_text import visible_line
 from satview.store.trace import Trace
 from satview.tables import builders
-from satview.tables.columns import Made, Texts, Values
-from satview.tables.frames import Frames
 from satview.tables.schema import SCHEMAS, Column, Kind, TableSchema
 
 if TYPE_CHECKING:
@@ -71,13 +69,8 @@ class Table(Frames):
 
     def _repr_html_(self) -> str:
         """Return the first rows for notebooks."""
-        head = "".join(f"<th>{escape(name)}</th>" for name in self.columns)
         parts = [self._head(column) for column in self.schema.columns]
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{html_text(str(value))}</td>" for value in row) + "</tr>"
-            for row in zip(*parts, strict=True)
-        )
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table><p>{len(self):,} rows</p>"
+        return html_rows(self.columns, zip(*parts, strict=True), f"{len(self):,} rows")
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from satview.__main__ import main
 from satview.analysis.reasons.thread_names import thread_of
 from satview.analysis.reasons.why import MOST_STEPS, why
 from satview.base.errors import UsageError
-from satview.base.time import format_duration
+from satview.base.time_text import format_moment
 from satview.capture.workloads import registry
 from satview.events import wire
 from satview.events.spec import Release
@@ -143,7 +143,7 @@ def test_the_chain_of_an_inversion(release: Release, tmp_path: Path) -> None:
 
 def moment(trace, step):
     """Return since when a step lasts, as sentences say it."""
-    return format_duration(trace.clock.ns(step.since_cycles), 6)
+    return format_moment(step.since_cycles, trace.clock)
 
 
 def test_ready_again_is_not_said_to_come_from_a_wait_that_was_over_before(tmp_path: Path) -> None:
@@ -157,15 +157,16 @@ def test_ready_again_is_not_said_to_come_from_a_wait_that_was_over_before(tmp_pa
     [step] = why(trace, "low", START + 45)
     low, middle = (trace.thread_name(trace.threads.row(pid, 1)) for pid in (2, 3))
     assert step.says == (
-        f"{low} is ready since 30 ns and does not run: {middle} has CPU 0 since 31 ns. "
-        "It lost CPU 0 at 30 ns, after 10 ns on it; its wait in RECEIVE ended at 20 ns."
+        f"{low} is ready since 0.000 000 030 s and does not run: {middle} has CPU 0 since 0.000 000 031 s. "
+        "It lost CPU 0 at 0.000 000 030 s, after 10 ns on it; its wait in RECEIVE ended at 0.000 000 020 s."
     )
     [step] = why(trace, "low", START + 30)
     assert step.at_cycles == START + 45, "the event by which it became ready is about all of that: from 30 to 61"
     [step] = why(trace, "low", START + 61)
     assert (
-        f"{low} runs on CPU 0 since 61 ns: its wait in RECEIVE ended at 20 ns; it was ready since 30 ns;" in step.says
-    )
+        f"{low} runs on CPU 0 since 0.000 000 061 s: its wait in RECEIVE ended at 0.000 000 020 s; "
+        "it was ready since 0.000 000 030 s;"
+    ) in step.says
 
 
 def test_a_deadlock_closes_its_circle(tmp_path: Path) -> None:

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import csv
+
 import pytest
 from PySide6.QtCore import QModelIndex, QPoint, Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QPushButton
 
 from satview.base.time import TimeWindow
+from satview.events import wire
+from satview.gui import dialogs
 from satview.gui.theme import LIGHT
 from satview.session.panels.transaction_view import RowMode
-from tests.analysis.test_transaction_list import Exchange
 from tests.gui.conftest import settle
+from tests.helpers.exchange import Exchange
 from tests.helpers.kev import START, TraceBuilder
 from tests.linkage.test_latencies import interrupted
 
 
 def exchange(folder):
-    """Write the trace of `tests.analysis.test_transaction_list`: round trips 698, 298 within it, 418, an open one."""
+    """Write the trace of `tests.answers.test_transactions`: round trips 698, 298 within it, 418, an open one."""
     made = Exchange()
     made.send(100, 2, 3, 0x57)
     made.receive(200, 2, 3)
@@ -74,9 +79,9 @@ def test_nothing_is_looked_for_before_the_panel_is_seen(empty_window, load, tmp_
 
 def test_the_slowest_come_first_and_a_head_sorts(shown, qtbot):
     _, panel = shown
-    assert column(panel, "Round trip") == ["698 ns", "418 ns", "298 ns", ""]
+    assert column(panel, "Round trip") == ["698 ns", "418 ns", "298 ns", "\u2265 2 ns"]
     header = panel.table.horizontalHeader()
-    for expected in (["399 ns", "99 ns", "99 ns", ""], ["99 ns", "99 ns", "399 ns", ""]):
+    for expected in (["399 ns", "99 ns", "99 ns", "\u2265 2 ns"], ["\u2265 2 ns", "99 ns", "99 ns", "399 ns"]):
         QTest.mouseClick(
             header.viewport(),
             Qt.MouseButton.LeftButton,
@@ -85,6 +90,48 @@ def test_the_slowest_come_first_and_a_head_sorts(shown, qtbot):
         wait(panel, qtbot)
         assert column(panel, "Queued") == expected
     assert panel.model.headerData(4, Qt.Orientation.Horizontal).startswith("\N{BLACK UP-POINTING SMALL TRIANGLE}")
+
+
+def test_a_message_that_waits_for_ever_is_on_top_and_says_why(empty_window, load, tmp_path, qtbot):
+    """Received at 201 and not answered until the trace ends at 9,001; the row below it took 418."""
+    made = Exchange()
+    made.send(100, 2, 3, 0x57)
+    made.receive(200, 2, 3)
+    made.send(900, 4, 3, 0x57)
+    made.receive(1300, 4, 3)
+    made.reply(1310, 4)
+    made.goes_on(1320, 4)
+    made.build.event(wire.code(wire.WireClass.USER, 7), 9001)
+    window = load(empty_window, made.build.write(tmp_path / "open.kev"))
+    panel = panel_of(window, qtbot)
+    assert column(panel, "Round trip") == ["\u2265 8.900 \u00b5s", "418 ns"]
+    titles = [entry.title for entry in panel.model.columns]
+    tip = panel.model.index(0, titles.index("Round trip")).data(Qt.ItemDataRole.ToolTipRole)
+    assert "At least: not over when the trace ends" in tip
+    head = panel.model.headerData(titles.index("Service"), Qt.Orientation.Horizontal, Qt.ItemDataRole.ToolTipRole)
+    assert "From the receipt until the server replies." in head
+    assert "\u2265 1 of 2 in Service, Round trip" in panel.line.statement.text()
+    click(panel, 0)
+    opened = window.session.opened
+    assert opened.viewport.window.length > 8_000
+    assert [leg.title for leg in opened.highlight.shown.legs] == ["queued", "in service", "service"]
+
+
+def test_copy_and_export_take_what_shows(shown, qapp, qtbot, tmp_path, monkeypatch):
+    """The nested message is unfolded, so that it is copied and written too."""
+    _, panel = shown
+    panel.model.unfold(0)
+    buttons = {button.text(): button for button in panel.findChildren(QPushButton)}
+    QTest.mouseClick(buttons["Copy"], Qt.MouseButton.LeftButton)
+    lines = qapp.clipboard().text().splitlines()
+    assert [line.split("\t")[0] for line in lines] == ["Client", "shell 1", "disk 1", "shell 1", "disk 1", "shell 1"]
+    path = tmp_path / "rows.csv"
+    monkeypatch.setattr(dialogs, "ask_save", lambda *_: path)
+    QTest.mouseClick(buttons["Export CSV\N{HORIZONTAL ELLIPSIS}"], Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: "Wrote 5 rows" in panel.line.statement.text(), timeout=5_000)
+    rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+    assert [row["round_trip_ns"] for row in rows] == ["698", "298", "418", "298", "2"]
+    assert [row["round_trip_known"] for row in rows] == ["exact"] * 4 + ["at least"]
 
 
 @pytest.mark.thorough
@@ -212,11 +259,11 @@ def test_latencies_and_their_figures(empty_window, load, tmp_path, qtbot):
     assert panel.message.text() == "There are no messages in the trace."
     panel.tabs.setCurrentIndex(1)
     wait(panel, qtbot)
-    assert (column(panel, "Source"), column(panel, "Total")) == (["interrupt 0x7"], ["90 ns"])
+    assert (column(panel, "Source"), column(panel, "Total")) == (["interrupt 0x7"], ["~ 90 ns"])
     assert [column(panel, title) for title in ("To handler", "Handler", "To pulse", "To READY", "To RUNNING")] == [
-        ["10 ns"],
-        ["20 ns"],
-        ["10 ns"],
+        ["~ 10 ns"],
+        ["~ 20 ns"],
+        ["~ 10 ns"],
         ["10 ns"],
         ["20 ns"],
     ]
@@ -234,9 +281,11 @@ def test_latencies_and_their_figures(empty_window, load, tmp_path, qtbot):
     panel.tabs.setCurrentIndex(2)
     wait(panel, qtbot)
     assert panel.view.mode is RowMode.FIGURES
-    assert panel.figures.rowCount() == 7
-    assert panel.figure_table.isVisible()
-    panel.figure_table.clicked.emit(panel.figures.index(0, 0))
+    assert panel.model.rowCount() == 7
+    assert column(panel, "Leg") == ["handler-entry", "handler", "delivery", "ready", "scheduling", "receipt", "total"]
+    assert column(panel, "Longest")[1] == "~ 20 ns"
+    opened.selection.select(None, None, None)
+    click(panel, 0)
     assert int(times[opened.selection.event]) == START + 100
 
 
@@ -257,7 +306,7 @@ def test_copy_takes_the_rows(shown, qapp, qtbot):
 def test_a_trace_without_threads_says_what_is_missing(empty_window, load, tmp_path, qtbot):
     path = TraceBuilder().time_event(0).call(11, 100, (1, 2)).exit(11, 200).write(tmp_path / "calls.kev")
     panel = panel_of(load(empty_window, path), qtbot)
-    assert "captured without the class Communication" in panel.message.text()
+    assert panel.message.text() == "Cannot tell: no messages are there; capture the class COMM."
 
 
 @pytest.mark.thorough

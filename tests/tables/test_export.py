@@ -154,7 +154,7 @@ def test_bad_use_of_export(arguments, says, tmp_path, monkeypatch, capfd):
 def test_a_missing_package_is_named(monkeypatch, tmp_path, capfd):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert main(["export", VENDOR, "-o", str(tmp_path / "a.csv")]) == 2
-    assert "pip install 'satview[tables]'" in capfd.readouterr().err
+    assert "pip install 'pyarrow>=" in capfd.readouterr().err
     assert list(tmp_path.iterdir()) == []
     assert main(["export", VENDOR, "-o", str(tmp_path / "a.kev")]) == 0, "that needs none"
 

@@ -68,9 +68,10 @@ def test_runs_and_calls(small):
 
 def test_what_is_not_known_is_null(small):
     sent = small.table("message")
-    assert (sent["receive_event"][0], sent["queued_ns"][0], sent["server_pid"][0]) == (-1, -1, 8)
+    assert (sent["receive_event"][0], sent["service_ns"][0], sent["server_pid"][0]) == (-1, -1, 8)
+    assert (sent["queued_ns"][0], sent["queued_known"][0]) == (1, "at least")  # sent by the last event
     found = sent.arrow().to_pylist()[0]
-    assert (found["receive_event"], found["queued_ns"], found["server_pid"]) == (None, None, 8)
+    assert (found["receive_event"], found["service_ns"], found["server_pid"]) == (None, None, 8)
     assert small.table("state").arrow()["state_before"].to_pylist()[:2] == [None, "UNKNOWN"]
 
 
@@ -191,7 +192,7 @@ def test_pandas_and_polars(small):
 
 
 @pytest.mark.parametrize(
-    ("package", "install"), [("pyarrow", "satview[tables]"), ("pandas", "pandas"), ("polars", "polars")]
+    ("package", "install"), [("pyarrow", "pyarrow>=18"), ("pandas", "pandas>=2.2.3"), ("polars", "polars>=1.10")]
 )
 def test_a_missing_package_is_named(small, monkeypatch, package, install):
     monkeypatch.setitem(sys.modules, package, None)

@@ -12,7 +12,7 @@ from satview.analysis.times.message_sizes import has_sizes
 from satview.analysis.trust import Mark
 from satview.analysis.verdicts.whole_states import has_whole_states
 from satview.base.dataclass import dataclass
-from satview.base.time import format_duration
+from satview.base.time_text import format_duration
 from satview.events import wire
 from satview.events.spec import Release
 from satview.events.states import NOT_A_STATE
@@ -64,6 +64,11 @@ class Need:
     def reason(self, trace: Trace) -> str:
         """Return why a trace does not meet it; empty if it does. Computed once and cached with the trace."""
         return trace.cached(f"doctor.{self.key}", self.unmet)
+
+    def advice(self, trace: Trace) -> str:
+        """Return why a trace does not meet it and what to do about it; empty if it does."""
+        reason = self.reason(trace)
+        return f"{reason}; {self.remedy}" if reason else ""
 
 
 def lost_words(trace: Trace, cycles: int) -> str:

@@ -178,7 +178,8 @@ class _Groups:
         codes = value_of_code(trace)
         tables = np.stack((codes, idle_values(codes)))
         idle, events = self._scope.basis.is_idle[thread].astype(np.intp), trace.events
-        last = np.where(known, states.event[np.maximum(position, 0)].astype(np.int64), _NONE)
+        last = np.full(len(thread), _NONE, np.int64)
+        last[known] = states.event[position[known]]
         first, going = last.copy(), np.flatnonzero(known)
         while len(going):
             position[going] -= 1

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from satview.analysis.trust import EXACT, TITLES, Trust, sign
 from satview.base.dataclass import dataclass
-from satview.base.time import format_duration, format_time
+from satview.base.time_text import format_duration, format_time
 
 Numbers = NDArray[np.integer] | NDArray[np.floating]
 

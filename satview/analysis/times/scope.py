@@ -18,6 +18,7 @@ from satview.events import wire
 from satview.linkage.table import OPEN, LinkKind
 from satview.linkage.trace_links import ends_of
 from satview.store.axis import Covered, covered
+from satview.store.doubts import trusted_window
 from satview.store.time_ranges import Cycles
 from satview.store.trace import Trace
 
@@ -135,7 +136,7 @@ def scope_of(
     """
     whole = trace.window
     if window is None:
-        window = whole
+        window = trusted_window(trace)
     elif window.end <= whole.start or window.start >= whole.end:
         raise UsageError("the range is outside the trace")
     if passes is not None and passes.shape != trace.events.time_cycles.shape:

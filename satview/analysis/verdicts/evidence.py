@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from satview.analysis.verdicts.thresholds import Thresholds
 from satview.analysis.verdicts.verdict import Occurrence, Severity, Verdict, VerdictKind
 from satview.analysis.verdicts.whole_states import StateSpans, end_rows, has_whole_states, whole_states
-from satview.base.time import format_duration
+from satview.base.time_text import format_duration, format_moment
 from satview.events.states import NOT_A_STATE
 from satview.filters.derived_columns import TraceDerivedColumns
 from satview.linkage.table import Certainty, Rows
@@ -129,7 +129,7 @@ class Evidence:
 
     def moment(self, cycles: int) -> str:
         """Return a moment for people: time from the start of the trace."""
-        return format_duration(self.trace.clock.ns(int(cycles)), 6)
+        return format_moment(int(cycles), self.trace.clock)
 
     def more(self, occurrences: Sequence[tuple[int, int, int]]) -> str:
         """Return in words how often something happened besides the first time, which is reported, and when for longest.
@@ -165,11 +165,11 @@ class Evidence:
         """
         rows = np.unique(np.asarray(evidence, np.int64))
         rows = rows[(rows >= 0) & (rows < len(self.trace.events))][:_MOST_EVENTS]
-        start, end = int(span[0]), max(int(span[1]), int(span[0]) + 1)
         limits, happens = self.trace.window, []
-        for first, last, row in occurrences:  # windows over the trace may reach beyond it
+        for first, last, row in ((*span, -1), *occurrences):  # windows over the trace may reach beyond it
             begin = max(int(first), limits.start)
             happens.append(Occurrence(begin, max(min(int(last), limits.end), begin + 1), int(row)))
+        start, end = happens[0].start_cycles, happens.pop(0).end_cycles
         return Verdict(kind, severity, start, end, tuple(int(t) for t in threads), tuple(objects),
                        tuple(rows.tolist()), *words, Certainty(int(certainty)),
                        tuple(sorted(happens)) or (Occurrence(start, end),),
@@ -186,9 +186,9 @@ def covered(start: _Ints, end: _Ints, window: int) -> tuple[_Ints, _Ints]:
 
     Returns:
         int64 (2n,) each: where each window begins, ascending, and the sum. They begin with an interval or end with
-        one: no other window covers more.
+        one: no other window covers more. None begins before the first interval, which may be when the trace begins.
     """
-    at = np.sort(np.concatenate((start, end - window)))
+    at = np.sort(np.concatenate((start, np.maximum(end - window, start.min()))))
     return at, _before(start, end, at + window) - _before(start, end, at)
 
 

@@ -16,6 +16,7 @@ from satview.base.errors import Cancelled
 from satview.base.plugins import PluginKind, plugins
 from satview.linkage.ahead import reading_ahead
 from satview.store.axis import files_of
+from satview.store.doubts import trusted_part
 from satview.store.trace import Trace
 
 RULES: Final[dict[VerdictKind, Callable[[Evidence], list[Verdict]]]] = {
@@ -42,6 +43,9 @@ def find_verdicts(
     thresholds: Thresholds | None = None,
     kinds: Collection[VerdictKind | str] | None = None,
     cancelled: Callable[[], bool] | None = None,
+    progress: Callable[[float], None] | None = None,
+    *,
+    everything: bool = False,
 ) -> tuple[Verdict, ...]:
     """Return what is wrong in a trace, the most severe first, then in time order.
 
@@ -50,6 +54,8 @@ def find_verdicts(
         thresholds: When something is a verdict; None = those that ship with satview.
         kinds: Only these; None = all. Those that the thresholds switch off are never looked for.
         cancelled: Called between kinds; `Cancelled` is raised when it says so.
+        progress: Called between kinds with the share of them that is done, 0 to 1.
+        everything: Look at events behind the time that can be trusted too (`store.doubts.trusted_window`).
 
     Raises:
         Cancelled: Somebody said so.
@@ -57,15 +63,17 @@ def find_verdicts(
     if not len(trace.events):
         return ()
     if (files := files_of(trace)) is not None:  # nobody waits for the CPUs of another target
-        of_files = [on_axis(part, verdict) for part in files.parts
-                    for verdict in find_verdicts(part.trace, thresholds, kinds, cancelled)]  # fmt: skip
-        return _in_order(of_files)
+        find = partial(find_verdicts, thresholds=thresholds, kinds=kinds, cancelled=cancelled, everything=everything)
+        return _in_order([on_axis(part, verdict) for part in files.parts for verdict in find(part.trace)])
+    trace = trace if everything else trusted_part(trace)
     evidence = Evidence(trace, thresholds or default_thresholds())
     found: list[Verdict] = []
     with reading_ahead(trace):
-        for kind, rule in RULES.items():
+        for number, (kind, rule) in enumerate(RULES.items()):
             if cancelled is not None and cancelled():
                 raise Cancelled
+            if progress is not None:
+                progress(number / len(RULES))
             if (kinds is None or kind in kinds) and evidence.thresholds.is_enabled(kind):
                 found += rule(evidence)
         for each in plugins(PluginKind.VERDICT):

@@ -13,11 +13,11 @@ from satview.base.dataclass import dataclass
 from satview.base.errors import UsageError
 from satview.base.resources import resource_path
 from satview.base.small_file import read_small
+from satview.base.time_text import UNITS_NS
 
 _Table = dict[str, dict[str, float]]
 _MOST_BYTES: Final = 1 << 16
 _MOST: Final = 1e9
-_NS_OF_UNIT: Final = {"us": 1_000, "ms": 1_000_000}
 _LINE: Final = re.compile(r"\s*\(at line (\d+), column \d+\)$")
 
 
@@ -37,7 +37,7 @@ class Thresholds:
 
     def ns(self, kind: VerdictKind, name: str) -> int:
         """Return a time whose name ends in `_us` or `_ms`, in nanoseconds."""
-        return int(self.values[kind][name] * _NS_OF_UNIT[name.rpartition("_")[2]])
+        return int(self.values[kind][name] * UNITS_NS[name.rpartition("_")[2]])
 
     def is_enabled(self, kind: VerdictKind) -> bool:
         """Return whether verdicts of a kind are requested."""

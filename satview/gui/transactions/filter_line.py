@@ -8,7 +8,7 @@ from PySide6.QtCore import QTimer, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QSizePolicy, QWidget
 
 from satview.base.safe_text import tool_tip
-from satview.gui.plain_label import PlainLabel
+from satview.gui.plain_label import CutLabel
 
 LineFilter = tuple[str, str, int | None]  # client, server or thread, number
 NO_FILTER: Final[LineFilter] = ("", "", None)
@@ -51,7 +51,7 @@ class FilterLine(QWidget):
             field.textChanged.connect(self._typing.start)
             field.returnPressed.connect(self._on_typed)
             line.addWidget(field, 1)
-        self.statement = PlainLabel(self)
+        self.statement = CutLabel(self)
         self.statement.setProperty("role", "dim")
         self.statement.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         line.addSpacing(6)

@@ -65,7 +65,7 @@ def _columns(name: str) -> list[tuple[str, str]]:
 
 
 def _tables() -> list[tuple[str, str]]:
-    from satview.tables.sql import views  # with the first letter: brings all analyses
+    from satview.tables.views import views  # with the first letter: reads a file
 
     tables = [(schema.name, schema.meaning) for schema in SCHEMAS.values()]
     return [*tables, *((view.usage, view.says) for view in views().values())]

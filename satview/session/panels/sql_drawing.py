@@ -12,7 +12,7 @@ from satview.base.time import Clock
 from satview.store.trace import Trace
 
 if TYPE_CHECKING:
-    from satview.tables.sql import Result
+    from satview.tables.result import Result
 
 _Ints = NDArray[np.int64]
 _STARTS: Final = ("start_cycles", "time_cycles", "start_ns", "time_ns", "created_ns", "cause_cycles", "cause_ns")

@@ -10,9 +10,11 @@ from satview.session.tasks import IsCancelled, Report
 from satview.store.trace import Trace
 
 if TYPE_CHECKING:
-    from satview.tables.sql import Result, View
+    from satview.tables.result import Result
+    from satview.tables.views import View
 
 _SHOWN: Final = 1000  # rows that a query from the list of views returns
+_ANSWER_BYTES: Final = 256 << 20
 _SAMPLES: Final = {"bin_ns": "10000000", "thread_row": "1", "deadline_ns": "1000000"}
 
 
@@ -23,9 +25,10 @@ def run_query(trace: Trace, query: str, is_cancelled: IsCancelled, _report: Repo
         UsageError: As `sql`.
         Cancelled: It was stopped.
     """
+    from satview.tables.question import Limits
     from satview.tables.sql import sql  # with the first query: brings all analyses
 
-    return sql(trace, query, None, is_cancelled)
+    return sql(trace, query, Limits(answer_bytes=_ANSWER_BYTES), is_cancelled, is_part_enough=True)
 
 
 def query_of(view: View, trace: Trace, window: TimeWindow) -> str:
@@ -68,9 +71,9 @@ def window_of_row(trace: Trace, found: Result, row: int) -> TimeWindow | None:
 
 def cell_text(value: Any) -> str:
     """Return a value of a result for a table: on one line, null as nothing."""
-    if value is None:
-        return ""
-    return f"{value:.6g}" if isinstance(value, float) else visible_line(str(value))
+    from satview.tables.result import value_text  # as above
+
+    return visible_line(value_text(value))
 
 
 def _cycles(trace: Trace, found: Result, name: str, row: int) -> int | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from satview.analysis.sheets.sheet import Sheet
 from satview.analysis.statistics import Statistics
 from satview.analysis.statistics_sheets import make_sheet
 from satview.analysis.times.basis import Basis
+from satview.answers.table import Table
 from satview.base.dataclass import dataclass
 from satview.base.memory import borrowed
 from satview.base.new_file import new_text_file
@@ -166,9 +168,27 @@ def write_sheet(
     Raises:
         WriteError: The file cannot be written.
     """
-    with new_text_file(path, reading=reading, newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(column.key for column in sheet.columns)
-        for record in sheet.records(order):
-            writer.writerow(csv_text(value) if isinstance(value, str) else value for value in record.values())
+    records = ([csv_text(value) if isinstance(value, str) else value for value in record.values()]
+               for record in sheet.records(order))  # fmt: skip
+    _write_csv(chain([[column.key for column in sheet.columns]], records), path, reading)
     return len(order)
+
+
+def write_table(table: Table, path: Path, reading: Sequence[Path], _is_cancelled: IsCancelled, _report: Report) -> int:
+    """Write an answer to a CSV file; return the number of lines, the line of names left out.
+
+    Args:
+        table: The rows, in the order of the file.
+        path: The file.
+        reading: Files that must not be replaced: those of the trace.
+
+    Raises:
+        WriteError: The file cannot be written.
+    """
+    _write_csv(table.csv_rows(), path, reading)
+    return len(table)
+
+
+def _write_csv(rows: Iterable[Sequence[object]], path: Path, reading: Sequence[Path]) -> None:
+    with new_text_file(path, reading=reading, newline="") as file:
+        csv.writer(file).writerows(rows)

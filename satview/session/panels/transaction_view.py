@@ -5,17 +5,14 @@ from __future__ import annotations
 from enum import StrEnum
 from functools import partial
 
-import numpy as np
-from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Slot
 
-from satview.analysis.latency_list import LatencyFilter, latency_list, latency_statistics_sheet
-from satview.analysis.sheets.sheet import Sheet
-from satview.analysis.transaction_list import TransactionFilter
+from satview.answers.latencies import LatencyFilter, latency_figures, latency_table
+from satview.answers.table import Table
+from satview.answers.transactions import TransactionFilter, transaction_table
 from satview.base.dataclass import dataclass
 from satview.base.time import TimeWindow
 from satview.session.open_trace import OpenTrace
-from satview.session.panels.transaction_table import RowSource, rows_of
 from satview.session.questions.answer import Answer
 from satview.session.tasks import IsCancelled, Report
 from satview.store.trace import Trace
@@ -37,16 +34,13 @@ class FoundRows:
         mode: What the rows are.
         window: The range they are in; None = the whole trace.
         total: How many there are without filter and range.
-        source, positions: The rows, in the order they show; None and none for figures.
-        sheet: The figures; None for rows.
+        table: The rows, in the order they show.
     """
 
     mode: RowMode
     window: TimeWindow | None
     total: int
-    source: RowSource | None
-    positions: NDArray[np.int64]
-    sheet: Sheet | None = None
+    table: Table
 
 
 class TransactionView(Answer):
@@ -70,7 +64,7 @@ class TransactionView(Answer):
 
     @property
     def order(self) -> tuple[str, bool]:
-        """The column that rows are sorted by, empty for the first one, and whether the largest come first."""
+        """The column that rows are sorted by, empty for that of the question, and whether the largest come first."""
         return self._orders.get(self.mode, ("", True))
 
     def set_mode(self, mode: RowMode, client: str = "", server: str = "", number: int | None = None) -> None:
@@ -86,10 +80,10 @@ class TransactionView(Answer):
             self.client, self.server, self.number = client, server, number
             self.start()
 
-    def sort(self, key: str, *, descending: bool) -> None:
+    def sort(self, name: str, *, descending: bool) -> None:
         """Show the rows in the order of a column."""
-        if (key, descending) != self.order:
-            self._orders[self.mode] = key, descending
+        if (name, descending) != self.order:
+            self._orders[self.mode] = name, descending
             self.start()
 
     @Slot()
@@ -110,11 +104,13 @@ def _find(
     _is_cancelled: IsCancelled, _report: Report,
 ) -> FoundRows:  # fmt: skip
     """Run in the task; holds the trace, no widget."""
-    if mode is RowMode.FIGURES:
-        assert isinstance(requested, LatencyFilter)
-        found = latency_list(trace, requested, "time")
-        return FoundRows(mode, requested.window, len(found), None, found[:0], latency_statistics_sheet(trace, found))
-    source, positions = rows_of(trace, requested)
-    key, descending = order
-    positions = source.sorted(positions, key or source.first_sort, descending=descending)
-    return FoundRows(mode, requested.window, source.total, source, positions)
+    if isinstance(requested, TransactionFilter):
+        found = transaction_table(trace, requested)
+    else:
+        found = latency_table(trace, requested)
+    table = latency_figures(trace, found) if mode is RowMode.FIGURES else found
+    name, descending = order
+    if name or table.question.sort_name:
+        table = table.sorted_by(name or table.question.sort_name, descending)
+    total = len(found) if mode is RowMode.FIGURES else found.total
+    return FoundRows(mode, requested.window, total, table)

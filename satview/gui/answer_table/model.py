@@ -1,4 +1,4 @@
-"""The item model of transactions: rows of columns, those nested in a row unfold below it; a text when it shows."""
+"""The item model of an answer: rows that are below a row unfold there; a text when it shows."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from typing import Any, Final
 import numpy as np
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
+from satview.answers.table import Column, Known, Table
 from satview.base.memory import borrowed
 from satview.base.safe_text import tool_tip, visible_line
 from satview.gui.theme import Theme, colour
-from satview.session.panels.transaction_table import RowColumn
-from satview.session.panels.transaction_view import FoundRows
 
 Index = QModelIndex | QPersistentModelIndex
 _LEFT: Final = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
@@ -25,21 +24,22 @@ _CACHED_ROWS: Final = 4096
 _Order = Qt.SortOrder
 
 
-class TransactionModel(QAbstractTableModel):
-    """The rows found, as a flat table in which rows unfold: a tree would call Python for every row it has.
+class AnswerModel(QAbstractTableModel):
+    """An answer as a flat table in which rows unfold: a tree would call Python for every row it has.
 
     Attributes:
-        found: What it shows; None = nothing.
-        sort_key: Column that it is sorted by.
+        answer: The rows that show, unfolded ones included; None = nothing.
+        columns: The columns that show: those that say something in any row of the whole answer.
+        sort_name: Column that it is sorted by; empty = in the order of the answer.
         is_descending: Largest first.
     """
 
     def __init__(self, theme: Theme, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._theme = theme
-        self.found: FoundRows | None = None
-        self.sort_key, self.is_descending = "", True
-        self._positions = np.empty(0, np.int64)
+        self.answer: Table | None = None
+        self.columns: tuple[Column, ...] = ()
+        self.sort_name, self.is_descending = "", True
         self._depth = np.empty(0, np.uint8)
         self._open: set[int] = set()  # rows that are unfolded
         self._texts = lru_cache(maxsize=_CACHED_ROWS)(borrowed(self._format))
@@ -48,49 +48,37 @@ class TransactionModel(QAbstractTableModel):
         """Draw in other colours."""
         self._theme = theme
 
-    def show(self, found: FoundRows | None, sort_key: str, *, is_descending: bool) -> None:
+    def show(self, answer: Table | None, sort_name: str, *, is_descending: bool) -> None:
         """Show other rows."""
         self.beginResetModel()
-        self.found, self.sort_key, self.is_descending = found, sort_key, is_descending
-        self._positions = found.positions if found is not None else np.empty(0, np.int64)
-        self._depth = np.zeros(len(self._positions), np.uint8)
+        self.answer, self.sort_name, self.is_descending = answer, sort_name, is_descending
+        self.columns = answer.at(np.arange(answer.total)).filled() if answer is not None else ()
+        self._depth = np.zeros(len(answer) if answer is not None else 0, np.uint8)
         self._open.clear()
         self._texts.cache_clear()
         self.endResetModel()
-
-    @property
-    def columns(self) -> tuple[RowColumn, ...]:
-        """The columns that show."""
-        return self.found.source.columns if self.found is not None and self.found.source is not None else ()
-
-    def position_at(self, row: int) -> int:
-        """Return what a row shows: a position among the rows of the source."""
-        return int(self._positions[row])
 
     def depth_at(self, row: int) -> int:
         """Return how deep a row is nested."""
         return int(self._depth[row])
 
     def can_unfold(self, row: int) -> bool:
-        """Return whether rows are nested in a row."""
-        source = self.found.source if self.found is not None else None
-        return source is not None and source.has_children(self.position_at(row))
+        """Return whether rows are below a row of the answer."""
+        return self.answer is not None and len(self.answer.children(row)) > 0
 
     def is_open(self, row: int) -> bool:
         """Return whether a row is unfolded."""
         return row in self._open
 
     def unfold(self, row: int) -> None:
-        """Show the rows nested in a row below it."""
-        if self.is_open(row) or not self.can_unfold(row):
+        """Show the rows below a row."""
+        if self.answer is None or self.is_open(row) or not self.can_unfold(row):
             return
-        assert self.found is not None
-        assert self.found.source is not None
-        children = self.found.source.children(self.position_at(row))
+        children = self.answer.children(row)
         self._open.add(row)
         self._say_changed(row)
         self.beginInsertRows(QModelIndex(), row + 1, row + len(children))
-        self._positions = np.insert(self._positions, row + 1, children)
+        self.answer = self.answer.at(np.insert(self.answer.positions, row + 1, children))
         self._depth = np.insert(self._depth, row + 1, np.full(len(children), self._depth[row] + 1, np.uint8))
         self._open = {other + len(children) if other > row else other for other in self._open}
         self._texts.cache_clear()
@@ -98,12 +86,13 @@ class TransactionModel(QAbstractTableModel):
 
     def fold(self, row: int) -> None:
         """Hide what is below a row."""
-        if not self.is_open(row):
+        if self.answer is None or not self.is_open(row):
             return
         count = self._below(row)
         self.beginRemoveRows(QModelIndex(), row + 1, row + count)
-        gone = slice(row + 1, row + 1 + count)
-        self._positions, self._depth = np.delete(self._positions, gone), np.delete(self._depth, gone)
+        hidden = slice(row + 1, row + 1 + count)
+        self.answer = self.answer.at(np.delete(self.answer.positions, hidden))
+        self._depth = np.delete(self._depth, hidden)
         self._open = {other - count if other > row else other for other in self._open
                       if other <= row or other > row + count}  # fmt: skip
         self._texts.cache_clear()
@@ -121,34 +110,36 @@ class TransactionModel(QAbstractTableModel):
         self.dataChanged.emit(self.index(row, 0), self.index(row, 0))
 
     def _format(self, row: int) -> tuple[str, ...]:
-        assert self.found is not None
-        assert self.found.source is not None
-        position = self.position_at(row)
-        texts = [self.found.source.text(position, column.key) for column in self.columns]
-        if self.found.source.is_tree:
-            sign = _DOWN if self.is_open(row) else _CLOSED
-            is_parent = self.found.source.has_children(position)
-            texts[0] = f"{_STEP * self.depth_at(row)}{sign if is_parent else _STEP} {texts[0]}"
+        assert self.answer is not None
+        texts = [self.answer.text(row, column.name) for column in self.columns]
+        if self.answer.is_tree:
+            sign = (_DOWN if self.is_open(row) else _CLOSED) if self.can_unfold(row) else _STEP
+            texts[0] = f"{_STEP * self.depth_at(row)}{sign} {texts[0]}"
         return tuple(texts)
 
     def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008  -- Qt's own default
         """Return the rows, unfolded ones included."""
-        return 0 if parent.isValid() else len(self._positions)
+        return 0 if parent.isValid() else len(self._depth)
 
     def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
         """Return the columns."""
         return 0 if parent.isValid() else len(self.columns)
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """Return text, alignment, colour or tip of a cell."""
-        if not index.isValid():
+        """Return text, alignment, colour or tip of a cell; the tip says why a value is not exact."""
+        if not index.isValid() or self.answer is None:
             return None
-        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
-            text = self._texts(index.row())[index.column()]
-            return visible_line(text) if role == Qt.ItemDataRole.DisplayRole else tool_tip(text.strip())
+        row, column = index.row(), self.columns[index.column()]
+        if role == Qt.ItemDataRole.DisplayRole:
+            return visible_line(self._texts(row)[index.column()])
+        if role == Qt.ItemDataRole.ToolTipRole:
+            text, doubt = self._texts(row)[index.column()].strip(), self.answer.doubt(row, column.name)
+            return tool_tip("\n".join(filter(None, (text, doubt))))
         if role == Qt.ItemDataRole.TextAlignmentRole:
-            return _LEFT if self.columns[index.column()].is_text else _RIGHT
-        if role == Qt.ItemDataRole.ForegroundRole and self._depth[index.row()]:
+            return _LEFT if column.kind.is_words else _RIGHT
+        if role == Qt.ItemDataRole.ForegroundRole and (
+            self._depth[row] or self.answer.known(row, column.name) is Known.UNKNOWN
+        ):
             return colour(self._theme.dim)
         return None
 
@@ -158,14 +149,14 @@ class TransactionModel(QAbstractTableModel):
             return None
         column = self.columns[section]
         if role == Qt.ItemDataRole.DisplayRole:
-            if column.key != self.sort_key:
+            if column.name != self.sort_name:
                 return column.title
             return f"{_DOWN if self.is_descending else _UP} {column.title}"
         if role == Qt.ItemDataRole.ToolTipRole:
-            return tool_tip(column.help)
+            return tool_tip(column.tip)
         if role == Qt.ItemDataRole.TextAlignmentRole:
-            return _LEFT if column.is_text else _RIGHT
+            return _LEFT if column.kind.is_words else _RIGHT
         if role == Qt.ItemDataRole.InitialSortOrderRole:
             # PySide loses an enumeration here; Qt needs its number.
-            return (_Order.AscendingOrder if column.is_text else _Order.DescendingOrder).value
+            return (_Order.AscendingOrder if column.kind.is_words else _Order.DescendingOrder).value
         return None

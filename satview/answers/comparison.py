@@ -14,11 +14,12 @@ from typing import Final
 
 import numpy as np
 
-from satview.analysis.latency_list import LatencyFilter, latency_list, latency_statistics_sheet
-from satview.analysis.sheets.sheet import Column, Kind, Sheet, written
+from satview.analysis.sheets.sheet import Column, Kind, Sheet, Subject, written
 from satview.analysis.statistics import Statistics
 from satview.analysis.statistics_sheets import SHEETS
 from satview.analysis.verdicts.find import find_verdicts
+from satview.answers.latencies import LatencyFilter, latency_figures, latency_table
+from satview.answers.table import Table
 from satview.base.dataclass import dataclass
 from satview.base.time import NS_PER_S
 from satview.store.trace import Trace
@@ -174,8 +175,23 @@ def verdict_changes(before: Trace, after: Trace) -> dict[str, tuple[int, int]]:
 def _sheet(found: Statistics, key: str) -> Sheet:
     if key == "latency":
         trace = found.trace
-        return latency_statistics_sheet(trace, latency_list(trace, LatencyFilter(window=found.window)))
+        return _as_sheet(latency_figures(trace, latency_table(trace, LatencyFilter(window=found.window))), key)
     return SHEETS[key](found, None)
+
+
+def _as_sheet(table: Table, key: str) -> Sheet:
+    """Return a table as the sheets of the statistics are, which are compared the same way until they are tables."""
+    rows, events = range(len(table)), table["event"]
+    columns = []
+    for column in table.question.columns:
+        if column.kind.is_words:
+            texts = tuple(table.text(row, column.name) for row in rows)
+            columns.append(Column(column.key, column.title, Kind.TEXT, texts, column.meaning))
+        elif column.title:
+            kind = Kind.DURATION if column.kind.is_cycles else Kind.COUNT
+            columns.append(Column(column.key, column.title, kind, table[column.key], column.meaning,
+                                  events=events if column.name == "max" else None))  # fmt: skip
+    return Sheet(key, table.question.title, Subject.EVENT, events, tuple(columns), "", table.question.empty)
 
 
 def _changes(

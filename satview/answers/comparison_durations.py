@@ -8,14 +8,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.comparison import Change
-from satview.analysis.latency_list import LEGS, LatencyFilter, latency_list, sources, thread_name
 from satview.analysis.sheets.sheet import Sheet
 from satview.analysis.times.basis import Basis
 from satview.analysis.times.occurrences import Occurrences, occurrences
 from satview.analysis.times.scope import Scope, scope_of
+from satview.answers.comparison import Change
+from satview.answers.latencies import LatencyFilter, latency_table
 from satview.base.time import TimeWindow
-from satview.linkage.latencies import latencies
+from satview.events.states import STATE_BY_NAME
 from satview.linkage.transactions import transactions
 from satview.store.trace import Trace
 
@@ -26,8 +26,9 @@ _Durations = NDArray[np.int64]
 
 
 def has_durations(change: Change) -> bool:
-    """Return whether there are durations behind a figure: the load of a CPU has none."""
-    return change.sheet != "cpu"
+    """Return whether there are durations behind a figure: the load of a CPU, and time in no known state, have none."""
+    states = (_text(sheet, "state", row) for sheet, row in zip(change.sheets, change.rows, strict=True) if row >= 0)
+    return change.sheet != "cpu" and (change.sheet != "state" or all(state in STATE_BY_NAME for state in states))
 
 
 def durations(
@@ -93,15 +94,14 @@ def _some(found: Occurrences, mine: NDArray[np.bool_]) -> Occurrences:
 
 def _latencies(trace: Trace, window: TimeWindow, sheet: Sheet, row: int) -> _Durations:
     """Return one leg of the latencies from one source to one thread, cycles."""
-    made, source = latencies(trace), sources(trace)
-    at = latency_list(trace, LatencyFilter(window=window))
-    kinds = np.stack((source.kind[at], source.value[at], made.thread[at]))
-    groups, first, group = np.unique(kinds, axis=1, return_index=True, return_inverse=True)
-    names_then = _text(sheet, "source", row), _text(sheet, "thread", row)
-    names = [(source.name(trace, int(at[i])), thread_name(trace, made, int(at[i]))) for i in first.tolist()]
-    same = np.array([name == names_then for name in names], np.bool_)
-    cycles = getattr(made, LEGS[_text(sheet, "leg", row)][0])[at]
-    return np.asarray(cycles[same[group.reshape(-1)] & (cycles >= 0)]) if groups.size else np.empty(0, np.int64)
+    table = latency_table(trace, LatencyFilter(window=window))
+    names = _text(sheet, "source", row), _text(sheet, "thread", row)
+    keys = np.stack([table.sort_keys(name) for name in ("source", "thread")])
+    groups, first, group = np.unique(keys, axis=1, return_index=True, return_inverse=True)
+    is_same = [(table.text(i, "source"), table.text(i, "thread")) == names for i in first.tolist()]
+    cycles = table[f"{_text(sheet, 'leg', row).replace('-', '_')}_cycles"]
+    mine = np.array(is_same, np.bool_)[group.reshape(-1)] if groups.size else np.zeros(0, np.bool_)
+    return np.asarray(cycles[mine & (cycles >= 0)])
 
 
 def _text(sheet: Sheet, key: str, row: int) -> str:

@@ -1,0 +1,188 @@
+"""Columns by name: texts as numbers of a few different ones; numpy, Arrow, pandas and Polars made of them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.base.dataclass import dataclass
+from satview.base.extras import required
+from satview.base.safe_text import html_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """A column of texts of which few are different.
+
+    Attributes:
+        code: (n,), unsigned integers: which of the texts.
+        texts: The texts.
+    """
+
+    code: NDArray[np.unsignedinteger[Any]]
+    texts: tuple[str, ...]
+
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> Texts:
+        """Return a column of short tables: every row with its own text."""
+        return cls(np.arange(len(texts), dtype=np.uint32), tuple(texts))
+
+    def __len__(self) -> int:
+        return len(self.code)
+
+    def numpy(self) -> NDArray[np.object_]:
+        """Return the texts one by one, object (n,); equal ones are one object."""
+        names = np.empty(max(len(self.texts), 1), np.object_)
+        names[: len(self.texts)] = self.texts
+        return np.asarray(names[self.code], np.object_)
+
+
+Values = NDArray[Any] | Texts
+Made = dict[str, Values]  # the columns of a table by name, but those in nanoseconds
+
+
+class Frames(ABC):
+    """Columns of one length, by name."""
+
+    @property
+    @abstractmethod
+    def columns(self) -> tuple[str, ...]:
+        """Their names, in order."""
+
+    @abstractmethod
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        """Return one column in numpy, shape (n,)."""
+
+    @abstractmethod
+    def arrow(self) -> pa.Table:
+        """Return them as a table of Arrow.
+
+        Raises:
+            UsageError: The package pyarrow is not installed.
+        """
+
+    def to_arrow(self) -> pa.Table:
+        """Return the same as `arrow()`."""
+        return self.arrow()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Hand the columns to any library that speaks Arrow: `pl.DataFrame(x)`, `pa.table(x)`, a scan of DuckDB."""
+        return self.arrow().__arrow_c_stream__(requested_schema)
+
+    def numpy(self) -> dict[str, NDArray[Any]]:
+        """Return all columns in numpy by name, each as `[name]` has it; needs no other package.
+
+        Returns:
+            Arrays of (rows,); texts are of type object.
+        """
+        return {name: self[name] for name in self.columns}
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return them as a data frame of pandas.
+
+        Raises:
+            UsageError: A package is not installed.
+        """
+        required("pandas")
+        table = self.arrow()
+        for at, name in enumerate(table.column_names):
+            table = table.set_column(at, name, _for_pandas(table.column(name)))
+        return table.to_pandas()
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return them as a data frame of Polars.
+
+        Raises:
+            UsageError: A package is not installed.
+        """
+        return required("polars").from_arrow(self.arrow())
+
+
+def html_rows(heads: Iterable[str], rows: Iterable[Iterable[object]], says: str, tips: Sequence[str] = ()) -> str:
+    """Return rows as a table in HTML, for notebooks.
+
+    Args:
+        heads: What the columns are called.
+        rows: Their values, written as `str` writes them.
+        says: A line below.
+        tips: What each column means; none = columns have no tips.
+    """
+    titles = [f' title="{html_text(tip)}"' for tip in tips]
+    head = "".join(f"<th{titles[at] if titles else ''}>{html_text(name)}</th>" for at, name in enumerate(heads))
+    body = "".join("<tr>" + "".join(f"<td>{html_text(str(value))}</td>" for value in row) + "</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{says}</p>"
+
+
+def _for_pandas(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column as pandas takes it: no text with two numbers, and numbers of texts that have a sign.
+
+    Arrow does without both; up to pyarrow 21 it does not convert unsigned numbers of texts to categories of pandas.
+    """
+    pyarrow = required("pyarrow")
+    if not pyarrow.types.is_dictionary(column.type) or not column.num_chunks:
+        return column
+    combined = column.combine_chunks()
+    texts = combined.dictionary.to_pylist()
+    number = {text: i for i, text in enumerate(dict.fromkeys(texts))}
+    if len(number) == len(texts) and pyarrow.types.is_signed_integer(combined.indices.type):
+        return column
+    numbers = pyarrow.array([number[text] for text in texts], pyarrow.int32())
+    return pyarrow.DictionaryArray.from_arrays(numbers.take(combined.indices), pyarrow.array(list(number)))
+
+
+def arrow_array(values: Values, *, is_nullable: bool, known: NDArray[np.bool_] | None = None) -> pa.Array:
+    """Return a column as an Arrow array.
+
+    Args:
+        values: (n,).
+        is_nullable: -1, or the empty text, becomes null.
+        known: bool (n,), instead: what is not null.
+    """
+    pyarrow = required("pyarrow")
+    if isinstance(values, Texts):
+        texts = _dictionary(values.texts)
+        code = _narrowed(values)
+        if is_nullable and known is None:
+            known = ~np.isin(values.code, [i for i, text in enumerate(values.texts) if not text])
+        indices = _numbers(pyarrow, code, known)
+        return pyarrow.DictionaryArray.from_arrays(indices, texts, safe=False)
+    if is_nullable and known is None:
+        known = values != -1
+    if values.dtype == np.bool_:
+        return pyarrow.array(values, mask=None if known is None else ~known)
+    return _numbers(pyarrow, values, known)
+
+
+@lru_cache(maxsize=16)  # names of all codes take some milliseconds
+def _dictionary(texts: tuple[str, ...]) -> Any:
+    pyarrow = required("pyarrow")
+    return pyarrow.array([as_utf8(text) for text in texts], pyarrow.string())
+
+
+def as_utf8(text: str) -> str:
+    """Return a text that can be written as UTF-8: half a surrogate pair, which a damaged name may hold, as `?`."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _narrowed(values: Texts) -> NDArray[Any]:
+    """Return the codes of texts in a type that Arrow takes for indices."""
+    code = values.code
+    return code if code.dtype.kind == "u" else code.astype(np.uint32)
+
+
+def _numbers(pyarrow: Any, values: NDArray[Any], known: NDArray[np.bool_] | None) -> Any:
+    values = np.ascontiguousarray(values)
+    nulls = 0 if known is None else len(known) - int(np.count_nonzero(known))
+    bits = pyarrow.py_buffer(np.packbits(known, bitorder="little")) if known is not None and nulls else None
+    kind = pyarrow.from_numpy_dtype(values.dtype)
+    return pyarrow.Array.from_buffers(kind, len(values), [bits, pyarrow.py_buffer(values)], nulls)

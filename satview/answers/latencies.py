@@ -1,0 +1,320 @@
+"""How long do pulses and interrupts take until a thread answers? One by one, and how they are distributed by source."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.analysis.doctor.needs import PULSES
+from satview.analysis.thread_names import are_named
+from satview.analysis.times.by_key import percentiles_by
+from satview.analysis.times.call_times import Durations
+from satview.answers.frames import Texts
+from satview.answers.table import (
+    CERTAINTIES,
+    Column,
+    Kind,
+    Known,
+    Question,
+    Table,
+    known_by_certainty,
+    least_known,
+)
+from satview.base.dataclass import dataclass
+from satview.base.time import TimeWindow
+from satview.events import wire
+from satview.linkage.actors import TIMER
+from satview.linkage.latencies import Latencies, latencies
+from satview.linkage.origins import deliveries
+from satview.linkage.pulses import RECEIPT, pulses
+from satview.linkage.table import LinkTable
+from satview.linkage.wake_ups import wake_ups
+from satview.linkage.whole import is_whole
+from satview.store.trace import Trace
+
+_Ints = NDArray[np.int64]
+_KnownValues = NDArray[np.uint8]
+_UNKNOWN, _INTERRUPT, _TIMER, _CALL = range(4)  # what sorts of sources there are
+_REASONS: Final = {
+    Known.AT_LEAST: "not over when the trace ends, or its cause or its receipt is not known",
+    Known.INFERRED: "it follows from the order of events; no event names both ends",
+    Known.GUESS: "one of several possibilities that the trace does not distinguish",
+    Known.UNKNOWN: "events are missing in between, or those of its end were not captured",
+}
+_FIGURE_REASONS: Final = {
+    Known.AT_LEAST: "some of these times were not over when the trace ended, or are not known",
+    Known.INFERRED: "some of these times follow from the order of events; no event names both ends",
+    Known.GUESS: "some of these times are one of several possibilities that the trace does not distinguish",
+    Known.UNKNOWN: "none of these times is known",
+}
+
+
+def _leg(name: str, title: str, meaning: str) -> Column:
+    return Column(name, Kind.DURATION, meaning, title, is_nullable=True, reasons=_REASONS)
+
+
+def _moment(name: str, meaning: str) -> Column:
+    return Column(name, Kind.EVENT, meaning, is_nullable=True)
+
+
+_LEG_COLUMNS: Final = (
+    _leg("handler_entry", "To handler", "from the cause to the entry of the handler"),
+    _leg("handler", "Handler", "from entry to exit of the handler"),
+    _leg("delivery", "To pulse", "from there until the pulse is sent"),
+    _leg("ready", "To READY", "from there until the thread is ready"),
+    _leg("scheduling", "To RUNNING", "from there until it runs"),
+    _leg("receipt", "To receipt", "from there until it has received the pulse"),
+    _leg("total", "Total", "from what causes it to the last moment that is known"),
+)
+LEGS: Final = tuple(column.name for column in _LEG_COLUMNS)  # the others add up to the last
+_SOURCE: Final = Column("source", Kind.TEXT, "the interrupt, the timer, or the thread that sends the pulse", "Source",
+                        sql="")  # fmt: skip
+_THREAD: Final = Column("thread", Kind.THREAD, "the thread that receives it, or is made ready by it", "Thread",
+                        is_nullable=True)  # fmt: skip
+QUESTION: Final = Question(
+    "latencies",
+    "Latencies",
+    "Which pulses and interrupts waited longest for the thread that answers?",
+    (
+        _moment("cause_event", "the event that causes it: interrupt, timer expiry, or kernel call"),
+        _moment("handler_event", "the entry of the handler"),
+        _moment("handler_exit_event", "its exit"),
+        _moment("pulse_event", "the event that sends the pulse"),
+        _moment("ready_event", "the event by which the thread becomes ready"),
+        _moment("running_event", "the event by which it runs first"),
+        _moment("receive_event", "the event `REC_PULSE`"),
+        _SOURCE,
+        _THREAD,
+        Column("vector", Kind.NUMBER, "number of the interrupt", is_nullable=True),
+        Column("start", Kind.TIME, "the first known moment of it", "Start"),
+        *_LEG_COLUMNS,
+        Column("certainty", Kind.TEXT, "how sure the least certain of its links is", "Certainty"),
+        Column("event", Kind.EVENT, "the event that begins it", "Event", sql=""),
+    ),
+    "total",
+    "No pulse and no interrupt fits.",
+)
+
+
+def _figure(name: str, title: str, meaning: str) -> Column:
+    return Column(name, Kind.DURATION, meaning, title, is_nullable=True, reasons=_FIGURE_REASONS)
+
+
+FIGURES: Final = Question(
+    "latency_figures",
+    "Latencies",
+    "How are the latencies of each source and thread distributed?",
+    (
+        _SOURCE,
+        _THREAD,
+        Column("leg", Kind.TEXT, "part of the way; legs that occur add up to the total", "Leg"),
+        Column("count", Kind.COUNT, "how often it occurs", "Count"),
+        _figure("min", "Shortest", "the shortest of these times"),
+        _figure("median", "Median", "half of these times are not longer"),
+        _figure("p95", "95 %", "95 % of these times are not longer"),
+        _figure("p99", "99 %", "99 % of these times are not longer"),
+        _figure("max", "Longest", "the longest of these times"),
+        Column("event", Kind.EVENT, "the event that begins the longest one"),
+    ),
+    "",
+    "No pulse and no interrupt fits.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyFilter:
+    """Which latencies are requested.
+
+    Attributes:
+        interrupt: Number of the interrupt, as its entry or delivery gives it; None = any source.
+        thread: Part of the label of the thread that answers, a pid or `PID:TID`; empty = any.
+        window: When they began; None = at any time.
+    """
+
+    interrupt: int | None = None
+    thread: str = ""
+    window: TimeWindow | None = None
+
+
+def latency_table(trace: Trace, requested: LatencyFilter | None = None) -> Table:
+    """Return the latencies that pass a filter, in time order.
+
+    Args:
+        trace: The events.
+        requested: Which; None = all.
+    """
+    links = latencies(trace)
+    legs = trace.cached("answers.latency_legs", _legs)
+    first = links.first_row
+    table = Table(
+        QUESTION,
+        trace,
+        {
+            "cause_event": links.cause_row,
+            "handler_event": links.handler_row,
+            "handler_exit_event": links.handler_exit_row,
+            "pulse_event": links.pulse_row,
+            "ready_event": links.ready_row,
+            "running_event": links.running_row,
+            "receive_event": links.received_row,
+            "source": lambda: _sources(trace, links),
+            "thread": links.thread,
+            "vector": links.number,
+            "start": lambda: trace.events.time_cycles[first],
+            **{name: legs[name][0] for name in LEGS},
+            "certainty": Texts(links.certainty, CERTAINTIES),
+            "event": first,
+        },
+        known={name: legs[name][1] for name in LEGS},
+        cannot_tell=PULSES.advice(trace),
+    )
+    return table if requested is None else table.rows(_matching(trace, links, requested))
+
+
+def _matching(trace: Trace, links: Latencies, requested: LatencyFilter) -> NDArray[np.bool_]:
+    passes = np.ones(len(links), np.bool_)
+    if requested.interrupt is not None:
+        passes &= links.number == requested.interrupt
+    if requested.thread.strip():
+        passes &= are_named(trace, requested.thread, links.thread)
+    if requested.window is not None:
+        part, first = trace.rows_between(requested.window), links.first_row
+        passes &= (first >= part.start) & (first < part.stop)
+    return passes
+
+
+def _sources(trace: Trace, links: Latencies) -> Texts:
+    """Return where pulses and interrupts come from: interrupts by number, then the timer, then threads."""
+    known = np.flatnonzero(links.cause_row >= 0)
+    code = trace.events.code[links.cause_row[known]]
+    kind, value = np.zeros(len(links), np.int64), np.zeros(len(links), np.int64)
+    kind[known] = np.where(code == TIMER, _TIMER, _CALL)
+    kind[known[code >> wire.CLASS_SHIFT == wire.WireClass.INT]] = _INTERRUPT
+    is_interrupt = kind == _INTERRUPT
+    value[is_interrupt] = links.number[is_interrupt]
+    called = np.flatnonzero(kind == _CALL)
+    value[called] = trace.events.thread[links.cause_row[called]]
+    keys, code_of_row = np.unique(kind << 33 | value, return_inverse=True)
+    names = {_UNKNOWN: lambda _: "unknown", _INTERRUPT: lambda number: f"interrupt 0x{number:x}",
+             _TIMER: lambda _: "timer", _CALL: trace.thread_name}  # fmt: skip
+    texts = tuple(names[key >> 33](key & (1 << 33) - 1) for key in keys.tolist())
+    return Texts(code_of_row.reshape(-1).astype(np.uint32), texts)
+
+
+def _legs(trace: Trace) -> dict[str, tuple[_Ints, _KnownValues]]:
+    """Return the legs of all latencies: cycles, -1 for none, and `Known`.
+
+    The first leg that is not over when the trace ends counts up to there, as a lower bound; where events are missing
+    before that, it is unknown. A total of which a part is not known is a lower bound.
+    """
+    links = latencies(trace)
+    legs = {name: (getattr(links, f"{name}_cycles").copy(), _of_links(trace, links, name)) for name in LEGS}
+    for cycles, known in legs.values():
+        known[cycles < 0] = Known.EXACT
+    is_pulse, is_ready, is_running, is_received = (
+        rows >= 0 for rows in (links.pulse_row, links.ready_row, links.running_row, links.received_row)
+    )
+    has_receipts = bool(trace.code_counts[RECEIPT])
+    last = links.last_row
+    is_clear = np.zeros(len(links), np.bool_)
+    candidates = np.flatnonzero((is_pulse & ~is_received) | (is_ready & ~is_running))
+    end_rows = np.full(len(candidates), len(trace.events) - 1)
+    is_clear[candidates] = is_whole(trace, last[candidates], end_rows)
+    rest = trace.window.end - trace.events.time_cycles[last] if len(links) else last
+    waits_to_run = is_ready & ~is_running & ~is_received
+    waits_to_receive = is_pulse & ~is_received & ~is_ready
+    is_open = is_clear & (waits_to_run | (waits_to_receive & has_receipts))
+    for name, waits in (("scheduling", waits_to_run), ("receipt", waits_to_receive)):
+        cycles, known = legs[name]
+        cycles[waits & is_open] = rest[waits & is_open]
+        known[waits] = np.where(is_open[waits], Known.AT_LEAST, Known.UNKNOWN)
+    legs["receipt"][1][is_pulse & ~is_received & is_running] = Known.UNKNOWN
+    legs["delivery"][1][links.cause_row < 0] = Known.UNKNOWN
+    total, known = legs["total"]
+    total[is_open] = np.maximum(total[is_open], 0) + rest[is_open]
+    is_part = np.any([leg[1] == Known.UNKNOWN for name, leg in legs.items() if name != "total"], axis=0) | is_open
+    bound = np.where(total >= 0, Known.AT_LEAST, Known.UNKNOWN).astype(np.uint8)
+    known[:] = np.where(is_part, least_known(known, bound), known)
+    return legs
+
+
+def _of_links(trace: Trace, links: Latencies, leg: str) -> _KnownValues:
+    """Return how a leg is known by the links that it rests on; that of a thread that is READY rests on none."""
+    exact = np.zeros(len(links), np.uint8)
+    is_pulse = links.pulse_row >= 0
+    by_handler = np.where(links.handler_row >= 0, Known.INFERRED, Known.EXACT).astype(np.uint8)
+    match leg:
+        case "handler_entry" | "handler":
+            return by_handler
+        case "delivery":
+            return least_known(by_handler, _of_ends(deliveries(trace), links.pulse_row))
+        case "ready":
+            wake_up = _of_ends(wake_ups(trace), links.ready_row)
+            return np.where(is_pulse, wake_up, least_known(wake_up, by_handler)).astype(np.uint8)
+        case "receipt":
+            return _of_ends(pulses(trace), links.received_row)
+        case "total":
+            return known_by_certainty(links.certainty)
+    return exact
+
+
+def _of_ends(table: LinkTable, rows: _Ints) -> _KnownValues:
+    """Return how the links are known that end at some events, -1 for none; those that are not there count as exact."""
+    known, ends = np.zeros(len(rows), np.uint8), np.flatnonzero(rows >= 0)
+    link = table.ended_by(rows[ends].astype(np.uint32))
+    known[ends[link >= 0]] = known_by_certainty(table.certainty[link[link >= 0]])
+    return known
+
+
+def latency_figures(trace: Trace, found: Table) -> Table:
+    """Return how the legs of some latencies are distributed: one row per source, thread and leg that occurs there.
+
+    Every time counts, however it is known; a figure is as known as the least known of its times.
+
+    Args:
+        trace: The events.
+        found: The latencies that count, as of `latency_table`.
+    """
+    links, rows = latencies(trace), found.positions
+    legs = trace.cached("answers.latency_legs", _legs)
+    source = _sources(trace, links)
+    keys = np.stack((source.code[rows].astype(np.int64), links.thread[rows]))
+    groups, group = np.unique(keys, axis=1, return_inverse=True)
+    group = group.reshape(-1).astype(np.int64)
+    cycles, known = (np.concatenate([legs[name][part][rows] for name in LEGS]) for part in (0, 1))
+    key = np.concatenate([group * len(LEGS) + number for number in range(len(LEGS))])
+    first, count = np.tile(links.first_row[rows], len(LEGS)), groups.shape[1] * len(LEGS)
+    times = Durations.of(key, cycles, first, count)
+    is_time = cycles >= 0
+    shares = percentiles_by(key[is_time], cycles[is_time], count, (0.5, 0.95, 0.99))
+    worst = np.zeros(count, np.uint8)
+    for value in (Known.INFERRED, Known.AT_LEAST, Known.GUESS):  # ascending doubt
+        worst[np.unique(key[is_time & (known == value)])] = value
+    lacks = np.zeros(count, np.bool_)
+    lacks[np.unique(key[known == Known.UNKNOWN])] = True
+    seen = np.flatnonzero(times.count + lacks)
+    none = times.count[seen] == 0
+    estimate = np.where(lacks, Known.GUESS, worst).astype(np.uint8)[seen]
+    estimate[none] = Known.UNKNOWN
+    longest = np.where(lacks, least_known(worst, np.full(count, Known.AT_LEAST, np.uint8)), worst)[seen].astype(
+        np.uint8
+    )
+    longest[none] = Known.UNKNOWN
+    values = {"min": times.least_cycles, "median": shares[0], "p95": shares[1], "p99": shares[2],
+              "max": times.most_cycles}  # fmt: skip
+    return Table(
+        FIGURES,
+        trace,
+        {
+            "source": Texts(groups[0][seen // len(LEGS)].astype(np.uint32), source.texts),
+            "thread": groups[1][seen // len(LEGS)],
+            "leg": Texts((seen % len(LEGS)).astype(np.uint8), tuple(name.replace("_", "-") for name in LEGS)),
+            "count": times.count[seen],
+            **{name: np.where(none, -1, value[seen]) for name, value in values.items()},
+            "event": times.longest[seen],
+        },
+        known={name: longest if name == "max" else estimate for name in values},
+        cannot_tell=found.cannot_tell,
+    )

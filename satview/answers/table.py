@@ -1,0 +1,630 @@
+"""One answer as a table: described once, read by the window, the command line, files, SQL and data frames alike.
+
+A `Question` describes its columns without a trace. A `Table` binds them to arrays of one trace, made when they are
+first needed, and to the rows that are shown, in their order. Filters and orders make other tables over the same arrays;
+a text is made for a row that is printed or drawn, never for all of them.
+
+Where a value is not known exactly the table says how it is known (`Known`), per row. What a value cannot say at all is
+either absent (below 0 or the empty text, and `EXACT`: there is none, such as the reply of a message that timed out) or
+`UNKNOWN` (there may be one, but the trace does not show it).
+
+The sheets of the statistics are to become tables too: their `Trust` is `Known` with the reason of the column,
+`doubtful` the rows where it applies, `Column.cycles` and `events` the place of a row, one row per place. The funnel of
+columns that follow the filter and shares with their bars have no counterpart yet.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
+from enum import IntEnum, StrEnum
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.answers.frames import Frames, Texts, Values, arrow_array, html_rows
+from satview.base.dataclass import dataclass
+from satview.base.errors import UsageError
+from satview.base.extras import required
+from satview.base.safe_text import csv_text, visible_line
+from satview.base.time_text import format_duration, format_moment
+from satview.linkage.table import Certainty
+from satview.store.trace import Trace
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Positions = NDArray[np.int64]
+SCHEMA_VERSION: Final = 1  # of the form in JSON, described in docs/transactions.md
+_SHOWN_ROWS: Final = 10
+_LOOKED_AT_ROWS: Final = 1 << 10
+_CACHED_NAMES: Final = 4096
+
+
+class Known(IntEnum):
+    """How a value is known."""
+
+    EXACT = 0
+    """The trace shows it, or shows that there is none."""
+    AT_LEAST = 1
+    """It is not less: it goes on when the trace ends, or a part of it is not known."""
+    AT_MOST = 2
+    """It is not more."""
+    INFERRED = 3
+    """It follows from the order of events; no event says so."""
+    GUESS = 4
+    """One of several possibilities that the trace does not distinguish."""
+    UNKNOWN = 5
+    """The trace does not show it."""
+
+    @property
+    def word(self) -> str:
+        """What JSON, CSV and SQL call it: `at least`."""
+        return self.name.lower().replace("_", " ")
+
+    @property
+    def sign(self) -> str:
+        """What is before a value for people."""
+        return ("", "\N{GREATER-THAN OR EQUAL TO}", "\N{LESS-THAN OR EQUAL TO}", "~", "?", "")[self]
+
+
+CERTAINTIES: Final = ("", *(certainty.name.lower() for certainty in Certainty))  # by `Certainty`
+KNOWN_WORDS: Final = tuple(known.word for known in Known)
+_DOUBT: Final = np.array((0, 2, 2, 1, 3, 4), np.uint8)  # by `Known`: a lower bound of what is inferred is a lower bound
+_OF_CERTAINTY: Final = {Certainty.GUESS: Known.GUESS, Certainty.INFERRED: Known.INFERRED, Certainty.EXACT: Known.EXACT}
+
+
+def known_by_certainty(certainty: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return how values are known that rest on links, `Known` as uint8 (n,).
+
+    Args:
+        certainty: uint8 (n,), `Certainty`.
+    """
+    by_value = np.zeros(max(Certainty) + 1, np.uint8)
+    for value, known in _OF_CERTAINTY.items():
+        by_value[value] = known
+    return by_value[certainty]
+
+
+def least_known(*parts: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return how sums and maxima are known: as their least known part. Takes and returns `Known` as uint8 (n,)."""
+    worst = parts[0].copy()
+    for part in parts[1:]:
+        worst = np.where(_DOUBT[part] > _DOUBT[worst], part, worst)
+    return worst
+
+
+class Kind(StrEnum):
+    """What the values of a column are, and so how they are written."""
+
+    TIME = "time"  # cycles of the trace's clock; written as nanoseconds since the start of the trace
+    DURATION = "duration"  # cycles; written as nanoseconds
+    COUNT = "count"
+    NUMBER = "number"  # a name that is a number, such as a pid
+    HEX = "hex"  # a number that people know in hexadecimal
+    CPU = "cpu"
+    THREAD = "thread"  # row of the thread table; written as its label
+    EVENT = "event"  # row of the event table; written as its number from 1
+    TEXT = "text"  # `Texts`, in the order that they sort by
+
+    @property
+    def is_words(self) -> bool:
+        """Written from the left, and sorted from the first to the last at first."""
+        return self in (Kind.TEXT, Kind.THREAD, Kind.HEX)
+
+    @property
+    def is_cycles(self) -> bool:
+        """Held in cycles, shown in nanoseconds."""
+        return self in (Kind.TIME, Kind.DURATION)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column, without its values.
+
+    Attributes:
+        name: Stable name without a unit: `queued`.
+        kind: What the values are.
+        meaning: One sentence that begins in lower case and has no full stop.
+        title: For people; empty = a column for programs, which window, text, CSV and JSON leave out.
+        sql: Its name in SQL, Arrow and data frames, without a unit; None = as `name`, empty = not there.
+        is_nullable: A value may be absent: null in SQL and Arrow.
+        reasons: Why a value is known less than exactly, by how it is known; none = all values are exact.
+    """
+
+    name: str
+    kind: Kind
+    meaning: str
+    title: str = ""
+    sql: str | None = None
+    is_nullable: bool = False
+    reasons: Mapping[Known, str] = field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        """Its name in CSV and JSON: `queued_ns`."""
+        return f"{self.name}_ns" if self.kind.is_cycles else self.name
+
+    @property
+    def sql_name(self) -> str:
+        """Its name in SQL and Arrow without a unit; empty = not there."""
+        return self.name if self.sql is None else self.sql
+
+    @property
+    def tip(self) -> str:
+        """What it means, as a sentence, and how its values may be known."""
+        doubts = (f"{known.sign or known.word}: {reason}." for known, reason in self.reasons.items())
+        return "\n".join((f"{self.meaning[:1].upper()}{self.meaning[1:]}.", *doubts))
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a table answers, and its columns.
+
+    Attributes:
+        name: Stable name: `transactions`.
+        title: For people.
+        text: The question: `Which messages took longest?`.
+        columns: In order; those with a title are what people see.
+        sort_name: Column by which it is sorted at first, largest first; empty = in the order of its rows.
+        empty: What to say when there is no row.
+    """
+
+    name: str
+    title: str
+    text: str
+    columns: tuple[Column, ...]
+    sort_name: str
+    empty: str
+
+    @property
+    def names_rows(self) -> Column:
+        """The first column for people."""
+        return next(column for column in self.columns if column.title)
+
+    def column(self, name: str) -> Column:
+        """Return a column by its name without a unit.
+
+        Raises:
+            UsageError: There is none.
+        """
+        for column in self.columns:
+            if column.name == name:
+                return column
+        names = [column.name for column in self.columns]
+        near = difflib.get_close_matches(name, names, 1)
+        meant = f"; is {near[0]} meant?" if near else f"; it has {', '.join(names)}"
+        raise UsageError(f"the table {self.name} has no column {name[:40]!r}{meant}")
+
+
+class Outcome(StrEnum):
+    """What became of a question."""
+
+    FOUND = "found"
+    NOTHING = "nothing"
+    """The trace could show it, and there is none."""
+    CANNOT_TELL = "cannot tell"
+    """The trace does not have what it takes."""
+
+
+class _Data:
+    """The values of all rows of an answer, made when they are first needed and shared by tables of some of the rows."""
+
+    def __init__(self, trace: Trace, sources: Mapping[str, Values | Callable[[], Values]]) -> None:
+        self.trace = trace
+        self.sources = sources
+        self.known: Mapping[str, NDArray[np.uint8]] = {}
+        self.texts: Mapping[str, Callable[[int], str]] = {}
+        self.parent: Positions | None = None
+        self._made: dict[str, Any] = {}
+        self._writers: dict[str, Callable[[int], str]] = {}
+        self.thread_name = lru_cache(_CACHED_NAMES)(trace.thread_name)
+
+    def once(self, name: str, make: Callable[[], Any]) -> Any:
+        """Return what a function makes, made at the first call under that name."""
+        if name not in self._made:
+            self._made[name] = make()
+        return self._made[name]
+
+    def values(self, name: str) -> Any:
+        """Return the values of a column: an array or `Texts`, (n,)."""
+        source = self.sources[name]
+        return source if not callable(source) else self.once(f"values {name}", source)
+
+    def writer(self, column: Column) -> Callable[[int], str]:
+        """Return what writes the values of a column for people: from a row the text, empty where there is none."""
+        write = self._writers.get(column.name)
+        if write is None:
+            write = self._writers[column.name] = self.texts.get(column.name) or self._make_writer(column)
+        return write
+
+    def _make_writer(self, column: Column) -> Callable[[int], str]:
+        values, clock, name = self.values(column.name), self.trace.clock, self.thread_name
+        if isinstance(values, Texts):
+            code, texts = values.code, values.texts
+            return lambda row: texts[code[row]]
+        if column.kind is Kind.THREAD:
+            return lambda row: name(int(values[row])) if values[row] > 0 else "unknown"
+        written: dict[Kind, Callable[[int], str]] = {
+            Kind.TIME: lambda cycles: format_moment(cycles, clock),
+            Kind.DURATION: lambda cycles: format_duration(clock.duration_ns(cycles)),
+            Kind.COUNT: lambda count: f"{count:,}",
+            Kind.HEX: lambda number: f"0x{number:x}",
+            Kind.EVENT: lambda event: str(event + 1),
+        }
+        write = written.get(column.kind, str)
+        return lambda row: write(int(values[row])) if values[row] >= 0 else ""
+
+    def keys(self, column: Column) -> NDArray[np.integer[Any]]:
+        """Return integers (n,) in whose order a column is sorted; below 0 = last."""
+        values = self.values(column.name)
+        if isinstance(values, Texts):
+            return values.code
+        if column.kind is not Kind.THREAD:
+            return np.asarray(values)
+        return np.where(values > 0, self.once("name ranks", self._name_ranks)[values], -1)
+
+    def _name_ranks(self) -> Positions:
+        """Return for every thread where its label comes among all of them."""
+        labels = [self.trace.thread_name(row).casefold() for row in range(len(self.trace.threads))]
+        return np.unique(np.array(labels), return_inverse=True)[1].astype(np.int64)
+
+    def children(self) -> tuple[Positions, Positions]:
+        """Return the rows that have a parent, by parent, and where those of each row begin there, (n + 1,)."""
+        assert self.parent is not None
+        child = np.flatnonzero(self.parent >= 0)
+        child = child[np.argsort(self.parent[child], kind="stable")]
+        return child, np.searchsorted(self.parent[child], np.arange(len(self.parent) + 1))
+
+
+class Table(Frames):
+    """An answer: rows of one trace in an order.
+
+        slow = satview.answers.transactions.transaction_table(trace).sorted_by("round_trip").head(20)
+        slow["round_trip_ns"], slow.text(0, "round_trip"), slow.to_pandas()
+
+    Attributes:
+        question: What it answers, and its columns.
+        trace: The events.
+        positions: int64 (rows,), which of all rows of the answer it has, in its order.
+        cannot_tell: Why the trace cannot answer it, or not in full, and what to capture; empty = it can.
+    """
+
+    def __init__(
+        self,
+        question: Question,
+        trace: Trace,
+        values: Mapping[str, Values | Callable[[], Values]],
+        *,
+        known: Mapping[str, NDArray[np.uint8]] | None = None,
+        texts: Mapping[str, Callable[[int], str]] | None = None,
+        parent: Positions | None = None,
+        place: str = "event",
+        cannot_tell: str = "",
+    ) -> None:
+        """Bind columns to values.
+
+        Args:
+            question: The columns.
+            trace: The events.
+            values: By name of each column arrays (n,), or functions that make them; cycles for times and durations.
+            known: `Known` as uint8 (n,) of columns with reasons; columns that are not here are exact.
+            texts: By name of a column what writes the value of a row, where its kind does not say enough.
+            parent: int64 (n,), the row that each row is below, -1 for none; None = no row is below another.
+            place: Column of kind EVENT that says where a row is; below 0 = nowhere.
+            cannot_tell: As of the table.
+        """
+        self._data = _Data(trace, values)
+        self._data.known, self._data.texts, self._data.parent = known or {}, texts or {}, parent
+        self.question, self.trace, self._place = question, trace, place
+        self.cannot_tell = cannot_tell
+        self.positions: Positions = np.arange(len(self._data.values(question.columns[0].name)))
+
+    # ---- rows ---------------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.records())
+
+    @property
+    def total(self) -> int:
+        """How many rows the answer has without filters."""
+        return len(self._data.values(self.question.columns[0].name))
+
+    @property
+    def outcome(self) -> Outcome:
+        """Whether there are rows, there are none, or the trace cannot tell."""
+        if len(self):
+            return Outcome.FOUND
+        return Outcome.CANNOT_TELL if self.cannot_tell else Outcome.NOTHING
+
+    @property
+    def says_why_empty(self) -> str:
+        """What to say of a table without a row."""
+        return f"Cannot tell: {self.cannot_tell}." if self.cannot_tell else self.question.empty
+
+    def at(self, positions: Positions) -> Table:
+        """Return the same answer with other rows of it, int64 (k,), in that order."""
+        other = object.__new__(Table)
+        other.__dict__.update(self.__dict__, positions=positions)
+        return other
+
+    def rows(self, mask: NDArray[np.bool_]) -> Table:
+        """Return the rows for which a mask, bool (rows,), is true."""
+        return self.at(self.positions[mask])
+
+    def head(self, count: int) -> Table:
+        """Return the first rows."""
+        return self.at(self.positions[:count])
+
+    def sorted_by(self, name: str, descending: bool = True) -> Table:
+        """Return the rows in the order of a column: bounds by their value; absent and unknown values come last.
+
+        Rows of one value keep their order.
+
+        Args:
+            name: Of the column, without a unit.
+            descending: The largest first.
+
+        Raises:
+            UsageError: There is no such column.
+        """
+        keys = self.sort_keys(name)
+        keys = np.where(keys < 0, np.iinfo(np.int64).max, -keys if descending else keys)
+        return self.at(self.positions[np.argsort(keys, kind="stable")])
+
+    def sort_keys(self, name: str) -> Positions:
+        """Return integers in whose order a column is sorted, int64 (rows,): equal ones for equal values, below 0 last.
+
+        Raises:
+            UsageError: There is no such column.
+        """
+        return self._data.keys(self.question.column(name))[self.positions].astype(np.int64)
+
+    # ---- what is below another row ------------------------------------------------------------------------------
+
+    @property
+    def is_tree(self) -> bool:
+        """Whether rows may be below others."""
+        return self._data.parent is not None
+
+    def children(self, row: int) -> Positions:
+        """Return the positions of the rows below a row, in their own order, int64."""
+        if not self.is_tree:
+            return np.empty(0, np.int64)
+        child, start = self._data.once("children", self._data.children)
+        position = int(self.positions[row])
+        return np.asarray(child[start[position] : start[position + 1]])
+
+    def unfolded(self) -> Table:
+        """Return the rows, below each all rows that are below it, with a column that says how deep.
+
+        A row that is below another of these shows there only.
+        """
+        parent = self._data.parent
+        assert parent is not None
+        rank = np.full(len(parent) + 1, -1, np.int64)  # the last one is that of no parent
+        rank[self.positions] = np.arange(len(self))
+        root, depth = np.where(rank[:-1] >= 0, np.arange(len(parent)), -1), np.zeros(len(parent), np.int64)
+        above, level = parent.copy(), 1
+        while (climbing := np.flatnonzero(above >= 0)).size:  # over levels
+            own = climbing[rank[above[climbing]] >= 0]
+            root[own], depth[own] = above[own], level
+            above[climbing] = parent[above[climbing]]
+            level += 1
+        shown = np.flatnonzero(root >= 0)
+        other = self.at(shown[np.lexsort((shown, rank[root[shown]]))])
+        other._data = _Data(self.trace, {**self._data.sources, _DEPTH.name: depth})
+        other._data.known, other._data.texts, other._data.parent = self._data.known, self._data.texts, parent
+        other.question = replace(self.question, columns=(*self.question.columns, _DEPTH))
+        return other
+
+    # ---- one value ----------------------------------------------------------------------------------------------
+
+    def event(self, row: int) -> int:
+        """Return the event that a row is about, -1 for none."""
+        return int(self._data.values(self._place)[self.positions[row]])
+
+    def known(self, row: int, name: str) -> Known:
+        """Return how a value is known."""
+        known = self._data.known.get(name)
+        return Known.EXACT if known is None else Known(int(known[self.positions[row]]))
+
+    def text(self, row: int, name: str) -> str:
+        """Return a value for people with the sign of how it is known; empty where there is none."""
+        position, by_row = int(self.positions[row]), self._data.known.get(name)
+        known = 0 if by_row is None else int(by_row[position])  # a number: made for every cell that shows
+        if known == Known.UNKNOWN:
+            return Known.UNKNOWN.word
+        text = self._data.writer(self.question.column(name))(position)
+        if _DEPTH.name in self._data.sources and name == self.question.names_rows.name:
+            text = "  " * int(self._data.values(_DEPTH.name)[position]) + text
+        return f"{Known(known).sign} {text}" if known and text else text
+
+    def plain(self, row: int, name: str) -> str | int | None:
+        """Return a value for programs: nanoseconds of times, names of threads; None where there is none."""
+        found: str | int | None = self.at(self.positions[row : row + 1])._plain(self.question.column(name))[0]
+        return found
+
+    def doubt(self, row: int, name: str) -> str:
+        """Return why a value is not exact, as a sentence; empty if it is."""
+        known = self.known(row, name)
+        return f"{known.word.capitalize()}: {self.question.column(name).reasons[known]}." if known else ""
+
+    # ---- for people and for files -------------------------------------------------------------------------------
+
+    def filled(self) -> tuple[Column, ...]:
+        """Return the columns for people in which any of these rows says something."""
+        return tuple(column for column in self.question.columns if column.title and self._says_something(column))
+
+    def _says_something(self, column: Column) -> bool:
+        if not len(self) or column.kind is Kind.THREAD or column.name in self._data.texts:
+            return True
+        if len(self) > _LOOKED_AT_ROWS and self.head(_LOOKED_AT_ROWS)._says_something(column):  # mostly enough
+            return True
+        values, known = self._data.values(column.name), self._data.known.get(column.name)
+        if known is not None and np.any(known[self.positions] == Known.UNKNOWN):
+            return True
+        if isinstance(values, Texts):
+            return any(values.texts[code] for code in np.unique(values.code[self.positions]).tolist())
+        return bool(np.any(values[self.positions] >= 0))
+
+    def doubts(self) -> list[str]:
+        """Return how many values of which columns are not exact and why, a sentence each; for below a table."""
+        titles: dict[tuple[Known, int, str], list[str]] = {}
+        for column in self.question.columns:
+            if column.title and column.name in self._data.known:
+                counts = np.bincount(self._data.known[column.name][self.positions], minlength=len(Known))
+                for known in list(Known)[1:]:
+                    if counts[known]:
+                        key = known, int(counts[known]), column.reasons[known]
+                        titles.setdefault(key, []).append(column.title)
+        return [f"{known.sign or known.word} {count:,} of {len(self):,} in {', '.join(names)}: {reason}"
+                for (known, count, reason), names in titles.items()]  # fmt: skip
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return the rows as dictionaries of plain values by key, `known` with the words of values that are not exact.
+
+        Columns for programs alone are left out.
+        """
+        columns = [column for column in self.question.columns if column.title]
+        keys = [column.key for column in columns]
+        rows = [dict(zip(keys, row, strict=True)) for row in zip(*map(self._plain, columns), strict=True)]
+        for column in columns:
+            for row, word in enumerate(self._known_words(column)):
+                if word:
+                    rows[row].setdefault("known", {})[column.key] = word
+        return rows
+
+    def document(self, key: str) -> dict[str, Any]:
+        """Return it as JSON has it: version of the form, outcome, why it cannot be told, and rows under a key."""
+        said = {"reason" if self.outcome is Outcome.CANNOT_TELL else "incomplete": self.cannot_tell}
+        return {"schema_version": SCHEMA_VERSION, "outcome": str(self.outcome),
+                **{name: text for name, text in said.items() if text}, key: self.records()}  # fmt: skip
+
+    def csv_rows(self) -> Iterator[Sequence[object]]:
+        """Yield the keys, then every row as cells; a column with values that are not exact has one of words behind."""
+        keys, cells = [], []
+        for column in self.question.columns:
+            if not column.title:
+                continue
+            keys.append(column.key)
+            cells.append([csv_text(cell) if isinstance(cell, str) else cell for cell in self._plain(column)])
+            if words := self._known_words(column):
+                keys.append(f"{column.name}_known")
+                cells.append([word or Known.EXACT.word for word in words])
+        yield keys
+        yield from zip(*cells, strict=True)
+
+    def lines(self, rows: Sequence[int]) -> str:
+        """Return rows as tab-separated text below the titles, for the clipboard."""
+        columns = self.filled()
+        texts = ["\t".join(csv_text(self.text(row, column.name).strip()) for column in columns) for row in rows]
+        return "\n".join(["\t".join(column.title for column in columns), *texts])
+
+    def _plain(self, column: Column) -> list[Any]:
+        """Return the values of a column for programs, None where there is none."""
+        values = self._data.values(column.name)
+        if column.kind in (Kind.THREAD, Kind.HEX, Kind.TEXT) or column.name in self._data.texts:
+            written = list(map(self._data.writer(column), self.positions.tolist()))
+            known = self._data.known.get(column.name)
+            return written if known is None else [
+                None if is_unknown else text
+                for text, is_unknown in zip(written, known[self.positions] == Known.UNKNOWN, strict=True)]  # fmt: skip
+        part = self._ns(column, values[self.positions]) if column.kind.is_cycles else values[self.positions]
+        step = 1 if column.kind is Kind.EVENT else 0
+        return [None if value < 0 else value + step for value in part.tolist()]
+
+    def _known_words(self, column: Column) -> list[str]:
+        """Return how the values of a column are known, empty for exact ones; none at all if all are exact."""
+        known = self._data.known.get(column.name)
+        if known is None or not np.any(known[self.positions]):
+            return []
+        return [KNOWN_WORDS[value] if value else "" for value in known[self.positions].tolist()]
+
+    # ---- for programs -------------------------------------------------------------------------------------------
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of its columns in numpy, Arrow and SQL: `queued_cycles`, `queued_ns`, `queued_known`."""
+        return tuple(name for column in self.question.columns if column.sql_name for name in names_in_sql(column))
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        """Return one column in numpy, (rows,): -1 for what is absent or unknown; texts, `_known` too, as objects.
+
+        Raises:
+            UsageError: There is no such column.
+        """
+        for column in self.question.columns:
+            if column.sql_name and name in names_in_sql(column):
+                values = self._values(column, name)
+                return values.numpy() if isinstance(values, Texts) else values
+        raise UsageError(
+            f"the table {self.question.name} has no column {name[:40]!r}; it has {', '.join(self.columns)}"
+        )
+
+    def values(self) -> dict[str, Values]:
+        """Return the columns of SQL by name, but those in nanoseconds: arrays of (rows,), -1 for none, or `Texts`."""
+        columns = [column for column in self.question.columns if column.sql_name]
+        return {
+            name: self._values(column, name)
+            for column in columns
+            for name in names_in_sql(column)
+            if not (column.kind.is_cycles and name.endswith("_ns"))
+        }
+
+    def _values(self, column: Column, name: str) -> Values:
+        if column.reasons and name == f"{column.sql_name}_known":
+            known = self._data.known.get(column.name, np.zeros(self.total, np.uint8))
+            return Texts(known[self.positions], KNOWN_WORDS)
+        values = self._data.values(column.name)
+        if isinstance(values, Texts):
+            return Texts(values.code[self.positions], values.texts)
+        values = values[self.positions]
+        return self._ns(column, values) if column.kind.is_cycles and name.endswith("_ns") else np.asarray(values)
+
+    def _ns(self, column: Column, cycles: NDArray[np.int64]) -> NDArray[np.int64]:
+        clock = self.trace.clock
+        ns = clock.ns_array(cycles) if column.kind is Kind.TIME else clock.durations_ns(cycles)
+        return np.where(cycles < 0, -1, ns)
+
+    def arrow(self) -> pa.Table:
+        """Return it as a table of Arrow, null where a value is absent or unknown.
+
+        Raises:
+            UsageError: The package pyarrow is not installed.
+        """
+        return required("pyarrow").table({
+            name: arrow_array(self._values(column, name), is_nullable=column.is_nullable)
+            for column in self.question.columns if column.sql_name for name in names_in_sql(column)})  # fmt: skip
+
+    def __repr__(self) -> str:
+        columns, first = self.filled(), self.head(_SHOWN_ROWS)
+        rows = [[column.title for column in columns]]
+        rows += [[visible_line(first.text(row, column.name)) for column in columns] for row in range(len(first))]
+        widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+        lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)
+        name = visible_line(self.trace.path.name)
+        return "\n".join((f"<Table {self.question.name} of {name}: {len(self):,} of {self.total:,} rows>", *lines))
+
+    def _repr_html_(self) -> str:
+        """Return the first rows for notebooks."""
+        columns, first = self.filled(), self.head(_SHOWN_ROWS)
+        rows = ((first.text(row, column.name) for column in columns) for row in range(len(first)))
+        tips = [column.tip for column in columns]
+        return html_rows((column.title for column in columns), rows, f"{len(self):,} rows", tips)
+
+
+def names_in_sql(column: Column) -> tuple[str, ...]:
+    """Return the names of the columns that a column becomes in SQL, Arrow and numpy: cycles, nanoseconds, known."""
+    name = column.sql_name
+    plain = (f"{name}_cycles", f"{name}_ns") if column.kind.is_cycles else (name,)
+    return (*plain, f"{name}_known") if column.reasons else plain
+
+
+_DEPTH: Final = Column("depth", Kind.COUNT, "how deep it is nested", "Depth", sql="")

@@ -1,0 +1,248 @@
+"""Which messages took longest? Messages from send to reply: of some clients and servers, of one type, nested ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.analysis.doctor.needs import MESSAGES
+from satview.analysis.thread_names import are_named, processes_named
+from satview.analysis.times.basis import Basis
+from satview.analysis.times.message_times import sent_messages
+from satview.analysis.times.scope import scope_of
+from satview.answers.frames import Texts
+from satview.answers.table import CERTAINTIES, Column, Kind, Known, Question, Table, known_by_certainty
+from satview.base.dataclass import dataclass
+from satview.base.time import TimeWindow
+from satview.events.states import ABSENT, DEAD, NOT_A_STATE
+from satview.linkage.states import LANE_VALUES, first_that_fits, state_positions, state_values
+from satview.linkage.transactions import Transactions, transactions
+from satview.linkage.whole import is_whole
+from satview.store.trace import Trace
+
+_Ints = NDArray[np.int64]
+_OFF_NODE, _FAILED = 0, -1  # as process of the server
+_OVER, _OPEN, _UNDECIDED = range(3)  # whether a client still waits at the end of the trace
+_IS_STATE: Final = np.ones(LANE_VALUES, np.bool_)
+_IS_END: Final = np.isin(np.arange(LANE_VALUES), (ABSENT, DEAD, NOT_A_STATE))  # as the last state of a thread: it ended
+_OUTCOMES: Final = ("", "sent", "received", "replied", "ended without reply", "done")
+_REASONS: Final = {
+    Known.AT_LEAST: "not over when the trace ends, or when its client does; counted up to there",
+    Known.INFERRED: "it follows from the order of events; no event names both ends",
+    Known.GUESS: "one of several receipts that the trace does not distinguish",
+    Known.UNKNOWN: "events are missing in between, or the states of its client were not captured",
+}
+
+
+def _leg(name: str, title: str, meaning: str) -> Column:
+    return Column(name, Kind.DURATION, meaning, title, is_nullable=True, reasons=_REASONS)
+
+
+LEGS: Final = ("queued", "service", "reply", "round_trip")  # names of columns; the first three add up to the last
+QUESTION: Final = Question(
+    "transactions",
+    "Transactions",
+    "Which messages took longest, and where was their time spent?",
+    (
+        Column("message", Kind.NUMBER, "its row, from 0"),
+        Column("cpu", Kind.CPU, "the CPU that logged the send, from 0"),
+        Column("client", Kind.THREAD, "the thread that sent the message", "Client", is_nullable=True),
+        Column("server", Kind.THREAD, "the thread that received it, else the process it was sent to", "Server",
+               is_nullable=True),
+        Column("server_pid", Kind.NUMBER, "process that it was sent to; 0 = on another node, -1 = the send failed"),
+        Column("type", Kind.HEX, "first word of the message, where the call's event shows it", "Type", "message_type",
+               is_nullable=True),
+        Column("start", Kind.TIME, "when it was sent", "Sent", "time"),
+        Column("receive_event", Kind.EVENT, "the event `REC_MESSAGE`", is_nullable=True),
+        Column("reply_event", Kind.EVENT, "the event `REPLY_MESSAGE` or `MSG_ERROR`", is_nullable=True),
+        Column("done_event", Kind.EVENT, "the event by which the client runs again", is_nullable=True),
+        _leg("queued", "Queued", "from the send until the server receives it"),
+        _leg("service", "Service", "from the receipt until the server replies"),
+        _leg("reply", "Reply", "from the reply until the client runs again"),
+        _leg("round_trip", "Round trip", "from the send until the client runs again"),
+        Column("send_blocked", Kind.DURATION, "the client was in state SEND", is_nullable=True),
+        Column("reply_blocked", Kind.DURATION, "the client was in state REPLY", is_nullable=True),
+        Column("size_bytes", Kind.COUNT, "as reported to its receiver, where that was logged", is_nullable=True),
+        Column("outcome", Kind.TEXT, "how far the trace shows it to have come", "Outcome"),
+        Column("nested", Kind.COUNT, "messages that the server sent on its behalf", "Nested"),
+        Column("certainty", Kind.TEXT, "how sure receipt and reply are: `exact`: events name them; `inferred`: they "
+               "follow from their order; `guess`: one of several", "Certainty"),
+        Column("event", Kind.EVENT, "the event `SND_MESSAGE`", "Event"),
+        Column("parent_event", Kind.EVENT, "the `SND_MESSAGE` on behalf of which it was sent", "Within", sql=""),
+        Column("parent", Kind.NUMBER, "`message` that the client was serving when it sent this one", is_nullable=True),
+    ),
+    "round_trip",
+    "No message fits.",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionFilter:
+    """Which transactions are requested.
+
+    Attributes:
+        client: Part of the client's label, a pid or `PID:TID`; empty = any.
+        server: The same for the thread that received the message, or, while none did, the process it was sent to.
+        message_type: First word of the message; None = any. Only calls whose events have it show it.
+        window: When they were sent; None = at any time.
+    """
+
+    client: str = ""
+    server: str = ""
+    message_type: int | None = None
+    window: TimeWindow | None = None
+
+
+def transaction_table(trace: Trace, requested: TransactionFilter | None = None) -> Table:
+    """Return the transactions that pass a filter, in time order; those sent on behalf of others are below these.
+
+    Args:
+        trace: The events.
+        requested: Which; None = all.
+    """
+    links, events = transactions(trace), trace.events
+    legs = trace.cached("answers.transaction_legs", _legs)
+
+    @cache
+    def blocked() -> Mapping[str, _Ints]:
+        """Return times in SEND and in REPLY, and sizes; a format that pairs its records itself has none of them."""
+        sent = sent_messages(scope_of(trace, None, None, Basis(trace), None))
+        rows = np.searchsorted(sent.row, links.send_row)
+        return {"send": sent.send_blocked_cycles[rows], "reply": sent.reply_blocked_cycles[rows],
+                "size": sent.size_bytes[rows]}  # fmt: skip
+
+    table = Table(
+        QUESTION,
+        trace,
+        {
+            "message": lambda: np.arange(len(links)),
+            "cpu": lambda: events.cpu[links.send_row],
+            "client": links.client,
+            "server": links.server,
+            "server_pid": links.server_pid,
+            "type": links.message_type,
+            "start": lambda: events.time_cycles[links.send_row],
+            "receive_event": links.receive_row,
+            "reply_event": links.reply_row,
+            "done_event": links.done_row,
+            **{name: legs[name][0] for name in LEGS},
+            "send_blocked": lambda: blocked()["send"],
+            "reply_blocked": lambda: blocked()["reply"],
+            "size_bytes": lambda: blocked()["size"],
+            "outcome": lambda: _outcomes(links),
+            "nested": lambda: np.bincount(links.parent[links.parent >= 0], minlength=len(links)),
+            "certainty": Texts(links.certainty, CERTAINTIES),
+            "event": links.send_row,
+            "parent_event": lambda: _parent_events(links),
+            "parent": links.parent,
+        },
+        known={name: legs[name][1] for name in LEGS},
+        texts={"server": lambda position: _server_name(trace, links, position)},
+        parent=links.parent,
+        cannot_tell=MESSAGES.advice(trace),
+    )
+    return table if requested is None else table.rows(_matching(trace, links, requested))
+
+
+def _matching(trace: Trace, links: Transactions, requested: TransactionFilter) -> NDArray[np.bool_]:
+    passes = np.ones(len(links), np.bool_)
+    if requested.client.strip():
+        passes &= are_named(trace, requested.client, links.client)
+    if requested.server.strip():
+        of_thread = are_named(trace, requested.server, links.server)
+        of_process = np.isin(links.server_pid, processes_named(trace, requested.server)) & (links.server_pid > 0)
+        passes &= np.where(links.server > 0, of_thread, of_process)
+    if requested.message_type is not None:
+        passes &= links.message_type == requested.message_type
+    if requested.window is not None:
+        part = trace.rows_between(requested.window)
+        passes &= (links.send_row >= part.start) & (links.send_row < part.stop)
+    return passes
+
+
+def _legs(trace: Trace) -> dict[str, tuple[_Ints, NDArray[np.uint8]]]:
+    """Return the legs of all transactions: cycles, -1 for none, and `Known`.
+
+    A leg that has begun and is not over counts up to the end of the trace, or to that of its client, as a lower bound;
+    where events are missing before that, it is unknown. A leg that the transaction ended without is absent.
+    """
+    links = transactions(trace)
+    fate, end_cycles = _fates(trace, links)
+    of_link = known_by_certainty(links.certainty)
+
+    def leg(cycles: _Ints, begin: _Ints, end: _Ints, is_past: NDArray[np.bool_]) -> tuple[_Ints, NDArray[np.uint8]]:
+        out, known = cycles.copy(), np.where(cycles >= 0, of_link, Known.EXACT).astype(np.uint8)
+        is_open = (cycles < 0) & (begin >= 0) & (end < 0) & ~is_past & (fate == _OPEN)
+        out[is_open] = end_cycles[is_open] - trace.events.time_cycles[begin[is_open]]
+        known[is_open] = Known.AT_LEAST
+        known[(cycles < 0) & ~is_past & ((fate == _UNDECIDED) | ((begin >= 0) & (end >= 0)))] = Known.UNKNOWN
+        return out, known
+
+    is_over = links.over_row >= 0
+    never = np.zeros(len(links), np.bool_)
+    return {
+        "queued": leg(links.queued_cycles, links.send_row, links.receive_row, is_over & (links.receive_row < 0)),
+        "service": leg(links.service_cycles, links.receive_row, links.reply_row, is_over & (links.reply_row < 0)),
+        "reply": leg(links.reply_cycles, links.reply_row, links.done_row, is_over & (links.reply_row < 0)),
+        "round_trip": leg(links.round_trip_cycles, links.send_row, links.done_row, never),
+    }
+
+
+def _fates(trace: Trace, links: Transactions) -> tuple[NDArray[np.uint8], _Ints]:
+    """Return whether each client is over with its message, waits at the end or cannot be followed; until when it waits.
+
+    Returns:
+        uint8 (n,), `_OVER`, `_OPEN`, `_UNDECIDED`; int64 (n,), cycles, of use where it waits.
+    """
+    events, states = trace.events, trace.states
+    fate = np.full(len(links), _OVER, np.uint8)
+    end_cycles = np.full(len(links), trace.window.end, np.int64)
+    rows = np.flatnonzero(links.done_row < 0)
+    if not len(rows):
+        return fate, end_cycles
+    fate[rows] = _UNDECIDED
+    rows = rows[links.client[rows] > 0]
+    rows = rows[states.start[links.client[rows] + 1] > states.start[links.client[rows]]]
+    sends, client = links.send_row[rows], links.client[rows]
+    changes = first_that_fits(trace, state_positions(trace, sends, client), client, _IS_STATE)
+    last = states.start[client + 1].astype(np.int64) - 1
+    last_row = states.event[last].astype(np.int64)
+    is_dead = (last_row > sends) & _IS_END[state_values(trace)[last]]
+    end_cycles[rows[is_dead]] = events.time_cycles[last_row[is_dead]]
+    is_clear = is_whole(trace, sends, np.where(is_dead, last_row, len(events) - 1))
+    is_free = (links.blocked_row[rows] < 0) & (changes >= 0)  # its next state is no wait: the send did not block it
+    fate[rows[is_clear]] = np.where(is_free[is_clear], _OVER, _OPEN)
+    return fate, end_cycles
+
+
+def _outcomes(links: Transactions) -> Texts:
+    """Return how far transactions are known to have come."""
+    code = np.where(links.receive_row >= 0, 2, 1)
+    code[links.reply_row >= 0] = 3
+    is_done = links.done_row >= 0
+    code[is_done] = np.where(links.reply_row[is_done] >= 0, 5, 4)
+    return Texts(code.astype(np.uint8), _OUTCOMES)
+
+
+def _parent_events(links: Transactions) -> _Ints:
+    out = np.full(len(links), -1, np.int64)
+    is_nested = links.parent >= 0
+    out[is_nested] = links.send_row[links.parent[is_nested]]
+    return out
+
+
+def _server_name(trace: Trace, links: Transactions, position: int) -> str:
+    """Return who got a message: the thread, else the process it was sent to."""
+    if links.server[position] > 0:
+        return trace.thread_name(int(links.server[position]))
+    pid = int(links.server_pid[position])
+    if pid == _OFF_NODE:
+        return "another node"
+    if pid == _FAILED:
+        return "nobody: the send failed"
+    row = trace.processes.row(pid)
+    return trace.process_name(row) if row is not None else f"pid {pid}"

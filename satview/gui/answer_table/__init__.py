@@ -1,0 +1,1 @@
+"""The table of an answer in the window: one model and one panel for all of them."""

@@ -1,0 +1,178 @@
+"""Processes that run queries: started early, kept for the next query, ended with this process however that comes about.
+
+`satview.tables.query_child` is what runs there, `satview.tables.question` makes the requests. Nothing here brings
+numpy: a process starts while the rest is imported.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import subprocess
+import threading
+import weakref
+from itertools import count
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
+
+from satview.base.child import child_command, child_environment
+from satview.base.errors import UsageError
+from satview.tables.query_child import JSON, receive, send
+
+if TYPE_CHECKING:
+    from satview.store.trace import Trace
+
+_PIPE_BYTES: Final = 1 << 20
+_MOST_IDLE: Final = 2
+
+
+class QueryProcess:
+    """A process that answers one question at a time.
+
+    Attributes:
+        owner: Number of the trace whose tables it has; 0 = none.
+    """
+
+    def __init__(self) -> None:
+        # Allocators reserve addresses for later, of which there are few: 64 MiB for each of eight arenas per processor,
+        # and Arrow's own 1 GiB.
+        environment = child_environment(MALLOC_ARENA_MAX="2", ARROW_DEFAULT_MEMORY_POOL="system")
+        try:
+            self._child = subprocess.Popen(  # noqa: S603  -- satview itself
+                child_command("satview.tables.query_child:serve"),
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment,
+                pipesize=_PIPE_BYTES, creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+            )  # fmt: skip
+        except OSError as error:
+            raise UsageError(f"the process that runs queries does not start: {error}") from error
+        self.owner = 0
+
+    def send(self, kind: bytes, data: Any) -> None:
+        """Send it a message; if it has ended, `receive` says so."""
+        with contextlib.suppress(OSError):
+            send(cast("BinaryIO", self._child.stdin), kind, data)
+
+    def receive(self) -> tuple[bytes, bytes]:
+        """Return its next message.
+
+        Raises:
+            EOFError: It has ended.
+        """
+        with contextlib.suppress(OSError):
+            cast("BinaryIO", self._child.stdin).flush()
+        return receive(cast("BinaryIO", self._child.stdout))
+
+    def forget(self) -> None:
+        """Let it forget its tables."""
+        self.owner = 0
+        self.send(JSON, {"owner": 0})
+        with contextlib.suppress(OSError):
+            cast("BinaryIO", self._child.stdin).flush()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it has not ended."""
+        return self._child.poll() is None
+
+    def kill(self) -> None:
+        """End it at once; callable from every thread, also while another waits for its answer."""
+        with contextlib.suppress(OSError):
+            self._child.kill()
+
+    def close(self) -> int:
+        """End it and wait for that; return its exit code, negative for a signal."""
+        self.kill()
+        for stream in (self._child.stdin, self._child.stdout):
+            with contextlib.suppress(OSError):
+                cast("BinaryIO", stream).close()
+        return self._child.wait()
+
+
+class Waiting:
+    """The processes that wait for a question, and those of a process that this one is a fork of."""
+
+    def __init__(self) -> None:
+        self.idle: list[QueryProcess] = []
+        self.foreign: list[QueryProcess] = []
+        # Not Lock: a trace may be freed, and `_forget` be called, wherever Python makes an object.
+        self.lock = threading.RLock()
+
+    def after_fork(self) -> None:
+        """Leave them to the process that started them."""
+        self.foreign, self.idle, self.lock = self.idle, [], threading.RLock()
+
+    def of_owner(self, owner: int) -> list[QueryProcess]:
+        """Return those with the tables of a trace; of 0 those without."""
+        return [process for process in self.idle if process.owner == owner]
+
+    def keep(self, process: QueryProcess) -> None:
+        """Let a process wait."""
+        with self.lock:
+            self.idle.append(process)
+            while len(self.idle) > _MOST_IDLE:
+                self.idle.pop(0).close()
+
+    def take(self, owner: int) -> QueryProcess:
+        """Return a process for a question: one with the tables of its trace if there is one."""
+        with self.lock:
+            for process in (*self.of_owner(owner), *self.of_owner(0), *self.idle[: len(self.idle) - _MOST_IDLE + 1]):
+                self.idle.remove(process)
+                if process.is_alive:
+                    return process
+                process.close()
+        return QueryProcess()
+
+
+waiting = Waiting()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=waiting.after_fork)
+_numbers = count(1)
+
+
+class _Owner:
+    """Lives as long as what is cached of a trace."""
+
+    def __init__(self) -> None:
+        self.number = next(_numbers)
+        weakref.finalize(self, _forget, self.number).atexit = False
+
+
+def owner_number(trace: Trace) -> int:
+    """Return the number by which a process knows whose tables it has."""
+    return trace.cached("tables.owner", lambda _trace: _Owner()).number
+
+
+def _forget(owner: int) -> None:
+    """Free the tables of a trace that is closed."""
+    with waiting.lock:
+        for process in waiting.of_owner(owner):
+            process.forget()
+
+
+def close_processes(trace: Trace | None = None) -> None:
+    """End the processes that wait for queries, but those with tables of other traces."""
+    with waiting.lock:
+        for process in waiting.of_owner(0) + (waiting.of_owner(owner_number(trace)) if trace is not None else []):
+            waiting.idle.remove(process)
+            process.close()
+
+
+@atexit.register
+def _close_all() -> None:
+    with waiting.lock:
+        while waiting.idle:
+            waiting.idle.pop().close()
+
+
+def start_early(trace: Trace | None = None) -> None:
+    """Start a process if none waits, so that it is ready when the first query comes: that takes it 0.2 s.
+
+    Args:
+        trace: What is going to be queried, if it is known: `close_processes` ends the process with it.
+    """
+    owner = owner_number(trace) if trace is not None else 0
+    with waiting.lock, contextlib.suppress(UsageError):  # the query says it
+        if not waiting.of_owner(owner):
+            process = QueryProcess()
+            process.owner = owner
+            waiting.keep(process)

@@ -1,0 +1,241 @@
+"""Questions to a process that runs queries: whatever becomes of one, this process goes on.
+
+The other process is ended when the time is over, when the query is cancelled and when anything is raised here, as by
+Ctrl+C. What it may have of memory the system limits. It gets the tables that it lacks, through its standard input.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import json
+import re
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from satview.base.dataclass import dataclass
+from satview.base.errors import Cancelled, UsageError
+from satview.base.extras import refuse_missing, required
+from satview.tables.query_child import ARROW, JSON, arrow_bytes, arrow_rows
+from satview.tables.query_process import waiting
+from satview.tables.result import Result
+from satview.tables.schema import SCHEMAS
+from satview.tables.views import views
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_LOOK_S: Final = 0.05  # how often is looked whether a query is cancelled
+_START_S: Final = 30.0  # for the start of the process, where other work leaves it little
+_PART_ROWS: Final = 1 << 18  # of a table in one message
+_MIB: Final = 1 << 20
+_MISSING: Final = re.compile(r"Catalog Error: Table with name (\S+) does not exist!")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much a query may take.
+
+    Attributes:
+        time_s: Seconds of the clock, from when its tables are made.
+        memory_bytes: Beside its tables and its answer.
+        threads: How many processors it uses at once; 0 = all.
+        answer_bytes: Of the rows, as columns of Arrow.
+    """
+
+    time_s: float = 60.0
+    memory_bytes: int = 2 << 30
+    threads: int = 0
+    answer_bytes: int = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One request to the process.
+
+    Attributes:
+        query: What somebody typed.
+        statements: Of ours, before it: they make what the query mentions.
+        table_names: The tables that these read, each with `_` before its name.
+        make_table: Makes a table that the process does not have.
+        changing: Those of the tables that may be others than those of the same name before.
+        owner: Number of the trace, as `owner_number` has it; 0 = none.
+        folders: The only ones that may be read.
+    """
+
+    query: str
+    statements: tuple[str, ...] = ()
+    table_names: tuple[str, ...] = ()
+    make_table: Callable[[str], pa.Table] | None = None
+    changing: tuple[str, ...] = ()
+    owner: int = 0
+    folders: tuple[str, ...] = ()
+
+
+class Query:
+    """A question that a process is answering; its tables are made and sent when this is made.
+
+    Raises:
+        UsageError: The query is faulty or goes over a limit, the process has ended, or a package is not installed.
+        Cancelled: `cancelled()` returned True.
+    """
+
+    def __init__(self, question: Question, limits: Limits, cancelled: Callable[[], bool] | None = None) -> None:
+        for package in ("pyarrow", "duckdb"):
+            refuse_missing(package)
+        self._limits, self._cancelled = limits, cancelled or _never
+        self._process = waiting.take(question.owner)
+        self._process.owner = question.owner
+        self._why: Literal["", "time", "cancelled"] = ""
+        self._end_s = time.monotonic() + _START_S + limits.time_s
+        self._is_over = threading.Event()
+        self._watch = threading.Thread(target=self._look, name="satview sql", daemon=True)
+        self._watch.start()
+        with self._guarded():
+            self._ask(question)
+
+    def answer(self, is_part_enough: bool = False) -> Result:
+        """Return the rows.
+
+        Args:
+            is_part_enough: Return the first rows of an answer that is too large; `Result.is_cut` says so.
+
+        Raises:
+            UsageError: As of the class; or the answer is too large.
+            Cancelled: As of the class.
+        """
+        with self._guarded():
+            parts = []
+            while (message := self._process.receive())[0] == ARROW:
+                parts.append(arrow_rows(message[1]))
+            end = self._checked(message[1])
+        self._leave(is_sound=not end["is_worn"])
+        if end["is_cut"] and not is_part_enough:
+            limit = _size_text(self._limits.answer_bytes)
+            raise UsageError(f"the answer has more than {limit}; add a LIMIT, or allow more")
+        return Result(required("pyarrow").concat_tables(parts), end["is_cut"])
+
+    @contextlib.contextmanager
+    def _guarded(self) -> Iterator[None]:
+        """End the process if anything is raised: a query that nobody waits for is not to go on."""
+        try:
+            yield
+        except EOFError as error:
+            code = self._leave(is_sound=False)
+            raise self._ended(code) from error
+        except BaseException as error:
+            # After a faulty query the process is as good as before.
+            self._leave(is_sound=isinstance(error, _RefusedError))
+            raise
+
+    def _ask(self, question: Question) -> None:
+        limits, process = self._limits, self._process
+        try:
+            question.query.encode()
+        except UnicodeEncodeError as error:
+            raise _RefusedError("the query is no text in UTF-8") from error
+        process.send(
+            JSON,
+            {
+                "query": question.query, "statements": question.statements, "tables": question.table_names,
+                "changing": question.changing, "owner": question.owner, "folders": question.folders,
+                "time_s": limits.time_s, "memory_bytes": limits.memory_bytes, "threads": limits.threads,
+                "answer_bytes": limits.answer_bytes,
+            },
+        )  # fmt: skip
+        missing = self._checked(process.receive()[1])["missing"]
+        self._end_s = float("inf")  # making a table is no fault of the query
+        for name in missing:
+            if self._cancelled():
+                raise Cancelled("the query was stopped")
+            assert question.make_table is not None
+            table = question.make_table(name)
+            for part in (table.schema.empty_table(), *table.to_batches(_PART_ROWS)):
+                process.send(ARROW, arrow_bytes(part))
+            process.send(JSON, name)
+        self._end_s = time.monotonic() + limits.time_s
+
+    def _checked(self, payload: bytes) -> dict[str, Any]:
+        """Return an answer, unless it says that something went wrong."""
+        answer: dict[str, Any] = json.loads(payload)
+        kind, text = answer.get("error"), answer.get("text", "")
+        if kind is None:
+            return answer
+        if kind == "memory":
+            raise UsageError(
+                f"the query needs more than {_size_text(self._limits.memory_bytes)} of memory and was stopped"
+            )
+        if kind == "fatal":
+            raise UsageError(f"DuckDB failed: {_first_lines(text)}")
+        refused = _RefusedError(text if kind == "usage" else _first_lines(text))
+        if answer.get("is_worn"):
+            raise UsageError(str(refused))
+        raise refused
+
+    def _look(self) -> None:
+        """End the process when the time is over or the query is cancelled."""
+        while not self._is_over.wait(min(_LOOK_S, max(self._end_s - time.monotonic(), 0.0))):
+            if self._cancelled():
+                self._why = "cancelled"
+            elif time.monotonic() >= self._end_s:
+                self._why = "time"
+            else:
+                continue
+            self._process.kill()
+            return
+
+    def _leave(self, is_sound: bool) -> int:
+        """Stop to look after the process, and keep it for the next question or end it."""
+        self._is_over.set()
+        self._watch.join()
+        if is_sound and not self._why:
+            waiting.keep(self._process)
+            return 0
+        return self._process.close()
+
+    def _ended(self, code: int) -> Exception:
+        """Return why the process has ended before it had answered."""
+        if self._why == "cancelled":
+            return Cancelled("the query was stopped")
+        if self._why == "time" or -code == getattr(signal, "SIGXCPU", None):
+            return UsageError(f"the query took longer than {self._limits.time_s:g} s and was stopped")
+        how = _signal_name(-code) if code < 0 else f"exit code {code}"
+        return UsageError(f"the process that ran the query has ended ({how}), most likely for want of memory; "
+                          "the next query has a new one")  # fmt: skip
+
+
+class _RefusedError(UsageError):
+    """A query that cannot be carried out, through no fault of the process."""
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _size_text(size_bytes: int) -> str:
+    return f"{size_bytes // _MIB:,} MiB" if size_bytes >= _MIB else f"{size_bytes:,} bytes"
+
+
+def _never() -> bool:
+    return False
+
+
+def _first_lines(text: str) -> str:
+    """Return what DuckDB says of a query, without the hints about its own interface."""
+    if missing := _MISSING.match(text):
+        return f"a table {missing[1][:40]!r} does not exist; {_remedy(missing[1])}"
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith(("Possible solutions", "* "))]
+    return "\n".join(lines[:6])
+
+
+def _remedy(name: str) -> str:
+    """Return what to do about a table that does not exist: DuckDB would propose those of its own."""
+    near = difflib.get_close_matches(name.lower(), (*SCHEMAS, *views()), 2, 0.7)
+    proposed = f"is {' or '.join(near)} meant? " if near else ""
+    return f"{proposed}`satview query --list` shows the tables, views and macros"

@@ -1,0 +1,257 @@
+"""The answer to a query: its columns, its rows as values of Python, and every value as text.
+
+Types that only some forms know are texts already (`satview.tables.query_child`): intervals, bits, unions, UUIDs, times
+with a zone or in nanoseconds, variants, whole numbers beyond 128 bits. What is left can be a value of Python, but for
+days before the year 1 and beyond 9999, for infinity and 24:00: these are texts as DuckDB writes them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.answers.frames import Frames, html_rows
+from satview.base.errors import UsageError
+from satview.base.extras import required
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_SHOWN_ROWS: Final = 20
+_DAY_S: Final = 86_400
+_PER_S: Final = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+_FIRST_DAY: Final = (date.min - date(1970, 1, 1)).days
+_LAST_DAY: Final = (date.max - date(1970, 1, 1)).days
+_INFINITE_DAY: Final = 2**31 - 1  # as DuckDB has infinity, in days
+_INFINITE: Final = 2**63 - 1  # and in units of time
+
+
+class Result(Frames):
+    """The rows of a query, as columns.
+
+    Attributes:
+        is_cut: There are more rows, which went beyond the limit of an answer.
+    """
+
+    def __init__(self, found: pa.Table, is_cut: bool = False) -> None:
+        self._columns: tuple[str, ...] = _unique(found.column_names)
+        self._found = _whole_numbers(found.rename_columns(list(self._columns)))
+        self.is_cut = is_cut
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Their names, in order; those that a query gives twice have a number behind them."""
+        return self._columns
+
+    def __len__(self) -> int:
+        return int(self._found.num_rows)
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        """Return a column in numpy, (n,); as objects where numpy has no such type or value, None for null.
+
+        Raises:
+            UsageError: There is no such column.
+        """
+        if name not in self.columns:
+            raise UsageError(f"the result has no column {name[:40]!r}; it has {', '.join(self.columns)}")
+        column, kinds = self._found.column(name), required("pyarrow").types
+        is_plain = not kinds.is_nested(column.type) and not kinds.is_time(column.type) and not beyond_python(column)
+        if is_plain and not column.null_count:
+            return np.asarray(column.to_numpy())
+        values = np.empty(len(self), np.object_)
+        for row, value in enumerate(values_of(column)):  # at once, numpy would make rows of lists
+            values[row] = value
+        return values
+
+    def __repr__(self) -> str:
+        return f"<Result: {self.says} of {', '.join(self.columns)}>"
+
+    @property
+    def says(self) -> str:
+        """How many rows there are, and whether there are more: `3 rows`."""
+        return f"{len(self):,} rows{', cut: there are more' if self.is_cut else ''}"
+
+    def _repr_html_(self) -> str:
+        """Return the first rows for notebooks."""
+        return html_rows(self.columns, self.rows(_SHOWN_ROWS), self.says)
+
+    def rows(self, most: int | None = None) -> list[tuple[Any, ...]]:
+        """Return the rows one by one, as tuples.
+
+        Args:
+            most: The first so many; None = all.
+        """
+        part = self._found if most is None else self._found.slice(0, most)
+        return list(zip(*map(values_of, part.columns), strict=True))
+
+    def value(self, row: int, name: str) -> Any:
+        """Return one value, None for null."""
+        return _value(self._found.column(name)[row])
+
+    def arrow(self) -> pa.Table:
+        """Return it as a table of Arrow."""
+        return self._found
+
+
+def value_text(value: Any) -> str:
+    """Return a value of a result as people read it: numbers with six digits, null as nothing, the rest as in SQL."""
+    if value is None:
+        return ""
+    return f"{value:.6g}" if isinstance(value, float) else _sql_text(value)
+
+
+def json_value(value: Any) -> Any:
+    """Return a value as JSON has it: what it has no type for is text, a map is a list of pairs."""
+    if isinstance(value, dict):
+        return {name: json_value(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [json_value(part) for part in value]
+    if value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    return _sql_text(value)
+
+
+def beyond_python(column: pa.ChunkedArray) -> bool:
+    """Return whether a column has days, moments or times that Python has no value for."""
+    pyarrow, compute = required("pyarrow"), required("pyarrow.compute")
+    kinds, kind = pyarrow.types, column.type
+    if not (kinds.is_date(kind) or kinds.is_timestamp(kind) or kinds.is_time(kind)):
+        return False
+    width = pyarrow.int32() if kind.bit_width == 32 else pyarrow.int64()
+    numbers = compute.min_max(pyarrow.chunked_array([part.view(width) for part in column.chunks], width)).as_py()
+    if numbers["min"] is None:
+        return False
+    if kinds.is_date(kind):
+        return bool(numbers["min"] < _FIRST_DAY or numbers["max"] > _LAST_DAY)
+    day = _DAY_S * _PER_S[kind.unit]
+    if kinds.is_time(kind):
+        return bool(numbers["max"] >= day)
+    if kind.unit == "ns":  # Python has microseconds
+        return True
+    return bool(numbers["min"] < _FIRST_DAY * day or numbers["max"] >= (_LAST_DAY + 1) * day)
+
+
+def values_of(column: pa.ChunkedArray) -> list[Any]:
+    """Return the values of a column of Arrow as those of Python, None for null."""
+    kinds = required("pyarrow").types
+    is_difficult = kinds.is_nested(column.type) or beyond_python(column)
+    if is_difficult or (kinds.is_timestamp(column.type) and column.type.tz):
+        return list(map(_value, column))
+    values: list[Any] = column.to_pylist()
+    return values
+
+
+def _value(scalar: Any) -> Any:
+    """Return a value of Arrow as one of Python; the `to_pylist` of Arrow raises OverflowError for some."""
+    kinds, kind = required("pyarrow").types, scalar.type
+    if not scalar.is_valid:
+        return None
+    if kinds.is_map(kind):
+        return [(_value(pair[0]), _value(pair[1])) for pair in scalar.values]
+    if kinds.is_list(kind) or kinds.is_large_list(kind) or kinds.is_fixed_size_list(kind):
+        return [_value(part) for part in scalar.values]
+    if kinds.is_struct(kind):
+        return {kind.field(position).name: _value(scalar[position]) for position in range(kind.num_fields)}
+    if kinds.is_date(kind):
+        return _day(scalar.value)
+    if kinds.is_timestamp(kind):
+        return _moment(scalar.value, kind.unit, bool(kind.tz))
+    if kinds.is_time(kind):
+        return _time_of_day(scalar.value, kind.unit)
+    return scalar.as_py()
+
+
+def _day(number: int) -> date | str:
+    """Return a day from its number since 1970; as text where Python has none, as DuckDB writes it."""
+    if _FIRST_DAY <= number <= _LAST_DAY:
+        return date.fromordinal(number - _FIRST_DAY + 1)
+    if abs(number) == _INFINITE_DAY:
+        return "infinity" if number > 0 else "-infinity"
+    year, month, day = str(np.datetime_as_string(np.datetime64(number, "D"))).rsplit("-", 2)
+    month_day = f"{month}-{day}"
+    return f"{int(year):04}-{month_day}" if int(year) > 0 else f"{1 - int(year):04}-{month_day} (BC)"
+
+
+def _time_of_day(number: int, unit: str) -> time | str:
+    seconds, part = divmod(number, _PER_S[unit])
+    minutes, second = divmod(seconds, 60)
+    hour, minute = divmod(minutes, 60)
+    if hour < 24 and unit != "ns":
+        return time(hour, minute, second, part * (1_000_000 // _PER_S[unit]))
+    shown = f"{part:0{len(str(_PER_S[unit])) - 1}}".rstrip("0")
+    return f"{hour:02}:{minute:02}:{second:02}{'.' + shown if part else ''}"
+
+
+def _moment(number: int, unit: str, has_zone: bool) -> datetime | str:
+    """Return a moment from its number since 1970, with a zone in UTC; as text where Python has none."""
+    if abs(number) == _INFINITE:
+        return "infinity" if number > 0 else "-infinity"
+    days, rest = divmod(number, _DAY_S * _PER_S[unit])
+    if unit == "ns" and not rest % 1000:
+        rest, unit = rest // 1000, "us"
+    day, moment = _day(days), _time_of_day(rest, unit)
+    if isinstance(day, date) and isinstance(moment, time):
+        return datetime.combine(day, moment, UTC if has_zone else None)
+    return f"{day} {moment}{'+00' if has_zone else ''}"
+
+
+def _sql_text(value: Any) -> str:
+    """Return a value as DuckDB writes it as text, but for what Python writes the same way or as usefully."""
+    if isinstance(value, bytes):
+        return "".join(chr(byte) if 32 <= byte < 127 and byte not in b"\\'\"" else f"\\x{byte:02X}" for byte in value)
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"'{name}': {_part(part)}" for name, part in value.items()) + "}"
+    if isinstance(value, list):
+        if value and all(isinstance(part, tuple) for part in value):
+            return "{" + ", ".join(f"{_part(key)}={_part(part)}" for key, part in value) + "}"
+        return "[" + ", ".join(map(_part, value)) + "]"
+    if isinstance(value, Decimal):
+        return f"{value:f}"
+    return str(value)
+
+
+def _part(value: Any) -> str:
+    return "NULL" if value is None else _sql_text(value)
+
+
+def texts_of(column: pa.ChunkedArray, text: Callable[[Any], str] = _sql_text) -> pa.Array:
+    """Return a column as texts, null where it is."""
+    return required("pyarrow").array(
+        [None if value is None else text(value) for value in values_of(column)], required("pyarrow").string()
+    )
+
+
+def _unique(names: list[str]) -> tuple[str, ...]:
+    """Return names of which none is there twice: `a`, `a_1`."""
+    unique = dict[str, None]()
+    for name in names:
+        shown, number = name, 0
+        while shown in unique or (number and shown in names):
+            number += 1
+            shown = f"{name}_{number}"
+        unique[shown] = None
+    return tuple(unique)
+
+
+def _whole_numbers(found: pa.Table) -> pa.Table:
+    """Return a result with sums, which DuckDB makes 128 bits wide, as 64-bit numbers where they fit.
+
+    Where they do not even fit into the 38 digits that Arrow and Parquet have, they are texts.
+    """
+    pyarrow, compute = required("pyarrow"), required("pyarrow.compute")
+    for position, field in enumerate(found.schema):
+        if not (pyarrow.types.is_decimal128(field.type) and field.type.scale == 0):
+            continue
+        column = found.column(position)
+        least, most = compute.min_max(column).as_py().values()
+        if least is None or -(2**63) <= least <= most < 2**63:
+            found = found.set_column(position, field.name, column.cast(pyarrow.int64()))
+        elif max(-least, most) >= 10**38:
+            found = found.set_column(position, field.name, texts_of(column))
+    return found

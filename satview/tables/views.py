@@ -1,0 +1,110 @@
+"""The documented views and macros of SQL, what a query mentions, and the conversion of times in SQL."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from functools import cache
+from typing import Final
+
+from satview.base.dataclass import dataclass
+from satview.base.resources import resource_path
+from satview.base.time import NS_PER_S
+from satview.tables.schema import SCHEMAS
+
+_LITERALS: Final = re.compile(r"'(?:[^']|'')*'")
+_WORDS: Final = re.compile(r"(?:(\w+)\.)?\b([A-Za-z_]\w*)")
+_SOURCES: Final = re.compile(r"\b(?:from|join)\s+(\w+)")  # as the file of views writes them
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A documented view or macro.
+
+    Attributes:
+        name: As in SQL.
+        says: What a row is.
+        sql: The query behind it.
+        parameters: Of a macro; empty for views.
+        group: What it is about, for the docs.
+    """
+
+    name: str
+    says: str
+    sql: str
+    parameters: tuple[str, ...]
+    group: str
+
+    @property
+    def usage(self) -> str:
+        """How it is written in a query: `cpu_load`, `load_per(bin_ns)`."""
+        return f"{self.name}({', '.join(self.parameters)})" if self.parameters else self.name
+
+
+@cache
+def views() -> dict[str, View]:
+    """Return the documented views and macros by name, in the order of their file."""
+    with resource_path("tables/views.toml").open("rb") as file:
+        rows = tomllib.load(file)["view"]
+    found = [
+        View(row["name"], row["says"], row["sql"].strip(), tuple(row.get("parameters", ())), row["group"])
+        for row in rows
+    ]
+    return {view.name: view for view in found}
+
+
+def mentioned(text: str) -> tuple[list[str], list[str]]:
+    """Return the tables and the views that a query needs, those that views need included, each before its users.
+
+    Every word of a query counts that is one of their names, is not part of a text and no column of something
+    (`w.state`): a table too many costs time, one too few would be an error.
+    """
+    tables, found = dict[str, None](), dict[str, None]()
+
+    def add(name: str) -> None:
+        if name in views() and name not in found:
+            for source in _SOURCES.findall(views()[name].sql):
+                add(source)
+            found[name] = None
+        elif name in SCHEMAS:
+            tables[name] = None
+
+    for of, word in _WORDS.findall(_LITERALS.sub(" ", text)):
+        if not of or of.lower() == "main":
+            add(word.lower())
+    return list(tables), list(found)
+
+
+def definition(view: View) -> str:
+    """Return the statement that makes a view or macro, for the connection that runs it only."""
+    kind = f"MACRO {view.usage} AS TABLE" if view.parameters else f"VIEW {view.name} AS"
+    return f"CREATE TEMP {kind} {view.sql}"
+
+
+def quoted(text: str) -> str:
+    """Return a text as SQL writes it."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def clock_macros(start: int, rate: int) -> Iterator[str]:
+    """Yield the macros that convert cycles to nanoseconds and back, exactly as `base.time.Clock` does.
+
+    Args:
+        start: Cycles of the first event.
+        rate: Cycles per second.
+    """
+    second = NS_PER_S
+    # Integer division of DuckDB rounds towards zero; two of them for each value are what a query of all events takes.
+    seconds = f"(cycles::BIGINT // {rate})"
+    part = f"(cycles::BIGINT - {seconds} * {rate})"
+    rest = f"((ns::BIGINT % {second} + {second}) % {second})"
+    yield (
+        "CREATE OR REPLACE TEMP MACRO duration_ns(cycles) AS "
+        f"{seconds} * {second} + ({part} * {second} - CASE WHEN {part} < 0 THEN {rate - 1} ELSE 0 END) // {rate}"
+    )
+    yield f"CREATE OR REPLACE TEMP MACRO time_ns(cycles) AS duration_ns(cycles - ({start}))"
+    yield (
+        "CREATE OR REPLACE TEMP MACRO cycles(ns) AS "
+        f"({start}) + (ns::BIGINT - {rest}) // {second} * {rate} + ({rest} * {rate} + {second - 1}) // {second}"
+    )
