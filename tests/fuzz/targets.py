@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.fuzz import answers, readers, texts, traces, windows
+from tests.fuzz import answers, doors, queries, readers, texts, traces, windows
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +39,18 @@ TARGETS: Final = {
     "packed": Target("compressed traces", traces.packed, readers.packed),
     "rules": Target("rule files", texts.rules, texts.run_rules),
     "expressions": Target("expressions, columns = single events", texts.expression, texts.run_expression),
+    "sql": Target("queries in SQL", queries.query, queries.run_query, limit_s=15.0),
     "c": Target("export of C programs", texts.rules, texts.run_c),
     "filters": Target("filter stack, undo and redo", windows.script, windows.run_filters),
     "marks": Target("files of marks", windows.marks_file, windows.run_marks),
     "settings": Target("settings and recent files", windows.settings_file, windows.run_settings),
     "verdicts": Target("verdicts and causes", traces.kev, answers.run_verdicts, unit_bytes=16),
     "thresholds": Target("files of thresholds", answers.thresholds, answers.run_thresholds),
+    "sessions": Target("sessions", doors.session_file, doors.run_session),
+    "axis": Target("axis files", doors.axis_file, doors.run_axis),
+    "cache": Target("files of the cache", doors.cache_seed, doors.run_cache),
+    "server": Target("tools of the server", windows.script, doors.run_server, limit_s=20.0),
+    "instance": Target("the socket of the instance", doors.instance_request, doors.run_instance),
     "models": Target("item models and navigation", traces.kev, windows.run_models, unit_bytes=16),
 }
 

@@ -163,7 +163,7 @@ def run_marks(data: bytes, folder: Path) -> None:
     again = Marks(path, limits)
     assert before | {mine} <= set(again), "a mark is lost"
     if marks.file.notice:
-        left = [old.read_bytes() for old in folder.iterdir() if old.name.startswith(file.name) and old != file]
+        left = [old.read_bytes() for old in folder.glob(f"{file.name}.damaged-*")]
         assert data in left, "the damaged file was not set aside"
     for mark in list(again):
         again.remove(mark)

@@ -48,9 +48,11 @@ def header_and_page(release="7.1.0", byte_order="little", cpus=1, rate=CYCLES_PE
     return pairs, page
 
 
-def write_trace(path: Path, slots, release="7.1.0", byte_order="little", cpus=1, attributes=()) -> Path:
+def write_trace(
+    path: Path, slots, release="7.1.0", byte_order="little", cpus=1, rate=CYCLES_PER_S, attributes=()
+) -> Path:
     """Write slots as a file of a release."""
-    pairs, page = header_and_page(release, byte_order, cpus, attributes=attributes)
+    pairs, page = header_and_page(release, byte_order, cpus, rate, attributes)
     write_kev(path, pairs, page, np.asarray(slots, np.uint32).reshape(-1, 4), byte_order)
     return path
 
@@ -58,9 +60,9 @@ def write_trace(path: Path, slots, release="7.1.0", byte_order="little", cpus=1,
 class TraceBuilder:
     """Events at relative times (cycles), turned into a file and opened."""
 
-    def __init__(self, release="7.1.0", byte_order="little", cpus=1, start=START):
+    def __init__(self, release="7.1.0", byte_order="little", cpus=1, start=START, rate=CYCLES_PER_S):
         self.writer = SlotWriter(byte_order)
-        self.release, self.byte_order, self.cpus, self.start = release, byte_order, cpus, start
+        self.release, self.byte_order, self.cpus, self.start, self.rate = release, byte_order, cpus, start, rate
         self.states = state_numbers(Release({"6": "6.x", "7": "7.x", "8": "8.0"}[release[0]]))
 
     def at(self, time: int) -> int:
@@ -91,7 +93,7 @@ class TraceBuilder:
         return self.process_name(time, tid, name, pid, wire.PROC_THREAD_NAME)
 
     def write(self, path: Path) -> Path:
-        return write_trace(path, self.writer.slots(), self.release, self.byte_order, self.cpus)
+        return write_trace(path, self.writer.slots(), self.release, self.byte_order, self.cpus, self.rate)
 
     def open(self, folder: Path) -> Trace:
         return open_kev(self.write(folder / "built.kev"))
