@@ -25,8 +25,37 @@ The public API, each name imported when first used:
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+import os
+import sys
+
+_RUN = ("satview", "satview.__main__", "satview.threadtrace", "satview.threadtrace.__main__")  # by `python -m`
+
+
+def _leave_current_folder() -> None:
+    """Take the folder that `python -m` puts first on the path of modules from there.
+
+    A `typing.py` beside somebody's traces would be run instead of Python's. Where satview itself is in that folder, it
+    goes to the end.
+    """
+    home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120  -- imports nothing
+    folder = sys.path.pop(0)
+    if os.path.realpath(folder) == os.path.realpath(home):
+        sys.path.append(home)
+
+
+# `-m` is the program's name while Python looks for the module that it is to run.
+if (
+    sys.argv[:1] == ["-m"]
+    and not sys.flags.safe_path
+    and any(
+        option.startswith("-") and option.endswith("m") and module in _RUN
+        for option, module in zip(sys.orig_argv, sys.orig_argv[1:], strict=False)
+    )
+):
+    _leave_current_folder()
+
+from importlib import import_module  # noqa: E402  -- from Python's own folder
+from typing import TYPE_CHECKING, Any  # noqa: E402
 
 if TYPE_CHECKING:
     from satview.analysis.doctor.report import Diagnosis, doctor
@@ -49,7 +78,7 @@ if TYPE_CHECKING:
     from satview.opened import OpenedTrace, open_trace
     from satview.store.tables import EventTable
     from satview.store.trace import Trace
-    from satview.tables.sql import Limits
+    from satview.tables.question import Limits
     from satview.timeline.lane_tree import Timeline
 
 __version__ = "0.2.0"
@@ -88,7 +117,7 @@ _HOMES = {
     "Diagnosis": "satview.analysis.doctor.report",
     "Event": "satview.store.trace",
     "EventTable": "satview.store.tables",
-    "Limits": "satview.tables.sql",
+    "Limits": "satview.tables.question",
     "Links": "satview.linkage.accessor",
     "OpenedTrace": "satview.opened",
     "Mark": "satview.analysis.trust",

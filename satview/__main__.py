@@ -11,6 +11,7 @@ from typing import Final, NoReturn
 
 from satview import __version__
 from satview.base.errors import SatviewError, UsageError
+from satview.base.named_files import name_fault
 from satview.base.process_end import (
     BAD_USE,
     FINE,
@@ -25,9 +26,13 @@ from satview.base.process_end import (
     signals_raise,
 )
 from satview.base.safe_text import visible_line
+from satview.base.targets import keeps_inputs
 from satview.cli import command_names
+from satview.cli.shared.files import files_read
 from satview.cli.shared.ranges import with_times_attached
 
+# What Python says where there is no memory for the stack of a thread, and for an exception that C code would raise.
+_NO_MEMORY: Final = ("can't start new thread", "error return without exception set")
 _OBJECTS: Final = 20_000  # more than are freed, before cycles are looked for
 
 
@@ -45,11 +50,14 @@ def main(argv: list[str] | None = None) -> int:
     try:
         with checked_output():
             return _run(arguments)
-    except (SatviewError, OutputError, OSError) as error:
+    except (SatviewError, OutputError, OSError, MemoryError) as error:
         return _failed(error, arguments)
     except SystemExit as stop:  # argparse has said what was wrong
         return stop.code if isinstance(stop.code, int) else FINE if stop.code is None else BAD_USE
+    except (RuntimeError, SystemError) as error:
+        return _failed(MemoryError(), arguments) if str(error) in _NO_MEMORY else _internal(error, arguments)
     except KeyboardInterrupt:
+        say("interrupted")
         return INTERRUPTED
     except Ended as end:
         return end.code
@@ -66,7 +74,21 @@ def entry() -> NoReturn:
     end_process(main())
 
 
+def _check(arguments: list[str]) -> None:
+    """Refuse what no shell hands over, and what argparse takes for no value at all.
+
+    Raises:
+        UsageError: Names the argument.
+    """
+    for argument in arguments:
+        if fault := name_fault(argument):
+            raise UsageError(f"argument {ascii(argument)[:60]}: {fault}")
+        if argument.startswith("-") and argument.lstrip("-") and (argument.endswith("=--") or argument[2:] == "--"):
+            raise UsageError(f"argument {argument[:60]}: -- is no value")
+
+
 def _run(arguments: list[str]) -> int:
+    _check(arguments)
     if arguments and arguments[0] in command_names():
         with signals_raise():
             return _run_command(arguments)
@@ -83,6 +105,8 @@ def _failed(error: Exception, arguments: list[str]) -> int:
         say(f"standard output: {error}")
     elif isinstance(error, SatviewError):
         say(str(error))
+    elif isinstance(error, MemoryError):
+        say("there is not enough memory for this; cut the trace with `satview filter`, or use a larger machine")
     elif isinstance(error, OSError) and error.filename is not None:
         say(f"{error.filename}: {error.strerror or error}")
     else:
@@ -103,7 +127,8 @@ def _run_command(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="satview")
     module.add_parser(parser.add_subparsers(dest="command", required=True))
     parsed = parser.parse_args(with_times_attached(arguments))
-    code = int(module.run(parsed))
+    with keeps_inputs(lambda: files_read(parsed)):
+        code = int(module.run(parsed))
     if arguments[0] != "plugins":  # which lists them
         _report_plugins()
     return code

@@ -21,7 +21,8 @@ from satview.analysis.verdicts.find import find_verdicts
 from satview.analysis.verdicts.thresholds import Thresholds
 from satview.analysis.verdicts.verdict import Verdict, VerdictKind
 from satview.base.safe_text import html_text
-from satview.base.time import TimeWindow, format_duration
+from satview.base.time import TimeWindow
+from satview.base.time_text import format_duration
 from satview.filters.expressions.expression import select
 from satview.formats import registry
 from satview.linkage.accessor import Links, links
@@ -29,8 +30,10 @@ from satview.linkage.latencies import Latencies, latencies
 from satview.linkage.transactions import Transactions, transactions
 from satview.store.trace import Trace
 from satview.tables.arguments import ArgumentTable, argument_table
+from satview.tables.question import Limits
+from satview.tables.result import Result
 from satview.tables.schema import SCHEMAS
-from satview.tables.sql import Limits, Result, sql
+from satview.tables.sql import sql
 from satview.tables.table import Table, table
 from satview.timeline.lane_tree import Timeline
 
@@ -155,7 +158,7 @@ class OpenedTrace(Trace):
         return argument_table(self, name)
 
     def sql(self, query: str, limits: Limits | None = None) -> Result:
-        """Return the rows of a query over the tables, views and macros of docs/tables.md; needs `satview[tables]`.
+        """Return the rows of a query over the tables, views and macros of docs/tables.md; needs DuckDB and pyarrow.
 
         Args:
             query: One query in the SQL of DuckDB, such as `select * from ready_wait`.

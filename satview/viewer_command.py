@@ -15,8 +15,10 @@ from satview.base.errors import UsageError
 from satview.base.palettes import PALETTES
 from satview.base.process_end import FINE, signals_raise
 from satview.base.resources import sample_trace
+from satview.base.targets import keeps_inputs
 from satview.cli import command_names
 from satview.cli.shared.axis import add_axis_options, axis_request
+from satview.cli.shared.files import InputFile, OutputFile, files_read
 from satview.cli.shared.ranges import add_range, with_times_attached
 from satview.session.lanes.lane_arrangement import Label
 from satview.session.trace_link import TraceLink, parse_link
@@ -89,7 +91,7 @@ def _viewer_parser() -> argparse.ArgumentParser:
     parser.add_argument("--select", type=int, metavar="N", help="number of the event to select")
     parser.add_argument("--session", default="", metavar="NAME", help="open it with a saved session, by name or file")
     parser.add_argument(
-        "--compare", default="", metavar="FILE", help="open this second trace beside it, after a change"
+        "--compare", default="", metavar="FILE", type=InputFile, help="open this second trace beside it, after a change"
     )
     parser.add_argument(
         "--lanes", default="", metavar="NAMES",
@@ -104,6 +106,7 @@ def _viewer_parser() -> argparse.ArgumentParser:
         "--user-events",
         default="",
         metavar="FILE",
+        type=InputFile,
         help="XML of the vendor's toolkit: names and fields of user events",
     )
     parser.add_argument(
@@ -134,7 +137,7 @@ def _viewer_parser() -> argparse.ArgumentParser:
     picture = parser.add_argument_group("picture of the window instead of a window, needs no display")
     picture.add_argument(
         "--screenshot",
-        type=Path,
+        type=OutputFile,
         metavar="OUT.png",
         help="where to save it; .svg and .pdf: the lanes alone, with title and legend",
     )
@@ -315,23 +318,26 @@ def _screenshot(options: argparse.Namespace) -> int:
     link = _link(options, str(options.files[0]))
     looks = _looks(options) | {"window/theme": options.theme if options.theme in ("light", "dark") else "light"}
     from satview.gui.windows import screenshot  # Qt: only when a picture is requested
+    from satview.session.state_files import users_sessions
 
-    return screenshot.take(
-        screenshot.ScreenshotRequest(
-            link.path,
-            options.screenshot,
-            int(width),
-            int(height),
-            options.scale,
-            looks,
-            link.range_text,
-            link.event,
-            not options.no_cache,
-            link.selected,
-            link.session,
-            link.beside,
-        )
+    request = screenshot.ScreenshotRequest(
+        link.path,
+        Path(options.screenshot),
+        int(width),
+        int(height),
+        options.scale,
+        looks,
+        link.range_text,
+        link.event,
+        not options.no_cache,
+        link.selected,
+        link.session,
+        link.beside,
     )
+    session = [InputFile(users_sessions().path_of(link.session))] if link.session else []
+    inputs = argparse.Namespace(**vars(options), others=[InputFile(link.path), *session])
+    with keeps_inputs(lambda: files_read(inputs)):
+        return screenshot.take(request)
 
 
 def _commands_help() -> str:

@@ -90,3 +90,21 @@ def test_what_the_viewer_is_to_show_is_checked_first(capsys, tmp_path, more, mes
     said = capsys.readouterr().err
     assert message in said
     assert len(said.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["look", "a\0b"], "argument 'a\\x00b': there is a NUL in it"),
+        (["look", "a.kev", "--handle", "t-1\0"], "argument 't-1\\x00': there is a NUL in it"),
+        (["info", "\ud800"], "argument '\\ud800': there is half of a character in it"),
+        (["\0.kev"], "there is a NUL in it"),
+        (["stats", "a.kev", "--top=--"], "argument --top=--: -- is no value"),
+        (["convert", "a.kev", "-o--"], "argument -o--: -- is no value"),
+    ],
+)
+def test_an_argument_that_is_none_is_refused_in_one_sentence(arguments, says, capsys):
+    assert main(arguments) == 2
+    error = capsys.readouterr().err
+    assert says in error
+    assert len(error.splitlines()) == 1

@@ -12,7 +12,7 @@ from satview.events.modes import Mode
 from satview.filters.expressions.vocabulary import FIELDS
 from satview.session.command_table import COMMANDS, MOUSE_HELP
 from satview.tables.schema import SCHEMAS
-from satview.tables.sql import views
+from satview.tables.views import views
 from satview.timeline.lane_classes import LANE_CLASSES, Owner
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -79,7 +79,7 @@ import satview
 trace = satview.open_trace("boot.kev")
 states = trace.table("state")
 states["length_cycles"][states["state"] == "READY"].sum()      # columns in numpy
-states.arrow(), states.to_pandas(), states.to_polars()         # the first needs satview[tables]
+states.arrow(), states.to_pandas(), states.to_polars()         # the first needs pyarrow
 trace.sql("select * from ready_wait limit 10").to_pandas()
 
 sent = trace.arguments("MSG_SENDV")                             # all events of a kind, arguments as columns
@@ -94,7 +94,7 @@ Arguments have the names of the details; those of 64 bits above 2^63 are negativ
 
 ## SQL
 
-`pip install 'satview[tables]'` brings DuckDB. `trace.sql("...")` and the command `satview query` take one query in its
+`pip install '.[tables]'` brings DuckDB. `trace.sql("...")` and the command `satview query` take one query in its
 SQL; the views and macros below are there too, and the three functions `time_ns(cycles)`, `duration_ns(cycles)` and
 `cycles(ns)` convert times.
 
@@ -113,8 +113,31 @@ and ends or lengths is lanes:
 
 ![Who waited for mutexes, from a query](images/sql-lanes.png)
 
-A query only reads. It reaches neither files nor the network, loads no extension, and is stopped after 60 s or beyond
-2 GiB (`--time-limit`, `--memory-limit`, `satview.Limits`). Only the tables that it mentions are made.
+A query only reads. It reaches neither files nor the network and loads no extension. It runs in a process of its own,
+from the command line, the window, the server and Python alike, so that nothing it computes holds up anything else:
+
+* `--time-limit`, `Limits.time_s`: 60 s of the clock, from when its tables are made; 30 s in `satview mcp`. Beyond it
+  the process is ended, and a sentence says so.
+* `--memory-limit`, `Limits.memory_bytes`: 2 GiB beside its tables; 1 GiB in `satview mcp`. Beyond it the query fails.
+* `--answer-limit`, `Limits.answer_bytes`: 1 GiB of rows; 256 MiB in the window, 64 MiB in `satview mcp`. Beyond it
+  there are the first rows and a note; `trace.sql` raises UsageError.
+* `--threads`, `Limits.threads`: all processors.
+
+`Ctrl+C`, SIGTERM and Stop end it at once. On Linux the system limits memory, and processor time as well. On macOS and
+Windows the limit of memory is DuckDB's own, which does not count every text. A cut answer says so: the command prints
+the rows until there, a sentence on standard error, in JSON a last entry `{"cut": "..."}`, and returns 1. The window
+and the server write it beside the number of rows.
+
+The process gets the tables that the query mentions, as far as it lacks them. It is kept for the next query and ends
+with the panel, with the server or with Python. Queries of Python run there too, so that a notebook keeps its
+variables when a query takes all memory.
+
+Every type of DuckDB has a form everywhere. What Arrow, Python, CSV and Parquet do not all have is text, as DuckDB
+writes it: intervals, bits, UUIDs, unions, variants, geometries, tuples, times with a zone or in nanoseconds,
+`UHUGEINT`, `BIGNUM` and other whole numbers beyond 38 digits. Days and moments before the year 1, beyond 9999 and
+infinite ones are texts in Python, CSV and JSON, and stay what they are in Parquet. In JSON, decimals, NaN and
+infinities are texts, and a map is a list of pairs; CSV has lists, structs and maps as in SQL. Of two columns with one
+name the second has a number behind it.
 
 ## Files
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
@@ -41,6 +42,29 @@ class Target:
     path: Path
     descriptor: int = -1
     mode: int | None = None
+
+
+class _Kept:
+    """What the command that runs reads: no output of it, from any thread, replaces them."""
+
+    sources: Callable[[], Sources] = staticmethod(tuple)
+
+
+_kept = _Kept()
+
+
+@contextmanager
+def keeps_inputs(sources: Callable[[], Sources]) -> Iterator[None]:
+    """Refuse, in a block, outputs onto what a command reads.
+
+    Args:
+        sources: Returns it; called when something that is there already is to be replaced.
+    """
+    _kept.sources = sources
+    try:
+        yield
+    finally:
+        del _kept.sources
 
 
 def find_target(path: Path | str, reading: Sources = (), *, streams: bool = False) -> Target:
@@ -105,7 +129,7 @@ def is_standard_output(path: Path | str | None) -> bool:
 def _refuse_same(path: Path, found: os.stat_result, reading: Sources) -> None:
     if not stat.S_ISREG(found.st_mode):
         return
-    for source in reading:
+    for source in (*reading, *_kept.sources()):
         if (found.st_dev, found.st_ino) in _identities(source):
             raise WriteError(path, "this is the file that is being read; give another name")
 
@@ -113,12 +137,12 @@ def _refuse_same(path: Path, found: os.stat_result, reading: Sources) -> None:
 def _identities(source: Path | str | int) -> set[tuple[int, int]]:
     """Return device and number of a file, or of all files in a folder; none of what is not there."""
     try:
-        source = 0 if source == "-" else source
+        source = 0 if str(source) == "-" else source
         found = os.fstat(source) if isinstance(source, int) else Path(source).stat()
         if stat.S_ISDIR(found.st_mode) and not isinstance(source, int):
             with os.scandir(source) as entries:
                 inside = [entry.stat() for entry in entries if entry.is_file()]
             return {(each.st_dev, each.st_ino) for each in inside}
-    except OSError:
+    except (OSError, ValueError):  # ValueError: a NUL in the name, or half a surrogate
         return set()
     return {(found.st_dev, found.st_ino)}

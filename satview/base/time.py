@@ -1,4 +1,4 @@
-"""Time: clock cycles, nanoseconds, windows, and how they are written.
+"""Time: clock cycles, nanoseconds and windows; `time_text` is how they are written.
 
 All positions in a trace are whole clock cycles (int64) of the target's counter. Nanoseconds are derived exactly, by
 integer arithmetic; floats appear only when pixels are concerned, after the start of the window was subtracted.
@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.counts import counted
 from satview.base.dataclass import dataclass
 
 NS_PER_S = 1_000_000_000
@@ -138,60 +137,3 @@ class TimeWindow:
     def contains(self, cycles: int) -> bool:
         """Return whether a moment is in the window."""
         return self.start <= cycles < self.end
-
-
-_DIGITS_OF_NS = 9  # a rate of 2.6 GHz or 24 MHz gives endless ones, 2.5 GHz one: more are not found in clocks
-_UNITS = (("s", NS_PER_S), ("ms", 1_000_000), ("\N{MICRO SIGN}s", 1_000), ("ns", 1))
-
-
-def format_duration(ns: int, digits: int = 4) -> str:
-    """Return a length for people: `1.204 ms`, `350 ns`, `-2.5 s`; about `digits` figures, unit by size."""
-    size = abs(ns)
-    for unit, scale in _UNITS:
-        if size >= scale or scale == 1:
-            value = ns / scale
-            decimals = max(0, digits - len(str(size // scale))) if scale > 1 else 0
-            return f"{value:.{decimals}f} {unit}"
-    raise AssertionError("unreachable")
-
-
-def format_exactly(cycles: int, clock: Clock) -> str:
-    """Return a length for people with nothing rounded away: `1.204 562 5 ms`, `-350 ns`.
-
-    Where the length is no finite number of decimals of a nanosecond, as at 19.2 MHz, three of them and an ellipsis say
-    so: `364.583... ns`; the exact length is the number of cycles then.
-    """
-    ns, rest = divmod(abs(cycles) * NS_PER_S, clock.cycles_per_s)
-    beyond, left = divmod(rest * 10**_DIGITS_OF_NS, clock.cycles_per_s)
-    unit, scale = next((unit, scale) for unit, scale in _UNITS if ns >= scale or scale == 1)
-    whole, decimals = divmod(ns, scale)
-    digits = f"{decimals:0{len(str(scale)) - 1}d}" if scale > 1 else ""
-    more = f"{beyond:0{_DIGITS_OF_NS}d}"
-    digits = digits + more[:3] if left else (digits + more).rstrip("0")
-    groups = " ".join(digits[i : i + 3] for i in range(0, len(digits), 3))
-    sign, end = "-" if cycles < 0 else "", "\N{HORIZONTAL ELLIPSIS}" if left else ""
-    return f"{sign}{whole}{'.' if groups else ''}{groups}{end} {unit}"
-
-
-def format_cycles(cycles: int) -> str:
-    """Return a number of cycles for people: `1 cycle`, `2,409,125 cycles`."""
-    return counted(cycles, "cycle")
-
-
-def format_time(ns: int, resolution_ns: int = 1) -> str:
-    """Return a relative time as seconds with groups of three decimals: `1.234 567 890 s`.
-
-    Args:
-        ns: Time relative to the start of the trace.
-        resolution_ns: Decimals finer than this are left out.
-    """
-    sign, size = ("-", -ns) if ns < 0 else ("", ns)
-    seconds, rest = divmod(size, NS_PER_S)
-    groups = 3 if resolution_ns < 1_000 else 2 if resolution_ns < 1_000_000 else 1
-    text = f"{rest:09d}"[: groups * 3]
-    return f"{sign}{seconds}.{' '.join(text[i : i + 3] for i in range(0, len(text), 3))} s"
-
-
-def hex_cycles(cycles: int) -> str:
-    """Return a time in cycles as the target's 64-bit counter shows it; one below zero has wrapped around."""
-    return f"0x{cycles & (1 << 64) - 1:x}"

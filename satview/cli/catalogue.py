@@ -8,6 +8,7 @@ from pathlib import Path
 
 from satview.base.errors import SatviewError, TraceFormatError
 from satview.base.process_end import BAD_USE, FINE
+from satview.cli.shared.files import InputFile
 from satview.formats.listing.learn import proposed_rows
 from satview.formats.listing.reader import read_listing
 from satview.store.problems import Problems
@@ -23,7 +24,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         description="Prints the rows of the catalogue that a listing corrects or "
         "proves, by class, as resources/events holds them. A ? marks notations that no real listing has proven.",
     )
-    learn.add_argument("listing", metavar="LISTING", help="text printed by the vendor's traceprinter")
+    learn.add_argument("listing", metavar="LISTING", type=InputFile, help="text printed by the vendor's traceprinter")
     parser.set_defaults(run=run)
 
 

@@ -15,8 +15,10 @@ from satview.analysis.verdicts.thresholds import default_thresholds, read_thresh
 from satview.analysis.verdicts.verdict import Severity, Verdict, VerdictKind
 from satview.base.process_end import COST_DATA, FINE
 from satview.base.safe_text import visible_line
+from satview.cli.shared.files import InputFile
+from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.ranges import add_range, range_of
-from satview.formats.registry import open_trace
+from satview.store.doubts import outside_record, outside_words
 from satview.store.trace import Trace
 
 if TYPE_CHECKING:
@@ -43,8 +45,8 @@ def add_parser(subparsers: Any) -> None:
         epilog=_EPILOG,
     )
     add = parser.add_argument
-    add("file", metavar="FILE", help="a .kev file or a traceprinter listing")
-    add("-r", "--rules", type=Path, metavar="FILE", help="TOML file whose thresholds replace those of satview")
+    add("file", metavar="FILE", type=InputFile, help="a .kev file or a traceprinter listing")
+    add("-r", "--rules", type=InputFile, metavar="FILE", help="TOML file whose thresholds replace those of satview")
     add(
         "--kind",
         action="append",
@@ -63,18 +65,24 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         UsageError: The thresholds cannot be read, or the range does not fit.
     """
-    thresholds = read_thresholds(args.rules) if args.rules is not None else default_thresholds()
+    thresholds = read_thresholds(Path(args.rules)) if args.rules is not None else default_thresholds()
     kinds = [kind for kind in all_kinds() if (not args.kind or str(kind) in args.kind)
              and (not isinstance(kind, VerdictKind) or thresholds.is_enabled(kind))]  # fmt: skip
-    trace = open_trace(args.file)
+    trace = open_trace(args.file, says_outside=False)
     window = range_of(args.range, trace)
-    found = tuple(verdict for verdict in find_verdicts(trace, thresholds, kinds) if _is_in(verdict, window))
+    with working(working_on("checking", trace.path)) as report:
+        everywhere = find_verdicts(trace, thresholds, kinds, progress=report, everything=window is not None)
+        asks = args.format != "json"  # which has no place for it
+        unknown = {kind: why for kind, why in undecided(trace).items() if kind in kinds} if asks else {}
+    found = tuple(verdict for verdict in everywhere if _is_in(verdict, window))
     if args.format == "json":
-        print(json.dumps({"verdicts": [as_record(trace, verdict) for verdict in found]}, indent=2))
+        verdicts = [as_record(trace, verdict) for verdict in found]
+        beyond = outside_record(trace) if window is None else None
+        print(json.dumps({"verdicts": verdicts} | ({"outside": beyond} if beyond else {}), indent=2))
     elif args.format == "junit":
-        print(_junit(trace, found, kinds))
+        print(_junit(trace, found, kinds, unknown))
     else:
-        _print_table(trace, found, {kind: why for kind, why in undecided(trace).items() if kind in kinds})
+        _print_table(trace, found, unknown)
     if found:
         return FOUND
     return COST_DATA if trace.problems.cost_data else FINE
@@ -103,12 +111,12 @@ def as_record(trace: Trace, verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _junit(trace: Trace, found: tuple[Verdict, ...], kinds: list[VerdictKind | str]) -> str:
+def _junit(
+    trace: Trace, found: tuple[Verdict, ...], kinds: list[VerdictKind | str], unknown: dict[VerdictKind, str]
+) -> str:
     """Return one test case for each kind, failed if there are verdicts of it, skipped if the trace cannot show."""
     failed = {verdict.kind for verdict in found}
-    skipped: dict[VerdictKind | str, str] = {
-        kind: why for kind, why in undecided(trace).items() if kind in kinds and kind not in failed
-    }
+    skipped: dict[VerdictKind | str, str] = {kind: why for kind, why in unknown.items() if kind not in failed}
     suite = ET.Element("testsuite", name=f"satview check {_xml_text(trace.path.name)}", tests=str(len(kinds)),
                        failures=str(len(failed)), errors="0", skipped=str(len(skipped)))  # fmt: skip
     for kind in kinds:
@@ -143,6 +151,9 @@ def _print_table(trace: Trace, found: tuple[Verdict, ...], unknown: dict[Verdict
     for kinds, why in _by_reason(unknown):
         console.print()
         console.print(cell(f"Cannot decide on {', '.join(kinds)}: {why}."))
+    if beyond := outside_words(trace):
+        console.print()
+        console.print(cell(f"{beyond}; they are looked at with --range only."))
     if missing := may_be_more(trace):
         console.print()
         console.print(cell(f"There may be more than is listed: {missing}."))
@@ -156,7 +167,7 @@ def _by_reason(unknown: dict[VerdictKind, str]) -> list[tuple[list[str], str]]:
 
 
 def _print_verdicts(console: Console, trace: Trace, found: tuple[Verdict, ...]) -> None:
-    from satview.base.time import format_time
+    from satview.base.time_text import format_moment
     from satview.cli.shared.console import cell
 
     counts = {severity: sum(verdict.severity is severity for verdict in found) for severity in Severity}
@@ -164,9 +175,7 @@ def _print_verdicts(console: Console, trace: Trace, found: tuple[Verdict, ...]) 
                      for severity, count in counts.items() if count)  # fmt: skip
     console.print(cell(f"{trace.path.name}: {reported}"))
     for verdict in found:
-        clock = trace.clock
-        first, last = (clock.ns(cycles) for cycles in (verdict.start_cycles, verdict.end_cycles))
-        span = f"{format_time(first, 1000)} to {format_time(last, 1000)}"
+        span = " to ".join(format_moment(cycles, trace.clock) for cycles in (verdict.start_cycles, verdict.end_cycles))
         events = ", ".join(f"#{row + 1}" for row in verdict.evidence[:8])
         more = f" and {len(verdict.evidence) - 8} more" if len(verdict.evidence) > 8 else ""
         sure = "" if verdict.certainty.name == "EXACT" else f" ({verdict.certainty.name.lower()})"

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from satview.base.errors import UsageError
 from satview.base.process_end import COST_DATA, FINE
+from satview.cli.shared.files import InputFile
+from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.ranges import add_range, range_of
-from satview.formats.registry import open_trace
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
-    from satview.analysis.comparison import Change
+    from satview.answers.comparison import Change
     from satview.store.trace import Trace
 
 FOUND: Final = 3
@@ -42,8 +43,8 @@ def add_parser(subparsers: Any) -> None:
         epilog=_EPILOG,
     )
     add = parser.add_argument
-    add("before", metavar="FILE", help="the trace to compare with")
-    add("after", metavar="FILE", help="the trace that is compared")
+    add("before", metavar="FILE", type=InputFile, help="the trace to compare with")
+    add("after", metavar="FILE", type=InputFile, help="the trace that is compared")
     add("--by", action="append", choices=_KINDS, help="only this; repeatable")
     add("--top", type=int, default=10, metavar="N", help="rows of each figure, the largest difference first (10)")
     add_range(add, "only this part, by the times of each trace")
@@ -63,14 +64,15 @@ def run(args: argparse.Namespace) -> int:
     if args.worse_than is not None and not args.worse_than >= 0:
         raise UsageError(f"--worse-than {args.worse_than} is no percentage")
     before, after = open_trace(args.before), open_trace(args.after)
-    from satview.analysis.comparison import compare_statistics, verdict_changes  # brings numpy; --help needs none
     from satview.analysis.statistics import Statistics
+    from satview.answers.comparison import compare_statistics, verdict_changes  # brings numpy; --help needs none
 
     first, second = (Statistics(trace, range_of(args.range, trace)) for trace in (before, after))
-    found = compare_statistics(first, second, args.by or ())
+    with working(working_on("comparing with", before.path)):
+        found = compare_statistics(first, second, args.by or ())
+        verdicts = verdict_changes(before, after)
     limit = math.inf if args.worse_than is None else 1 + args.worse_than / 100
     worse = [change for change in found if change.is_longer and change.ratio > limit]
-    verdicts = verdict_changes(before, after)
     if args.format == "json":
         print(json.dumps({"verdicts": {kind: list(counts) for kind, counts in verdicts.items()},
                           "figures": [_record(change, change in worse) for change in found]}, indent=1))  # fmt: skip
@@ -101,8 +103,8 @@ def _record(change: Change, is_worse: bool) -> dict[str, Any]:
 def _print_tables(
     before: Trace, after: Trace, found: list[Change], verdicts: dict[str, tuple[int, int]], top: int
 ) -> None:
-    from satview.analysis.comparison import by_weight
-    from satview.base.time import format_duration
+    from satview.answers.comparison import by_weight
+    from satview.base.time_text import format_duration
     from satview.cli.shared.console import cell, make_console
 
     console = make_console(400)
@@ -128,7 +130,7 @@ def _print_tables(
 def _table(changes: list[Change], *, with_figure: bool = False) -> RichTable:
     from rich.table import Table
 
-    from satview.analysis.comparison import change_text, value_text
+    from satview.answers.comparison import change_text, value_text
     from satview.cli.shared.console import cell
 
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -149,7 +151,7 @@ def _by_figure(found: list[Change]) -> dict[str, list[Change]]:
 
 
 def _print_worse(change: Change) -> None:
-    from satview.analysis.comparison import change_text, value_text
+    from satview.answers.comparison import change_text, value_text
     from satview.base.process_end import say
     from satview.base.safe_text import visible_line
 

@@ -8,15 +8,16 @@ import sys
 from satview.base.errors import SatviewError
 from satview.base.process_end import BAD_USE, COST_DATA, FINE, say
 from satview.base.targets import is_standard_output
+from satview.cli.shared.files import InputFile, OutputFile
+from satview.cli.shared.progress import open_trace, working, working_on
 from satview.export.verbatim import write_verbatim
-from satview.formats.registry import open_trace
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command to the command line."""
     parser = subparsers.add_parser("convert", help="write a listing as a .kev file, or copy a .kev slot by slot")
-    parser.add_argument("file", help="a traceprinter listing or a .kev file")
-    parser.add_argument("output", help="the .kev file to write; - is standard output")
+    parser.add_argument("file", metavar="FILE", type=InputFile, help="a traceprinter listing or a .kev file")
+    parser.add_argument("output", metavar="OUT", type=OutputFile, help="the .kev file to write; - is standard output")
     parser.set_defaults(run=run)
 
 
@@ -24,7 +25,8 @@ def run(args: argparse.Namespace) -> int:
     """Write the file; return 0, 1 if the input has problems that cost data, 2 if it cannot be read or written."""
     try:
         trace = open_trace(args.file)
-        count = write_verbatim(trace, args.output)
+        with working(working_on("writing", args.output)):
+            count = write_verbatim(trace, args.output)
     except SatviewError as error:
         say(str(error))
         return BAD_USE

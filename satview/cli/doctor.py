@@ -12,7 +12,8 @@ from satview.analysis.doctor.report import Diagnosis, capture_for, doctor, group
 from satview.analysis.trust import TITLES, Mark
 from satview.base.errors import UsageError
 from satview.base.process_end import COST_DATA, FINE
-from satview.formats.registry import open_trace
+from satview.cli.shared.files import InputFile
+from satview.cli.shared.progress import open_trace, working, working_on
 from satview.store.trace import Trace
 
 _ALL: Final = "all"
@@ -34,7 +35,7 @@ def add_parser(subparsers: Any) -> None:
         epilog=_EPILOG,
     )
     add = parser.add_argument
-    add("file", metavar="FILE", help="a .kev file, a traceprinter listing or a thread trace")
+    add("file", metavar="FILE", type=InputFile, help="a .kev file, a traceprinter listing or a thread trace")
     add("--format", choices=("table", "json"), default="table", help="(default %(default)s)")
     add("--rules", metavar="KEY", choices=(_ALL, *ANALYSES), help="print the rules of a capture that answers KEY: "
         f"{_ALL}, {', '.join(ANALYSES)}")  # fmt: skip
@@ -48,7 +49,8 @@ def run(args: argparse.Namespace) -> int:
         UsageError: Rules are requested for what the trace shows exactly, or what no capture shows.
     """
     trace = open_trace(args.file)
-    found = doctor(trace)
+    with working(working_on("examining", trace.path)):
+        found = doctor(trace)
     if args.rules:
         sys.stdout.write(_rules(trace, found, args.rules))
     elif args.format == "json":

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 from satview.base.errors import UsageError
 from satview.base.process_end import COST_DATA, FINE, say
 from satview.base.targets import is_standard_output
+from satview.cli.shared.files import InputFile, OutputFile
+from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.ranges import add_range, range_of
 from satview.export.plugged import plugged_endings, write_plugged
-from satview.formats.registry import open_trace
 from satview.formats.unixware import members
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ docs/tables.md says what the tables and their columns are.
   satview export nightly/ -o fleet --jobs 8    # all traces below a folder: one data set
 
 A folder is gone through again at any time: only what is new or has changed is read. Details: docs/fleet.md.
-Needs the extra packages of `pip install 'satview[tables]'`, but for .pftrace, .json, .kev, .txt and --format list.
+Needs the package pyarrow, but for .pftrace, .json, .kev, .txt and --format list.
 Exit status: 0 fine, 1 the trace has problems that cost data, 2 not a trace or bad use.
 """
 
@@ -60,8 +61,15 @@ def add_parser(subparsers: Any) -> None:
         epilog=_EPILOG,
     )
     add = parser.add_argument
-    add("file", metavar="FILE", help="a .kev file, a listing or a thread trace; or a folder of traces")
-    add("-o", "--output", required=True, metavar="OUT", help="the new file, or a new folder; - is standard output")
+    add("file", metavar="FILE", type=InputFile, help="a .kev file, a listing or a thread trace; or a folder of traces")
+    add(
+        "-o",
+        "--output",
+        required=True,
+        metavar="OUT",
+        type=OutputFile,
+        help="the new file, or a new folder; - is standard output",
+    )
     add("--table", action="append", default=[], metavar="NAME", help="which table (default: event); several, or all")
     add("--by-class", action="store_true", help="events in a folder, one file per class: class=THREAD/event.parquet")
     add(
@@ -107,7 +115,8 @@ def run(args: argparse.Namespace) -> int:
     elif kind in _OF_EVENTS:
         _write_listing(trace, args.output, kind, rows)
     elif kind.startswith("."):
-        count = write_plugged(trace, args.output, plugged_endings()[kind])
+        with working(working_on("writing", args.output)):
+            count = write_plugged(trace, args.output, plugged_endings()[kind])
         (say if is_standard_output(args.output) else print)(f"{args.output}: {count:,} written by a plug-in")
     elif kind in _WHOLE:
         _write_whole(trace, args.output, kind)
@@ -161,7 +170,8 @@ def _rows(args: argparse.Namespace, trace: Trace) -> NDArray[np.bool_] | None:
     from satview.filters.derived_columns import TraceDerivedColumns
 
     _, built = built_rules([], False, trace)
-    selected = selected_events(built, args.expression, trace, TraceDerivedColumns(trace))
+    with working(working_on("filtering", trace.path)):
+        selected = selected_events(built, args.expression, trace, TraceDerivedColumns(trace))
     window = range_of(args.range, trace)
     if window is not None:
         inside = np.zeros(len(selected), np.bool_)
@@ -173,17 +183,19 @@ def _rows(args: argparse.Namespace, trace: Trace) -> NDArray[np.bool_] | None:
 def _write(args: argparse.Namespace, trace: Trace, names: list[str], kind: str, rows: NDArray[np.bool_] | None) -> int:
     from satview.export.tables import write_by_class, write_folder, write_table
 
-    if args.by_class:
-        return write_by_class(trace, args.output, kind, rows)
-    if len(names) > 1:
-        return write_folder(trace, args.output, names, kind)
-    return write_table(trace, args.output, names[0], kind, rows)
+    with working(working_on("writing", args.output)):
+        if args.by_class:
+            return write_by_class(trace, args.output, kind, rows)
+        if len(names) > 1:
+            return write_folder(trace, args.output, names, kind)
+        return write_table(trace, args.output, names[0], kind, rows)
 
 
 def _write_listing(trace: Trace, path: str, kind: str, rows: NDArray[np.bool_] | None) -> None:
     from satview.export.listing_part import write_event_list, write_listing
 
-    count = (write_event_list if kind == "list" else write_listing)(trace, path, rows)
+    with working(working_on("writing", path)) as report:
+        count = (write_event_list if kind == "list" else write_listing)(trace, path, rows, report)
     say_or_print = say if is_standard_output(path) else print
     say_or_print(f"{path}: {count:,} events")
 
@@ -192,7 +204,8 @@ def _write_whole(trace: Trace, path: str, kind: str) -> None:
     from satview.export.chrome import write_chrome
     from satview.export.perfetto import write_perfetto
 
-    count = (write_perfetto if kind == "perfetto" else write_chrome)(trace, path)
+    with working(working_on("writing", path)):
+        count = (write_perfetto if kind == "perfetto" else write_chrome)(trace, path)
     say_or_print = say if is_standard_output(path) else print
     say_or_print(f"{path}: {count:,} {'packets' if kind == 'perfetto' else 'events of Chrome'}")
 
@@ -203,4 +216,7 @@ def _write_kev(trace: Trace, path: str, rows: NDArray[np.bool_] | None, window: 
     from satview.cli.filter import print_report
     from satview.export.subset import write_subset
 
-    print_report(write_subset(trace, path, np.ones(len(trace.events), np.bool_) if rows is None else rows, window))
+    every = np.ones(len(trace.events), np.bool_)
+    with working(working_on("writing", path)) as report:
+        written = write_subset(trace, path, every if rows is None else rows, window, progress=report)
+    print_report(written)

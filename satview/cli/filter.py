@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -16,6 +15,8 @@ from satview.base.new_file import write_file
 from satview.base.process_end import COST_DATA, FINE, say
 from satview.base.safe_text import visible, visible_line
 from satview.base.targets import is_standard_output
+from satview.cli.shared.files import InputFile, OutputFile, RuleFile
+from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.ranges import add_range, window_of
 from satview.events.spec import Release
 from satview.export.c_program import c_program
@@ -31,10 +32,8 @@ from satview.filters.rules.rule import Rule
 from satview.filters.rules.text import check_rules, read_rule_text, rules_text
 from satview.filters.rules.tracelogger_command import from_tracelogger_args, tracelogger_command
 from satview.filters.views.would_capture import WouldCapture, would_capture
-from satview.formats.registry import open_trace, source_files
 from satview.store.trace import Trace
 
-_TIME = re.compile("([0-9]{1,15}(?:\\.[0-9]{1,12})?)(ns|us|\N{MICRO SIGN}s|ms|s)?")
 _EPILOG = """\
 RULES is a .satrules file: one rule per line in the words of TraceEvent(), such as
   DELALLCLASSES
@@ -59,10 +58,24 @@ def add_parser(subparsers: Any) -> None:
         epilog=_EPILOG,
     )
     add = parser.add_argument
-    add("file", metavar="IN", help="trace: a .kev file, a traceprinter listing or a thread trace")
-    add("-r", "--rules", metavar="RULES", action="append", default=[], help="rule file; several take effect in order")
+    add("file", metavar="IN", type=InputFile, help="trace: a .kev file, a traceprinter listing or a thread trace")
+    add(
+        "-r",
+        "--rules",
+        metavar="RULES",
+        type=RuleFile,
+        action="append",
+        default=[],
+        help="rule file; several take effect in order",
+    )
     add("-e", "--expression", metavar="EXPR", action="append", default=[], help="condition; several must all hold")
-    add("-o", "--output", metavar="OUT.kev", help="the new trace, - is standard output; not of thread traces")
+    add(
+        "-o",
+        "--output",
+        metavar="OUT.kev",
+        type=OutputFile,
+        help="the new trace, - is standard output; not of thread traces",
+    )
     add("--from", dest="begin", metavar="TIME", help="leave out what is earlier: 1.2s, 300ms, -5s from the end, ...")
     add("--to", dest="end", metavar="TIME", help="leave out what is not earlier")
     add_range(add, "the same in one: only this part of the trace")
@@ -72,7 +85,12 @@ def add_parser(subparsers: Any) -> None:
     add("--would-capture", action="store_true", help="show what a capture of the same run with these rules would log")
     add("--would-keep", dest="would_capture", action="store_true", help=argparse.SUPPRESS)  # its name up to 0.1
     add("--tracelogger", action="store_true", help="print the tracelogger command that comes closest")
-    add("--c-program", metavar="OUT.c", help="write a C program that sets exactly these rules on a target")
+    add(
+        "--c-program",
+        metavar="OUT.c",
+        type=OutputFile,
+        help="write a C program that sets exactly these rules on a target",
+    )
     add("--from-args", action="store_true", help="print the rules behind the trace's own TRACELOGGER_ARGS")
     parser.set_defaults(run=run)
 
@@ -155,18 +173,19 @@ def _capture(args: argparse.Namespace, built: BuiltRules, trace: Trace) -> bool:
         for reason in command.reasons:
             print(f"  not exact: {visible_line(reason)}")
     if args.c_program:
-        is_whole = _write_program(args, built, trace)
+        is_whole = _write_program(args, built)
     if args.would_capture:
-        print_answer(
-            would_capture(built, trace, TraceDerivedColumns(trace), window_of(trace, args.begin, args.end, args.range))
-        )
+        window = window_of(trace, args.begin, args.end, args.range)
+        with working(working_on("capturing again", trace.path)):
+            answer = would_capture(built, trace, TraceDerivedColumns(trace), window)
+        print_answer(answer)
     return is_whole
 
 
-def _write_program(args: argparse.Namespace, built: BuiltRules, trace: Trace) -> bool:
+def _write_program(args: argparse.Namespace, built: BuiltRules) -> bool:
     """Write the C program; return False if it has `#error` lines, which are reported."""
     program = c_program(built, ", ".join(Path(name).name for name in args.rules))
-    write_file(args.c_program, program.source, reading=[*source_files(trace.path), *args.rules], streams=True)
+    write_file(args.c_program, program.source, streams=True)
     print(f"{args.c_program}: written{', with errors' if program.faults else ''}")
     for note in program.notes:
         print(f"  {visible_line(note)}")
@@ -177,14 +196,17 @@ def _write_program(args: argparse.Namespace, built: BuiltRules, trace: Trace) ->
 
 def _filter(args: argparse.Namespace, built: BuiltRules, trace: Trace) -> None:
     derived = TraceDerivedColumns(trace)
-    selected = selected_events(built, args.expression, trace, derived)
     window = window_of(trace, args.begin, args.end, args.range)
+    with working(working_on("filtering", trace.path)):
+        selected = selected_events(built, args.expression, trace, derived)
     if args.output is None:
         rows = trace.rows_between(window) if window else slice(0, len(trace.events))
         count = int(np.count_nonzero(selected[rows]))
         print(f"{count:,} of {len(trace.events):,} events fit")
         return
-    print_report(write_subset(trace, args.output, selected, window, with_context=not args.exact))
+    with working(working_on("writing", args.output)) as report:
+        written = write_subset(trace, args.output, selected, window, with_context=not args.exact, progress=report)
+    print_report(written)
 
 
 def _console(args: argparse.Namespace) -> TextIO:

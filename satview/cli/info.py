@@ -10,9 +10,11 @@ from satview.analysis.doctor.shown import summary, unanswered
 from satview.base.errors import TraceFormatError
 from satview.base.process_end import BAD_USE, COST_DATA, FINE, say
 from satview.base.safe_text import visible_line
-from satview.base.time import format_duration, hex_cycles
+from satview.base.time_text import format_duration, hex_cycles
 from satview.cli.shared.bold import bold
-from satview.formats.registry import open_trace
+from satview.cli.shared.files import InputFile
+from satview.cli.shared.progress import open_trace
+from satview.store.doubts import outside_record, outside_words, trusted_duration_ns, trusted_window
 from satview.store.problems import KINDS, Problem
 from satview.store.trace import Trace
 
@@ -22,7 +24,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser(
         "info", help="show what a trace holds: header, CPUs, counts, time range, buffers, problems"
     )
-    parser.add_argument("file", help="a .kev file, a traceprinter listing or a thread trace")
+    parser.add_argument(
+        "file", metavar="FILE", type=InputFile, help="a .kev file, a traceprinter listing or a thread trace"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a page")
     parser.set_defaults(run=run)
 
@@ -30,7 +34,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(args: argparse.Namespace) -> int:
     """Print the description; return 0, 1 if problems cost data, 2 if the file is no trace."""
     try:
-        trace = open_trace(args.file)
+        trace = open_trace(args.file, says_outside=False)
     except TraceFormatError as error:
         say(str(error))
         return BAD_USE
@@ -44,10 +48,10 @@ def run(args: argparse.Namespace) -> int:
 def info(trace: Trace) -> dict[str, Any]:
     """Return everything `info` shows as plain values.
 
-    Times are nanoseconds from the first event; `release` is the key of the tables used, `sys_release`
-    what the header says.
+    First, last and duration are those of what can be trusted; `outside` is the rest, or None. Times are nanoseconds
+    from the first event; `release` is the key of the tables used, `sys_release` what the header says.
     """
-    system, window, buffers = trace.system, trace.window, trace.buffers
+    system, window, buffers = trace.system, trusted_window(trace), trace.buffers
     return {
         "file": str(trace.path),
         "format": trace.format,
@@ -68,7 +72,8 @@ def info(trace: Trace) -> dict[str, Any]:
         "slots": trace.slot_count,
         "events": len(trace.events),
         "lines": dict(trace.lines),
-        "duration_ns": trace.duration_ns,
+        "duration_ns": trusted_duration_ns(trace),
+        "outside": outside_record(trace),
         "classes": trace.class_counts(),
         "processes": len(trace.processes) - 1,
         "threads": len(trace.threads) - 1,
@@ -106,6 +111,7 @@ def print_page(trace: Trace) -> None:
         ),
         ("Clock", f"{reported['cycles_per_s']:,} cycles per second"),
         ("Time", _time_range(trace)),
+        ("Outside", outside_words(trace)),
         ("Slots, events", f"{reported['slots']:,} slots, {reported['events']:,} events"),
         ("Lines", ", ".join(f"{count:,} {kind}" for kind, count in trace.lines.items())),
         ("Processes, threads", f"{reported['processes']:,}, {reported['threads']:,}"),
@@ -145,11 +151,11 @@ def _cannot_answer(trace: Trace) -> str:
 def _time_range(trace: Trace) -> str:
     if not len(trace.events):
         return "no events"
-    clock, window = trace.clock, trace.window
+    clock, window = trace.clock, trusted_window(trace)
     start = clock.wall_time(window.start)
     since = f"from {hex_cycles(window.start)} to {hex_cycles(window.end - 1)} cycles"
     about = f", about {start:%Y-%m-%d %H:%M:%S} UTC" if start else ""
-    return f"{format_duration(trace.duration_ns)}, {since}{about}"
+    return f"{format_duration(trusted_duration_ns(trace))}, {since}{about}"
 
 
 def _print_problems(trace: Trace) -> None:

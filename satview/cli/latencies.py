@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 import argparse
-import json
 from typing import Any, Final
 
-import numpy as np
-
-from satview.analysis.latency_list import (
-    SORTS,
-    LatencyFilter,
-    latency_list,
-    latency_sheet,
-    latency_statistics_sheet,
-)
+from satview.answers.latencies import LEGS, LatencyFilter, latency_figures, latency_table
 from satview.base.errors import UsageError
 from satview.base.process_end import COST_DATA, FINE
+from satview.cli.shared.files import InputFile
 from satview.cli.shared.numbers import number
+from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.ranges import add_range, range_of
-from satview.cli.shared.sheets import print_csv, print_tables
-from satview.formats.registry import open_trace
-from satview.linkage.latencies import latencies
+from satview.cli.shared.table_output import FORMATS, print_table
 from satview.store.losses import lost_marks
 
+_SORTS: Final = (*(name.replace("_", "-") for name in LEGS), "time")
 _EPILOG: Final = """\
 The way of an interrupt: handler-entry (interrupt to handler), handler (entry to exit), delivery (to the pulse), ready
 (thread ready), scheduling (thread runs), receipt (thread has the pulse). Legs that an interrupt or pulse has add up to
 its total: from 8.0 on there are no handlers, InterruptWait() has no pulse, and no thread waits for a pulse that queues.
+What is not over when the trace ends counts up to there, as "at least".
 Times in CSV and JSON are nanoseconds, those of events since the start of the trace.
 Exit status: 0 fine, 1 the trace has problems that cost data, 2 not a trace or bad use.
 """
@@ -43,14 +36,14 @@ def add_parser(subparsers: Any) -> None:
         epilog=_EPILOG,
     )
     add = parser.add_argument
-    add("file", metavar="FILE", help="a .kev file or a traceprinter listing")
+    add("file", metavar="FILE", type=InputFile, help="a .kev file or a traceprinter listing")
     add("--interrupt", type=number, default=None, metavar="N", help="of this interrupt only, such as 0x1b")
     add("--thread", default="", metavar="NAME", help="part of the name of the thread that answers, a pid or PID:TID")
     add_range(add, "that begin in this part of the trace")
     add("--list", action="store_true", help="one by one, the longest first")
-    add("--sort", choices=SORTS, default=None, help="with --list: by this leg, or forward in time (default total)")
+    add("--sort", choices=_SORTS, default=None, help="with --list: by this leg, or forward in time (default total)")
     add("--top", type=int, default=0, metavar="N", help="with --list: the first N only")
-    add("--format", choices=("table", "csv", "json"), default="table", help="(default %(default)s)")
+    add("--format", choices=FORMATS, default="table", help="(default %(default)s)")
     parser.set_defaults(run=run)
 
 
@@ -66,16 +59,14 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--sort and --top go with --list")
     trace = open_trace(args.file)
     window = range_of(args.range, trace)
-    found = latency_list(trace, LatencyFilter(args.interrupt, args.thread, window), args.sort or "total")
-    sheet = latency_sheet(trace, found[: args.top or None]) if args.list else latency_statistics_sheet(trace, found)
-    if args.format == "csv":
-        print_csv(sheet)
-    elif args.format == "json":
-        print(json.dumps({"latencies": sheet.records()}, indent=2))
-    else:
-        total = len(latencies(trace))
-        head = [f"{trace.path.name}: {len(found):,} of {total:,} pulses and interrupts that wake threads"]
-        if len(lost_marks(trace)):
-            head.append("Events were lost: times across these positions are unknown.")
-        print_tables(head, [sheet], [np.arange(len(sheet))])
+    with working(working_on("following wake-ups of", trace.path)):
+        found = latency_table(trace, LatencyFilter(args.interrupt, args.thread, window))
+    head = [f"{trace.path.name}: {len(found):,} of {found.total:,} pulses and interrupts that wake threads"]
+    if len(lost_marks(trace)):
+        head.append("Events were lost: times across these positions are unknown.")
+    if not args.list:
+        found = latency_figures(trace, found)
+    elif args.sort != "time":
+        found = found.sorted_by((args.sort or "total").replace("-", "_"))
+    print_table(found.head(args.top) if args.top else found, args.format, "latencies", head)
     return COST_DATA if trace.problems.cost_data else FINE

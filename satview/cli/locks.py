@@ -12,9 +12,9 @@ from satview.analysis.trust import TITLES, sign
 from satview.base.errors import SatviewError
 from satview.base.process_end import BAD_USE, say
 from satview.base.safe_text import visible_line
-from satview.base.time import format_duration
+from satview.base.time_text import format_duration
+from satview.cli.shared.progress import open_trace
 from satview.cli.shared.thread_traces import add_files, open_set, say_problems
-from satview.formats.registry import open_trace
 from satview.formats.unixware.payloads import address_text
 from satview.store.trace import Trace
 

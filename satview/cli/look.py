@@ -7,7 +7,8 @@ import json
 from typing import Any
 
 from satview.base.process_end import COST_DATA, FINE
-from satview.formats.registry import open_trace
+from satview.cli.shared.files import InputFile
+from satview.cli.shared.progress import open_trace, working, working_on
 
 _EPILOG = """\
 Handles: t-N thread, p-N process, c-N CPU, e-N event, v-N verdict, m-N message. The same file has the same ones each
@@ -31,7 +32,7 @@ def add_parser(subparsers: Any) -> None:
         epilog=_EPILOG,
     )
     add = parser.add_argument
-    add("file", metavar="FILE", help="a .kev file, a traceprinter listing or a thread trace")
+    add("file", metavar="FILE", type=InputFile, help="a .kev file, a traceprinter listing or a thread trace")
     add("--handle", action="append", default=[], metavar="H", help="what to look at, such as t-7; repeatable")
     add("--format", choices=("text", "json"), default="text", help="(default %(default)s)")
     parser.set_defaults(run=run)
@@ -43,11 +44,12 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         UsageError: One is no handle, or the trace has nothing of that number.
     """
-    trace = open_trace(args.file)
+    trace = open_trace(args.file, says_outside=False)
     from satview.look.answers import look  # brings numpy; --help needs none
     from satview.look.text import as_record, as_text
 
-    found = [look(trace, handle) for handle in args.handle or [""]]
+    with working(working_on("looking at", trace.path)):
+        found = [look(trace, handle) for handle in args.handle or [""]]
     if args.format == "json":
         print(json.dumps([as_record(details) for details in found], indent=1))
     else:

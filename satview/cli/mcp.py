@@ -8,11 +8,12 @@ from typing import Any
 
 from satview.base.errors import UsageError
 from satview.base.process_end import FINE
+from satview.cli.shared.files import InputFile
 
 _EPILOG = """\
 An assistant's settings name it as a server with the command `satview mcp DIR`. It opens traces below these folders
 only, writes nothing, and uses no network. Tools: traces, look, verdicts, why, tables, sql, picture.
-Needs `pip install 'satview[mcp]'`.
+Needs the packages mcp, duckdb and pyarrow.
 """
 
 
@@ -25,7 +26,7 @@ def add_parser(subparsers: Any) -> None:
         description="Serve answers about traces over standard input and output until the input ends.",
         epilog=_EPILOG,
     )
-    parser.add_argument("folders", nargs="*", metavar="DIR", type=Path, default=[Path()],
+    parser.add_argument("folders", nargs="*", metavar="DIR", type=InputFile, default=["."],
                         help="folders with traces (default: the current one)")  # fmt: skip
     parser.set_defaults(run=run)
 
@@ -36,10 +37,11 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         UsageError: A folder is none, or the package mcp is not installed.
     """
-    for folder in args.folders:
+    folders = [Path(name) for name in args.folders]
+    for folder in folders:
         if not folder.is_dir():
             raise UsageError(f"{folder}: there is no such folder")
     from satview.look.server import make_server  # brings numpy; --help needs none
 
-    make_server([folder.resolve() for folder in args.folders]).run("stdio")
+    make_server([folder.resolve() for folder in folders]).run("stdio")
     return FINE

@@ -5,30 +5,36 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from pathlib import Path
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from satview.base.errors import UsageError
 from satview.base.new_file import NewFile
-from satview.base.process_end import COST_DATA, FINE
+from satview.base.process_end import COST_DATA, FINE, say
 from satview.base.targets import is_standard_output
-from satview.formats.registry import open_trace, source_files
+from satview.cli.shared.files import InputFile, OutputFile
+from satview.cli.shared.progress import open_trace
 
 if TYPE_CHECKING:
-    from satview.tables.sql import Result
+    from satview.tables.result import Result
 
 _MIB: Final = 1 << 20
+_MOST_S: Final = 1_000_000
+_MOST_MIB: Final = 1 << 24  # 16 TiB
+_MOST_THREADS: Final = 4096
 _EPILOG: Final = """\
 The SQL is that of DuckDB. `satview query --list` prints the tables, views and macros; docs/tables.md says what
-their columns mean. A query reads: it reaches neither files nor the network, and changes nothing.
+their columns mean. A query reads: it reaches neither files nor the network, and changes nothing. It runs in a process
+of its own, which is ended beyond a limit. An answer beyond --answer-limit is cut: the rows until there are printed,
+JSON has a last entry {"cut": ...}, standard error says so.
 
   satview query boot.kev "select * from ready_wait limit 10"
   satview query boot.kev "select * from load_per(100000000)" --format csv
   satview query fleet "select trace, count(*) from verdict group by trace"     # of a data set of many traces
   satview query boot.kev "from state where state = 'MUTEX' and length_ns > 1000000"
 
-Needs the extra packages of `pip install 'satview[tables]'`.
-Exit status: 0 fine, 1 the trace has problems that cost data, 2 not a trace or bad use.
+Needs the packages duckdb and pyarrow.
+Exit status: 0 fine, 1 the trace has problems that cost data or the answer is cut, 2 not a trace or bad use.
 """
 
 
@@ -47,6 +53,7 @@ def add_parser(subparsers: Any) -> None:
         nargs="?",
         default="",
         metavar="FILE",
+        type=InputFile,
         help="a .kev file, a traceprinter listing or a thread trace; or a data set of many",
     )
     add("query", nargs="?", default="", metavar="QUERY", help="one SELECT; - reads it from standard input")
@@ -57,16 +64,18 @@ def add_parser(subparsers: Any) -> None:
         "--output",
         default="-",
         metavar="OUT",
+        type=OutputFile,
         help="file for CSV, JSON or Parquet (default: standard output)",
     )
     add("--time-limit", type=float, default=60.0, metavar="S", help="seconds it may take (default %(default)s)")
     add("--memory-limit", type=int, default=2048, metavar="MIB", help="MiB it may take (default %(default)s)")
+    add("--answer-limit", type=int, default=1024, metavar="MIB", help="MiB of rows (default %(default)s)")
     add("--threads", type=int, default=0, metavar="N", help="processors it uses at once (default: all)")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the rows; return 0, or 1 if problems of the trace cost data.
+    """Print the rows; return 0, or 1 if problems of the trace cost data or there are more rows than are printed.
 
     Raises:
         UsageError: The query is faulty, went over a limit, or a package is missing.
@@ -74,53 +83,79 @@ def run(args: argparse.Namespace) -> int:
     if args.list:
         _print_list()
         return FINE
-    if args.time_limit <= 0 or args.memory_limit <= 0 or args.threads < 0:
-        raise UsageError("--time-limit and --memory-limit are above 0, --threads is no negative number")
+    if not 0 < args.time_limit <= _MOST_S or not 0 < args.memory_limit <= _MOST_MIB:
+        raise UsageError(f"--time-limit is above 0 and at most {_MOST_S:,}, --memory-limit at most {_MOST_MIB:,}")
+    if not 0 < args.answer_limit <= _MOST_MIB or not 0 <= args.threads <= _MOST_THREADS:
+        raise UsageError(f"--answer-limit is above 0 and at most {_MOST_MIB:,}, --threads at most {_MOST_THREADS:,}")
     if not args.file:
         raise UsageError("a FILE is missing")
     text = sys.stdin.read() if args.query == "-" and args.file != "-" else args.query
     if not text.strip():
         raise UsageError('a query is missing, such as "select * from ready_wait"; --list prints what there is')
+    if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise UsageError("the query holds bytes that are no UTF-8")
     if args.format == "table" and args.output != "-":
         raise UsageError("-o goes with --format csv, json or parquet")
     if args.format == "parquet" and is_standard_output(args.output) and sys.stdout.isatty():
         raise UsageError("Parquet is nothing for a terminal; give a file with -o")
-    from satview.fleet.layout import is_dataset
-    from satview.tables.sql import Limits, sql  # brings numpy; --help needs none
+    from satview.tables.query_process import start_early
 
-    limits = Limits(args.time_limit, args.memory_limit * _MIB, args.threads)
+    start_early()
+    from satview.fleet.layout import is_dataset  # these bring numpy, while the process starts
+    from satview.tables.question import Limits
+    from satview.tables.sql import sql
+
+    limits = Limits(args.time_limit, args.memory_limit * _MIB, args.threads, args.answer_limit * _MIB)
     if is_dataset(args.file):
         from satview.fleet.query import query_dataset
 
-        _print(query_dataset(args.file, text, limits), args, [])
-        return FINE
+        found = query_dataset(args.file, text, limits, is_part_enough=True)
+        _print(found, args)
+        return COST_DATA if found.is_cut else FINE
     trace = open_trace(args.file)
-    _print(sql(trace, text, limits), args, source_files(trace.path))
-    return COST_DATA if trace.problems.cost_data else FINE
+    found = sql(trace, text, limits, is_part_enough=True)
+    _print(found, args)
+    return COST_DATA if trace.problems.cost_data or found.is_cut else FINE
 
 
-def _print(found: Result, args: argparse.Namespace, reading: list[Path]) -> None:
+def _print(found: Result, args: argparse.Namespace) -> None:
     if args.format == "table":
         _print_table(found)
     else:
-        with NewFile(args.output, reading=reading, streams=True) as file:
+        with NewFile(args.output, streams=True) as file:
             _write(found, args.format, file)
+    if found.is_cut:
+        say(_cut_text(found))
+
+
+def _cut_text(found: Result) -> str:
+    return (f"the answer is cut after {len(found):,} rows, at the limit of its size; "
+            "add a LIMIT, or raise --answer-limit")  # fmt: skip
 
 
 def _write(found: Result, kind: str, file: NewFile) -> None:
     if kind == "json":
-        rows = [dict(zip(found.columns, row, strict=True)) for row in found.rows()]
-        file.stream.write((json.dumps(rows, indent=1, default=str, ensure_ascii=True) + "\n").encode())
+        file.stream.write((json.dumps(list(_json_rows(found)), indent=1, ensure_ascii=True) + "\n").encode())
         return
     from satview.export.table_files import writer_for
 
     writer_for(kind)(found.arrow(), file.stream)
 
 
+def _json_rows(found: Result) -> Iterator[dict[str, Any]]:
+    from satview.tables.result import json_value
+
+    for row in found.rows():
+        yield dict(zip(found.columns, map(json_value, row), strict=True))
+    if found.is_cut:
+        yield {"cut": _cut_text(found)}
+
+
 def _print_table(found: Result) -> None:
     from rich.table import Table
 
     from satview.cli.shared.console import cell, make_console
+    from satview.tables.result import value_text
 
     console = make_console(400)
     shown = Table(box=None, pad_edge=False, header_style="bold")
@@ -129,13 +164,9 @@ def _print_table(found: Result) -> None:
         is_number = str(kind).startswith(("int", "uint", "double", "float", "decimal"))
         shown.add_column(cell(name), no_wrap=True, justify="right" if is_number else "left")
     for row in found.rows():
-        shown.add_row(*("" if value is None else cell(_text(value)) for value in row))
+        shown.add_row(*(cell(value_text(value)) for value in row))
     console.print(shown)
-    console.print(f"[dim]{len(found):,} rows[/dim]")
-
-
-def _text(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    console.print(f"[dim]{found.says}[/dim]")
 
 
 def _print_list() -> None:
@@ -143,7 +174,7 @@ def _print_list() -> None:
 
     from satview.cli.shared.console import cell, make_console
     from satview.tables.schema import SCHEMAS
-    from satview.tables.sql import views
+    from satview.tables.views import views
 
     console = make_console(400)
     shown = Table(box=None, pad_edge=False, show_header=False)

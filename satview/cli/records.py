@@ -12,7 +12,7 @@ from typing import Any, Final
 from satview.base.errors import SatviewError
 from satview.base.process_end import BAD_USE, say
 from satview.base.safe_text import csv_text, visible_line
-from satview.base.time import format_time
+from satview.base.time_text import format_time
 from satview.cli.shared.thread_traces import add_files, open_set, say_problems
 from satview.store.trace import Trace
 

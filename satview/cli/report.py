@@ -10,7 +10,8 @@ from satview.base.counts import counted
 from satview.base.errors import UsageError
 from satview.base.process_end import COST_DATA, FINE, say
 from satview.base.targets import is_standard_output
-from satview.formats.registry import open_trace
+from satview.cli.shared.files import InputFile, OutputFile
+from satview.cli.shared.progress import open_trace, working, working_on
 
 _EPILOG = """\
 The file needs no other: pictures and plots are in it, and it has no script. Exit status: 0 fine, 1 the trace has
@@ -28,12 +29,12 @@ def add_parser(subparsers: Any) -> None:
         epilog=_EPILOG,
     )
     add = parser.add_argument
-    add("file", metavar="FILE", help="a .kev file or a traceprinter listing")
-    add("-o", "--output", required=True, metavar="OUT", help="the new HTML file; - is standard output")
+    add("file", metavar="FILE", type=InputFile, help="a .kev file or a traceprinter listing")
+    add("-o", "--output", required=True, metavar="OUT", type=OutputFile, help="the new HTML file; - is standard output")
     add(
         "-r",
         "--rules",
-        type=Path,
+        type=InputFile,
         metavar="FILE",
         help="TOML file whose thresholds of verdicts replace those of satview",
     )
@@ -52,10 +53,12 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"--pictures {args.pictures} is no number of pictures")
     if args.file == "-" and args.pictures:
         raise UsageError("pictures need a FILE that can be opened again; give one, or --pictures 0")
-    trace = open_trace(args.file)
+    trace = open_trace(args.file, says_outside=False)
     from satview.analysis.verdicts.thresholds import read_thresholds  # brings numpy; --help needs none
     from satview.report.page import write_report
 
-    count = write_report(trace, args.output, None if args.rules is None else read_thresholds(args.rules), args.pictures)
+    thresholds = None if args.rules is None else read_thresholds(Path(args.rules))
+    with working(working_on("writing a report about", trace.path)):
+        count = write_report(trace, args.output, thresholds, args.pictures)
     (say if is_standard_output(args.output) else print)(f"{args.output}: {counted(count, 'verdict')}")
     return COST_DATA if trace.problems.cost_data else FINE

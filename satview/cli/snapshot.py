@@ -8,9 +8,9 @@ from typing import Any
 
 from satview.analysis.reasons.snapshot import Snapshot, SnapshotGroup, holder_text, snapshot, state_text
 from satview.base.process_end import COST_DATA, FINE
-from satview.base.time import format_duration, format_time
-from satview.formats.registry import open_trace
-from satview.session.time_text import axis_of, parse_position
+from satview.base.time_text import format_duration, format_moment, parse_moment_inside
+from satview.cli.shared.files import InputFile
+from satview.cli.shared.progress import open_trace, working, working_on
 from satview.store.trace import Trace
 
 _EPILOG = """\
@@ -30,7 +30,7 @@ def add_parser(subparsers: Any) -> None:
         epilog=_EPILOG,
     )
     add = parser.add_argument
-    add("file", metavar="FILE", help="a .kev file, a traceprinter listing or a thread trace")
+    add("file", metavar="FILE", type=InputFile, help="a .kev file, a traceprinter listing or a thread trace")
     add("--at", required=True, metavar="TIME", help="such as 1.25s, 350us, 0x1f00c (cycles) or #1200 (an event)")
     add("--format", choices=("table", "json"), default="table", help="(default %(default)s)")
     parser.set_defaults(run=run)
@@ -43,10 +43,9 @@ def run(args: argparse.Namespace) -> int:
         UsageError: The moment does not fit.
     """
     trace = open_trace(args.file)
-    position = parse_position(args.at, axis_of(trace))
-    at = position.cycles if position.event is None else int(trace.events.time_cycles[position.event])
-    assert at is not None
-    found = snapshot(trace, at)
+    at = parse_moment_inside(args.at, trace.time_axis)
+    with working(working_on("looking at", trace.path)):
+        found = snapshot(trace, at)
     if args.format == "json":
         print(json.dumps(as_record(trace, found), indent=2))
     else:
@@ -89,7 +88,7 @@ def _print_table(trace: Trace, found: Snapshot) -> None:
     from satview.cli.shared.console import cell, make_console
 
     console = make_console(400)
-    moment = format_time(trace.clock.ns(found.at_cycles))
+    moment = format_moment(found.at_cycles, trace.clock)
     console.print(cell(f"{trace.path.name} at {moment}: {found.thread_count:,} threads"))
     shown = Table(box=None, pad_edge=False, header_style="bold")
     for title in ("State", "Threads", "Waits for", "Held or served by", "Thread", "For"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,11 +20,13 @@ from satview.analysis.statistics_sheets import SHEETS, make_sheet, sheet_keys
 from satview.analysis.times.basis import Basis
 from satview.base.errors import UsageError
 from satview.base.process_end import COST_DATA, FINE
-from satview.base.time import format_duration
+from satview.base.time_text import format_duration
+from satview.cli.shared.files import InputFile, RuleFile
+from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.ranges import add_range, range_of
 from satview.cli.shared.sheets import print_csv, print_tables
 from satview.filters.derived_columns import TraceDerivedColumns
-from satview.formats.registry import open_trace
+from satview.store.doubts import outside_record, outside_words
 from satview.store.trace import Trace
 
 _PER_SERVER: Final = "client-server"
@@ -55,7 +58,7 @@ def add_parser(subparsers: Any) -> None:
         epilog=_EPILOG,
     )
     add = parser.add_argument
-    add("file", metavar="FILE", help="a .kev file, a traceprinter listing or a thread trace")
+    add("file", metavar="FILE", type=InputFile, help="a .kev file, a traceprinter listing or a thread trace")
     add(
         "--by",
         metavar="NAME",
@@ -78,7 +81,15 @@ def add_parser(subparsers: Any) -> None:
         default=[],
         help="count events for which this condition holds; several must all hold",
     )
-    add("-r", "--rules", metavar="FILE", action="append", default=[], help="count events that pass a rule file")
+    add(
+        "-r",
+        "--rules",
+        metavar="FILE",
+        type=RuleFile,
+        action="append",
+        default=[],
+        help="count events that pass a rule file",
+    )
     add("--allow-code", action="store_true", help="run the Python files that CALL rules name; they can do anything")
     add("--format", choices=("table", "csv", "json"), default="table", help="(default %(default)s)")
     add("--sort", default="", metavar="COLUMN", help="name of a column as in CSV, such as longest_ready_ns")
@@ -96,7 +107,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"--top {args.top} is no number of rows")
     if args.per_server and _PER_SERVER not in _requested(args.by):
         raise UsageError(f"--per-server adds columns to --by {_PER_SERVER}; give that too")
-    trace = open_trace(args.file)
+    trace = open_trace(args.file, says_outside=False)
     window = range_of(args.range, trace)
     derived = TraceDerivedColumns(trace)
     passes = None
@@ -104,15 +115,17 @@ def run(args: argparse.Namespace) -> int:
         from satview.cli.filter import built_rules, selected_events  # seldom needed: brings all of rules
 
         _, built = built_rules(args.rules, args.allow_code, trace)
-        passes = selected_events(built, args.expression, trace, derived)
+        with working(working_on("filtering", trace.path)):
+            passes = selected_events(built, args.expression, trace, derived)
     found = Statistics(trace, window, passes, Basis(trace, derived))
     shown = _threads_of(trace, passes)
-    sheets = [
-        client_server_sheet(found, shown, per_server=True)
-        if args.per_server and name == _PER_SERVER
-        else make_sheet(name, found, shown)
-        for name in _requested(args.by)
-    ]
+    names, sheets = _requested(args.by), []
+    with working(working_on("counting in", trace.path)) as report:
+        for number, name in enumerate(names):
+            report(number / len(names))
+            is_wide = args.per_server and name == _PER_SERVER
+            make = partial(client_server_sheet, per_server=True) if is_wide else partial(make_sheet, name)
+            sheets.append(make(found, shown))
     orders = [_order(sheet, args.sort)[: args.top or None] for sheet in sheets]
     if args.format == "csv":
         if len(sheets) > 1:
@@ -167,6 +180,7 @@ def _print_json(
         "file": str(found.trace.path),
         "start_ns": clock.ns(found.window.start),
         "end_ns": clock.ns(found.window.end),
+        "outside": outside_record(found.trace) if not args.range else None,
         "lost_ns": clock.duration_ns(found.lost_cycles),
         "counts": _counted(found, args),
         **{sheet.key: sheet.records(order) for sheet, order in zip(sheets, orders, strict=True)},
@@ -181,6 +195,8 @@ def _print_tables(
     length = format_duration(found.trace.clock.duration_ns(found.window.length))
     lost = lost_words(found.trace, found.lost_cycles)
     head = [f"{found.trace.path.name}: {length}, counting {_counted(found, args)}"]
+    if not args.range and (beyond := outside_words(found.trace)):
+        head.append(f"{beyond}: not counted; --range 0s.. counts all.")
     if lost:
         head.append(f"{lost.capitalize()}: counts are lower bounds, states of that time are unknown.")
     print_tables(head, sheets, orders)

@@ -8,7 +8,9 @@ from typing import Any, Final
 
 from satview.base.errors import UsageError
 from satview.base.process_end import COST_DATA, FINE
+from satview.base.safe_text import visible_line
 from satview.cli.shared.axis import add_axis_options, axis_request
+from satview.cli.shared.files import InputFile, OutputFile
 
 _EPILOG: Final = """\
 What comes out names the files and says where each begins; every command and the window open it like a trace, in which
@@ -32,8 +34,12 @@ def add_parser(subparsers: Any) -> None:
         epilog=_EPILOG,
     )
     add = parser.add_argument
-    add("files", metavar="FILE", nargs="+", type=Path, help="traces of any format; the first one stays where it is")
-    add("-o", "--output", required=True, type=Path, metavar="X.sataxis", help="the file to write")
+    add(
+        "files", metavar="FILE", nargs="+", type=InputFile, help="traces of any format; the first one stays where it is"
+    )
+    add("-o", "--output", type=OutputFile, metavar="X.sataxis", help="the file to write")
+    add("--allow", action="store_true", help="write nothing: let FILE, an axis that somebody else has made, name files "
+        "outside of its folder")  # fmt: skip
     add_axis_options(add)
     parser.set_defaults(run=run)
 
@@ -44,24 +50,42 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         UsageError: The files cannot be together, or the file cannot be written.
     """
-    from satview.base.time import format_duration, format_time
+    from satview.base.time_text import format_duration, format_moment
     from satview.cli.shared.console import cell, make_console
-    from satview.formats.registry import open_trace
+    from satview.cli.shared.progress import open_trace
     from satview.session.axis_files import plan
     from satview.store.axis import files_of
     from satview.store.axis_file import SUFFIX, write_axis
 
-    if args.output.suffix != SUFFIX:
-        raise UsageError(f"{args.output.name}: name it {args.output.stem}{SUFFIX}, so that it is known by its name")
-    write_axis(args.output, plan(axis_request(args, args.files)))
-    trace = open_trace(args.output)
+    files = [Path(name) for name in args.files]
+    if args.allow == bool(args.output):
+        raise UsageError("--allow writes nothing; leave out -o" if args.allow else "-o X.sataxis or --allow is missing")
+    if args.allow:
+        return _allow(files)
+    output = Path(args.output)
+    if output.suffix != SUFFIX:
+        raise UsageError(f"{output.name}: name it {output.stem}{SUFFIX}, so that it is known by its name")
+    write_axis(output, plan(axis_request(args, files)))
+    trace = open_trace(output)
     console = make_console(400)
-    files = files_of(trace)
-    for part in files.parts if files is not None else ():
-        begin = format_time(trace.clock.ns(part.window.start), 1)
+    axis = files_of(trace)
+    for part in axis.parts if axis is not None else ():
+        begin = format_moment(part.window.start, trace.clock)
         console.print(cell(f"{part.name}: {part.trace.path.name}, {len(part.trace.events):,} events in "
                            f"{format_duration(part.trace.duration_ns)} from {begin}"))  # fmt: skip
     for problem in trace.problems:
         if problem.kind.slug in ("no-overlap", "scaled-clock"):
             console.print(cell(f"{problem.file}: {problem.kind.title.lower()}: {problem.detail}"))
     return COST_DATA if trace.problems.cost_data else FINE
+
+
+def _allow(files: list[Path]) -> int:
+    """Let axes name files outside of their folders from now on; say which ones these are."""
+    from satview.base.named_files import outside_of
+    from satview.store.axis_file import allow_axis
+
+    for file in files:
+        entries = allow_axis(file)
+        for path in outside_of(file, (entry.path for entry in entries)):
+            print(visible_line(f"{file.name} may name {path}"))
+    return FINE

@@ -18,6 +18,7 @@ from satview.capture.qst import QstForm
 from satview.capture.run import NS_PER_S, Capture, CaptureResult
 from satview.capture.run import run as run_capture
 from satview.capture.workloads import registry
+from satview.cli.shared.progress import working, working_on
 from satview.cli.shared.tracelogger_options import (
     add_logger_options,
     add_target_options,
@@ -95,7 +96,7 @@ def _capture(args: argparse.Namespace) -> int:
     to_stdout = is_standard_output(args.file)
     if args.qst:
         check_qst(args)
-    find_target(args.file, _read_files(args), streams=True)  # refused before the long part
+    find_target(args.file, streams=True)  # refused before the long part
     path = Path("stdout" if to_stdout else args.file)
     stream = sys.stdout.buffer if to_stdout else None
     switched_off: list[str] = []
@@ -118,7 +119,8 @@ def _capture(args: argparse.Namespace) -> int:
             **_rules(args, switched_off.append),
         )
         say(1, f"creating {path.name}" + (f", at most {limit} bytes" if limit else ""))
-        result = run_capture(capture, path, cancelled=lambda: bool(caught), say=say, stream=stream)
+        with working(working_on("capturing", path)) as report:
+            result = run_capture(capture, path, report, lambda: bool(caught), say=say, stream=stream)
     result.findings += switched_off
     return _report(result, say)
 
@@ -134,16 +136,11 @@ def _rules(args: argparse.Namespace, report: Callable[[str], None]) -> dict[str,
     }
 
 
-def _read_files(args: argparse.Namespace) -> list[str]:
-    """Return the files that a capture reads; names of workloads may be among them."""
-    return [name for name in (args.rules, args.control, args.workload) if name]
-
-
 def _write_tiles(args: argparse.Namespace, say: Callable[[int, str], None]) -> int:
     """Write a very long trace."""
     if is_standard_output(args.file):
         raise UsageError("--events needs a file")
-    find_target(args.file, _read_files(args), streams=True)
+    find_target(args.file, streams=True)
     if unused := unused_with_events(args):
         say(0, f"--events: {', '.join(unused)} without effect; one span with all classes is repeated")
     say(1, "simulating one rollover of the time stamp")
@@ -151,9 +148,8 @@ def _write_tiles(args: argparse.Namespace, say: Callable[[int, str], None]) -> i
         tile = tiles.make_tile(
             args.workload, args.seed, args.cpus, Release(args.release), args.wide, lambda: bool(caught)
         )
-        written = tiles.write_tiles(
-            args.file, args.events, tile, cancelled=lambda: bool(caught), attributes=attributes(args)
-        )
+        with working(working_on("writing", args.file)) as report:
+            written = tiles.write_tiles(args.file, args.events, tile, report, lambda: bool(caught), attributes(args))
     say(1, f"{written} events written")
     return _say_findings(tile.findings, say)
 

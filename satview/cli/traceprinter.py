@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,19 +17,21 @@ from satview.base.safe_text import visible
 from satview.base.standard_input import standard_input
 from satview.base.targets import find_target
 from satview.base.time import TimeWindow
+from satview.base.time_text import parse_since_start
+from satview.cli.shared.files import InputFile, OutputFile
+from satview.cli.shared.progress import working, working_on
 from satview.cli.shared.ranges import add_range, window_of
+from satview.events.wire import SLOT_BYTES
 from satview.export.listing import TIMES, Printer, TextRows, default_time, layout_of
 from satview.export.listing_format import EventFormat
 from satview.export.listing_forms import Style
 from satview.export.listing_records import FORMATS, RecordRows
 from satview.export.listing_select import Selection
 from satview.formats.source import Source, opened
-from satview.session.time_text import parse_time_ns
 from satview.store.problems import Problems
 
 LAYOUTS = ("6", "6.1", "7", "8")
 DEFAULT_INPUT = "/dev/shmem/tracebuffer.kev"  # noqa: S108  -- where the vendor's tools look
-_FROM_START = re.compile(r"[0-9.][0-9._]*[a-z\u00b5\u03bc]{0,2}")
 _SHOWN_PROBLEMS = 10
 
 
@@ -48,13 +49,16 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "-f",
         dest="file",
         metavar="FILE",
+        type=InputFile,
         default=DEFAULT_INPUT,
         help="the trace; - is standard input (default: %(default)s)",
     )
-    parser.add_argument("file_argument", nargs="?", metavar="FILE", help="the same without -f")
+    parser.add_argument("file_argument", nargs="?", metavar="FILE", type=InputFile, help="the same without -f")
     parser.add_argument("-n", dest="one_line", action="store_true", help="arguments of long events on one line")
     parser.add_argument("-v", dest="verbose", action="store_true", help="also the system page and every raw slot")
-    parser.add_argument("-o", dest="output", metavar="OUT", help="write to a file instead of standard output")
+    parser.add_argument(
+        "-o", dest="output", metavar="OUT", type=OutputFile, help="write to a file instead of standard output"
+    )
     parser.add_argument(
         "-p",
         dest="event_format",
@@ -132,9 +136,18 @@ def _print(source: Source, args: argparse.Namespace, selection: Selection, out: 
             out.flush()
         return
     out.flush()
-    for piece in printer.encoded():  # names stay byte for byte
-        out.buffer.write(piece)
-        out.buffer.flush()
+    slots = _slots_of(source)
+    with working(working_on("printing", source.path)) as report:
+        for piece in printer.encoded(  # names stay byte for byte
+            lambda batch: report((batch.first_slot + len(batch.slots)) / slots) if slots else None
+        ):
+            out.buffer.write(piece)
+            out.buffer.flush()
+
+
+def _slots_of(source: Source) -> int:
+    """Return about how many slots a file has, to show how far it is; 0 where its size does not say."""
+    return source.path.stat().st_size // SLOT_BYTES if source.format == "kev" and source.path.is_file() else 0
 
 
 def _event_format(args: argparse.Namespace, style: Style) -> EventFormat | None:
@@ -150,15 +163,14 @@ def _event_format(args: argparse.Namespace, style: Style) -> EventFormat | None:
 @contextmanager
 def _output(args: argparse.Namespace) -> Iterator[TextIO]:
     """Give the stream to print to: UTF-8 with line feeds, whatever the platform's habits."""
-    reading = [args.file_argument or args.file]
     if args.output is None:
         if isinstance(sys.stdout, TextIOWrapper):
-            find_target("-", reading, streams=True)  # `>> t.kev` would never end
+            find_target("-", streams=True)  # `>> t.kev` would never end
         if isinstance(sys.stdout, TextIOWrapper):
             sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape", newline="\n")
         yield sys.stdout
         return
-    with new_text_file(args.output, reading=reading, streams=True, errors="surrogateescape") as out:
+    with new_text_file(args.output, streams=True, errors="surrogateescape") as out:
         yield out
 
 
@@ -181,15 +193,10 @@ def _selection(args: argparse.Namespace) -> Selection:
         _numbers("--pid", args.pid_),
         _numbers("--tid", args.tid_),
         _numbers("--cpu", args.cpu_),
-        _from_start_ns(args.from_),
-        _from_start_ns(args.to),
+        parse_since_start(args.from_ or ""),
+        parse_since_start(args.to or ""),
         _window(args),
     )
-
-
-def _from_start_ns(text: str | None) -> int | None:
-    """Return a time since the first event, which is known while events pass by; None for all other moments."""
-    return parse_time_ns(text) if text is not None and _FROM_START.fullmatch(text.strip()) else None
 
 
 def _window(args: argparse.Namespace) -> TimeWindow | None:
@@ -198,13 +205,15 @@ def _window(args: argparse.Namespace) -> TimeWindow | None:
     Raises:
         UsageError: Standard input cannot be read twice, or the words say nothing.
     """
-    others = [text for text in (args.from_, args.to) if text is not None and not _FROM_START.fullmatch(text.strip())]
+    others = [text for text in (args.from_, args.to) if text is not None and parse_since_start(text) is None]
     if not others and not args.range:
         return None
     file = args.file_argument or args.file
     if str(file) == "-":
         raise UsageError("standard input is read once; of it --from and --to take times since the first event: 1.5s")
-    from satview.formats.registry import open_trace  # on first use: to print a whole trace needs no more than a stream
+    from satview.cli.shared.progress import (
+        open_trace,  # on first use: to print a whole trace needs no more than a stream
+    )
 
     return window_of(open_trace(file), args.from_, args.to, args.range)
 

@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 import argparse
-import json
 from typing import Any, Final
 
-import numpy as np
-
-from satview.analysis.transaction_list import (
-    SORTS,
-    TransactionFilter,
-    transaction_list,
-    transaction_sheet,
-    with_nested,
-)
+from satview.answers.transactions import LEGS, TransactionFilter, transaction_table
 from satview.base.errors import UsageError
 from satview.base.process_end import COST_DATA, FINE
+from satview.cli.shared.files import InputFile
 from satview.cli.shared.numbers import number
+from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.ranges import add_range, range_of
-from satview.cli.shared.sheets import print_csv, print_tables
-from satview.formats.registry import open_trace
-from satview.linkage.transactions import transactions
+from satview.cli.shared.table_output import FORMATS, print_table
 from satview.store.losses import lost_marks
 
+_SORTS: Final = (*(name.replace("_", "-") for name in LEGS), "time")
 _EPILOG: Final = """\
-Queued, service and reply add up to the round trip. A time that the trace does not show, or that goes across lost
-events, is left empty. Times in CSV and JSON are nanoseconds, those of events since the start of the trace.
+Queued, service and reply add up to the round trip. A message that is not over when the trace ends counts up to there,
+as "at least"; a time that goes across lost events is unknown; a leg that did not take place is empty. Times in CSV and
+JSON are nanoseconds, those of events since the start of the trace.
 Exit status: 0 fine, 1 the trace has problems that cost data, 2 not a trace or bad use.
 """
 
@@ -41,15 +34,15 @@ def add_parser(subparsers: Any) -> None:
         epilog=_EPILOG,
     )
     add = parser.add_argument
-    add("file", metavar="FILE", help="a .kev file or a traceprinter listing")
+    add("file", metavar="FILE", type=InputFile, help="a .kev file or a traceprinter listing")
     add("--client", default="", metavar="NAME", help="part of the client's name, a pid or PID:TID")
     add("--server", default="", metavar="NAME", help="the same for the server")
     add("--type", type=number, default=None, metavar="N", help="first word of the message, such as 0x100")
     add_range(add, "sent in this part of the trace")
-    add("--sort", choices=SORTS, default="round-trip", help="largest first; time goes forward (default %(default)s)")
+    add("--sort", choices=_SORTS, default="round-trip", help="largest first; time goes forward (default %(default)s)")
     add("--top", type=int, default=0, metavar="N", help="the first N only, those nested in them not counted")
     add("--nested", action="store_true", help="show the messages that servers sent on behalf of each below it")
-    add("--format", choices=("table", "csv", "json"), default="table", help="(default %(default)s)")
+    add("--format", choices=FORMATS, default="table", help="(default %(default)s)")
     parser.set_defaults(run=run)
 
 
@@ -63,20 +56,13 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"--top {args.top} is no number of rows")
     trace = open_trace(args.file)
     window = range_of(args.range, trace)
-    requested = TransactionFilter(args.client, args.server, args.type, window)
-    found = transaction_list(trace, requested, args.sort)
-    positions = found[: args.top or None]
-    depth = None
-    if args.nested:
-        positions, depth = with_nested(trace, positions)
-    sheet = transaction_sheet(trace, positions, depth)
-    if args.format == "csv":
-        print_csv(sheet)
-    elif args.format == "json":
-        print(json.dumps({"transactions": sheet.records()}, indent=2))
-    else:
-        head = [f"{trace.path.name}: {len(found):,} of {len(transactions(trace)):,} messages"]
-        if len(lost_marks(trace)):
-            head.append("Events were lost: times across these positions are unknown.")
-        print_tables(head, [sheet], [np.arange(len(sheet))])
+    with working(working_on("following messages of", trace.path)):
+        found = transaction_table(trace, TransactionFilter(args.client, args.server, args.type, window))
+    if args.sort != "time":
+        found = found.sorted_by(args.sort.replace("-", "_"))
+    head = [f"{trace.path.name}: {len(found):,} of {found.total:,} messages"]
+    if len(lost_marks(trace)):
+        head.append("Events were lost: times across these positions are unknown.")
+    shown = found.head(args.top) if args.top else found
+    print_table(shown.unfolded() if args.nested else shown, args.format, "transactions", head)
     return COST_DATA if trace.problems.cost_data else FINE

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 from satview.base.errors import UsageError
 from satview.base.process_end import FINE
 from satview.base.safe_text import csv_text
+from satview.cli.shared.files import InputFile
 
 if TYPE_CHECKING:
     from satview.fleet.trends import Point, Trend
 
 _EPILOG = """\
 `satview export FOLDER -o DIR` makes the data set. `satview DIR` shows the same in a window, where a click opens a
-trace there. Outliers: the modified z-score of the value is above 3.5. Needs `pip install 'satview[tables]'`.
+trace there. Outliers: the modified z-score of the value is above 3.5. Needs the packages duckdb and pyarrow.
 """
 
 
@@ -31,7 +32,7 @@ def add_parser(subparsers: Any) -> None:
         epilog=_EPILOG,
     )
     add = parser.add_argument
-    add("fleet", nargs="?", default="", metavar="DIR", help="folder of the data set")
+    add("fleet", nargs="?", default="", metavar="DIR", type=InputFile, help="folder of the data set")
     add("-m", "--metric", default="ready-longest", metavar="NAME", help="which figure (default %(default)s)")
     add("--sql", metavar="QUERY", help="a figure of your own: a query with the columns trace and value")
     add("--list", action="store_true", help="print the metrics in place of a trend")
@@ -46,7 +47,11 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         UsageError: There is no data set or metric, or the query is faulty.
     """
-    from satview.fleet.trends import metrics, trend  # brings numpy; --help needs none
+    if args.fleet and not args.list:
+        from satview.tables.query_process import start_early
+
+        start_early()
+    from satview.fleet.trends import metrics, trend  # brings numpy, while the process starts; --help needs none
 
     if args.list:
         width = max(map(len, metrics()))

@@ -21,11 +21,11 @@ from satview.analysis.reasons.why_step import WhyStep
 from satview.base.errors import UsageError
 from satview.base.process_end import COST_DATA, FINE
 from satview.base.safe_text import visible_line
-from satview.base.time import format_duration
+from satview.base.time_text import format_duration, format_moment, parse_moment_inside, parse_range
+from satview.cli.shared.files import InputFile
+from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.ranges import RANGES
-from satview.formats.registry import open_trace
 from satview.linkage.table import Certainty
-from satview.session.time_text import axis_of, parse_position, parse_range
 from satview.store.trace import Trace
 
 _EPILOG = """\
@@ -48,7 +48,7 @@ def add_parser(subparsers: Any) -> None:
         epilog=_EPILOG,
     )
     add = parser.add_argument
-    add("file", metavar="FILE", help="a .kev file or a traceprinter listing")
+    add("file", metavar="FILE", type=InputFile, help="a .kev file or a traceprinter listing")
     add("--thread", required=True, metavar="NAME|PID:TID", help="label, name, or name of a process with one thread")
     when = parser.add_mutually_exclusive_group(required=True)
     when.add_argument("--at", metavar="TIME", help="such as 1.25s, 350us, 0x1f00c (cycles) or #1200 (an event)")
@@ -82,10 +82,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _print_steps(trace: Trace, args: argparse.Namespace) -> None:
-    position = parse_position(args.at, axis_of(trace))
-    at = position.cycles if position.event is None else int(trace.events.time_cycles[position.event])
-    assert at is not None
-    found = why(trace, args.thread, at, args.steps or MOST_STEPS)
+    at = parse_moment_inside(args.at, trace.time_axis)
+    with working(working_on("following waits of", trace.path)):
+        found = why(trace, args.thread, at, args.steps or MOST_STEPS)
     if args.format == "json":
         print(json.dumps({"steps": [as_record(trace, step) for step in found]}, indent=2))
     else:
@@ -94,7 +93,9 @@ def _print_steps(trace: Trace, args: argparse.Namespace) -> None:
 
 
 def _print_path(trace: Trace, args: argparse.Namespace) -> None:
-    path = critical_path(trace, args.thread, parse_range(args.range, axis_of(trace)))
+    window = parse_range(args.range, trace.time_axis)
+    with working(working_on("following waits of", trace.path)):
+        path = critical_path(trace, args.thread, window)
     length = path.end_cycles - path.start_cycles
     shown = np.sort(np.argsort(-length, kind="stable")[: args.top])
     if args.format == "json":
@@ -107,7 +108,7 @@ def _print_path(trace: Trace, args: argparse.Namespace) -> None:
     )
     print()
     for i in shown.tolist():
-        start = format_duration(trace.clock.ns(int(path.start_cycles[i])), 6)
+        start = format_moment(int(path.start_cycles[i]), trace.clock)
         who = f"{'  ' * int(path.depth[i])}{trace.thread_name(int(path.on_thread[i]))}"
         sure = "" if path.certainty[i] == Certainty.EXACT else " (inferred)"
         said = visible_line(f"{who} {words.says(path, i)}{sure}")

@@ -10,15 +10,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+from satview.base.extras import required
 from satview.base.new_file import NewFile
 from satview.export.table_files import text_bytes
+from satview.formats.registry import source_files
 from satview.store.trace import Trace
-from satview.tables.extras import required
-from satview.tables.sql import Limits, sql
+from satview.tables.question import Limits
+from satview.tables.sql import sql
 
 CALLS: Final = 1_000_000  # added to the row of a thread: the lane of its kernel calls
 INTERRUPTS: Final = 1_000  # added to a CPU: the lane of its interrupts
-_LIMITS: Final = Limits(time_s=3600.0, memory_bytes=8 << 30)
+_LIMITS: Final = Limits(time_s=3600.0, memory_bytes=8 << 30, answer_bytes=8 << 30)
 _NAME: Final = "'M' as ph, {kind!r} as name, {pid} as pid, {tid} as tid, {{'name': {label}}} as args"
 _SLICE: Final = (
     "'X' as ph, {cat!r} as cat, {name} as name, {pid} as pid, {tid} as tid, {start}_ns / 1000.0 as ts, "
@@ -67,7 +69,7 @@ def write_chrome(trace: Trace, path: Path | str) -> int:
     """
     required("duckdb")
     count = 0
-    with NewFile(path, reading=[trace.path], streams=True) as file:
+    with NewFile(path, reading=source_files(trace.path), streams=True) as file:
         file.stream.write(b'{"displayTimeUnit": "ns", "traceEvents": [\n')
         for part in _PARTS:
             query = f"select to_json(line)::varchar || chr(44) || chr(10) as line from (select {part}) line"  # noqa: S608

@@ -118,11 +118,9 @@ def boot_time(source: Source) -> int:
     """
     if source.system is not None and source.system.boot_time_s:
         return source.system.boot_time_s
-    try:
-        date = datetime.strptime(source.header.get("BOOT_DATE"), "%a %b %d %H:%M:%S %Y").replace(tzinfo=UTC)
-        return int(date.timestamp())
-    except ValueError as error:
-        raise UsageError("the trace does not show when its target was started, so dates cannot be given") from error
+    if (date := source.header.date("BOOT_DATE")) is None:
+        raise UsageError("the trace does not show when its target was started, so dates cannot be given")
+    return int(date.timestamp())
 
 
 def _date(second: int) -> str:

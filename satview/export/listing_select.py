@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import field
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.dataclass import dataclass
 from satview.base.errors import UsageError
-from satview.base.time import TimeWindow
+from satview.base.time import NS_PER_S, TimeWindow
 from satview.events import wire
 from satview.events.catalogue import Catalogue
 from satview.formats.kev.slots.batch import Batch
@@ -26,7 +27,7 @@ class Selection:
         pids: Processes.
         tids: Threads, by number within their process.
         cpus: CPUs.
-        from_ns: Earliest time, nanoseconds since the first event of the trace; None = no limit.
+        from_ns: Earliest time, nanoseconds since the first event of the trace, exactly; None = no limit.
         to_ns: Latest time, not included.
         window: The same in cycles of the trace's counter; None = no limit.
     """
@@ -36,8 +37,8 @@ class Selection:
     pids: frozenset[int] = frozenset()
     tids: frozenset[int] = frozenset()
     cpus: frozenset[int] = frozenset()
-    from_ns: int | None = None
-    to_ns: int | None = None
+    from_ns: Fraction | None = None
+    to_ns: Fraction | None = None
     window: TimeWindow | None = None
 
 
@@ -109,9 +110,9 @@ class Selector:
                 shown &= np.isin(values, list(requested))[batch.thread]
         # Whole cycles: the first one that is not before the limit.
         if selected.from_ns is not None:
-            shown &= batch.time_cycles >= start_cycles - (-selected.from_ns * self.cycles_per_s // 1_000_000_000)
+            shown &= batch.time_cycles >= start_cycles - (-selected.from_ns * self.cycles_per_s // NS_PER_S)
         if selected.to_ns is not None:
-            shown &= batch.time_cycles < start_cycles - (-selected.to_ns * self.cycles_per_s // 1_000_000_000)
+            shown &= batch.time_cycles < start_cycles - (-selected.to_ns * self.cycles_per_s // NS_PER_S)
         if selected.window is not None:
             shown &= (batch.time_cycles >= selected.window.start) & (batch.time_cycles < selected.window.end)
         return np.flatnonzero(shown)

@@ -17,14 +17,15 @@ from numpy.typing import NDArray
 
 from satview.analysis.load import LoadBy, load_over_time
 from satview.analysis.times.scope import scope_of
+from satview.answers.frames import Texts
 from satview.base.dataclass import dataclass
 from satview.base.new_file import NewFile
 from satview.events.linux import FIRST_TID
 from satview.events.states import READY, STATE_BY_NAME
 from satview.export import protobuf
 from satview.export.protobuf import Block, message, nested, number, text
+from satview.formats.registry import source_files
 from satview.store.trace import Trace
-from satview.tables.columns import Texts
 from satview.tables.table import Table, table
 
 _Ints = NDArray[np.int64]
@@ -49,7 +50,7 @@ def write_perfetto(trace: Trace, path: Path | str) -> int:
         UsageError: The file cannot be written.
     """
     count = 0
-    with NewFile(path, reading=[trace.path], streams=True) as file:
+    with NewFile(path, reading=source_files(trace.path), streams=True) as file:
         for packets in _packets(trace):
             file.stream.write(nested(1, packets).to_bytes())
             count += len(packets)

@@ -7,6 +7,7 @@ from pathlib import Path
 from satview.base.errors import WriteError
 from satview.base.new_file import NewFile
 from satview.base.plugins import Plugin, PluginKind, plugins
+from satview.formats.registry import source_files
 from satview.store.trace import Trace
 
 
@@ -21,7 +22,7 @@ def write_plugged(trace: Trace, path: Path | str, by: Plugin) -> int:
     Raises:
         WriteError: The file cannot be written, or the plug-in failed; an older file is as it was.
     """
-    with NewFile(path, reading=[trace.path], streams=True) as file:
+    with NewFile(path, reading=source_files(trace.path), streams=True) as file:
         count = by.run(lambda write: int(write(trace, file.stream)), -1)
         if count < 0:
             raise WriteError(path, f"the plug-in {by.name} of {by.package} is switched off: {by.fault}")

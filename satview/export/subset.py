@@ -35,6 +35,7 @@ from satview.filters.derived_columns import state_rows
 from satview.filters.rows import chunks
 from satview.formats.kev.head.header import holds_key, is_key
 from satview.formats.kev.writer import write_start
+from satview.formats.registry import source_files
 from satview.linkage.rows import rows_of_codes
 from satview.store.trace import Trace
 
@@ -95,7 +96,7 @@ def write_subset(
         raise UsageError(
             f"{trace.path.name}: one .kev file cannot hold events of several targets; write each file's own"
         )
-    find_target(path, [trace.path], streams=True)  # refused before the long part
+    find_target(path, source_files(trace.path), streams=True)  # refused before the long part
     rows = trace.rows_between(window) if window is not None else slice(0, len(trace.events))
     keep = _selected(trace, selected, rows)
     count = int(np.count_nonzero(keep))
@@ -105,7 +106,7 @@ def write_subset(
     written = np.flatnonzero(keep).astype(np.uint32)
     # Written by first slots, so that the switch between threads stays before the events that follow it.
     written = written[np.argsort(trace.events.slot[written], kind="stable")]
-    with NewFile(path, reading=[trace.path], streams=True) as file:
+    with NewFile(path, reading=source_files(trace.path), streams=True) as file:
         write_start(file.stream, header_pairs(trace), _system_page(trace))
         slots = write_slots(file.stream, trace, written, opening, progress, cancelled)
     return SubsetReport(path, count, len(written) - count, len(opening), len(trace.events), slots)

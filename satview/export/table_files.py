@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from satview.base.errors import UsageError
+from satview.base.extras import required
 from satview.base.safe_text import csv_text
-from satview.tables.extras import required
+from satview.tables.result import beyond_python, texts_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,9 +52,9 @@ def write_arrow(found: pa.Table, stream: BinaryIO) -> None:
 
 
 def write_csv(found: pa.Table, stream: BinaryIO) -> None:
-    """Write a table as CSV; null is empty, and no text is a formula for a spreadsheet."""
+    """Write a table as CSV; null is empty, no text is a formula for a spreadsheet, and lists are as in SQL."""
     csv = required("pyarrow.csv")
-    safe = _with_texts(found, csv_text)
+    safe = _with_texts(_flat(found), csv_text)
     options = csv.WriteOptions(include_header=True, quoting_style="needed")
     csv.write_csv(safe, stream, write_options=options)
 
@@ -90,6 +91,16 @@ def text_bytes(texts: Any) -> memoryview:
     begin = int.from_bytes(memoryview(offsets)[first : first + width], "little")
     size = compute.sum(compute.binary_length(texts)).as_py() or 0
     return memoryview(texts.buffers()[2])[begin : begin + size] if size else memoryview(b"")
+
+
+def _flat(found: pa.Table) -> pa.Table:
+    """Return a table in which what CSV has no form for is text: lists, structs, maps, bytes, days beyond 9999."""
+    types = required("pyarrow").types
+    for position, field in enumerate(found.schema):
+        column = found.column(position)
+        if types.is_nested(field.type) or types.is_binary(field.type) or beyond_python(column):
+            found = found.set_column(position, field.name, texts_of(column))
+    return found
 
 
 def _with_texts(found: pa.Table, change: Callable[[str], str]) -> pa.Table:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.extras import required
 from satview.base.new_file import NewFile
 from satview.base.new_folder import new_folder
 from satview.export.table_files import writer_for
+from satview.formats.registry import source_files
 from satview.store.trace import Trace
-from satview.tables.extras import required
 from satview.tables.table import table
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def write_table(trace: Trace, path: Path | str, name: str, kind: str, rows: NDAr
     """
     write = writer_for(kind)
     found = arrow_of(trace, name, kind, rows)
-    with NewFile(path, reading=[trace.path], streams=True) as file:
+    with NewFile(path, reading=source_files(trace.path), streams=True) as file:
         write(found, file.stream)
     return int(found.num_rows)
 

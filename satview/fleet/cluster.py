@@ -1,4 +1,4 @@
-"""The same export as a bag of Dask, for clusters; the workers see the same folders, and have satview[dask]."""
+"""The same export as a bag of Dask, for clusters; the workers see the same folders, and have the extra `dask`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from satview.base.errors import UsageError
+from satview.base.extras import required
 from satview.fleet.export import Exported, Plan, plan, write_skipped
 from satview.fleet.layout import Source
 from satview.fleet.one import Done, export_one
-from satview.tables.extras import required
 
 
 def fleet_bag(todo: Plan) -> Any:

@@ -11,13 +11,14 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import field
 from pathlib import Path
 
+from satview.base.child import safe_children
 from satview.base.dataclass import dataclass
 from satview.base.errors import UsageError
+from satview.base.extras import required
 from satview.base.new_file import NewFile
 from satview.base.safe_text import csv_text
 from satview.fleet.layout import DEFAULT_TABLES, RECORD, SKIPPED, Dataset, Source, begin_dataset, find_sources
 from satview.fleet.one import Done, export_one
-from satview.tables.extras import required
 from satview.tables.schema import SCHEMAS
 
 Report = Callable[[Done, int, int], None]
@@ -141,7 +142,7 @@ def _by_processes(todo: Plan, jobs: int) -> Iterator[Done]:
     while left:
         running: dict[Future[Done], Source] = {}
         try:
-            with _pool(min(jobs, len(left))) as pool:
+            with safe_children(), _pool(min(jobs, len(left))) as pool:
                 yield from _in_pool(pool, todo, left, running, jobs)
         except BrokenProcessPool:
             # One of those that ran; which one is not reported.
@@ -163,7 +164,7 @@ def _in_pool(
 
 
 def _alone(source: Source, todo: Plan) -> Done:
-    with _pool(1) as pool:
+    with safe_children(), _pool(1) as pool:
         try:
             return pool.submit(export_one, source, todo.dataset, todo.tables).result()
         except BrokenProcessPool:

@@ -15,8 +15,8 @@ from urllib.parse import quote, unquote
 
 from satview.base.dataclass import dataclass
 from satview.base.errors import UsageError
+from satview.base.extras import required
 from satview.base.new_file import NewFile
-from satview.tables.extras import required
 from satview.tables.schema import SCHEMAS
 
 MARK: Final = "satview-fleet.json"  # in the folder of a data set
@@ -63,6 +63,12 @@ class Dataset:
     def pattern(self, table: str) -> str:
         """Return the pattern of the files of a table."""
         return f"{glob.escape(self.folder.as_posix())}/{table}/*/{PART}"
+
+    def files(self) -> Iterator[Path]:
+        """Yield every file of it that is there."""
+        yield from (self.folder / MARK, self.folder / SKIPPED)
+        for name in self.tables:
+            yield from (self.folder / name).glob(f"*/{PART}")
 
     @property
     def tables(self) -> tuple[str, ...]:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from satview.base.dataclass import dataclass
 from satview.base.errors import SatviewError, one_line
+from satview.base.extras import required
 from satview.base.new_file import NewFile
 from satview.export.table_files import write_parquet
 from satview.export.tables import arrow_of
 from satview.fleet.layout import RECORD, Dataset, Source, record_metadata
 from satview.formats.registry import open_trace
 from satview.store.trace import Trace
-from satview.tables.extras import required
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -16,10 +16,12 @@ from numpy.typing import NDArray
 from satview.base.dataclass import dataclass
 from satview.base.errors import UsageError
 from satview.base.resources import resource_path
-from satview.base.time import format_duration
+from satview.base.time import NS_PER_S, Clock, TimeWindow
+from satview.base.time_text import format_duration
 from satview.fleet.query import query_dataset
 from satview.store.location import Location
-from satview.tables.sql import Limits, Result
+from satview.tables.question import Limits
+from satview.tables.result import Result
 
 # B. Iglewicz, D. Hoaglin: How to Detect and Handle Outliers (1993): the modified z-score and its usual limit.
 _MEDIAN_DEVIATION: Final = 1.4826
@@ -95,9 +97,11 @@ class Point:
     @property
     def location(self) -> Location:
         """Where in the trace it comes from; the whole trace if nowhere in particular."""
+        # A data set has whole nanoseconds, rounded down; its last event may be later than the last of them.
+        clock, whole = Clock(NS_PER_S), TimeWindow(0, self.length_ns + 1)
         if self.start_ns < 0:
-            return Location(self.path, 0, self.length_ns, 0, self.length_ns)
-        return Location(self.path, self.start_ns, max(self.end_ns, self.start_ns), self.event + 1, self.length_ns)
+            return Location(self.path, whole.start, whole.end, 0, clock, whole)
+        return Location(self.path, self.start_ns, max(self.end_ns, self.start_ns), self.event + 1, clock, whole)
 
 
 @dataclass(frozen=True, slots=True)

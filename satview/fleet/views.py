@@ -8,13 +8,13 @@ numbers that a query gives it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Final
 
 from satview.base.dataclass import dataclass
 from satview.base.errors import UsageError
-from satview.fleet.layout import RECORD, Dataset
-from satview.tables.sql import View, clock_macros, definition, mentioned, quoted, views
+from satview.fleet.layout import Dataset
+from satview.tables.views import View, clock_macros, definition, mentioned, quoted, views
 
 _NUMBER: Final = r"\s*-?\d{1,18}(?:\.\d{1,9})?\s*"
 
@@ -58,53 +58,39 @@ def uses(query: str) -> tuple[str, list[Use]]:
     return query, list(found.values())
 
 
-def add_views(connection: Any, dataset: Dataset, found: list[Use], check: Callable[[], None]) -> None:
-    """Make the tables with the rows of views, trace by trace.
+def view_statements(dataset: Dataset, found: list[Use], traces: list[tuple[str, int, int]]) -> Iterator[str]:
+    """Yield the statements that make the tables with the rows of views, trace by trace.
 
     Args:
-        connection: Of DuckDB, that may read the data set.
         dataset: The data set.
         found: The views.
-        check: Called before each trace; raises to stop.
+        traces: Name and clock of every trace: cycles of its first event, and per second.
 
     Raises:
-        UsageError: The data set lacks a table that a view needs.
+        UsageError: The data set lacks a table that a view needs, or has no trace.
     """
+    if found and not traces:
+        raise UsageError("the data set has no complete trace")
     for use in found:
         tables, needed = mentioned(use.view.name)
         for name in tables:
             if name not in dataset.tables:
                 raise UsageError(f"the view {use.view.name} needs the table {name}, which the data set lacks; "
                                  f"add it by `satview export DIR -o OUT --table {name}`")  # fmt: skip
-        is_first = True
-        for trace, start_cycles, cycles_per_s in _traces(connection):
-            check()
-            for macro in clock_macros(start_cycles, cycles_per_s):
-                connection.execute(macro)
+        for number, (trace, start_cycles, cycles_per_s) in enumerate(traces):
+            yield from clock_macros(start_cycles, cycles_per_s)
             for name in tables:
-                connection.execute(_part(dataset, name, trace))
+                yield _part(dataset, name, trace)
             for name in needed:
-                connection.execute(definition(views()[name]))
+                yield definition(views()[name])
             rows = f"SELECT {quoted(trace)} AS trace, * FROM {use.call}"  # noqa: S608  -- numbers and names of ours
-            connection.execute(f"CREATE TABLE main._{use.table} AS {rows}" if is_first
-                               else f"INSERT INTO main._{use.table} {rows}")  # fmt: skip
-            is_first = False
+            yield f"INSERT INTO main._{use.table} {rows}" if number else f"CREATE TABLE main._{use.table} AS {rows}"
             for name in reversed(needed):
-                kind = "MACRO TABLE" if views()[name].parameters else "VIEW"
-                connection.execute(f"DROP {kind} temp.{name}")
+                yield f"DROP {'MACRO TABLE' if views()[name].parameters else 'VIEW'} temp.{name}"
             for name in tables:
-                connection.execute(f"DROP VIEW temp.{name}")
-        if is_first:
-            raise UsageError("the data set has no complete trace")
+                yield f"DROP VIEW temp.{name}"
     for use in found:
-        connection.execute(f"CREATE OR REPLACE VIEW main.{use.table} AS SELECT * FROM main._{use.table}")  # noqa: S608
-
-
-def _traces(connection: Any) -> Iterator[tuple[str, int, int]]:
-    """Yield name and clock of every trace."""
-    yield from connection.execute(
-        f"SELECT trace, start_cycles, cycles_per_s FROM main.{RECORD} ORDER BY trace"  # noqa: S608
-    ).fetchall()
+        yield f"CREATE OR REPLACE VIEW main.{use.table} AS SELECT * FROM main._{use.table}"  # noqa: S608
 
 
 def _part(dataset: Dataset, name: str, trace: str) -> str:

@@ -10,10 +10,12 @@ from typing import Final, cast
 
 from satview.base.dataclass import dataclass
 from satview.base.errors import TraceFormatError
+from satview.base.named_files import check_below, folders, name_fault
 from satview.base.plugins import Plugin, PluginKind, plugins
 from satview.formats.unixware import members
 from satview.formats.unpacked import opened_plain
 from satview.store import axis_file
+from satview.store.mark_file import note_files
 from satview.store.trace import Trace
 
 Progress = Callable[[float], None]
@@ -68,6 +70,11 @@ def open_trace(path: Path | str, progress: Progress | None = None, cancelled: Ca
         Cancelled: `cancelled()` returned True.
     """
     path = Path(path)
+    if fault := name_fault(str(path)):
+        raise TraceFormatError(path, None, fault, "check the name")
+    if folders() is not None:
+        for file in source_files(path):
+            check_below(file)
     try:
         return opened_plain(path, lambda plain: _best(plain)(plain, progress, cancelled), cancelled)
     except MemoryError as error:
@@ -84,15 +91,23 @@ def open_trace(path: Path | str, progress: Progress | None = None, cancelled: Ca
 
 
 def source_files(path: Path) -> list[Path]:
-    """Return the files that a trace of this path is made of, so that none of them is replaced by what is made of it."""
+    """Return the files that are read with a trace, so that none of them is replaced by what is made of it.
+
+    These are the files that it consists of or names, and their notes.
+    """
+    return [file for part in _parts(path) for file in (part, *note_files(part))]
+
+
+def _parts(path: Path) -> list[Path]:
+    """Return the files that a trace of this path is made of."""
     if members.is_member_name(path.name) or path.is_dir():
         try:
             files = members.files_of([path])
         except (TraceFormatError, OSError):
             return [path]
-        return [*files, *members.names_files(files)]
-    if path.suffix == axis_file.SUFFIX:
-        return [path, *axis_file.files_in(path)]
+        return [*files, *members.names_files(files), *members.times_files(files)]
+    if axis_file.is_axis(path):
+        return [path, *(part for member in axis_file.files_in(path) for part in _parts(member) if member != path)]
     return [path]
 
 

@@ -38,8 +38,8 @@ _MOST_COUNT: Final = 4096
 _LAST: Final = 1023
 _NUMBER_NAMES: Final = ("id", "event", "code", "number")
 _NAME_NAMES: Final = ("name", "label")
-_FORMAT: Final = re.compile(r"%(\d+)([suSU]?)(\d*)([a-zA-Z])[ \t]*([^%]*)")
-_TYPE: Final = re.compile(r"(u?)int(\d+)(?:_t)?|(string|char)")
+_FORMAT: Final = re.compile(r"%([0-9]{1,9})([suSU]?)([0-9]{0,9})([a-zA-Z])[ \t]*([^%]*)")
+_TYPE: Final = re.compile(r"(u?)int([0-9]{1,9})(?:_t)?|(string|char)")
 _BASES: Final = {"d": "d", "i": "d", "u": "d", "x": "x", "h": "x", "o": "o", "b": "b", "c": "c", "s": "c"}
 
 

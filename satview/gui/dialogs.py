@@ -9,12 +9,15 @@ from pathlib import Path
 
 from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QGuiApplication, QKeyEvent
-from PySide6.QtWidgets import QFileDialog, QLineEdit, QMessageBox, QWidget
+from PySide6.QtWidgets import QAbstractButton, QFileDialog, QLineEdit, QMessageBox, QWidget
+from shiboken6 import isValid
 
 from satview import __version__
-from satview.base.errors import UsageError
+from satview.base.errors import UsageError, WriteError
+from satview.base.named_files import OutsideError, allow, check_named
 from satview.base.safe_text import html_text, visible
 from satview.session.trace_link import TraceLink, parse_link
+from satview.store.axis_file import files_in, is_axis
 
 
 def ask_open(parent: QWidget, folder: Path | None, take_link: Callable[[TraceLink], None] | None = None) -> list[Path]:
@@ -35,6 +38,8 @@ def ask_open(parent: QWidget, folder: Path | None, take_link: Callable[[TraceLin
     dialog.setNameFilters(kinds)
     typed = _TypedLink(dialog)
     is_accepted = dialog.exec() == QFileDialog.DialogCode.Accepted
+    if not isValid(dialog):  # its window was closed meanwhile
+        return []
     dialog.deleteLater()
     if typed.link is not None and take_link is not None:
         take_link(typed.link)
@@ -115,9 +120,47 @@ def ask_unsaved(parent: QWidget, reason: str) -> Unsaved:
         QMessageBox.ButtonRole.RejectRole,
     )
     buttons = [(box.addButton(answer.value, role), answer) for answer, role in zip(Unsaved, roles, strict=True)]
-    box.exec()
-    clicked = box.clickedButton()
+    clicked = clicked_button(box)
     return next((answer for button, answer in buttons if button is clicked), Unsaved.STAY)
+
+
+def clicked_button(box: QMessageBox) -> QAbstractButton | None:
+    """Show a question; return the button that was clicked, None if its window was closed meanwhile."""
+    box.exec()
+    return box.clickedButton() if isValid(box) else None
+
+
+def may_open(parent: QWidget, path: Path) -> bool:
+    """Return whether a file may be opened: unless it is an axis that names files outside of its folder, it may.
+
+    Of one that does, the user is shown the files; a yes holds from then on, on the command line too.
+    """
+    if not is_axis(path):
+        return True
+    try:
+        check_named(path, files_in(path))
+    except OutsideError as error:
+        files = error.files
+    else:
+        return True
+    box = QMessageBox(parent)
+    box.setIcon(QMessageBox.Icon.Question)
+    box.setWindowTitle("Open files of other folders?")
+    box.setTextFormat(Qt.TextFormat.PlainText)
+    box.setText(visible(f"{path.name} names files outside of its folder. They are opened with it:"))
+    box.setInformativeText("<br>".join(html_text(str(file)) for file in files))
+    accept = box.addButton("Open them", QMessageBox.ButtonRole.AcceptRole)
+    refuse = box.addButton("Do not open", QMessageBox.ButtonRole.RejectRole)
+    box.setDefaultButton(refuse)
+    box.setEscapeButton(refuse)
+    if clicked_button(box) is not accept:
+        return False
+    try:
+        allow(path, files)
+    except WriteError as error:
+        report(parent, "Not stored", visible(str(error)))
+        return False
+    return True
 
 
 def report(parent: QWidget, title: str, text: str, details: str = "", *, is_html: bool = False) -> None:
@@ -143,8 +186,7 @@ def report_internal(parent: QWidget | None, kind: str, report: str) -> None:
     box.setDetailedText(report)
     copy = box.addButton("&Copy report", QMessageBox.ButtonRole.ActionRole)
     box.addButton(QMessageBox.StandardButton.Close)
-    box.exec()
-    if box.clickedButton() is copy:
+    if clicked_button(box) is copy:
         QGuiApplication.clipboard().setText(report)
 
 

@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QHeaderView, QTreeWidget, QTreeWidgetItem, QVBoxLayout, QWidget
 
 from satview.base.safe_text import tool_tip, visible_line
-from satview.base.time import format_duration
+from satview.base.time_text import format_duration
 from satview.gui.screen_fit import resize_on_screen
 from satview.store.trace import Trace
 

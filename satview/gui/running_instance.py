@@ -11,7 +11,6 @@ import json
 import os
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
@@ -20,6 +19,8 @@ from PySide6.QtCore import QObject, QTimer, Slot
 from PySide6.QtNetwork import QLocalServer, QLocalSocket
 
 from satview.base.checked_json import Fields
+from satview.base.named_files import name_fault
+from satview.base.safe_text import visible_line
 from satview.base.shared_file import DamagedFileError, parsed_json
 from satview.session.trace_link import TraceLink
 
@@ -146,12 +147,20 @@ class InstanceServer(QObject):
             socket.abort()
         elif heard.endswith(b"\n"):
             self._heard[socket] = b""
-            with suppress(DamagedFileError):
-                links, is_followed = _request(parsed_json(heard))
-                socket.write(_FINE)
-                socket.flush()
-                self._open(links, is_followed)
+            self._answer(socket, heard)
             socket.disconnectFromServer()
+
+    def _answer(self, socket: QLocalSocket, heard: bytes) -> None:
+        """Open what a request names, or say in one line why not."""
+        try:
+            links, is_followed = _request(parsed_json(heard))
+        except DamagedFileError as error:
+            socket.write(f"{visible_line(str(error))}\n".encode())
+            socket.flush()
+            return
+        socket.write(_FINE)
+        socket.flush()
+        self._open(links, is_followed)
 
 
 def _request(content: Any) -> tuple[list[TraceLink], bool]:
@@ -166,6 +175,9 @@ def _request(content: Any) -> tuple[list[TraceLink], bool]:
                   row.text("session"), row.text("beside"))
         for row in fields.parts("open")
     ]  # fmt: skip
+    for name in (text for link in links for text in (str(link.path), link.session, link.beside)):
+        if fault := name_fault(name):
+            raise DamagedFileError(f"request: {ascii(name)[:80]}: {fault}")
     if not links or len(links) > _LINKS_MAX or not all(link.path.is_absolute() for link in links):
         raise DamagedFileError("request: no files, or too many, or not by their whole paths")
     return links, fields.flag("follow")

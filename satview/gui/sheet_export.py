@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -11,9 +12,10 @@ from PySide6.QtCore import QObject, Slot
 from PySide6.QtWidgets import QLabel, QWidget
 
 from satview.analysis.sheets.sheet import Sheet
+from satview.answers.table import Table
 from satview.formats.registry import source_files
 from satview.gui import dialogs
-from satview.session.panels.statistics_task import write_sheet
+from satview.session.panels.statistics_task import write_sheet, write_table
 from satview.session.tasks import Task
 
 
@@ -40,11 +42,22 @@ class SheetExport(QObject):
             order: Its rows in the order of the file.
             trace_path: The trace, whose files are never replaced.
         """
-        if sheet is None:
-            return
-        path = dialogs.ask_save(self._panel, trace_path.with_name(f"{trace_path.stem}-{sheet.key}.csv"), "CSV (*.csv)")
+        if sheet is not None:
+            self._ask(sheet.key, partial(write_sheet, sheet, order), trace_path)
+
+    def save_table(self, table: Table, trace_path: Path) -> None:
+        """Let the user name a file, and write an answer to it.
+
+        Args:
+            table: The rows, in the order of the file; the name of its question ends the proposed name.
+            trace_path: The trace, whose files are never replaced.
+        """
+        self._ask(table.question.name, partial(write_table, table), trace_path)
+
+    def _ask(self, key: str, write: Callable[..., int], trace_path: Path) -> None:
+        path = dialogs.ask_save(self._panel, trace_path.with_name(f"{trace_path.stem}-{key}.csv"), "CSV (*.csv)")
         if path is not None:
-            self._job.start(partial(write_sheet, sheet, order, path, source_files(trace_path)))
+            self._job.start(partial(write, path, source_files(trace_path)))
 
     def close(self) -> None:
         """Stop what runs in the background."""

@@ -14,9 +14,10 @@ from satview.analysis.reasons.why import why
 from satview.analysis.statistics import Statistics
 from satview.analysis.verdicts.find import find_verdicts
 from satview.analysis.verdicts.verdict import Verdict
+from satview.answers.transactions import LEGS, transaction_table
 from satview.base.counts import counted
 from satview.base.errors import UsageError
-from satview.base.time import format_duration, format_time
+from satview.base.time_text import format_duration, format_moment
 from satview.linkage.chain import connections
 from satview.linkage.trace_links import link_of
 from satview.linkage.transactions import transactions
@@ -25,6 +26,7 @@ from satview.session.events.argument_names import argument_names
 from satview.session.events.connection_text import event_name
 from satview.session.events.details import Details, Line, Section
 from satview.session.events.event_text import event_details
+from satview.store.doubts import outside_words, trusted_duration_ns
 from satview.store.idle import idle_threads
 from satview.store.location import location_of
 from satview.store.losses import lost_marks
@@ -58,7 +60,7 @@ def verdicts_of(trace: Trace) -> tuple[Verdict, ...]:
 
 def overview(trace: Trace) -> Details:
     """Return what the trace is, what is wrong, who used the CPUs, and what it cannot show."""
-    events = f"{len(trace.events):,} events in {format_duration(trace.duration_ns)}"
+    events = f"{len(trace.events):,} events in {format_duration(trusted_duration_ns(trace))}"
     cpus = f"{trace.cpu_count} CPU{'s' * (trace.cpu_count != 1)}"
     subtitle = f"{events}, {cpus}, release {trace.release}, {len(trace.threads) - 1} threads"
     if not len(trace.events):
@@ -69,6 +71,7 @@ def overview(trace: Trace) -> Details:
         Section("CPUs", _cpu_lines(found)),
         Section("Busiest threads", _thread_lines(found)),
         Section("Processes", _process_lines(found)),
+        Section("Outside", tuple(Line("", words) for words in [outside_words(trace)] if words)),
         Section("Trust", _trust_lines(trace)),
     ]
     return Details(trace.path.name, subtitle, "trace", tuple(section for section in sections if section.lines))
@@ -126,7 +129,7 @@ def _trust_lines(trace: Trace) -> tuple[Line, ...]:
     lines = []
     if len(lost):
         total = trace.clock.duration_ns(int((lost[:, 1] - lost[:, 0]).sum()))
-        first = format_time(trace.clock.ns(int(lost[0, 0])))
+        first = format_moment(int(lost[0, 0]), trace.clock)
         lines.append(
             Line(
                 "Lost", f"events are missing in {counted(len(lost), 'range')}, {format_duration(total)}, first {first}"
@@ -181,9 +184,9 @@ def _wait_lines(trace: Trace, row: int) -> tuple[Line, ...]:
     lines = []
     for each in mine.tolist():
         length = format_duration(trace.clock.duration_ns(int(waits["length_cycles"][each])))
-        blocker, start = int(waits["blocker"][each]), trace.clock.ns(int(waits["start_cycles"][each]))
+        blocker, start = int(waits["blocker"][each]), int(waits["start_cycles"][each])
         for_whom = f" for {trace.thread_name(blocker)}" if blocker > 0 else ""
-        lines.append(Line(str(waits["state"][each]), f"{length} from {format_time(start)}{for_whom}",
+        lines.append(Line(str(waits["state"][each]), f"{length} from {format_moment(start, trace.clock)}{for_whom}",
                           event=int(waits["event"][each]), thread=max(blocker, 0)))  # fmt: skip
     return tuple(lines)
 
@@ -240,7 +243,7 @@ def _verdict(trace: Trace, handle: Handle) -> Details:
     row = verdict.evidence[0] if verdict.evidence else -1
     location = location_of(trace, verdict.start_cycles, verdict.end_cycles, row)
     clock = trace.clock
-    when = " to ".join(format_time(clock.ns(cycles)) for cycles in (verdict.start_cycles, verdict.end_cycles))
+    when = " to ".join(format_moment(cycles, clock) for cycles in (verdict.start_cycles, verdict.end_cycles))
     lines = [Line("Severity", str(verdict.severity)), Line("When", when), Line("What", verdict.says),
              Line("Remedy", verdict.remedy), Line("Open", location.command)]  # fmt: skip
     lines += [Line("Thread", trace.thread_name(thread), thread=thread) for thread in verdict.threads]
@@ -251,7 +254,7 @@ def _verdict(trace: Trace, handle: Handle) -> Details:
     more = len(verdict.evidence) - _MOST_EVIDENCE
     evidence += (Line("", f"and {more:,} more"),) if more > 0 else ()
     locations = tuple(
-        Line(str(number), format_time(clock.ns(each.start_cycles)), event=each.row if each.row >= 0 else None)
+        Line(str(number), format_moment(each.start_cycles, clock), event=each.row if each.row >= 0 else None)
         for number, each in enumerate(verdict.occurrences[:_MOST], 1)
     )
     sections = (Section("Verdict", tuple(lines)), Section("Evidence", evidence), Section("Times", locations))
@@ -269,10 +272,11 @@ def _message(trace: Trace, handle: Handle) -> Details:
     for name, event in (("Received", made.receive_row), ("Replied", made.reply_row), ("Client runs", made.done_row)):
         if event[row] >= 0:
             lines.append(Line(name, _logged(trace, int(event[row])), event=int(event[row])))
-    legs = table(trace, "message")
-    for name in ("queued", "service", "reply", "round_trip"):
-        ns = int(legs[f"{name}_ns"][row])
-        lines.append(Line(name.replace("_", " "), format_duration(ns) if ns >= 0 else "not known"))
+    legs = transaction_table(trace)
+    for name in LEGS:
+        doubt = legs.doubt(row, name)
+        text = legs.text(row, name) or "there is none"
+        lines.append(Line(name.replace("_", " "), f"{text} ({doubt})" if doubt else text))
     if made.parent[row] >= 0:
         lines.append(Line("Within", f"m-{int(made.parent[row])}"))
     return Details(f"{handle} message", "", "message", (Section("Message", tuple(lines)),))
@@ -281,7 +285,7 @@ def _message(trace: Trace, handle: Handle) -> Details:
 def _logged(trace: Trace, event: int) -> str:
     thread = int(trace.events.thread[event])
     by = f" of {trace.thread_name(thread)}" if thread else ""
-    return f"{trace.spec(event).name}{by} at {format_time(trace.clock.ns(int(trace.events.time_cycles[event])))}"
+    return f"{trace.spec(event).name}{by} at {format_moment(int(trace.events.time_cycles[event]), trace.clock)}"
 
 
 def _within(handle: Handle, end: int, first: int) -> int:

@@ -9,33 +9,38 @@ from __future__ import annotations
 import tempfile
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import field
 from functools import wraps
 from inspect import cleandoc
 from pathlib import Path
-from threading import Lock
+from threading import RLock
 from typing import Any, Final
 
 from satview.analysis.reasons.why import why
 from satview.base.dataclass import dataclass
 from satview.base.errors import SatviewError, UsageError
+from satview.base.extras import required
+from satview.base.named_files import name_fault, only_below
 from satview.base.picture import screenshot
 from satview.base.resources import resource_path
 from satview.base.safe_text import visible_line
+from satview.base.time_text import parse_moment_inside
 from satview.formats.registry import open_trace
 from satview.look.answers import look, verdicts_of
 from satview.look.handles import Subject, handle_of
 from satview.look.text import as_text
 from satview.session.events.event_text import why_details
-from satview.session.time_text import axis_of, parse_position
 from satview.store.trace import Trace
-from satview.tables.extras import required
+from satview.tables.question import Limits
+from satview.tables.result import value_text
 from satview.tables.schema import SCHEMAS
-from satview.tables.sql import Limits, sql, views
+from satview.tables.sql import asked
+from satview.tables.views import views
 
 _MOST_OPEN: Final = 2
 _MOST_ROWS: Final = 200
-_LIMITS: Final = Limits(time_s=30.0, memory_bytes=1 << 30)
+_LIMITS: Final = Limits(time_s=30.0, memory_bytes=1 << 30, answer_bytes=64 << 20)
 _SIZE: Final = "1400x860"
 _MOST_TRACES: Final = 500
 _PATTERNS: Final = ("*.kev", "*.kev.gz", "*.kev.zst", "*.qst")
@@ -49,10 +54,12 @@ class Answers:
     Attributes:
         roots: Folders below which traces are opened.
         opened: The traces used last.
+        one_at_a_time: Held by who looks at a trace; not while a query runs in its own process.
     """
 
     roots: Sequence[Path]
     opened: OrderedDict[tuple[Path, int, int], Trace] = field(default_factory=OrderedDict)
+    one_at_a_time: RLock = field(default_factory=RLock)
 
     def path(self, name: str) -> Path:
         """Return the file of a name.
@@ -60,11 +67,11 @@ class Answers:
         Raises:
             UsageError: It is not below one of the folders.
         """
-        for root in self.roots:
+        for root in self.roots if not name_fault(name) else ():
             found = (root / name).resolve()
-            if found.is_relative_to(root.resolve()) and found.exists():
+            if self._is_open(found) and found.exists():
                 return found
-        raise UsageError(f"{name[:200]!r} is no file below {', '.join(map(str, self.roots))}; `traces` lists them")
+        raise UsageError(f"{name[:200]!a} is no file below {', '.join(map(str, self.roots))}; `traces` lists them")
 
     def trace(self, name: str) -> Trace:
         """Return an opened trace; one that was written to since is read again."""
@@ -72,16 +79,21 @@ class Answers:
         status = path.stat()
         key = (path, status.st_size, status.st_mtime_ns)
         if key not in self.opened:
-            self.opened[key] = open_trace(path)
+            with only_below(self.roots):
+                self.opened[key] = open_trace(path)
             while len(self.opened) > _MOST_OPEN:
                 self.opened.popitem(last=False)
         self.opened.move_to_end(key)
         return self.opened[key]
 
+    def _is_open(self, path: Path) -> bool:
+        """Return whether a file is below one of the folders, links followed."""
+        return any(path.resolve().is_relative_to(root.resolve()) for root in self.roots)
+
     def traces(self) -> str:
         """List the traces that can be opened, below the folders that the server was started with."""
         found = sorted(str(path.relative_to(root)) for root in self.roots for pattern in _PATTERNS
-                       for path in root.rglob(pattern) if path.is_file())  # fmt: skip
+                       for path in root.rglob(pattern) if path.is_file() and self._is_open(path))  # fmt: skip
         more = f"\nand {len(found) - _MOST_TRACES:,} more" if len(found) > _MOST_TRACES else ""
         return "\n".join(found[:_MOST_TRACES]) + more if found else "there are none"
 
@@ -113,9 +125,7 @@ class Answers:
             at: The moment: 1.25s, 350us, or #4711 for an event.
         """
         found = self.trace(trace)
-        location = parse_position(at, axis_of(found))
-        cycles = location.cycles if location.event is None else int(found.events.time_cycles[location.event])
-        assert cycles is not None
+        cycles = parse_moment_inside(at, found.time_axis)
         return as_text(why_details(found, why(found, _thread(thread), cycles)))
 
     def tables(self) -> str:
@@ -130,11 +140,13 @@ class Answers:
             trace: Name of the file.
             query: One SELECT. `tables` lists what there is. It reads only, for 30 s at most.
         """
-        found = sql(self.trace(trace), query, _LIMITS)
+        with self.one_at_a_time:
+            running = asked(self.trace(trace), query, _LIMITS)
+        found = running.answer(is_part_enough=True)
         rows = found.rows(_MOST_ROWS)
-        lines = [",".join(found.columns), *(",".join(map(_cell, row)) for row in rows)]
-        if len(found) > _MOST_ROWS:
-            lines.append(f"... {len(found):,} rows; add a LIMIT or add them up")
+        lines = [",".join(map(_cell, found.columns)), *(",".join(map(_cell, row)) for row in rows)]
+        if len(found) > _MOST_ROWS or found.is_cut:
+            lines.append(f"... {found.says}; add a LIMIT or add them up")
         return "\n".join(lines)
 
     def picture(self, trace: str, range: str = "", event: int = 0) -> bytes:  # noqa: A002  -- the name that callers see
@@ -151,7 +163,9 @@ class Answers:
         options = [*([f"--range={range}"] if range else []), *([f"--select={event}"] if event else [])]
         with tempfile.TemporaryDirectory(prefix="satview-mcp-") as folder:
             path = Path(folder) / "picture.png"
-            if why_not := screenshot(self.path(trace), path, [*options, "--no-cache"], _SIZE):
+            with only_below(self.roots):
+                why_not = screenshot(self.path(trace), path, [*options, "--no-cache"], _SIZE)
+            if why_not:
                 raise UsageError(why_not)
             return path.read_bytes()
 
@@ -173,17 +187,16 @@ def make_server(roots: Sequence[Path]) -> Any:
     reads = types.ToolAnnotations(
         read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
     )
-    one_at_a_time = Lock()
     tools = (answers.traces, answers.look, answers.verdicts, answers.why, answers.tables, answers.sql, answers.picture)
     for tool in tools:
         server.add_tool(
-            _guarded(tool, one_at_a_time), description=cleandoc(tool.__doc__ or ""), annotations=reads,
+            _guarded(tool, answers), description=cleandoc(tool.__doc__ or ""), annotations=reads,
             structured_output=False,
         )  # fmt: skip
     return server
 
 
-def _guarded(tool: _Tool, one_at_a_time: Lock) -> Callable[..., Any]:
+def _guarded(tool: _Tool, answers: Answers) -> Callable[..., Any]:
     """Return a tool whose mistakes are answers, and whose bytes are a picture."""
     mcpserver = required("mcp.server.mcpserver")
     tool_error = required("mcp.server.mcpserver.exceptions").ToolError
@@ -191,7 +204,7 @@ def _guarded(tool: _Tool, one_at_a_time: Lock) -> Callable[..., Any]:
     @wraps(tool)
     def run(*args: Any, **kwargs: Any) -> Any:
         try:
-            with one_at_a_time:
+            with nullcontext() if tool == answers.sql else answers.one_at_a_time:
                 found = tool(*args, **kwargs)
         except (SatviewError, OSError) as error:
             raise tool_error(str(error)) from error
@@ -211,5 +224,5 @@ def _thread(text: str) -> int | str:
 
 
 def _cell(value: Any) -> str:
-    text = "" if value is None else visible_line(f"{value:.6g}" if isinstance(value, float) else str(value))
+    text = visible_line(value_text(value))
     return f'"{text.replace(chr(34), chr(34) * 2)}"' if "," in text or '"' in text else text

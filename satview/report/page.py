@@ -12,6 +12,7 @@ from satview.base.new_file import NewFile
 from satview.base.picture import screenshot
 from satview.base.resources import resource_path
 from satview.base.safe_text import html_text
+from satview.formats.registry import source_files
 from satview.report import sections
 from satview.store.location import location_of
 from satview.store.trace import Trace
@@ -50,7 +51,7 @@ def write_report(trace: Trace, path: Path | str, thresholds: Thresholds | None =
             ("What the trace cannot show", sections.limits(trace)),
         ]
     parts.append(("Losses and problems", sections.losses(trace)))
-    with NewFile(path, reading=[trace.path], streams=True) as file:
+    with NewFile(path, reading=source_files(trace.path), streams=True) as file:
         file.stream.write(_page(trace.path.name, parts).encode("utf-8", "replace"))
     return len(found)
 

@@ -11,7 +11,6 @@ import numpy as np
 
 from satview.analysis.doctor.report import may_be_more
 from satview.analysis.doctor.undecided import undecided
-from satview.analysis.latency_list import LatencyFilter, latency_list, latency_statistics_sheet
 from satview.analysis.load import LoadBy, load_over_time
 from satview.analysis.sheets.sheet import Kind, Sheet
 from satview.analysis.statistics import Statistics
@@ -20,10 +19,13 @@ from satview.analysis.times.basis import Basis
 from satview.analysis.times.occurrences import SHARES, histogram, occurrences
 from satview.analysis.times.scope import Scope, scope_of
 from satview.analysis.verdicts.verdict import Verdict
+from satview.answers.latencies import latency_figures, latency_table
+from satview.answers.table import Table
 from satview.base.counts import counted
 from satview.base.safe_text import html_text
-from satview.base.time import format_duration, format_time
+from satview.base.time_text import format_duration, format_moment
 from satview.report.svg import histogram_bars, stacked_areas
+from satview.store.doubts import outside_words, trusted_duration_ns
 from satview.store.location import location_of
 from satview.store.losses import lost_marks
 from satview.store.problems import KINDS
@@ -49,7 +51,8 @@ def head(trace: Trace) -> str:
     """Return what the trace is, in a few lines."""
     wall = trace.clock.wall_time(trace.window.start) if len(trace.events) else None
     lines = (
-        ("Length", format_duration(trace.duration_ns)),
+        ("Length", format_duration(trusted_duration_ns(trace))),
+        ("Outside", outside_words(trace)),
         ("Begins", f"about {wall:%Y-%m-%d %H:%M:%S} UTC" if wall else ""),
         ("Events", f"{len(trace.events):,}"),
         ("CPUs", str(trace.cpu_count)),
@@ -136,7 +139,7 @@ def sheet(trace: Trace, key: str) -> str:
 
 def latencies(trace: Trace) -> str:
     """Return how long pulses and interrupts take until a thread answers."""
-    return _table(latency_statistics_sheet(trace, latency_list(trace, LatencyFilter(None, "", None), "total")), ())
+    return _answer(latency_figures(trace, latency_table(trace)))
 
 
 def losses(trace: Trace) -> str:
@@ -145,7 +148,7 @@ def losses(trace: Trace) -> str:
     parts = ["<p>No events are missing.</p>"]
     if len(lost):
         total = clock.duration_ns(int((lost[:, 1] - lost[:, 0]).sum()))
-        rows = [(format_time(clock.ns(int(a))), format_duration(clock.duration_ns(int(b - a)))) for a, b in lost]
+        rows = [(format_moment(int(a), clock), format_duration(clock.duration_ns(int(b - a)))) for a, b in lost]
         parts = [f"<p>Events are missing in {counted(len(lost), 'range')}, {format_duration(total)} in all.</p>",
                  _rows(("From", "Length"), rows[:_MOST_LOSSES]), _more(len(rows), _MOST_LOSSES)]  # fmt: skip
     counts = trace.problems.counts()
@@ -178,6 +181,17 @@ def _verdict(trace: Trace, verdict: Verdict, drawn: str) -> str:
 
 def _command(text: str) -> str:
     return f"<pre>{html_text(text)}</pre>"
+
+
+def _answer(table: Table) -> str:
+    """Return an answer as a table, its first rows, with what is not exact."""
+    if not len(table):
+        return f"<p>{html_text(table.says_why_empty)}</p>"
+    columns = table.filled()
+    rows = [[table.text(row, column.name) for column in columns] for row in range(min(len(table), _MOST_ROWS))]
+    return (_rows([column.title for column in columns], rows, [column.kind.is_words for column in columns])
+            + _more(len(table), _MOST_ROWS)
+            + "".join(f'<p class="note">{html_text(doubt)}</p>' for doubt in table.doubts()))  # fmt: skip
 
 
 def _table(found: Sheet, keys: Sequence[str]) -> str:

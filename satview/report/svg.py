@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.safe_text import html_text
-from satview.base.time import format_duration
+from satview.base.time_text import format_duration
 
 WIDTH: Final = 1000
 HEIGHT: Final = 150

@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from satview.analysis.alignment import START, offsets_ps
+from satview.analysis.alignment import PS_PER_S, START, offsets_ps
 from satview.base.dataclass import dataclass
 from satview.base.errors import UsageError
+from satview.base.time import NS_PER_S
+from satview.base.time_text import parse_length
 from satview.formats.registry import open_trace
-from satview.session.time_text import parse_time_ps
 from satview.store.axis_file import SUFFIX, AxisEntry, check_entries, names_for, write_axis
 
 _MOST_NAME: Final = 60
@@ -95,5 +96,5 @@ def _typed(names: Sequence[str], offsets: Mapping[str, str]) -> dict[str, int]:
             raise UsageError(f"there is no file {which[:40]!r} on the axis; there are {', '.join(names)}")
         if name == names[0]:
             raise UsageError(f"{name} is the file that the others are placed by; give the offset of another one")
-        found[name] = parse_time_ps(text)
+        found[name] = round(parse_length(text) * PS_PER_S / NS_PER_S)
     return found

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Signal, Slot
 
+from satview.answers.latencies import QUESTION as LATENCIES
+from satview.answers.table import Known, Table
+from satview.answers.transactions import QUESTION as TRANSACTIONS
 from satview.base.dataclass import dataclass
 from satview.base.time import TimeWindow
 from satview.linkage.chain import Hop
-from satview.linkage.latencies import Latencies
+from satview.linkage.latencies import Latencies, latencies
 from satview.linkage.table import Certainty
-from satview.linkage.transactions import Transactions
+from satview.linkage.transactions import Transactions, transactions
 from satview.session.selection import Selection
 from satview.store.trace import Trace
 
@@ -75,6 +80,31 @@ class Highlight(QObject):
     def _on_selection(self) -> None:
         if self.shown is not None and self._selection.event != self.shown.event:
             self.forget()
+
+
+def of_row(table: Table, row: int) -> Highlighted:
+    """Return what is to be drawn of a row of an answer: its event, and legs that are not over up to their bound."""
+    trace, position = table.trace, int(table.positions[row])
+    legs: tuple[tuple[str, str, NDArray[np.int64], NDArray[np.int64]], ...]
+    if table.question is TRANSACTIONS:
+        sent = transactions(trace)
+        shown, client, received = of_transaction(sent, position), sent.client, sent.receive_row
+        legs = (("queued", "queued", sent.send_row, client), ("service", "in service", received, client),
+                ("service", "service", received, sent.server), ("reply", "reply", sent.reply_row, client))  # fmt: skip
+    elif table.question is LATENCIES:
+        ways = latencies(trace)
+        shown, thread = of_latency(ways, position), ways.thread
+        legs = (("scheduling", "to RUNNING", ways.ready_row, thread), ("receipt", "to receipt", ways.pulse_row, thread))
+    else:
+        return Highlighted(table.event(row), (), ())
+    one, times = table.at(table.positions[row : row + 1]), trace.events.time_cycles
+    unfinished = []
+    for name, title, begins, threads in legs:
+        if table.known(row, name) is Known.AT_LEAST and threads[position] > 0:
+            begin = int(begins[position])
+            end = int(np.searchsorted(times, times[begin] + one[f"{name}_cycles"][0]))
+            unfinished.append(Leg(int(threads[position]), begin, min(end, len(times) - 1), title))
+    return Highlighted(shown.event, shown.hops, (*shown.legs, *unfinished))
 
 
 def of_transaction(made: Transactions, position: int) -> Highlighted:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from satview.base.time import Clock, format_cycles, format_duration, format_exactly
+from satview.base.time import Clock
+from satview.base.time_text import format_cycles, format_duration, format_exactly
 
 
 def length_text(cycles: int, clock: Clock) -> str:

@@ -10,12 +10,12 @@ from PySide6.QtCore import QObject
 
 from satview.base.errors import SourceChangedError, UsageError
 from satview.base.time import TimeWindow
+from satview.base.time_text import parse_position, parse_range
 from satview.linkage.chain import Step, are_linked, causes, effects
 from satview.linkage.columns import are_made, partner
 from satview.session.events.event_links import LINKS_AT_ONCE
 from satview.session.open_trace import OpenTrace
 from satview.session.step import ON
-from satview.session.time_text import axis_of, parse_position, parse_range
 from satview.store.mark_file import Mark
 from satview.store.trace import Trace
 
@@ -136,7 +136,7 @@ class Navigation(QObject):
         if ".." in text:
             self._opened.viewport.jump(self.select_range(text))
             return
-        position = parse_position(text, axis_of(trace))
+        position = parse_position(text, trace.time_axis)
         if position.event is not None:
             self.show_event(position.event)
         elif position.cycles is not None:
@@ -149,7 +149,7 @@ class Navigation(QObject):
             UsageError: The text is no range of this trace.
         """
         trace = self._opened.trace
-        found = parse_range(text, axis_of(trace)).within(trace.window)
+        found = parse_range(text, trace.time_axis).within(trace.window)
         self._opened.selection.set_range(found)
         return found
 

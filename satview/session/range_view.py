@@ -12,7 +12,8 @@ from satview.analysis.sheets.sheet import Column, Sheet
 from satview.analysis.times.basis import Basis
 from satview.base.dataclass import dataclass
 from satview.base.memory import borrowed
-from satview.base.time import TimeWindow, format_cycles, format_exactly, format_time
+from satview.base.time import TimeWindow
+from satview.base.time_text import format_cycles, format_exactly, format_moment
 from satview.session.events.details import Cell, Details, Line, Section, Table
 from satview.session.measures import frequency_text
 from satview.session.open_trace import OpenTrace
@@ -120,8 +121,8 @@ def range_details(trace: Trace, window: TimeWindow, found: RangeSummary | None, 
     lines = (
         Line("Length", format_exactly(window.length, clock), format_cycles(window.length)),
         Line("Frequency", frequency_text(window.length, clock)),
-        Line("From", format_time(clock.ns(window.start)), f"{window.start:,} cycles"),
-        Line("To", format_time(clock.ns(window.end)), f"{window.end:,} cycles"),
+        Line("From", format_moment(window.start, clock), f"{window.start:,} cycles"),
+        Line("To", format_moment(window.end, clock), f"{window.end:,} cycles"),
         Line("Events", f"{rows.stop - rows.start:,}"),
     )
     measured = Section("Measured", lines)

@@ -11,11 +11,9 @@ from satview.base.dataclass import dataclass
 from satview.base.errors import UsageError
 
 if TYPE_CHECKING:
-    from satview.base.time import TimeWindow
     from satview.session.open_trace import OpenTrace
 
 _FRAGMENT: Final = re.compile(r"(?:t|sel|range)=[^&#]*(?:&(?:t|sel|range)=[^&#]*)*")
-_ROUNDS_NS: Final = 10_000  # windows that are shorter are written in cycles: nanoseconds would move them by a pixel
 _TEXT_MAX: Final = 4096
 
 
@@ -67,30 +65,17 @@ def parse_link(text: str) -> TraceLink:
 
 def link_to(opened: OpenTrace) -> str:
     """Return the link to what shows: the part of the trace, the selected event, the selected range."""
-    parts = []
+    from satview.base.time_text import range_text  # with the trace, not before: brings numpy
+
+    parts, clock, whole = [], opened.trace.clock, opened.trace.window
     if not opened.viewport.is_whole:
-        parts.append(f"t={range_text(opened, opened.viewport.window)}")
+        parts.append(f"t={range_text(opened.viewport.window.within(whole), clock)}")
     if opened.selection.event is not None:
         parts.append(f"sel={opened.selection.event + 1}")
     if opened.selection.time_range is not None:
-        parts.append(f"range={range_text(opened, opened.selection.time_range)}")
+        parts.append(f"range={range_text(opened.selection.time_range.within(whole), clock)}")
     path = str(opened.trace.path.absolute())
     return f"{path}#{'&'.join(parts)}" if parts else path
-
-
-def range_text(opened: OpenTrace, window: TimeWindow) -> str:
-    """Return a part of a trace as `A..B`: seconds from the start, or cycles where nanoseconds would move it."""
-    clock, whole = opened.trace.clock, opened.trace.window
-    start, end = max(window.start, whole.start), min(window.end, whole.end)
-    if clock.duration_ns(end - start) < _ROUNDS_NS:
-        return f"{start}cy..{end}cy"
-    return f"{_seconds(clock.ns(start))}..{_seconds(clock.ns(end))}"
-
-
-def _seconds(ns: int) -> str:
-    from decimal import Decimal  # on first use: no window waits for it
-
-    return f"{(Decimal(ns) / 10**9).normalize():f}s"
 
 
 def _path_of(text: str) -> Path:

@@ -43,19 +43,16 @@ class ViewLinks(QObject):
         ):
             connections.append(signal.connect(partial(pass_on, view)))
         self._members[view] = connections
-        view.destroyed.connect(partial(self._forget, view))
+        view.destroyed.connect(partial(self.remove, view))
         if other is not None:
             self._pass_window(other)
         self.changed.emit()
 
-    def remove(self, view: OpenTrace) -> None:
-        """Let a view go its own way again."""
+    def remove(self, view: OpenTrace, *_: object) -> None:
+        """Let a view go its own way again, or forget one that is deleted, whose selection lives on in another view."""
         for connection in self._members.pop(view, []):
             QObject.disconnect(connection)  # type: ignore[call-overload]  # PySide declares no connections
         self.changed.emit()
-
-    def _forget(self, view: OpenTrace, *_: object) -> None:
-        self._members.pop(view, None)
 
     def _others(self, view: OpenTrace) -> list[OpenTrace]:
         return [other for other in self._members if other is not view and _is_same(other, view)]
@@ -71,6 +68,8 @@ class ViewLinks(QObject):
         now = view.selection
         for other in self._others(view):
             if other.timeline is view.timeline:  # lanes and events have the same numbers
+                if now.lane is not None and not other.lanes.knows(now.lane):
+                    other.lanes.take_classes()
                 other.selection.select(now.event, now.lane, now.span, now.is_interval)
 
     def _pass_range(self, view: OpenTrace) -> None:

@@ -11,6 +11,7 @@ from typing import Final
 from satview.base.checked_json import Fields
 from satview.base.dataclass import dataclass
 from satview.base.errors import TraceFormatError, UsageError
+from satview.base.named_files import allow, name_fault
 from satview.base.new_file import write_file
 from satview.base.shared_file import DamagedFileError, parsed_json, read_shared
 
@@ -57,15 +58,27 @@ def read_axis(path: Path) -> list[AxisEntry]:
             for each in fields.parts("files")
         ]
         check_entries(entries)
-    except DamagedFileError as error:
+    except (DamagedFileError, UsageError) as error:
         raise TraceFormatError(path, 0, str(error), remedy) from error
-    except UsageError as error:
-        raise TraceFormatError(path, 0, str(error), remedy) from error
+    return entries
+
+
+def allow_axis(path: Path) -> list[AxisEntry]:
+    """Let an axis file name files outside of its folder from now on; return what it names.
+
+    Raises:
+        TraceFormatError, OSError: As `read_axis`.
+        WriteError: That cannot be stored.
+    """
+    entries = read_axis(path)
+    allow(path, (entry.path for entry in entries))
     return entries
 
 
 def write_axis(path: Path, entries: Sequence[AxisEntry]) -> None:
     """Write an axis file; files below its folder are named relative to it, so that the folder can be moved.
+
+    Others it may name from now on, for this user: who writes it has named them.
 
     Raises:
         UsageError: The files cannot be together.
@@ -75,8 +88,10 @@ def write_axis(path: Path, entries: Sequence[AxisEntry]) -> None:
     files = [
         {"name": entry.name, "path": _written(entry.path, path), "offset_ps": entry.offset_ps} for entry in entries
     ]
-    text = json.dumps({MARK: VERSION, "files": files}, indent=1, ensure_ascii=False) + "\n"
+    # In ASCII: the bytes of a file's name need be no UTF-8.
+    text = json.dumps({MARK: VERSION, "files": files}, indent=1) + "\n"
     write_file(path, text, reading=[entry.path for entry in entries])
+    allow(path, (entry.path for entry in entries))
 
 
 def check_entries(entries: Sequence[AxisEntry]) -> None:
@@ -89,11 +104,14 @@ def check_entries(entries: Sequence[AxisEntry]) -> None:
         raise UsageError(f"an axis has 2 to {MOST_FILES} files, and here are {len(entries)}")
     if any(str(entry.path) == "-" for entry in entries):
         raise UsageError("standard input cannot be read again, as an axis has to be; write it to a file first")
+    for entry in entries:
+        if fault := name_fault(str(entry.path)):
+            raise UsageError(f"{ascii(str(entry.path))[:80]}: {fault}")
     paths = [os.path.realpath(entry.path) for entry in entries]
     for entry, path in zip(entries, paths, strict=True):
         if paths.count(path) > 1:
             raise UsageError(f"{entry.path.name} is named twice; one file cannot be beside itself on an axis")
-        if _is_axis(entry.path):  # which could name this one again
+        if is_axis(entry.path):  # which could name this one again
             raise UsageError(f"{entry.path.name} is an axis itself; name the files that it names")
         if abs(entry.offset_ps) > _MOST_PS:
             raise UsageError(f"{entry.name[:40]} would begin more than a year away; check its offset")
@@ -109,7 +127,8 @@ def looks_like_axis(first: bytes, path: Path) -> bool:
     return first.lstrip()[:1] == b"{" and (f'"{MARK}"'.encode() in first or path.suffix == SUFFIX)
 
 
-def _is_axis(path: Path) -> bool:
+def is_axis(path: Path) -> bool:
+    """Return whether a file names traces on an axis, by its content."""
     if not path.is_file():  # a pipe would be waited for
         return False
     try:

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from satview.base.dataclass import dataclass
-from satview.base.time import NS_PER_S, format_time
+from satview.base.time import Clock, TimeWindow
+from satview.base.time_text import format_moment, range_text
 from satview.store.trace import Trace
 
 _ROOM: Final = 4  # the location takes this part of the picture's width, so that one sees what is around it
@@ -20,35 +21,36 @@ class Location:
 
     Attributes:
         path: The file.
-        start_ns, end_ns: Since the first event.
+        start_cycles, end_cycles: From when until when; the same where it is a moment.
         event: Number of the event, from 1; 0 = by none in particular.
-        last_ns: The end of the trace.
+        clock: Of the trace.
+        whole: All of the trace, cycles.
     """
 
     path: Path
-    start_ns: int
-    end_ns: int
+    start_cycles: int
+    end_cycles: int
     event: int
-    last_ns: int
+    clock: Clock
+    whole: TimeWindow
 
     def __str__(self) -> str:
         """Return it in words: `at 1.234 567 s (event 28,700)`."""
         event = f" (event {self.event:,})" if self.event else ""
-        return f"at {format_time(self.start_ns, 1)}{event}"
+        return f"at {format_moment(self.start_cycles, self.clock)}{event}"
 
     @property
     def range_text(self) -> str:
-        """The part of the trace to look at, as `--range` takes it."""
-        length = max(self.end_ns - self.start_ns, _LEAST_NS)
+        """The part of the trace to look at, as `--range` takes it; what is at its end is in it."""
+        length = max(self.end_cycles - self.start_cycles, self.clock.cycles_of(_LEAST_NS))
         room = length * (_ROOM - 1) // 2
-        first = max(self.start_ns - room, 0)
-        last = min(max(self.end_ns, self.start_ns + length) + room, max(self.last_ns, first + 1))
-        return f"{_seconds(first)}..{_seconds(last)}"
+        first, last = self.start_cycles - room, self.start_cycles + length + room + 1
+        return range_text(TimeWindow(first, last).within(self.whole), self.clock)
 
     @property
     def options(self) -> list[str]:
         """What to give `satview` besides the file; nothing where the location is all of it."""
-        if (self.start_ns, self.event) == (0, 0) and self.end_ns >= self.last_ns:
+        if not self.event and self.start_cycles <= self.whole.start and self.end_cycles >= self.whole.end:
             return []
         return ["--range", self.range_text, *(["--select", str(self.event)] if self.event else [])]
 
@@ -67,10 +69,4 @@ def location_of(trace: Trace, start_cycles: int, end_cycles: int, row: int = -1)
         end_cycles: To when.
         row: Of the event by which it begins; -1 = by none.
     """
-    clock = trace.clock
-    return Location(trace.path, clock.ns(start_cycles), clock.ns(end_cycles), row + 1, trace.duration_ns)
-
-
-def _seconds(ns: int) -> str:
-    whole, part = divmod(ns, NS_PER_S)
-    return f"{whole}.{part:09d}s"
+    return Location(trace.path, start_cycles, end_cycles, row + 1, trace.clock, trace.window)

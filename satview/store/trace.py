@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from satview.base.dataclass import dataclass
 from satview.base.once import Once
-from satview.base.time import Clock, TimeWindow, format_duration
+from satview.base.time import Clock, TimeWindow
+from satview.base.time_text import TimeAxis, format_duration
 from satview.events.catalogue import Catalogue
 from satview.events.spec import Argument, EventSpec, Release
 from satview.events.wire import CODE_COUNT
@@ -198,6 +199,11 @@ class Trace:
     def spec(self, event: int) -> EventSpec:
         """Return the catalogue row of one event of this trace."""
         return self.catalogue.spec(int(self.events.code[event]))
+
+    @property
+    def time_axis(self) -> TimeAxis:
+        """What typed moments of it refer to."""
+        return TimeAxis(self.clock, self.window, self.events.time_cycles)
 
     def rows_between(self, window: TimeWindow) -> slice:
         """Return the event rows whose time is in a window."""

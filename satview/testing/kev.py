@@ -15,6 +15,7 @@ from satview.analysis.reasons.thread_names import thread_of
 from satview.analysis.verdicts.find import all_kinds, find_verdicts
 from satview.analysis.verdicts.thresholds import Thresholds
 from satview.analysis.verdicts.verdict import Verdict, VerdictKind
+from satview.answers.table import Known
 from satview.base.counts import counted
 from satview.base.dataclass import dataclass
 from satview.base.errors import UsageError
@@ -153,7 +154,8 @@ class Kev:
                     if self.trace.process_name(row) == server]  # fmt: skip
             selected &= np.isin(found["server_pid"], pids)
         says = f"messages{f' of {client}' if client else ''}{f' to {server}' if server else ''}"
-        return self._lengths(found, selected, "time_cycles", "round_trip_cycles", says)
+        is_over = found["round_trip_known"] != Known.AT_LEAST.word
+        return self._lengths(found, selected, "time_cycles", "round_trip_cycles", says, is_over)
 
     def calls(self, name: str) -> Durations:
         """Return how long a kernel call takes from entry to exit.
@@ -230,8 +232,11 @@ class Kev:
         order = np.argsort(first)
         return first[order], np.concatenate([part[1] for part in parts])[order]
 
-    def _lengths(self, found: Table, selected: NDArray[np.bool_], start: str, length: str, says: str) -> Durations:
-        known = selected & (found[length] >= 0)
+    def _lengths(
+        self, found: Table, selected: NDArray[np.bool_], start: str, length: str, says: str,
+        is_over: NDArray[np.bool_] | bool = True,
+    ) -> Durations:  # fmt: skip
+        known = selected & (found[length] >= 0) & is_over
         starts = found[start][known]
         return Durations(
             self.trace, self.claims, says, starts, starts + found[length][known],

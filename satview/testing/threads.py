@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.answers.frames import Texts
 from satview.base.dataclass import dataclass
 from satview.base.errors import UsageError
-from satview.base.time import format_duration
+from satview.base.time_text import format_duration
 from satview.events.states import STATES
 from satview.filters.expressions.vocabulary import state_value
 from satview.opened import OpenedTrace
 from satview.store.location import location_of
-from satview.tables.columns import Texts
 from satview.tables.table import Table
 from satview.testing.durations import Durations
 from satview.testing.figure import Claims, Figure, KevFailure, Unit

@@ -60,11 +60,17 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _exists(module: str) -> bool:
-    sys.path[0] = os.getcwd()  # noqa: PTH109
+    _look_first_in(os.getcwd())  # noqa: PTH109
     try:
         return importlib.util.find_spec(module) is not None
     except (ImportError, ValueError):
         return False
+
+
+def _look_first_in(folder: str) -> None:
+    """Let the program find its modules where it would without us; ours are imported by now."""
+    if not sys.flags.safe_path:
+        sys.path.insert(0, folder)
 
 
 def _refuse(text: str) -> int:
@@ -76,7 +82,7 @@ def _run_script(script: str, arguments: list[str]) -> int:
     sys.argv = arguments
     if os.path.isdir(script) or script.endswith((".zip", ".pyz")):  # noqa: PTH112
         return _watched(lambda: runpy.run_path(script, run_name="__main__"))
-    sys.path[0] = os.path.dirname(os.path.abspath(script))  # noqa: PTH100, PTH120
+    _look_first_in(os.path.dirname(os.path.abspath(script)))  # noqa: PTH100, PTH120
     main_module = types.ModuleType("__main__")
     main_module.__dict__.update(__file__=script, __builtins__=__builtins__)
 

@@ -17,8 +17,9 @@ from pathlib import Path
 
 from satview.export.tables import write_table
 from satview.opened import OpenedTrace, open_trace
+from satview.tables.question import Limits
 from satview.tables.schema import SCHEMAS
-from satview.tables.sql import Limits, mentioned, views
+from satview.tables.views import mentioned, views
 from tests.benchmarks.made_traces import SHAPES, file_of
 
 LIMIT_S = 0.5

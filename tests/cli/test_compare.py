@@ -8,9 +8,9 @@ import math
 import pytest
 
 from satview.__main__ import main
-from satview.analysis.comparison import FIGURES, by_weight, compare, verdict_changes
 from satview.analysis.statistics import Statistics
 from satview.analysis.statistics_sheets import SHEETS
+from satview.answers.comparison import FIGURES, by_weight, compare, verdict_changes
 from satview.capture.logger_options import LoggerOptions
 from satview.capture.run import Capture, run
 from satview.opened import open_trace

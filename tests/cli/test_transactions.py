@@ -114,13 +114,17 @@ def test_traces_without_any(command: Run, tmp_path: Path, name: str) -> None:
     code, out, _ = command(name, scene(tmp_path))
     assert code == 1  # buffers were lost
     assert "Events were lost" in out
+    assert "Cannot tell: " in out
     empty = TraceBuilder().time_event(0).write(tmp_path / "empty.kev")
     assert command(name, empty)[0] == 0
-    assert json.loads(command(name, empty, "--format", "json")[1]) == {name: []}
+    document = json.loads(command(name, empty, "--format", "json")[1])
+    assert (document["schema_version"], document["outcome"], document[name]) == (1, "cannot tell", [])
+    assert "capture the class COMM" in document["reason"]
+    assert "Cannot tell: " in command(name, empty)[1]
 
 
 def test_names_are_text(command: Run, tmp_path: Path) -> None:
-    from tests.analysis.test_transaction_list import Exchange
+    from tests.helpers.exchange import Exchange
 
     made = Exchange()
     made.build.process_name(5, 2, "=cmd()\x1b]0;x\x07[bold]a")

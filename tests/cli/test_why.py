@@ -40,11 +40,12 @@ def test_one_line_for_each_step(why, inversion):
     code, out, _ = why(inversion, "--thread", "high", "--at", "90ms")
     assert code == 0
     first, second = out.splitlines()
-    assert first.startswith("1. high 1 (high) (priority 30) waits in MUTEX since 66.9932 ms for mutex 0x")
-    assert ", held by low 1 (low), until 101.021 ms" in first
-    runs = "middle 1 (middle) (priority 20) has CPU 0 since 68.9917 ms"
-    assert second.startswith(f"2. low 1 (low) (priority 10) is ready since 68.9907 ms and does not run: {runs}. ")
-    assert "It lost CPU 0 at 68.9907 ms, after 1.997 ms on it; its wait in RECEIVE ended at 64.9906 ms by " in second
+    assert first.startswith("1. high 1 (high) (priority 30) waits in MUTEX since 0.066 993 213 734 s for mutex 0x")
+    assert ", held by low 1 (low), until 0.101 020 753 858 s" in first
+    runs = "middle 1 (middle) (priority 20) has CPU 0 since 0.068 991 662 422 s"
+    lost, ended = "0.068 990 708 719 s", "0.064 990 645 447 s"
+    assert second.startswith(f"2. low 1 (low) (priority 10) is ready since {lost} and does not run: {runs}. ")
+    assert f"It lost CPU 0 at {lost}, after 1.997 ms on it; its wait in RECEIVE ended at {ended} by " in second
     assert why(inversion, "--thread", "high", "--at", "90ms", "--steps", "1")[1].splitlines() == [first]
 
 

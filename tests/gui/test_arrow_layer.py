@@ -8,8 +8,8 @@ from PySide6.QtTest import QTest
 
 from satview.session import arrow_source
 from satview.session.arrow_source import ArrowMode
-from tests.analysis.test_transaction_list import Exchange
 from tests.gui.conftest import settle
+from tests.helpers.exchange import Exchange
 from tests.helpers.kev import START
 
 

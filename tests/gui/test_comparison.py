@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-import pytest
-from PySide6.QtCore import Qt
-from PySide6.QtTest import QTest
+import json
 
-from satview.base.errors import UsageError
+import pytest
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QMessageBox
+
+from satview.base.errors import TraceFormatError, UsageError
 from satview.base.time import TimeWindow
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release
+from satview.formats.registry import open_trace
 from satview.gui import dialogs
 from satview.gui.comparison.axis_dialog import AxisDialog
 from satview.gui.comparison.model import FIGURE, NAME
 from satview.gui.comparison.panel import ComparisonPanel
 from satview.session.session import Stage
 from satview.store.axis import files_of
+from satview.store.axis_file import allow_axis
+from satview.store.mark_file import note_files
 from tests.gui.conftest import settle
 from tests.helpers.kev import TraceBuilder
+from tests.helpers.scene import scene
 
 K = Qt.Key
 CONTROL = Qt.KeyboardModifier.ControlModifier
@@ -217,4 +224,57 @@ def test_notes_on_the_second_trace_are_not_lost_when_it_goes(compared, compariso
     folder.with_name("away").rename(folder)
     assert compared.save_notes() == []
     assert compared.session.unstored_marks() == []
-    assert (folder / "after.kev.marks.json").exists()
+    assert len(note_files(folder / "after.kev")) == 1
+
+
+@pytest.fixture
+def outside(tmp_path, monkeypatch):
+    """Return an axis that somebody else made, which names a file outside of its folder, and that file."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    (tmp_path / "folder").mkdir()
+    first = scene(tmp_path / "folder")
+    other = tmp_path / "other.kev"
+    other.write_bytes(first.read_bytes())
+    axis = tmp_path / "folder" / "x.sataxis"
+    files = [{"name": "a", "path": first.name, "offset_ps": 0}, {"name": "b", "path": "../other.kev", "offset_ps": 0}]
+    axis.write_text(json.dumps({"satview_axis": 1, "files": files}))
+    return axis, other
+
+
+def answer_with(qapp, button):
+    """Click a button of the question once it shows; return what the question said."""
+    said = []
+
+    def click():
+        boxes = (widget for widget in qapp.topLevelWidgets() if isinstance(widget, QMessageBox))
+        box = next(box for box in boxes if box.isVisible())
+        said.append((box.text(), box.informativeText()))
+        QTest.mouseClick(next(each for each in box.buttons() if each.text() == button), Qt.MouseButton.LeftButton)
+
+    QTimer.singleShot(100, click)
+    return said
+
+
+def test_a_window_asks_before_an_axis_opens_files_of_other_folders(application, empty_window, outside, qapp, qtbot):
+    axis, other = outside
+    said = answer_with(qapp, "Do not open")
+    application.open_files([axis], empty_window)
+    assert said == [("x.sataxis names files outside of its folder. They are opened with it:", str(other))]
+    assert empty_window.session.path is None
+    said = answer_with(qapp, "Open them")
+    application.open_files([axis], empty_window)
+    assert len(said) == 1
+    qtbot.waitUntil(lambda: empty_window.session.stage is Stage.READY, timeout=10_000)
+    settle(qtbot, empty_window)
+    assert [part.name for part in files_of(empty_window.session.opened.trace).parts] == ["a", "b"]
+    assert len(open_trace(axis).events) > 0, "a yes holds for the command line too"
+
+
+def test_a_yes_holds_for_the_files_that_were_shown_only(outside, tmp_path):
+    axis, other = outside
+    allow_axis(axis)
+    assert len(open_trace(axis).events) > 0
+    other.rename(tmp_path / "third.kev")
+    axis.write_text(axis.read_text().replace("other.kev", "third.kev"))
+    with pytest.raises(TraceFormatError, match=r"third.kev outside of its folder"):
+        open_trace(axis)

@@ -12,6 +12,7 @@ import time
 
 import pytest
 
+from satview.store.mark_file import note_files
 from tests.benchmarks.made_traces import make_file
 from tests.helpers.extent import fewer
 from tests.helpers.ignored_signals import skip_if_ignored
@@ -51,6 +52,17 @@ NOTE = (
 DIALOG = (
     "from PySide6.QtWidgets import QMessageBox; QTimer.singleShot(50, lambda: print('now', flush=True)); "
     "QMessageBox(QMessageBox.Icon.Question, 'a', 'b').exec()"
+)
+# An error inside satview: its dialog opens out of a slot, with the window as its parent.
+FAULT = "QTimer.singleShot(80, lambda: print('now', flush=True)); QTimer.singleShot(20, lambda: 1 // 0)"
+# Of two windows one is closed under its dialog.
+CLOSED = (
+    "from satview.gui import dialogs; from PySide6.QtWidgets import QApplication; "
+    "windows = [w for w in QApplication.topLevelWidgets() if isinstance(w, MainWindow) and w.isVisible()]; "
+    "last = len(windows) == 2 and all(w.session.stage == 'ready' for w in windows); "
+    "last and QTimer.singleShot(20, lambda: dialogs.report_internal(windows[0], 'ZeroDivisionError', 'text')); "
+    "last and QTimer.singleShot(60, windows[0].close); "
+    "last and QTimer.singleShot(400, lambda: print('now', flush=True))"
 )
 BUSY = (
     "import threading; wait = threading.Event().wait; "
@@ -92,7 +104,8 @@ def test_signal_ends_a_window_that_shows_a_trace_and_keeps_its_notes(number, tmp
     assert code == 128 + number
     assert took_s < _AT_ONCE_S
     assert "Traceback" not in said
-    stored = json.loads(path.with_name(path.name + ".marks.json").read_text())
+    (file,) = note_files(path)
+    stored = json.loads(file.read_text())
     assert [mark["text"] for mark in stored["marks"]] == ["seen"]
     (settings,) = (tmp_path / "config").rglob("*.json")
     assert "window/geometry" in settings.read_text()
@@ -115,10 +128,20 @@ def test_signal_ends_a_window_whose_work_does_not_stop(tmp_path):
 
 
 @pytest.mark.thorough
-def test_signal_ends_an_open_dialog(tmp_path):
-    code, took_s, _ = end(tmp_path, "ready", DIALOG, signal.SIGTERM, scene(tmp_path))
+@pytest.mark.parametrize("dialog", [DIALOG, FAULT])
+def test_signal_ends_an_open_dialog(dialog, tmp_path):
+    code, took_s, said = end(tmp_path, "ready", dialog, signal.SIGTERM, scene(tmp_path))
     assert code == 128 + signal.SIGTERM
     assert took_s < _AT_ONCE_S
+    assert "already deleted" not in said
+
+
+def test_window_closed_under_its_error_dialog_ends_on_a_signal(tmp_path):
+    (tmp_path / "b").mkdir()
+    code, took_s, said = end(tmp_path, "ready", CLOSED, signal.SIGTERM, scene(tmp_path), scene(tmp_path / "b"))
+    assert code == 128 + signal.SIGTERM
+    assert took_s < _AT_ONCE_S
+    assert "Traceback" not in said
 
 
 @pytest.mark.thorough

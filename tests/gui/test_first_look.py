@@ -8,6 +8,7 @@ from PySide6.QtGui import QGuiApplication
 
 from satview.base.errors import UsageError
 from satview.base.time import TimeWindow
+from satview.base.time_text import range_text
 from satview.gui.quick_pick import LinePrompt
 from satview.session.trace_link import TraceLink, link_to, parse_link
 from tests.gui.conftest import settle
@@ -52,7 +53,8 @@ def test_a_copied_link_leads_back_to_the_same_view(window, application, opened, 
     copied = QGuiApplication.clipboard().text()
     path = tmp_path / "scene.kev"
     shown = opened.viewport.window
-    assert copied == (f"{path}#t={shown.start}cy..{shown.end}cy&sel=9&range={cycles(3_000)}cy..{cycles(4_000)}cy")
+    text = range_text(shown, opened.trace.clock)
+    assert copied == f"{path}#t={text}&sel=9&range=0.000003s..0.000004s"
     opened.viewport.show_all()
     opened.selection.select(None, None, None)
     opened.selection.set_range(None)

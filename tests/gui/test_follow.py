@@ -272,6 +272,7 @@ def test_names_overview_and_list_are_painted_after_the_lanes_of_the_longer_readi
     area, table = window.workspace.area, window.workspace.panels["events"].table
     beside = {"names": area.labels, "overview": area.overview, "list": table.viewport()}
     paints = Paints(lanes=area.view, **beside)
+    window.session.opened.reloaded.connect(paints.found.clear)  # the overview may still be painted for the opening
     paused = []
     window.session.opened.reloaded.connect(
         lambda: QTimer.singleShot(

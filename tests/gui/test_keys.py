@@ -13,6 +13,7 @@ from satview.base.time import TimeWindow
 from satview.gui import dialogs
 from satview.gui.quick_pick import LinePrompt, QuickPick
 from satview.gui.windows.key_overlay import KeyOverlay
+from satview.store.mark_file import note_files
 from tests.helpers.extent import fewer
 
 CLIENT_1 = 3
@@ -205,7 +206,7 @@ def test_marks(press, opened, client, tmp_path):
     assert ns_of(opened, opened.marks.selected.start_cycles) == 9_000
     press(K.Key_Delete)
     assert len(opened.marks) == 1
-    assert (tmp_path / "scene.kev.marks.json").is_file()
+    assert len(note_files(tmp_path / "scene.kev")) == 1
 
 
 def test_note_is_requested_and_kept(press, window, opened, client, qtbot):

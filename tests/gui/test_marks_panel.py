@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QLineEdit
 
 from satview.base.time import TimeWindow
 from satview.gui.quick_pick import LinePrompt
-from satview.store.mark_file import Mark
+from satview.store.mark_file import Mark, note_files
 
 K = Qt.Key
 
@@ -77,7 +77,8 @@ def test_a_note_is_edited_in_place_and_stored(panel, opened, qtbot, tmp_path):
     qtbot.keyClicks(editor, "changed")
     qtbot.keyClick(editor, K.Key_Return)
     qtbot.waitUntil(lambda: [mark.text for mark in opened.marks] == ["changed", "", "the server is slow"])
-    stored = json.loads((tmp_path / "scene.kev.marks.json").read_text())
+    (file,) = note_files(tmp_path / "scene.kev")
+    stored = json.loads(file.read_text())
     assert [row["text"] for row in stored["marks"]] == ["changed", "", "the server is slow"]
 
 

@@ -89,5 +89,23 @@ def test_nonsense_opens_nothing(server, application, qtbot, request_):
     assert socket.waitForConnected(1000)
     socket.write(request_)
     qtbot.waitUntil(lambda: socket.state() == QLocalSocket.LocalSocketState.UnconnectedState, timeout=5000)
-    assert bytes(socket.readAll().data()) == b""
+    answer = bytes(socket.readAll().data())
+    assert b"ok" not in answer
+    assert answer.count(b"\n") == (0 if len(request_) > 1 << 20 else 1), "one sentence"
+    assert application.windows == []
+
+
+@pytest.mark.parametrize(("name", "says"), [("/a\0b", "there is a NUL in it"), ("/a\ud800", "there is half of a char")])
+@pytest.mark.parametrize("field", ["path", "session", "beside"])
+def test_a_name_that_no_file_can_have_is_answered_in_a_sentence(server, application, qtbot, name, says, field):
+    row = {"path": "/x", "range_text": "", "event": None, "selected": "", "session": "", "beside": "", field: name}
+    socket = QLocalSocket()
+    socket.connectToServer(instance_name())
+    assert socket.waitForConnected(1000)
+    socket.write(json.dumps({"open": [row], "follow": False}).encode() + b"\n")
+    qtbot.waitUntil(lambda: socket.state() == QLocalSocket.LocalSocketState.UnconnectedState, timeout=5000)
+    answer = bytes(socket.readAll().data()).decode()
+    assert answer.startswith("request: '/a\\")
+    assert says in answer
+    assert answer.count("\n") == 1
     assert application.windows == []

@@ -77,6 +77,18 @@ def test_the_second_view_goes_by_the_same_command_and_leaves_nothing(split, wind
     opened.lanes.fold(CLIENT)
 
 
+def test_nothing_is_passed_on_to_a_view_that_is_gone(split, window, application, opened, qtbot):
+    split.opened.select_event(8, reveal=False)
+    gone = split.opened
+    window.actions_by_id.by_id["view.split"].trigger()
+    qtbot.waitUntil(lambda: not vars(gone), timeout=10_000)
+    assert not application.shared.view_links.has(gone)
+    opened.select_event(3, reveal=False)  # pytest-qt fails where a slot raises
+    opened.selection.set_range(part(opened, 2_000, 9_000))
+    opened.selection.set_cursors(1, 2)
+    opened.viewport.show_all()
+
+
 def test_another_window_shows_the_trace_without_reading_it_again(window, application, opened, view, qtbot):
     opened.viewport.jump(part(opened, 2_000, 9_000))
     qtbot.keyClick(view, K.Key_W, CONTROL_SHIFT)

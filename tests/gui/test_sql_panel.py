@@ -1,18 +1,24 @@
 """The panel of SQL: typed queries, views, rows that jump, mistakes, and work that is stopped."""
 
 import sys
+import time
 
 import numpy as np
+import psutil
 import pytest
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtTest import QTest
 
 from satview.base.time import TimeWindow
+from satview.session.panels import sql_query
 from satview.session.panels.sql_complete import sql_completions
 from satview.session.panels.sql_drawing import drawing_of
 from satview.session.panels.sql_query import event_of_row, query_of, window_of_row
-from satview.tables.sql import sql, views
+from satview.tables.query_process import owner_number, waiting
+from satview.tables.sql import sql
+from satview.tables.views import views
 from tests.helpers.scene import SERVER
+from tests.helpers.sql_values import one_row_of, query_at_work, sql_values
 
 
 @pytest.fixture
@@ -82,7 +88,7 @@ def test_mistakes_are_reported(panel, qtbot):
 def test_a_missing_package_is_named(panel, qtbot, monkeypatch):
     monkeypatch.setitem(sys.modules, "duckdb", None)
     run_query(panel, qtbot, "select 1")
-    assert "pip install 'satview[tables]'" in panel.message.text()
+    assert "pip install 'duckdb>=" in panel.message.text()
 
 
 def test_a_query_is_stopped(panel, qtbot):
@@ -93,6 +99,45 @@ def test_a_query_is_stopped(panel, qtbot):
     assert panel.message.text() == "Stopped"
     run_query(panel, qtbot, "select 1 as one")
     assert cells(panel) == [["1"]]
+
+
+def test_a_query_is_stopped_within_a_function(panel, qtbot):
+    """The click is answered at once, and a fifth of a second later nothing computes any more."""
+    run_query(panel, qtbot, "select 1 as one")
+    panel.editor.setPlainText("select levenshtein(repeat('a', 120000), repeat('b', 120000))")
+    QTest.mouseClick(panel.run_button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: query_at_work() is not None, timeout=20_000)
+    busy = query_at_work()
+    begin_s = time.monotonic()
+    QTest.mouseClick(panel.run_button, Qt.MouseButton.LeftButton)
+    assert (panel.message.text(), panel.run_button.text()) == ("Stopped", "Run")
+    assert time.monotonic() - begin_s < 0.1
+    qtbot.waitUntil(lambda: not busy.is_running() or busy.status() == psutil.STATUS_ZOMBIE, timeout=5_000)
+    assert time.monotonic() - begin_s < 0.2
+    run_query(panel, qtbot, "select 2 as two")
+    assert cells(panel) == [["2"]]
+
+
+def test_the_process_of_queries_is_closed_with_the_panel(panel, qtbot):
+    run_query(panel, qtbot, "select count(*) as n from event")
+    [process] = waiting.of_owner(owner_number(panel._opened.trace))
+    panel.close_down()
+    assert not process.is_alive
+
+
+def test_a_large_answer_is_cut(panel, qtbot, monkeypatch):
+    monkeypatch.setattr(sql_query, "_ANSWER_BYTES", 1 << 20)
+    run_query(panel, qtbot, "select * from range(1000000)")
+    assert panel.message.text() == "129,055 rows, cut: there are more; add a LIMIT"
+    assert panel.model.rowCount() == 129_055
+
+
+def test_every_type_has_a_text_and_can_be_copied(panel, qtbot):
+    run_query(panel, qtbot, one_row_of(sql_values()))
+    texts = [each.text for each in sql_values()]
+    assert cells(panel) == [texts]
+    panel.table.selectRow(0)
+    assert panel.copied_text().splitlines()[1].split("\t") == texts
 
 
 @pytest.mark.thorough

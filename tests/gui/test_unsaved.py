@@ -60,7 +60,7 @@ def test_failed_save_shows_until_it_succeeds(window, qtbot):
     folder.with_name("away").rename(folder)
     field.click()
     assert not field.isVisible()
-    assert (folder / ("scene.kev" + SUFFIX)).is_file()
+    assert [mark.text for mark in Marks(folder / "scene.kev", window.session.opened.trace.window)] == ["a note"]
 
 
 @pytest.mark.thorough
@@ -94,11 +94,12 @@ def test_closing_can_save_elsewhere(window, monkeypatch, tmp_path):
 def test_notes_of_a_trace_closed_meanwhile_are_still_saved(window, qtbot, monkeypatch):
     folder = lose_folder(window)
     note(window)
+    trace_window = window.session.opened.trace.window
     window.session.close()
     assert len(window.session.unstored_marks()) == 1
     shutil.move(folder.with_name("away"), folder)
     qtbot.waitUntil(lambda: not window.session.unstored_marks(), timeout=10_000)
-    assert (folder / ("scene.kev" + SUFFIX)).is_file()
+    assert [mark.text for mark in Marks(folder / "scene.kev", trace_window)] == ["a note"]
     assert window.close()
 
 

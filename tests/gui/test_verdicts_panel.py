@@ -137,14 +137,14 @@ def test_every_time_of_a_fault_is_a_row_that_leads_there_and_a_mark(empty_window
     tree, opened = show(window, qtbot).tree, window.session.opened
     [verdict] = opened.verdicts.found.verdicts
     top = tree.topLevelItem(0)
-    assert (top.text(1), top.text(2)) == ("0.066 993 213 s", "34.03 ms")
-    assert "does so once more, longest 34.06 ms from 136.993 ms." in top.text(3)
+    assert (top.text(1), top.text(2)) == ("0.066 993 213 734 s", "34.03 ms")
+    assert "does so once more, longest 34.06 ms from 0.136 993 119 598 s." in top.text(3)
     top.setExpanded(True)
     rows = [[top.child(i).text(column) for column in range(3)] for i in range(1, 4)]
     assert rows == [
-        ["1 of 2", "0.066 993 213 s", "34.03 ms"],
-        ["2 of 2", "0.136 993 119 s", "34.06 ms"],
-        ["event 197", "0.066 993 213 s", ""],
+        ["1 of 2", "0.066 993 213 734 s", "34.03 ms"],
+        ["2 of 2", "0.136 993 119 598 s", "34.06 ms"],
+        ["event 197", "0.066 993 213 734 s", ""],
     ]
     said = [top.child(i).text(3).partition(":")[0] for i in range(3, top.childCount())]
     assert said == ["waits", "holder, ready", "preempts", "goes on"]

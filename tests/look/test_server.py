@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import json
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -11,8 +13,13 @@ import anyio
 import pytest
 
 from satview.__main__ import main
+from satview.base.errors import TraceFormatError, UsageError
+from satview.formats.registry import open_trace
 from satview.look import server
+from satview.store.axis_file import AxisEntry, write_axis
+from satview.tables.question import Limits
 from tests.helpers.kev import TraceBuilder
+from tests.helpers.sql_values import query_at_work, sql_values
 
 mcp = pytest.importorskip("mcp")
 ROOT = Path(__file__).resolve().parents[2]
@@ -105,10 +112,98 @@ def test_links_lead_nowhere_else(call, folder):
     assert "is no file below" in content.text
 
 
+@pytest.fixture
+def axis(folder, monkeypatch):
+    """Return the name of an axis below the folder that names the file outside of it; its user has allowed that."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder.parent / "state"))
+    write_axis(
+        folder / "x.sataxis", [AxisEntry(folder / "sub" / "a.kev", "a"), AxisEntry(folder.parent / "secret.kev", "b")]
+    )
+    assert len(open_trace(folder / "x.sataxis").events) > 0
+    return "x.sataxis"
+
+
+def test_what_a_user_may_open_the_server_may_not(call, axis):
+    a = {"trace": axis}
+    _, answers = call(("look", a), ("picture", a), ("sql", {**a, "query": "select 1"}))
+    for is_error, content in answers:
+        assert is_error
+        assert "secret.kev is outside of the folders that may be read" in content.text
+
+
+def test_an_axis_may_name_what_is_below_the_folders(call, folder, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder.parent / "state"))
+    (folder / "b.kev").write_bytes((folder / "sub" / "a.kev").read_bytes())
+    files = [{"name": name, "path": path, "offset_ps": 0} for name, path in (("a", "a.kev"), ("b", "../b.kev"))]
+    (folder / "sub" / "x.sataxis").write_text(json.dumps({"satview_axis": 1, "files": files}))
+    _, [(is_error, content)] = call(("look", {"trace": "sub/x.sataxis"}))
+    assert not is_error, content
+    with pytest.raises(TraceFormatError, match=r"x.sataxis.*b.kev outside of its folder"):
+        open_trace(folder / "sub" / "x.sataxis")
+
+
+def test_notes_and_members_of_a_set_that_lead_outside_are_not_read(call, folder):
+    (folder.parent / "notes").write_text('{"marks": [{"start_cycles": 1, "end_cycles": 1, "text": "secret"}]}')
+    (folder / "sub" / "a.kev.marks.json").symlink_to(folder.parent / "notes")
+    shutil.copytree(ROOT / "sample_traces" / "threads", folder / "threads")
+    (folder / "threads" / "tr.00042d7.009").symlink_to(ROOT / "sample_traces" / "threads" / "tr.00042d7.001")
+    _, answers = call(("look", {"trace": "sub/a.kev"}), ("look", {"trace": "threads/tr.00042d7.001"}))
+    for (is_error, content), name in zip(answers, ("a.kev.marks.json", "tr.00042d7.009"), strict=True):
+        assert is_error
+        assert f"{name} is outside of the folders that may be read" in content.text
+
+
+@pytest.mark.parametrize("name", ["a\0b", "\udcff\0"])
+def test_a_name_that_no_file_can_have(folder, name):
+    with pytest.raises(UsageError, match="is no file below"):
+        server.Answers([folder]).look(name)
+
+
 def test_many_rows_are_cut(call):
     _, [(_, content)] = call(("sql", {"trace": "sub/a.kev", "query": "select * from range(1000)"}))
     assert content.text.splitlines()[-1] == "... 1,000 rows; add a LIMIT or add them up"
     assert len(content.text.splitlines()) == 202
+
+
+def test_an_answer_that_is_cut_says_so(call, monkeypatch):
+    monkeypatch.setattr(server, "_LIMITS", Limits(answer_bytes=1 << 20))
+    _, [(_, content)] = call(("sql", {"trace": "sub/a.kev", "query": "select * from range(1000000)"}))
+    assert content.text.splitlines()[-1] == "... 129,055 rows, cut: there are more; add a LIMIT or add them up"
+
+
+def test_every_type_has_a_text(call):
+    queries = [f"select {each.sql} as v" for each in sql_values()]
+    _, answers = call(*(("sql", {"trace": "sub/a.kev", "query": query}) for query in queries))
+    for (is_error, content), each in zip(answers, sql_values(), strict=True):
+        text = f'"{each.text.replace(chr(34), chr(34) * 2)}"' if {",", '"'} & {*each.text} else each.text
+        assert (is_error, content.text) == (False, f"v\n{text}"), each
+
+
+def test_no_tool_waits_for_a_query(folder, monkeypatch):
+    """Neither another tool nor another query, though the first is in a function that lasts for a minute."""
+    monkeypatch.setattr(server, "_LIMITS", Limits(time_s=4.0))
+    a, ended = {"trace": "sub/a.kev"}, []
+
+    async def ask(client, name, arguments):
+        answer = await client.call_tool(name, arguments)
+        ended.append((name, answer.content[0].text.splitlines()[0]))
+
+    async def run():
+        async with mcp.Client(server.make_server([folder])) as client, anyio.create_task_group() as tasks:
+            slow = {**a, "query": "select levenshtein(repeat('a', 120000), repeat('b', 120000))"}
+            tasks.start_soon(ask, client, "sql", slow)
+            with anyio.fail_after(20):
+                while query_at_work() is None:
+                    await anyio.sleep(0.01)
+            await ask(client, "look", a)
+            await ask(client, "sql", {**a, "query": "select 1 as one"})
+
+    anyio.run(run)
+    assert [name for name, _ in ended] == ["look", "sql", "sql"]
+    assert ended[1:] == [
+        ("sql", "one"),
+        ("sql", "Error executing tool sql: the query took longer than 4 s and was stopped"),
+    ]
 
 
 def test_a_picture(call, monkeypatch):
@@ -153,4 +248,4 @@ def test_bad_use(tmp_path, monkeypatch, capsys):
     for name in ("mcp", "mcp.server"):
         monkeypatch.setitem(sys.modules, name, None)
     assert main(["mcp", str(tmp_path)]) == 2
-    assert "pip install 'satview[mcp]'" in capsys.readouterr().err
+    assert "pip install 'mcp>=2'" in capsys.readouterr().err

@@ -62,7 +62,7 @@ def test_a_failure_names_the_location(project):
     result.stdout.fnmatch_lines([
         "E*p99 of tick to done is 250 ns, not < 200 ns",
         "E*at 0.000 011 000 s (event 6)",
-        "E*satview *tick.kev --range 0.000000000s..* --select 6",
+        "E*satview *tick.kev --range 0s..* --select 6",
         "*- satview -*",
         "picture: none is requested",
     ])  # fmt: skip

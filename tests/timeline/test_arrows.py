@@ -14,7 +14,7 @@ from satview.timeline import arrow_groups as groups_module
 from satview.timeline.arrow_groups import Picture, arrow_groups
 from satview.timeline.arrows import ArrowIndex, ArrowKind, Arrows, arrow_index
 from satview.timeline.lane_tree import LaneKind, Timeline
-from tests.analysis.test_transaction_list import Exchange
+from tests.helpers.exchange import Exchange
 from tests.helpers.kev import START, TraceBuilder
 from tests.linkage.test_latencies import interrupted
 

@@ -6,7 +6,7 @@ import os
 import sys
 from typing import Final
 
-_NO_TERMINALS: Final = ("", "dumb", "unknown")
+NO_TERMINALS: Final = ("", "dumb", "unknown")
 
 
 def bold(text: str) -> str:
@@ -20,6 +20,6 @@ def dim(text: str) -> str:
 
 
 def _styled(text: str, number: int) -> str:
-    if not sys.stdout.isatty() or os.environ.get("TERM", "") in _NO_TERMINALS:
+    if not sys.stdout.isatty() or os.environ.get("TERM", "") in NO_TERMINALS:
         return text
     return f"\x1b[{number}m{text}\x1b[0m"

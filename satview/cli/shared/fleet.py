@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 
 from satview.base.errors import UsageError
 from satview.base.process_end import COST_DATA, FINE, say
 from satview.base.safe_text import visible_line
+from satview.cli.shared.progress import working, working_on
 from satview.fleet.export import Exported, export_folder
 from satview.fleet.layout import SKIPPED
-from satview.fleet.one import Done
 
 _MOST_FAULTS = 20
 
@@ -32,18 +31,14 @@ def export(args: argparse.Namespace) -> int:
     if args.dask:
         from satview.fleet.cluster import export_on_cluster
 
-        found = export_on_cluster(args.file, args.output, args.dask, tables, args.pattern)
+        with working(working_on("exporting", args.file)):
+            found = export_on_cluster(args.file, args.output, args.dask, tables, args.pattern)
     else:
         jobs = args.jobs or os.cpu_count() or 1
-        found = export_folder(args.file, args.output, tables, jobs, args.pattern, _progress)
+        with working(working_on("exporting", args.file)) as report:
+            found = export_folder(args.file, args.output, tables, jobs, args.pattern,
+                                  lambda _done, number, count: report(number / count))  # fmt: skip
     return _report(found, args.output)
-
-
-def _progress(done: Done, number: int, count: int) -> None:
-    """Show how far it is, where somebody looks."""
-    if sys.stderr.isatty():
-        end = "\n" if number == count else ""
-        sys.stderr.write(f"\r\x1b[K{number:,} of {count:,}: {visible_line(done.name)[-60:]}{end}")
 
 
 def _report(found: Exported, name: str) -> int:

@@ -1,7 +1,8 @@
-"""Moments and ranges of time among the arguments of commands, in any notation of `session.time_text`."""
+"""Moments and ranges of time among the arguments of commands, in any notation of `base.time_text`."""
 
 from __future__ import annotations
 
+import argparse
 import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -35,9 +36,9 @@ def range_of(text: str, trace: Trace) -> TimeWindow | None:
     """
     if not text:
         return None
-    from satview.session.time_text import axis_of, parse_range  # brings numpy
+    from satview.base.time_text import parse_range  # brings numpy
 
-    return parse_range(text, axis_of(trace))
+    return parse_range(text, trace.time_axis)
 
 
 def window_of(trace: Trace, begin: str | None, end: str | None, range_text: str = "") -> TimeWindow | None:
@@ -58,10 +59,10 @@ def window_of(trace: Trace, begin: str | None, end: str | None, range_text: str 
         return range_of(range_text, trace)
     if begin is None and end is None:
         return None
-    from satview.base.time import TimeWindow, format_duration  # bring numpy, as does the next
-    from satview.session.time_text import axis_of, parse_moment
+    from satview.base.time import TimeWindow  # bring numpy, as does the next
+    from satview.base.time_text import format_duration, parse_moment
 
-    axis = axis_of(trace)
+    axis = trace.time_axis
     start = parse_moment(begin, axis) if begin is not None else trace.window.start
     stop = parse_moment(end, axis) if end is not None else trace.window.end
     if stop <= start:
@@ -70,6 +71,17 @@ def window_of(trace: Trace, begin: str | None, end: str | None, range_text: str 
             f"which takes {format_duration(trace.duration_ns)}"
         )
     return TimeWindow(start, stop)
+
+
+def seconds(text: str) -> float:
+    """Return a length of time as an option takes it: without a unit it is in seconds."""
+    from satview.base.time import NS_PER_S  # brings numpy
+    from satview.base.time_text import parse_length
+
+    try:
+        return float(parse_length(text) / NS_PER_S)
+    except UsageError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def with_times_attached(arguments: Sequence[str]) -> list[str]:

@@ -51,12 +51,17 @@ def print_tables(head: Sequence[str], sheets: Sequence[Sheet], orders: Sequence[
         heads = [visible_line(column.title) for column in columns]
         texts = [[visible_line(column.marked(row)) for column in columns] for row in rows]
         is_right = [column.kind is not Kind.TEXT for column in columns]
-        if sys.stdout.isatty():
-            _print_fitted(heads, texts, is_right)
-        else:
-            print("\n".join(table_lines(heads, texts, is_right)))
+        print_rows(heads, texts, is_right)
         for reason, titles in _doubts(columns).items():
             print(dim(visible_line(f"{reason} ({titles})")))
+
+
+def print_rows(heads: Sequence[str], rows: Sequence[Sequence[str]], is_right: Sequence[bool]) -> None:
+    """Print rows of texts below a heading: as wide as a terminal, to files and pipes a line per row, however long."""
+    if sys.stdout.isatty():
+        _print_fitted(heads, rows, is_right)
+    else:
+        print("\n".join(table_lines(heads, rows, is_right)))
 
 
 def _print_fitted(heads: Sequence[str], texts: Sequence[Sequence[str]], is_right: Sequence[bool]) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from satview.base.process_end import COST_DATA, FINE, say
+from satview.cli.shared.files import InputFile
 from satview.formats.unixware.reader import open_thread_trace
 from satview.formats.unpacked import opened_plain
 from satview.store.trace import Trace
@@ -20,6 +21,7 @@ def add_files(parser: argparse.ArgumentParser) -> None:
         "files",
         nargs="+",
         metavar="FILE",
+        type=InputFile,
         help="a thread trace file (its set is found), a directory of them, or several",
     )
     parser.add_argument("--categories", metavar="NAMES", help="read these categories only, such as mutex:cond:sema")

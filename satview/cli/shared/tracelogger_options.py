@@ -13,6 +13,8 @@ from satview.base.targets import is_standard_output
 from satview.capture.logger_options import NO_RING0, LoggerOptions
 from satview.capture.qst import QstForm
 from satview.capture.run import DAY_S
+from satview.cli.shared.files import InputFile, OutputFile, RuleFile
+from satview.cli.shared.ranges import seconds
 from satview.events.spec import Release
 
 DEFAULT_FILE = "tracebuffer.kev"
@@ -88,7 +90,14 @@ def add_logger_options(parser: argparse.ArgumentParser) -> None:
     add("-a", dest="security", action="store_true", help="also log the Security class (7.x on)")
     add("-b", dest="own_buffers", metavar="num", type=int, default=64, help="buffers of the logger itself (64)")
     add("-c", dest="continuous", action="store_true", help="log until a signal, same as -n 0")
-    add("-D", dest="flush", metavar="sec", type=float, default=0, help="flush the kernel buffers every so many seconds")
+    add(
+        "-D",
+        dest="flush",
+        metavar="sec",
+        type=seconds,
+        default=0,
+        help="flush the kernel buffers so often",
+    )
     add("-d", dest="daemon", metavar="1", help="daemon mode: a control program sets filters and starts")
     add("-E", dest="enable", action="store_true", help="with -d1: set the filters as in normal mode")
     add(
@@ -100,7 +109,14 @@ def add_logger_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="leave out: " + ", ".join(f"{n} {what}" for n, what in _FILTERS.items()),
     )
-    add("-f", dest="file", metavar="file", default=DEFAULT_FILE, help=f"output ({DEFAULT_FILE}); - is standard output")
+    add(
+        "-f",
+        dest="file",
+        metavar="file",
+        type=OutputFile,
+        default=DEFAULT_FILE,
+        help=f"output ({DEFAULT_FILE}); - is standard output",
+    )
     add("-k", dest="kernel_buffers", metavar="num", type=int, default=32, help="kernel buffers of 16 KiB (32)")
     add("-M", dest="mapped", action="store_true", help="map the output file; needs -S")
     add("-n", dest="iterations", metavar="num", type=int, help="buffers to log, 0 = no limit (32)")
@@ -109,7 +125,7 @@ def add_logger_options(parser: argparse.ArgumentParser) -> None:
     add("-R", dest="reuse", action="store_true", help="reuse buffers left by -P")
     add("-r", dest="ring", action="store_true", help="ring mode: keep the newest, save at a signal or STOP")
     add("-S", dest="size", metavar="size", help="maximum size of the output; k, K, m, M")
-    add("-s", dest="seconds", metavar="sec", type=float, default=0, help="log for so many (simulated) seconds")
+    add("-s", dest="seconds", metavar="sec", type=seconds, default=0, help="log for so many (simulated) seconds")
     add("-u", dest="unknown", action="store_true", help="as in 8.0, where its meaning is not documented; does nothing")
     add(
         "-v",
@@ -127,6 +143,7 @@ def add_target_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--workload",
         metavar="NAME|FILE.py",
+        type=InputFile,
         default=DEFAULT_WORKLOAD,
         help=f"what runs on the target ({DEFAULT_WORKLOAD})",
     )
@@ -140,9 +157,9 @@ def add_target_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--duration",
         metavar="sec",
-        type=float,
+        type=seconds,
         default=0,
-        help="simulated seconds until the signal comes that ends a continuous or ring capture",
+        help="simulated time until the signal comes that ends a continuous or ring capture: seconds, or 350ms",
     )
     group.add_argument(
         "--events",
@@ -151,8 +168,12 @@ def add_target_options(parser: argparse.ArgumentParser) -> None:
         default=0,
         help="write N events (up to 10^8 and beyond) by repeating a simulated span of the workload",
     )
-    group.add_argument("--control", metavar="FILE.py", help="control program: main() yields TraceEvent() calls")
-    group.add_argument("--rules", metavar="FILE.satrules", help="log what these rules let pass, instead of all classes")
+    group.add_argument(
+        "--control", metavar="FILE.py", type=InputFile, help="control program: main() yields TraceEvent() calls"
+    )
+    group.add_argument(
+        "--rules", metavar="FILE.satrules", type=RuleFile, help="log what these rules let pass, instead of all classes"
+    )
     group.add_argument("--allow-code", action="store_true", help="let the rules call Python functions")
     group.add_argument(
         "--no-privilege",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Iterator
 from importlib import import_module
+from pathlib import Path
 from typing import Final
 
+from satview.cli.shared.files import InputFile, OutputFile
+
 SHELLS: Final = ("bash", "zsh", "tcsh")
-_FILE: Final = re.compile(r"\b(FILE|OUT|IN|LISTING|DIR)\b", re.IGNORECASE)  # how help calls what names a file
 
 
 def with_commands(parser: argparse.ArgumentParser, modules: dict[str, str]) -> argparse.ArgumentParser:
@@ -50,7 +51,7 @@ def completion(parser: argparse.ArgumentParser, shell: str) -> str:
     import shtab  # on first use: only this needs it
 
     for action in actions(parser):
-        if action.choices is None and isinstance(action.metavar, str) and _FILE.search(action.metavar):
+        if isinstance(action.type, type) and issubclass(action.type, (InputFile, OutputFile, Path)):
             action.complete = shtab.FILE  # type: ignore[attr-defined]  # the attribute that shtab reads
     script = str(shtab.complete(parser, shell))
     # The first word may be a command or a file, which shtab cannot say.

@@ -13,8 +13,11 @@ from typing import Final
 
 import numpy as np
 
+from satview.base.errors import UsageError
+from satview.base.time_text import parse_moment
 from satview.events.wire import CODE_COUNT
 from satview.filters.derived_columns import DerivedColumns
+from satview.filters.diagnostics import ExpressionError
 from satview.filters.expressions import nodes
 from satview.filters.expressions.columns import RowColumns, codes_column, thread_texts, threads_column
 from satview.filters.expressions.operators import ARITHMETIC, COMPARISONS, FUNCTIONS, Values, of_columns, wrapped
@@ -217,6 +220,8 @@ class _Compiler:
             and isinstance(node.right, nodes.Number)
         ):
             return self.time_range(node.sign, wrapped(node.right.value))
+        if isinstance(node, nodes.TimeTest):
+            return self.time_test(node)
         test = RowTest(self.trace, self.derived, node, cost_of(node))
         needed_by = arguments_of(node)
         if not needed_by:
@@ -247,8 +252,19 @@ class _Compiler:
             else:
                 yield part
 
+    def time_test(self, node: nodes.TimeTest) -> Condition:
+        """Compare with a moment of the trace to the cycle, which may be less than a nanosecond."""
+        try:
+            cycles = parse_moment(node.moment.text, self.trace.time_axis)
+        except UsageError as error:
+            raise ExpressionError(str(error), node.moment.start, node.moment.end) from None
+        return self.rows_by(node.sign, self.row_from(cycles), self.row_from(cycles + 1))
+
     def time_range(self, sign: str, value_ns: int) -> Condition:
-        first, after = self.row_at(value_ns), self.row_at(value_ns + 1)
+        return self.rows_by(sign, self.row_at(value_ns), self.row_at(value_ns + 1))
+
+    def rows_by(self, sign: str, first: int, after: int) -> Condition:
+        """Return the events that compare so with those from `first` up to `after`, all events of one time."""
         n = len(self.trace.events)
         bounds = {
             "==": (first, after),
@@ -262,7 +278,10 @@ class _Compiler:
 
     def row_at(self, time_ns: int) -> int:
         """First event that is not before a time."""
-        cycles = self.trace.clock.cycles(time_ns)
+        return self.row_from(self.trace.clock.cycles(time_ns))
+
+    def row_from(self, cycles: int) -> int:
+        """First event that is not before a time of the counter."""
         limits = np.iinfo(np.int64)
         if cycles > limits.max:
             return len(self.trace.events)
@@ -280,7 +299,7 @@ def domains(node: nodes.Node) -> set[Domain]:
         return {Domain.CODE}
     if isinstance(node, nodes.Field):
         return {FIELDS[node.name].domain}
-    if isinstance(node, nodes.Word | nodes.Argument):
+    if isinstance(node, nodes.Word | nodes.Argument | nodes.TimeTest):
         return {Domain.ROW}
     return {domain for part in nodes.children(node) for domain in domains(part)}
 

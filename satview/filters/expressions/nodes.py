@@ -27,6 +27,21 @@ class Number(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Moment(Node):
+    """A moment that only a trace has, as `base.time_text` reads it: `#1200`, `25%`."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TimeTest(Node):
+    """The time of the event compared with such a moment."""
+
+    sign: str
+    moment: Moment
+
+
+@dataclass(frozen=True, slots=True)
 class Text(Node):
     """A text in quotes."""
 

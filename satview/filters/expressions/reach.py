@@ -142,6 +142,8 @@ def _outcomes(node: nodes.Node, logged: Logged) -> tuple[Bools, Bools]:
 
 def _knowable(node: nodes.Node, logged: Logged) -> Bools:
     """Return for which codes all parts of a comparison can be known; a comparison with something unknown is false."""
+    if isinstance(node, nodes.TimeTest):
+        return np.zeros(CODE_COUNT, np.bool_)
     if isinstance(node, nodes.Field):
         known = FIELDS[node.name].known
         if known is Known.LATER:
@@ -168,6 +170,12 @@ def limits(node: nodes.Node, logged: Logged) -> Iterator[Limit]:
         yield from _field_limits(node, logged)
     elif isinstance(node, nodes.Argument):
         yield from _argument_limits(node, logged)
+    elif isinstance(node, nodes.TimeTest):
+        yield Limit(
+            node,
+            f"{node.moment.text} is a moment of a trace, which is not there yet",
+            "capture without it and filter the trace afterwards",
+        )
     else:
         for part in nodes.children(node):
             yield from limits(part, logged)

@@ -89,6 +89,12 @@ class _Checker:
             return self.argument(node), Type.NUMBER
         if isinstance(node, nodes.Name):
             raise self.unknown_field(node)
+        if isinstance(node, nodes.Moment):
+            raise ExpressionError(
+                f"{node.text[:40]} is a moment of the trace; compare time with it, as in time >= {node.text[:40]}",
+                node.start,
+                node.end,
+            )
         if isinstance(node, nodes.And | nodes.Or | nodes.Not):
             return self.condition(node), Type.BOOL
         if isinstance(node, nodes.Compare):
@@ -164,6 +170,8 @@ class _Checker:
         left, right, sign = node.left, node.right, node.sign
         if not isinstance(left, nodes.Field | nodes.Argument) and isinstance(right, nodes.Field | nodes.Argument):
             left, right, sign = right, left, COMPARISONS[sign].swapped
+        if isinstance(right, nodes.Moment) and isinstance(left, nodes.Field) and left.name == "time":
+            return nodes.TimeTest(node.start, node.end, sign, right)
         if isinstance(left, nodes.Field) and FIELDS[left.name].kind in _NAMED:
             if sign not in ("==", "!="):
                 raise ExpressionError(f"{left.name} is a name: it is equal to another or not", node.start, node.end)

@@ -179,6 +179,9 @@ class _Parser:
         if token.kind is Kind.NUMBER:
             self.take()
             return nodes.Number(token.start, token.end, token.value)
+        if token.kind is Kind.MOMENT:
+            self.take()
+            return nodes.Moment(token.start, token.end, token.text)
         if token.kind is Kind.TEXT:
             self.take()
             return nodes.Text(token.start, token.end, token.text)

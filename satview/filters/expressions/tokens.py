@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import re
-from decimal import Decimal
 from enum import StrEnum
 from typing import Final
 
 from satview.base.dataclass import dataclass
+from satview.base.time_text import LENGTH, MOMENT, UNITS_NS, amount_ns
 from satview.filters.diagnostics import ExpressionError
 
 TEXT_LIMIT: Final = 10_000  # characters of one expression
 TOKEN_LIMIT: Final = 2_000
-UNITS_NS: Final = {
-    "ns": 1,
-    "us": 1_000,
-    "\N{MICRO SIGN}s": 1_000,
-    "\N{GREEK SMALL LETTER MU}s": 1_000,
-    "ms": 1_000_000,
-    "s": 1_000_000_000,
-}
 
 
 class Kind(StrEnum):
@@ -27,6 +19,7 @@ class Kind(StrEnum):
 
     NAME = "name"
     NUMBER = "number"
+    MOMENT = "moment"
     TEXT = "text"
     REGEX = "regex"
     SIGN = "sign"
@@ -60,6 +53,8 @@ _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NUMBER: Final = re.compile(
     "(0[xX][0-9A-Fa-f_]*|[0-9][0-9_]*(?:\\.[0-9]*)?)([A-Za-z\N{MICRO SIGN}\N{GREEK SMALL LETTER MU}]*)"
 )
+_MOST_DIGITS: Final = 40
+_AMOUNT_BEGINS: Final = re.compile("[.]?[0-9]")
 _SIGNS: Final = (
     "<<",
     ">>",
@@ -122,7 +117,9 @@ def _next(text: str, at: int, before: Token | None) -> Token:
     char = text[at]
     if name := _NAME.match(text, at):
         return Token(Kind.NAME, name.group(), at, name.end())
-    if char.isascii() and char.isdigit():
+    if moment := MOMENT.match(text, at):
+        return Token(Kind.MOMENT, moment.group(), at, moment.end())
+    if _AMOUNT_BEGINS.match(text, at):
         return _number(text, at)
     if char in "\"'":
         return _quoted(text, at, char, Kind.TEXT)
@@ -135,24 +132,38 @@ def _next(text: str, at: int, before: Token | None) -> Token:
 
 
 def _number(text: str, at: int) -> Token:
+    amount = LENGTH.match(text, at)
+    if amount is not None and amount[2].lower() in UNITS_NS:
+        return _amount(amount)
     found = _NUMBER.match(text, at)
-    assert found is not None
+    if found is None:
+        raise ExpressionError("a number with a fraction needs a unit of time, as in .5ms", at, at + 2)
     digits, unit = found.group(1).replace("_", ""), found.group(2)
     end = found.end()
     if digits[:2].lower() == "0x" and (len(digits) < 3 or unit):
         raise ExpressionError(f"{found.group()[:40]} is no hexadecimal number", at, end)
-    if len(digits) > 40:
+    if len(digits) > _MOST_DIGITS:
         raise ExpressionError("the number has too many digits", at, end)
-    if unit and unit not in UNITS_NS:
+    if unit:
         raise ExpressionError(
             f"{unit[:40]!r} is no unit; there are ns, us, ms, s", end - len(unit), end, ("ns", "us", "ms", "s")
         )
-    if "." in digits and not unit:
+    if "." in digits:
         raise ExpressionError("a number with a fraction needs a unit of time, as in 1.5ms", at, end)
-    value = int(digits, 16) if digits[:2].lower() == "0x" else round(Decimal(digits) * UNITS_NS.get(unit, 1))
+    value = int(digits, 16 if digits[:2].lower() == "0x" else 10)
     if value >= 1 << 64:
         raise ExpressionError("the number does not fit into 64 bits", at, end)
-    return Token(Kind.NUMBER, found.group(), at, end, value, bool(unit))
+    return Token(Kind.NUMBER, found.group(), at, end, value)
+
+
+def _amount(found: re.Match[str]) -> Token:
+    """Return the token of a length of time, such as `1.5ms` or `1 200 ns`: whole nanoseconds."""
+    if len(found[1]) > _MOST_DIGITS:
+        raise ExpressionError("the number has too many digits", found.start(), found.end())
+    value = round(amount_ns(found[1], found[2]))
+    if value >= 1 << 64:
+        raise ExpressionError("the number does not fit into 64 bits", found.start(), found.end())
+    return Token(Kind.NUMBER, found.group(), found.start(), found.end(), value, True)
 
 
 def _quoted(text: str, at: int, quote: str, kind: Kind) -> Token:

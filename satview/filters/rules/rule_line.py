@@ -16,14 +16,14 @@ from satview.filters.rules.event_names import NUMBER, PREFIX, event_argument, na
 from satview.filters.rules.rule import Rule
 
 # What is not closed goes on to the end of the line, so that no character is looked at twice.
-_WORD: Final = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?$)|[^\s"]+')
-_CLOSED: Final = re.compile(r'"(?:[^"\\]|\\.)*+"')
+_WORD: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?$)|[^\s"]+')
+_CLOSED: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"')
 # Only conditions know single quotes: a process may have one in its name.
 _QUOTED_OR_COMMENT: Final = re.compile(
     r"""
-    "(?:[^"\\]|\\.)*+(?:"|\\?$)
-    | (?<=[=~(,\s])'(?:[^'\\]|\\.)*+(?:'|\\?$)
-    | ~\s*+/(?:[^/\\]|\\.)*+(?:/|\\?$)
+    "[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?$)
+    | (?<=[=~(,\s])'[^'\\]*(?:\\.[^'\\]*)*(?:'|\\?$)
+    | ~\s*/[^/\\]*(?:\\.[^/\\]*)*(?:/|\\?$)
     | (?:^|(?<=\s))(?P<comment>\#)
     """,
     re.VERBOSE,

@@ -15,6 +15,7 @@ The lines take effect from top to bottom, as in the kernel. `WHERE` alone is a c
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -33,6 +34,9 @@ LINE_LIMIT: Final = 2_000  # lines with a rule
 WIDTH_LIMIT: Final = 12_000  # characters of a line
 FAULT_LIMIT: Final = 100  # faults reported
 PATTERN_LIMIT: Final = 200  # patterns in the conditions of one file: each is tried on a thousand names
+
+
+_CALL: Final = re.compile(r"""\bCALL\s+(?:"([^"]+):[^":]*"|(\S+):)""", re.IGNORECASE)
 
 
 def _not_read(limit: str, line: int) -> Diagnostic:
@@ -115,6 +119,16 @@ def read_rule_text(path: Path | str) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UsageError(f"{path.name}, byte 0x{error.start:x}: this is no text") from error
+
+
+def called_files(path: Path) -> list[Path]:
+    """Return the files whose functions a rule file calls; none if it cannot be read."""
+    try:
+        text = read_rule_text(path)
+    except UsageError:
+        return []
+    names = (_CALL.search(without_comment(line[:WIDTH_LIMIT])) for line in text.splitlines()[:LINE_LIMIT])
+    return [path.parent / (found[1] or found[2]) for found in names if found]
 
 
 def save_rules(path: Path | str, text: str, reading: Sources = ()) -> None:

@@ -19,7 +19,8 @@ from satview.base.dataclass import dataclass
 from satview.base.errors import TraceFormatError
 from satview.base.once import Once
 from satview.base.ranges import numbers_of
-from satview.base.time import Clock, format_duration
+from satview.base.time import Clock
+from satview.base.time_text import format_duration
 from satview.events.catalogue import Catalogue
 from satview.events.combined_catalogue import CombinedCatalogue
 from satview.formats.axis.joining import JOINERS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFrame, QLabel, QVBoxLayout, QWidget
 
-from satview.base.time import format_duration
+from satview.base.time_text import format_duration
 from satview.gui.capture.job import CaptureOutcome
 from satview.gui.plain_label import PlainLabel
 

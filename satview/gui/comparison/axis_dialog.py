@@ -25,7 +25,8 @@ from satview.analysis.alignment import COUNTER, START, common_events
 from satview.base.dataclass import dataclass
 from satview.base.errors import SatviewError
 from satview.base.safe_text import tool_tip, visible_line
-from satview.base.time import Clock, format_exactly
+from satview.base.time import Clock
+from satview.base.time_text import format_exactly
 from satview.formats.axis.assemble import FORMAT, PS_PER_S
 from satview.gui import dialogs
 from satview.gui.plain_label import PlainLabel

@@ -102,8 +102,8 @@ class Beside(QObject):
 
     @Slot()
     def _on_removed(self) -> None:
-        """Close the file when its lanes are taken away."""
-        if self._session is not None and self._session.opened is not None:
+        """Close the file when its lanes are taken away; those of a split view go before they come."""
+        if self.comparison.second is not None:
             self.close()
 
     @Slot()

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
-from satview.analysis.comparison import Change, change_text, difference, value_text
+from satview.answers.comparison import Change, change_text, difference, value_text
 from satview.base.safe_text import tool_tip, visible_line
 from satview.gui.theme import Theme, colour
 

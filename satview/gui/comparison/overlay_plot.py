@@ -13,7 +13,7 @@ from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from satview.analysis.times.occurrences import histogram
-from satview.base.time import format_duration
+from satview.base.time_text import format_duration
 from satview.gui.plain_label import PlainLabel
 from satview.gui.plots.axes import DurationAxis, ShareAxis, new_plot, paint_with
 from satview.gui.theme import Theme, colour

@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from satview.analysis.comparison import Change
+from satview.answers.comparison import Change
 from satview.base.safe_text import csv_text, tool_tip, visible_line
 from satview.gui.comparison.model import FIGURE, KINDS, NAME, TITLES, ChangesModel
 from satview.gui.panel import PanelContext

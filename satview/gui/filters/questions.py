@@ -8,6 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
 
 from satview.base.safe_text import html_text, visible
+from satview.gui.dialogs import clicked_button
 
 
 def ask_rule_file(parent: QWidget, last: Path | None) -> Path | None:
@@ -34,5 +35,4 @@ def allow_code(parent: QWidget, path: Path) -> bool:
     refuse = box.addButton("Do not run", QMessageBox.ButtonRole.RejectRole)
     box.setDefaultButton(refuse)
     box.setEscapeButton(refuse)
-    box.exec()
-    return box.clickedButton() is run
+    return clicked_button(box) is run

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 
 from satview.base.memory import borrowed
 from satview.base.safe_text import csv_text, tool_tip, visible_line
-from satview.base.time import format_duration, format_time
+from satview.base.time_text import format_duration, format_moment
 from satview.gui.panel import PanelContext
 from satview.gui.plain_label import Notice, PlainLabel
 from satview.gui.row_table import select_row, set_up_rows
@@ -115,7 +115,7 @@ class MarksModel(QAbstractTableModel):
         """Return what a column says of a mark."""
         clock = self._opened.trace.clock
         if column == 0:
-            return format_time(clock.ns(mark.start_cycles))
+            return format_moment(mark.start_cycles, clock)
         if column == 1:
             length = mark.end_cycles - mark.start_cycles
             return format_duration(clock.duration_ns(length)) if length else ""

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 
 from satview.analysis.reasons.critical_path import count_of_pieces
 from satview.base.safe_text import visible_line
-from satview.base.time import format_duration, format_time
+from satview.base.time_text import format_duration, format_moment
 from satview.gui.panel import Panel, PanelContext
 from satview.gui.plain_label import Notice, PlainLabel
 from satview.gui.row_table import add_copy_and_export, set_up_rows
@@ -136,8 +136,8 @@ class PathPanel(Panel):
             return
         window, clock = found.path.window, trace.clock
         self.statement.setText(visible_line(
-            f"{trace.thread_name(found.path.thread)}, {format_time(clock.ns(window.start))} to "
-            f"{format_time(clock.ns(window.end))}: {format_duration(clock.duration_ns(window.length))} in "
+            f"{trace.thread_name(found.path.thread)}, {format_moment(window.start, clock)} to "
+            f"{format_moment(window.end, clock)}: {format_duration(clock.duration_ns(window.length))} in "
             f"{count_of_pieces(len(found.path))}"
         ))  # fmt: skip
         self.pieces.set_sheet(found.pieces, follows=False)

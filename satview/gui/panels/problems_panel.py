@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QHeaderView, QStackedWidget, QTreeWidget, QTreeWidgetItem, QVBoxLayout, QWidget
 
 from satview.base.safe_text import tool_tip, visible_line
-from satview.base.time import format_time
+from satview.base.time_text import format_moment
 from satview.gui.panel import Panel, PanelContext
 from satview.gui.plain_label import Notice
 from satview.gui.theme import Theme, colour
@@ -88,7 +88,7 @@ class ProblemsPanel(Panel):
         position = f"byte 0x{problem.offset:x}" if problem.offset is not None else ""
         if problem.line is not None:
             position = f"line {problem.line:,}"
-        time = format_time(self._opened.trace.clock.ns(problem.time_cycles)) if problem.time_cycles is not None else ""
+        time = format_moment(problem.time_cycles, self._opened.trace.clock) if problem.time_cycles is not None else ""
         item = QTreeWidgetItem(
             top,
             [

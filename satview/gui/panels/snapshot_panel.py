@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QHeaderView, QStackedWidget, QTreeWidget, QTreeWid
 
 from satview.analysis.reasons.snapshot import SnapshotGroup, ThreadThen, holder_text
 from satview.base.safe_text import csv_text, tool_tip, visible_line
-from satview.base.time import format_duration, format_time
+from satview.base.time_text import format_duration, format_moment
 from satview.gui.colours import state_colour
 from satview.gui.panel import Panel, PanelContext
 from satview.gui.plain_label import Notice, PlainLabel
@@ -121,7 +121,7 @@ class SnapshotPanel(Panel):
         clock = view.trace.clock
         count = f"{view.found.thread_count:,} threads"
         waits = " \N{MIDDLE DOT} looking at another moment\N{HORIZONTAL ELLIPSIS}" if view.is_pending else ""
-        self.moment.setText(f"At {format_time(clock.ns(view.found.at_cycles))}: {count}{waits}")
+        self.moment.setText(f"At {format_moment(view.found.at_cycles, clock)}: {count}{waits}")
         if self._shown is not view.found:
             self._shown = view.found
             self._fill()

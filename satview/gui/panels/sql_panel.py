@@ -37,7 +37,7 @@ from satview.store.trace import Trace
 
 if TYPE_CHECKING:
     from satview.gui.plots.result_plot import ResultPlot
-    from satview.tables.sql import Result
+    from satview.tables.result import Result
 
 _LINES: Final = 3  # of the query that are visible
 _COPY_LIMIT: Final = 100_000
@@ -178,14 +178,21 @@ class SqlPanel(Panel):
         self.table.activated.connect(self._on_row)
 
     def close_down(self) -> None:
-        """Stop the query."""
+        """Stop the query, and end the process that has run some."""
         self._job.close()
         self._modules.close()
+        if self.views.count():  # it was seen
+            from satview.tables.query_process import close_processes
+
+            close_processes(self._opened.trace)
 
     def reload(self) -> None:
         """List the views at first; read them again when the trace has grown."""
         if not self.views.count():
             self._fill_views()
+            from satview.tables.query_process import start_early
+
+            start_early(self._opened.trace)
         if self._requested is not None and self._requested is not self._opened.trace:
             self.run()
 
@@ -236,7 +243,7 @@ class SqlPanel(Panel):
         layout.addWidget(self._stack, 1)
 
     def _fill_views(self) -> None:
-        from satview.tables.sql import views  # when the panel is seen: brings all analyses
+        from satview.tables.views import views  # when the panel is seen: reads a file
 
         self.views.addItem("Views")
         for view in views().values():
@@ -255,7 +262,7 @@ class SqlPanel(Panel):
     def _on_view(self, index: int) -> None:
         name = self.views.itemData(index)
         if name:
-            from satview.tables.sql import views  # as above
+            from satview.tables.views import views  # as above
 
             view = views()[name]
             self.editor.setPlainText(query_of(view, self._opened.trace, self._opened.viewport.window))
@@ -269,7 +276,7 @@ class SqlPanel(Panel):
         self.table.resizeColumnsToContents()
         self._take_drawing()
         self._show()
-        self._finish(f"{len(result):,} rows")
+        self._finish(f"{result.says}; add a LIMIT" if result.is_cut else result.says)
 
     def set_theme(self, theme: Theme) -> None:
         """Draw in other colours."""

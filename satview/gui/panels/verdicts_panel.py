@@ -19,7 +19,8 @@ from PySide6.QtWidgets import (
 
 from satview.analysis.verdicts.verdict import Occurrence, Severity, Verdict
 from satview.base.safe_text import tool_tip, visible_line
-from satview.base.time import TimeWindow, format_duration, format_time
+from satview.base.time import TimeWindow
+from satview.base.time_text import format_duration, format_moment
 from satview.events.states import DEAD, NOT_A_STATE, READY, RUNNING
 from satview.gui.panel import Panel, PanelContext
 from satview.gui.plain_label import Notice
@@ -133,7 +134,7 @@ class VerdictsPanel(Panel):
     def _time_and_length(self, occurrence: Occurrence) -> tuple[str, str]:
         clock = self._opened.trace.clock
         length = format_duration(clock.duration_ns(occurrence.end_cycles - occurrence.start_cycles))
-        return format_time(clock.ns(occurrence.start_cycles)), length
+        return format_moment(occurrence.start_cycles, clock), length
 
     def _add_occurrence(self, top: QTreeWidgetItem, verdict: Verdict, occurrence: Occurrence, number: int) -> None:
         is_main = occurrence.start_cycles == verdict.start_cycles
@@ -149,7 +150,7 @@ class VerdictsPanel(Panel):
         thread = int(trace.events.thread[event])
         said = f"{trace.spec(event).name}  {arguments_text(trace.payloads.decode(event, 40).arguments, 120)}"
         item = QTreeWidgetItem(top, [
-            f"event {event + 1:,}", format_time(trace.clock.ns(int(trace.events.time_cycles[event]))), "",
+            f"event {event + 1:,}", format_moment(int(trace.events.time_cycles[event]), trace.clock), "",
             visible_line(f"{f'{role}: ' if role else ''}{f'{trace.thread_name(thread)}  ' if thread else ''}{said}"),
         ])  # fmt: skip
         item.setData(0, _EVENT, event)

@@ -10,7 +10,8 @@ from typing import Any, Final
 
 import pyqtgraph as pg
 
-from satview.base.time import TimeWindow, format_duration
+from satview.base.time import TimeWindow
+from satview.base.time_text import format_duration
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.swimlane.ticks import ticks
 from satview.gui.theme import Theme, colour

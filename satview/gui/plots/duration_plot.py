@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QHBoxLayout, QTreeWidget, QTreeWidgetItem, QVBoxLa
 
 from satview.analysis.times.occurrences import event_of
 from satview.base.safe_text import visible_line
-from satview.base.time import format_duration, format_time
+from satview.base.time_text import format_duration, format_moment
 from satview.gui.plain_label import PlainLabel
 from satview.gui.plots.axes import CountAxis, DurationAxis, height, new_plot, paint_with
 from satview.gui.theme import Theme, colour
@@ -153,7 +153,7 @@ class DurationPlot(QWidget):
                 self.worst,
                 [
                     format_duration(int(plotted.duration_ns[row])),
-                    format_time(trace.clock.ns(start)),
+                    format_moment(start, trace.clock),
                     visible_line(trace.thread_name(thread)) if thread else "",
                 ],
             )

@@ -29,7 +29,7 @@ from satview.analysis.trust import EXACT, Trust, sign
 from satview.base.counts import counted
 from satview.base.errors import WriteError
 from satview.base.safe_text import tool_tip
-from satview.base.time import format_duration
+from satview.base.time_text import format_duration
 from satview.formats.registry import source_files
 from satview.gui import dialogs
 from satview.gui.panel import Panel, PanelContext

@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QFont, QPainter, QPen
 
 from satview.base.safe_text import html_text
-from satview.base.time import format_duration
+from satview.base.time_text import format_duration
 from satview.gui.colours import mixed
 from satview.gui.swimlane.array_drawing import draw_lines, fill_rects
 from satview.gui.swimlane.arrows import MIDDLE

@@ -8,7 +8,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QLabel, QWidget
 
 from satview.base.safe_text import html_text
-from satview.base.time import format_duration, format_time
+from satview.base.time_text import format_duration, format_moment
 from satview.events.states import READY, STATE_BY_VALUE
 from satview.linkage.chain import are_waits_known, waits_for
 from satview.session.events.connection_text import wait_lines
@@ -83,7 +83,7 @@ def hover_text(opened: OpenTrace, lane: int, span: Span | None, event: int | Non
         arguments = arguments_text(trace.payloads.decode(event, 40).arguments, 90)
         if arguments:
             lines.append(html_text(arguments))
-    lines.append(f"<small>{format_time(trace.clock.ns(cycles))}</small>")
+    lines.append(f"<small>{format_moment(cycles, trace.clock)}</small>")
     return "<br>".join(lines)
 
 

@@ -9,7 +9,7 @@ from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QRegion
 from PySide6.QtWidgets import QWidget
 
 from satview.base.safe_text import visible_line
-from satview.base.time import format_time
+from satview.base.time_text import format_moment
 from satview.gui.swimlane.legend import Legend
 from satview.gui.theme import Theme, colour
 from satview.session.measures import length_text
@@ -51,7 +51,7 @@ class LanePicture:
         trace, window = self._opened.trace, self._opened.viewport.window.within(self._opened.trace.window)
         clock = trace.clock
         parts = [
-            f"{format_time(clock.ns(window.start))} to {format_time(clock.ns(window.end))}",
+            f"{format_moment(window.start, clock)} to {format_moment(window.end, clock)}",
             length_text(window.length, clock),
         ]
         wall = clock.wall_time(window.start)

@@ -9,7 +9,8 @@ from PySide6.QtGui import QFont, QHelpEvent, QMouseEvent, QPainter, QPaintEvent,
 from PySide6.QtWidgets import QToolTip, QWidget
 
 from satview.base.safe_text import tool_tip, visible_line
-from satview.base.time import TimeWindow, format_time
+from satview.base.time import TimeWindow
+from satview.base.time_text import format_moment
 from satview.gui.swimlane.overlays import draw_lost, lost_spans
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.swimlane.text_row import TextRow
@@ -234,5 +235,5 @@ class Ruler(QWidget):
         mark = self._mark_at(index)
         if mark is None:
             return ""
-        time = format_time(self._opened.trace.clock.ns(mark.start_cycles))
+        time = format_moment(mark.start_cycles, self._opened.trace.clock)
         return f"{time}\n{mark.text}".strip()

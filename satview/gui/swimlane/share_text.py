@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.safe_text import html_text
-from satview.base.time import TimeWindow, format_duration, format_time
+from satview.base.time import TimeWindow
+from satview.base.time_text import format_duration, format_moment
 from satview.events import states
 from satview.session.open_trace import OpenTrace
 from satview.store.axis import file_window
@@ -61,7 +62,7 @@ def share_text(opened: OpenTrace, lane: int, window: TimeWindow, spans: LaneSpan
         name = _name(opened, lane, int(key[longest]), part.start + longest)
         length = format_duration(trace.clock.duration_ns(int(end[longest] - start[longest])))
         lines.append(f"{int(counts.sum()):,} intervals, the longest {length}" + (f" {html_text(name)}" if name else ""))
-    lines.append(f"<small>{format_time(trace.clock.ns(window.start))}</small>")
+    lines.append(f"<small>{format_moment(window.start, trace.clock)}</small>")
     return "<br>".join(lines)
 
 

@@ -6,9 +6,9 @@ from typing import Final
 
 from satview.base.dataclass import dataclass
 from satview.base.time import NS_PER_S, Clock
+from satview.base.time_text import UNITS
 from satview.gui.swimlane.scale import TimeScale
 
-_UNITS: Final = (("s", NS_PER_S), ("ms", 1_000_000), ("\N{MICRO SIGN}s", 1_000), ("ns", 1))
 _MAJOR_LEAST_PX: Final = 120
 
 
@@ -67,4 +67,4 @@ def tick_text(ns: int, step: int, unit: tuple[str, int] | None = None) -> str:
 
 def _unit(largest_ns: int, step: int) -> tuple[str, int]:
     """Return the unit for a window: that of its largest time, so that all labels read alike."""
-    return next(((name, size) for name, size in _UNITS if max(largest_ns, step) >= size), _UNITS[-1])
+    return next(((name, size) for name, size in UNITS if max(largest_ns, step) >= size), UNITS[-1])

@@ -25,6 +25,7 @@ from satview.gui.theme import Theme, colour
 from satview.gui.trends.plot import TrendPlot
 from satview.session.dismantle import dismantle
 from satview.session.tasks import IsCancelled, Report, Task
+from satview.tables.query_process import close_processes
 
 _POINT: Final = int(Qt.ItemDataRole.UserRole)
 _SIZE_PX: Final = (1000, 620)
@@ -135,6 +136,7 @@ class TrendsWindow(QWidget):
     def closeEvent(self, event: QCloseEvent) -> None:
         """Stop what runs, and go for good."""
         self._task.close()
+        close_processes()
         super().closeEvent(event)
         dismantle(self)
 

@@ -112,7 +112,8 @@ class Application(QObject):
 
     def open_links(self, links: list[TraceLink], window: MainWindow | None = None, is_followed: bool = False) -> None:
         """Open files and go to positions in them; arguments as of `open_files`."""
-        from satview.gui.windows.first_look import FirstLooks  # the first window does not wait for it
+        from satview.gui.dialogs import may_open  # the first window does not wait for them
+        from satview.gui.windows.first_look import FirstLooks
         from satview.session.session import Stage
 
         looks = self._looks = self._looks or FirstLooks(self)
@@ -122,6 +123,8 @@ class Application(QObject):
                 continue
             if window is None or window.session.stage in (Stage.READY, Stage.LOADING):
                 window = self.new_window()
+            if not may_open(window, link.path):
+                continue
             window.session.open(link.path, is_followed)
             looks.watch(window, link)
 

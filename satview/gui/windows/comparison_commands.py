@@ -47,7 +47,7 @@ class ComparisonCommands:
 
     def _open(self, views: Workspace) -> None:
         files = dialogs.ask_open(self._window, views.opened.trace.path.parent)
-        if files:
+        if files and dialogs.may_open(self._window, files[0]):
             views.beside.open(files[0])
             views.report(f"Reading {files[0].name}")
 

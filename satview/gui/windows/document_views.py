@@ -109,7 +109,8 @@ def _import_panels(catalogue: Catalogue, _is_cancelled: IsCancelled, _report: Re
         getattr(QtWidgets, name)
     for row in PANELS:
         import_module(row.module)
-    from satview.tables.sql import views  # the panel SQL lists them when it is first seen; brings all analyses
+    import_module("satview.tables.sql")  # the first query would; brings all analyses
+    from satview.tables.views import views  # the panel SQL lists them when it is first seen
 
     views()
     catalogue.find("")  # finds all names; the first condition would

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,9 +25,9 @@ def look_at(views: Workspace, link: TraceLink) -> None:
     Raises:
         UsageError: A range says nothing, or there is no such event.
     """
-    from satview.session.time_text import axis_of, parse_range  # brings numpy, which no first window waits for
+    from satview.base.time_text import parse_range  # brings numpy, which no first window waits for
 
-    axis = axis_of(views.opened.trace)
+    axis = views.opened.trace.time_axis
     if link.event is not None:
         views.navigation.show_position(f"#{link.event}")
     if link.selected:
@@ -77,6 +78,10 @@ class FirstLooks(QObject):
     def _go(self, window: MainWindow, link: TraceLink) -> None:
         if window.workspace is None:
             return
+        from satview.gui.dialogs import may_open  # the first window does not wait for it
+
+        if link.beside and not may_open(window, Path(link.beside)):
+            link = replace(link, beside="")
         try:
             show_link(window, link)
         except SatviewError as error:

@@ -200,7 +200,10 @@ class MainWindow(CommandWindow):
     @Slot(Path)
     def _open(self, path: Path) -> None:
         self.complete()
-        self.session.open(path)
+        from satview.gui.dialogs import may_open  # no first window waits for it
+
+        if may_open(self, path):
+            self.session.open(path)
 
     @Slot(Path)
     def _request(self, path: Path) -> None:

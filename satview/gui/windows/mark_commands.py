@@ -72,7 +72,7 @@ class MarkCommands:
         )
 
     def _ask_range(self, views: Workspace) -> None:
-        from satview.session.time_text import range_text  # with the trace, not before: brings numpy
+        from satview.base.time_text import range_text  # with the trace, not before: brings numpy
 
         before, clock = views.active.opened.selection.time_range, views.active.opened.trace.clock
 

@@ -9,7 +9,8 @@ from PySide6.QtWidgets import QStatusBar, QToolButton, QWidget
 
 from satview.base.counts import counted
 from satview.base.safe_text import tool_tip
-from satview.base.time import TimeWindow, format_duration, format_time
+from satview.base.time import TimeWindow
+from satview.base.time_text import format_duration, format_moment
 from satview.gui.plain_label import CutLabel, PlainLabel
 from satview.gui.theme import restyle
 from satview.session.measures import length_text
@@ -159,7 +160,7 @@ class StatusFields(QWidget):
         restyle(self.verdicts, "state", state)
 
     def _time(self, cycles: int) -> str:
-        return format_time(self._opened.trace.clock.ns(cycles))
+        return format_moment(cycles, self._opened.trace.clock)
 
     def _length(self, cycles: int) -> str:
         return format_duration(self._opened.trace.clock.duration_ns(cycles))

@@ -6,7 +6,7 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QStatusBar, QToolButton
 
 from satview.base.safe_text import menu_text, tool_tip
-from satview.session.stored_json import StoredJson
+from satview.session.stored_json import Stored
 
 _RETRY = "It is tried again every few seconds; a click tries at once."
 
@@ -14,7 +14,7 @@ _RETRY = "It is tried again every few seconds; a click tries at once."
 class StoreField(QToolButton):
     """Shows what is wrong with one file of the user; hidden while nothing is."""
 
-    def __init__(self, file: StoredJson, what: str, bar: QStatusBar) -> None:
+    def __init__(self, file: Stored, what: str, bar: QStatusBar) -> None:
         """Prepare a field for a status bar.
 
         Args:

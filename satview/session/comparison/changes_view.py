@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Slot
 
-from satview.analysis.comparison import Change, by_weight, compare_statistics
-from satview.analysis.comparison_durations import durations, has_durations
 from satview.analysis.statistics import Statistics
 from satview.analysis.times.basis import Basis
+from satview.answers.comparison import Change, by_weight, compare_statistics
+from satview.answers.comparison_durations import durations, has_durations
 from satview.base.dataclass import dataclass
 from satview.base.errors import Cancelled
 from satview.base.memory import borrowed

@@ -8,14 +8,13 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from satview.analysis.alignment import anchor_of, offset_ps
 from satview.base.errors import UsageError
-from satview.base.time import TimeWindow, format_exactly
+from satview.base.time import NS_PER_S, TimeWindow
+from satview.base.time_text import format_exactly, parse_length
 from satview.session.comparison.time_map import TimeMap
 from satview.session.open_trace import OpenTrace
 from satview.session.tasks import IsCancelled, Report, Task
-from satview.session.time_text import parse_time_ps
 from satview.session.viewport import with_margin
 
-_PS_PER_S = 10**12
 _MOST_S = 366 * 86_400
 
 
@@ -119,12 +118,12 @@ class Comparison(QObject):
         """
         second = self._second()
         try:
-            offset = parse_time_ps(text)
+            offset_ns = parse_length(text)
         except UsageError:
             self._search.start(partial(_anchors, self.first, second, text))
             return
         rate = self.first.trace.clock.cycles_per_s
-        start = self.first.trace.window.start + (offset * rate + _PS_PER_S // 2) // _PS_PER_S
+        start = self.first.trace.window.start + round(offset_ns * rate / NS_PER_S)
         self.align(start, second.trace.window.start, f"offset {text.strip()}")
 
     def align(self, first_cycles: int, second_cycles: int, by: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from satview.base.time import format_duration
+from satview.base.time_text import format_duration
 from satview.events.spec import Argument
 from satview.events.states import STATE_BY_VALUE
 from satview.linkage.call_fates import Fate

@@ -10,7 +10,8 @@ import numpy as np
 from satview.analysis.reasons.why_step import WhyStep
 from satview.analysis.trust import EXACT, Mark, Trust, sign
 from satview.base.safe_text import visible_line
-from satview.base.time import NS_PER_S, format_duration, format_time, hex_cycles
+from satview.base.time import NS_PER_S
+from satview.base.time_text import format_duration, format_moment, format_time, hex_cycles
 from satview.events import wire
 from satview.events.spec import Argument
 from satview.events.states import STATE_BY_VALUE, UNKNOWN
@@ -50,7 +51,7 @@ def list_row(trace: Trace, event: int, previous: int | None) -> tuple[str, ...]:
     arguments = trace.payloads.decode(event, 80).arguments  # a line is cut long before
     return (
         f"{event + 1:,}",
-        format_time(trace.clock.ns(cycles)),
+        format_moment(cycles, trace.clock),
         delta,
         str(int(events.cpu[event])),
         trace.process_name(int(trace.threads.process[thread])) if thread else "",
@@ -156,7 +157,7 @@ def why_details(trace: Trace, steps: Sequence[WhyStep], error: str = "") -> Deta
         if row >= 0:
             lines.append(Line("", event_name(trace, row), event=row))
     first = steps[0]
-    when = format_time(trace.clock.ns(first.at_cycles))
+    when = format_moment(first.at_cycles, trace.clock)
     return Details(f"Why {first.state}?", f"{trace.thread_name(first.thread)} at {when}", "answer",
                    (Section("From the effect to its causes", tuple(lines), is_prose=True),))  # fmt: skip
 
@@ -180,8 +181,8 @@ def span_details(timeline: Timeline, lane: int, span: Span, waits: WaitsFor | No
     note = ", ".join(filter(None, (f"{span.end_cycles - span.start_cycles:,} cycles", trust.reason)))
     lines = [Line("Meaning", state.meaning)] if state is not None else []
     lines += [
-        Line("From", format_time(trace.clock.ns(span.start_cycles))),
-        Line("To", format_time(trace.clock.ns(span.end_cycles))),
+        Line("From", format_moment(span.start_cycles, trace.clock)),
+        Line("To", format_moment(span.end_cycles, trace.clock)),
         Line("Length", length, note),
     ]
     if waits is not None and waits.value == span.value:
@@ -205,7 +206,7 @@ def _moment_details(timeline: Timeline, lane: int, span: Span) -> Details:
     """Return what is known of a moment of a lane of events, which lasts for nothing."""
     trace, lines = timeline.trace, list[Line]()
     if 0 <= span.event < len(trace.events):
-        at = format_time(trace.clock.ns(int(trace.events.time_cycles[span.event])))
+        at = format_moment(int(trace.events.time_cycles[span.event]), trace.clock)
         lines = [Line("At", at), Line("Event", event_name(trace, span.event), event=span.event)]
     title = timeline.label(span) or "nothing yet"
     return Details(
@@ -254,7 +255,7 @@ def _event_at_end(timeline: Timeline, lane: int, span: Span) -> int | None:
 def _location_lines(trace: Trace, event: int) -> tuple[Line, ...]:
     cycles = int(trace.events.time_cycles[event])
     thread = int(trace.events.thread[event])
-    lines = [Line("Time", format_time(trace.clock.ns(cycles)), "from start")]
+    lines = [Line("Time", format_moment(cycles, trace.clock), "from start")]
     if trace.clock.is_absolute and trace.clock.boot_time_s is not None:  # else nobody says where the counter began
         since_boot_ns = cycles * NS_PER_S // trace.clock.cycles_per_s
         lines.append(Line("Since boot", format_time(since_boot_ns)))

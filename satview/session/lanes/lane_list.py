@@ -211,6 +211,10 @@ class LaneList(QObject):
         """Say which classes of lanes of events show; those not known yet do so when the timeline has found them."""
         self._change("lanes of events", replace(self._now, classes=classes))
 
+    def knows(self, index: int) -> bool:
+        """Return whether a lane of the timeline is among these; another window may have let it find more since."""
+        return index < len(self._lane_index.keys)
+
     def take_classes(self) -> None:
         """Show lanes that the timeline has found meanwhile."""
         self._take(self._timeline)

@@ -149,7 +149,7 @@ def _loaded(path: Path, values: Any, arrays: dict[str, np.ndarray[Any, Any]], ke
         timeline = Timeline(trace)
         take_lanes(timeline, values["lanes"], arrays)
         counts, silent = arrays["events_of_thread"], frozenset(int(index) for index in values["silent"])
-    except (KeyError, TypeError, ValueError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise DamagedFileError(f"it holds no trace: {error}") from error
     if counts.shape != (len(trace.threads),) or counts.dtype != np.int64 or counts.sum() != len(trace.events):
         raise DamagedFileError("its counts of events do not fit")

@@ -1,0 +1,332 @@
+"""Moments, lengths and ranges of time as text, printed and read: `1.234 567 890 s`, `350 µs`, `1.2s..1.5s`, `25%`.
+
+All that is printed here is read back here: a moment and a range to the cycle, since their decimals follow the clock.
+Links, panels, filters, the command line, SQL and reports have no rules of their own.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime, time, timedelta
+from fractions import Fraction
+from math import ceil
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.base.counts import counted
+from satview.base.dataclass import dataclass
+from satview.base.errors import UsageError
+from satview.base.time import NS_PER_S, Clock, TimeWindow
+
+MICROSECOND: Final = "\N{MICRO SIGN}s"
+UNITS: Final = (("s", NS_PER_S), ("ms", 1_000_000), (MICROSECOND, 1_000), ("ns", 1))  # as printed, the largest first
+# As typed, in small letters. Keyboards and editors have two characters for micro, and most people write a u.
+UNITS_NS: Final = {**dict(UNITS), "us": 1_000, "\N{GREEK SMALL LETTER MU}s": 1_000}
+EXAMPLES: Final = "1.2s, 350us, 2ms or 800ns, -5s from the end, #1200, 25% or 06:19:01"
+_DIGITS_OF_NS: Final = 9  # a rate of 2.6 GHz or 24 MHz gives endless ones, 2.5 GHz one: more are not found in clocks
+_MOST_NS: Final = 10**19
+_SPACES: Final = " \u00a0\u2007\u2009\u202f"  # between groups of digits; most of them do not break
+_MU: Final = "\N{MICRO SIGN}\N{GREEK SMALL LETTER MU}\N{GREEK CAPITAL LETTER MU}"
+_WHOLE: Final = f"[0-9][0-9_]*(?:[{_SPACES}][0-9]{{3}}(?![0-9]))*"
+_PART: Final = f"\\.[0-9_]*(?:[{_SPACES}][0-9]{{1,3}})*\N{HORIZONTAL ELLIPSIS}?"
+NUMBER: Final = f"(?:{_WHOLE}(?:{_PART})?|\\.[0-9](?:{_PART[2:]}))"
+LENGTH: Final = re.compile(f"({NUMBER})[{_SPACES}]*([A-Za-z{_MU}]+)(?![A-Za-z0-9_])")  # an amount with its unit
+# A number and `%` where an expression, or a part of it, ends are a share of the trace; elsewhere `%` divides.
+MOMENT: Final = re.compile(
+    f"#[{_SPACES}]?[0-9][0-9_]*(?:[,{_SPACES}][0-9]{{3}})*|{NUMBER}[{_SPACES}]*%(?=\\s*(?:$|[)]|&&|[|][|]|(?:and|or)\\b))"
+)
+_AMOUNT: Final = re.compile(f"([+-]?)[{_SPACES}]*({NUMBER})[{_SPACES}]*([A-Za-z{_MU}]*)")
+_SHARE: Final = re.compile(f"({NUMBER})[{_SPACES}]*%")
+_CYCLES: Final = re.compile(f"([+-]?)[{_SPACES}]*([0-9][0-9,{_SPACES}]*?)[{_SPACES}]*(?:cy|cycles?)", re.IGNORECASE)
+_COUNTER: Final = re.compile("0[xX][0-9a-fA-F]{1,16}")
+_WALL: Final = re.compile("(?:([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt ])?([0-9]{2}:[0-9]{2}:[0-9]{2})(\\.[0-9]{1,12})?[Zz]?")
+_RANGE: Final = re.compile(r"\s*\.\.\s*|\s+to\s+", re.IGNORECASE)
+_MOST_DIGITS: Final = 60
+_SHOWN: Final = 40
+
+
+def format_duration(ns: int, digits: int = 4) -> str:
+    """Return a length for people: `1.204 ms`, `350 ns`, `-2.5 s`; about `digits` figures, unit by size."""
+    size = abs(ns)
+    for unit, scale in UNITS:
+        if size >= scale or scale == 1:
+            value = ns / scale
+            decimals = max(0, digits - len(str(size // scale))) if scale > 1 else 0
+            return f"{value:.{decimals}f} {unit}"
+    raise AssertionError("unreachable")
+
+
+def format_exactly(cycles: int, clock: Clock) -> str:
+    """Return a length for people with nothing rounded away: `1.204 562 5 ms`, `-350 ns`.
+
+    Where the length is no finite number of decimals of a nanosecond, as at 19.2 MHz, three of them and an ellipsis say
+    so: `364.583... ns`; the exact length is the number of cycles then.
+    """
+    ns, rest = divmod(abs(cycles) * NS_PER_S, clock.cycles_per_s)
+    beyond, left = divmod(rest * 10**_DIGITS_OF_NS, clock.cycles_per_s)
+    unit, scale = next((unit, scale) for unit, scale in UNITS if ns >= scale or scale == 1)
+    whole, decimals = divmod(ns, scale)
+    digits = f"{decimals:0{len(str(scale)) - 1}d}" if scale > 1 else ""
+    more = f"{beyond:0{_DIGITS_OF_NS}d}"
+    digits = digits + more[:3] if left else (digits + more).rstrip("0")
+    groups = " ".join(digits[i : i + 3] for i in range(0, len(digits), 3))
+    sign, end = "-" if cycles < 0 else "", "\N{HORIZONTAL ELLIPSIS}" if left else ""
+    return f"{sign}{whole}{'.' if groups else ''}{groups}{end} {unit}"
+
+
+def format_time(ns: int, resolution_ns: int = 1) -> str:
+    """Return a time in nanoseconds as seconds with groups of three decimals: `1.234 567 890 s`.
+
+    Args:
+        ns: Time relative to the start of the trace.
+        resolution_ns: Decimals finer than this are left out.
+    """
+    groups = 3 if resolution_ns < 1_000 else 2 if resolution_ns < 1_000_000 else 1
+    return _grouped(ns, 9, groups)
+
+
+def format_moment(cycles: int, clock: Clock) -> str:
+    """Return a moment of a trace as seconds from its start, with decimals that lead back to the cycle.
+
+    Up to 1 GHz three groups, `1.234 567 890 s`; four up to 1 THz. What is not written is cut off, not rounded, as
+    `parse_moment` takes the first cycle that is not before a time.
+    """
+    decimals = -(-_decimals(clock) // 3) * 3
+    return _grouped(_scaled(cycles, clock, decimals), decimals, decimals // 3)
+
+
+def _grouped(number: int, decimals: int, groups: int) -> str:
+    whole, part = divmod(abs(number), 10**decimals)
+    digits = f"{part:0{decimals}d}"[: groups * 3]
+    return f"{'-' if number < 0 else ''}{whole}.{' '.join(digits[i : i + 3] for i in range(0, len(digits), 3))} s"
+
+
+def _decimals(clock: Clock) -> int:
+    """Return how many decimals of a second tell one cycle from the next; at least those of a nanosecond."""
+    return max(9, len(str(clock.cycles_per_s - 1)))
+
+
+def _scaled(cycles: int, clock: Clock, decimals: int) -> int:
+    """Return the time since the start in units of a decimal of a second, cut off."""
+    passed = cycles - clock.start_cycles
+    size = abs(passed) * int(10**decimals) // clock.cycles_per_s
+    return -size if passed < 0 else size
+
+
+def format_cycles(cycles: int) -> str:
+    """Return a number of cycles for people: `1 cycle`, `2,409,125 cycles`."""
+    return counted(cycles, "cycle")
+
+
+def hex_cycles(cycles: int) -> str:
+    """Return a time in cycles as the target's 64-bit counter shows it; one below zero has wrapped around."""
+    return f"0x{cycles & (1 << 64) - 1:x}"
+
+
+def moment_text(cycles: int, clock: Clock) -> str:
+    """Return a moment as short as `parse_moment` reads it to the cycle: `1.25s`; `80000cy` before the trace begins."""
+    decimals = _decimals(clock)
+    whole, part = divmod(_scaled(cycles, clock, decimals), 10**decimals)
+    if cycles < clock.start_cycles or whole >= _MOST_NS // NS_PER_S:
+        return f"{cycles}cy"
+    return f"{whole}.{part:0{decimals}d}".rstrip("0").rstrip(".") + "s"
+
+
+def range_text(window: TimeWindow, clock: Clock) -> str:
+    """Return a range as `parse_range` reads it, to the cycle: `1.2s..1.5s`."""
+    return f"{moment_text(window.start, clock)}..{moment_text(window.end, clock)}"
+
+
+@dataclass(frozen=True, slots=True)
+class TimeAxis:
+    """What typed moments refer to.
+
+    Attributes:
+        clock: Of the trace.
+        limits: Where moments may be, cycles.
+        event_times: int64 (n,), cycles, ascending: the times of the events.
+    """
+
+    clock: Clock
+    limits: TimeWindow
+    event_times: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class TimePosition:
+    """Where to go: one of the two is given."""
+
+    cycles: int | None = None
+    event: int | None = None
+
+
+def parse_length(text: str) -> Fraction:
+    """Return a length in nanoseconds, exactly as it is written; without a unit it means seconds; it may be negative.
+
+    Beyond 317 years it is cut to that, which is longer than any trace.
+
+    Raises:
+        UsageError: The text is no length; says from which character on.
+    """
+    text = _plain(text)
+    match = _AMOUNT.match(text)
+    if match is None:
+        raise _refused(text, 0)
+    if match[3] and match[3].lower() not in UNITS_NS:
+        raise _refused(text, match.start(3))
+    if match.end() < len(text) or match.end() > _MOST_DIGITS:
+        raise _refused(text, min(match.end(), _MOST_DIGITS))
+    length_ns = min(amount_ns(match[2], match[3] or "s"), Fraction(_MOST_NS))
+    return -length_ns if match[1] == "-" else length_ns
+
+
+def amount_ns(number: str, unit: str) -> Fraction:
+    """Return a number as `NUMBER` matches it, and its unit, in nanoseconds.
+
+    Raises:
+        KeyError: There is no such unit.
+    """
+    return _value(number) * UNITS_NS[unit.lower()]
+
+
+def _value(number: str) -> Fraction:
+    digits = re.sub(f"[{_SPACES}_\N{HORIZONTAL ELLIPSIS}]", "", number)
+    return Fraction(f"0{digits}")
+
+
+def parse_since_start(text: str) -> Fraction | None:
+    """Return nanoseconds since the start of the trace; None for moments that refer to anything else of it."""
+    match = _AMOUNT.fullmatch(_plain(text))
+    if match is None or match[1] or (match[3] or "s").lower() not in UNITS_NS:
+        return None
+    return parse_length(text)
+
+
+def parse_moment(text: str, axis: TimeAxis) -> int:
+    """Return the moment in cycles that a text means; it may be outside the trace.
+
+    `1.25s` is from the start of the trace, `-5s` from its end, `0x1f00c` and `80000cy` are cycles of the counter,
+    `#1200` is an event by its number from 1, `25%` a share of the trace, `2024-06-10 06:19:01.5` and `06:19:01` are the
+    time of day in UTC, where the header shows it.
+
+    Raises:
+        UsageError: The text is none of these, or the trace does not have what it refers to.
+    """
+    text, limits = _plain(text), axis.limits
+    if len(text) > _MOST_DIGITS:
+        raise _refused(text, _MOST_DIGITS)
+    if text.startswith("#"):
+        return int(axis.event_times[_event(text, len(axis.event_times))])
+    if _COUNTER.fullmatch(text):
+        return int(text, 16)
+    if match := _CYCLES.fullmatch(text):
+        return _cycles(match)
+    if match := _SHARE.fullmatch(text):
+        return limits.start + int(_value(match[1]) * limits.length / 100)
+    if match := _WALL.fullmatch(text):
+        return _wall(match, axis)
+    length_ns = parse_length(text)
+    if text.startswith("-"):
+        return limits.end - _cycles_of(-length_ns, axis.clock)
+    return axis.clock.start_cycles + _cycles_of(length_ns, axis.clock)
+
+
+def parse_moment_inside(text: str, axis: TimeAxis) -> int:
+    """Return the moment in cycles that a text means (`parse_moment`).
+
+    Raises:
+        UsageError: The text is no moment, or one outside the trace.
+    """
+    cycles = parse_moment(text, axis)
+    if not axis.limits.start <= cycles < axis.limits.end:
+        raise UsageError(f"{text.strip()[:_SHOWN]!r} is outside the trace")
+    return cycles
+
+
+def parse_position(text: str, axis: TimeAxis) -> TimePosition:
+    """Return the event that `#1200` means, or the moment that any other text does (`parse_moment`).
+
+    Raises:
+        UsageError: The text is none of these, or the position is outside the trace.
+    """
+    if (plain := _plain(text)).startswith("#"):
+        return TimePosition(event=_event(plain, len(axis.event_times)))
+    return TimePosition(cycles=parse_moment_inside(text, axis))
+
+
+def parse_range(text: str, axis: TimeAxis) -> TimeWindow:
+    """Return the window that `A..B`, or `A to B`, means; either end of `A..B` may be left out.
+
+    Each end is a moment as of `parse_moment`; an end `+5ms` is so long after the beginning. What is at the end is not
+    in the range, except for an event given by its number.
+
+    Raises:
+        UsageError: The text is no range, is empty, or is outside the trace.
+    """
+    limits, ends = axis.limits, _RANGE.split(text.strip(), maxsplit=1)
+    if len(ends) < 2:
+        raise UsageError(f"{text[:_SHOWN]!r} is no range; write it as 1.2s..1.5s, times from the start of the trace")
+    start = parse_moment(ends[0], axis) if ends[0] else limits.start
+    end = _end(_plain(ends[1]), start, axis) if ends[1] else limits.end
+    if end <= start:
+        raise UsageError(f"range {text[:_SHOWN]!r} ends before it begins")
+    if end <= limits.start or start >= limits.end:
+        raise UsageError(f"range {text[:_SHOWN]!r} is outside the trace")
+    return TimeWindow(start, end)
+
+
+def _end(text: str, start: int, axis: TimeAxis) -> int:
+    if not text.startswith("+"):
+        return parse_moment(text, axis) + text.startswith("#")
+    match = _CYCLES.fullmatch(text)
+    return start + (_cycles(match) if match else _cycles_of(parse_length(text), axis.clock))
+
+
+def _plain(text: str) -> str:
+    """Return a text with one kind of minus and without spaces around it."""
+    return text.strip().replace("\N{MINUS SIGN}", "-")
+
+
+def _refused(text: str, position: int) -> UsageError:
+    """Return the error that a text is no time, with the first character that fits nothing."""
+    position += len(text[position:]) - len(text[position:].lstrip())
+    where = f", from character {position + 1} on" if 0 < position < len(text) else ""
+    return UsageError(f"{text[:_SHOWN]!r} is no time{where}; write {EXAMPLES}")
+
+
+def _cycles_of(length_ns: Fraction, clock: Clock) -> int:
+    """Return the first cycle that is not before a time since the start, exactly: a cycle may be less than 1 ns."""
+    return ceil(length_ns * clock.cycles_per_s / NS_PER_S)
+
+
+def _cycles(match: re.Match[str]) -> int:
+    """Return the cycles that a number with `cy` after it means."""
+    size = min(int("".join(filter(str.isdigit, match[2]))), _MOST_NS)
+    return -size if match[1] == "-" else size
+
+
+def _event(text: str, count: int) -> int:
+    """Return the row of an event from its number."""
+    digits = re.sub(f"[{_SPACES},_]", "", text[1:])
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 16):
+        raise UsageError(f"{text[:_SHOWN]!r} is no event number; write #1200")
+    if not 1 <= int(digits) <= count:
+        raise UsageError(f"there is no event {text[:_SHOWN]}; the trace has {count:,}")
+    return int(digits) - 1
+
+
+def _wall(match: re.Match[str], axis: TimeAxis) -> int:
+    """Return the moment of a date and time, or of a time on the day on which the trace begins."""
+    begin = axis.clock.wall_time(axis.limits.start)
+    if begin is None:
+        raise UsageError("the trace does not show the time of day; write 1.2s from its start")
+    try:
+        day = date.fromisoformat(match[1]) if match[1] else begin.date()
+        second = datetime.combine(day, time.fromisoformat(match[2]), UTC)
+    except ValueError as error:
+        raise UsageError(f"{match[0][:_SHOWN]!r} is no time of day; write 2024-06-10 06:19:01.5") from error
+    boot = datetime.fromtimestamp(axis.clock.boot_time_s or 0, tz=UTC)
+    passed_s = (second - boot) // timedelta(seconds=1) + Fraction(match[3] or 0)
+    return _cycles_of(passed_s * NS_PER_S - axis.clock.boot_rest_ns, axis.clock)

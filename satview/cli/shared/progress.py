@@ -1,0 +1,116 @@
+"""One line on standard error about long work: what, the share done, the time left; only where a terminal shows it.
+
+It is there after half a second and gone when the work ends, so that what is printed afterwards begins on a clean line.
+Nothing of it is written to a pipe or a file, and nothing is imported for it by commands that are quick.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from satview.base.process_end import say
+from satview.base.safe_text import visible_line
+from satview.cli.shared.bold import NO_TERMINALS
+
+if TYPE_CHECKING:
+    from satview.store.trace import Trace
+
+DELAY_S: float = 0.5  # nobody needs to be told of what is over by then
+_REFRESH_S: Final = 0.1
+_MOST_NAME: Final = 40
+Report = Callable[[float], None]
+
+
+class _Line:
+    """What a thread of its own shows of work that the main thread does.
+
+    Attributes:
+        share: Done so far, 0 to 1; None = the work does not say.
+        is_over: Set when the work has ended.
+    """
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        self.share: float | None = None
+        self.is_over = threading.Event()
+
+    def report(self, share: float) -> None:
+        """Take how much is done, 0 to 1; called by the work, as often as it likes."""
+        self.share = share
+
+    def show(self) -> None:
+        """Show the line until the work ends, if it takes long enough; then erase it."""
+        if not self.is_over.wait(DELAY_S):
+            with suppress(OSError, ValueError):  # a terminal that is gone
+                self._show()
+
+    def _show(self) -> None:
+        from rich.console import Console  # on first use: takes a tenth of the delay to import
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+        texts = [TextColumn(f"{{task.{name}}}", markup=False) for name in ("description", "fields[left]")]
+        columns = (texts[0], BarColumn(20), TaskProgressColumn(), TimeElapsedColumn(), texts[1])
+        # What programs of a capture print goes above the line; in a pipe or a file it is left alone.
+        with Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False,
+                      redirect_stdout=sys.stdout.isatty()) as progress:  # fmt: skip
+            task = progress.add_task(self.what, total=None, left="")
+            while not self.is_over.is_set():
+                if self.share is not None:
+                    left_s = progress.tasks[0].time_remaining
+                    left = "" if left_s is None else f"{left_s // 60:.0f}:{left_s % 60:02.0f} left"
+                    progress.update(task, total=1.0, completed=self.share, left=left)
+                progress.refresh()
+                self.is_over.wait(_REFRESH_S)
+
+
+@contextmanager
+def working(what: str) -> Iterator[Report]:
+    """Show that something is done in a block; yields what takes the share done, 0 to 1.
+
+    Args:
+        what: Such as `reading boot.kev`; names of files may hold anything.
+    """
+    line = _Line(visible_line(what))
+    if not sys.stderr.isatty() or os.environ.get("TERM", "") in NO_TERMINALS:
+        yield line.report
+        return
+    thread = threading.Thread(target=line.show, name="progress", daemon=True)
+    thread.start()
+    try:
+        yield line.report
+    finally:
+        line.is_over.set()
+        thread.join()
+
+
+def working_on(what: str, path: Path | str) -> str:
+    """Return what is done with a file, short enough for one line: `reading boot.kev`."""
+    name = Path(path).name
+    return f"{what} {name if len(name) <= _MOST_NAME else f'...{name[-_MOST_NAME:]}'}"
+
+
+def open_trace(path: Path | str, *, says_outside: bool = True) -> Trace:
+    """Open a trace of any format, as `formats.registry.open_trace` does, and show how far it is.
+
+    Args:
+        path: The file.
+        says_outside: Say on standard error what lies outside of the time that can be trusted; for commands whose
+            output does not say it.
+
+    Raises:
+        TraceFormatError: No reader knows it, or nothing of it can be read.
+    """
+    from satview.formats import registry  # these bring numpy; --help needs none
+    from satview.store.doubts import outside_words
+
+    with working(working_on("reading", path)) as report:
+        trace = registry.open_trace(path, report)
+    if says_outside and (words := outside_words(trace)):
+        say(f"{trace.path.name}: {words}")
+    return trace
