@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from satview.base.dataclass import dataclass
 from satview.base.errors import UsageError
 from satview.filters.expressions.expression import select
 from satview.store.trace import Trace

@@ -10,13 +10,14 @@ imposed 12, total 14; and as B and C ran for nobody else, A caused all 14 of it.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.times.by_key import sum_by
 from satview.analysis.times.run_sums import RunSums
 from satview.analysis.times.scope import Scope
-from satview.base.dataclass import dataclass
 from satview.linkage.services import services
 from satview.store.time_ranges import Cycles, overlaps
 

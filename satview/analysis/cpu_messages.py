@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.times.event_counts import IS_SEND
 from satview.analysis.times.scope import Scope
-from satview.base.dataclass import dataclass
 from satview.linkage.messages import messages
 from satview.linkage.table import NO_EVENT
 

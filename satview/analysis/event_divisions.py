@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.load import bin_edges
-from satview.base.dataclass import dataclass
 from satview.base.time import TimeWindow
 from satview.store.time_ranges import Cycles
 from satview.store.trace import Trace

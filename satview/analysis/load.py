@@ -5,6 +5,7 @@ Busy time is that of `cpu_times`: runs of threads without the interrupts handled
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
@@ -14,7 +15,6 @@ from numpy.typing import NDArray
 from satview.analysis.times.basis import Basis, Runs
 from satview.analysis.times.by_key import sum_by
 from satview.analysis.times.scope import Scope
-from satview.base.dataclass import dataclass
 from satview.base.time import TimeWindow
 from satview.events.states import FIRST_PROCESS, IDLE, KERNEL_CALL
 from satview.store.axis import covered_by_cpus

@@ -6,13 +6,12 @@ the contended part of a lock, the kernel calls; they have no table here.
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.dataclass import dataclass
 from satview.base.errors import UsageError
 from satview.events import wire
 from satview.events.unixware import Outcome, plain, record_code

@@ -8,6 +8,7 @@ Source: the Partition Summary and formula 8 of the reference; format description
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -16,7 +17,6 @@ from numpy.typing import NDArray
 from satview.analysis.times.basis import Basis
 from satview.analysis.times.by_key import sum_by
 from satview.analysis.times.scope import Scope
-from satview.base.dataclass import dataclass
 from satview.events import wire
 from satview.linkage.rows import rows_of_codes, thread_rows
 from satview.store.arguments import argument, argument_under

@@ -10,7 +10,7 @@ Times come from the whole trace, cut at the range; a mask of events chooses what
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from functools import cached_property
 
 import numpy as np
@@ -29,7 +29,6 @@ from satview.analysis.times.scope import Mask, scope_of
 from satview.analysis.times.state_lengths import StateLengths, state_lengths
 from satview.analysis.times.state_times import StateTimes, state_times
 from satview.base.begun import Begun
-from satview.base.dataclass import dataclass
 from satview.base.time import TimeWindow
 from satview.events.states import READY
 from satview.store.axis import Covered

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
-
-from satview.base.dataclass import dataclass
 
 
 class Mark(StrEnum):

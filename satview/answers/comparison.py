@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -20,7 +20,6 @@ from satview.analysis.statistics_sheets import SHEETS
 from satview.analysis.verdicts.find import find_verdicts
 from satview.answers.latencies import LatencyFilter, latency_figures, latency_table
 from satview.answers.table import Table
-from satview.base.dataclass import dataclass
 from satview.base.time import NS_PER_S
 from satview.store.trace import Trace
 

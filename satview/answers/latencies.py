@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -22,7 +23,6 @@ from satview.answers.table import (
     known_by_certainty,
     least_known,
 )
-from satview.base.dataclass import dataclass
 from satview.base.time import TimeWindow
 from satview.events import wire
 from satview.linkage.actors import TIMER

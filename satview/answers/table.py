@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
@@ -26,7 +26,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.answers.frames import Frames, Texts, Values, arrow_array, html_rows
-from satview.base.dataclass import dataclass
 from satview.base.errors import UsageError
 from satview.base.extras import required
 from satview.base.safe_text import csv_text, visible_line

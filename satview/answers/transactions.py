@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
@@ -16,7 +17,6 @@ from satview.analysis.times.message_times import sent_messages
 from satview.analysis.times.scope import scope_of
 from satview.answers.frames import Texts
 from satview.answers.table import CERTAINTIES, Column, Kind, Known, Question, Table, known_by_certainty
-from satview.base.dataclass import dataclass
 from satview.base.time import TimeWindow
 from satview.events.states import ABSENT, DEAD, NOT_A_STATE
 from satview.linkage.states import LANE_VALUES, first_that_fits, state_positions, state_values

@@ -10,14 +10,12 @@ import mmap
 import os
 import threading
 import weakref
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
-
-from satview.base.dataclass import dataclass
 
 SWITCH: Final = "SATVIEW_MEMORY_MB"  # environment; megabytes, 0 or nothing = no bound
 MEGABYTE: Final = 1_000_000

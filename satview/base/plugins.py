@@ -11,10 +11,10 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from satview.base.dataclass import dataclass
 from satview.base.errors import Cancelled, SatviewError, one_line
 
 if TYPE_CHECKING:

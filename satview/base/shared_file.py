@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from satview.base.dataclass import dataclass
 from satview.base.errors import SatviewError, WriteError
 from satview.base.new_file import sync_folder, write_file
 

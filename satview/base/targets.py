@@ -7,11 +7,11 @@ import re
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from satview.base.dataclass import dataclass
 from satview.base.errors import WriteError
 
 Sources = Iterable[Path | str | int]

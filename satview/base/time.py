@@ -6,12 +6,11 @@ integer arithmetic; floats appear only when pixels are concerned, after the star
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import numpy as np
 from numpy.typing import NDArray
-
-from satview.base.dataclass import dataclass
 
 NS_PER_S = 1_000_000_000
 Cycles = NDArray[np.int64]

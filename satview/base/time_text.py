@@ -7,6 +7,7 @@ Links, panels, filters, the command line, SQL and reports have no rules of their
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from fractions import Fraction
 from math import ceil
@@ -16,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.counts import counted
-from satview.base.dataclass import dataclass
 from satview.base.errors import UsageError
 from satview.base.time import NS_PER_S, Clock, TimeWindow
 

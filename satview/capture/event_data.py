@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from satview.base.dataclass import dataclass
 from satview.events.spec import Release
 from satview.filters.event_context import FEATURE_PID, FEATURE_TID, EventContext, feature_of, has_feature
 

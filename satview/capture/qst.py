@@ -8,7 +8,7 @@ Source: QST description.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
@@ -17,7 +17,6 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.dataclass import dataclass
 from satview.base.errors import UsageError, WriteError
 from satview.base.new_file import write_file
 from satview.capture.buffers import Buffer, BufferRing

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO
 
-from satview.base.dataclass import dataclass
 from satview.base.errors import UsageError
 from satview.capture import control
 from satview.capture.files import CaptureError, KevFile

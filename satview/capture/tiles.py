@@ -8,12 +8,12 @@ every thread back to where the tile began, so that the seams are consistent for 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.dataclass import dataclass
 from satview.base.errors import Cancelled, UsageError
 from satview.capture import control
 from satview.capture.files import KevFile

@@ -6,9 +6,9 @@ alone is one row there (`plain`); the enumerations of `wire` and `filters.extern
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 
-from satview.base.dataclass import dataclass
 from satview.events import rows
 from satview.events.spec import ClassSpec, Release
 

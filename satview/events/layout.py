@@ -7,11 +7,10 @@ event trace format, section 8; the lists themselves are data (`arguments`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Final
 
-from satview.base.dataclass import dataclass
 from satview.events import arguments, variants
 from satview.events.catalogue import catalogue
 from satview.events.spec import EventSpec, Field, Release, Show

@@ -6,12 +6,11 @@ not, so colours, legends and filters mean the same in every trace.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 import numpy as np
-
-from satview.base.dataclass import dataclass
 
 
 class StateGroup(StrEnum):

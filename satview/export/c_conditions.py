@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from satview.base.dataclass import dataclass
 from satview.events.layout import Part, argument_part, arguments_of, is_same_name, text_offset
 from satview.export.c_offsets import Find, code_ranges, offset_rows
 from satview.export.c_tables import Tables

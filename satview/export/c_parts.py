@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from satview.base.dataclass import dataclass
 from satview.base.resources import resource_path
 
 FIND_PROCESSES: Final = "find_processes"

@@ -7,10 +7,10 @@ becomes `#error` where it belongs, so that no program that does less than its ru
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from satview.base.dataclass import dataclass
 from satview.events.naming import names
 from satview.events.spec import Release
 from satview.events.wire import THREAD_RUNNING

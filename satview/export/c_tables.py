@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from satview.base.dataclass import dataclass
 from satview.events.spec import Release
 from satview.export.c_automaton import Automaton
 from satview.export.c_patterns import pattern_table

@@ -7,9 +7,8 @@ special forms below; no code looks at single events.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
-from satview.base.dataclass import dataclass
 from satview.events import wire
 from satview.events.catalogue import Catalogue
 from satview.events.constants import flag_names

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -16,7 +16,6 @@ from typing import BinaryIO, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.dataclass import dataclass
 from satview.base.errors import Cancelled, UsageError
 from satview.base.new_file import NewFile
 from satview.base.safe_text import csv_text

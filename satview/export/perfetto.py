@@ -9,6 +9,7 @@ unique, a thread's number is `FIRST_TID` and its row. Source of the field number
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,7 +19,6 @@ from numpy.typing import NDArray
 from satview.analysis.load import LoadBy, load_over_time
 from satview.analysis.times.scope import scope_of
 from satview.answers.frames import Texts
-from satview.base.dataclass import dataclass
 from satview.base.new_file import NewFile
 from satview.events.linux import FIRST_TID
 from satview.events.states import READY, STATE_BY_NAME

@@ -8,12 +8,11 @@ row, are the messages. Source: "Encoding" of the protobuf documentation.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-
-from satview.base.dataclass import dataclass
 
 _VARINT: Final = 0
 _FIXED64: Final = 1

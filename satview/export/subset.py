@@ -9,13 +9,13 @@ dump where the window begins, and fresh TIME and BUFFER events.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.dataclass import dataclass
 from satview.base.errors import UsageError
 from satview.base.new_file import NewFile
 from satview.base.targets import find_target

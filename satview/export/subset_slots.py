@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import BinaryIO, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.dataclass import dataclass
 from satview.base.errors import Cancelled
 from satview.base.ranges import numbers_of
 from satview.events.spec import Release

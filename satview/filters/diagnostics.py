@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from dataclasses import dataclass
 
-from satview.base.dataclass import dataclass
 from satview.base.errors import UsageError
 
 

@@ -7,10 +7,10 @@ THREAD and VTHREAD are bit masks; in 8.0 thread events are plain state numbers.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
-from satview.base.dataclass import dataclass
 from satview.events.class_table import external_classes, plain_classes
 from satview.events.spec import Release
 from satview.events.wire import KER_64BIT, VTHREAD_OFFSET, WireClass, class_of, code, event_of

@@ -8,11 +8,10 @@ import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from satview.base.child import safe_children
-from satview.base.dataclass import dataclass
 from satview.base.errors import UsageError
 from satview.base.extras import required
 from satview.base.new_file import NewFile

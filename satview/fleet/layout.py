@@ -9,11 +9,11 @@ from __future__ import annotations
 import glob
 import json
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
-from satview.base.dataclass import dataclass
 from satview.base.errors import UsageError
 from satview.base.extras import required
 from satview.base.new_file import NewFile

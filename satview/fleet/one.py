@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from satview.base.dataclass import dataclass
 from satview.base.errors import SatviewError, one_line
 from satview.base.extras import required
 from satview.base.new_file import NewFile

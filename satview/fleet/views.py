@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
-from satview.base.dataclass import dataclass
 from satview.base.errors import UsageError
 from satview.fleet.layout import Dataset
 from satview.tables.views import View, clock_macros, definition, mentioned, quoted, views

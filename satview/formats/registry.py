@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Final, cast
 
-from satview.base.dataclass import dataclass
 from satview.base.errors import TraceFormatError
 from satview.base.named_files import check_below, folders, name_fault
 from satview.base.plugins import Plugin, PluginKind, plugins

@@ -5,11 +5,10 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 
-from satview.base.dataclass import dataclass
 from satview.base.errors import TraceFormatError
 from satview.events.catalogue import Catalogue, catalogue
 from satview.events.spec import Release

@@ -20,12 +20,11 @@ The file comes from anybody. No document type is accepted, so there are no entit
 from __future__ import annotations
 
 import re
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 from xml.parsers import expat
 
-from satview.base.dataclass import dataclass
 from satview.base.errors import UsageError
 from satview.base.small_file import read_small
 from satview.events.user_events import SIZES, UserEvent, UserField

@@ -1,5 +1,1 @@
 """Widgets. They draw what the session holds and send intentions back; they compute nothing and own no trace data."""
-
-from satview.gui.pyside_sources import skip_sources
-
-skip_sources()

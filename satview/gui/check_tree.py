@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -21,7 +22,6 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from satview.base.dataclass import dataclass
 from satview.base.safe_text import menu_text, tool_tip, visible_line
 from satview.gui.low_layout import is_low
 from satview.gui.plain_label import PlainLabel

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar
 
@@ -10,7 +11,6 @@ from PySide6.QtCore import QPoint, Signal
 from PySide6.QtGui import QHideEvent
 from PySide6.QtWidgets import QWidget
 
-from satview.base.dataclass import dataclass
 from satview.gui.saved_values import Value, put_values, values_of
 from satview.gui.theme import Theme
 from satview.session.panel_table import PanelRow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from PySide6.QtCore import QEvent, QModelIndex, QObject, QPersistentModelIndex, QSize, Qt, Slot
@@ -19,7 +20,6 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from satview.base.dataclass import dataclass
 from satview.base.errors import UsageError
 from satview.base.safe_text import visible_line
 from satview.gui.plain_label import Notice, PlainLabel

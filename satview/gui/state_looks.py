@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
-from satview.base.dataclass import dataclass
 from satview.events import states
 
 _COLOUR: Final = re.compile(r"(light|dark)=#([0-9a-fA-F]{6})")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from PySide6 import QtCore
 from PySide6.QtGui import QColor, QGuiApplication, QPalette
 from PySide6.QtWidgets import QApplication, QWidget
 
-from satview.base.dataclass import dataclass
 from satview.base.palettes import PRINT, STANDARD
 from satview.base.resources import resource_path
 from satview.session.settings import HATCH_ALWAYS, HATCH_PRINT, Settings

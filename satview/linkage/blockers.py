@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.dataclass import dataclass
 from satview.events.states import STATE_BY_NAME
 from satview.linkage.messages import messages
 from satview.linkage.mutexes import MUTEX, entries_of, mutexes

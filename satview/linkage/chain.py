@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 import numpy as np
 
-from satview.base.dataclass import dataclass
 from satview.events import wire
 from satview.events.states import READY, RUNNING
 from satview.linkage import actors

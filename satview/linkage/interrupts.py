@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.dataclass import dataclass
 from satview.core import library, links, statistics
 from satview.events import wire
 from satview.linkage.rows import by_cpu, depth_within, narrow, nested_pairs, rows_of_class

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.dataclass import dataclass
 from satview.events import wire
 from satview.linkage.actors import open_calls
 from satview.linkage.columns import partners

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.dataclass import dataclass
 from satview.events import wire
 from satview.linkage.blockers import REPLY
 from satview.linkage.rows import rows_of_codes

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from enum import IntEnum, StrEnum
 from functools import cached_property
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-
-from satview.base.dataclass import dataclass
 
 Rows = NDArray[np.integer]
 Pairs = tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint8]]  # from_row, to_row, certainty; in any order

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from satview.base.dataclass import dataclass
 from satview.base.errors import UsageError
 
 _HANDLE: Final = re.compile(r"([a-z])-?([0-9]{1,12})", re.ASCII)

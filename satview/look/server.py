@@ -10,7 +10,7 @@ import tempfile
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import wraps
 from inspect import cleandoc
 from pathlib import Path
@@ -18,7 +18,6 @@ from threading import RLock
 from typing import Any, Final
 
 from satview.analysis.reasons.why import why
-from satview.base.dataclass import dataclass
 from satview.base.errors import SatviewError, UsageError
 from satview.base.extras import required
 from satview.base.named_files import name_fault, only_below

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from enum import StrEnum
-
-from satview.base.dataclass import dataclass
 
 
 class Menu(StrEnum):

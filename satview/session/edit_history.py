@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from PySide6.QtCore import QObject, Signal
-
-from satview.base.dataclass import dataclass
 
 _LENGTH: Final = 100
 

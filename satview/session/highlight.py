@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Signal, Slot
@@ -9,7 +11,6 @@ from PySide6.QtCore import QObject, Signal, Slot
 from satview.answers.latencies import QUESTION as LATENCIES
 from satview.answers.table import Known, Table
 from satview.answers.transactions import QUESTION as TRANSACTIONS
-from satview.base.dataclass import dataclass
 from satview.base.time import TimeWindow
 from satview.linkage.chain import Hop
 from satview.linkage.latencies import Latencies, latencies

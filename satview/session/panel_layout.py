@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from satview.base.checked_json import Fields
-from satview.base.dataclass import dataclass
 from satview.base.shared_file import DamagedFileError, parsed_json
 
 AREAS: Final = ("left", "right", "top", "bottom")

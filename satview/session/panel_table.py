@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from satview.base.dataclass import dataclass
 from satview.session.commands import Command, Menu, Needs
 
 

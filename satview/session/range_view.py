@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -10,7 +11,6 @@ from PySide6.QtCore import QObject, Slot
 
 from satview.analysis.sheets.sheet import Column, Sheet
 from satview.analysis.times.basis import Basis
-from satview.base.dataclass import dataclass
 from satview.base.memory import borrowed
 from satview.base.time import TimeWindow
 from satview.base.time_text import format_cycles, format_exactly, format_moment

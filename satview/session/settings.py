@@ -6,12 +6,12 @@ stops a start.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from PySide6.QtCore import QObject, Signal
 
-from satview.base.dataclass import dataclass
 from satview.base.palettes import PALETTES, STANDARD
 from satview.base.shared_file import DamagedFileError
 from satview.session.stored_json import StoredJson

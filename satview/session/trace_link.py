@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlparse
 
-from satview.base.dataclass import dataclass
 from satview.base.errors import UsageError
 
 if TYPE_CHECKING:

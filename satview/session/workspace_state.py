@@ -5,10 +5,9 @@ The state of a trace and a session saved under a name have one form; a session l
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
-from satview.base.dataclass import dataclass
 from satview.filters.views.passes import Effect, PassStack
 from satview.session.lanes.lane_arrangement import (
     LaneArrangement,

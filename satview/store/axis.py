@@ -8,12 +8,12 @@ nothing is ever linked, or taken for missing, across files.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.dataclass import dataclass
 from satview.base.time import TimeWindow
 from satview.store.trace import Trace
 

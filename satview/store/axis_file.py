@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from satview.base.checked_json import Fields
-from satview.base.dataclass import dataclass
 from satview.base.errors import TraceFormatError, UsageError
 from satview.base.named_files import allow, name_fault
 from satview.base.new_file import write_file

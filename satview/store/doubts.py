@@ -6,14 +6,13 @@ one lane of their own and not among the real ones.
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from operator import itemgetter
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.dataclass import dataclass
 from satview.base.once import Once
 from satview.base.time import TimeWindow
 from satview.base.time_text import format_duration

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from satview.base.dataclass import dataclass
 from satview.base.time import Clock, TimeWindow
 from satview.base.time_text import format_moment, range_text
 from satview.store.trace import Trace

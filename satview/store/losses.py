@@ -7,7 +7,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.unique import unique, unique_rows
 from satview.events import wire
 from satview.events.spec import Release
 from satview.store.time_ranges import TimeRanges
@@ -42,13 +41,13 @@ def _losses(trace: Trace) -> NDArray[np.int64]:
         late = [(trace.window.start - 1, end, cpu) for end, cpu in _late_starts(trace)]
         found = np.concatenate((found, np.array(late, np.int64).reshape(-1, 3)))
     found[:, 1] = np.maximum(found[:, 1], found[:, 0] + 1)
-    return unique_rows(found)
+    return np.unique(found, axis=0)
 
 
 def _last_before(trace: Trace, ends: NDArray[np.int64], cpus: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return when the last event before each moment happened on its CPU; the moment itself if there is none."""
     starts = ends.copy()
-    for cpu in unique(cpus).tolist():
+    for cpu in np.unique(cpus).tolist():
         mine = np.flatnonzero(cpus == cpu)
         times = trace.events.time_cycles
         if cpu != EVERY_CPU:

@@ -22,11 +22,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from satview.base.dataclass import dataclass
 from satview.base.errors import WriteError
 from satview.base.new_file import remove_leftovers, write_file
 from satview.base.shared_file import Damaged, DamagedFileError, parsed_json, read_shared, rename, set_aside

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Final
-
-from satview.base.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,9 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from satview.base.dataclass import dataclass
 from satview.base.errors import Cancelled, UsageError
 from satview.base.extras import refuse_missing, required
 from satview.tables.query_child import ARROW, JSON, arrow_bytes, arrow_rows

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -11,7 +11,6 @@ from satview.answers.table import KNOWN_WORDS, Question
 from satview.answers.table import Column as AnswerColumn
 from satview.answers.table import Kind as AnswerKind
 from satview.answers.transactions import QUESTION as TRANSACTIONS
-from satview.base.dataclass import dataclass
 
 
 class Kind(StrEnum):

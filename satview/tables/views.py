@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from satview.base.dataclass import dataclass
 from satview.base.resources import resource_path
 from satview.base.time import NS_PER_S
 from satview.tables.schema import SCHEMAS

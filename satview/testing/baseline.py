@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from satview.base.dataclass import dataclass
 from satview.base.errors import UsageError
 from satview.base.new_file import NewFile
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Self
 
-from satview.base.dataclass import dataclass
 from satview.base.time_text import format_duration
 from satview.store.location import Location
 from satview.testing.baseline import Baseline

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -17,7 +18,6 @@ from satview.analysis.verdicts.thresholds import Thresholds
 from satview.analysis.verdicts.verdict import Verdict, VerdictKind
 from satview.answers.table import Known
 from satview.base.counts import counted
-from satview.base.dataclass import dataclass
 from satview.base.errors import UsageError
 from satview.base.safe_text import visible_line
 from satview.events.words import text_words

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from satview.base.dataclass import dataclass
 from satview.base.errors import WriteError
 from satview.base.new_file import NewFile
 from satview.base.picture import screenshot

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from satview.answers.frames import Texts
-from satview.base.dataclass import dataclass
 from satview.base.errors import UsageError
 from satview.base.time_text import format_duration
 from satview.events.states import STATES

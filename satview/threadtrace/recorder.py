@@ -8,9 +8,9 @@ import itertools
 import os
 import time
 from collections import deque
+from dataclasses import dataclass
 from typing import Final
 
-from satview.base.dataclass import dataclass
 from satview.threadtrace import codes
 from satview.threadtrace.log import Log, Output, now
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.dataclass import dataclass
 from satview.base.time import TimeWindow
 from satview.store.trace import Trace
 from satview.timeline.arrows import ArrowIndex, ArrowKind, Arrows

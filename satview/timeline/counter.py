@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-
-from satview.base.dataclass import dataclass
 
 _STEP: Final = 4  # values of a level in one of the next
 _MOST: Final = 32  # values looked at for a pixel on average; beyond it the next level serves

@@ -7,11 +7,10 @@ To add one: add a row. Events that are moments need no more; what begins and end
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from typing import Final
-
-from satview.base.dataclass import dataclass
 
 
 class Owner(StrEnum):

@@ -7,12 +7,12 @@ and at least 8192, every coarser one half as many, down to 16. One byte per cell
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.dataclass import dataclass
 from satview.base.ranges import numbers_of
 from satview.base.time import TimeWindow
 from satview.core import library, pictures

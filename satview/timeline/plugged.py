@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.dataclass import dataclass
 from satview.base.plugins import PluginKind, plugins
 from satview.events.states import ABSENT, FIRST_PROCESS
 from satview.store.trace import Trace

@@ -7,13 +7,12 @@ A picture made of them is the same while the view moves and when it rests, and i
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.dataclass import dataclass
 from satview.base.time import TimeWindow
 from satview.core import library, pictures
 from satview.events.states import VALUE_COUNT

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from satview.base import column_room
-from satview.base.dataclass import dataclass
 from satview.base.ranges import numbers_of
 from satview.base.time import TimeWindow
 from satview.core import library, pictures

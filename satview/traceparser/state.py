@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, BinaryIO, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.dataclass import dataclass
 from satview.events.spec import Release
 from satview.formats.source import Source
 from satview.traceparser.constants import ERROR_TEXTS, Debug, Error, Sort

@@ -5,12 +5,12 @@ To add an analysis: add a row. `satview doctor`, the marks of figures, the panel
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from satview.analysis.doctor import needs as need
 from satview.analysis.doctor.needs import Need
 from satview.analysis.verdicts.verdict import VerdictKind
-from satview.base.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

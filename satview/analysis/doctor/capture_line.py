@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final
 
 from satview.analysis.doctor.needs import NO_LOSS, Need
-from satview.base.dataclass import dataclass
 from satview.events.modes import Mode
 from satview.filters.external import ExternalClass as C
 from satview.filters.external import classes_of

@@ -6,7 +6,7 @@ a count can only grow with the events that are missing, a mean or a shortest tim
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
 
@@ -20,7 +20,6 @@ from satview.analysis.sheets.sheet import Column, Kind, Sheet
 from satview.analysis.statistics import Statistics
 from satview.analysis.times.walk import walk
 from satview.analysis.trust import EXACT, Mark, Trust
-from satview.base.dataclass import dataclass
 from satview.events.states import UNKNOWN
 from satview.store.losses import losses, losses_of
 from satview.store.time_ranges import TimeRanges

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -11,7 +11,6 @@ import numpy as np
 from satview.analysis.times.message_sizes import has_sizes
 from satview.analysis.trust import Mark
 from satview.analysis.verdicts.whole_states import has_whole_states
-from satview.base.dataclass import dataclass
 from satview.base.time_text import format_duration
 from satview.events import wire
 from satview.events.spec import Release

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from satview.analysis.doctor.analyses import Analysis
 from satview.analysis.doctor.needs import NO_DAMAGE, NO_LOSS, Need
 from satview.analysis.doctor.shown import NO_EVENTS, applicable, shown
 from satview.analysis.trust import Mark, Trust
-from satview.base.dataclass import dataclass
 from satview.store.trace import Trace
 
 if TYPE_CHECKING:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from satview.analysis.doctor.analyses import ANALYSES, Analysis
 from satview.analysis.doctor.needs import Need, has_class
 from satview.analysis.trust import EXACT, Mark, Trust
-from satview.base.dataclass import dataclass
 from satview.events.spec import Release
 from satview.events.wire import WireClass
 from satview.store.trace import Trace

@@ -9,6 +9,7 @@ lengths add up to the interval exactly. Source: formula 1 of the reference (a), 
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
@@ -23,7 +24,6 @@ from satview.analysis.verdicts.scheduling import ran_instead
 from satview.analysis.verdicts.thresholds import default_thresholds
 from satview.analysis.verdicts.words import of_whom, waited_for
 from satview.base.counts import counted
-from satview.base.dataclass import dataclass
 from satview.base.errors import UsageError
 from satview.base.time import TimeWindow
 from satview.events.states import ABSENT, DEAD, READY, RUNNING, STATE_BY_VALUE, UNKNOWN

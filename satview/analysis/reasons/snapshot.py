@@ -9,6 +9,7 @@ Source: Thread State Snapshot of the reference.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -20,7 +21,6 @@ from satview.analysis.times.state_times import state_spans
 from satview.analysis.verdicts.evidence import Evidence
 from satview.analysis.verdicts.thresholds import default_thresholds
 from satview.analysis.verdicts.words import waited_for
-from satview.base.dataclass import dataclass
 from satview.base.errors import UsageError
 from satview.base.time import TimeWindow
 from satview.events.states import ABSENT, IDLE, READY, RUNNING, STATE_BY_NAME, STATE_BY_VALUE, UNKNOWN, WAITING

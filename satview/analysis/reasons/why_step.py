@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
-from satview.base.dataclass import dataclass
 from satview.events.states import ABSENT, DEAD, UNKNOWN
 from satview.linkage.table import Certainty
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.trust import EXACT, TITLES, Trust, sign
-from satview.base.dataclass import dataclass
 from satview.base.time_text import format_duration, format_time
 
 Numbers = NDArray[np.integer] | NDArray[np.floating]

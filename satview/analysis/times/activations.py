@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,7 +11,6 @@ from satview.analysis.times.by_key import sum_by
 from satview.analysis.times.scope import Scope
 from satview.analysis.times.state_times import StateSpans, state_spans
 from satview.analysis.times.whole_intervals import states_are_cut
-from satview.base.dataclass import dataclass
 from satview.events.states import READY, RUNNING, UNKNOWN
 from satview.store.time_ranges import Cycles
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.dataclass import dataclass
 from satview.events.states import INTERRUPT
 from satview.filters.derived_columns import UNKNOWN as NOT_LOGGED
 from satview.filters.derived_columns import TraceDerivedColumns

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -11,7 +12,6 @@ from satview.analysis.times.by_key import largest_by, percentile_by, sum_by
 from satview.analysis.times.event_counts import IS_CALL
 from satview.analysis.times.run_sums import RunSums
 from satview.analysis.times.scope import Rows, Scope, codes_where
-from satview.base.dataclass import dataclass
 from satview.events import wire
 from satview.events.wire import WireClass
 from satview.filters.expressions.columns import RowColumns

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -11,7 +12,6 @@ from satview.analysis.times.basis import Runs
 from satview.analysis.times.by_key import largest_by, sum_by
 from satview.analysis.times.scope import Scope
 from satview.analysis.times.walk import CpuSums, walk
-from satview.base.dataclass import dataclass
 from satview.core.ordering import time_order
 from satview.events.states import FIRST_PROCESS, IDLE, KERNEL_CALL
 from satview.linkage.rows import narrow

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.times.scope import Scope, codes_where
-from satview.base.dataclass import dataclass
 from satview.core import library, statistics
 from satview.events import wire
 from satview.events.wire import CODE_COUNT, WireClass

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -13,7 +13,6 @@ from satview.analysis.times.call_times import Durations
 from satview.analysis.times.event_counts import IS_SEND
 from satview.analysis.times.message_sizes import FAST_WORDS, SIZE, SIZE_CLASS, has_sizes
 from satview.analysis.times.scope import Rows, Scope
-from satview.base.dataclass import dataclass
 from satview.events.states import STATE_BY_NAME
 from satview.filters.expressions.columns import RowColumns
 from satview.linkage.table import NO_EVENT, LinkKind

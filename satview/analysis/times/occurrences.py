@@ -7,6 +7,7 @@ duration.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -19,7 +20,6 @@ from satview.analysis.times.event_counts import IS_CALL
 from satview.analysis.times.scope import Mask, Scope
 from satview.analysis.times.state_times import state_spans
 from satview.analysis.times.whole_intervals import runs_are_cut, states_are_cut
-from satview.base.dataclass import dataclass
 from satview.events import wire
 from satview.events.states import DEAD, FIRST_PROCESS, READY, RUNNING, STATE_BY_NAME, STATE_BY_VALUE
 from satview.linkage.table import LinkKind

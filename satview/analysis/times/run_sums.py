@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.times.basis import Runs
-from satview.base.dataclass import dataclass
 from satview.store.time_ranges import Cycles
 
 _Ints = NDArray[np.int64]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.times.basis import Basis
-from satview.base.dataclass import dataclass
 from satview.base.errors import Cancelled, UsageError
 from satview.base.time import TimeWindow
 from satview.events import wire

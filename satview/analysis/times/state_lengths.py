@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -10,7 +11,6 @@ from numpy.typing import NDArray
 from satview.analysis.times.by_key import percentiles_by
 from satview.analysis.times.scope import Scope
 from satview.analysis.times.state_times import StateTimes, state_spans
-from satview.base.dataclass import dataclass
 from satview.events.states import VALUE_COUNT
 from satview.store.time_ranges import Cycles
 

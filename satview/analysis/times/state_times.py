@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -12,7 +13,6 @@ from satview.analysis.times.basis import Basis
 from satview.analysis.times.by_key import largest_by, sum_by
 from satview.analysis.times.scope import Scope
 from satview.analysis.times.walk import walk
-from satview.base.dataclass import dataclass
 from satview.base.ranges import numbers_of
 from satview.core.scheduling import STATE_SUMS
 from satview.events import wire

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -12,7 +13,6 @@ from satview.analysis.verdicts.verdict import Severity, Verdict, VerdictKind
 from satview.analysis.verdicts.whole_states import StateSpans
 from satview.analysis.verdicts.words import of_whom, waited_for
 from satview.base.counts import counted
-from satview.base.dataclass import dataclass
 from satview.events.states import READY, RUNNING
 from satview.linkage.blockers import Blockers, blockers
 from satview.store.time_ranges import TimeRanges, overlaps

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import tomllib
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Final
 
 from satview.analysis.verdicts.verdict import VerdictKind
-from satview.base.dataclass import dataclass
 from satview.base.errors import UsageError
 from satview.base.resources import resource_path
 from satview.base.small_file import read_small

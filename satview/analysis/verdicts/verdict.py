@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 
-from satview.base.dataclass import dataclass
 from satview.linkage.table import Certainty
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.times.walk import walk
-from satview.base.dataclass import dataclass
 from satview.events.states import RUNNING
 from satview.linkage.states import following, state_ends
 from satview.linkage.table import NO_EVENT, OPEN, Rows

@@ -5,10 +5,10 @@ from __future__ import annotations
 import difflib
 import importlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from satview.base.dataclass import dataclass
 from satview.base.errors import UsageError
 from satview.capture.control import blaming, run_file
 from satview.capture.sim.parts.target import MAX_CPUS

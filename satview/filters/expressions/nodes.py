@@ -6,8 +6,8 @@ Import the module, not the names: `nodes.Compare` says beside its use what it is
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from satview.base.dataclass import dataclass
 from satview.filters.expressions.pattern import Pattern
 
 

@@ -7,11 +7,10 @@ boundaries; `$` is the end of the text. A glob is `*`, `?` and `[abc]`.
 from __future__ import annotations
 
 import string
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Final
 
-from satview.base.dataclass import dataclass
 from satview.filters.diagnostics import ExpressionError
 
 PATTERN_LIMIT: Final = 500  # characters

@@ -8,13 +8,13 @@ event catalogue. Rules for a capture, its dialog, completion and the C export re
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.dataclass import dataclass
 from satview.events.catalogue import catalogue
 from satview.events.layout import argument_names, is_same_name, logged_list
 from satview.events.spec import Field as Item

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from satview.base.dataclass import dataclass
 from satview.base.time_text import LENGTH, MOMENT, UNITS_NS, amount_ns
 from satview.filters.diagnostics import ExpressionError
 

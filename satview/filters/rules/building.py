@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from satview.base.dataclass import dataclass
 from satview.base.errors import UsageError
 from satview.events.modes import Mode
 from satview.events.spec import Release

@@ -12,12 +12,12 @@ tracelogger, "what would be captured", the C export and the hints in the window:
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
 import numpy as np
 
-from satview.base.dataclass import dataclass
 from satview.events.modes import Mode
 from satview.events.spec import Release
 from satview.events.wire import CODE_COUNT

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from satview.base.dataclass import dataclass
 from satview.events.layout import Layout, canonical, layout_of, logged_list
 from satview.events.spec import EventSpec, Field, Release
 from satview.events.variants import FAILURES, variant_of

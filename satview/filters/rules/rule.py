@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from satview.base.dataclass import dataclass
 from satview.events.modes import Mode
 from satview.events.spec import Release
 from satview.filters.external import ExternalClass

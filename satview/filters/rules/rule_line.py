@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from satview.base.dataclass import dataclass
 from satview.events.modes import RULE_MODES, Mode
 from satview.events.spec import Release
 from satview.filters.diagnostics import Diagnostic, ExpressionError, RuleError, did_you_mean, nearest

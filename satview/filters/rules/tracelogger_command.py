@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import dataclass
 from typing import Final
 
-from satview.base.dataclass import dataclass
 from satview.events.modes import Mode
 from satview.events.spec import Release
 from satview.filters.external import SECURITY, classes_of

@@ -8,12 +8,12 @@ with BUFFER_END. Nobody is too slow here: no buffer is lost.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.dataclass import dataclass
 from satview.events.kernel_buffers import BUFFER_SIZES, BufferSizes
 from satview.events.spec import Release
 from satview.events.wire import WireClass, code

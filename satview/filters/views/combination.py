@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from satview.base.dataclass import dataclass
 from satview.filters.diagnostics import ExpressionError, did_you_mean, nearest
 from satview.filters.expressions.tokens import Kind, Token, tokens
 from satview.filters.rows import Bools

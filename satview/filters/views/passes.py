@@ -6,13 +6,12 @@ All values are immutable, so undo is keeping the old one.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
 import numpy as np
 
-from satview.base.dataclass import dataclass
 from satview.base.errors import UsageError
 from satview.events.spec import Release
 from satview.filters.derived_columns import DerivedColumns, TraceDerivedColumns

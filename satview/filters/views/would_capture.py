@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.dataclass import dataclass
 from satview.base.time import NS_PER_S, TimeWindow
 from satview.events.states import NOT_A_STATE
 from satview.events.wire import (

@@ -8,14 +8,13 @@ rates they are only shifted. CPUs, threads and processes of the files get number
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.dataclass import dataclass
 from satview.base.errors import TraceFormatError
 from satview.base.once import Once
 from satview.base.ranges import numbers_of

@@ -10,13 +10,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from copy import deepcopy
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from satview.base import column_room
-from satview.base.dataclass import dataclass
 from satview.base.errors import Cancelled
 from satview.core import library, loading
 from satview.events import wire

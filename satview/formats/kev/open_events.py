@@ -8,12 +8,12 @@ CPU is a rollover away, by the rule of `combine`.
 from __future__ import annotations
 
 from collections import OrderedDict, deque
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.dataclass import dataclass
 from satview.events.wire import SLOT_BYTES
 from satview.formats.kev.clocks.clock import held_times
 from satview.formats.kev.clocks.rollover import ROLLOVER

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from satview.base import column_room
 from satview.base.ranges import numbers_of
-from satview.base.unique import unique
 from satview.core import library, loading, ordering
 from satview.store.tables import never_decreases
 
@@ -103,7 +102,7 @@ def rows_of_shared_time(
     mine = time[some]
     is_shared = (some > 0) & (time[some - 1] == mine)
     is_shared |= (some < len(time) - 1) & (time[np.minimum(some + 1, len(time) - 1)] == mine)
-    times = unique(mine[is_shared])
+    times = np.unique(mine[is_shared])
     first, last = np.searchsorted(time, times), np.searchsorted(time, times, side="right")
     return numbers_of(first, last - first)
 

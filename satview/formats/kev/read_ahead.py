@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from threading import get_ident
 from typing import Final
 
@@ -9,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.begun import Begun
-from satview.base.dataclass import dataclass
 from satview.base.errors import SatviewError
 from satview.base.ranges import numbers_of
 from satview.core import library, links

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from satview.base.dataclass import dataclass
 from satview.base.errors import TraceFormatError
 from satview.events.wire import SLOT_BYTES
 from satview.formats.kev.assemble import trace_from_slots

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.ranges import numbers_of
-from satview.base.unique import unique
 from satview.core import library, ordering
 from satview.formats.kev import order
 from satview.formats.kev.decoded import Decoded
@@ -39,7 +38,7 @@ def split_contested(decoded: Decoded, slots: SlotSource, moves: Moves | None) ->
     rows, is_open = rows[is_combine], is_open[is_combine]
     # What the columns have of a key rules out nearly all of them.
     code, cpu = decoded.code[rows].astype(np.uint64), decoded.cpu[rows]
-    moment = np.searchsorted(unique(decoded.time[heads]), decoded.time[rows]).astype(np.uint64)
+    moment = np.searchsorted(np.unique(decoded.time[heads]), decoded.time[rows]).astype(np.uint64)
     likely = combine.contested(moment << np.uint64(32) | code << np.uint64(8) | cpu, is_open)
     rows, is_open = rows[likely], is_open[likely]
     if not len(rows):

@@ -5,11 +5,11 @@ Names count for the whole trace, whenever they come.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.dataclass import dataclass
-from satview.base.unique import unique
 from satview.events import wire
 from satview.formats.kev.payloads import SlotPayloads
 from satview.store.tables import EventTable, ProcessTable, ThreadTable
@@ -77,7 +77,7 @@ def thread_and_process_tables(
         elif code in _DESTROYED:
             process.destroyed_cycles = time
         process.has_history = True
-    all_pids = unique(
+    all_pids = np.unique(
         np.concatenate((pids[1:], np.array(sorted({*processes, *(p for p, _ in thread_names)}), np.int32)))
     )
     table = [processes.get(int(pid), _Process()) for pid in all_pids]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.column_table import ColumnTable
-from satview.base.dataclass import dataclass
 from satview.base.errors import TraceFormatError
 from satview.base.time import NS_PER_S, Clock
 from satview.events import linux, wire

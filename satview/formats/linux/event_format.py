@@ -6,9 +6,9 @@ Source: Documentation/trace/events.rst of Linux, section 3.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Final
 
-from satview.base.dataclass import dataclass
 from satview.events import linux
 from satview.events.states import READY
 

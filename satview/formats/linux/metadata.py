@@ -5,10 +5,9 @@ Source: manual pages trace-cmd.dat.v6(5) and trace-cmd.dat.v7(5); perf writes th
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Final
 
-from satview.base.dataclass import dataclass
 from satview.formats.linux.cursor import Cursor
 from satview.formats.linux.event_format import EventFormat, parse_format
 

@@ -5,13 +5,13 @@ Source: tools/perf/Documentation/perf.data-file-format.txt and include/uapi/linu
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.dataclass import dataclass
 from satview.base.errors import TraceFormatError
 from satview.formats.linux.cursor import ByteOrder, Cursor
 from satview.formats.linux.metadata import MAGIC as TRACING_MAGIC

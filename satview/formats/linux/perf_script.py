@@ -10,13 +10,13 @@ longer than its length.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.dataclass import dataclass
 from satview.events import linux
 from satview.events.states import READY
 from satview.formats.linux.schedule import Ints, Points, Schedule, Switches, Tasks, WakeUps

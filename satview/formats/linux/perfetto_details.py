@@ -6,6 +6,7 @@ by their numbers, with the line that installs it.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import Any, Final
@@ -13,7 +14,6 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.dataclass import dataclass
 from satview.formats.linux.schedule import Ints
 from satview.formats.linux.wire_format import TextColumn, fields_of
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.dataclass import dataclass
 from satview.events import linux
 from satview.formats.linux.event_format import EventFormat, RecordField, lane_value
 from satview.formats.linux.schedule import Ints, Points, Switches, Tasks, WakeUps

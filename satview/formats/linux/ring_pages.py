@@ -7,12 +7,12 @@ of Linux 6.1; `header_event` in the file says the same.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.dataclass import dataclass
 from satview.formats.linux.records import Records
 from satview.formats.linux.schedule import Ints
 

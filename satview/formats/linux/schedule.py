@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.column_table import ColumnTable
-from satview.base.dataclass import dataclass
 
 Ints = NDArray[np.int64]
 

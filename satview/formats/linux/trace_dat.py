@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.dataclass import dataclass
 from satview.base.errors import TraceFormatError
 from satview.formats.linux import metadata
 from satview.formats.linux.cursor import ByteOrder, Cursor

@@ -5,12 +5,12 @@ Source: "Encoding" of the protobuf documentation.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.dataclass import dataclass
 from satview.core import library, protobuf
 from satview.formats.linux.schedule import Ints
 

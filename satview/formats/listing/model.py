@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.dataclass import dataclass
 from satview.events.spec import Release
 from satview.formats.kev.head.header_windows import plain_pairs
 from satview.formats.listing.slots import SlotList

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
-from satview.base.dataclass import dataclass
 from satview.events.spec import Field, Show
 from satview.events.words import WORD_MASK, split64, text_words
 from satview.formats.listing.numbers import BARE_HEX, NUMBER, printed_as, value_of

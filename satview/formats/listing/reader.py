@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import BinaryIO
 
-from satview.base.dataclass import dataclass
 from satview.base.errors import Cancelled
 from satview.base.time import NS_PER_S
 from satview.events.catalogue import release_of

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.dataclass import dataclass
 from satview.formats.qst.reader import Start, open_qst, read_start
 from satview.formats.qst.sections import Buffers
 from satview.formats.qst.slots import BufferSlots

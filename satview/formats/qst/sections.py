@@ -6,13 +6,13 @@ listed and left out, one that was cut too. What is complete is found wherever it
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.dataclass import dataclass
 from satview.base.errors import TraceFormatError
 from satview.events.wire import SLOT_BYTES
 from satview.formats.kev.slots.slot_source import SourceFile

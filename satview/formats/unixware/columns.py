@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.dataclass import dataclass
 from satview.base.errors import Cancelled
 from satview.base.time import NS_PER_S
 from satview.events.unixware import ARGUMENTS

@@ -8,12 +8,11 @@ Source: manual page thread_trace(4), Novell 1994.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-
-from satview.base.dataclass import dataclass
 
 FIELDS: Final = 13
 LONGEST_LINE: Final = 4096

@@ -7,11 +7,9 @@ thread_trace(4) knows numbers only. `tr.xxxxxxx.names` has a line per name: `pro
 from __future__ import annotations
 
 import re
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
-
-from satview.base.dataclass import dataclass
 
 _LINE = re.compile(r"(process|thread|object):([0-9]{1,18}):(.*)", re.DOTALL)
 _LONGEST: Final = 4096

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from PySide6.QtCore import QObject, Signal, Slot
 
-from satview.base.dataclass import dataclass
 from satview.base.errors import Cancelled, SatviewError, UsageError
 from satview.base.new_file import NewFile
 from satview.session.tasks import IsCancelled, Report, Task

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -22,7 +23,6 @@ from PySide6.QtWidgets import (
 )
 
 from satview.analysis.alignment import COUNTER, START, common_events
-from satview.base.dataclass import dataclass
 from satview.base.errors import SatviewError
 from satview.base.safe_text import tool_tip, visible_line
 from satview.base.time import Clock

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from PySide6.QtCore import QEvent, QObject, QPoint, Qt, Signal, Slot
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QToolButton, QWidget
 
-from satview.base.dataclass import dataclass
 from satview.base.safe_text import menu_text, tool_tip
 from satview.gui.plain_label import PlainLabel
 

@@ -7,6 +7,7 @@ show their last picture where its time is now. The next frame goes on, until all
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
 from math import ceil, floor, inf
@@ -17,7 +18,6 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QRectF
 from PySide6.QtGui import QImage, QPainter
 
-from satview.base.dataclass import dataclass
 from satview.base.time import TimeWindow
 from satview.gui.swimlane.cost import Cost, clock
 from satview.gui.swimlane.frame import Frame

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
-from satview.base.dataclass import dataclass
 from satview.base.time import TimeWindow
 from satview.gui.swimlane.lane_source import Request
 from satview.gui.swimlane.scale import TimeScale

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
-from satview.base.dataclass import dataclass
 from satview.session.lanes.lane_list import LaneList
 from satview.session.lanes.lane_row import LaneRow
 

@@ -13,7 +13,7 @@ Every lane is a stack of pixel rows of a few kinds, so its picture is made of fe
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -22,7 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtGui import QImage
 
-from satview.base.dataclass import dataclass
 from satview.events import states
 from satview.gui.colours import FADE, is_thick, mixed, state_colour
 from satview.gui.swimlane import legend_keys

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from satview.base.begun import Begun
-from satview.base.dataclass import dataclass
 from satview.base.debug import timed
 from satview.base.memory import give_back
 from satview.base.time import TimeWindow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -22,7 +23,6 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QToolTip, QWidget
 
-from satview.base.dataclass import dataclass
 from satview.base.safe_text import tool_tip
 from satview.events import states
 from satview.gui.colours import class_colour, is_thick, mixed, state_colour

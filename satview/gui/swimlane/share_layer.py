@@ -7,13 +7,13 @@ height shows as a dot. Bins are on a grid of the trace, so that they stay in pla
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.dataclass import dataclass
 from satview.base.time import TimeWindow
 from satview.core import library, pictures
 from satview.events import states

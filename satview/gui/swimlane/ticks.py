@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
-from satview.base.dataclass import dataclass
 from satview.base.time import NS_PER_S, Clock
 from satview.base.time_text import UNITS
 from satview.gui.swimlane.scale import TimeScale

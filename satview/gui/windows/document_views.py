@@ -11,7 +11,6 @@ from PySide6 import QtWidgets
 from PySide6.QtCore import QObject, QPoint, Qt, QTimer, Signal, Slot
 from PySide6.QtWidgets import QApplication, QMenu, QStackedWidget
 
-from satview.base.dataclass import make_methods
 from satview.base.errors import WriteError
 from satview.base.memory import borrowed
 from satview.gui import dialogs
@@ -53,12 +52,6 @@ _CONTEXT = (
 def _import_preview() -> None:
     """Import what the preview of a trace needs."""
     import satview.gui.windows.preview_page  # noqa: F401  -- for its effect on sys.modules
-    from satview.base.time import TimeWindow
-    from satview.gui.swimlane.scale import TimeScale
-    from satview.gui.swimlane.ticks import Tick
-    from satview.gui.theme import Theme
-
-    make_methods(TimeWindow, TimeScale, Tick, Theme)
 
 
 def _import_views() -> None:
@@ -75,33 +68,7 @@ def _import_views() -> None:
     first = {next(row for row in PANELS if row.side is side) for side in Side}
     for row in first:
         import_module(row.module)
-    _make_methods()
     set_apart()
-
-
-def _make_methods() -> None:
-    """Make the methods of what each window with a trace has at once: half a millisecond a class."""
-    from satview.events.layout import Layout, Part
-    from satview.events.spec import Argument, EventSpec, Payload
-    from satview.filters.views.passes import PassStack
-    from satview.gui.pane import Pane
-    from satview.gui.panel import PanelContext
-    from satview.gui.swimlane.band_pictures import BandPicture
-    from satview.gui.swimlane.frame import Frame
-    from satview.gui.swimlane.lane_image import Bands, LanePicture
-    from satview.gui.swimlane.lane_source import Request
-    from satview.gui.swimlane.share_layer import Stack
-    from satview.session.events.event_links import FoundLinks
-    from satview.session.filtering.filter_state import FilterState
-    from satview.session.filtering.filter_task import FilterView
-    from satview.session.lanes.lane_arrangement import LaneArrangement
-    from satview.session.lanes.lane_layout import Block
-    from satview.session.lanes.lane_row import LaneRow
-    from satview.timeline.levels import PixelCells
-
-    make_methods(Layout, Part, Argument, EventSpec, Payload, PassStack, Pane, PanelContext)
-    make_methods(BandPicture, Frame, Bands, LanePicture, Request, Stack)
-    make_methods(FoundLinks, FilterState, FilterView, LaneArrangement, Block, LaneRow, PixelCells)
 
 
 def _import_panels(catalogue: Catalogue, _is_cancelled: IsCancelled, _report: Report) -> None:
@@ -114,23 +81,6 @@ def _import_panels(catalogue: Catalogue, _is_cancelled: IsCancelled, _report: Re
 
     views()
     catalogue.find("")  # finds all names; the first condition would
-    _make_methods_of_filters()
-
-
-def _make_methods_of_filters() -> None:
-    """Make the methods of what the first condition or the panel of filters would wait for."""
-    from satview.filters.expressions.reach import Logged
-    from satview.filters.rules.building import BuiltRules
-    from satview.filters.rules.capturing import CaptureRules
-    from satview.filters.rules.pid_tid_table import PidTidTable
-    from satview.filters.rules.rule import Rule
-    from satview.filters.views.passes import Pass
-    from satview.gui.check_tree import Group, Leaf
-    from satview.gui.filters.chip import ChipText
-    from satview.gui.swimlane.lane_source import MarkFilter
-    from satview.session.edit_history import Edit
-
-    make_methods(Logged, BuiltRules, CaptureRules, PidTidTable, Rule, Pass, Group, Leaf, ChipText, MarkFilter, Edit)
 
 
 PREPARE: Final = Prepare(_import_preview, _import_views)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from satview.base.dataclass import dataclass
 from satview.base.errors import SatviewError
 from satview.base.targets import find_target
 from satview.session.trace_link import TraceLink

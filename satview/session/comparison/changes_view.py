@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -13,7 +14,6 @@ from satview.analysis.statistics import Statistics
 from satview.analysis.times.basis import Basis
 from satview.answers.comparison import Change, by_weight, compare_statistics
 from satview.answers.comparison_durations import durations, has_durations
-from satview.base.dataclass import dataclass
 from satview.base.errors import Cancelled
 from satview.base.memory import borrowed
 from satview.base.time import TimeWindow

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from satview.base.dataclass import dataclass
+from dataclasses import dataclass
+
 from satview.base.time import TimeWindow
 
 

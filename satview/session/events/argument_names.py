@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
 import numpy as np
 
-from satview.base.dataclass import dataclass
 from satview.events import wire
 from satview.events.spec import Argument
 from satview.linkage.blockers import blockers

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
 from PySide6.QtCore import QObject, Signal, Slot
 
-from satview.base.dataclass import dataclass
 from satview.base.errors import SourceChangedError
 from satview.linkage.chain import Connections, Hop, are_linked, connections, way
 from satview.linkage.columns import are_made

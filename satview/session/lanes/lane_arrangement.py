@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
-
-from satview.base.dataclass import dataclass
 
 if TYPE_CHECKING:
     from satview.session.lanes.remap import LaneKey  # brings numpy, which menus do not wait for

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
@@ -13,7 +14,6 @@ from satview.analysis.partitions import partition_names, partition_title
 from satview.analysis.statistics import Statistics
 from satview.analysis.times.basis import Basis, Runs
 from satview.analysis.times.by_key import sum_by
-from satview.base.dataclass import dataclass
 from satview.base.time import TimeWindow
 from satview.events.states import ABSENT, DEAD, READY, RUNNING, UNKNOWN
 from satview.session.lanes.lane_arrangement import GroupBy, LaneGroup, SortBy

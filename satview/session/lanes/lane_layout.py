@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.dataclass import dataclass
 from satview.session.lanes.lane_arrangement import LaneArrangement, LaneGroup
 from satview.session.lanes.lane_row import GroupHead, LaneRow
 from satview.session.lanes.remap import LaneKey, lane_keys

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
 from PySide6.QtCore import QObject, Signal, Slot
 
 from satview.analysis.times.basis import Basis
-from satview.base.dataclass import dataclass
 from satview.base.errors import SatviewError
 from satview.base.time import TimeWindow
 from satview.session.lanes.lane_arrangement import GroupBy, LaneGroup, SortBy

@@ -7,12 +7,12 @@ above that until the next such moment it has from a client, or from somebody who
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.dataclass import dataclass
 from satview.events import wire
 from satview.events.kernel_calls import call_numbers
 from satview.events.states import STATE_BY_NAME

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.dataclass import dataclass
 from satview.base.errors import SatviewError, UsageError
 from satview.formats.kev.growth.growing import GrowingFile
 from satview.session.filtering.filter_state import FilterState

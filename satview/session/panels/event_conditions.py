@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.dataclass import dataclass
 from satview.events.spec import Argument
 from satview.events.states import NOT_A_STATE, STATE_BY_VALUE
 from satview.filters.derived_columns import DerivedColumns

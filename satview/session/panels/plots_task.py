@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -19,7 +20,6 @@ from satview.analysis.times.basis import Basis
 from satview.analysis.times.occurrences import SHARES, Histogram, Measure, Occurrences, histogram, occurrences
 from satview.analysis.times.scope import scope_of
 from satview.analysis.trust import EXACT, Trust
-from satview.base.dataclass import dataclass
 from satview.base.errors import Cancelled
 from satview.base.memory import borrowed
 from satview.base.new_file import new_text_file

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
@@ -16,7 +17,6 @@ from satview.analysis.statistics import Statistics
 from satview.analysis.statistics_sheets import make_sheet
 from satview.analysis.times.basis import Basis
 from satview.answers.table import Table
-from satview.base.dataclass import dataclass
 from satview.base.memory import borrowed
 from satview.base.new_file import new_text_file
 from satview.base.safe_text import csv_text

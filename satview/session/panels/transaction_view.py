@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 
@@ -10,7 +11,6 @@ from PySide6.QtCore import QObject, Slot
 from satview.answers.latencies import LatencyFilter, latency_figures, latency_table
 from satview.answers.table import Table
 from satview.answers.transactions import TransactionFilter, transaction_table
-from satview.base.dataclass import dataclass
 from satview.base.time import TimeWindow
 from satview.session.open_trace import OpenTrace
 from satview.session.questions.answer import Answer

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Slot
 
-from satview.base.dataclass import dataclass
 from satview.base.time import TimeWindow
 from satview.session.questions.answer import Answer
 from satview.session.tasks import IsCancelled, Report

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from satview.base.counts import counted
-from satview.base.dataclass import dataclass
 from satview.session.tasks import IsCancelled
 from satview.store.trace import Trace
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Final, overload
@@ -11,7 +12,6 @@ from typing import Final, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.dataclass import dataclass
 from satview.base.time import TimeWindow
 from satview.events.states import ABSENT
 from satview.store.trace import Trace

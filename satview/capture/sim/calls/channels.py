@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from satview.base.dataclass import dataclass
+from dataclasses import dataclass
+
 from satview.capture.sim.calls.call import SIDE_CHANNEL, Call
 from satview.capture.sim.calls.delivery import Envelope
 from satview.capture.sim.parts.cpu import Cpu

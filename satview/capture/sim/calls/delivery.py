@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from satview.base.dataclass import dataclass
 from satview.capture.sim.calls.call import SIDE_CHANNEL, message_words
 from satview.capture.sim.calls.inheritance import effective_priority, pass_on_priority
 from satview.capture.sim.parts.cpu import Cpu

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from satview.base.dataclass import dataclass
 from satview.capture.sim.calls.call import Call, code_address
 from satview.capture.sim.calls.privilege import check_io
 from satview.capture.sim.calls.pulses import deliver

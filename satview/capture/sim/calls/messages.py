@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import zlib
+from dataclasses import dataclass
 from typing import Any
 
-from satview.base.dataclass import dataclass
 from satview.capture.sim.calls.call import Call, message_words
 from satview.capture.sim.calls.delivery import (
     ChannelWait,

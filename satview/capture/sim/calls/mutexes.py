@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import dataclass
 
-from satview.base.dataclass import dataclass
 from satview.capture.sim.calls.call import CLOCK_MONOTONIC, Call
 from satview.capture.sim.calls.inheritance import pass_on_priority
 from satview.capture.sim.parts.cpu import Cpu

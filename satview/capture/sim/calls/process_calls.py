@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from satview.base.dataclass import dataclass
 from satview.capture.sim.calls.call import SIDE_CHANNEL, Call, code_address
 from satview.capture.sim.calls.messages import MsgSend, MsgSendnc
 from satview.capture.sim.parts.cpu import Cpu

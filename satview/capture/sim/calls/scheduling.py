@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from satview.base.dataclass import dataclass
+from dataclasses import dataclass
+
 from satview.capture.sim.calls.call import SECOND_NS, Call
 from satview.capture.sim.calls.inheritance import effective_priority
 from satview.capture.sim.calls.thread_calls import find_thread

@@ -5,7 +5,8 @@ Barriers and reader/writer locks are kernel objects from 8.0 on; before, the lib
 
 from __future__ import annotations
 
-from satview.base.dataclass import dataclass
+from dataclasses import dataclass
+
 from satview.capture.sim.calls.call import Call
 from satview.capture.sim.calls.mutexes import LIBRARY_CYCLES, check_exists
 from satview.capture.sim.parts.cpu import Cpu

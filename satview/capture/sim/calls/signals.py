@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from satview.base.dataclass import dataclass
+from dataclasses import dataclass
+
 from satview.capture.sim.calls.call import Call, code_address
 from satview.capture.sim.calls.lifecycle import kill
 from satview.capture.sim.calls.timeouts import unblock

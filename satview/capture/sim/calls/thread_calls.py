@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
-from satview.base.dataclass import dataclass
 from satview.capture.sim.calls.call import Call, code_address
 from satview.capture.sim.calls.lifecycle import add_thread, start
 from satview.capture.sim.calls.privilege import TCTL_IO

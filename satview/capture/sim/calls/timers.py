@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from satview.base.dataclass import dataclass
+from dataclasses import dataclass
+
 from satview.capture.sim.calls.call import CLOCK_MONOTONIC, SECOND_NS, SIGALRM, Call
 from satview.capture.sim.calls.timeouts import FLAGS_THREAD, NO_TIMER, log_expiry
 from satview.capture.sim.parts.cpu import Cpu

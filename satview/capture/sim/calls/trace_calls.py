@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
-from satview.base.dataclass import dataclass
 from satview.capture.sim.calls.call import Call, code_address
 from satview.capture.sim.calls.privilege import check_io, has_io
 from satview.capture.sim.calls.pulses import deliver

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
 
-from satview.base.dataclass import dataclass
 from satview.capture.sim.parts.sigevent import Sigevent
 from satview.capture.sim.parts.threads import Process, Thread
 

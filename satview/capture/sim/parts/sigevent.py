@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
-
-from satview.base.dataclass import dataclass
 
 __all__ = ["Sigevent"]
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Final
 
-from satview.base.dataclass import dataclass
 from satview.base.errors import UsageError
 from satview.events.catalogue import catalogue, release_of
 from satview.events.kernel_buffers import BUFFER_SIZES

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field, fields
-
-from satview.base.dataclass import dataclass
+from dataclasses import dataclass, field, fields
 
 ThreadId = tuple[int, int]  # pid, tid
 

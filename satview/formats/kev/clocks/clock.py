@@ -9,13 +9,12 @@ addition for a chunk in which no CPU passes a rollover and takes the others span
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.dataclass import dataclass
 from satview.core import library, loading
 from satview.formats.kev.clocks.clock_chunk import ClockChunk
 from satview.formats.kev.clocks.clock_review import ClockReview

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-
-from satview.base.dataclass import dataclass
 
 LATEST: Final = 1 << 62  # beyond this a TIME event is damage: no counter has run that long
 _LAG: Final = 1 << 26  # cycles between the clock in a TIME event and its stamp, generously; a real one has 0x32c

@@ -9,13 +9,12 @@ neighbours (`misplaced`).
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.dataclass import dataclass
 from satview.core import library, ordering
 from satview.events import wire
 from satview.formats.kev.clocks.consensus import (

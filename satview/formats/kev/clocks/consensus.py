@@ -14,13 +14,12 @@ Source: kernel event trace format, sections 5.1 to 5.5; the costs are explained 
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.dataclass import dataclass
 from satview.formats.kev.clocks.rollover import ROLLOVER, SLACK
 
 TIME: Final = 0

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final
 
-from satview.base.dataclass import dataclass
 from satview.store.head import Cpu, SystemInfo
 
 PROCESSORS: Final = {

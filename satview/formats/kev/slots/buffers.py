@@ -6,12 +6,12 @@ Source: kernel event trace format, section 6. Sequence numbers are global up to 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.dataclass import dataclass
 from satview.events import wire
 from satview.events.spec import Release
 from satview.store.problems import Problems

@@ -12,14 +12,13 @@ event is given up once its CPU's clock is a rollover away, back or ahead, for th
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.column_table import ColumnTable
-from satview.base.dataclass import dataclass
-from satview.base.unique import unique
 from satview.events.wire import CPU_MASK, CPU_SHIFT
 from satview.formats.kev.clocks.rollover import ROLLOVER
 
@@ -71,7 +70,7 @@ def keys(headers: NDArray[np.uint32], stamps: NDArray[np.uint32]) -> NDArray[np.
 
 def contested(event_keys: NDArray[np.uint64], is_open: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return which events share their key with another one whose end is missing or does not follow it, (n,)."""
-    open_keys = unique(event_keys[is_open])
+    open_keys = np.unique(event_keys[is_open])
     if not len(open_keys):
         return np.zeros(len(event_keys), np.bool_)
     at = np.searchsorted(open_keys, event_keys)
