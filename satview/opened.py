@@ -19,7 +19,7 @@ from satview.analysis.reasons.why_step import WhyStep
 from satview.analysis.statistics import Statistics
 from satview.analysis.verdicts.find import find_verdicts
 from satview.analysis.verdicts.thresholds import Thresholds
-from satview.analysis.verdicts.verdict import Verdict, VerdictKind
+from satview.analysis.verdicts.verdict import Verdict
 from satview.base.safe_text import html_text
 from satview.base.time import TimeWindow
 from satview.base.time_text import format_duration
@@ -103,7 +103,7 @@ class OpenedTrace(Trace):
         return Timeline(self)
 
     def verdicts(
-        self, thresholds: Thresholds | None = None, kinds: Collection[VerdictKind | str] | None = None
+        self, thresholds: Thresholds | None = None, kinds: Collection[str] | None = None
     ) -> tuple[Verdict, ...]:
         """Return what is wrong in the trace, the most severe first (`satview.check`).
 

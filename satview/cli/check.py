@@ -11,8 +11,9 @@ from xml.etree import ElementTree as ET
 from satview.analysis.doctor.report import may_be_more
 from satview.analysis.doctor.undecided import undecided
 from satview.analysis.verdicts.find import all_kinds, find_verdicts
-from satview.analysis.verdicts.thresholds import default_thresholds, read_thresholds
-from satview.analysis.verdicts.verdict import Severity, Verdict, VerdictKind
+from satview.analysis.verdicts.thresholds import default_thresholds, read_thresholds, thresholds_text
+from satview.analysis.verdicts.verdict import Severity, Verdict
+from satview.base.errors import UsageError
 from satview.base.process_end import COST_DATA, FINE
 from satview.base.safe_text import visible_line
 from satview.cli.shared.files import InputFile
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 FOUND: Final = 3
 _EPILOG: Final = """\
 Exit status: 0 nothing found, 3 verdicts, 1 none but the trace has problems that cost data, 2 not a trace or bad use.
-The thresholds that ship with satview, with comments: resources/verdicts/thresholds.toml.
+--show-rules prints all thresholds with what they mean, as a file for --rules.
 """
 # XML 1.0 has no way to write these, not even as a number.
 _NOT_IN_XML: Final = {0xFFFE: "\\ufffe", 0xFFFF: "\\uffff"}
@@ -45,7 +46,8 @@ def add_parser(subparsers: Any) -> None:
         epilog=_EPILOG,
     )
     add = parser.add_argument
-    add("file", metavar="FILE", type=InputFile, help="a .kev file or a traceprinter listing")
+    add("file", metavar="FILE", type=InputFile, nargs="?", help="a .kev file or a traceprinter listing")
+    add("--show-rules", action="store_true", help="print the thresholds of satview as such a file, and no verdicts")
     add("-r", "--rules", type=InputFile, metavar="FILE", help="TOML file whose thresholds replace those of satview")
     add(
         "--kind",
@@ -63,11 +65,16 @@ def run(args: argparse.Namespace) -> int:
     """Print the verdicts; return 3 if there are any, else 0, or 1 if problems of the trace cost data.
 
     Raises:
-        UsageError: The thresholds cannot be read, or the range does not fit.
+        UsageError: No trace is named, the thresholds cannot be read, or the range does not fit.
     """
+    if args.show_rules:
+        print(thresholds_text(), end="")
+        return FINE
+    if args.file is None:
+        raise UsageError("which trace? satview check FILE")
     thresholds = read_thresholds(Path(args.rules)) if args.rules is not None else default_thresholds()
     kinds = [kind for kind in all_kinds() if (not args.kind or str(kind) in args.kind)
-             and (not isinstance(kind, VerdictKind) or thresholds.is_enabled(kind))]  # fmt: skip
+             and thresholds.is_enabled(kind)]  # fmt: skip
     trace = open_trace(args.file, says_outside=False)
     window = range_of(args.range, trace)
     with working(working_on("checking", trace.path)) as report:
@@ -111,12 +118,10 @@ def as_record(trace: Trace, verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _junit(
-    trace: Trace, found: tuple[Verdict, ...], kinds: list[VerdictKind | str], unknown: dict[VerdictKind, str]
-) -> str:
+def _junit(trace: Trace, found: tuple[Verdict, ...], kinds: list[str], unknown: dict[str, str]) -> str:
     """Return one test case for each kind, failed if there are verdicts of it, skipped if the trace cannot show."""
     failed = {verdict.kind for verdict in found}
-    skipped: dict[VerdictKind | str, str] = {kind: why for kind, why in unknown.items() if kind not in failed}
+    skipped: dict[str, str] = {kind: why for kind, why in unknown.items() if kind not in failed}
     suite = ET.Element("testsuite", name=f"satview check {_xml_text(trace.path.name)}", tests=str(len(kinds)),
                        failures=str(len(failed)), errors="0", skipped=str(len(skipped)))  # fmt: skip
     for kind in kinds:
@@ -139,7 +144,7 @@ def _xml_text(text: str) -> str:
     return visible_line(text).translate(_NOT_IN_XML)
 
 
-def _print_table(trace: Trace, found: tuple[Verdict, ...], unknown: dict[VerdictKind, str]) -> None:
+def _print_table(trace: Trace, found: tuple[Verdict, ...], unknown: dict[str, str]) -> None:
     # Brought in here: JSON, JUnit and error paths need no table.
     from satview.cli.shared.console import cell, make_console
 
@@ -159,7 +164,7 @@ def _print_table(trace: Trace, found: tuple[Verdict, ...], unknown: dict[Verdict
         console.print(cell(f"There may be more than is listed: {missing}."))
 
 
-def _by_reason(unknown: dict[VerdictKind, str]) -> list[tuple[list[str], str]]:
+def _by_reason(unknown: dict[str, str]) -> list[tuple[list[str], str]]:
     out: dict[str, list[str]] = {}
     for kind, why in unknown.items():
         out.setdefault(why, []).append(str(kind))

@@ -15,7 +15,7 @@ from satview.analysis.doctor.undecided import undecided
 from satview.analysis.reasons.thread_names import thread_of
 from satview.analysis.verdicts.find import all_kinds, find_verdicts
 from satview.analysis.verdicts.thresholds import Thresholds
-from satview.analysis.verdicts.verdict import Verdict, VerdictKind
+from satview.analysis.verdicts.verdict import Verdict
 from satview.answers.table import Known
 from satview.base.counts import counted
 from satview.base.errors import UsageError
@@ -188,7 +188,7 @@ class Kev:
         found = find_verdicts(self.trace, thresholds, kinds)
         if found:
             raise self._verdict_failure(found)
-        if isinstance(kinds[0], VerdictKind) and kind and (why := undecided(self.trace).get(kinds[0])):
+        if kind and (why := undecided(self.trace).get(kinds[0])):
             raise KevFailure(f"the trace cannot show {kinds[0]}: {why}")
         return True
 
@@ -281,7 +281,7 @@ def _user_rows(trace: OpenedTrace, text: str) -> NDArray[np.uint32]:
     return np.asarray(rows[is_text], np.uint32)
 
 
-def _kind(name: str) -> VerdictKind | str:
+def _kind(name: str) -> str:
     kinds = all_kinds()
     found = [kind for kind in kinds if name == kind] or [kind for kind in kinds if name in kind]
     if len(found) != 1:

@@ -13,7 +13,7 @@ from satview.analysis.doctor.report import Diagnosis, capture_for, diagnosis, do
 from satview.analysis.doctor.shown import summary
 from satview.analysis.doctor.undecided import undecided
 from satview.analysis.trust import Mark, Trust
-from satview.analysis.verdicts.find import RULES
+from satview.analysis.verdicts.rule import rules
 from satview.capture.kernel import Kernel
 from satview.capture.rules import calls_of_text
 from satview.capture.sim.parts.target import target
@@ -48,7 +48,7 @@ def without(name: str) -> tuple[tuple[object, ...], ...]:
 
 
 def test_every_verdict_has_a_row_and_every_row_a_question():
-    assert {str(kind) for kind in RULES} == {row.key for row in ANALYSES.values() if row.is_verdict}
+    assert {str(kind) for kind in rules()} == {row.key for row in ANALYSES.values() if row.is_verdict}
     assert all(row.question.endswith("?") and row.title for row in ANALYSES.values())
     for row in ANALYSES.values():
         assert not set(row.needs) & set(row.bounds), row.key
@@ -112,13 +112,13 @@ def test_the_capture_that_is_proposed_answers(left_out, release, tmp_path):
     for found in doctor(trace):
         if found.capture:
             proposed[found.capture.rules].add(found.analysis.key)
-    for rules, keys in proposed.items():
+    for capture_rules, keys in proposed.items():
         kernel = Kernel(target(release, 2, skew_ns=0), 5)
-        calls, _ = calls_of_text(rules, kernel)
+        calls, _ = calls_of_text(capture_rules, kernel)
         (tmp_path / "again").mkdir(exist_ok=True)
         again = trace_of("automotive", tmp_path / "again", release, tuple((name, *words) for name, words in calls))
         says = {found.analysis.key: found.says for found in doctor(again) if not found.trust.mark.is_answer}
-        assert not {key: says[key] for key in keys - NEVER if key in says}, rules
+        assert not {key: says[key] for key in keys - NEVER if key in says}, capture_rules
 
 
 def test_the_command_line_sets_the_same_as_the_rules(tmp_path):
@@ -153,7 +153,7 @@ def test_a_threads_library_is_no_kernel():
     assert found["locks"] is Mark.EXACT
     assert found["states"] is Mark.EXACT
     assert diagnosis(trace, "messages").capture is None
-    assert set(undecided(trace)) == {kind for kind in RULES if kind != "data-loss"}
+    assert set(undecided(trace)) == {kind for kind in rules() if kind != "data-loss"}
 
 
 def test_the_words_of_the_program_that_captured(tmp_path):

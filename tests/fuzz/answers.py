@@ -12,9 +12,8 @@ from satview.analysis.reasons.why import MOST_STEPS, why
 from satview.analysis.statistics import Statistics
 from satview.analysis.statistics_sheets import SHEETS
 from satview.analysis.verdicts.find import find_verdicts
-from satview.analysis.verdicts.thresholds import read_thresholds
+from satview.analysis.verdicts.thresholds import read_thresholds, thresholds_text
 from satview.base.errors import TraceFormatError, UsageError
-from satview.base.resources import resource_path
 from satview.cli.check import as_record
 from satview.cli.doctor import as_record as diagnosis_record
 from satview.formats.kev.reader import open_kev
@@ -56,7 +55,7 @@ def run_verdicts(data: bytes, folder: Path) -> None:
 
 def thresholds(rng: random.Random) -> bytes:
     """Return a file of thresholds, mostly damaged."""
-    text = resource_path("verdicts/thresholds.toml").read_bytes()
+    text = thresholds_text().encode()
     lines = text.splitlines(keepends=True)
     part = b"".join(line for line in lines if rng.random() < rng.choice((0.3, 1)))
     if rng.random() < 0.2:

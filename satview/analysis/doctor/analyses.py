@@ -1,6 +1,7 @@
 """Every analysis, one row each: what it answers, without what it has no answer, without what only a bound.
 
-To add an analysis: add a row. `satview doctor`, the marks of figures, the panel and `satview check` read this table.
+Verdicts bring their rows with their rules. `satview doctor`, the marks of
+figures, the panel and `satview check` read this table.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Final
 
 from satview.analysis.doctor import needs as need
 from satview.analysis.doctor.needs import Need
-from satview.analysis.verdicts.verdict import VerdictKind
+from satview.analysis.verdicts.rule import rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,46 +75,6 @@ _ROWS: Final = (
     Analysis("names", "Names", "What are the processes called?", (need.SOME_NAME,), (need.NAMES,)),
 )  # fmt: skip
 
-_WHOLE: Final = (need.NO_LOSS, need.OPENING)
-_VERDICTS: Final = (
-    (VerdictKind.DEADLOCK, (need.STATES, need.HOLDERS), (need.CALLS, need.MESSAGES_SENT, *_EVENTS)),
-    (VerdictKind.PRIORITY_INVERSION, (need.STATES, need.PRIORITIES), (need.CALLS, need.MESSAGES_SENT, *_EVENTS)),
-    (VerdictKind.LOST_WAKEUP, (need.CALLS, need.STATES, *_WHOLE), (need.NO_DAMAGE,)),
-    (VerdictKind.PING_PONG, (need.STATES,), _EVENTS),
-    (VerdictKind.LONG_READY, (need.STATES,), _EVENTS),
-    (VerdictKind.MISSED_PERIOD, (need.PERIODS,), _EVENTS),
-    (VerdictKind.INTERRUPT_FLOOD, (need.INTERRUPTS,), _EVENTS),
-    (VerdictKind.LOCK_CONTENTION, (need.CALLS, need.STATES), _EVENTS),
-    (VerdictKind.BUSY_LOOP, (need.STATES,), _EVENTS),
-    (VerdictKind.STARVATION, (need.STATES,), _EVENTS),
-    (VerdictKind.SERVER_SATURATION, (need.MESSAGES,), (need.STATES, *_EVENTS)),
-    (VerdictKind.RESTARTED_CALLS, (need.CALLS,), _EVENTS),
-    (VerdictKind.LEAK, (need.CALLS,), _EVENTS),
-    (VerdictKind.DATA_LOSS, (), ()),
-)
-_QUESTIONS: Final = {
-    VerdictKind.DEADLOCK: "Do threads wait for each other for ever?",
-    VerdictKind.PRIORITY_INVERSION: "Does a thread of low priority keep one of high priority waiting?",
-    VerdictKind.LOST_WAKEUP: "Was a condition variable signalled before anybody waited?",
-    VerdictKind.PING_PONG: "Do two threads hand a CPU to and fro?",
-    VerdictKind.LONG_READY: "Does a thread wait long for a CPU?",
-    VerdictKind.MISSED_PERIOD: "Does a periodic thread begin too late?",
-    VerdictKind.INTERRUPT_FLOOD: "Does an interrupt come too often?",
-    VerdictKind.LOCK_CONTENTION: "Do threads wait long for one mutex?",
-    VerdictKind.BUSY_LOOP: "Does a thread run without ever waiting?",
-    VerdictKind.STARVATION: "Does a thread get next to no CPU?",
-    VerdictKind.SERVER_SATURATION: "Do messages wait longer than they are served?",
-    VerdictKind.RESTARTED_CALLS: "Are kernel calls interrupted again and again?",
-    VerdictKind.LEAK: "Does a process never give channels or connections back?",
-    VerdictKind.DATA_LOSS: "Are events missing?",
-}
-
-
-def _verdict(kind: VerdictKind, needs: tuple[Need, ...], bounds: tuple[Need, ...]) -> Analysis:
-    needs = (need.KERNEL, *needs) if needs else ()
-    return Analysis(str(kind), str(kind).replace("-", " ").capitalize(), _QUESTIONS[kind], needs, bounds, True)
-
-
-ANALYSES: Final[dict[str, Analysis]] = {
-    row.key: row for row in (*_ROWS, *(_verdict(kind, needs, bounds) for kind, needs, bounds in _VERDICTS))
+ANALYSES: Final[dict[str, Analysis]] = {row.key: row for row in _ROWS} | {
+    kind: Analysis(kind, rule.title, rule.question, rule.needs, rule.bounds, True) for kind, rule in rules().items()
 }

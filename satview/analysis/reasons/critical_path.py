@@ -21,7 +21,6 @@ from satview.analysis.reasons.thread_names import thread_of
 from satview.analysis.reasons.why_step import IN_NO_STATE
 from satview.analysis.verdicts.evidence import Evidence
 from satview.analysis.verdicts.scheduling import ran_instead
-from satview.analysis.verdicts.thresholds import default_thresholds
 from satview.analysis.verdicts.words import of_whom, waited_for
 from satview.base.counts import counted
 from satview.base.errors import UsageError
@@ -260,7 +259,7 @@ class PathWords:
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
-        self._evidence = Evidence(trace, default_thresholds())
+        self._evidence = Evidence(trace)
         self._causes = Causes(trace)
 
     def says(self, path: CriticalPath, piece: int) -> str:

@@ -19,7 +19,6 @@ from satview.analysis.times.basis import Basis
 from satview.analysis.times.scope import Scope, scope_of
 from satview.analysis.times.state_times import state_spans
 from satview.analysis.verdicts.evidence import Evidence
-from satview.analysis.verdicts.thresholds import default_thresholds
 from satview.analysis.verdicts.words import waited_for
 from satview.base.errors import UsageError
 from satview.base.time import TimeWindow
@@ -138,7 +137,7 @@ class _Groups:
     def __init__(self, scope: Scope, at: int) -> None:
         self._scope, self._trace, self._at = scope, scope.trace, at
         self._bound = int(np.searchsorted(self._trace.events.time_cycles, at, side="right"))
-        self._evidence = Evidence(self._trace, default_thresholds())
+        self._evidence = Evidence(self._trace)
 
     def made(self) -> list[SnapshotGroup]:
         """Return the groups in the order of `Snapshot.groups`."""

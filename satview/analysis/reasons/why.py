@@ -17,7 +17,6 @@ from satview.analysis.reasons.thread_names import thread_of
 from satview.analysis.reasons.why_step import IN_NO_STATE, WhyStep
 from satview.analysis.verdicts.evidence import Evidence
 from satview.analysis.verdicts.scheduling import ran_instead
-from satview.analysis.verdicts.thresholds import default_thresholds
 from satview.analysis.verdicts.words import of_whom, waited_for
 from satview.base.errors import UsageError
 from satview.events import wire
@@ -77,7 +76,7 @@ class _Chain:
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
-        self.evidence = Evidence(trace, default_thresholds())
+        self.evidence = Evidence(trace)
         self.causes = Causes(trace)
         self.partitions = partition_names(trace) if has_partitions(trace) else None
         self.values = value_of_code(trace)

@@ -9,8 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.verdicts.thresholds import Thresholds
-from satview.analysis.verdicts.verdict import Occurrence, Severity, Verdict, VerdictKind
+from satview.analysis.verdicts.verdict import Occurrence, Severity, Verdict
 from satview.analysis.verdicts.whole_states import StateSpans, end_rows, has_whole_states, whole_states
 from satview.base.time_text import format_duration, format_moment
 from satview.events.states import NOT_A_STATE
@@ -27,16 +26,14 @@ _MOST_EVENTS: Final = 24  # rows of evidence of one verdict
 
 
 class Evidence:
-    """One trace, thresholds, and what several rules need; each part is made when first requested.
+    """One trace and what several rules need of it; each part is made when first requested.
 
     Args:
         trace: The events.
-        thresholds: When something is a verdict.
     """
 
-    def __init__(self, trace: Trace, thresholds: Thresholds) -> None:
+    def __init__(self, trace: Trace) -> None:
         self.trace = trace
-        self.thresholds = thresholds
         self.derived = TraceDerivedColumns(trace)
 
     # Intervals
@@ -102,16 +99,6 @@ class Evidence:
         """Return the cycles from events to others, int64 (n,); the number of events represents the end of the trace."""
         return self.times[last] - self.times[first]
 
-    # Thresholds
-
-    def cycles(self, kind: VerdictKind, name: str) -> int:
-        """Return a time among the thresholds in cycles."""
-        return self.trace.clock.cycles_of(self.thresholds.ns(kind, name))
-
-    def number(self, kind: VerdictKind, name: str) -> float:
-        """Return a count or percentage among the thresholds."""
-        return self.thresholds.number(kind, name)
-
     # Words
 
     def name(self, thread: int) -> str:
@@ -145,14 +132,13 @@ class Evidence:
         return f"{often}, longest {self.length(last - first)} from {self.moment(first)}"
 
     def verdict(
-        self, kind: VerdictKind, severity: Severity, span: tuple[int, int], threads: Rows | list[int],
+        self, severity: Severity, span: tuple[int, int], threads: Rows | list[int],
         objects: list[str], evidence: Rows | list[int], words: tuple[str, str], certainty: int = Certainty.EXACT,
         occurrences: Sequence[tuple[int, int, int]] = (), roles: Mapping[int, str] | None = None,
     ) -> Verdict:  # fmt: skip
-        """Return a verdict; of the evidence the first rows are listed.
+        """Return a verdict of the kind whose rule is looking; of the evidence the first rows are listed.
 
         Args:
-            kind: What it is.
             severity: How much it matters.
             span: Start and end in cycles.
             threads: Rows of the thread table.
@@ -170,7 +156,7 @@ class Evidence:
             begin = max(int(first), limits.start)
             happens.append(Occurrence(begin, max(min(int(last), limits.end), begin + 1), int(row)))
         start, end = happens[0].start_cycles, happens.pop(0).end_cycles
-        return Verdict(kind, severity, start, end, tuple(int(t) for t in threads), tuple(objects),
+        return Verdict("", severity, start, end, tuple(int(t) for t in threads), tuple(objects),
                        tuple(rows.tolist()), *words, Certainty(int(certainty)),
                        tuple(sorted(happens)) or (Occurrence(start, end),),
                        tuple((roles or {}).get(row, "") for row in rows.tolist()))  # fmt: skip

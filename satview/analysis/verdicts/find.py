@@ -1,4 +1,4 @@
-"""All verdicts of a trace: the table of rules, one for each kind."""
+"""Everything that is wrong in a trace: what all rules and the plug-ins find."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from satview.analysis.verdicts import inversions, periods, scheduling, servers, system, waiting
 from satview.analysis.verdicts.evidence import Evidence
 from satview.analysis.verdicts.on_axis import on_axis
-from satview.analysis.verdicts.thresholds import Thresholds, default_thresholds
-from satview.analysis.verdicts.verdict import Occurrence, Severity, Verdict, VerdictKind
+from satview.analysis.verdicts.rule import rules
+from satview.analysis.verdicts.thresholds import Limits, Thresholds, default_thresholds
+from satview.analysis.verdicts.verdict import Occurrence, Severity, Verdict
 from satview.base.errors import Cancelled
 from satview.base.plugins import PluginKind, plugins
 from satview.linkage.ahead import reading_ahead
@@ -19,29 +19,13 @@ from satview.store.axis import files_of
 from satview.store.doubts import trusted_part
 from satview.store.trace import Trace
 
-RULES: Final[dict[VerdictKind, Callable[[Evidence], list[Verdict]]]] = {
-    VerdictKind.DEADLOCK: waiting.deadlocks,
-    VerdictKind.PRIORITY_INVERSION: inversions.inversions,
-    VerdictKind.LOST_WAKEUP: waiting.lost_wakeups,
-    VerdictKind.PING_PONG: scheduling.ping_pongs,
-    VerdictKind.LONG_READY: scheduling.long_readies,
-    VerdictKind.MISSED_PERIOD: periods.missed_periods,
-    VerdictKind.INTERRUPT_FLOOD: system.floods,
-    VerdictKind.LOCK_CONTENTION: waiting.contentions,
-    VerdictKind.BUSY_LOOP: scheduling.busy_loops,
-    VerdictKind.STARVATION: scheduling.starvations,
-    VerdictKind.SERVER_SATURATION: servers.saturations,
-    VerdictKind.RESTARTED_CALLS: system.restarted_calls,
-    VerdictKind.LEAK: system.leaks,
-    VerdictKind.DATA_LOSS: system.data_losses,
-}
 _ORDER: Final = tuple(Severity)
 
 
 def find_verdicts(
     trace: Trace,
     thresholds: Thresholds | None = None,
-    kinds: Collection[VerdictKind | str] | None = None,
+    kinds: Collection[str] | None = None,
     cancelled: Callable[[], bool] | None = None,
     progress: Callable[[float], None] | None = None,
     *,
@@ -66,31 +50,32 @@ def find_verdicts(
         find = partial(find_verdicts, thresholds=thresholds, kinds=kinds, cancelled=cancelled, everything=everything)
         return _in_order([on_axis(part, verdict) for part in files.parts for verdict in find(part.trace)])
     trace = trace if everything else trusted_part(trace)
-    evidence = Evidence(trace, thresholds or default_thresholds())
-    found: list[Verdict] = []
+    evidence, limits = Evidence(trace), thresholds or default_thresholds()
+    verdicts: list[Verdict] = []
     with reading_ahead(trace):
-        for number, (kind, rule) in enumerate(RULES.items()):
+        for number, (kind, rule) in enumerate(rules().items()):
             if cancelled is not None and cancelled():
                 raise Cancelled
             if progress is not None:
-                progress(number / len(RULES))
-            if (kinds is None or kind in kinds) and evidence.thresholds.is_enabled(kind):
-                found += rule(evidence)
-        for each in plugins(PluginKind.VERDICT):
+                progress(number / len(rules()))
+            if (kinds is None or kind in kinds) and limits.is_enabled(kind):
+                found = rule.search(evidence, Limits(limits, kind, trace.clock))
+                verdicts += [replace(verdict, kind=kind) for verdict in found]
+        for plugin in plugins(PluginKind.VERDICT):
             if cancelled is not None and cancelled():
                 raise Cancelled
-            if kinds is None or each.name in kinds:
-                found += each.run(partial(_plugged, evidence, each.name), [])
-    return _in_order(found)
+            if kinds is None or plugin.name in kinds:
+                verdicts += plugin.run(partial(_plugged, evidence, plugin.name), [])
+    return _in_order(verdicts)
 
 
-def _in_order(found: list[Verdict]) -> tuple[Verdict, ...]:
-    return tuple(sorted(found, key=lambda verdict: (_ORDER.index(verdict.severity), verdict.start_cycles)))
+def _in_order(verdicts: list[Verdict]) -> tuple[Verdict, ...]:
+    return tuple(sorted(verdicts, key=lambda verdict: (_ORDER.index(verdict.severity), verdict.start_cycles)))
 
 
-def all_kinds() -> tuple[VerdictKind | str, ...]:
+def all_kinds() -> tuple[str, ...]:
     """Return all kinds that are looked for, those of plug-ins last."""
-    return (*RULES, *(each.name for each in plugins(PluginKind.VERDICT)))
+    return (*rules(), *(plugin.name for plugin in plugins(PluginKind.VERDICT)))
 
 
 def _plugged(evidence: Evidence, name: str, rule: Callable[[Trace], list[Verdict]]) -> list[Verdict]:

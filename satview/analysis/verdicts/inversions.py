@@ -8,8 +8,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.analysis.doctor.needs import CALLS, MESSAGES_SENT, NO_DAMAGE, NO_LOSS, PRIORITIES, STATES
 from satview.analysis.verdicts.evidence import Evidence, groups
-from satview.analysis.verdicts.verdict import Severity, Verdict, VerdictKind
+from satview.analysis.verdicts.rule import verdict_rule
+from satview.analysis.verdicts.thresholds import Limits
+from satview.analysis.verdicts.verdict import Severity, Verdict
 from satview.analysis.verdicts.whole_states import StateSpans
 from satview.analysis.verdicts.words import of_whom, waited_for
 from satview.base.counts import counted
@@ -41,18 +44,28 @@ class _Chains:
     steps: _Ints
 
 
-def inversions(evidence: Evidence) -> list[Verdict]:
+@verdict_rule(
+    "priority-inversion",
+    meaning="A thread waits for one of lower priority, which a third one of a priority in between keeps from running.",
+    question="Does a thread of low priority keep one of high priority waiting?",
+    needs=(STATES, PRIORITIES),
+    bounds=(CALLS, MESSAGES_SENT, NO_DAMAGE, NO_LOSS),
+    thresholds={
+        "least_us": (1000, "all that threads of a priority in between ran meanwhile, in one wait"),
+    },
+)
+def inversions(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return waits for a thread of lower priority that a thread of a priority in between prevented from running.
 
     Priorities are those of wide events of threads, as each entered its state; without them nothing is claimed.
     Source: formula 6 of the reference.
     """
-    found, kind = blockers(evidence.trace), VerdictKind.PRIORITY_INVERSION
+    found = blockers(evidence.trace)
     at = np.flatnonzero(found.thread > 0)
     waiting = found.waits
     high = evidence.derived.priority(waiting.row)
     at = at[high[at] > 0]
-    least = evidence.cycles(kind, "least_us")
+    least = limits.cycles("least_us")
     end = evidence.end_rows(waiting.end_row)
     at = at[evidence.lengths(waiting.row[at], end[at]) >= least]
     if not len(at):
@@ -146,7 +159,7 @@ def _verdicts(evidence: Evidence, found: Blockers, columns: list[_Ints], least: 
             stop: "goes on",
         }
         verdicts.append(evidence.verdict(
-            VerdictKind.PRIORITY_INVERSION, Severity.ERROR,
+            Severity.ERROR,
             (int(evidence.times[start]), int(evidence.times[stop])), [high_row, low_row, between], [object_text],
             [start, held, *run[mine].tolist(), stop],
             (f"{name(high_row)} (priority {priorities[0]}) waits {waited} from "

@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.analysis.doctor.needs import STATES
 from satview.analysis.verdicts.evidence import Evidence, counts_within, covered, episodes, groups
-from satview.analysis.verdicts.verdict import Severity, Verdict, VerdictKind
+from satview.analysis.verdicts.rule import verdict_rule
+from satview.analysis.verdicts.thresholds import Limits
+from satview.analysis.verdicts.verdict import Severity, Verdict
 from satview.analysis.verdicts.whole_states import StateSpans
 from satview.events.states import READY, RUNNING
 from satview.linkage.whole import is_whole_on
@@ -15,11 +18,20 @@ from satview.store.axis import are_beside
 _Ints = NDArray[np.int64]
 
 
-def starvations(evidence: Evidence) -> list[Verdict]:
+@verdict_rule(
+    "starvation",
+    meaning="A thread could run all the time, and got next to no CPU.",
+    question="Does a thread get next to no CPU?",
+    needs=(STATES,),
+    thresholds={
+        "window_ms": (250, "the length of the window"),
+        "ready_percent": (95, "of the window in READY"),
+    },
+)
+def starvations(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return threads that were ready all through a window of some length."""
-    kind = VerdictKind.STARVATION
-    window = evidence.cycles(kind, "window_ms")
-    least = int(window * evidence.number(kind, "ready_percent") / 100)
+    window = limits.cycles("window_ms")
+    least = int(window * limits.number("ready_percent") / 100)
     ready = _since_the_dump(evidence)
     begin, end = evidence.times[ready.row], evidence.times[ready.end_row]
     verdicts = []
@@ -39,7 +51,7 @@ def starvations(evidence: Evidence) -> list[Verdict]:
         total = int((end - begin)[inside].sum())
         who = ran_instead(evidence, span, thread)
         verdicts.append(evidence.verdict(
-            kind, Severity.WARNING, span, [thread, *(row for row, _ in who)], [],
+            Severity.WARNING, span, [thread, *(row for row, _ in who)], [],
             [*ready.row[inside].tolist(), *ready.end_row[inside].tolist()],
             (f"{evidence.name(thread)} is ready for {evidence.length(total)} of {evidence.length(span[1] - span[0])} "
              f"from {evidence.moment(span[0])} and gets next to no CPU{_instead(evidence, who)}{again}.",
@@ -49,14 +61,22 @@ def starvations(evidence: Evidence) -> list[Verdict]:
     return verdicts
 
 
-def long_readies(evidence: Evidence) -> list[Verdict]:
+@verdict_rule(
+    "long-ready",
+    meaning="A thread could run, and did not get a CPU for long.",
+    question="Does a thread wait long for a CPU?",
+    needs=(STATES,),
+    thresholds={
+        "least_ms": (60, "in READY without a break; what is long enough for starvation is reported as that"),
+    },
+)
+def long_readies(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return threads that were ready for long without a break; those that starve are reported as such."""
-    kind = VerdictKind.LONG_READY
     ready = _since_the_dump(evidence)
     cycles = evidence.lengths(ready.row, ready.end_row)
-    starving = int(evidence.cycles(VerdictKind.STARVATION, "window_ms")
-                   * evidence.number(VerdictKind.STARVATION, "ready_percent") / 100)  # fmt: skip
-    at = np.flatnonzero((cycles >= evidence.cycles(kind, "least_ms")) & (cycles < starving))
+    starving = int(limits.of("starvation").cycles("window_ms")
+                   * limits.of("starvation").number("ready_percent") / 100)  # fmt: skip
+    at = np.flatnonzero((cycles >= limits.cycles("least_ms")) & (cycles < starving))
     verdicts = []
     for thread, mine in groups_at(ready.thread, at):
         first = int(mine[0])
@@ -66,7 +86,7 @@ def long_readies(evidence: Evidence) -> list[Verdict]:
         who = ran_instead(evidence, span, thread)
         again = f", and so {evidence.more(positions)}"
         verdicts.append(evidence.verdict(
-            kind, Severity.INFO, span, [thread, *(row for row, _ in who)], [],
+            Severity.INFO, span, [thread, *(row for row, _ in who)], [],
             [int(ready.row[first]), int(ready.end_row[first])],
             (f"{evidence.name(thread)} is ready from {evidence.moment(span[0])} and runs "
              f"{evidence.length(span[1] - span[0])} later{_instead(evidence, who)}{again if len(mine) > 1 else ''}.",
@@ -114,9 +134,19 @@ def _instead(evidence: Evidence, who: list[tuple[int, int]]) -> str:
     return "; meanwhile ran " + ", ".join(f"{evidence.name(row)} {evidence.length(cycles)}" for row, cycles in who)
 
 
-def busy_loops(evidence: Evidence) -> list[Verdict]:
+@verdict_rule(
+    "busy-loop",
+    meaning="A thread uses a CPU without ever waiting.",
+    question="Does a thread run without ever waiting?",
+    needs=(STATES,),
+    thresholds={
+        "least_ms": (400, "runs, or is ready to, without ever waiting"),
+        "used_percent": (60, "of that time on a CPU"),
+    },
+)
+def busy_loops(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return threads that never waited for long and used a CPU for much of that time."""
-    kind, states = VerdictKind.BUSY_LOOP, evidence.states
+    states = evidence.states
     is_awake = (states.value == RUNNING) | (states.value == READY)
     goes_on = (states.thread[1:] == states.thread[:-1]) & (states.end_row[:-1] == states.row[1:])
     begins = is_awake.copy()
@@ -129,7 +159,7 @@ def busy_loops(evidence: Evidence) -> list[Verdict]:
     awake = np.flatnonzero(is_awake)
     total = np.bincount(number[awake], cycles[awake], len(first))
     ran = np.bincount(number[awake], np.where(states.value[awake] == RUNNING, cycles[awake], 0), len(first))
-    least, share = evidence.cycles(kind, "least_ms"), evidence.number(kind, "used_percent") / 100
+    least, share = limits.cycles("least_ms"), limits.number("used_percent") / 100
     at = np.flatnonzero((total >= least) & (ran >= share * total))
     verdicts = []
     for thread, mine in groups(states.thread[first[at]]):
@@ -137,7 +167,7 @@ def busy_loops(evidence: Evidence) -> list[Verdict]:
         inside = awake[number[awake] == worst]
         start, end = int(evidence.times[states.row[first[worst]]]), int(evidence.times[states.end_row[inside].max()])
         verdicts.append(evidence.verdict(
-            kind, Severity.INFO, (start, end), [thread], [], states.row[inside],
+            Severity.INFO, (start, end), [thread], [], states.row[inside],
             (f"{evidence.name(thread)} runs {evidence.length(int(ran[worst]))} of {evidence.length(end - start)} from "
              f"{evidence.moment(start)} without waiting once.",
              "If it polls, let it wait for an event; if it computes, run it at a low priority."),
@@ -145,11 +175,22 @@ def busy_loops(evidence: Evidence) -> list[Verdict]:
     return verdicts
 
 
-def ping_pongs(evidence: Evidence) -> list[Verdict]:
+@verdict_rule(
+    "ping-pong",
+    meaning="Two threads hand a CPU to and fro in slices that are too short for work.",
+    question="Do two threads hand a CPU to and fro?",
+    needs=(STATES,),
+    thresholds={
+        "window_ms": (20, "the length of the window"),
+        "slice_us": (30, "only slices of at most that length count"),
+        "least_count": (100, "switches from one to the other and back within the window"),
+    },
+)
+def ping_pongs(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return pairs of threads that switch to and fro on one CPU in short slices. Source: formula 7 of the reference."""
-    kind, trace = VerdictKind.PING_PONG, evidence.trace
+    trace = evidence.trace
     rows, ends = evidence.slices
-    window, longest = evidence.cycles(kind, "window_ms"), evidence.cycles(kind, "slice_us")
+    window, longest = limits.cycles("window_ms"), limits.cycles("slice_us")
     verdicts = []
     for cpu in range(trace.cpu_count):
         mine = rows[trace.events.cpu[rows] == cpu]
@@ -166,7 +207,7 @@ def ping_pongs(evidence: Evidence) -> list[Verdict]:
         for pair, positions in groups(low << 32 | high):
             moments = start[at[positions]]
             count = counts_within(moments, window)
-            bad = np.flatnonzero(count >= evidence.number(kind, "least_count"))
+            bad = np.flatnonzero(count >= limits.number("least_count"))
             if not len(bad):
                 continue
             worst = int(bad[np.argmax(count[bad])])
@@ -176,7 +217,7 @@ def ping_pongs(evidence: Evidence) -> list[Verdict]:
             inside = at[positions[worst : worst + int(count[worst])]]
             used = int((end - start)[inside].sum()) // len(inside)
             verdicts.append(evidence.verdict(
-                kind, Severity.INFO, (int(span.start[which]), min(int(span.end[which]), trace.window.end)), threads,
+                Severity.INFO, (int(span.start[which]), min(int(span.end[which]), trace.window.end)), threads,
                 [trace.cpu_title(cpu)], mine[inside],
                 (f"{evidence.name(threads[0])} and {evidence.name(threads[1])} hand {trace.cpu_title(cpu)} to and fro "
                  f"{int(count[worst])} times within {evidence.length(window)} from "

@@ -7,27 +7,43 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.analysis.doctor.needs import MESSAGES, NO_DAMAGE, NO_LOSS, STATES
 from satview.analysis.verdicts.evidence import Evidence, covered, episodes, groups
-from satview.analysis.verdicts.verdict import Severity, Verdict, VerdictKind
+from satview.analysis.verdicts.rule import verdict_rule
+from satview.analysis.verdicts.thresholds import Limits
+from satview.analysis.verdicts.verdict import Severity, Verdict
 from satview.events.states import STATE_BY_VALUE
 from satview.linkage.transactions import transactions
 
 _MOST_STATES: Final = 4  # of a server that a sentence reports
 
 
-def saturations(evidence: Evidence) -> list[Verdict]:
+@verdict_rule(
+    "server-saturation",
+    meaning="Messages wait longer for their server than it works on them.",
+    question="Do messages wait longer than they are served?",
+    needs=(MESSAGES,),
+    bounds=(STATES, NO_DAMAGE, NO_LOSS),
+    thresholds={
+        "window_ms": (100, "the length of the window"),
+        "queued_percent": (100, "of the window; the times of all messages in the queue are added up"),
+        "least_count": (8, "messages that queued at least as long as they were served"),
+        "least_us": (200, "time in the queue of a message that counts"),
+    },
+)
+def saturations(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return servers whose messages queue for as long as they are served, or longer, much of the time.
 
     Only messages count of which the trace has send, receipt and reply.
     """
-    trace, kind = evidence.trace, VerdictKind.SERVER_SATURATION
+    trace = evidence.trace
     sent = transactions(trace)
-    window = evidence.cycles(kind, "window_ms")
-    least = int(window * evidence.number(kind, "queued_percent") / 100)
-    least_count = evidence.number(kind, "least_count")
+    window = limits.cycles("window_ms")
+    least = int(window * limits.number("queued_percent") / 100)
+    least_count = limits.number("least_count")
     queued, service = sent.queued_cycles, sent.service_cycles
     at = np.flatnonzero((sent.server > 0) & (service >= 0) & (queued >= service)
-                        & (queued >= evidence.cycles(kind, "least_us")))  # fmt: skip
+                        & (queued >= limits.cycles("least_us")))  # fmt: skip
     begin, end = evidence.times[sent.send_row[at]], evidence.times[sent.receive_row[at]]
     verdicts = []
     for pid, mine in groups(trace.threads.pid[sent.server[at]]):
@@ -57,7 +73,7 @@ def saturations(evidence: Evidence) -> list[Verdict]:
         waits = np.where(sent.blocked_row[inside] >= 0, sent.blocked_row[inside], sent.send_row[inside]).tolist()
         receipts = sent.receive_row[inside].tolist()
         verdicts.append(evidence.verdict(
-            kind, Severity.WARNING, span, [*clients.tolist(), *servers.tolist()], [f"server {name}"],
+            Severity.WARNING, span, [*clients.tolist(), *servers.tolist()], [f"server {name}"],
             [*waits, *receipts],
             (f"Since {evidence.moment(since)} messages queue for {name} longer than they are served, most of all in "
              f"the {evidence.length(window)} from {moment}: {int(count[worst])} messages of {len(clients)} clients, "

@@ -7,8 +7,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.analysis.doctor.needs import CALLS, INTERRUPTS
 from satview.analysis.verdicts.evidence import Evidence, counts_within, episodes, groups
-from satview.analysis.verdicts.verdict import Severity, Verdict, VerdictKind
+from satview.analysis.verdicts.rule import verdict_rule
+from satview.analysis.verdicts.thresholds import Limits
+from satview.analysis.verdicts.verdict import Severity, Verdict
 from satview.events import wire
 from satview.events.variants import FAILURES
 from satview.linkage.actors import interrupt_rows
@@ -28,13 +31,23 @@ _LEAKS: Final = (("channels", "CHANNEL_CREATE", "CHANNEL_DESTROY"), ("connection
 _Ints = NDArray[np.int64]
 
 
-def floods(evidence: Evidence) -> list[Verdict]:
+@verdict_rule(
+    "interrupt-flood",
+    meaning="One interrupt comes more often than a system can bear.",
+    question="Does an interrupt come too often?",
+    needs=(INTERRUPTS,),
+    thresholds={
+        "window_ms": (20, "the length of the window"),
+        "least_count": (300, "interrupts of one number on one CPU within the window: 15,000 a second"),
+    },
+)
+def floods(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return interrupts that come at a rate no system can bear."""
-    trace, kind = evidence.trace, VerdictKind.INTERRUPT_FLOOD
+    trace = evidence.trace
     if trace.pairs is not None:
         return []
     rows = interrupt_rows(trace)
-    window, least = evidence.cycles(kind, "window_ms"), evidence.number(kind, "least_count")
+    window, least = limits.cycles("window_ms"), limits.number("least_count")
     if len(rows) < least:
         return []
     key = trace.events.cpu[rows].astype(np.int64) << 32 | trace.payloads.column(rows, 0)
@@ -56,7 +69,7 @@ def floods(evidence: Evidence) -> list[Verdict]:
         cpu, number = trace.cpu_title(source >> 32), source & 0xFFFFFFFF
         share = f", which takes {100 * busy / (span[1] - span[0]):.0f} % of {cpu}" if busy else ""
         verdicts.append(evidence.verdict(
-            kind, Severity.ERROR, span, [], [f"interrupt 0x{number:x}", cpu], inside,
+            Severity.ERROR, span, [], [f"interrupt 0x{number:x}", cpu], inside,
             (f"Interrupt 0x{number:x} comes {len(inside)} times on {cpu} within {evidence.length(span[1] - span[0])} "
              f"from {evidence.moment(span[0])}{share}.",
              "Mask the interrupt until its cause is dealt with, let the device collect events, or poll it."),
@@ -64,9 +77,19 @@ def floods(evidence: Evidence) -> list[Verdict]:
     return verdicts
 
 
-def restarted_calls(evidence: Evidence) -> list[Verdict]:
+@verdict_rule(
+    "restarted-calls",
+    meaning="Kernel calls of a thread are interrupted again and again.",
+    question="Are kernel calls interrupted again and again?",
+    needs=(CALLS,),
+    thresholds={
+        "window_ms": (200, "the length of the window"),
+        "least_count": (10, "calls of one kind by one thread that a signal interrupted"),
+    },
+)
+def restarted_calls(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return threads whose kernel calls of one kind are interrupted, or made again without an end, again and again."""
-    trace, kind = evidence.trace, VerdictKind.RESTARTED_CALLS
+    trace = evidence.trace
     if trace.pairs is not None:
         return []
     calls = rows_of_class(trace, wire.WireClass.KER_CALL)
@@ -82,7 +105,7 @@ def restarted_calls(evidence: Evidence) -> list[Verdict]:
     is_repeated = (form[1:] == 0) & has_exits[number[1:]]
     again = np.flatnonzero(follows & ((form[1:] == wire.KER_INT_OFFSET) | is_repeated))
     again = again[is_whole(trace, entered[again], after[again])]
-    window, least = evidence.cycles(kind, "window_ms"), evidence.number(kind, "least_count")
+    window, least = limits.cycles("window_ms"), limits.number("least_count")
     verdicts = []
     for source, mine in groups(thread[again] << 8 | number[again]):
         rows = entered[again[mine]]
@@ -95,7 +118,7 @@ def restarted_calls(evidence: Evidence) -> list[Verdict]:
         inside = rows[worst : worst + int(count[worst])]
         who, call = source >> 8, trace.catalogue.name(int(trace.events.code[rows[0]]))
         verdicts.append(evidence.verdict(
-            kind, Severity.WARNING, (int(times[worst]), int(evidence.times[inside[-1]]) + 1), [who], [call], inside,
+            Severity.WARNING, (int(times[worst]), int(evidence.times[inside[-1]]) + 1), [who], [call], inside,
             (f"{call} of {evidence.name(who)} is interrupted {int(count[worst])} times within "
              f"{evidence.length(window)} from {evidence.moment(int(times[worst]))}.",
              "Mask the signal during the call, handle it in a thread of its own, or make timeouts longer."),
@@ -103,16 +126,26 @@ def restarted_calls(evidence: Evidence) -> list[Verdict]:
     return verdicts
 
 
-def leaks(evidence: Evidence) -> list[Verdict]:
+@verdict_rule(
+    "leak",
+    meaning="A process creates channels or connections and never gives one back.",
+    question="Does a process never give channels or connections back?",
+    needs=(CALLS,),
+    thresholds={
+        "least_count": (24, "channels, or connections, created by one process in a row without giving one back"),
+        "spread_ms": (100, "from the first to the last of them: a start-up is shorter"),
+    },
+)
+def leaks(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return processes that create channels or connections one after the other and never give one back.
 
     A capture of some kernel calls may leave out those that give back; so it must have several kinds of calls.
     """
-    trace, kind = evidence.trace, VerdictKind.LEAK
+    trace = evidence.trace
     calls = rows_of_class(trace, wire.WireClass.KER_CALL)
     if len(np.unique(number_of(trace, calls))) < _LEAST_CALLS:
         return []
-    least, spread = int(evidence.number(kind, "least_count")), evidence.cycles(kind, "spread_ms")
+    least, spread = int(limits.number("least_count")), limits.cycles("spread_ms")
     verdicts = []
     for what, makes, gives in _LEAKS if trace.pairs is None else ():
         made, given = _succeeded(evidence, entries_of(trace, makes)), entries_of(trace, gives)
@@ -126,7 +159,7 @@ def leaks(evidence: Evidence) -> list[Verdict]:
             name = trace.process_name(who)
             span = int(evidence.times[run[0]]), int(evidence.times[run[-1]])
             verdicts.append(evidence.verdict(
-                kind, Severity.WARNING, span, np.unique(trace.events.thread[run]), [f"{what} of {name}"], run,
+                Severity.WARNING, span, np.unique(trace.events.thread[run]), [f"{what} of {name}"], run,
                 (f"{name} creates {len(run)} {what} from {evidence.moment(span[0])} to {evidence.moment(span[1])} and "
                  "gives none of them back.",
                  f"Call {'ChannelDestroy' if makes == 'CHANNEL_CREATE' else 'ConnectDetach'}() when one is not needed "
@@ -150,7 +183,13 @@ def _succeeded(evidence: Evidence, entries: NDArray[np.uint32]) -> NDArray[np.ui
     return entries[known[~np.isin(variants_of(evidence.trace, exits[known]), FAILURES)]]
 
 
-def data_losses(evidence: Evidence) -> list[Verdict]:
+@verdict_rule(
+    "data-loss",
+    meaning="Events are missing from the trace.",
+    question="Are events missing?",
+    bounds=(),
+)
+def data_losses(evidence: Evidence, _limits: Limits) -> list[Verdict]:
     """Return one verdict if events are missing between others. That a ring begins late on some CPU is no loss."""
     trace = evidence.trace
     lost = losses(trace)
@@ -165,7 +204,7 @@ def data_losses(evidence: Evidence) -> list[Verdict]:
     total = int((lost[:, 1] - lost[:, 0]).sum())
     rows = np.searchsorted(trace.events.time_cycles, lost[:, 1])
     return [evidence.verdict(
-        VerdictKind.DATA_LOSS, Severity.ERROR, (int(worst[0]), int(worst[1])), [],
+        Severity.ERROR, (int(worst[0]), int(worst[1])), [],
         [trace.cpu_title(cpu) for cpu in cpus], rows,
         (f"Events{where} are missing in {len(lost)} ranges{f' ({what})' if what else ''}, {evidence.length(total)} in "
          f"all; the longest from {evidence.moment(int(worst[0]))} for {evidence.length(int(worst[1] - worst[0]))}.",

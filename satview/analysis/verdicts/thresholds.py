@@ -1,4 +1,4 @@
-"""Thresholds of verdicts: those that ship with satview, and those of a user's file over them."""
+"""Thresholds of verdicts: the defaults that rules declare, and those of a user's file over them."""
 
 from __future__ import annotations
 
@@ -9,16 +9,25 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from satview.analysis.verdicts.verdict import VerdictKind
+from satview.analysis.verdicts.rule import rules
 from satview.base.errors import UsageError
-from satview.base.resources import resource_path
 from satview.base.small_file import read_small
+from satview.base.time import Clock
 from satview.base.time_text import UNITS_NS
 
 _Table = dict[str, dict[str, float]]
+_ENABLED: Final = "enabled"
 _MOST_BYTES: Final = 1 << 16
 _MOST: Final = 1e9
 _LINE: Final = re.compile(r"\s*\(at line (\d+), column \d+\)$")
+_HEAD: Final = """\
+# When something is a verdict: `satview check --rules FILE`, satview.read_thresholds(FILE).
+# The end of a name is its unit: _ms, _us (time), _percent, _count. The file may have any of these tables and names;
+# what it leaves out stays as it is here. `enabled = false` turns a kind off.
+#
+# Sums and counts are those of a window of a fixed length (window_ms): what happens elsewhere in the trace, and how long
+# the trace is, changes nothing.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,29 +35,67 @@ class Thresholds:
     """When something is a verdict: by kind, then by name; the end of a name is its unit.
 
     Attributes:
-        values: As in `resources/verdicts/thresholds.toml`; switches are 0 or 1.
+        values: The numbers; switches (`enabled`) are 0 or 1.
     """
 
     values: _Table
 
-    def number(self, kind: VerdictKind, name: str) -> float:
+    def number(self, kind: str, name: str) -> float:
         """Return a count, or a share in percent."""
         return self.values[kind][name]
 
-    def ns(self, kind: VerdictKind, name: str) -> int:
+    def ns(self, kind: str, name: str) -> int:
         """Return a time whose name ends in `_us` or `_ms`, in nanoseconds."""
         return int(self.values[kind][name] * UNITS_NS[name.rpartition("_")[2]])
 
-    def is_enabled(self, kind: VerdictKind) -> bool:
-        """Return whether verdicts of a kind are requested."""
-        return bool(self.values[kind]["enabled"])
+    def is_enabled(self, kind: str) -> bool:
+        """Return whether verdicts of a kind are requested; those of plug-ins, which have no thresholds, always are."""
+        return kind not in self.values or bool(self.values[kind][_ENABLED])
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The thresholds of one kind, times in cycles of one trace.
+
+    Attributes:
+        thresholds: Those of all kinds.
+        kind: The kind.
+        clock: The clock of the trace.
+    """
+
+    thresholds: Thresholds
+    kind: str
+    clock: Clock
+
+    def cycles(self, name: str) -> int:
+        """Return a time in cycles."""
+        return self.clock.cycles_of(self.thresholds.ns(self.kind, name))
+
+    def number(self, name: str) -> float:
+        """Return a count, or a share in percent."""
+        return self.thresholds.number(self.kind, name)
+
+    def of(self, kind: str) -> Limits:
+        """Return the thresholds of another kind."""
+        return Limits(self.thresholds, kind, self.clock)
 
 
 @cache
 def default_thresholds() -> Thresholds:
-    """Return the thresholds that ship with satview."""
-    path = resource_path("verdicts/thresholds.toml")
-    return Thresholds(_numbers(tomllib.loads(path.read_text(encoding="utf-8"))))
+    """Return the thresholds that the rules declare."""
+    return Thresholds({kind: {_ENABLED: 1.0} | {name: number.default for name, number in rule.thresholds.items()}
+                       for kind, rule in rules().items()})  # fmt: skip
+
+
+def thresholds_text() -> str:
+    """Return the default thresholds as a file that `read_thresholds` reads, each with what it means."""
+    parts = [_HEAD]
+    for rule in rules().values():
+        lines = [f"[{rule.kind}]  # {rule.meaning.removesuffix('.')}", f"{_ENABLED} = true"]
+        for name, number in rule.thresholds.items():
+            lines.append(f"{f'{name} = {number.default:g}':<28} # {number.meaning}")
+        parts.append("\n".join(lines) + "\n")
+    return "\n".join(parts)
 
 
 def read_thresholds(path: Path) -> Thresholds:
@@ -119,7 +166,3 @@ def _refused(name: str, text: str, kind: str, key: str, what: str) -> UsageError
         if is_inside and requested.match(line):
             return UsageError(f"{name}, line {number}: {what}")
     return UsageError(f"{name}: {what}")
-
-
-def _numbers(tables: dict[str, dict[str, float]]) -> _Table:
-    return {kind: {name: float(value) for name, value in table.items()} for kind, table in tables.items()}

@@ -8,39 +8,6 @@ from enum import StrEnum
 from satview.linkage.table import Certainty
 
 
-class VerdictKind(StrEnum):
-    """What can be wrong."""
-
-    DEADLOCK = "deadlock"
-    """Threads wait for each other in a circle until the trace ends."""
-    PRIORITY_INVERSION = "priority-inversion"
-    """A thread waits for one of lower priority, which a third one of a priority in between keeps from running."""
-    LOST_WAKEUP = "lost-wakeup"
-    """A condition variable was signalled before anybody waited, and the thread that waits is never woken."""
-    PING_PONG = "ping-pong"
-    """Two threads hand a CPU to and fro in slices that are too short for work."""
-    LONG_READY = "long-ready"
-    """A thread could run, and did not get a CPU for long."""
-    MISSED_PERIOD = "missed-period"
-    """A periodic thread began its work so late that the period was as good as over."""
-    INTERRUPT_FLOOD = "interrupt-flood"
-    """One interrupt comes more often than a system can bear."""
-    LOCK_CONTENTION = "lock-contention"
-    """Threads spend much of their time waiting for one mutex."""
-    BUSY_LOOP = "busy-loop"
-    """A thread uses a CPU without ever waiting."""
-    STARVATION = "starvation"
-    """A thread could run all the time, and got next to no CPU."""
-    SERVER_SATURATION = "server-saturation"
-    """Messages wait longer for their server than it works on them."""
-    RESTARTED_CALLS = "restarted-calls"
-    """Kernel calls of a thread are interrupted again and again."""
-    LEAK = "leak"
-    """A process creates channels or connections and never gives one back."""
-    DATA_LOSS = "data-loss"
-    """Events are missing from the trace."""
-
-
 class Severity(StrEnum):
     """How much a verdict matters."""
 
@@ -71,7 +38,7 @@ class Verdict:
     """Something wrong that was found in a trace.
 
     Attributes:
-        kind: What it is; the name of the plug-in for one that a plug-in found.
+        kind: What it is, as the rule is called; of a plug-in its name.
         severity: How much it matters.
         start_cycles, end_cycles: The time that the sentence names, the end not included: of several the first one,
             or the worst one where it is about windows of a fixed length.
@@ -85,7 +52,7 @@ class Verdict:
         certainty: Of the weakest link that it rests on.
     """
 
-    kind: VerdictKind | str
+    kind: str
     severity: Severity
     start_cycles: int
     end_cycles: int

@@ -7,8 +7,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.analysis.doctor.needs import CALLS, HOLDERS, MESSAGES_SENT, NO_DAMAGE, NO_LOSS, OPENING, STATES
 from satview.analysis.verdicts.evidence import Evidence, covered, episodes, groups
-from satview.analysis.verdicts.verdict import Severity, Verdict, VerdictKind
+from satview.analysis.verdicts.rule import verdict_rule
+from satview.analysis.verdicts.thresholds import Limits
+from satview.analysis.verdicts.verdict import Severity, Verdict
 from satview.analysis.verdicts.words import mutex_text, object_text, of_whom, waited_for
 from satview.events import wire
 from satview.events.kernel_calls import call_numbers
@@ -27,7 +30,17 @@ _FORM: Final = wire.KER_EXIT_OFFSET | wire.KER_INT_OFFSET  # of the code of an e
 _Ints = NDArray[np.int64]
 
 
-def deadlocks(evidence: Evidence) -> list[Verdict]:
+@verdict_rule(
+    "deadlock",
+    meaning="Threads wait for each other in a circle until the trace ends.",
+    question="Do threads wait for each other for ever?",
+    needs=(STATES, HOLDERS),
+    bounds=(CALLS, MESSAGES_SENT, NO_DAMAGE, NO_LOSS),
+    thresholds={
+        "least_ms": (20, "threads have waited for each other that long when the trace ends"),
+    },
+)
+def deadlocks(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return circles of threads that wait for each other until the trace ends.
 
     A thread counts as stuck while the one that it waits for is, and one in SEND while all threads of the process are
@@ -37,13 +50,12 @@ def deadlocks(evidence: Evidence) -> list[Verdict]:
         return []
     found = blockers(evidence.trace)
     waits_of = _waits_to_the_end(evidence, found)
-    kind = VerdictKind.DEADLOCK
     verdicts = []
     for circle in _circles({thread: to for thread, (_, to) in waits_of.items()}):
         positions = [waits_of[thread][0] for thread in circle]
         start = int(max(evidence.times[found.waits.row[i]] for i in positions))
         end = evidence.trace.window.end
-        if end - start < evidence.cycles(kind, "least_ms"):
+        if end - start < limits.cycles("least_ms"):
             continue
         objects = [waited_for(evidence, found, i) for i in positions]
         names = [evidence.name(thread) for thread in circle]
@@ -51,7 +63,7 @@ def deadlocks(evidence: Evidence) -> list[Verdict]:
                  for name, what, i in zip(names, objects, positions, strict=True)]  # fmt: skip
         rows = [int(column[i]) for i in positions for column in (found.waits.call_row, found.waits.row)]
         verdicts.append(evidence.verdict(
-            kind, Severity.ERROR, (start, end), circle, objects, rows,
+            Severity.ERROR, (start, end), circle, objects, rows,
             (f"{', '.join(parts)}: none of them runs again from {evidence.moment(start)} to the end of the trace, "
              f"{evidence.length(end - start)}.",
              "Let all threads take these objects in the same order, or send messages in one direction only."),
@@ -149,18 +161,28 @@ def _circles(waits_for: dict[int, tuple[int, ...]]) -> list[list[int]]:
     return out
 
 
-def lost_wakeups(evidence: Evidence) -> list[Verdict]:
+@verdict_rule(
+    "lost-wakeup",
+    meaning="A condition variable was signalled before anybody waited, and the thread that waits is never woken.",
+    question="Was a condition variable signalled before anybody waited?",
+    needs=(CALLS, STATES, NO_LOSS, OPENING),
+    bounds=(NO_DAMAGE,),
+    thresholds={
+        "least_ms": (100, "the wait that nobody ended, up to the end of the trace"),
+    },
+)
+def lost_wakeups(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return waits for condition variables that were signalled before, and never since.
 
     That is also how a queue looks that is empty for good. So only variables count that woke nobody in all of the trace,
     in a trace that begins with the opening dump and has no holes.
     """
-    trace, kind = evidence.trace, VerdictKind.LOST_WAKEUP
+    trace = evidence.trace
     if not evidence.has_states or len(losses(trace)) or trace.dump_end_cycles < trace.window.start:
         return []
     found = waits(trace)
     at = np.flatnonzero((found.value == _CONDVAR) & found.has_object)
-    is_long = evidence.trace.window.end - evidence.times[found.row[at]] >= evidence.cycles(kind, "least_ms")
+    is_long = evidence.trace.window.end - evidence.times[found.row[at]] >= limits.cycles("least_ms")
     candidates = at[(found.end_row[at] == OPEN) & is_long]
     if not len(candidates):
         return []
@@ -181,7 +203,7 @@ def lost_wakeups(evidence: Evidence) -> list[Verdict]:
         start, last = int(evidence.times[found.row[i]]), int(signals[mine[-1]])
         what = object_text(evidence, "condition variable", thread, where)
         verdicts.append(evidence.verdict(
-            kind, Severity.ERROR, (start, trace.window.end), [thread, int(trace.events.thread[last])], [what],
+            Severity.ERROR, (start, trace.window.end), [thread, int(trace.events.thread[last])], [what],
             [*signals[mine].tolist(), int(found.row[i]), int(found.call_row[i])],
             (f"{evidence.name(thread)} waits for {what} from {evidence.moment(start)} to the end of the trace, "
              f"{evidence.length(trace.window.end - start)}; {evidence.name(int(trace.events.thread[last]))} signalled "
@@ -194,25 +216,36 @@ def lost_wakeups(evidence: Evidence) -> list[Verdict]:
     return verdicts
 
 
-def contentions(evidence: Evidence) -> list[Verdict]:
+@verdict_rule(
+    "lock-contention",
+    meaning="Threads spend much of their time waiting for one mutex.",
+    question="Do threads wait long for one mutex?",
+    needs=(CALLS, STATES),
+    thresholds={
+        "window_ms": (100, "the length of the window"),
+        "waited_percent": (100, "of the window; the waits of all threads are added up"),
+        "least_count": (10, "waits within the window"),
+    },
+)
+def contentions(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return mutexes that threads wait for much of the time."""
-    trace, kind = evidence.trace, VerdictKind.LOCK_CONTENTION
+    trace = evidence.trace
     if not evidence.has_states:
         return []
     found, mutex = waits(trace), mutexes(trace).of_wait
-    window = evidence.cycles(kind, "window_ms")
-    least = int(window * evidence.number(kind, "waited_percent") / 100)
+    window = limits.cycles("window_ms")
+    least = int(window * limits.number("waited_percent") / 100)
     at = np.flatnonzero(mutex >= 0)
     first, last = evidence.times[found.row[at]], evidence.times[evidence.end_rows(found.end_row[at])]
     verdicts = []
     for _, mine in groups(mutex[at]):
         begin, end = first[mine], last[mine]
-        if len(mine) < evidence.number(kind, "least_count") or int((end - begin).sum()) < least:
+        if len(mine) < limits.number("least_count") or int((end - begin).sum()) < least:
             continue
         begins, waited = covered(begin, end, window)
         sorted_begin = np.sort(begin)
         count = np.searchsorted(sorted_begin, begins + window) - np.searchsorted(sorted_begin, begins)
-        bad = np.flatnonzero((waited >= least) & (count >= evidence.number(kind, "least_count")))
+        bad = np.flatnonzero((waited >= least) & (count >= limits.number("least_count")))
         if not len(bad):
             continue
         worst = bad[np.argmax(waited[bad])]
@@ -226,7 +259,7 @@ def contentions(evidence: Evidence) -> list[Verdict]:
         holders = np.unique(blockers(trace).thread[inside])
         held = ", ".join(evidence.name(int(row)) for row in holders[holders >= 0][:3])
         verdicts.append(evidence.verdict(
-            kind, Severity.WARNING, span, threads, [what], found.row[inside],
+            Severity.WARNING, span, threads, [what], found.row[inside],
             (f"{len(threads)} threads wait {int(count[worst])} times for {what} within {evidence.length(window)} from "
              f"{evidence.moment(int(begins[worst]))}, {evidence.length(int(waited[worst]))} in all"
              f"{f', while {held} hold it' if held else ''}.",

@@ -11,7 +11,7 @@ from satview.session.tasks import IsCancelled
 from satview.store.trace import Trace
 
 if TYPE_CHECKING:
-    from satview.analysis.verdicts.verdict import Verdict, VerdictKind
+    from satview.analysis.verdicts.verdict import Verdict
 
 _MOST_KINDS: Final = 2  # that a summary names
 
@@ -27,7 +27,7 @@ class FoundVerdicts:
     """
 
     verdicts: tuple[Verdict, ...] = ()
-    undecided: Mapping[VerdictKind, str] = field(default_factory=dict)
+    undecided: Mapping[str, str] = field(default_factory=dict)
     more: str = ""
 
 

@@ -1,0 +1,104 @@
+"""What a rule of `satview check` declares beside its function: kind, question, needs and thresholds.
+
+A rule is one function with a `verdict_rule` above it, in any module of this folder. Windows, commands, the doctor, SQL,
+claims in tests and the file of thresholds take all that they say about the kind from there.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from satview.analysis.doctor.needs import KERNEL, NO_DAMAGE, NO_LOSS, Need
+from satview.analysis.verdicts.verdict import Verdict
+
+if TYPE_CHECKING:
+    from satview.analysis.verdicts.evidence import Evidence
+    from satview.analysis.verdicts.thresholds import Limits
+
+Search = Callable[["Evidence", "Limits"], list[Verdict]]
+_RULES: Final[dict[str, Rule]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """A number that decides whether something is a verdict.
+
+    Attributes:
+        default: What it is unless a user's file says otherwise.
+        meaning: One line for people, without a full stop.
+    """
+
+    default: float
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One kind of verdict.
+
+    Attributes:
+        kind: Stable name on the command line, in files and in SQL: `priority-inversion`.
+        meaning: What is wrong, as one sentence.
+        question: What the rule answers.
+        search: Looks for it.
+        needs: Without any of these the trace cannot show it.
+        bounds: Without any of these there may be more than is found.
+        thresholds: By name; the end of a name is its unit: `_ms`, `_us`, `_percent`, `_count`.
+    """
+
+    kind: str
+    meaning: str
+    question: str
+    search: Search
+    needs: tuple[Need, ...]
+    bounds: tuple[Need, ...]
+    thresholds: Mapping[str, Threshold]
+
+    @property
+    def title(self) -> str:
+        """The kind for people: `Priority inversion`."""
+        return self.kind.replace("-", " ").capitalize()
+
+
+def verdict_rule(
+    kind: str,
+    *,
+    meaning: str,
+    question: str,
+    needs: tuple[Need, ...] = (),
+    bounds: tuple[Need, ...] = (NO_DAMAGE, NO_LOSS),
+    thresholds: Mapping[str, tuple[float, str]] | None = None,
+) -> Callable[[Search], Search]:
+    """Make a function the rule of a kind of verdict.
+
+    Args:
+        kind: As of `Rule`.
+        meaning: As of `Rule`.
+        question: As of `Rule`.
+        needs: As of `Rule`; that the events are those of a kernel is added.
+        bounds: As of `Rule`.
+        thresholds: By name the default, and what it means.
+    """
+    all_needs = (KERNEL, *needs) if needs else ()
+    numbers = {name: Threshold(float(default), text) for name, (default, text) in (thresholds or {}).items()}
+
+    def register(search: Search) -> Search:
+        _RULES[kind] = Rule(kind, meaning, question, search, all_needs, bounds, MappingProxyType(numbers))
+        return search
+
+    return register
+
+
+@cache
+def rules() -> Mapping[str, Rule]:
+    """Return every rule by its kind, in alphabetical order; imports the modules of this folder."""
+    folder = importlib.import_module(__package__)
+    for module in pkgutil.iter_modules(folder.__path__):
+        importlib.import_module(f"{__package__}.{module.name}")
+    return MappingProxyType(dict(sorted(_RULES.items())))
