@@ -37,6 +37,13 @@ class Texts:
         """Return a column of short tables: every row with its own text."""
         return cls(np.arange(len(texts), dtype=np.uint32), tuple(texts))
 
+    @classmethod
+    def sorted(cls, texts: Sequence[str]) -> Texts:
+        """Return a column that sorts in the alphabetical order of its texts."""
+        names = sorted(set(texts))
+        number = {name: code for code, name in enumerate(names)}
+        return cls(np.array([number[text] for text in texts], np.uint32), tuple(names))
+
     def __len__(self) -> int:
         return len(self.code)
 
@@ -45,6 +52,25 @@ class Texts:
         names = np.empty(max(len(self.texts), 1), np.object_)
         names[: len(self.texts)] = self.texts
         return np.asarray(names[self.code], np.object_)
+
+
+@dataclass(frozen=True, slots=True)
+class Several:
+    """A column of short tables in which each row has any number of values, such as the threads of a verdict.
+
+    Attributes:
+        rows: The values of each row: numbers or texts, as the kind of the column says.
+    """
+
+    rows: tuple[tuple[Any, ...], ...]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """How many values each row has, int64 (n,)."""
+        return np.fromiter(map(len, self.rows), np.int64, len(self.rows))
 
 
 Values = NDArray[Any] | Texts

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.answers.frames import Frames, Texts, Values, arrow_array, html_rows
+from satview.answers.frames import Frames, Several, Texts, Values, arrow_array, html_rows
 from satview.base.errors import UsageError
 from satview.base.extras import required
 from satview.base.safe_text import csv_text, visible_line
@@ -37,10 +37,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Positions = NDArray[np.int64]
+Source = Values | Several | Callable[[], Values]
 SCHEMA_VERSION: Final = 1  # of the form in JSON, described in docs/transactions.md
 _SHOWN_ROWS: Final = 10
 _LOOKED_AT_ROWS: Final = 1 << 10
 _CACHED_NAMES: Final = 4096
+_MOST_LISTED: Final = 8  # values of one cell, in text
 
 
 class Known(IntEnum):
@@ -108,11 +110,12 @@ class Kind(StrEnum):
     THREAD = "thread"  # row of the thread table; written as its label
     EVENT = "event"  # row of the event table; written as its number from 1
     TEXT = "text"  # `Texts`, in the order that they sort by
+    SENTENCE = "sentence"  # `Texts` that are read as a whole: wrapped in windows, below the row on the command line
 
     @property
     def is_words(self) -> bool:
         """Written from the left, and sorted from the first to the last at first."""
-        return self in (Kind.TEXT, Kind.THREAD, Kind.HEX)
+        return self in (Kind.TEXT, Kind.SENTENCE, Kind.THREAD, Kind.HEX)
 
     @property
     def is_cycles(self) -> bool:
@@ -170,6 +173,7 @@ class Question:
         columns: In order; those with a title are what people see.
         sort_name: Column by which it is sorted at first, largest first; empty = in the order of its rows.
         empty: What to say when there is no row.
+        tone: Column of texts of which `error` and `warning` colour a row; empty = none.
     """
 
     name: str
@@ -178,6 +182,7 @@ class Question:
     columns: tuple[Column, ...]
     sort_name: str
     empty: str
+    tone: str = ""
 
     @property
     def names_rows(self) -> Column:
@@ -212,7 +217,7 @@ class Outcome(StrEnum):
 class _Data:
     """The values of all rows of an answer, made when they are first needed and shared by tables of some of the rows."""
 
-    def __init__(self, trace: Trace, sources: Mapping[str, Values | Callable[[], Values]]) -> None:
+    def __init__(self, trace: Trace, sources: Mapping[str, Source]) -> None:
         self.trace = trace
         self.sources = sources
         self.known: Mapping[str, NDArray[np.uint8]] = {}
@@ -229,7 +234,7 @@ class _Data:
         return self._made[name]
 
     def values(self, name: str) -> Any:
-        """Return the values of a column: an array or `Texts`, (n,)."""
+        """Return the values of a column: an array, `Texts` or `Several`, (n,)."""
         source = self.sources[name]
         return source if not callable(source) else self.once(f"values {name}", source)
 
@@ -245,6 +250,10 @@ class _Data:
         if isinstance(values, Texts):
             code, texts = values.code, values.texts
             return lambda row: texts[code[row]]
+        if isinstance(values, Several):
+            rows, shown = values.rows, self.shown_one(column)
+            sign = "#" if column.kind is Kind.EVENT else ""
+            return lambda row: _listed([f"{sign}{shown(value)}" for value in rows[row]])
         if column.kind is Kind.THREAD:
             return lambda row: name(int(values[row])) if values[row] > 0 else "unknown"
         written: dict[Kind, Callable[[int], str]] = {
@@ -257,9 +266,17 @@ class _Data:
         write = written.get(column.kind, str)
         return lambda row: write(int(values[row])) if values[row] >= 0 else ""
 
+    def shown_one(self, column: Column) -> Callable[[Any], Any]:
+        """Return what makes a value for programs of one of several in a row."""
+        if column.kind is Kind.THREAD:
+            return self.thread_name
+        return (lambda event: event + 1) if column.kind is Kind.EVENT else lambda value: value
+
     def keys(self, column: Column) -> NDArray[np.integer[Any]]:
         """Return integers (n,) in whose order a column is sorted; below 0 = last."""
         values = self.values(column.name)
+        if isinstance(values, Several):
+            return values.counts
         if isinstance(values, Texts):
             return values.code
         if column.kind is not Kind.THREAD:
@@ -289,18 +306,19 @@ class Table(Frames):
         question: What it answers, and its columns.
         trace: The events.
         positions: int64 (rows,), which of all rows of the answer it has, in its order.
-        cannot_tell: Why the trace cannot answer it, or not in full, and what to capture; empty = it can.
+        cannot_tell: Why the trace cannot answer it, or not in full, and what to capture, a line each; empty = it can.
     """
 
     def __init__(
         self,
         question: Question,
         trace: Trace,
-        values: Mapping[str, Values | Callable[[], Values]],
+        values: Mapping[str, Source],
         *,
         known: Mapping[str, NDArray[np.uint8]] | None = None,
         texts: Mapping[str, Callable[[int], str]] | None = None,
         parent: Positions | None = None,
+        has_parts: bool = False,
         place: str = "event",
         cannot_tell: str = "",
     ) -> None:
@@ -313,6 +331,7 @@ class Table(Frames):
             known: `Known` as uint8 (n,) of columns with reasons; columns that are not here are exact.
             texts: By name of a column what writes the value of a row, where its kind does not say enough.
             parent: int64 (n,), the row that each row is below, -1 for none; None = no row is below another.
+            has_parts: Rows below others are parts of these, which count as one row.
             place: Column of kind EVENT that says where a row is; below 0 = nowhere.
             cannot_tell: As of the table.
         """
@@ -320,7 +339,9 @@ class Table(Frames):
         self._data.known, self._data.texts, self._data.parent = known or {}, texts or {}, parent
         self.question, self.trace, self._place = question, trace, place
         self.cannot_tell = cannot_tell
-        self.positions: Positions = np.arange(len(self._data.values(question.columns[0].name)))
+        every = np.arange(len(self._data.values(question.columns[0].name)))
+        self._whole: Positions = every[parent < 0] if has_parts and parent is not None else every
+        self.positions: Positions = self._whole
 
     # ---- rows ---------------------------------------------------------------------------------------------------
 
@@ -333,7 +354,11 @@ class Table(Frames):
     @property
     def total(self) -> int:
         """How many rows the answer has without filters."""
-        return len(self._data.values(self.question.columns[0].name))
+        return len(self._whole)
+
+    def whole(self) -> Table:
+        """Return all rows of the answer, in its own order."""
+        return self.at(self._whole)
 
     @property
     def outcome(self) -> Outcome:
@@ -345,7 +370,12 @@ class Table(Frames):
     @property
     def says_why_empty(self) -> str:
         """What to say of a table without a row."""
-        return f"Cannot tell: {self.cannot_tell}." if self.cannot_tell else self.question.empty
+        return "\n".join(f"Cannot tell: {line}." for line in self.missing) or self.question.empty
+
+    @property
+    def missing(self) -> list[str]:
+        """What the trace lacks to answer it in full, a sentence each without a full stop."""
+        return self.cannot_tell.splitlines()
 
     def at(self, positions: Positions) -> Table:
         """Return the same answer with other rows of it, int64 (k,), in that order."""
@@ -423,11 +453,30 @@ class Table(Frames):
         other.question = replace(self.question, columns=(*self.question.columns, _DEPTH))
         return other
 
+    def is_list(self, column: Column) -> bool:
+        """Return whether a row may have several values in a column."""
+        return isinstance(self._data.values(column.name), Several)
+
+    def tone(self, row: int) -> str:
+        """Return how much a row matters, such as `error`; empty for parts of others and where the question has none."""
+        position = int(self.positions[row])
+        if not self.question.tone or (self._data.parent is not None and self._data.parent[position] >= 0):
+            return ""
+        return self._data.writer(self.question.column(self.question.tone))(position)
+
     # ---- one value ----------------------------------------------------------------------------------------------
 
     def event(self, row: int) -> int:
         """Return the event that a row is about, -1 for none."""
         return int(self._data.values(self._place)[self.positions[row]])
+
+    def span(self, row: int) -> tuple[int, int] | None:
+        """Return from when to when a row lasts, in cycles; None without `start` and `end`, or without a time."""
+        position = int(self.positions[row])
+        if not {"start", "end"} <= self._data.sources.keys():
+            return None
+        start, end = (int(self._data.values(name)[position]) for name in ("start", "end"))
+        return (start, end) if end > start >= 0 else None
 
     def known(self, row: int, name: str) -> Known:
         """Return how a value is known."""
@@ -469,6 +518,8 @@ class Table(Frames):
         values, known = self._data.values(column.name), self._data.known.get(column.name)
         if known is not None and np.any(known[self.positions] == Known.UNKNOWN):
             return True
+        if isinstance(values, Several):
+            return bool(np.any(values.counts[self.positions]))
         if isinstance(values, Texts):
             return any(values.texts[code] for code in np.unique(values.code[self.positions]).tolist())
         return bool(np.any(values[self.positions] >= 0))
@@ -502,7 +553,7 @@ class Table(Frames):
 
     def document(self, key: str) -> dict[str, Any]:
         """Return it as JSON has it: version of the form, outcome, why it cannot be told, and rows under a key."""
-        said = {"reason" if self.outcome is Outcome.CANNOT_TELL else "incomplete": self.cannot_tell}
+        said = {"reason" if self.outcome is Outcome.CANNOT_TELL else "incomplete": ". ".join(self.missing)}
         return {"schema_version": SCHEMA_VERSION, "outcome": str(self.outcome),
                 **{name: text for name, text in said.items() if text}, key: self.records()}  # fmt: skip
 
@@ -513,7 +564,7 @@ class Table(Frames):
             if not column.title:
                 continue
             keys.append(column.key)
-            cells.append([csv_text(cell) if isinstance(cell, str) else cell for cell in self._plain(column)])
+            cells.append([_csv_cell(value) for value in self._plain(column)])
             if words := self._known_words(column):
                 keys.append(f"{column.name}_known")
                 cells.append([word or Known.EXACT.word for word in words])
@@ -527,9 +578,12 @@ class Table(Frames):
         return "\n".join(["\t".join(column.title for column in columns), *texts])
 
     def _plain(self, column: Column) -> list[Any]:
-        """Return the values of a column for programs, None where there is none."""
+        """Return the values of a column for programs, None where there is none; lists where a row has several."""
         values = self._data.values(column.name)
-        if column.kind in (Kind.THREAD, Kind.HEX, Kind.TEXT) or column.name in self._data.texts:
+        if isinstance(values, Several):
+            shown = self._data.shown_one(column)
+            return [[shown(value) for value in values.rows[position]] for position in self.positions.tolist()]
+        if column.kind in (Kind.THREAD, Kind.HEX, Kind.TEXT, Kind.SENTENCE) or column.name in self._data.texts:
             written = list(map(self._data.writer(column), self.positions.tolist()))
             known = self._data.known.get(column.name)
             return written if known is None else [
@@ -584,6 +638,8 @@ class Table(Frames):
         values = self._data.values(column.name)
         if isinstance(values, Texts):
             return Texts(values.code[self.positions], values.texts)
+        if isinstance(values, Several):
+            return Texts.of([self._data.writer(column)(position) for position in self.positions.tolist()])
         values = values[self.positions]
         return self._ns(column, values) if column.kind.is_cycles and name.endswith("_ns") else np.asarray(values)
 
@@ -617,6 +673,18 @@ class Table(Frames):
         rows = ((first.text(row, column.name) for column in columns) for row in range(len(first)))
         tips = [column.tip for column in columns]
         return html_rows((column.title for column in columns), rows, f"{len(self):,} rows", tips)
+
+
+def _listed(texts: Sequence[str]) -> str:
+    """Return values of one cell as text, the first ones if there are many."""
+    more = len(texts) - _MOST_LISTED
+    return ", ".join(texts[:_MOST_LISTED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _csv_cell(value: Any) -> Any:
+    """Return a value as CSV has it: several as one text, and no text that a spreadsheet takes for a formula."""
+    text = "; ".join(map(str, value)) if isinstance(value, list) else value
+    return csv_text(text) if isinstance(text, str) else text
 
 
 def names_in_sql(column: Column) -> tuple[str, ...]:

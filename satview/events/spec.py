@@ -123,6 +123,12 @@ class Argument:
     note: str = ""
 
 
+def arguments_text(arguments: tuple[Argument, ...], limit: int = 300) -> str:
+    """Return `name=value` of every argument on one line, cut at about `limit` characters."""
+    text = "  ".join(f"{argument.name}={argument.text}" for argument in arguments)
+    return text if len(text) <= limit else text[: limit - 1] + "\N{HORIZONTAL ELLIPSIS}"
+
+
 @dataclass(frozen=True, slots=True)
 class Payload:
     """The decoded payload of one event.

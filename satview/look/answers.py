@@ -9,12 +9,12 @@ from typing import Final
 import numpy as np
 
 from satview.analysis.doctor.report import may_be_more
-from satview.analysis.doctor.undecided import undecided
 from satview.analysis.reasons.why import why
 from satview.analysis.statistics import Statistics
 from satview.analysis.verdicts.find import find_verdicts
 from satview.analysis.verdicts.verdict import Verdict
 from satview.answers.transactions import LEGS, transaction_table
+from satview.answers.verdicts import undecided_table
 from satview.base.counts import counted
 from satview.base.errors import UsageError
 from satview.base.time_text import format_duration, format_moment
@@ -137,7 +137,7 @@ def _trust_lines(trace: Trace) -> tuple[Line, ...]:
         )
     if missing:
         lines.append(Line("Verdicts", f"there may be more than is listed: {missing}"))
-    lines += [Line("Cannot show", f"{kind}: {reason}") for kind, reason in undecided(trace).items()]
+    lines += [Line("Cannot show", f"{row['kind']}: {row['reason']}") for row in undecided_table(trace).records()]
     lines += [Line("Problem", f"{slug}: {count:,}") for slug, count in trace.problems.counts().items()]
     return tuple(lines) or (Line("", "no events are missing, and nothing is wrong with the file"),)
 

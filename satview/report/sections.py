@@ -10,7 +10,6 @@ from typing import Final
 import numpy as np
 
 from satview.analysis.doctor.report import may_be_more
-from satview.analysis.doctor.undecided import undecided
 from satview.analysis.load import LoadBy, load_over_time
 from satview.analysis.sheets.sheet import Kind, Sheet
 from satview.analysis.statistics import Statistics
@@ -21,6 +20,7 @@ from satview.analysis.times.scope import Scope, scope_of
 from satview.analysis.verdicts.verdict import Verdict
 from satview.answers.latencies import latency_figures, latency_table
 from satview.answers.table import Table
+from satview.answers.verdicts import undecided_table
 from satview.base.counts import counted
 from satview.base.safe_text import html_text
 from satview.base.time_text import format_duration, format_moment
@@ -162,7 +162,7 @@ def losses(trace: Trace) -> str:
 def limits(trace: Trace) -> str:
     """Return what the trace cannot show, so that silence is not taken for health."""
     missing = may_be_more(trace)
-    rows = [(str(kind), why) for kind, why in undecided(trace).items()]
+    rows = [(row["kind"], row["reason"]) for row in undecided_table(trace).records()]
     said = f"<p>There may be more than is listed: {html_text(missing)}.</p>" if missing else ""
     if not rows:
         return said or "<p>The trace has what every verdict needs.</p>"

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Signal, Slot
 
 from satview.analysis.times.basis import Basis
+from satview.answers.verdicts import Verdicts
+from satview.answers.verdicts import find as find_verdicts
 from satview.base.time import TimeWindow
 from satview.events import wire
 from satview.session.edit_history import EditHistory
@@ -29,7 +31,6 @@ from satview.session.loading.preview_view import PreviewView
 from satview.session.marks import Marks
 from satview.session.questions.path_search import PathSearch
 from satview.session.questions.trace_answer import TraceAnswer
-from satview.session.questions.verdict_search import FoundVerdicts, search_verdicts
 from satview.session.questions.why_search import WhySearch
 from satview.session.selection import Selection
 from satview.session.settings import Settings
@@ -100,7 +101,7 @@ class OpenTrace(QObject):
         self.event_links.take(trace)
         self.highlight = Highlight(self.selection, self)
         self.legend = LegendHighlight(self)
-        self.verdicts: TraceAnswer[FoundVerdicts] = TraceAnswer(trace, search_verdicts, self)
+        self.verdicts: TraceAnswer[Verdicts] = TraceAnswer(trace, _verdicts_of, self)
         self.doctor: TraceAnswer[tuple[Diagnosis, ...]] = TraceAnswer(trace, _diagnoses, self)
         self.why = WhySearch(self.selection, self)
         self.path = PathSearch(self)
@@ -317,6 +318,10 @@ class OpenTrace(QObject):
     @Slot()
     def _on_window(self) -> None:
         self.lanes.set_window(self.viewport.window)
+
+
+def _verdicts_of(trace: Trace, is_cancelled: IsCancelled) -> Verdicts:
+    return find_verdicts(trace, cancelled=is_cancelled)
 
 
 def _diagnoses(trace: Trace, _is_cancelled: IsCancelled) -> tuple[Diagnosis, ...]:

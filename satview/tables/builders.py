@@ -8,15 +8,16 @@ from typing import Final
 import numpy as np
 
 from satview.analysis.client_server import client_server
-from satview.analysis.verdicts.find import find_verdicts
 from satview.answers.frames import Made, Texts
 from satview.answers.latencies import latency_table
 from satview.answers.transactions import transaction_table
+from satview.answers.verdicts import find as find_verdicts
+from satview.answers.verdicts import undecided_table
 from satview.store.idle import idle_threads
 from satview.store.mark_file import stored_marks
 from satview.store.trace import Trace
 from satview.tables import communication, scheduling
-from satview.tables.cells import certainty_texts, column, event_names, whole_scope
+from satview.tables.cells import column, event_names, whole_scope
 
 Builder = Callable[[Trace], Made]
 
@@ -70,22 +71,6 @@ def _cpu(trace: Trace) -> Made:
         "label": Texts.of([trace.cpu_title(number) for number in numbers]),
         "model": Texts.of([known[number].name if number in known else "" for number in numbers]),
         "speed_mhz": np.array([known[n].speed_mhz if n in known else 0 for n in numbers], np.int64),
-    }
-
-
-def _verdict(trace: Trace) -> Made:
-    found = find_verdicts(trace)
-    return {
-        "kind": Texts.of([str(verdict.kind) for verdict in found]),
-        "severity": Texts.of([str(verdict.severity) for verdict in found]),
-        "start_cycles": column([verdict.start_cycles for verdict in found]),
-        "end_cycles": column([verdict.end_cycles for verdict in found]),
-        "thread": column([next(iter(verdict.threads), -1) for verdict in found]),
-        "event": column([next(iter(verdict.evidence), -1) for verdict in found]),
-        "objects": Texts.of([", ".join(verdict.objects) for verdict in found]),
-        "says": Texts.of([verdict.says for verdict in found]),
-        "remedy": Texts.of([verdict.remedy for verdict in found]),
-        "certainty": certainty_texts(column([verdict.certainty for verdict in found])),
     }
 
 
@@ -146,7 +131,8 @@ BUILDERS: Final[dict[str, Builder]] = {
     "process": _process,
     "cpu": _cpu,
     "loss": scheduling.loss,
-    "verdict": _verdict,
+    "verdict": lambda trace: find_verdicts(trace).table.values(),
+    "undecided": lambda trace: undecided_table(trace).values(),
     "mark": _mark,
     "client_time": _client_time,
     "server_time": _server_time,

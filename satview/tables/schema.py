@@ -11,6 +11,8 @@ from satview.answers.table import KNOWN_WORDS, Question
 from satview.answers.table import Column as AnswerColumn
 from satview.answers.table import Kind as AnswerKind
 from satview.answers.transactions import QUESTION as TRANSACTIONS
+from satview.answers.verdicts import QUESTION as VERDICTS
+from satview.answers.verdicts import UNDECIDED
 
 
 class Kind(StrEnum):
@@ -115,7 +117,11 @@ def _flag(name: str, meaning: str) -> Column:
     return Column(name, Kind.BOOL, meaning)
 
 
-_KIND_OF_ANSWER: Final = {AnswerKind.TEXT: Kind.TEXT, AnswerKind.CPU: Kind.UINT8}  # INT64 of all others
+_KIND_OF_ANSWER: Final = {  # INT64 of all others
+    AnswerKind.TEXT: Kind.TEXT,
+    AnswerKind.SENTENCE: Kind.TEXT,
+    AnswerKind.CPU: Kind.UINT8,
+}
 _KNOWN: Final = Column("", Kind.TEXT, "how that is known: " + ", ".join(f"`{word}`" for word in KNOWN_WORDS))
 
 
@@ -375,22 +381,8 @@ SCHEMAS: Final[dict[str, TableSchema]] = {
                 *_length("length", "how long it is"),
             ),
         ),
-        TableSchema(
-            "verdict",
-            "Everything that `satview check` finds wrong, the most severe first.",
-            (
-                _text("kind", "`deadlock`, `priority-inversion`, ..."),
-                _text("severity", "`error`, `warning` or `info`"),
-                *_moment("start", "where it begins; of several occurrences the worst"),
-                *_moment("end", "where it ends; not included"),
-                _maybe("thread", "row of `thread`: who suffers first"),
-                _maybe("event", "row of the first event that shows it"),
-                _text("objects", "what it is about: mutexes, channels, interrupts, CPUs"),
-                _text("says", "one sentence: who, what, when, for how long"),
-                _text("remedy", "one sentence: what would help"),
-                _CERTAINTY,
-            ),
-        ),
+        _of_answer("verdict", "Everything that `satview check` finds wrong, the most severe first.", VERDICTS),
+        _of_answer("undecided", "Every kind of verdict that the trace cannot show, or not all of them.", UNDECIDED),
         TableSchema(
             "mark",
             "Every mark and note that was set in the window, by time.",

@@ -11,12 +11,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.doctor.undecided import undecided
 from satview.analysis.reasons.thread_names import thread_of
 from satview.analysis.verdicts.find import all_kinds, find_verdicts
 from satview.analysis.verdicts.thresholds import Thresholds
 from satview.analysis.verdicts.verdict import Verdict
 from satview.answers.table import Known
+from satview.answers.verdicts import undecided_table
 from satview.base.counts import counted
 from satview.base.errors import UsageError
 from satview.base.safe_text import visible_line
@@ -188,8 +188,8 @@ class Kev:
         found = find_verdicts(self.trace, thresholds, kinds)
         if found:
             raise self._verdict_failure(found)
-        if kind and (why := undecided(self.trace).get(kinds[0])):
-            raise KevFailure(f"the trace cannot show {kinds[0]}: {why}")
+        for row in undecided_table(self.trace, kinds).records() if kind else ():
+            raise KevFailure(f"the trace cannot show {row['kind']}: {row['reason']}")
         return True
 
     def no_losses(self) -> bool:

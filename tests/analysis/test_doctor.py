@@ -11,9 +11,9 @@ import satview
 from satview.analysis.doctor.analyses import ANALYSES
 from satview.analysis.doctor.report import Diagnosis, capture_for, diagnosis, doctor, notes
 from satview.analysis.doctor.shown import summary
-from satview.analysis.doctor.undecided import undecided
 from satview.analysis.trust import Mark, Trust
 from satview.analysis.verdicts.rule import rules
+from satview.answers.verdicts import undecided_table
 from satview.capture.kernel import Kernel
 from satview.capture.rules import calls_of_text
 from satview.capture.sim.parts.target import target
@@ -99,7 +99,7 @@ def test_holes_make_bounds_and_more_buffers_are_the_remedy(release, tmp_path):
     assert found.trust.mark is Mark.LOWER_BOUND
     assert found.trust.reason.startswith("events were lost for ")
     assert "tracelogger -k 128 -b 256" in found.capture.command
-    assert not diagnosis(trace, "lost-wakeup").trust.mark.is_answer or "lost-wakeup" in undecided(trace)
+    assert not diagnosis(trace, "lost-wakeup").trust.mark.is_answer or "lost-wakeup" in undecided_table(trace)["kind"]
 
 
 # Up to 7.x all propose the same.
@@ -143,7 +143,7 @@ def test_an_empty_trace_shows_nothing(tmp_path):
     trace = open_trace(TraceBuilder().write(tmp_path / "empty.kev"))
     assert not len(trace.events)
     assert {found.trust.reason for found in doctor(trace)} == {"the trace has no events"}
-    assert undecided(trace) == {}
+    assert not len(undecided_table(trace))
 
 
 def test_a_threads_library_is_no_kernel():
@@ -153,7 +153,7 @@ def test_a_threads_library_is_no_kernel():
     assert found["locks"] is Mark.EXACT
     assert found["states"] is Mark.EXACT
     assert diagnosis(trace, "messages").capture is None
-    assert set(undecided(trace)) == {kind for kind in rules() if kind != "data-loss"}
+    assert set(undecided_table(trace)["kind"]) == {kind for kind in rules() if kind != "data-loss"}
 
 
 def test_the_words_of_the_program_that_captured(tmp_path):

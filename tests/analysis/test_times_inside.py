@@ -11,9 +11,8 @@ import pyarrow.compute as pc
 import pytest
 
 from satview.analysis.reasons.why import why
-from satview.analysis.verdicts.find import find_verdicts
+from satview.answers.verdicts import find
 from satview.capture.workloads import registry
-from satview.cli.check import as_record as verdict_record
 from satview.cli.why import as_record as step_record
 from satview.formats.registry import open_trace
 from satview.opened import with_answers
@@ -54,8 +53,9 @@ def capture(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 def test_verdicts_and_reasons(capture: Path) -> None:
     trace = open_trace(capture)
     faults = []
-    for verdict in find_verdicts(trace):
-        faults += outside(trace, verdict_record(trace, verdict))
+    answer = find(trace)
+    faults += outside(trace, answer.table.records())
+    for verdict in answer.verdicts:
         faults += [(str(verdict.kind), one.start_cycles) for one in verdict.occurrences
                    if not trace.window.start <= one.start_cycles < one.end_cycles <= trace.window.end + 1]  # fmt: skip
         assert " -0." not in verdict.says

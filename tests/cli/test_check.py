@@ -19,7 +19,8 @@ from tests.helpers.kev import TraceBuilder
 from tests.helpers.scene import scene
 
 HOSTILE = "<x>=cmd()\x1b]0;x\x07[bold]a&\n\u202eb\x9b2J\uffff"
-WORDS = ["kind", "severity", "start_ns", "end_ns", "threads", "objects", "evidence", "says", "remedy"]
+WORDS = ["severity", "kind", "start_ns", "end_ns", "length_ns", "cases", "threads", "objects", "evidence", "says",
+         "remedy", "certainty", "known"]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -46,18 +47,22 @@ def test_a_table_for_people(check, deadlock):
     assert code == 3
     lines = out.splitlines()
     assert lines[0] == "deadlock.kev: 1 error"
-    assert lines[2].startswith("error: deadlock  0.00")
+    assert lines[2].startswith("error: deadlock  From 0.00")
+    assert "Length \N{GREATER-THAN OR EQUAL TO} " in lines[2], "it is still so when the trace ends"
     assert "held by deadlock 3 (backwards)" in lines[3]
     assert lines[4].startswith("  Let all threads take these objects in the same order")
-    assert lines[5].startswith("  Events #")
+    assert lines[5] == "  Threads: deadlock 2 (forwards), deadlock 3 (backwards)"
+    assert lines[7].startswith("  Events: #")
 
 
 def test_json_is_one_object_with_exactly_these_words(check, deadlock):
     code, out, _ = check(deadlock, "--format", "json")
     reported = json.loads(out)
-    assert (code, list(reported)) == (3, ["verdicts"])
+    assert (code, list(reported)) == (3, ["schema_version", "outcome", "verdicts", "undecided"])
     [verdict] = reported["verdicts"]
     assert list(verdict) == WORDS
+    assert verdict["known"] == {"length_ns": "at least"}
+    assert (reported["outcome"], reported["undecided"]) == ("found", [])
     assert (verdict["kind"], verdict["severity"]) == ("deadlock", "error")
     assert sorted(verdict["threads"]) == ["deadlock 2 (forwards)", "deadlock 3 (backwards)"]
     trace = satview.open_trace(deadlock)
@@ -84,8 +89,11 @@ def test_junit_has_a_case_for_each_kind(check, deadlock):
 
 def test_nothing_found(check, deadlock):
     code, out, _ = check(deadlock, "--kind", "leak", "--kind", "interrupt-flood")
-    assert (code, out) == (0, "deadlock.kev: nothing found\n")
-    assert check(deadlock, "--kind", "leak", "--format", "json")[:2] == (0, '{\n  "verdicts": []\n}\n')
+    assert code == 0
+    assert out.splitlines()[0] == "deadlock.kev: nothing found"
+    code, out, _ = check(deadlock, "--kind", "leak", "--format", "json")
+    assert (code, json.loads(out)) == (
+        0, {"schema_version": 1, "outcome": "nothing", "verdicts": [], "undecided": []})  # fmt: skip
     [suite] = ET.fromstring(check(deadlock, "--kind", "leak", "--format", "junit")[1])
     assert [case.get("name") for case in suite] == ["leak"]
 
@@ -93,11 +101,26 @@ def test_nothing_found(check, deadlock):
 def test_what_a_trace_cannot_show_is_said(check, tmp_path):
     run(Capture("deadlock"), tmp_path / "fast.kev")
     code, out, _ = check(tmp_path / "fast.kev")
-    assert code == 0
-    assert "Cannot decide on deadlock: at the end 2 threads wait for a mutex of which no event shows the holder" in out
-    assert "Cannot decide on priority-inversion: no priorities are there; capture wide events" in out
+    assert code == 4
+    assert "Cannot tell: deadlock: at the end 2 threads wait for a mutex of which no event shows the holder" in out
+    assert "Cannot tell: priority-inversion: no priorities are there; capture wide events" in out
+    assert out.splitlines()[0] == "fast.kev: nothing found, 2 of the kinds cannot be decided"
+    reported = json.loads(check(tmp_path / "fast.kev", "--format", "json")[1])
+    assert (reported["outcome"], [row["kind"] for row in reported["undecided"]]) == (
+        "cannot tell", ["deadlock", "priority-inversion"])  # fmt: skip
+    assert check(tmp_path / "fast.kev", "--allow-undecided")[0] == 0
+    assert check(tmp_path / "fast.kev", "--kind", "leak")[0] == 0, "that can be decided"
+    assert check(tmp_path / "fast.kev", "--kind", "deadlock")[0] == 4
     code, out, _ = check("sample_traces/vendor-eh_sample.kev")
-    assert "Cannot decide on busy-loop, deadlock, lock-contention, long-ready, lost-wakeup, ping-pong" in out
+    assert "Cannot tell: busy-loop, deadlock, lock-contention, long-ready, lost-wakeup, ping-pong" in out
+
+
+def test_what_is_less_severe_than_requested_is_no_failure(check, tmp_path):
+    run(Capture("convoy", options=LoggerOptions(iterations=0, is_wide=True)), tmp_path / "convoy.kev")
+    code, out, _ = check(tmp_path / "convoy.kev", "--severity", "error")
+    assert code == 0
+    assert "warning: lock-contention" in out
+    assert check(tmp_path / "convoy.kev", "--severity", "warning")[0] == 3
 
 
 def test_losses_are_a_verdict_and_other_damage_exit_code_1(check, tmp_path):
@@ -131,7 +154,7 @@ def test_compressed_traces_standard_input_and_listings(check, deadlock, tmp_path
 
 def test_a_thread_trace_has_no_verdicts(check):
     code, out, _ = check("sample_traces/threads")
-    assert code == 0
+    assert code == 4
     assert out.startswith("threads: nothing found")
 
 

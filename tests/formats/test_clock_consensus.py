@@ -112,7 +112,7 @@ def answers(path: Path) -> tuple[object, ...]:
         for command, options in (("info", ["--json"]), ("stats", ["--format", "json"]), ("check", ["--format", "json"]))
     )
     kept = described["duration_ns"], described["buffers"], described["outside"]
-    return *kept, counted["end_ns"], counted["lost_ns"], counted["thread"], judged
+    return *kept, counted["end_ns"], counted["lost_ns"], counted["thread"], judged["verdicts"]
 
 
 @pytest.mark.parametrize("bit", [0, DAYS])

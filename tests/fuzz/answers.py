@@ -7,14 +7,12 @@ import random
 from pathlib import Path
 
 from satview.analysis.doctor.report import doctor
-from satview.analysis.doctor.undecided import undecided
 from satview.analysis.reasons.why import MOST_STEPS, why
 from satview.analysis.statistics import Statistics
 from satview.analysis.statistics_sheets import SHEETS
-from satview.analysis.verdicts.find import find_verdicts
 from satview.analysis.verdicts.thresholds import read_thresholds, thresholds_text
+from satview.answers.verdicts import find
 from satview.base.errors import TraceFormatError, UsageError
-from satview.cli.check import as_record
 from satview.cli.doctor import as_record as diagnosis_record
 from satview.formats.kev.reader import open_kev
 from satview.session.events.argument_names import argument_names
@@ -32,9 +30,11 @@ def run_verdicts(data: bytes, folder: Path) -> None:
         trace = open_kev(path)
     except TraceFormatError:
         return
-    found = find_verdicts(trace)
-    json.dumps([as_record(trace, verdict) for verdict in found])
-    undecided(trace)
+    answer = find(trace)
+    found = answer.verdicts
+    json.dumps([answer.table.document("verdicts"), answer.undecided.document("undecided")])
+    parts = [answer.table.children(row) for row in range(len(answer.table))]
+    assert all(answer.table.at(rows).text(number, "says") is not None for rows in parts for number in range(len(rows)))
     json.dumps([diagnosis_record(one) for one in doctor(trace)])
     if len(trace.events):
         statistics = Statistics(trace)

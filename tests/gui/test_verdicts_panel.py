@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QPalette
@@ -35,6 +37,17 @@ def show(window, qtbot):
     return window.workspace.panels["verdicts"]
 
 
+def texts(panel, row):
+    """Return what a row of the panel shows."""
+    return [panel.model.index(row, column).data().strip() for column in range(panel.model.columnCount())]
+
+
+def click(panel, row, x_px=60):
+    panel.table.scrollTo(panel.model.index(row, 0))
+    position = panel.table.visualRect(panel.model.index(row, 0)).center()
+    QTest.mouseClick(panel.table.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(x_px, position.y()))
+
+
 def test_the_status_bar_announces_what_is_wrong_and_a_click_shows_it(empty_window, load, deadlock, qtbot):
     window = load(empty_window, deadlock)
     workspace, button = window.workspace, window.workspace.status.verdicts
@@ -46,7 +59,7 @@ def test_the_status_bar_announces_what_is_wrong_and_a_click_shows_it(empty_windo
     assert workspace.docks["verdicts"].windowTitle() == "Verdicts (1)"
     QTest.mouseClick(button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: workspace.panel_shows("verdicts"))
-    assert workspace.panels["verdicts"].tree.topLevelItem(0).text(0) == "deadlock"
+    assert texts(workspace.panels["verdicts"], 0)[0].endswith("deadlock")
     overview, (when,) = workspace.area.overview, window.session.opened.verdicts.found.verdicts[0].occurrences
     picture, edges = overview.grab().toImage(), [overview._scale.x(c) for c in (when.start_cycles, when.end_cycles)]
     row = [picture.pixel(x, overview.height() - 3) & 0xFFFFFF == LIGHT.error for x in range(picture.width())]
@@ -90,29 +103,34 @@ def test_a_higher_limit_in_the_settings_takes_effect_at_once(empty_window, load,
 
 
 def test_the_key_shows_a_deadlock(empty_window, load, deadlock, qtbot):
-    window = load(empty_window, deadlock)
-    tree = show(window, qtbot).tree
-    top = tree.topLevelItem(0)
-    assert top.text(0) == "deadlock"
-    assert top.foreground(0).color().rgb() & 0xFFFFFF == LIGHT.error
-    assert "waits for mutex" in top.text(3)
-    assert top.childCount() == 0, "written when it is opened"
-    top.setExpanded(True)
-    assert top.child(0).text(0) == "remedy"
-    assert top.child(1).text(0) == "event 90"
+    panel = show(load(empty_window, deadlock), qtbot)
+    model = panel.model
+    assert panel.statement.text() == "1 error"
+    assert texts(panel, 0)[0].endswith("deadlock")
+    assert model.index(0, 0).data(Qt.ItemDataRole.ForegroundRole).rgb() & 0xFFFFFF == LIGHT.error
+    assert texts(panel, 0)[2].startswith("\N{GREATER-THAN OR EQUAL TO} ")
+    assert "waits for mutex" in texts(panel, 0)[3]
+    assert model.index(0, 2).data(Qt.ItemDataRole.ToolTipRole).endswith("At least: it is still so when the trace ends.")
+    assert model.rowCount() == 1
+    panel.table.setFocus()
+    panel.table.setCurrentIndex(model.index(0, 0))
+    QTest.keyClick(panel.table, Qt.Key.Key_Right)
+    assert [texts(panel, row)[0] for row in (1, 2)] == ["remedy", "event 90"]
+    assert "same order" in texts(panel, 1)[3]
+    assert texts(panel, 2)[3].startswith("asks: deadlock 3 (backwards)  SYNC_MUTEX_LOCK  sync_p=0x00000000080f6c80")
 
 
 def test_click_shows_the_position_and_the_thread_that_suffers(empty_window, load, deadlock, qtbot):
     window = load(empty_window, deadlock)
-    tree, opened = show(window, qtbot).tree, window.session.opened
+    panel, opened = show(window, qtbot), window.session.opened
     verdict = opened.verdicts.found.verdicts[0]
-    tree.itemClicked.emit(tree.topLevelItem(0), 0)
+    click(panel, 0)
     assert opened.viewport.window.start < verdict.start_cycles < verdict.end_cycles < opened.viewport.window.end
     assert opened.viewport.window.length < 2 * (verdict.end_cycles - verdict.start_cycles)
     assert int(opened.trace.events.thread[opened.selection.event]) == verdict.threads[0]
     assert window.statusBar().currentMessage().startswith("Y says why the selected thread is in its state")
-    tree.topLevelItem(0).setExpanded(True)
-    tree.itemClicked.emit(tree.topLevelItem(0).child(2), 0)
+    panel.model.unfold(0)
+    click(panel, 3)
     assert opened.selection.event == verdict.evidence[1]
 
 
@@ -134,19 +152,17 @@ def test_overview_marks_the_verdict(empty_window, load, deadlock, qtbot):
 def test_every_time_of_a_fault_is_a_row_that_leads_there_and_a_mark(empty_window, load, inversion, qtbot):
     """In 200 ms *high* waits twice: from 66.99 ms for 34.03 ms, and from 136.99 ms for 34.06 ms."""
     window = load(empty_window, inversion)
-    tree, opened = show(window, qtbot).tree, window.session.opened
+    panel, opened = show(window, qtbot), window.session.opened
     [verdict] = opened.verdicts.found.verdicts
-    top = tree.topLevelItem(0)
-    assert (top.text(1), top.text(2)) == ("0.066 993 213 734 s", "34.03 ms")
-    assert "does so once more, longest 34.06 ms from 0.136 993 119 598 s." in top.text(3)
-    top.setExpanded(True)
-    rows = [[top.child(i).text(column) for column in range(3)] for i in range(1, 4)]
-    assert rows == [
+    assert texts(panel, 0)[1:3] == ["0.066 993 213 734 s", "34.03 ms"]
+    assert "does so once more, longest 34.06 ms from 0.136 993 119 598 s." in texts(panel, 0)[3]
+    panel.model.unfold(0)
+    assert [texts(panel, row)[:3] for row in range(2, 5)] == [
         ["1 of 2", "0.066 993 213 734 s", "34.03 ms"],
         ["2 of 2", "0.136 993 119 598 s", "34.06 ms"],
         ["event 197", "0.066 993 213 734 s", ""],
     ]
-    said = [top.child(i).text(3).partition(":")[0] for i in range(3, top.childCount())]
+    said = [texts(panel, row)[3].partition(":")[0] for row in range(4, panel.model.rowCount())]
     assert said == ["waits", "holder, ready", "preempts", "goes on"]
     overview = window.workspace.area.overview
     opened.viewport.show_all()
@@ -155,9 +171,7 @@ def test_every_time_of_a_fault_is_a_row_that_leads_there_and_a_mark(empty_window
                                  overview.height() - 3).rgb() & 0xFFFFFF == LIGHT.error
           for at in (30, 80, 120, 150, 190)}  # fmt: skip
     assert ms == {30: False, 80: True, 120: False, 150: True, 190: False}
-    tree.scrollToItem(top.child(2))
-    position = tree.visualItemRect(top.child(2)).center()
-    QTest.mouseClick(tree.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(60, position.y()))
+    click(panel, 3)
     assert opened.selection.event == verdict.occurrences[1].row
     first, last = (opened.trace.clock.cycles(at) for at in (136_993_000, 171_058_000))
     assert opened.viewport.window.start < first < last < opened.viewport.window.end
@@ -165,27 +179,24 @@ def test_every_time_of_a_fault_is_a_row_that_leads_there_and_a_mark(empty_window
 
 @pytest.mark.thorough
 def test_a_sentence_takes_as_many_lines_as_it_needs(empty_window, load, inversion, qtbot):
-    tree = show(load(empty_window, inversion), qtbot).tree
-    line_px = tree.fontMetrics().lineSpacing()
-    top = tree.topLevelItem(0)
-
-    def height_px():
-        return tree.visualItemRect(top).height()
-
-    tree.setColumnWidth(3, 3000)
-    qtbot.waitUntil(lambda: height_px() < 2 * line_px)
-    tree.setColumnWidth(3, 400)
-    qtbot.waitUntil(lambda: height_px() > 3 * line_px)
-    words = tree.fontMetrics().boundingRect(0, 0, 390, 10_000, int(Qt.TextFlag.TextWordWrap), top.text(3))
-    assert height_px() >= words.height(), "no line is cut"
+    window = load(empty_window, inversion)
+    table = show(window, qtbot).table
+    line_px = table.fontMetrics().lineSpacing()
+    table.horizontalHeader().setStretchLastSection(False)
+    table.setColumnWidth(3, 3000)
+    qtbot.waitUntil(lambda: table.rowHeight(0) < 2.5 * line_px)
+    table.setColumnWidth(3, 400)
+    qtbot.waitUntil(lambda: table.rowHeight(0) > 3 * line_px)
+    text = str(table.model().index(0, 3).data())
+    words = table.fontMetrics().boundingRect(0, 0, 390, 10_000, int(Qt.TextFlag.TextWordWrap), text)
+    assert table.rowHeight(0) >= words.height(), "no line is cut"
 
 
 @pytest.mark.thorough
 def test_a_trace_without_calls_says_what_it_cannot_show(window, qtbot):
-    tree = show(window, qtbot).tree
-    last = tree.topLevelItem(tree.topLevelItemCount() - 1)
-    reasons = {last.child(i).text(0): last.child(i).text(3) for i in range(last.childCount())}
-    assert "capture" in reasons["interrupt-flood"]
+    panel = show(window, qtbot)
+    said = panel.missing.text() if panel.missing.isVisible() else panel.message.text()
+    assert re.search(r"interrupt-flood.*: .*capture", said)
 
 
 @pytest.mark.parametrize(("who", "held_by"), [("forwards", "3 (backwards)"), ("backwards", "2 (forwards)")])

@@ -1,13 +1,14 @@
-"""Answers on standard output: as tables for people, as CSV, as JSON. The only printer of a `Table`."""
+"""Answers on standard output: as tables or cards for people, as CSV, as JSON. The only printer of a `Table`."""
 
 from __future__ import annotations
 
 import csv
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from satview.answers.table import Outcome, Table
+from satview.answers.table import Column, Kind, Outcome, Table
 from satview.base.safe_text import visible_line
 from satview.cli.shared.bold import bold, dim
 from satview.cli.shared.sheets import print_rows
@@ -15,7 +16,9 @@ from satview.cli.shared.sheets import print_rows
 FORMATS = ("table", "csv", "json")
 
 
-def print_table(table: Table, form: str, key: str, head: Sequence[str] = ()) -> None:
+def print_table(
+    table: Table, form: str, key: str, head: Sequence[str] = (), more: Mapping[str, Any] | None = None
+) -> None:
     """Print an answer.
 
     Args:
@@ -23,9 +26,10 @@ def print_table(table: Table, form: str, key: str, head: Sequence[str] = ()) -> 
         form: One of `FORMATS`.
         key: The name of the list of rows in JSON.
         head: Lines above the table for people.
+        more: What JSON has besides.
     """
     if form == "json":
-        print(json.dumps(table.document(key), indent=2))
+        print(json.dumps(table.document(key) | dict(more or {}), indent=2))
     elif form == "csv":
         csv.writer(sys.stdout, lineterminator="\n").writerows(table.csv_rows())
     else:
@@ -35,15 +39,45 @@ def print_table(table: Table, form: str, key: str, head: Sequence[str] = ()) -> 
 def _print_for_people(table: Table, head: Sequence[str]) -> None:
     for line in head:
         print(visible_line(line))
-    print(f"\n{bold(table.question.title)}")
+    is_cards = any(column.kind is Kind.SENTENCE for column in table.question.columns)
+    if not is_cards:
+        print(f"\n{bold(table.question.title)}")
     if table.outcome is not Outcome.FOUND:
-        print(visible_line(table.says_why_empty))
+        # Cards have no title of their own: the head says that there are none.
+        for line in table.says_why_empty.splitlines() if table.missing or not is_cards else ():
+            print(visible_line(line))
         return
+    if is_cards:
+        _print_cards(table)
+    else:
+        columns = table.filled()
+        rows = [[visible_line(table.text(row, column.name)) for column in columns] for row in range(len(table))]
+        print_rows([visible_line(column.title) for column in columns], rows, [not c.kind.is_words for c in columns])
+    lines = [*table.doubts(), *(f"Not all: {line}" for line in table.missing)]
+    if is_cards and lines:
+        print()
+    for line in lines:
+        print(dim(visible_line(line)))
+
+
+def _print_cards(table: Table) -> None:
+    """Print rows with sentences: a heading of words and figures, below it the sentences and the lists."""
     columns = table.filled()
-    rows = [[visible_line(table.text(row, column.name)) for column in columns] for row in range(len(table))]
-    is_right = [not column.kind.is_words for column in columns]
-    print_rows([visible_line(column.title) for column in columns], rows, is_right)
-    for doubt in table.doubts():
-        print(dim(visible_line(doubt)))
-    if table.cannot_tell:
-        print(dim(f"Not all: {table.cannot_tell}"))
+    lists = [column for column in columns if table.is_list(column)]
+    sentences = [column for column in columns if column.kind is Kind.SENTENCE]
+    plain = [column for column in columns if column not in lists and column not in sentences]
+    count = next((number for number, column in enumerate(plain) if not column.kind.is_words), len(plain))
+    for row in range(len(table)):
+        print(f"\n{bold(': '.join(_cells(table, row, plain[:count])))}", end="")
+        figures = [f"{column.title} {text}" for column in plain[count:] for text in _cells(table, row, [column])]
+        print(f"  {', '.join(figures)}" if figures else "")
+        for text in _cells(table, row, sentences):
+            print(f"  {text}")
+        for column in lists:
+            for text in _cells(table, row, [column]):
+                print(f"  {column.title}: {text}")
+
+
+def _cells(table: Table, row: int, columns: Sequence[Column]) -> list[str]:
+    """Return the texts of a row that say something."""
+    return [text for column in columns if (text := visible_line(table.text(row, column.name)))]

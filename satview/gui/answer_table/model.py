@@ -29,14 +29,21 @@ class AnswerModel(QAbstractTableModel):
 
     Attributes:
         answer: The rows that show, unfolded ones included; None = nothing.
-        columns: The columns that show: those that say something in any row of the whole answer.
+        columns: The columns that show: those that say something in any row of the whole answer, of the requested ones.
         sort_name: Column that it is sorted by; empty = in the order of the answer.
         is_descending: Largest first.
     """
 
-    def __init__(self, theme: Theme, parent: QObject | None = None) -> None:
+    def __init__(self, theme: Theme, parent: QObject | None = None, names: tuple[str, ...] = ()) -> None:
+        """Make an empty model.
+
+        Args:
+            theme: The colours.
+            parent: Its owner.
+            names: The columns to show, where not all have room; none = all.
+        """
         super().__init__(parent)
-        self._theme = theme
+        self._theme, self._names = theme, names
         self.answer: Table | None = None
         self.columns: tuple[Column, ...] = ()
         self.sort_name, self.is_descending = "", True
@@ -52,11 +59,16 @@ class AnswerModel(QAbstractTableModel):
         """Show other rows."""
         self.beginResetModel()
         self.answer, self.sort_name, self.is_descending = answer, sort_name, is_descending
-        self.columns = answer.at(np.arange(answer.total)).filled() if answer is not None else ()
+        self.columns = self._columns_of(answer) if answer is not None else ()
         self._depth = np.zeros(len(answer) if answer is not None else 0, np.uint8)
         self._open.clear()
         self._texts.cache_clear()
         self.endResetModel()
+
+    def _columns_of(self, answer: Table) -> tuple[Column, ...]:
+        if self._names:
+            return tuple(answer.question.column(name) for name in self._names)
+        return answer.whole().filled()
 
     def depth_at(self, row: int) -> int:
         """Return how deep a row is nested."""
@@ -137,6 +149,8 @@ class AnswerModel(QAbstractTableModel):
             return tool_tip("\n".join(filter(None, (text, doubt))))
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _LEFT if column.kind.is_words else _RIGHT
+        if role == Qt.ItemDataRole.ForegroundRole and index.column() == 0 and (tone := self.answer.tone(row)):
+            return colour({"error": self._theme.error, "warning": self._theme.warning}.get(tone, self._theme.dim))
         if role == Qt.ItemDataRole.ForegroundRole and (
             self._depth[row] or self.answer.known(row, column.name) is Known.UNKNOWN
         ):

@@ -7,9 +7,10 @@ from typing import Final
 
 from PySide6.QtCore import QEvent, QModelIndex, QObject, Qt, Slot
 from PySide6.QtGui import QFontMetrics, QGuiApplication, QKeyEvent, QMouseEvent
-from PySide6.QtWidgets import QAbstractItemView, QHBoxLayout, QLabel, QStackedWidget, QTableView, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QHBoxLayout, QHeaderView, QLabel, QStackedWidget, QTableView, QWidget
 
 from satview.answers.table import Kind, Table
+from satview.base.time import TimeWindow
 from satview.gui.answer_table.model import AnswerModel
 from satview.gui.panel import PanelContext
 from satview.gui.plain_label import Notice
@@ -31,16 +32,19 @@ class AnswerPanel(TablePanel[AnswerModel]):
     """A table of one answer at a time, or a sentence in its place; subclasses get the answer and sort it.
 
     Attributes:
+        shown_names: The columns to show, where not all have room; none = all. A last one of sentences is wrapped.
         model, table: The rows.
         message: Why there are none.
         stack: The table or the message.
     """
 
+    shown_names: tuple[str, ...] = ()
+
     def __init__(self, context: PanelContext, name: str, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
         self._area = context.area
         self._is_down, self._pressed_x = False, 0.0
-        self.model = AnswerModel(context.theme, self)
+        self.model = AnswerModel(context.theme, self, self.shown_names)
         self.table = QTableView(self)
         self._set_up_table(name, context.settings.number("events/row_height_px"))
         self.message = Notice("", self)
@@ -60,6 +64,10 @@ class AnswerPanel(TablePanel[AnswerModel]):
     def show_answer(self, answer: Table, sort_name: str, *, is_descending: bool) -> None:
         """Show an answer, which is sorted already."""
         self.model.show(answer, sort_name, is_descending=is_descending)
+        if self.model.columns and self.model.columns[-1].kind is Kind.SENTENCE:  # few rows, each as tall as it needs
+            self.table.setWordWrap(True)
+            self.table.horizontalHeader().setStretchLastSection(True)
+            self.table.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         self._fit_columns()
 
     def show_page(self, why_empty: str) -> None:
@@ -114,6 +122,8 @@ class AnswerPanel(TablePanel[AnswerModel]):
         metrics, table = QFontMetrics(self.table.font()), self.table
         rows = range(min(self.model.rowCount(), _MEASURED_ROWS))
         for section, column in enumerate(self.model.columns):
+            if column.kind is Kind.SENTENCE:
+                continue  # it takes what the others leave
             texts = [str(self.model.index(row, section).data() or "") for row in rows]
             texts += [f"\N{BLACK DOWN-POINTING SMALL TRIANGLE} {column.title}"]
             texts += [_SAMPLE] if column.kind is Kind.THREAD else []
@@ -150,6 +160,7 @@ class AnswerPanel(TablePanel[AnswerModel]):
             return
         shown, opened = of_row(self.model.answer, row), self._opened
         if shown.event < 0:
+            self._fit(row)
             return
         lanes = [opened.lane_of_thread(leg.thread) for leg in reversed(shown.legs)]  # the first one is in view at last
         for lane in lanes:
@@ -162,6 +173,13 @@ class AnswerPanel(TablePanel[AnswerModel]):
         if shown.legs or shown.hops:
             opened.highlight.show(shown)
             opened.viewport.fit(window_of(opened.trace, shown), _MARGIN)
+        else:
+            self._fit(row)
+
+    def _fit(self, row: int) -> None:
+        """Show the time of a row, if it lasts."""
+        if self.model.answer is not None and (span := self.model.answer.span(row)) is not None:
+            self._opened.viewport.fit(TimeWindow(*span))
 
     def _toggle(self, row: int) -> None:
         if self.model.is_open(row):

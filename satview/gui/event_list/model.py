@@ -12,10 +12,11 @@ from PySide6.QtGui import QColor
 
 from satview.base.memory import borrowed
 from satview.base.safe_text import tool_tip, visible_line
+from satview.events.spec import arguments_text
 from satview.gui.colours import class_colour
 from satview.gui.theme import Theme, colour
 from satview.session.events.event_forms import arguments_as
-from satview.session.events.event_text import COLUMNS, arguments_text, list_row
+from satview.session.events.event_text import COLUMNS, list_row
 from satview.session.open_trace import OpenTrace
 from satview.store.trace import Trace
 

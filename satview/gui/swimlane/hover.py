@@ -9,10 +9,11 @@ from PySide6.QtWidgets import QLabel, QWidget
 
 from satview.base.safe_text import html_text
 from satview.base.time_text import format_duration, format_moment
+from satview.events.spec import arguments_text
 from satview.events.states import READY, STATE_BY_VALUE
 from satview.linkage.chain import are_waits_known, waits_for
 from satview.session.events.connection_text import wait_lines
-from satview.session.events.event_text import arguments_text, lane_path
+from satview.session.events.event_text import lane_path
 from satview.session.open_trace import OpenTrace
 from satview.timeline.lane_tree import LaneKind
 from satview.timeline.spans import Span

@@ -15,7 +15,6 @@ from satview.gui.plain_label import CutLabel, PlainLabel
 from satview.gui.theme import restyle
 from satview.session.measures import length_text
 from satview.session.open_trace import OpenTrace
-from satview.session.questions.verdict_search import summary
 
 _VERDICTS_AT_MOST: Final = 8  # that a tool tip lists
 
@@ -149,10 +148,10 @@ class StatusFields(QWidget):
             text, hint = "Verdicts: not known", search.error
         elif search.found is not None:
             found = search.found
-            text = summary(found)
+            text = found.summary
             lines = [f"{verdict.severity}: {verdict.kind}" for verdict in found.verdicts[:_VERDICTS_AT_MOST]]
             lines += [f"and {left} more"] if (left := len(found.verdicts) - len(lines)) > 0 else []
-            lines += ["Undecided: " + ", ".join(found.undecided)] if found.undecided else []
+            lines += ["Undecided: " + ", ".join(found.undecided["kind"])] if len(found.undecided) else []
             hint = "\n".join(lines) or "No deadlock, no inversion, no thread that waits too long was found"
             state = str(found.verdicts[0].severity) if found.verdicts else ""
         self.verdicts.setText(text)

@@ -13,7 +13,7 @@ from satview.base.safe_text import visible_line
 from satview.base.time import NS_PER_S
 from satview.base.time_text import format_duration, format_moment, format_time, hex_cycles
 from satview.events import wire
-from satview.events.spec import Argument
+from satview.events.spec import arguments_text
 from satview.events.states import STATE_BY_VALUE, UNKNOWN
 from satview.events.user_events import UserEvent
 from satview.linkage.chain import Connections, WaitsFor
@@ -68,12 +68,6 @@ def thread_number(trace: Trace, thread: int) -> str:
         return ""
     name = trace.threads.names[thread]
     return f"{int(trace.threads.tid[thread])} {name}".rstrip()
-
-
-def arguments_text(arguments: tuple[Argument, ...], limit: int = 300) -> str:
-    """Return `name=value` of every argument on one line, cut at about `limit` characters."""
-    text = "  ".join(f"{argument.name}={argument.text}" for argument in arguments)
-    return text if len(text) <= limit else text[: limit - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
 def event_details(

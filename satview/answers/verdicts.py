@@ -1,0 +1,274 @@
+"""What is wrong in a trace, and what it cannot show: the verdicts, their cases and their evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from satview.analysis.doctor.analyses import ANALYSES
+from satview.analysis.doctor.report import diagnosis, may_be_more
+from satview.analysis.verdicts.find import all_kinds, find_verdicts
+from satview.analysis.verdicts.rule import rules
+from satview.analysis.verdicts.thresholds import Thresholds, default_thresholds
+from satview.analysis.verdicts.verdict import Severity, Verdict
+from satview.answers.frames import Several, Texts
+from satview.answers.table import CERTAINTIES, Column, Kind, Known, Question, Table
+from satview.base.counts import counted
+from satview.base.time import TimeWindow
+from satview.events.spec import arguments_text
+from satview.events.states import DEAD, NOT_A_STATE, READY, RUNNING
+from satview.store.trace import Trace
+
+_MOST_CASES: Final = 200  # rows below one verdict
+_ARGUMENT_WORDS, _ARGUMENT_LETTERS = 40, 120  # of an event of the evidence
+_MOST_KINDS: Final = 2  # that a summary names
+_SEVERITIES: Final = (*(str(severity) for severity in Severity), "")
+_GOES_ON: Final = {Known.AT_LEAST: "it is still so when the trace ends"}
+
+QUESTION: Final = Question(
+    "verdicts",
+    "Verdicts",
+    "What is wrong in this trace?",
+    (
+        Column("severity", Kind.TEXT, "`error`: something does not work; `warning`: it works, later than it should; "
+               "`info`: it may be meant so", "Severity"),
+        Column("kind", Kind.TEXT, "`deadlock`, `priority-inversion`, ...", "Verdict"),
+        Column("start", Kind.TIME, "where it begins; of several cases the one that the sentence is about", "From"),
+        Column("end", Kind.TIME, "where it ends; not included", "To"),
+        Column("length", Kind.DURATION, "how long it lasts", "Length", reasons=_GOES_ON),
+        Column("cases", Kind.COUNT, "how often it happens", "Cases", sql="case_count"),
+        Column("thread", Kind.THREAD, "who suffers first", sql="thread", is_nullable=True),
+        Column("event", Kind.EVENT, "the first event that shows it", sql="event", is_nullable=True),
+        Column("shown_event", Kind.EVENT, "the event that shows most of it", sql=""),
+        Column("threads", Kind.THREAD, "who takes part, those that suffer first", "Threads", sql=""),
+        Column("objects", Kind.TEXT, "what it is about: mutexes, channels, interrupts, CPUs", "Objects"),
+        Column("evidence", Kind.EVENT, "the events that show it, the first ones if there are many", "Events", sql=""),
+        Column("says", Kind.SENTENCE, "one sentence: who, what, when, for how long", "What"),
+        Column("remedy", Kind.SENTENCE, "one sentence: what would help", "Remedy"),
+        Column("certainty", Kind.TEXT, "how sure the least certain of the links is that it rests on", "Certainty"),
+    ),
+    "",
+    "Nothing wrong was found: no deadlock, no inversion, no thread that waits too long.",
+    tone="severity",
+)  # fmt: skip
+UNDECIDED: Final = Question(
+    "undecided",
+    "Undecided",
+    "Which kinds of verdicts can this trace not show?",
+    (
+        Column("kind", Kind.TEXT, "a kind of verdict that was looked for", "Verdict"),
+        Column("question", Kind.SENTENCE, "what the trace cannot answer", "Question"),
+        Column("reason", Kind.SENTENCE, "what is missing, and what to capture", "Why"),
+    ),
+    "",
+    "The trace has what every verdict needs.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """What is wrong in a trace, as records and as tables.
+
+    Attributes:
+        verdicts: The records, the most severe first: the rows of `table`.
+        table: The verdicts; below each its remedy, cases and events.
+        undecided: The kinds that were looked for and that the trace cannot show, or not all of them.
+    """
+
+    verdicts: tuple[Verdict, ...]
+    table: Table
+    undecided: Table
+
+    def within(self, window: TimeWindow | None) -> Verdicts:
+        """Return the verdicts of which any case is in a range; None = all."""
+        if window is None:
+            return self
+        mask = np.array([_is_in(verdict, window) for verdict in self.verdicts], np.bool_)
+        inside = tuple(verdict for verdict, is_in in zip(self.verdicts, mask, strict=True) if is_in)
+        return Verdicts(inside, self.table.rows(mask), self.undecided)
+
+    @property
+    def severities(self) -> str:
+        """How many verdicts there are of each severity: `2 errors, 1 warning`; empty if there is none."""
+        counts = [(severity, sum(verdict.severity is severity for verdict in self.verdicts)) for severity in Severity]
+        return ", ".join(f"{count} info" if severity is Severity.INFO else counted(count, severity)
+                         for severity, count in counts if count)  # fmt: skip
+
+    @property
+    def summary(self) -> str:
+        """How many verdicts there are and the kinds of the most severe ones, or how many kinds cannot be decided."""
+        kinds, unknown = list(dict.fromkeys(verdict.kind for verdict in self.verdicts)), len(self.undecided)
+        if not kinds:
+            return "No verdicts" + (f", {counted(unknown, 'kind')} cannot be decided" if unknown else "")
+        more = "\N{HORIZONTAL ELLIPSIS}" if len(kinds) > _MOST_KINDS else ""
+        return f"{counted(len(self.verdicts), 'verdict')}: {', '.join(kinds[:_MOST_KINDS])}{more}"
+
+
+def find(
+    trace: Trace,
+    thresholds: Thresholds | None = None,
+    kinds: Collection[str] | None = None,
+    cancelled: Callable[[], bool] | None = None,
+    progress: Callable[[float], None] | None = None,
+    *,
+    everything: bool = False,
+) -> Verdicts:
+    """Return what is wrong in a trace, and which kinds it cannot show.
+
+    Args:
+        trace: The events.
+        thresholds: When something is a verdict; None = the defaults.
+        kinds: Only these; None = all. Those that the thresholds switch off are never looked for.
+        cancelled: As of `find_verdicts`.
+        progress: As of `find_verdicts`.
+        everything: As of `find_verdicts`.
+
+    Raises:
+        Cancelled: Somebody said so.
+    """
+    limits = thresholds or default_thresholds()
+    requested = [kind for kind in all_kinds() if (kinds is None or kind in kinds) and limits.is_enabled(kind)]
+    verdicts = find_verdicts(trace, limits, requested, cancelled, progress, everything=everything)
+    undecided = undecided_table(trace, requested)
+    return Verdicts(verdicts, verdict_table(trace, verdicts, undecided), undecided)
+
+
+def undecided_table(trace: Trace, kinds: Collection[str] | None = None) -> Table:
+    """Return the kinds of verdicts that cannot be found in a trace, or not all of them.
+
+    Silence must not look like health: they are part of every answer.
+
+    Args:
+        trace: The events.
+        kinds: Only these; None = all. Those of plug-ins say nothing of what they need.
+    """
+    missing = [] if not len(trace.events) else [
+        rule for kind, rule in rules().items()
+        if (kinds is None or kind in kinds) and any(need.reason(trace) for need in ANALYSES[kind].needs)]  # fmt: skip
+    return Table(UNDECIDED, trace, {
+        "kind": Texts.of([rule.kind for rule in missing]),
+        "question": Texts.of([rule.question for rule in missing]),
+        "reason": Texts.of([diagnosis(trace, rule.kind).says for rule in missing]),
+    }, place="")  # fmt: skip
+
+
+def verdict_table(trace: Trace, verdicts: Sequence[Verdict], undecided: Table) -> Table:
+    """Return verdicts as a table: below each its remedy, its cases if there are several, and its events.
+
+    Args:
+        trace: The events.
+        verdicts: In their order.
+        undecided: The kinds that the trace cannot show.
+    """
+    rows, parent = [_row_of(trace, verdict) for verdict in verdicts], [-1] * len(verdicts)
+    for number, verdict in enumerate(verdicts):
+        parts = _parts(trace, verdict)
+        rows += parts
+        parent += [number] * len(parts)
+    start, end = (np.array([getattr(row, name) for row in rows], np.int64) for name in ("start", "end"))
+    length = np.where(end >= 0, end - start, -1)
+    is_open = (length >= 0) & (end >= trace.window.end)
+    events = [row.event for row in rows]
+    says = [row.says for row in rows]
+    return Table(
+        QUESTION,
+        trace,
+        {
+            "severity": Texts(np.array([_SEVERITIES.index(row.severity) for row in rows], np.uint8), _SEVERITIES),
+            "kind": Texts.sorted([row.kind for row in rows]),
+            "start": start,
+            "end": end,
+            "length": length,
+            "cases": np.array([row.cases for row in rows], np.int64),
+            "thread": np.array([next(iter(row.threads), -1) for row in rows], np.int64),
+            "event": np.array([next(iter(row.evidence), -1) for row in rows], np.int64),
+            "shown_event": np.array(events, np.int64),
+            "threads": Several(tuple(row.threads for row in rows)),
+            "objects": Several(tuple(row.objects for row in rows)),
+            "evidence": Several(tuple(row.evidence for row in rows)),
+            "says": Texts.of(says),
+            "remedy": Texts.of([row.remedy for row in rows]),
+            "certainty": Texts(np.array([row.certainty for row in rows], np.uint8), CERTAINTIES),
+        },
+        known={"length": np.where(is_open, Known.AT_LEAST, Known.EXACT).astype(np.uint8)},
+        texts={"says": lambda row: _event_text(trace, rows[row]) if rows[row].is_event else says[row]},
+        parent=np.array(parent, np.int64),
+        has_parts=True,
+        place="shown_event",
+        cannot_tell="\n".join(filter(None, (_undecided_words(undecided), may_be_more(trace)))),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One row of the table: a verdict or a part of one; `says` of an event is its role."""
+
+    kind: str
+    severity: str = ""
+    start: int = -1
+    end: int = -1
+    event: int = -1
+    says: str = ""
+    remedy: str = ""
+    is_event: bool = False
+    cases: int = -1
+    certainty: int = 0
+    threads: tuple[int, ...] = ()
+    objects: tuple[str, ...] = ()
+    evidence: tuple[int, ...] = ()
+
+
+def _row_of(trace: Trace, verdict: Verdict) -> _Row:
+    shown = _shown_event(trace, verdict)
+    return _Row(verdict.kind, str(verdict.severity), verdict.start_cycles, verdict.end_cycles, shown, verdict.says,
+                remedy=verdict.remedy, cases=len(verdict.occurrences), certainty=int(verdict.certainty),
+                threads=verdict.threads, objects=verdict.objects, evidence=verdict.evidence)  # fmt: skip
+
+
+def _parts(trace: Trace, verdict: Verdict) -> list[_Row]:
+    parts = [_Row("remedy", says=verdict.remedy)]
+    count = len(verdict.occurrences)
+    for number, case in enumerate(verdict.occurrences[:_MOST_CASES] if count > 1 else (), 1):
+        is_main = case.start_cycles == verdict.start_cycles
+        says = "the time that the sentence is about" if is_main else ""
+        parts.append(_Row(f"{number} of {count:,}", "", case.start_cycles, case.end_cycles, case.row, says))
+    if count > _MOST_CASES:
+        parts.append(_Row(f"and {count - _MOST_CASES:,} more"))
+    for event, role in zip(verdict.evidence, verdict.roles or ("",) * len(verdict.evidence), strict=True):
+        parts.append(_Row(f"event {event + 1:,}", "", int(trace.events.time_cycles[event]), -1, event, role,
+                          is_event=True))  # fmt: skip
+    return parts
+
+
+def _event_text(trace: Trace, row: _Row) -> str:
+    """Return what an event of the evidence is in its verdict, of which thread, and its arguments."""
+    thread = int(trace.events.thread[row.event])
+    arguments = arguments_text(trace.payloads.decode(row.event, _ARGUMENT_WORDS).arguments, _ARGUMENT_LETTERS)
+    says = f"{trace.spec(row.event).name}  {arguments}"
+    return f"{f'{row.says}: ' if row.says else ''}{f'{trace.thread_name(thread)}  ' if thread else ''}{says}"
+
+
+def _shown_event(trace: Trace, verdict: Verdict) -> int:
+    """Return the event of the evidence that shows most: what the thread that suffers waits in, or is ready from."""
+    own = [event for event in verdict.evidence if int(trace.events.thread[event]) in verdict.threads[:1]]
+    state = {event: int(trace.catalogue.state_value_of_code[trace.events.code[event]]) for event in own}
+    waits = [event for event in own if state[event] not in (NOT_A_STATE, RUNNING, READY, DEAD)]
+    ready = [event for event in own if state[event] == READY]
+    return next(iter(waits or ready or own or verdict.evidence), -1)
+
+
+def _undecided_words(undecided: Table) -> str:
+    """Return the undecided kinds and what is missing, those of one reason together; no full stop."""
+    kinds: dict[str, list[str]] = {}
+    for row in range(len(undecided)):
+        kinds.setdefault(undecided.text(row, "reason"), []).append(undecided.text(row, "kind"))
+    return "\n".join(f"{', '.join(names)}: {reason}" for reason, names in kinds.items())
+
+
+def _is_in(verdict: Verdict, window: TimeWindow) -> bool:
+    """Return whether any of the times at which it happens is in a range."""
+    return any(case.start_cycles < window.end and window.start < max(case.end_cycles, case.start_cycles + 1)
+               for case in verdict.occurrences)  # fmt: skip
