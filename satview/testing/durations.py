@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,10 @@ class Durations:
         why_none: What to say when there are none.
         unanswered: How many began and have no end in the trace.
         unsure: How many were left out because events are missing in between.
+        open_cycles: int64 (k,), when those began that go on when the trace ends. They count up to there in the longest
+            and in percentiles, as lower bounds.
+        open_row: int64 (k,), the event by which each of them begins.
+        missing: Why there may be more of them; empty = these are all.
     """
 
     trace: Trace
@@ -37,6 +41,9 @@ class Durations:
     why_none: str = "there are none"
     unanswered: int = 0
     unsure: int = 0
+    open_cycles: Cycles = field(default_factory=lambda: np.empty(0, np.int64))
+    open_row: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    missing: str = ""
 
     def __len__(self) -> int:
         return len(self.start_cycles)
@@ -59,14 +66,15 @@ class Durations:
     @property
     def count(self) -> Figure:
         """How many there are; none is a number too."""
-        return self._figure(float(len(self)), "number", 0 if len(self) else None, Unit.COUNT)
+        return self._figure(float(len(self)), "number", 0 if len(self) else None, Unit.COUNT, self.missing)
 
     @property
     def longest(self) -> Figure:
-        """The longest."""
+        """The longest; one that goes on when the trace ends counts up to there."""
         __tracebackhide__ = True
-        at = self._longest()
-        return self._figure(float(self.ns[at]), "longest", at)
+        every = self._with_open()
+        at = every._longest()
+        return every._figure(float(every.ns[at]), "longest", at)
 
     @property
     def shortest(self) -> Figure:
@@ -116,7 +124,7 @@ class Durations:
     def percentile(self, percent: float) -> Figure:
         """Return the value that this part of them does not exceed: one of them, by its rank.
 
-        Its location is that of the longest.
+        Those that go on when the trace ends count up to there. Its location is that of the longest.
 
         Args:
             percent: From 0 to 100.
@@ -125,9 +133,10 @@ class Durations:
             KevFailure: There are none.
         """
         __tracebackhide__ = True
-        at = self._longest()
-        value = np.percentile(self.ns, percent, method="inverted_cdf")
-        return self._figure(float(value), f"p{percent:g}", at)
+        every = self._with_open()
+        at = every._longest()
+        value = np.percentile(every.ns, percent, method="inverted_cdf")
+        return every._figure(float(value), f"p{percent:g}", at)
 
     def within(self, least_ns: float, most_ns: float) -> bool:
         """Return True if all of them are from one length to another, both included.
@@ -154,6 +163,19 @@ class Durations:
             raise KevFailure(f"{self.says}: {self.unanswered:,} of {len(self) + self.unanswered:,} have no end")
         return True
 
+    def _with_open(self) -> Durations:
+        """Return them with those that go on when the trace ends, up to there."""
+        if not len(self.open_cycles):
+            return self
+        return replace(
+            self,
+            start_cycles=np.append(self.start_cycles, self.open_cycles),
+            end_cycles=np.append(self.end_cycles, np.full(len(self.open_cycles), self.trace.window.end)),
+            row=np.append(self.row, self.open_row),
+            open_cycles=self.open_cycles[:0],
+            open_row=self.open_row[:0],
+        )
+
     def _says_all(self) -> str:
         unsure = f", {self.unsure:,} left out where events are missing" if self.unsure else ""
         return f"{self.says}, {len(self):,} of them{unsure}"
@@ -169,9 +191,9 @@ class Durations:
             unsure = f"; {self.unsure:,} were left out where events are missing" if self.unsure else ""
             raise KevFailure(f"{self.says}: {self.why_none}{unsure}")
 
-    def _figure(self, value: float, what: str, at: int | None, unit: Unit = Unit.NS) -> Figure:
+    def _figure(self, value: float, what: str, at: int | None, unit: Unit = Unit.NS, missing: str = "") -> Figure:
         location = None if at is None else self._location(at)
-        return Figure(value, f"{what} of {self.says}", unit, location, self.claims)
+        return Figure(value, f"{what} of {self.says}", unit, location, self.claims, missing)
 
     def _location(self, at: int) -> Location:
         return location_of(self.trace, int(self.start_cycles[at]), int(self.end_cycles[at]), int(self.row[at]))

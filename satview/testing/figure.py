@@ -52,20 +52,25 @@ class Figure(float):
         unit: What it counts.
         location: Where to look when a claim about it fails; None = nowhere in particular.
         claims: Of the test.
+        missing: Why it is only the least that the value can be, such as lost events; empty = it is exact.
     """
 
     says: str
     unit: Unit
     location: Location | None
     claims: Claims
+    missing: str
 
-    __slots__ = ("claims", "location", "says", "unit")
+    __slots__ = ("claims", "location", "missing", "says", "unit")
 
-    def __new__(cls, value: float, says: str, unit: Unit, location: Location | None, claims: Claims) -> Self:
+    def __new__(
+        cls, value: float, says: str, unit: Unit, location: Location | None, claims: Claims, missing: str = ""
+    ) -> Self:
         """Return the value with what it is."""
-        found = super().__new__(cls, value)
-        found.says, found.unit, found.location, found.claims = says, unit, location, claims
-        return found
+        figure = super().__new__(cls, value)
+        figure.says, figure.unit, figure.location, figure.claims = says, unit, location, claims
+        figure.missing = missing
+        return figure
 
     def __lt__(self, other: float) -> bool:
         return self._judged(float.__lt__, "<", other)
@@ -123,7 +128,11 @@ class Figure(float):
         )
 
     def _judged(self, compare: Callable[[float, float], bool], sign: str, other: object) -> bool:
+        __tracebackhide__ = True
         found = compare(self, other)  # type: ignore[arg-type]  # NotImplemented goes back to Python
+        if found is True and self.missing and sign not in (">", ">="):
+            claimed = value_text(float(other), self.unit) if isinstance(other, int | float) else repr(other)
+            raise KevFailure(f"cannot tell whether {self.says} is {sign} {claimed}: {self.missing}")
         if found is False:
             self.claims.failed = claim_lines(self, sign, other)
             if self.location is not None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.analysis.doctor.needs import INTERRUPTS
 from satview.analysis.reasons.thread_names import thread_of
 from satview.analysis.verdicts.find import all_kinds, find_verdicts
 from satview.analysis.verdicts.thresholds import Thresholds
@@ -20,9 +21,13 @@ from satview.answers.verdicts import undecided_table
 from satview.base.counts import counted
 from satview.base.errors import UsageError
 from satview.base.safe_text import visible_line
+from satview.events import wire
+from satview.events.kernel_calls import call_numbers
 from satview.events.words import text_words
+from satview.filters.diagnostics import did_you_mean, nearest
 from satview.filters.expressions.pattern import glob
 from satview.filters.expressions.vocabulary import event_names
+from satview.linkage.rows import rows_of_codes
 from satview.linkage.whole import is_whole
 from satview.opened import OpenedTrace
 from satview.store.location import Location, location_of
@@ -33,7 +38,10 @@ from satview.testing.figure import Claims, Figure, KevFailure, Unit
 from satview.testing.threads import Threads
 
 _EXPRESSION: Final = re.compile(r"[=<>~()!]|\b(?:and|or|not|in)\b")
+_LIKE_A_NAME: Final = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*")  # as QNX spells its events
+_MESSAGES: Final = (wire.code(wire.WireClass.COMM, 0),)
 _MOST_NAMED: Final = 4
+_MOST_INTERRUPTS: Final = 8
 _SHORT_BYTES: Final = 8  # two words, the NUL included
 
 
@@ -48,11 +56,18 @@ class Kev:
         trace: The trace, with all that satview knows of it.
         names: What a project calls events: name to expression.
         claims: Of the test.
+        is_lenient: Claims that the trace cannot decide hold (`if_known`).
     """
 
     trace: OpenedTrace
     names: Mapping[str, str]
     claims: Claims
+    is_lenient: bool = False
+
+    @property
+    def if_known(self) -> Kev:
+        """The same trace, about which claims hold that it cannot decide: `kev.if_known.events("MSG_ERROR") == 0`."""
+        return replace(self, is_lenient=True)
 
     def thread(self, name: str) -> Threads:
         """Return one thread to make claims about.
@@ -91,25 +106,35 @@ class Kev:
         """Return the rows of the events of a name, uint32 (n,), ascending.
 
         Args:
-            event: A name of the fixture `kev_names`, the name of an event (`MSG_SENDV`), an expression
-                (`class == USREVENT and number == 3`), or the text of user events.
+            event: A name of the fixture `kev_names`, the name of an event in any form that satview shows (`MSG_SENDV`,
+                `KER_CALL/MSG_SENDV`, `EVENT 100`), an expression (`class == USREVENT and number == 3`), or the text of
+                user events.
 
         Raises:
-            UsageError: The expression is faulty.
+            UsageError: The expression is faulty; or the name is spelt like one of QNX, and there is no such event.
         """
         if event in self.names:
             return self.trace.select(self.names[event])
-        if event in event_names(self.trace.release):
-            return self.trace.select(f"event == {event}")
+        if codes := self._codes(event):
+            return rows_of_codes(self.trace, *codes)
         if _EXPRESSION.search(event):
             return self.trace.select(event)
-        return _user_rows(self.trace, event)
+        rows = _user_rows(self.trace, event)
+        if not len(rows) and _LIKE_A_NAME.fullmatch(event):
+            known = event_names(self.trace.release)
+            raise UsageError(f"there is no event {event[:40]!r}{did_you_mean(nearest(event, known))}; write "
+                             f'text == "{event[:40]}" for a user event with that text')  # fmt: skip
+        return rows
 
     def events(self, event: str) -> Figure:
-        """Return how many events there are, of a name as `rows` takes it; its location is the first one."""
+        """Return how many events there are, of a name as `rows` takes it; its location is the first one.
+
+        It is only the least that there can be where events were lost, or where the trace has no event of its class.
+        """
         rows = self.rows(event)
         location = self._location_of_row(int(rows[0])) if len(rows) else None
-        return Figure(float(len(rows)), f"number of events {event}", Unit.COUNT, location, self.claims)
+        missing = self._missing_of(() if event in self.names else self._codes(event))
+        return Figure(float(len(rows)), f"number of events {event}", Unit.COUNT, location, self.claims, missing)
 
     def latency(self, begin: str, end: str, *, same_thread: bool = False) -> Durations:
         """Return how long it takes from each event of one name to the first of another after it.
@@ -125,6 +150,8 @@ class Kev:
         first, last = _paired(begins, ends) if not same_thread else self._paired_by_thread(begins, ends)
         whole = is_whole(self.trace, first, last)
         times = self.trace.events.time_cycles
+        unanswered = np.setdiff1d(begins, first)
+        unanswered = unanswered[is_whole(self.trace, unanswered, np.full(len(unanswered), len(times) - 1))]
         return Durations(
             self.trace,
             self.claims,
@@ -135,6 +162,8 @@ class Kev:
             f"{begin!r} happens {len(begins):,} times, {end!r} {len(ends):,} times, and none follows the other",
             len(begins) - len(first),
             int(np.count_nonzero(~whole)),
+            times[unanswered],
+            unanswered.astype(np.int64),
         )
 
     def round_trips(self, client: str = "", server: str = "") -> Durations:
@@ -155,32 +184,60 @@ class Kev:
             selected &= np.isin(found["server_pid"], pids)
         says = f"messages{f' of {client}' if client else ''}{f' to {server}' if server else ''}"
         is_over = found["round_trip_known"] != Known.AT_LEAST.word
-        return self._lengths(found, selected, "time_cycles", "round_trip_cycles", says, is_over)
+        return self._lengths(
+            found, selected, "time_cycles", "round_trip_cycles", says, is_over, self._missing_of(_MESSAGES)
+        )
 
     def calls(self, name: str) -> Durations:
         """Return how long a kernel call takes from entry to exit.
 
         Args:
-            name: As QNX spells it: `MSG_SENDV`.
-        """
-        found = self.trace.table("call")
-        return self._lengths(found, found["name"] == name, "start_cycles", "length_cycles", f"kernel calls {name}")
+            name: In any form that satview shows: `MSG_SENDV`, `__KER_MSG_SENDV`.
 
-    def interrupts(self, vector: int) -> Durations:
-        """Return how long an interrupt takes from entry to exit."""
+        Raises:
+            UsageError: The release has no such call.
+        """
+        book = self.trace.catalogue
+        number = book.kernel_call_number(name)
+        if number is None:
+            known = call_numbers(self.trace.release)
+            raise UsageError(f"there is no kernel call {name[:40]!r}{did_you_mean(nearest(name, known))}")
+        code = wire.code(wire.WireClass.KER_CALL, number)
+        found, spelt = self.trace.table("call"), book.name(code)
+        missing = self._missing_of((code,))
+        return self._lengths(found, found["name"] == spelt, "start_cycles", "length_cycles", f"kernel calls {spelt}",
+                             missing=missing)  # fmt: skip
+
+    def interrupts(self, vector: int | str) -> Durations:
+        """Return how long an interrupt takes from entry to exit.
+
+        Args:
+            vector: Its number, or what satview shows: `0x1b`, `interrupt 0x1b`.
+
+        Raises:
+            KevFailure: The trace has interrupts, and none of that number.
+            UsageError: It is no number.
+        """
+        __tracebackhide__ = True
+        number = vector if isinstance(vector, int) else _interrupt_number(vector)
         found = self.trace.table("interrupt")
-        selected = found["vector"] == vector
-        return self._lengths(found, selected, "start_cycles", "length_cycles", f"interrupt 0x{vector:x}")
+        known = np.unique(found["vector"]).tolist()
+        if known and number not in known and not self.is_lenient:
+            some = ", ".join(f"0x{one:x}" for one in known[:_MOST_INTERRUPTS])
+            raise KevFailure(f"the trace has no interrupt 0x{number:x}; it has {some}")
+        missing = "" if self.is_lenient else "" if known else INTERRUPTS.advice(self.trace)
+        return self._lengths(found, found["vector"] == number, "start_cycles", "length_cycles",
+                             f"interrupt 0x{number:x}", missing=missing or self._lost())  # fmt: skip
 
     def no_verdict(self, kind: str = "", thresholds: Thresholds | None = None) -> bool:
-        """Return True if satview finds nothing wrong of a kind, or of any kind that the trace can show.
+        """Return True if satview finds nothing wrong of a kind, or of any kind.
 
         Args:
             kind: Such as `deadlock`, or a part that only one has: `inversion`.
             thresholds: When something is a verdict (`satview.read_thresholds`); None = the ones that come with satview.
 
         Raises:
-            KevFailure: There is one; or the trace does not have what it takes to know, where a kind is given.
+            KevFailure: There is one; or the trace does not have what it takes to know, unless `if_known` is asked.
             UsageError: There is no such kind.
         """
         __tracebackhide__ = True
@@ -188,8 +245,9 @@ class Kev:
         found = find_verdicts(self.trace, thresholds, kinds)
         if found:
             raise self._verdict_failure(found)
-        for row in undecided_table(self.trace, kinds).records() if kind else ():
-            raise KevFailure(f"the trace cannot show {row['kind']}: {row['reason']}")
+        undecided = [] if self.is_lenient else undecided_table(self.trace, kinds).records()
+        if undecided:
+            raise KevFailure("\n".join(f"the trace cannot show {row['kind']}: {row['reason']}" for row in undecided))
         return True
 
     def no_losses(self) -> bool:
@@ -234,15 +292,40 @@ class Kev:
 
     def _lengths(
         self, found: Table, selected: NDArray[np.bool_], start: str, length: str, says: str,
-        is_over: NDArray[np.bool_] | bool = True,
+        is_over: NDArray[np.bool_] | bool = True, missing: str = "",
     ) -> Durations:  # fmt: skip
-        known = selected & (found[length] >= 0) & is_over
+        has_length = selected & (found[length] >= 0)
+        known, goes_on = has_length & is_over, has_length & ~np.broadcast_to(is_over, has_length.shape)
         starts = found[start][known]
         return Durations(
             self.trace, self.claims, says, starts, starts + found[length][known],
             found["event"][known].astype(np.int64), "the trace has none with both ends",
-            int(np.count_nonzero(selected & ~known)),
+            int(np.count_nonzero(selected & ~known)), open_cycles=found[start][goes_on],
+            open_row=found["event"][goes_on].astype(np.int64), missing=missing,
         )  # fmt: skip
+
+    def _codes(self, event: str) -> tuple[int, ...]:
+        """Return the codes of an event as QNX spells it; small letters are the text of user events."""
+        return self.trace.catalogue.find(event) if event == event.upper() else ()
+
+    def _missing_of(self, codes: Sequence[int]) -> str:
+        """Return why there may be more events of some codes than the trace has; empty if these are all.
+
+        Args:
+            codes: Of the events; none = of any class.
+        """
+        book = self.trace.catalogue
+        classes = {book.class_name(code) for code in codes}
+        present = {book.class_name(code) for code in np.flatnonzero(self.trace.code_counts).tolist()}
+        if self.is_lenient:
+            return ""
+        if classes and not classes & present:
+            return f"no events of the class {' or '.join(sorted(classes))} are there; capture them"
+        return self._lost()
+
+    def _lost(self) -> str:
+        lost = 0 if self.is_lenient else len(lost_marks(self.trace))
+        return f"events are missing in {counted(lost, 'range')}" if lost else ""
 
     def _location_of_row(self, row: int) -> Location:
         at = int(self.trace.events.time_cycles[row])
@@ -279,6 +362,13 @@ def _user_rows(trace: OpenedTrace, text: str) -> NDArray[np.uint32]:
     first, second = (*text_words(raw, trace.byte_order), 0)[:2]
     is_text = (trace.payloads.column(rows, 0) == first) & (trace.payloads.column(rows, 1) == second)
     return np.asarray(rows[is_text], np.uint32)
+
+
+def _interrupt_number(text: str) -> int:
+    try:
+        return int(text.casefold().removeprefix("interrupt").strip(), 0)
+    except ValueError:
+        raise UsageError(f"{text[:40]!r} is no number of an interrupt; write 0x1b") from None
 
 
 def _kind(name: str) -> str:

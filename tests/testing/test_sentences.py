@@ -232,3 +232,66 @@ def test_a_figure_is_a_number(kev):
     assert repr(longest) == "250 ns (longest of tick to done)"
     with pytest.raises(TypeError):
         longest < "x"  # noqa: B015
+
+
+def test_a_name_that_cannot_exist_is_an_error(kev):
+    with pytest.raises(UsageError, match="there is no event 'MSG_EROR'; did you mean MSG_ERROR"):
+        kev.events("MSG_EROR")
+    with pytest.raises(UsageError, match="there is no kernel call 'MSG_SENDX'; did you mean MSG_SENDV"):
+        kev.calls("MSG_SENDX")
+    with pytest.raises(UsageError, match="is no number of an interrupt"):
+        kev.interrupts("timer")
+    assert kev.events("panic") == 0, "any text may be that of a user event"
+
+
+def test_names_in_every_form_that_is_shown(tmp_path):
+    builder = ticking()
+    builder.call(11, 100_000).exit(11, 100_400)
+    builder.event(wire.code(3, 1), 101_000, (0x1B, 0)).event(wire.code(3, 2), 101_500, (0x1B, 0))
+    kev = kev_of(builder, tmp_path)
+    assert kev.events("EVENT 1") == kev.events("USREVENT/EVENT 1") == 6
+    assert kev.events("MSG_SENDV") == 2, "the entry and the exit"
+    assert kev.events("KER_CALL/MSG_SENDV") == 1
+    assert kev.calls("__KER_MSG_SENDV").longest == kev.calls("MSG_SENDV").longest == 400
+    assert kev.interrupts("interrupt 0x1b").count == kev.interrupts("0x1b").count == kev.interrupts(27).count == 1
+    with pytest.raises(KevFailure, match="the trace has no interrupt 0x999; it has 0x1b"):
+        kev.interrupts(0x999)
+
+
+def test_what_cannot_be_decided_fails_unless_it_is_asked_otherwise(kev):
+    """The trace has user events only: nothing shows whether messages failed or interrupts came."""
+    with pytest.raises(
+        KevFailure, match="cannot tell whether number of events MSG_ERROR is == 0: no events of the class"
+    ):
+        assert kev.events("MSG_ERROR") == 0
+    with pytest.raises(KevFailure, match="number of kernel calls MSG_SENDV is < 5: no events of the class"):
+        assert kev.calls("MSG_SENDV").count < 5
+    with pytest.raises(KevFailure, match="interrupt 0x1b is == 0: no interrupts are there; capture the class INTR"):
+        assert kev.interrupts(0x1B).count == 0
+    assert kev.if_known.events("MSG_ERROR") == 0
+    assert kev.if_known.calls("MSG_SENDV").count == 0
+    assert kev.if_known.interrupts(0x1B).count == 0
+    assert kev.events("tick") == 3, "user events are there"
+
+
+def test_a_count_across_lost_events_is_a_lower_bound(tmp_path):
+    from satview.opened import open_trace
+    from tests.helpers.scene import scene
+
+    kev = Kev(open_trace(scene(tmp_path)), {}, Claims())
+    count = len(kev.rows("MSG_SENDV"))
+    assert kev.events("MSG_SENDV") >= count
+    with pytest.raises(KevFailure, match=f"number of events MSG_SENDV is == {count}: events are missing in"):
+        assert kev.events("MSG_SENDV") == count
+    assert not kev.events("MSG_SENDV") < count
+    assert kev.if_known.events("MSG_SENDV") == count
+
+
+def test_what_never_ends_counts_to_the_end_of_the_trace(tmp_path):
+    builder = ticking()
+    builder.writer.text_event(USER_TEXT, 0, builder.at(90_000), (), b"tick")
+    builder.state("READY", 190_000, 2, 1)
+    found = kev_of(builder, tmp_path).latency("tick", "done")
+    assert found.p50 == 120, "of 100, 120, 250 and what goes on"
+    assert found.longest >= 100_000
+    assert (found.longest.location.event, found.shortest < 1000, len(found)) == (found.open_row[0] + 1, True, 3)
