@@ -2,7 +2,7 @@
 
 The public API, each name imported when first used:
 
-    trace = satview.open_trace("boot.kev")             # Trace: tables, columns, names, problems
+    trace = satview.open_trace("boot.kev")             # Trace: tables, columns, names, problems; `with` closes it
     for event in trace.iter_events("MSG_SENDV", pid=7):     # Event, one at a time
         print(event.time_ns, event.thread_name, event.args)
     rows = satview.select(trace, "duration > 2ms")     # event rows that an expression passes
@@ -150,3 +150,7 @@ def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), _NAMES_THERE.get(name, name))
     raise AttributeError(f"module 'satview' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

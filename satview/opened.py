@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import fields
 from operator import itemgetter
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +18,12 @@ from satview.analysis.reasons.why import why
 from satview.analysis.reasons.why_step import WhyStep
 from satview.analysis.statistics import Statistics
 from satview.analysis.verdicts.find import find_verdicts
-from satview.analysis.verdicts.thresholds import Thresholds
+from satview.analysis.verdicts.rule import Thresholds
 from satview.analysis.verdicts.verdict import Verdict
 from satview.base.safe_text import html_text
 from satview.base.time import TimeWindow
 from satview.base.time_text import format_duration
+from satview.export.by_ending import export
 from satview.filters.expressions.expression import select
 from satview.formats import registry
 from satview.linkage.accessor import Links, links
@@ -49,6 +50,16 @@ class OpenedTrace(Trace):
     """
 
     __slots__ = ()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file. Columns, names and what was found stay; arguments cannot be read any more."""
+        self.payloads.close()
 
     def _repr_html_(self) -> str:
         """Return what it is in a few lines, for notebooks."""
@@ -77,6 +88,35 @@ class OpenedTrace(Trace):
             uint32 (n,).
         """
         return select(self, expression)
+
+    def export(
+        self,
+        path: Path | str,
+        tables: str | Sequence[str] = (),
+        *,
+        expression: str = "",
+        window: TimeWindow | None = None,
+    ) -> int:
+        """Write the trace to a file whose ending says how; return how many rows, packets or events are in it.
+
+            trace.export("boot.pftrace"), trace.export("states.parquet", "state"), trace.export("boot.kev", window=slow)
+
+        Args:
+            path: `.parquet`, `.arrow`, `.csv`, `.jsonl` for tables, `.pftrace` for Perfetto, `.json` for Chrome,
+                `.kev` for a smaller trace, `.txt` for a listing.
+            tables: Name of a table, or of several, for a folder; none = the events.
+            expression: Only events for which it holds.
+            window: Only events in it; None = all.
+
+        Raises:
+            UsageError: The ending names no format, there is no such table, or the file cannot be written.
+        """
+        rows = None
+        if expression:
+            rows = np.zeros(len(self.events), np.bool_)
+            rows[self.select(expression)] = True
+        names = (tables,) if isinstance(tables, str) else tables
+        return export(self, path, tables=names, events=rows, window=window).count
 
     def links(self) -> Links:
         """Return what belongs together, one table of event rows per kind (`satview.links`)."""

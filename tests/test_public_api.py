@@ -110,3 +110,31 @@ def test_a_trace_answers_by_itself(path):
     assert trace.statistics().length_s == satview.Statistics(trace).length_s
     assert [info.kind for info in trace.timeline().infos] == [info.kind for info in satview.Timeline(trace).infos]
     assert trace.snapshot(at) is not None
+
+
+def test_names_are_shown(path):
+    assert {"open_trace", "check", "Trace"} <= set(dir(satview))
+    assert not {"Any", "os", "import_module"} & set(dir(satview))
+
+
+def test_a_block_closes_the_file(path):
+    with satview.open_trace(path) as trace:
+        assert len(trace.events) == 8
+        assert next(trace.iter_events("COMM")).words == (1, 7)
+    assert trace.events.time_cycles[0] >= 0, "columns stay"
+    with pytest.raises(satview.SatviewError, match="cannot be read any more"):
+        trace.payloads.words(6)
+
+
+def test_a_trace_writes_itself_by_the_ending(path, tmp_path):
+    trace = satview.open_trace(path)
+    assert trace.export(tmp_path / "calls.csv", expression="class == KER_CALL") == 2
+    assert len((tmp_path / "calls.csv").read_text().splitlines()) == 3
+    assert (
+        trace.export(tmp_path / "part.kev", window=satview.TimeWindow(*trace.events.time_cycles[[2, 5]].tolist())) == 3
+    )
+    assert trace.export(tmp_path / "states.parquet", "state") == len(trace.table("state"))
+    assert trace.export(tmp_path / "both", ("state", "run")) > 0
+    assert sorted(file.name for file in (tmp_path / "both").iterdir()) == ["run.parquet", "state.parquet"]
+    with pytest.raises(UsageError, match=r"the ending says what is written; there are \.parquet"):
+        trace.export(tmp_path / "x.docx")

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.doctor.needs import PULSES
+from satview.analysis.needs import PULSES
 from satview.analysis.thread_names import are_named
 from satview.analysis.times.by_key import percentiles_by
 from satview.analysis.times.call_times import Durations

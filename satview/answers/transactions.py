@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.doctor.needs import MESSAGES
+from satview.analysis.needs import MESSAGES
 from satview.analysis.thread_names import are_named, processes_named
 from satview.analysis.times.basis import Basis
 from satview.analysis.times.message_times import sent_messages

@@ -11,8 +11,8 @@ import numpy as np
 from satview.analysis.doctor.analyses import ANALYSES
 from satview.analysis.doctor.report import diagnosis, may_be_more
 from satview.analysis.verdicts.find import all_kinds, find_verdicts
-from satview.analysis.verdicts.rule import rules
-from satview.analysis.verdicts.thresholds import Thresholds, default_thresholds
+from satview.analysis.verdicts.rule import Thresholds, rules
+from satview.analysis.verdicts.thresholds import default_thresholds
 from satview.analysis.verdicts.verdict import Severity, Verdict
 from satview.answers.frames import Several, Texts
 from satview.answers.table import CERTAINTIES, Column, Kind, Known, Question, Table

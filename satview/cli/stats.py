@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.doctor.needs import lost_words
+from satview.analysis.needs import lost_words
 from satview.analysis.sheets.served_sheets import client_server_sheet
 from satview.analysis.sheets.sheet import Kind, Sheet
 from satview.analysis.statistics import Statistics

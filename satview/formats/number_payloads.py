@@ -26,6 +26,9 @@ class NumberPayloads:
     def check(self) -> None:
         """Do nothing: all records are in memory."""
 
+    def close(self) -> None:
+        """Do nothing: no file is open."""
+
     def tolerate_loss(self) -> None:
         """Do nothing: memory stays."""
 

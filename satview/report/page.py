@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from satview.analysis.verdicts.find import find_verdicts
-from satview.analysis.verdicts.thresholds import Thresholds
+from satview.analysis.verdicts.rule import Thresholds
 from satview.base.new_file import NewFile
 from satview.base.picture import screenshot
 from satview.base.resources import resource_path

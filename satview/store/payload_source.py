@@ -19,6 +19,9 @@ class PayloadSource(Protocol):
     def check(self) -> Callable[[], None]:
         """What raises SourceChangedError if the file is not the one that was opened any more."""
 
+    def close(self) -> None:
+        """Close the file, if there is one: arguments cannot be read any more."""
+
     def tolerate_loss(self) -> None:
         """Let `decode` report a file that has changed instead of arguments, from now on; else it raises."""
 

@@ -11,10 +11,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.doctor.needs import INTERRUPTS
+from satview.analysis.needs import INTERRUPTS
 from satview.analysis.reasons.thread_names import thread_of
 from satview.analysis.verdicts.find import all_kinds, find_verdicts
-from satview.analysis.verdicts.thresholds import Thresholds
+from satview.analysis.verdicts.rule import Thresholds
 from satview.analysis.verdicts.verdict import Verdict
 from satview.answers.table import Known
 from satview.answers.verdicts import undecided_table

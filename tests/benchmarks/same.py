@@ -23,7 +23,7 @@ import numpy as np
 
 from satview.__main__ import main as satview
 from satview.analysis.statistics import Statistics
-from satview.analysis.verdicts.whole_states import runs_and_overlaps
+from satview.analysis.whole_states import runs_and_overlaps
 from satview.capture.workloads import registry
 from satview.core import library
 from satview.events.spec import Release

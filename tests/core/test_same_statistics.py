@@ -12,7 +12,7 @@ from satview.analysis.doctor.figures import trust_in_load
 from satview.analysis.statistics import Statistics
 from satview.analysis.times.basis import Basis
 from satview.analysis.times.walk import walk
-from satview.analysis.verdicts.whole_states import runs_and_overlaps
+from satview.analysis.whole_states import runs_and_overlaps
 from satview.base.time import TimeWindow
 from satview.core import library
 from satview.events import wire

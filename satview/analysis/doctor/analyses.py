@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from satview.analysis.doctor import needs as need
-from satview.analysis.doctor.needs import Need
+from satview.analysis import needs as need
+from satview.analysis.needs import Need
 from satview.analysis.verdicts.rule import rules
 
 

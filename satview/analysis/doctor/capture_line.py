@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from satview.analysis.doctor.needs import NO_LOSS, Need
+from satview.analysis.needs import NO_LOSS, Need
 from satview.events.modes import Mode
 from satview.filters.external import ExternalClass as C
 from satview.filters.external import classes_of

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.doctor.analyses import ANALYSES
-from satview.analysis.doctor.needs import IDLE, INTERRUPTED, NO_DAMAGE, NO_LOSS, Need
 from satview.analysis.doctor.report import diagnosis
+from satview.analysis.needs import IDLE, INTERRUPTED, NO_DAMAGE, NO_LOSS, Need
 from satview.analysis.sheets.sheet import Column, Kind, Sheet
 from satview.analysis.statistics import Statistics
 from satview.analysis.times.walk import walk

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from satview.analysis.doctor.analyses import Analysis
-from satview.analysis.doctor.needs import NO_DAMAGE, NO_LOSS, Need
 from satview.analysis.doctor.shown import NO_EVENTS, applicable, shown
+from satview.analysis.needs import NO_DAMAGE, NO_LOSS, Need
 from satview.analysis.trust import Mark, Trust
 from satview.store.trace import Trace
 

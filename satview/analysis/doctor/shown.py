@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from satview.analysis.doctor.analyses import ANALYSES, Analysis
-from satview.analysis.doctor.needs import Need, has_class
+from satview.analysis.needs import Need, has_class
 from satview.analysis.trust import EXACT, Mark, Trust
 from satview.events.spec import Release
 from satview.events.wire import WireClass

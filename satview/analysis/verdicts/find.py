@@ -9,8 +9,8 @@ from typing import Final
 
 from satview.analysis.verdicts.evidence import Evidence
 from satview.analysis.verdicts.on_axis import on_axis
-from satview.analysis.verdicts.rule import rules
-from satview.analysis.verdicts.thresholds import Limits, Thresholds, default_thresholds
+from satview.analysis.verdicts.rule import Limits, Thresholds, rules
+from satview.analysis.verdicts.thresholds import default_thresholds
 from satview.analysis.verdicts.verdict import Occurrence, Severity, Verdict
 from satview.base.errors import Cancelled
 from satview.base.plugins import PluginKind, plugins

@@ -8,13 +8,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.doctor.needs import CALLS, MESSAGES_SENT, NO_DAMAGE, NO_LOSS, PRIORITIES, STATES
+from satview.analysis.needs import CALLS, MESSAGES_SENT, NO_DAMAGE, NO_LOSS, PRIORITIES, STATES
 from satview.analysis.verdicts.evidence import Evidence, groups
-from satview.analysis.verdicts.rule import verdict_rule
-from satview.analysis.verdicts.thresholds import Limits
+from satview.analysis.verdicts.rule import Limits, verdict_rule
 from satview.analysis.verdicts.verdict import Severity, Verdict
-from satview.analysis.verdicts.whole_states import StateSpans
 from satview.analysis.verdicts.words import of_whom, waited_for
+from satview.analysis.whole_states import StateSpans
 from satview.base.counts import counted
 from satview.events.states import READY, RUNNING
 from satview.linkage.blockers import Blockers, blockers

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from satview.analysis.doctor.needs import PERIODS
+from satview.analysis.needs import PERIODS
 from satview.analysis.verdicts.evidence import Evidence, groups
-from satview.analysis.verdicts.rule import verdict_rule
-from satview.analysis.verdicts.thresholds import Limits
+from satview.analysis.verdicts.rule import Limits, verdict_rule
 from satview.analysis.verdicts.verdict import Severity, Verdict
 from satview.linkage.pulses import pulses
 from satview.linkage.rows import comm_words

@@ -14,14 +14,68 @@ from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from satview.analysis.doctor.needs import KERNEL, NO_DAMAGE, NO_LOSS, Need
+from satview.analysis.needs import KERNEL, NO_DAMAGE, NO_LOSS, Need
 from satview.analysis.verdicts.verdict import Verdict
+from satview.base.time import Clock
+from satview.base.time_text import UNITS_NS
 
 if TYPE_CHECKING:
     from satview.analysis.verdicts.evidence import Evidence
-    from satview.analysis.verdicts.thresholds import Limits
 
-Search = Callable[["Evidence", "Limits"], list[Verdict]]
+ENABLED: Final = "enabled"  # the switch of a kind among its thresholds
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """When something is a verdict: by kind, then by name; the end of a name is its unit.
+
+    Attributes:
+        values: The numbers; switches (`enabled`) are 0 or 1.
+    """
+
+    values: dict[str, dict[str, float]]
+
+    def number(self, kind: str, name: str) -> float:
+        """Return a count, or a share in percent."""
+        return self.values[kind][name]
+
+    def ns(self, kind: str, name: str) -> int:
+        """Return a time whose name ends in `_us` or `_ms`, in nanoseconds."""
+        return int(self.values[kind][name] * UNITS_NS[name.rpartition("_")[2]])
+
+    def is_enabled(self, kind: str) -> bool:
+        """Return whether verdicts of a kind are requested; those of plug-ins, which have no thresholds, always are."""
+        return kind not in self.values or bool(self.values[kind][ENABLED])
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Thresholds of one kind, times in cycles of one trace.
+
+    Attributes:
+        thresholds: Those of all kinds.
+        kind: The kind.
+        clock: The clock of the trace.
+    """
+
+    thresholds: Thresholds
+    kind: str
+    clock: Clock
+
+    def cycles(self, name: str) -> int:
+        """Return a time in cycles."""
+        return self.clock.cycles_of(self.thresholds.ns(self.kind, name))
+
+    def number(self, name: str) -> float:
+        """Return a count, or a share in percent."""
+        return self.thresholds.number(self.kind, name)
+
+    def of(self, kind: str) -> Limits:
+        """Return the thresholds of another kind."""
+        return Limits(self.thresholds, kind, self.clock)
+
+
+Search = Callable[["Evidence", Limits], list[Verdict]]
 _RULES: Final[dict[str, Rule]] = {}
 
 

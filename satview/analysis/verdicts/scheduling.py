@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.doctor.needs import STATES
+from satview.analysis.needs import STATES
 from satview.analysis.verdicts.evidence import Evidence, counts_within, covered, episodes, groups
-from satview.analysis.verdicts.rule import verdict_rule
-from satview.analysis.verdicts.thresholds import Limits
+from satview.analysis.verdicts.rule import Limits, verdict_rule
 from satview.analysis.verdicts.verdict import Severity, Verdict
-from satview.analysis.verdicts.whole_states import StateSpans
+from satview.analysis.whole_states import StateSpans
 from satview.events.states import READY, RUNNING
 from satview.linkage.whole import is_whole_on
 from satview.store.axis import are_beside

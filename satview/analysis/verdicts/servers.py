@@ -7,10 +7,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.doctor.needs import MESSAGES, NO_DAMAGE, NO_LOSS, STATES
+from satview.analysis.needs import MESSAGES, NO_DAMAGE, NO_LOSS, STATES
 from satview.analysis.verdicts.evidence import Evidence, covered, episodes, groups
-from satview.analysis.verdicts.rule import verdict_rule
-from satview.analysis.verdicts.thresholds import Limits
+from satview.analysis.verdicts.rule import Limits, verdict_rule
 from satview.analysis.verdicts.verdict import Severity, Verdict
 from satview.events.states import STATE_BY_VALUE
 from satview.linkage.transactions import transactions

@@ -7,10 +7,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.doctor.needs import CALLS, INTERRUPTS
+from satview.analysis.needs import CALLS, INTERRUPTS
 from satview.analysis.verdicts.evidence import Evidence, counts_within, episodes, groups
-from satview.analysis.verdicts.rule import verdict_rule
-from satview.analysis.verdicts.thresholds import Limits
+from satview.analysis.verdicts.rule import Limits, verdict_rule
 from satview.analysis.verdicts.verdict import Severity, Verdict
 from satview.events import wire
 from satview.events.variants import FAILURES

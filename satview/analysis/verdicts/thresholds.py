@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Final
 
-from satview.analysis.verdicts.rule import rules
+from satview.analysis.verdicts.rule import ENABLED, Thresholds, rules
 from satview.base.errors import UsageError
 from satview.base.small_file import read_small
-from satview.base.time import Clock
-from satview.base.time_text import UNITS_NS
 
-_Table = dict[str, dict[str, float]]
-_ENABLED: Final = "enabled"
 _MOST_BYTES: Final = 1 << 16
 _MOST: Final = 1e9
 _LINE: Final = re.compile(r"\s*\(at line (\d+), column \d+\)$")
@@ -30,60 +25,10 @@ _HEAD: Final = """\
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Thresholds:
-    """When something is a verdict: by kind, then by name; the end of a name is its unit.
-
-    Attributes:
-        values: The numbers; switches (`enabled`) are 0 or 1.
-    """
-
-    values: _Table
-
-    def number(self, kind: str, name: str) -> float:
-        """Return a count, or a share in percent."""
-        return self.values[kind][name]
-
-    def ns(self, kind: str, name: str) -> int:
-        """Return a time whose name ends in `_us` or `_ms`, in nanoseconds."""
-        return int(self.values[kind][name] * UNITS_NS[name.rpartition("_")[2]])
-
-    def is_enabled(self, kind: str) -> bool:
-        """Return whether verdicts of a kind are requested; those of plug-ins, which have no thresholds, always are."""
-        return kind not in self.values or bool(self.values[kind][_ENABLED])
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """The thresholds of one kind, times in cycles of one trace.
-
-    Attributes:
-        thresholds: Those of all kinds.
-        kind: The kind.
-        clock: The clock of the trace.
-    """
-
-    thresholds: Thresholds
-    kind: str
-    clock: Clock
-
-    def cycles(self, name: str) -> int:
-        """Return a time in cycles."""
-        return self.clock.cycles_of(self.thresholds.ns(self.kind, name))
-
-    def number(self, name: str) -> float:
-        """Return a count, or a share in percent."""
-        return self.thresholds.number(self.kind, name)
-
-    def of(self, kind: str) -> Limits:
-        """Return the thresholds of another kind."""
-        return Limits(self.thresholds, kind, self.clock)
-
-
 @cache
 def default_thresholds() -> Thresholds:
     """Return the thresholds that the rules declare."""
-    return Thresholds({kind: {_ENABLED: 1.0} | {name: number.default for name, number in rule.thresholds.items()}
+    return Thresholds({kind: {ENABLED: 1.0} | {name: number.default for name, number in rule.thresholds.items()}
                        for kind, rule in rules().items()})  # fmt: skip
 
 
@@ -91,7 +36,7 @@ def thresholds_text() -> str:
     """Return the default thresholds as a file that `read_thresholds` reads, each with what it means."""
     parts = [_HEAD]
     for rule in rules().values():
-        lines = [f"[{rule.kind}]  # {rule.meaning.removesuffix('.')}", f"{_ENABLED} = true"]
+        lines = [f"[{rule.kind}]  # {rule.meaning.removesuffix('.')}", f"{ENABLED} = true"]
         for name, number in rule.thresholds.items():
             lines.append(f"{f'{name} = {number.default:g}':<28} # {number.meaning}")
         parts.append("\n".join(lines) + "\n")

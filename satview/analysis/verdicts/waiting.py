@@ -7,10 +7,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.doctor.needs import CALLS, HOLDERS, MESSAGES_SENT, NO_DAMAGE, NO_LOSS, OPENING, STATES
+from satview.analysis.needs import CALLS, HOLDERS, MESSAGES_SENT, NO_DAMAGE, NO_LOSS, OPENING, STATES
 from satview.analysis.verdicts.evidence import Evidence, covered, episodes, groups
-from satview.analysis.verdicts.rule import verdict_rule
-from satview.analysis.verdicts.thresholds import Limits
+from satview.analysis.verdicts.rule import Limits, verdict_rule
 from satview.analysis.verdicts.verdict import Severity, Verdict
 from satview.analysis.verdicts.words import mutex_text, object_text, of_whom, waited_for
 from satview.events import wire

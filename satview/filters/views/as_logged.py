@@ -45,6 +45,10 @@ class LoggedPayloads:
         """See `PayloadSource.check`."""
         return self._source.check
 
+    def close(self) -> None:
+        """See `PayloadSource.close`."""
+        self._source.close()
+
     def tolerate_loss(self) -> None:
         """See `PayloadSource.tolerate_loss`."""
         self._source.tolerate_loss()

@@ -45,6 +45,11 @@ class AxisPayloads:
             except SourceChangedError as error:
                 raise SourceChangedError(error.path, error.offset, f"{part.name}: {error.what}", error.remedy) from None
 
+    def close(self) -> None:
+        """Close all files: arguments cannot be read any more."""
+        for part in self._axis.parts:
+            part.trace.payloads.close()
+
     def tolerate_loss(self) -> None:
         """Let `decode` report a file that has changed instead of arguments, from now on; else it raises."""
         for part in self._axis.parts:

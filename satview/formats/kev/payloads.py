@@ -50,6 +50,10 @@ class SlotPayloads:
         """Raise SourceChangedError if the file is not the one that was opened any more."""
         self._slots.check()
 
+    def close(self) -> None:
+        """Close the file: arguments cannot be read any more."""
+        self._slots.close()
+
     def tolerate_loss(self) -> None:
         """Let `decode` report a file that has changed instead of arguments, from now on; else it raises."""
         self._is_tolerant = True

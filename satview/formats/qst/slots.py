@@ -27,6 +27,10 @@ class BufferSlots:
     def __len__(self) -> int:
         return int(self._first[-1])
 
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
     @property
     def first(self) -> NDArray[np.int64]:
         """Number of the first slot of each buffer, and how many slots there are, int64 (buffers + 1,)."""

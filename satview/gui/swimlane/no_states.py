@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QFontDatabase, QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
-from satview.analysis.doctor.needs import has_class, has_no_states
+from satview.analysis.needs import has_class, has_no_states
 from satview.events.wire import WireClass
 from satview.gui.plain_label import PlainLabel
 from satview.session.open_trace import OpenTrace

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.doctor.needs import lost_words
+from satview.analysis.needs import lost_words
 from satview.analysis.sheets.sheet import Sheet
 from satview.analysis.statistics import Statistics
 from satview.analysis.statistics_sheets import make_sheet

@@ -38,6 +38,9 @@ class SlotSource(Protocol):
     def check(self) -> None:
         """Raise SourceChangedError if the slots are not those that were opened any more."""
 
+    def close(self) -> None:
+        """Close the file, if there is one."""
+
     def read(self, start: int, end: int, scratch: NDArray[np.uint32] | None = None) -> NDArray[np.uint32]:
         """Return slots from `start` on, shape (end - start, 4), not to be changed.
 
@@ -68,6 +71,9 @@ class MemorySlots:
         return len(self._slots)
 
     def check(self) -> None:
+        """Do nothing: memory stays."""
+
+    def close(self) -> None:
         """Do nothing: memory stays."""
 
     def read(self, start: int, end: int, scratch: NDArray[np.uint32] | None = None) -> NDArray[np.uint32]:  # noqa: ARG002
@@ -108,10 +114,15 @@ class SourceFile:
         self._path, self.size = path, size
         # Stays the opened file even if another one takes its name; closed with this object.
         self._file = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
-        weakref.finalize(self, os.close, self._file)
+        self._closer = weakref.finalize(self, os.close, self._file)
         self._lock = threading.Lock()
         self._start = self._at_most(min(size, _START_BYTES), 0)
         self._seen_ns = os.fstat(self._file).st_mtime_ns
+
+    def close(self) -> None:
+        """Close the file: from then on its bytes cannot be read any more."""
+        self._file = -1
+        self._closer()
 
     @property
     def identity(self) -> tuple[int, int]:
@@ -227,6 +238,10 @@ class FileSlots:
     def check(self) -> None:
         """Raise SourceChangedError if the file is not the one that was opened any more."""
         self._file.check()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
 
     def read(self, start: int, end: int, scratch: NDArray[np.uint32] | None = None) -> NDArray[np.uint32]:
         """Return slots, as `SlotSource.read`.

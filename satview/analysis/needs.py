@@ -10,7 +10,7 @@ import numpy as np
 
 from satview.analysis.times.message_sizes import has_sizes
 from satview.analysis.trust import Mark
-from satview.analysis.verdicts.whole_states import has_whole_states
+from satview.analysis.whole_states import has_whole_states
 from satview.base.time_text import format_duration
 from satview.events import wire
 from satview.events.spec import Release

@@ -1,0 +1,159 @@
+"""Writes a trace in the format that the ending of a file names: tables, Perfetto, Chrome, listings, .kev, plug-ins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from satview.base.errors import UsageError, WriteError
+from satview.base.new_file import NewFile
+from satview.base.plugins import Plugin, PluginKind, plugins
+from satview.base.time import TimeWindow
+from satview.export.chrome import write_chrome
+from satview.export.listing_part import write_event_list, write_listing
+from satview.export.perfetto import write_perfetto
+from satview.export.subset import Bools, SubsetReport, write_subset
+from satview.export.tables import write_by_class, write_folder, write_table
+from satview.formats.registry import source_files
+from satview.store.trace import Trace
+
+ENDINGS: Final = {".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow", ".csv": "csv", ".jsonl": "jsonl",
+                  ".ndjson": "jsonl", ".kev": "kev", ".txt": "listing", ".pftrace": "perfetto",
+                  ".perfetto-trace": "perfetto", ".json": "chrome"}  # fmt: skip
+FORMATS: Final = ("parquet", "arrow", "csv", "jsonl", "list")  # that can be named in place of an ending
+_WHOLE: Final = {"kev": "a .kev file holds events alone", "listing": "a listing holds events alone",
+                 "list": "the list holds events alone", "perfetto": "a file for Perfetto holds the whole trace",
+                 "chrome": "a file for Chrome holds the whole trace"}  # fmt: skip
+_OF_EVENTS: Final = ("kev", "listing", "list")  # of which rows can be selected
+_EVENT: Final = ("event",)
+Progress = Callable[[float], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What was written.
+
+    Attributes:
+        count: How many there are of `unit`.
+        unit: `rows of event`, `packets`, `events`, ...
+        subset: Of a .kev file what is in it; None = it is none.
+    """
+
+    count: int
+    unit: str
+    subset: SubsetReport | None = None
+
+
+def plugged_endings() -> dict[str, Plugin]:
+    """Return ending (`.svg`) to the plug-in that writes such files: its name is the ending without the dot."""
+    return {f".{plugin.name.lower()}": plugin for plugin in plugins(PluginKind.EXPORT)}
+
+
+def format_of(path: Path | str, form: str = "", tables: Sequence[str] = (), *, by_class: bool = False,
+              is_part: bool = False) -> str:  # fmt: skip
+    """Return the format in which a file is to be written; the ending itself for that of a plug-in.
+
+    Args:
+        path: The new file, or a new folder.
+        form: One of `FORMATS` in place of the ending; empty = by the ending.
+        tables: Names of tables; none = the events.
+        by_class: Events in a folder, one file for each class.
+        is_part: Only some events are to be written.
+
+    Raises:
+        UsageError: The ending names no format, or the format cannot hold what is to be written.
+    """
+    ending = "" if form else Path(path).suffix.lower()
+    names = tuple(tables) or _EVENT
+    is_folder = by_class or len(names) > 1
+    kind = form or ENDINGS.get(ending, "")
+    if kind in _WHOLE and (is_folder or names != _EVENT or (is_part and kind not in _OF_EVENTS)):
+        raise UsageError(f"{_WHOLE[kind]}; the options choose a part of it")
+    if kind:
+        return kind
+    if ending in (plugged := plugged_endings()):
+        if is_folder or tables or is_part:
+            raise UsageError(
+                f"the plug-in {plugged[ending].name} writes the whole trace; the options choose a part of it"
+            )
+        return ending
+    if is_folder and not ending:
+        return "parquet"
+    known = ", ".join((*ENDINGS, *plugged))
+    raise UsageError(f"{path}: the ending says what is written; there are {known}, and --format")
+
+
+def export(
+    trace: Trace,
+    path: Path | str,
+    form: str = "",
+    tables: Sequence[str] = (),
+    *,
+    by_class: bool = False,
+    events: Bools | None = None,
+    window: TimeWindow | None = None,
+    progress: Progress | None = None,
+) -> Written:
+    """Write a trace, or a part of it, to a file whose ending says how: docs/tables.md.
+
+    Args:
+        trace: The trace.
+        path: The new file, or a new folder; `-` is standard output.
+        form: As of `format_of`.
+        tables: As of `format_of`; several become a folder, a file each.
+        by_class: As of `format_of`.
+        events: bool (events,), which events; None = all.
+        window: Only events in it; None = all.
+        progress: Called with 0 to 1, by those that take long.
+
+    Raises:
+        UsageError: As of `format_of`; there is no such table, a package is missing, or the file cannot be written.
+    """
+    names = tuple(dict.fromkeys(tables)) or _EVENT
+    kind = format_of(path, form, tables, by_class=by_class, is_part=events is not None or window is not None)
+    rows = _within(trace, events, window)
+    if rows is not None and names != _EVENT:
+        raise UsageError("--range and --filter choose events; the other tables are written whole")
+    if by_class and names != _EVENT:
+        raise UsageError("--by-class is for the table event")
+    if kind == "kev":
+        every = np.ones(len(trace.events), np.bool_)
+        report = write_subset(trace, path, every if rows is None else rows, window, progress=progress)
+        return Written(report.selected, "events", report)
+    if kind in _OF_EVENTS:
+        return Written((write_event_list if kind == "list" else write_listing)(trace, path, rows, progress), "events")
+    if kind == "perfetto":
+        return Written(write_perfetto(trace, path), "packets")
+    if kind == "chrome":
+        return Written(write_chrome(trace, path), "events of Chrome")
+    if kind.startswith("."):
+        return Written(_write_plugged(trace, path, plugged_endings()[kind]), "written by a plug-in")
+    if by_class:
+        count = write_by_class(trace, path, kind, rows)
+    elif len(names) > 1:
+        count = write_folder(trace, path, names, kind)
+    else:
+        count = write_table(trace, path, names[0], kind, rows)
+    return Written(count, f"rows of {', '.join(names)}")
+
+
+def _within(trace: Trace, events: Bools | None, window: TimeWindow | None) -> Bools | None:
+    """Return which events are selected and in a range, bool (events,); None for all."""
+    if window is None:
+        return events
+    inside = np.zeros(len(trace.events), np.bool_)
+    inside[trace.rows_between(window)] = True
+    return inside if events is None else inside & events
+
+
+def _write_plugged(trace: Trace, path: Path | str, by: Plugin) -> int:
+    """Have a plug-in write a file; return how many things are in it, as it says; an older file stays if it fails."""
+    with NewFile(path, reading=source_files(trace.path), streams=True) as file:
+        count = by.run(lambda write: int(write(trace, file.stream)), -1)
+        if count < 0:
+            raise WriteError(path, f"the plug-in {by.name} of {by.package} is switched off: {by.fault}")
+    return count
