@@ -426,11 +426,7 @@ class Consensus:
             if not self._surroundings.has_shared_buffers:
                 self._doubt_alone(clock)
             if not self._is_only_silent(clock):
-                # A pause that missing buffers explain is no doubt of its own: the loss is reported.
-                steps = np.diff(clock.placed, prepend=clock.placed[:1])
-                is_loss = clock.is_excused & (steps > 0) & (steps <= _EXCUSED_ROLLOVERS) & (clock.placed == clock.level)
-                is_loss |= np.append(is_loss[1:], False)  # what comes before it is off as much as what comes behind
-                for run in np.flatnonzero((clock.doubt > 0) & ~is_loss).tolist():
+                for run in np.flatnonzero(clock.doubt).tolist():
                     row = int(clock.column("row")[run])
                     verdicts.doubtful.append((row, clock.cpu, int(clock.doubt[run])))
         self._add_unproven(verdicts)
