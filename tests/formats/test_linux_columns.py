@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -282,3 +283,114 @@ def test_samples_that_lack_something(tmp_path, monkeypatch, lacking, what):
     monkeypatch.setattr(perf_data, "_SAMPLE_TYPE", perf_data._SAMPLE_TYPE & ~lacking)
     with pytest.raises(TraceFormatError, match=f"its samples have no {what}"):
         opened(tmp_path, FORMS["perf.data"][0]())
+
+
+def test_slices_of_perfetto(tmp_path):
+    """Names that are spelled out and numbered by a sequence, tracks below tracks, and what is left out."""
+    from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as protocol
+
+    trace = protocol.Trace()
+
+    def packet(time=0, sequence=0, clock=0):
+        new = trace.packet.add(timestamp=time)
+        if sequence:
+            new.trusted_packet_sequence_id = sequence
+        if clock:
+            new.timestamp_clock_id = clock
+        return new
+
+    process = packet().track_descriptor
+    process.uuid, process.process.pid, process.process.process_name = 1, 90, "app"
+    thread = packet().track_descriptor
+    thread.uuid, thread.parent_uuid = 2, 1
+    thread.thread.pid, thread.thread.tid, thread.thread.thread_name = 90, 100, "client"
+    child = packet().track_descriptor
+    child.uuid, child.parent_uuid, child.name = 3, 2, "of the client"
+    for sequence, text in ((5, "numbered by 5"), (6, "numbered by 6")):
+        names = packet(sequence=sequence).interned_data.event_names
+        names.add(iid=1, name="another")
+        names.add(iid=2, name=text)
+    kind = protocol.TrackEvent
+    for time, sequence, clock, what, track, name, number in (
+        (1000, 0, 0, kind.TYPE_SLICE_BEGIN, 2, "spelled", 0),
+        (2000, 5, 0, kind.TYPE_INSTANT, 3, "", 2),
+        (3000, 6, 0, kind.TYPE_SLICE_BEGIN, 2, "", 2),
+        (3500, 6, 0, kind.TYPE_SLICE_END, 2, "", 0),
+        (4000, 5, 0, kind.TYPE_INSTANT, 77, "", 9),  # of a track and with a number that nothing describes
+        (5000, 0, 0, kind.TYPE_COUNTER, 2, "", 0),
+        (6000, 0, 64, kind.TYPE_INSTANT, 2, "odd", 0),
+        (6500, 0, 63, kind.TYPE_INSTANT, 2, "even", 0),
+        (7000, 7, 0, kind.TYPE_INSTANT, 2, "of a sequence with a clock", 0),
+    ):
+        event = packet(time, sequence, clock).track_event
+        event.type, event.track_uuid = what, track
+        if name:
+            event.name = name
+        if number:
+            event.name_iid = number
+    packet(sequence=7).trace_packet_defaults.timestamp_clock_id = 64
+    packet(sequence=5).trace_packet_defaults.timestamp_clock_id = 6
+    bundle = packet().ftrace_events
+    bundle.cpu, bundle.lost_events = 3, True
+    bundle.event.add(timestamp=8000, pid=100).sched_wakeup.CopyFrom(
+        protocol.SchedWakeupFtraceEvent(comm="late", pid=300, prio=7, success=1, target_cpu=2))  # fmt: skip
+    bundle.compact_sched.waking_timestamp.extend([9000, 500])
+    bundle.compact_sched.waking_pid.extend([400, 100])
+    bundle.compact_sched.waking_prio.extend([5, 6])
+    bundle.compact_sched.waking_target_cpu.extend([1, 0])
+    bundle.compact_sched.waking_comm_index.extend([0, 1])
+    bundle.compact_sched.intern_table.extend(["only woken", "client"])
+    damaged = zlib.compress(b"whatever")[:-6] + bytes(6)
+    trace.packet.add().compressed_packets = damaged
+    content = trace.SerializeToString()
+    opened_trace = opened(tmp_path, content)
+    client, nobody = "90/100", "-1/-1"
+    assert [
+        (event.time_cycles, event.cpu, f"{event.pid}/{event.tid}", event.name, dict(event.args))
+        for event in opened_trace.iter_events()
+    ] == [
+        (1000, 0, client, "user_slice", {"name": "spelled"}),
+        (2000, 0, client, "user_slice", {"name": "numbered by 5"}),
+        (3000, 0, client, "user_slice", {"name": "numbered by 6"}),
+        (4000, 0, nobody, "user_slice", {"name": ""}),
+        (6500, 0, client, "user_slice", {"name": "even"}),
+        (8000, 3, client, "sched_wakeup", {"comm": "late", "pid": 300, "prio": 7, "success": 1, "target_cpu": 2}),
+        (9000, 3, nobody, "sched_waking", {"pid": 400, "prio": 5, "target_cpu": 1}),
+        (9000, 3, "400/400", "READY", {"pid": 400, "prio": 5, "by_pid": -1}),
+        (9500, 3, nobody, "sched_waking", {"pid": 100, "prio": 6, "target_cpu": 0}),
+        (9500, 3, client, "READY", {"pid": 100, "prio": 6, "by_pid": -1}),
+    ]
+    assert opened_trace.threads.names == ("", "client", "only woken")
+    assert opened_trace.processes.names == ("", "app", "only woken")
+    assert problems(opened_trace) == [
+        ("section-cut", "a packed part is damaged (Error -3 while decompressing data: incorrect data check)",
+         content.index(damaged), 1),
+        ("lost-events", "CPU 3 has lost events before this bundle", None, 1),
+        ("unknown-events", "slices with times of a clock of their own are left out", None, 2),
+        ("unknown-events", "values of counters are left out", None, 1),
+        ("foreign", "trace of Perfetto: names, states and events are those of Linux", None, 1),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("form", ["trace.dat", "perf.data", "perf-script"])
+def test_a_wake_up_that_repeats_another_one_has_the_numbers_of_the_file(tmp_path, monkeypatch, form):
+    """`sched_wakeup` beside `sched_waking`: one of the two makes the thread ready, both are there."""
+    monkeypatch.setattr(trace_dat, "FORMATS", (
+        *trace_dat.FORMATS, (trace_dat.FORMATS[1][0], "sched_wakeup", 318, *trace_dat.FORMATS[1][3:])
+    ))  # fmt: skip
+    monkeypatch.setattr(perf_data, "FORMATS", trace_dat.FORMATS)
+    waking = trace_dat.waking(100, "server", 200, 100, 1)
+    events = ((0, 2, waking), (0, 3, struct.pack("<H", 318) + waking[2:]), (1, 4, scene()[3][2]))
+    content = {
+        "trace.dat": lambda: linux_scene.as_trace_dat((*events, *((0, ms, waking) for ms in (5, 6, 7))), NAMES),
+        "perf.data": lambda: linux_scene.as_perf_data(events=events),
+        "perf-script": lambda: (
+            b"client-100 [000] 5.002: sched_waking: comm=server pid=200 prio=100 target_cpu=001\n"
+            b"client-100 [000] 5.003: sched_wakeup: comm=server pid=200 prio=100 target_cpu=001\n"
+        ),
+    }[form]()
+    event = next(event for event in opened(tmp_path, content).iter_events() if event.name == "sched_wakeup")
+    assert {name: int(event.args[name]) for name in ("pid", "prio", "target_cpu")} == {
+        "pid": 200, "prio": 100, "target_cpu": 1
+    }  # fmt: skip
+    assert event.args["comm"] == "server"
