@@ -31,9 +31,13 @@ from satview.timeline.lane_tree import LaneKind, Timeline
 from tests.analysis.test_partitions import scene as partitions_scene
 from tests.capture.made import FAST, WIDE, traced
 from tests.helpers import linux_scene
-from tests.helpers.kev import START, TraceBuilder, from_lanes
+from tests.helpers.kev import START, TraceBuilder, from_lanes, write_trace
 
 US = 1_000_000  # picoseconds
+
+
+def opened(path, builder):
+    return open_trace(write_trace(path, builder.writer.slots(), cpus=2))
 
 
 def axis(folder, first, other, offset_ps=0):
@@ -367,3 +371,62 @@ def test_events_of_no_process_have_a_lane_for_each_file(tmp_path):
     found = {timeline.infos[lane].title: timeline.infos[lane].track for lane in timeline.lanes_of_class("user")}
     assert {title: len(track.moments) for title, track in found.items()} == {"host:event 5": 2, "guest:event 5": 1}
     assert len({track.key for track in found.values()}) == 2
+
+
+def test_every_column_of_the_axis_is_that_of_the_files(tmp_path):
+    """Two files: 2 CPUs with a process that is created, and 1 CPU; row 0 of each table is nobody's in both."""
+    builder = TraceBuilder("7.1.0", cpus=2).process_name(0, 1, "procnto").process_name(1, 7, "sbin/app")
+    builder.event(wire.PROC_CREATE, 100, (7, 9)).state("RUNNING", 200, 7, 1).state("RUNNING", 300, 9, 2, 1)
+    builder.event(wire.PROC_DESTROY, 400, (7, 9)).state("READY", 500, 7, 1)
+    host = opened(tmp_path / "host.kev", builder)
+    other = TraceBuilder("7.1.0").process_name(0, 1, "procnto").state("RUNNING", 50, 1, 1)
+    other.event(wire.code(6, 1), 60, (5, 6))
+    guest = opened(tmp_path / "guest.kev", other)
+    found = axis(tmp_path, host, guest, 250 * 1000)
+    parts = files_of(found).parts
+    assert [part.first_cpu for part in parts] == [0, 2]
+    own_processes, own_threads = len(host.processes), len(host.threads)
+    assert len(found.processes) == own_processes + len(guest.processes) - 1
+    assert len(found.threads) == own_threads + len(guest.threads) - 1
+    for part, trace, first_cpu, slot in zip(parts, (host, guest), (0, 2), (0, host.slot_count), strict=True):
+        own, rows = trace.events, part.rows
+        assert np.all(np.diff(rows.astype(np.int64)) > 0)
+        assert found.events.cpu[rows].tolist() == (own.cpu + first_cpu).tolist()
+        assert found.events.slot[rows].tolist() == (own.slot + slot).tolist()
+        assert found.events.slot_count[rows].tolist() == own.slot_count.tolist()
+        assert found.events.code[rows].tolist() == own.code.tolist()
+        assert found.events.thread[rows].tolist() == part.threads[own.thread].tolist()
+        later = 0 if trace is host else 250 - (trace.window.start - host.window.start)
+        assert (found.events.time_cycles[rows] - own.time_cycles).tolist() == [later] * len(own)
+        for row in range(1, len(trace.threads)):
+            at = int(part.threads[row])
+            assert found.states.of(at).tolist() == rows[trace.states.of(row)].tolist()
+            assert found.threads.names[at] == trace.threads.names[row]
+            assert found.threads.tid[at] == trace.threads.tid[row]
+            process = int(trace.threads.process[row])
+            assert found.threads.process[at] == part.processes[process]
+            assert found.threads.pid[at] == found.processes.pid[part.processes[process]] == part.pids[process]
+        for row in range(1, len(trace.processes)):
+            at, created = int(part.processes[row]), int(trace.processes.created_cycles[row])
+            name = trace.processes.names[row].rsplit("/", 1)[-1] or f"pid {trace.processes.pid[row]}"
+            assert found.processes.names[at] == f"{part.name}:{name}"
+            assert found.processes.created_cycles[at] == (created + later if created >= 0 else -1)
+    nobody = sorted(row for part, trace in zip(parts, (host, guest), strict=True)
+                    for row in part.rows[trace.states.of(0)].tolist())  # fmt: skip
+    assert found.states.of(0).tolist() == nobody
+    app, child = (int(np.flatnonzero(host.processes.pid == pid)[0]) for pid in (7, 9))
+    assert found.processes.parent_pid[parts[0].processes[child]] == found.processes.pid[parts[0].processes[app]]
+    assert found.processes.destroyed_cycles[parts[0].processes[child]] == 400
+
+
+def test_what_does_not_fit_on_an_axis(tmp_path, monkeypatch):
+    trace = from_lanes(tmp_path, "cpu0 A B .")
+    monkeypatch.setattr("satview.formats.axis.assemble._MOST_EVENTS", 2 * len(trace.events))
+    assert len(axis(tmp_path, trace, trace).events) == 2 * len(trace.events)
+    monkeypatch.setattr("satview.formats.axis.assemble._MOST_EVENTS", 2 * len(trace.events) - 1)
+    with pytest.raises(TraceFormatError, match="too many events together"):
+        axis(tmp_path, trace, trace)
+    for far in (1 << 75, -(1 << 75)):
+        with pytest.raises(TraceFormatError, match="the times of guest are too far away"):
+            monkeypatch.setattr("satview.formats.axis.assemble._MOST_EVENTS", 1 << 30)
+            axis(tmp_path, trace, trace, far)

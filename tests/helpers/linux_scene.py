@@ -5,8 +5,11 @@ cpu0  client . . server's waker, then idle until it is woken again
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tests.helpers import perf_data, trace_dat
 
+Events = Sequence[tuple[int, float, bytes]]
 MS = 1_000_000
 START = 5_000_000_000
 IDLE = 0
@@ -48,26 +51,28 @@ def _ns(ms: float) -> int:
     return START + round(ms * MS)
 
 
-def as_trace_dat() -> bytes:
+def as_trace_dat(events: Events = _EVENTS, names: Sequence[tuple[int, str]] = NAMES) -> bytes:
     """Return it as trace-cmd writes it, CPU 0 in two pages."""
-    of_cpu = [[(_ns(ms), record) for cpu, ms, record in _EVENTS if cpu == number] for number in (0, 1)]
+    of_cpu = [[(_ns(ms), record) for cpu, ms, record in events if cpu == number] for number in (0, 1)]
     first = [trace_dat.page(of_cpu[0][:4]), trace_dat.page(of_cpu[0][4:])]
-    return trace_dat.trace_dat([first, [trace_dat.page(of_cpu[1])]], NAMES)
+    return trace_dat.trace_dat([first, [trace_dat.page(of_cpu[1])]], names)
 
 
-def as_perf_data(*more: bytes) -> bytes:
+def as_perf_data(*more: bytes, events: Events = _EVENTS) -> bytes:
     """Return it as perf writes it: samples of a CPU after those of another one, as its buffers come."""
-    process = {0: 0, 100: 90, 200: 200}
+    process = {0: 0, 100: 90, 200: 200, 300: 90}
     records = [
-        perf_data.sample(_ns(ms), cpu, process[int.from_bytes(record[4:8], "little")], record)
+        perf_data.sample(
+            _ns(ms), cpu, process[int.from_bytes(record[4:8], "little" if trace_dat.ORDER == "<" else "big")], record
+        )
         for number in (1, 0)
-        for cpu, ms, record in _EVENTS
+        for cpu, ms, record in events
         if cpu == number
     ]
     return perf_data.perf_data([perf_data.name(90, 100, "client"), perf_data.name(200, 200, "server"), *records, *more])
 
 
-def as_perfetto(is_compact: bool = False) -> bytes:
+def as_perfetto(is_compact: bool = False, events: Events = _EVENTS) -> bytes:
     """Return it as Perfetto writes it, by Perfetto's own classes."""
     from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as protocol
 
@@ -79,7 +84,7 @@ def as_perfetto(is_compact: bool = False) -> bytes:
         bundle = trace.packet.add().ftrace_events
         bundle.cpu = number
         compact, last_switch, last_waking, texts = bundle.compact_sched, 0, 0, []
-        for cpu, ms, record in _EVENTS:
+        for cpu, ms, record in events:
             if cpu != number:
                 continue
             now, kind, pid = _ns(ms), int.from_bytes(record[:2], "little"), int.from_bytes(record[4:8], "little")

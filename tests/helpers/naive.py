@@ -51,6 +51,9 @@ def times(events, held_limit=100_000):
         for i in range(first):
             back = (base - events[i]["stamp"]) % ROLLOVER
             out[i] = base + ROLLOVER - back if back > ROLLOVER - SLACK else base - back
+        own = events[first]["cpu"]
+        placed = [(e["cpu"], time) for e, time in zip(events[:first], out, strict=False) if e["cpu"] != own]
+        references = {cpu: max(time for one, time in placed if one == cpu) for cpu, _ in placed}
         start, last = first, base
     elif events:
         last = events[0]["stamp"]

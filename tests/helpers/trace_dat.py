@@ -6,6 +6,7 @@ import struct
 from collections.abc import Sequence
 
 PAGE = 4096
+ORDER = "<"  # of numbers, as `struct` spells it; tests set it
 _HEADER_PAGE = (
     "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"
     "\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n"
@@ -52,20 +53,25 @@ def _format_text(group: str, name: str, ident: int, fields: Sequence[tuple[str, 
 def switch(pid: int, before: tuple[str, int, int, int], after: tuple[str, int, int]) -> bytes:
     """Return a record; before is name, number, priority, state, after without the state."""
     return struct.pack(
-        "<HBBi16siiq16sii", 316, 0, 0, pid, before[0].encode(), *before[1:], after[0].encode(), *after[1:]
+        ORDER + "HBBi16siiq16sii", 316, 0, 0, pid, before[0].encode(), *before[1:], after[0].encode(), *after[1:]
     )
 
 
 def waking(pid: int, name: str, woken: int, prio: int, cpu: int) -> bytes:
     """Return a record of a wake-up by thread `pid`."""
-    return struct.pack("<HBBi16siii", 317, 0, 0, pid, name.encode(), woken, prio, cpu)
+    return struct.pack(ORDER + "HBBi16siii", 317, 0, 0, pid, name.encode(), woken, prio, cpu)
 
 
 def interrupt(pid: int, irq: int, name: str) -> bytes:
     """Return a record of an interrupt; its name is a text behind the fixed part."""
     text = name.encode() + b"\0"
-    record = struct.pack("<HBBiiI", 200, 0, 0, pid, irq, 16 | len(text) << 16) + text
+    record = struct.pack(ORDER + "HBBiiI", 200, 0, 0, pid, irq, 16 | len(text) << 16) + text
     return record.ljust(-(-len(record) // 4) * 4, b"\0")
+
+
+def word(kind: int, delta: int) -> bytes:
+    """Return the first word of an event in a page: its kind is in the first five bits that the processor counts."""
+    return struct.pack(ORDER + "I", kind | delta << 5 if ORDER == "<" else kind << 27 | delta)
 
 
 def page(events: Sequence[tuple[int, bytes]], missed: bool = False) -> bytes:
@@ -74,20 +80,20 @@ def page(events: Sequence[tuple[int, bytes]], missed: bool = False) -> bytes:
     for time, record in events:
         delta = time - now
         if delta >= 1 << 27:
-            data += struct.pack("<II", 30 | (delta & (1 << 27) - 1) << 5, delta >> 27)
+            data += word(30, delta & (1 << 27) - 1) + struct.pack(ORDER + "I", delta >> 27)
             delta = 0
         now = time
         words = len(record) // 4
         if words <= 28:
-            data += struct.pack("<I", words | delta << 5) + record
+            data += word(words, delta) + record
         else:
-            data += struct.pack("<II", delta << 5, len(record) + 4) + record
+            data += word(0, delta) + struct.pack(ORDER + "I", len(record) + 4) + record
     assert len(data) <= PAGE - 16
-    return struct.pack("<QQ", events[0][0], len(data) | missed << 31) + data.ljust(PAGE - 16, b"\0")
+    return struct.pack(ORDER + "QQ", events[0][0], len(data) | missed << 31) + data.ljust(PAGE - 16, b"\0")
 
 
-def _sized(data: bytes, size: str = "<Q") -> bytes:
-    return struct.pack(size, len(data)) + data
+def _sized(data: bytes, size: str = "Q") -> bytes:
+    return struct.pack(ORDER + size, len(data)) + data
 
 
 def metadata(version: str, names: Sequence[tuple[int, str]] = ()) -> bytes:
@@ -95,24 +101,29 @@ def metadata(version: str, names: Sequence[tuple[int, str]] = ()) -> bytes:
     groups: dict[str, list[bytes]] = {}
     for group, *rest in FORMATS:
         groups.setdefault(group, []).append(_sized(_format_text(group, *rest)))
-    head = b"\x17\x08\x44tracing" + version.encode() + b"\0" + bytes([0, 8]) + struct.pack("<I", PAGE)
+    head = b"\x17\x08\x44tracing" + version.encode() + b"\0" + bytes([ORDER == ">", 8]) + struct.pack(ORDER + "I", PAGE)
     head += b"header_page\0" + _sized(_HEADER_PAGE.encode()) + b"header_event\0" + _sized(_HEADER_EVENT.encode())
-    head += struct.pack("<II", 0, len(groups))
+    head += struct.pack(ORDER + "II", 0, len(groups))
     for group, texts in groups.items():
-        head += group.encode() + b"\0" + struct.pack("<I", len(texts)) + b"".join(texts)
-    head += _sized(b"", "<I") + _sized(b"", "<I")
+        head += group.encode() + b"\0" + struct.pack(ORDER + "I", len(texts)) + b"".join(texts)
+    head += _sized(b"", "I") + _sized(b"", "I")
     return head + _sized("".join(f"{number} {name}\n" for number, name in names).encode())
 
 
 def trace_dat(cpus: Sequence[Sequence[bytes]], names: Sequence[tuple[int, str]] = ()) -> bytes:
     """Return a file of version 6: the pages of each CPU."""
     head = metadata("6", names)
-    head += struct.pack("<I", len(cpus)) + b"options  \0" + struct.pack("<HI", 8, 4) + struct.pack("<I", len(cpus))
-    head += struct.pack("<H", 0) + b"flyrecord\0"
+    head += (
+        struct.pack(ORDER + "I", len(cpus))
+        + b"options  \0"
+        + struct.pack(ORDER + "HI", 8, 4)
+        + struct.pack(ORDER + "I", len(cpus))
+    )
+    head += struct.pack(ORDER + "H", 0) + b"flyrecord\0"
     at = -(-(len(head) + 16 * len(cpus)) // PAGE) * PAGE
     data = b""
     for pages in cpus:
-        head += struct.pack("<QQ", at + len(data), PAGE * len(pages))
+        head += struct.pack(ORDER + "QQ", at + len(data), PAGE * len(pages))
         data += b"".join(pages)
     return head.ljust(at, b"\0") + data
 
@@ -139,33 +150,33 @@ def version_7(version_6: bytes, compression: str) -> bytes:
         (16, version_6[begin:formats]), (17, version_6[formats:events]), (18, version_6[events : names - 8]),
         (21, version_6[names : names + 8 + name_size]),
     ]  # fmt: skip
-    head = b"\x17\x08\x44tracing7\0" + bytes([0, 8]) + struct.pack("<I", PAGE)
+    head = b"\x17\x08\x44tracing7\0" + bytes([0, 8]) + struct.pack(ORDER + "I", PAGE)
     head += compression.encode() + b"\0" + b"1\0"
     body, options = b"", b""
     start = len(head) + 8
 
     def section(ident: int, content: bytes) -> bytes:
         packed = pack(content)
-        inner = struct.pack("<II", len(packed), len(content)) + packed if is_packed else content
-        return struct.pack("<HHIQ", ident, is_packed, 0, len(inner)) + inner
+        inner = struct.pack(ORDER + "II", len(packed), len(content)) + packed if is_packed else content
+        return struct.pack(ORDER + "HHIQ", ident, is_packed, 0, len(inner)) + inner
 
     for ident, content in parts:
-        options += struct.pack("<HIQ", ident, 8, start + len(body))
+        options += struct.pack(ORDER + "HIQ", ident, 8, start + len(body))
         body += section(ident, content)
     buffer_at = start + len(body)
-    body += struct.pack("<HHIQ", 3, is_packed, 0, 0)
+    body += struct.pack(ORDER + "HHIQ", 3, is_packed, 0, 0)
     listed = b""
     for cpu in range(cpus):
         at, size = struct.unpack("<QQ", version_6[position + 16 * cpu : position + 16 * cpu + 16])
         pages = version_6[at : at + size]
         blocks = [pages[i : i + PAGE] for i in range(0, len(pages), PAGE)]
-        packed = [struct.pack("<II", len(pack(block)), len(block)) + pack(block) for block in blocks]
-        data = struct.pack("<I", len(blocks)) + b"".join(packed) if is_packed else pages
-        listed += struct.pack("<IQQ", cpu, start + len(body), len(data))
+        packed = [struct.pack(ORDER + "II", len(pack(block)), len(block)) + pack(block) for block in blocks]
+        data = struct.pack(ORDER + "I", len(blocks)) + b"".join(packed) if is_packed else pages
+        listed += struct.pack(ORDER + "IQQ", cpu, start + len(body), len(data))
         body += data
-    value = struct.pack("<Q", buffer_at) + b"\0" + b"local\0" + struct.pack("<II", PAGE, cpus) + listed
-    options += struct.pack("<HI", 3, len(value)) + value
-    options += struct.pack("<HIQ", 0, 8, 0)
+    value = struct.pack(ORDER + "Q", buffer_at) + b"\0" + b"local\0" + struct.pack(ORDER + "II", PAGE, cpus) + listed
+    options += struct.pack(ORDER + "HI", 3, len(value)) + value
+    options += struct.pack(ORDER + "HIQ", 0, 8, 0)
     # The options come first, so that their position does not depend on packing.
     tail = section(0, options)
-    return head + struct.pack("<Q", start + len(body)) + body + tail
+    return head + struct.pack(ORDER + "Q", start + len(body)) + body + tail

@@ -31,7 +31,14 @@ class Room:
 
 
 ROOMS: Final = {
-    "formats": Room(("satview/formats/**/*.py",), ("tests/formats/test_*.py", "tests/tables/test_perfetto.py")),
+    "formats": Room(
+        ("satview/formats/**/*.py",),
+        (
+            *("tests/formats/test_*.py", "tests/tables/test_perfetto.py", "tests/store/test_tables.py"),
+            *("tests/core/test_same_columns.py", "tests/core/test_same_order.py"),
+            *("tests/export/test_listing.py", "tests/export/test_listing_format.py"),
+        ),
+    ),
     "base": Room(
         (
             "satview/base/new_*.py",

@@ -37,11 +37,14 @@ class LinuxPayloads(NumberPayloads):
     def decode(self, event: int, most: int | None = None) -> Payload:  # noqa: ARG002
         """Return the named arguments of one event: what is stored of all, then what the file has besides."""
         code, values = int(self.events.code[event]), self.values(event)
+        name, more = self.details.text(int(self.record[event]))
+        # Of a wake-up that only repeats another one nothing is stored: its numbers are those of the file.
+        said = set() if any(values) else {key for key, _ in more}
         arguments = [
             Argument(field.name, value, str(value), 2 * i, 2, self._note(field.name, value))
             for i, (field, value) in enumerate(zip(linux.fields_of(code), values, strict=False))
+            if field.name not in said
         ]
-        name, more = self.details.text(int(self.record[event]))
         known = {argument.name for argument in arguments}
         if name and name != _short(linux.unnamed(code), code):
             arguments.insert(0, Argument("tracepoint", name, name, 0, 0))

@@ -19,7 +19,7 @@ class SlotList:
     """A growing list of slots: 16 bytes each, and 8 for its full time where the listing gives one."""
 
     def __init__(self) -> None:
-        self._words = array("I") if array("I").itemsize == 4 else array("L")
+        self._words = array("I")  # 32 bits wherever CPython runs
         self._times = array("q")
         self.has_full_times = False
 
@@ -54,7 +54,7 @@ class SlotList:
 
     def slots(self) -> NDArray[np.uint32]:
         """Return all slots, shape (n, 4), host order."""
-        return np.frombuffer(self._words, dtype=f"u{self._words.itemsize}").astype(np.uint32, copy=False).reshape(-1, 4)
+        return np.frombuffer(self._words, np.uint32).reshape(-1, 4)
 
     def times(self) -> NDArray[np.int64]:
         """Return the time of every slot as printed, shape (n,)."""

@@ -57,7 +57,6 @@ class ClockRebuilder:
     rows: int = 0
     review: ClockReview = field(default_factory=ClockReview)
     _ignored_cpus: list[int] = field(default_factory=list)
-    _held_cpus: NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, np.uint8))
     _log: list[tuple[int, int, int, int]] = field(default_factory=list)  # of the numpy code, as clock.c describes it
     _recent: list[tuple[int, NDArray[np.uint8]]] = field(default_factory=list)  # first row and CPUs of the last chunks
 
@@ -65,7 +64,7 @@ class ClockRebuilder:
         """Return a clock that goes on alone; arrays are shared, for nobody changes them."""
         review = self.review.__deepcopy__(memo)
         return ClockRebuilder(list(self.references), self.last, self.has_time, list(self.ignored), self.rows, review,
-                              list(self._ignored_cpus), self._held_cpus, [], list(self._recent))  # fmt: skip
+                              list(self._ignored_cpus), [], list(self._recent))  # fmt: skip
 
     def start_from(self, time: int) -> None:
         """Set the clock of every CPU that has none yet, before the first chunk."""
@@ -89,12 +88,14 @@ class ClockRebuilder:
             out[:held] = held_times(stamps, value)
             if np.any(chunk.time_rows < held):  # one there is damaged: a rollover may have been behind it
                 out[:held] -= _rollovers_after(stamps, cpus, out[:held]) * ROLLOVER
-            self._held_cpus, first = np.unique(cpus, return_index=True)
-            is_other = ~np.isin(self._held_cpus, chunk.cpus[held : held + 1])  # those of its own CPU are where it is
-            self._held_cpus, first = self._held_cpus[is_other], first[is_other]
+            held_cpus, first = np.unique(cpus, return_index=True)
+            is_other = ~np.isin(held_cpus, chunk.cpus[held : held + 1])  # those of its own CPU are where it is
+            held_cpus, first = held_cpus[is_other], first[is_other]
+            for cpu in held_cpus.tolist():
+                self.references[cpu] = max(self.references[cpu], int(out[:held][cpus == cpu].max()))
             none, zeros = np.full(len(first), -1), np.zeros(len(first), np.int64)
-            cpu, row = self._held_cpus.astype(np.int64), first + chunk.first_row
-            self.review.add(Claims(row, cpu, np.full(len(first), SEED), out[first], zeros, zeros, none, zeros))
+            row, kind = first + chunk.first_row, np.full(len(first), SEED)
+            self.review.add(Claims(row, held_cpus.astype(np.int64), kind, out[first], zeros, zeros, none, zeros))
         return chunk.without(held)
 
     def _ignore(self, rows: NDArray[np.intp], chunk: ClockChunk) -> None:
@@ -105,7 +106,8 @@ class ClockRebuilder:
     def verdicts(self) -> Verdicts:
         """Return corrections and reports for all events so far, as if none followed."""
         verdicts = self.review.verdicts(self._ends(), is_damaged=bool(self.ignored))
-        return replace(verdicts, doubtful=verdicts.doubtful + self.review.after_lost(self.ignored, self._ignored_cpus))
+        lost = self.review.after_lost(self.ignored, self._ignored_cpus, verdicts.corrections)
+        return replace(verdicts, doubtful=verdicts.doubtful + lost)
 
     def settle(self) -> None:
         """Decide what cannot wait for any longer, for a reader that hands on events before it has all."""
@@ -198,8 +200,6 @@ class ClockRebuilder:
         rollovers = np.where(is_time, (value - before - gap) // ROLLOVER, amount)
         source = np.full(len(row), -1)
         for at in np.flatnonzero((kind == loading.LOG_SEED) | (is_time & (extra == 0))).tolist():
-            if int(chunk.cpus[row[at]]) in self._held_cpus:  # its clock is the one that they were placed by
-                continue
             if not is_time[at] or before[at] != value[at]:
                 source[at] = _cpu_before(int(row[at]), chunk, cpu_before)
         kind = np.choose(kind, (SEED, TIME, CROSSING))

@@ -17,7 +17,7 @@ class ClockChunk:
     """What the clock has to know of a chunk of events.
 
     Attributes:
-        stamps: uint32 (n,), low halves.
+        stamps: uint32 (n,), low halves; damaged ones of TIME events are mended.
         cpus: uint8 (n,).
         time_rows: Positions of the TIME events, ascending.
         time_values: int64, their payload as `time_values` gives it; negative = unusable.
@@ -54,6 +54,8 @@ class ClockChunk:
             first_row: Number of the first event.
         """
         values = time_values(slots[:, 2], slots[:, 3], slots[:, 1])
+        if len(values) and int(values.min()) < 0:
+            stamps = _with_stamps_mended(stamps, time_rows, slots[:, 3], is_unusable=values < 0)
         with_next = buffer_rows[buffer_rows + 1 < len(stamps)]
         shared = with_next[stamps[with_next] == stamps[with_next + 1]]
         return cls(stamps, cpus, time_rows, values, shared, first_row)
@@ -80,6 +82,38 @@ class ClockChunk:
         )
 
 
+def _with_stamps_mended(
+    stamps: NDArray[np.uint32],
+    time_rows: NDArray[np.intp],
+    lower: NDArray[np.uint32],
+    *,
+    is_unusable: NDArray[np.bool_],
+) -> NDArray[np.uint32]:
+    """Return stamps in which those of unusable TIME events are the lower halves of their payloads, where that is right.
+
+    The kernel writes a TIME event right before the event that needs it (section 5.2), so of a stamp and a lower half
+    that contradict each other the one nearer to the next event is the sound one. A damaged stamp left as it is would
+    make the clock of its CPU pass rollovers that never were.
+    """
+    sound = np.ones(len(stamps), np.bool_)
+    sound[time_rows[is_unusable]] = False
+    near = np.flatnonzero(sound)
+    if not len(near):
+        return stamps
+    rows = time_rows[is_unusable]
+    behind = stamps[near[np.minimum(np.searchsorted(near, rows), len(near) - 1)]]  # at the end, the one in front
+    payload = lower[is_unusable]
+    is_wrong = _distance(payload, behind) < _distance(stamps[rows], behind)
+    mended = stamps.copy()
+    mended[rows[is_wrong]] = payload[is_wrong]
+    return mended
+
+
+def _distance(first: NDArray[np.uint32], second: NDArray[np.uint32]) -> NDArray[np.int64]:
+    """Return how far stamps are from others, on the shorter way around the counter."""
+    return np.abs((first - second).astype(np.int32).astype(np.int64))
+
+
 def time_values(upper: NDArray[np.uint32], lower: NDArray[np.uint32], stamps: NDArray[np.uint32]) -> NDArray[np.int64]:
     """Return the 64-bit clock in TIME events, cycles, -1 for values that no kernel writes; same shape.
 
@@ -91,6 +125,5 @@ def time_values(upper: NDArray[np.uint32], lower: NDArray[np.uint32], stamps: ND
     values = upper.astype(np.int64) << 32 | lower
     # The counter in the payload is read before the slot's own stamp (section 5.2), so a real pair is a little apart;
     # the difference of unsigned words wraps as the counter does.
-    lag = (stamps - lower).astype(np.int32)
-    values[(values >= LATEST) | (values < 0) | (np.abs(lag.astype(np.int64)) > _LAG)] = -1
+    values[(values >= LATEST) | (values < 0) | (_distance(stamps, lower) > _LAG)] = -1
     return values

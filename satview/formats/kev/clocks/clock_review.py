@@ -99,21 +99,31 @@ class ClockReview:
             self._parts = [Claims(*map(np.concatenate, zip(*self._parts, strict=True)))]
         return self._parts[0] if self._parts else _NONE
 
-    def after_lost(self, rows: list[int], cpus: list[int]) -> list[tuple[int, int, int]]:
+    def after_lost(
+        self, rows: list[int], cpus: list[int], corrections: list[Correction]
+    ) -> list[tuple[int, int, int]]:
         """Return the doubts about events behind TIME events with an impossible value: rollovers may have passed there.
 
-        The next TIME event of the CPU shows whether they did; as `Verdicts.doubtful`.
+        The next TIME event of the CPU shows whether they did; as `Verdicts.doubtful`. Without one, each may be one.
 
         Args:
             rows: Of those TIME events.
             cpus: Theirs.
+            corrections: What is added to times.
         """
         doubts, claims = [], self._claims()
-        for cpu, row in {cpu: row for row, cpu in sorted(zip(rows, cpus, strict=True), reverse=True)}.items():
-            later = np.flatnonzero((claims.cpu == cpu) & (claims.kind == TIME) & (claims.row > row))
-            passed = int(claims.rollovers[later[0]]) if len(later) else 1
-            if passed:
-                doubts.append((row, cpu, abs(passed)))
+        for cpu in sorted(set(cpus)):
+            lost = np.array(sorted(row for row, of in zip(rows, cpus, strict=True) if of == cpu))
+            later = np.flatnonzero((claims.cpu == cpu) & (claims.kind == TIME))
+            behind = np.searchsorted(claims.row[later], lost)
+            for number, count in zip(*(found.tolist() for found in np.unique(behind, return_counts=True)), strict=True):
+                row, passed = int(lost[behind == number][0]), count
+                if number < len(later):
+                    claim = later[number]
+                    passed = int(claims.rollovers[claim])
+                    passed += _added(corrections, cpu, int(claims.row[claim])) - _added(corrections, cpu, row)
+                if passed:
+                    doubts.append((row, cpu, abs(passed)))
         return doubts
 
     def final_corrections(self) -> list[Correction]:
@@ -166,6 +176,11 @@ class ClockReview:
                 ))  # fmt: skip
         self._parts = [Claims(*map(np.concatenate, zip(*kept, strict=True)))] if kept else []
         self._standing, self._first_odd_row, self._settled_row = latest, None, row
+
+
+def _added(corrections: list[Correction], cpu: int, row: int) -> int:
+    """Return the rollovers that are added to the time of an event."""
+    return sum(one.rollovers for one in corrections if one.cpu == cpu and one.first_row <= row < one.end_row)
 
 
 def misplaced(

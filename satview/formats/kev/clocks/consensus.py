@@ -251,6 +251,11 @@ class _Clock:
             self._times = self._made_times()
         return self._times
 
+    def span(self) -> tuple[int, int]:
+        """Return the corrected times of its first and of its last event that are known."""
+        first = int(self.claims.value[0]) + int(self.placed[0] - self.level[0]) * ROLLOVER
+        return first, max(first, int(self.times()[1].max(initial=first)))
+
     def _made_times(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         is_time = self.claims.kind == TIME
         shift = (self.placed - self.level)[self.run]
@@ -426,11 +431,7 @@ class Consensus:
             if not self._surroundings.has_shared_buffers:
                 self._doubt_alone(clock)
             if not self._is_only_silent(clock):
-                # A pause that missing buffers explain is no doubt of its own: the loss is reported.
-                steps = np.diff(clock.placed, prepend=clock.placed[:1])
-                is_loss = clock.is_excused & (steps > 0) & (steps <= _EXCUSED_ROLLOVERS) & (clock.placed == clock.level)
-                is_loss |= np.append(is_loss[1:], False)  # what comes before it is off as much as what comes behind
-                for run in np.flatnonzero((clock.doubt > 0) & ~is_loss).tolist():
+                for run in np.flatnonzero(clock.doubt).tolist():
                     row = int(clock.column("row")[run])
                     verdicts.doubtful.append((row, clock.cpu, int(clock.doubt[run])))
         self._add_unproven(verdicts)
@@ -480,10 +481,20 @@ class Consensus:
         return found
 
     def _is_only_silent(self, clock: _Clock) -> bool:
-        """Return whether a CPU contradicts nothing: it is silent for long at times, while others go on."""
+        """Return whether a CPU contradicts nothing: it is silent for long at times, while others go on.
+
+        One that begins before most others, or ends after them, may have been moved there.
+        """
+        others = [one for one in self.clocks.values() if one is not clock and one.weight.any()]
+        if not others or not self._surroundings.has_common_clock:
+            return False
         is_plain = bool(np.all(clock.placed == clock.level)) and bool(np.all(np.diff(clock.placed) >= 0))
         pauses = self._pauses(clock) if is_plain else []
-        return bool(pauses) and all(is_alone for _, _, is_alone in pauses)
+        spans = [one.span() for one in (clock, *others)]
+        (begin, end), begins, ends = spans[0], *zip(*spans[1:], strict=True)
+        half = len(others) // 2
+        is_within = begin >= sorted(begins)[half] - SLACK and end <= sorted(ends)[-1 - half] + SLACK
+        return is_within and bool(pauses) and all(is_alone for _, _, is_alone in pauses)
 
     def _add_unproven(self, verdicts: Verdicts) -> None:
         """Note pauses of all CPUs that few TIME events before or after them prove."""

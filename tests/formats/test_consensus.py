@@ -1,0 +1,200 @@
+"""Which TIME events are believed: clocks of CPUs written as levels, and what becomes of them.
+
+`0*6 8*2 0*4` are six TIME events where they belong, two that are 8 rollovers late and four that are right again. Each
+CPU has a TIME event every eighth of a rollover. `s0` is an event of a CPU that has no TIME yet, `x1` one that passes a
+rollover without a TIME, `|` a place where buffers are missing.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from satview.formats.kev.clocks.consensus import (
+    CROSSING,
+    SEED,
+    TIME,
+    Claims,
+    Consensus,
+    Correction,
+    Surroundings,
+    Verdicts,
+)
+from satview.formats.kev.clocks.rollover import ROLLOVER
+
+PACE = ROLLOVER // 8  # cycles between the TIME events of a CPU
+
+
+def consensus(cpus: list[str], gap: int = PACE, **known: object) -> Consensus:
+    """Return the consensus about CPUs from 0 on; all log event after event in turn."""
+    claims, breaks, ends = [], {}, {}
+    for cpu, text in enumerate(cpus):
+        number, level, last = 0, 0, 0
+        for word in text.split():
+            if word == "|":
+                breaks.setdefault(cpu, []).append(number * len(cpus) + cpu)
+                continue
+            kind = {"s": SEED, "x": CROSSING}.get(word[0], TIME)
+            claimed, _, count = word.lstrip("sx").partition("*")
+            for _ in range(int(count or 1)):
+                row, last = number * len(cpus) + cpu, int(claimed) if kind != CROSSING else last
+                value = 100 * ROLLOVER + number * PACE + cpu + last * ROLLOVER
+                rollovers = int(claimed) if kind == CROSSING else last - level
+                source = 0 if kind == SEED else -1
+                claims.append((row, cpu, kind, value, rollovers if number or kind == CROSSING else 0,
+                               gap if number else 0, source, int(kind == TIME)))  # fmt: skip
+                level, number = last, number + 1
+        ends[cpu] = (number * len(cpus) + cpu, value + 10)
+    columns = np.array(sorted(claims), np.int64).T
+    return Consensus(Claims(*columns), {}, Surroundings(breaks, **known), ends)
+
+
+def told(of: Consensus, cpu: int) -> str:
+    """Return where the runs of a CPU are placed, as levels; behind ? by how much that may be wrong."""
+    clock = of.clocks[cpu]
+    first = int(clock.claims.value[0] - clock.claims.row[0] // len(of.clocks) * PACE) // ROLLOVER - 100
+    counts = np.bincount(clock.run, minlength=len(clock.level))
+    return " ".join(
+        f"{int(placed) + first}*{count}" + (f"?{doubt}" if doubt else "")
+        for placed, doubt, count in zip(clock.placed, clock.doubt, counts, strict=True)
+    )
+
+
+def counts(verdicts: Verdicts) -> str:
+    """Return how many of what is reported; corrections follow from where runs are placed."""
+    return " ".join(
+        f"{name} {len(getattr(verdicts, name))}"
+        for name in Verdicts.__slots__
+        if name != "corrections" and getattr(verdicts, name)
+    )
+
+
+ONE_COUNTER = """\
+0*9 8*1 0*9                 -> 0*9 0*1 0*9                 : damaged 1
+0*9 8*2 0*9                 -> 0*9 0*2 0*9                 : damaged 2
+0*9 8*5 0*9                 -> 0*9 0*5 0*9                 : damaged 5
+0*9 8*6 0*9                 -> 0*9 0*6?8 0*9?8             : damaged 6 doubtful 2
+0*9 8*9 0*9                 -> 0*9 0*9?8 0*9?8             : damaged 9 doubtful 2
+0*9 -8*2 0*9                -> 0*9 0*2 0*9                 : damaged 2
+0*9 -8*9                    -> -8*9?8 -8*9?8               : damaged 9 doubtful 2
+0*9 -8*9 0*9                -> 0*9?8 0*9?8 0*9             : damaged 9 doubtful 2
+8*1 0*9                     -> 0*1 0*9                     : damaged 1
+8*3 0*9                     -> 0*3 0*9                     : damaged 3
+8*5 0*9                     -> 0*5?8 0*9?8                 : damaged 5 doubtful 2
+8*9 0*9                     -> 0*9?8 0*9?8                 : damaged 9 doubtful 2
+0*9 8*1                     -> 0*9 8*1?8                   : unproven 1
+0*9 8*2                     -> 0*9 8*2?8                   : unproven 1
+0*9 8*5                     -> 0*9 8*5?8                   : unproven 1
+0*9 8*6                     -> 0*9 8*6?8                   : doubtful 1
+0*9 8*9                     -> 0*9 8*9                     :
+0*9 8*20                    -> 0*9 8*20                    :
+0*9 | 8*1                   -> 0*9 8*1?8                   : unproven 1
+0*9 | 8*3                   -> 0*9 8*3?8                   : unproven 1
+0*9 | 64*9                  -> 0*9 64*9                    :
+0*9 | 65*9                  -> 0*9 65*9                    :
+0*9 | 8*3 | 0*9             -> 0*9 0*3 0*9                 : damaged 3
+0*9 | -8*9                  -> -8*9?8 -8*9?8               : damaged 9 doubtful 2
+0*9 | -8*2 | 0*9            -> 0*9 0*2 0*9                 : damaged 2
+0 8                         -> 0*1 8*1?8                   : unproven 1
+8 0                         -> 8*1 0*1?8                   : steps 1 doubtful 1
+0 0 8                       -> 0*2?8 8*1?8                 : unproven 1
+0 8 8                       -> 8*1?8 8*2?8                 : damaged 1 doubtful 2
+0*6 8*2 16*2 0*9            -> 0*6 0*2 0*2 0*9             : damaged 4
+0*6 8*2 16*9                -> 0*6?16 8*2?8 16*9           : doubtful 2
+0*6 16*2 8*9                -> 0*6?8 8*2?8 8*9             : damaged 2 doubtful 2
+0*9 x1 0*9                  -> 0*9 0*1 0*9                 :
+0*9 x1 1*9                  -> 0*9 0*1 1*9                 :
+0*9 x2 1*9                  -> 0*9 0*1 1*9                 :
+0*4 x1 0*4 x1 0*4           -> 0*4 0*1 0*4 0*1 0*4         :
+0*9 / 0*9                   -> 0*9 / 0*9                   :
+0*9 / 8*9                   -> 0*9?8 / 8*9?8               : doubtful 2
+0*9 / 8*2 0*7               -> 0*9 / 0*2 0*7               : damaged 2
+0*9 / 0*7 8*2               -> 0*9 / 0*7 0*2               : damaged 2
+0*9 / 0*3 8*3 0*3           -> 0*9 / 0*3 0*3 0*3           : damaged 3
+0*9 8*9 / 0*9 8*9           -> 0*9 8*9 / 0*9 8*9           :
+0*9 8*3 / 0*9 8*3           -> 0*9 8*3 / 0*9 8*3           :
+0*9 8*3 / 0*9 8*1           -> 0*9 8*3 / 0*9 8*1           : unproven 2
+0*9 / 0*9 / 8*9             -> 0*9 / 0*9 / 0*9             : damaged 9
+0*9 / 0*9 / 0*5 8*4         -> 0*9 / 0*9 / 0*5 0*4         : damaged 4
+0*9 / 0*9 / 8*4 0*5         -> 0*9 / 0*9 / 0*4 0*5         : damaged 4
+0*9 / 8*9 / 8*9             -> 8*9 / 8*9 / 8*9             : damaged 9
+0*9 8*3 / 0*9 8*3 / 0*9 8*3 -> 0*9 8*3 / 0*9 8*3 / 0*9 8*3 :
+0*9 8*9 / 0*9 8*9 / 0*9 8*9 -> 0*9 8*9 / 0*9 8*9 / 0*9 8*9 :
+0*9 8*3 / 0*12 / 0*9 8*3    -> 0*9 0*3 / 0*12 / 0*9 0*3    : damaged 6
+0*9 / s0 0*8                -> 0*9 / 0*1 0*8               :
+0*9 / s0 8*8                -> 0*9 / 0*1 0*8               : damaged 8
+8*1 0*8 / s8 0*8            -> 0*1 0*8 / 0*1 0*8           : damaged 1
+8*1 0*8 / s0 0*8            -> 0*1 0*8 / 0*1 0*8           : damaged 1
+0*9 / s8 0*8                -> 0*9 / 8*1 0*8               : reseeded 1
+0*9 / 0*9 / s0 8*2 0*6      -> 0*9 / 0*9 / 0*1 0*2 0*6     : damaged 2
+0*9 / s0                    -> 0*9 / 0*1                   :
+8*1 0*8 / s8                -> 0*1 0*8 / 0*1               : damaged 1
+"""
+OWN_BUFFERS = """\
+0*9 8*3 / 0*9 8*3           -> 0*9 8*3?8 / 0*9 8*3?8             : doubtful 2
+0*9 8*3 / 0*9 8*1           -> 0*9 8*3?8 / 0*9 8*1?8             : unproven 2
+0*9 / 0*9 / 8*9             -> 0*9 / 0*9 / 0*9?2                 : damaged 9 doubtful 1
+0*9 / 8*9 / 8*9             -> 8*9?2 / 8*9 / 8*9                 : damaged 9 doubtful 1
+0*9 8*3 / 0*9 8*3 / 0*9 8*3 -> 0*9 8*3?8 / 0*9 8*3?8 / 0*9 8*3?8 : doubtful 3
+0*9 8*3 / 0*12 / 0*9 8*3    -> 0*9 8*3?8 / 0*12 / 0*9 8*3?8      : doubtful 2
+0*9 / s0 8*8                -> 0*9 / 0*1?2 0*8?2                 : damaged 8 doubtful 2
+8*1 0*8 / s0 0*8            -> 0*1 0*8 / 0*1 0*8?8               : damaged 1 doubtful 1
+0*9 / s8 0*8                -> 0*9 / 0*1 0*8                     :
+0*9 / s0                    -> 0*9 / 0*1?2                       : doubtful 1
+8*1 0*8 / s8                -> 0*1 0*8 / 0*1?2                   : damaged 1 doubtful 1
+"""
+OWN_COUNTERS = """\
+0*9 / 8*9                   -> 0*9 / 8*9                         :
+0*9 / 8*2 0*7               -> 0*9 / 0*2?8 0*7?8                 : damaged 2 doubtful 2
+0*9 / 0*7 8*2               -> 0*9 / 0*7 8*2?8                   : unproven 1
+0*9 / 0*3 8*3 0*3           -> 0*9 / 0*3?8 0*3?8 0*3?8           : damaged 3 doubtful 3
+0*9 8*3 / 0*9 8*3           -> 0*9 8*3?8 / 0*9 8*3?8             : doubtful 2
+0*9 8*3 / 0*9 8*1           -> 0*9 8*3?8 / 0*9 8*1?8             : unproven 2
+0*9 / 0*9 / 8*9             -> 0*9 / 0*9 / 8*9                   :
+0*9 / 0*9 / 0*5 8*4         -> 0*9 / 0*9 / 0*5?8 8*4?8           : doubtful 2
+0*9 / 0*9 / 8*4 0*5         -> 0*9 / 0*9 / 0*4?8 0*5?8           : damaged 4 doubtful 2
+0*9 / 8*9 / 8*9             -> 0*9 / 8*9 / 8*9                   :
+0*9 8*3 / 0*9 8*3 / 0*9 8*3 -> 0*9 8*3?8 / 0*9 8*3?8 / 0*9 8*3?8 : doubtful 3
+0*9 8*3 / 0*12 / 0*9 8*3    -> 0*9 8*3?8 / 0*12 / 0*9 8*3?8      : doubtful 2
+0*9 / s0 8*8                -> 0*9 / 0*1 8*8                     : reseeded 1
+8*1 0*8 / s0 0*8            -> 0*1 0*8 / -8*1 0*8                : reseeded 1 damaged 1
+"""
+HEADER_SAYS_0 = """\
+0*9 -8*9     -> 0*9?8 0*9?8    : damaged 9 doubtful 2
+0*9 | -8*9   -> 0*9?8 0*9?8    : damaged 9 doubtful 2
+0 8 8        -> 0*1?8 8*2?8    : unproven 1
+0*6 8*2 16*9 -> 0*6 8*2?8 16*9 : doubtful 1
+0*6 16*2 8*9 -> 0*6 8*2?8 8*9  : damaged 2 doubtful 1
+"""
+OPTIONS = {
+    ONE_COUNTER: {},
+    OWN_BUFFERS: {"has_shared_buffers": False},
+    OWN_COUNTERS: {"has_common_clock": False},
+    HEADER_SAYS_0: {"uptime_cycles": 100 * ROLLOVER},
+}
+
+
+@pytest.mark.parametrize(
+    ("line", "known"),
+    [(line, known) for table, known in OPTIONS.items() for line in table.splitlines()],
+    ids=[line.partition("->")[0].strip() for table in OPTIONS for line in table.splitlines()],
+)
+def test_where_runs_of_time_events_are_placed(line, known):
+    """Behind the arrow where they are placed; behind the colon what is reported, and how often."""
+    clocks, expected, reported = re.split(" *-> | *: ?", line)
+    found = consensus(clocks.split(" / "), **known)
+    assert counts(found.verdicts()) == reported
+    assert " / ".join(told(found, cpu) for cpu in found.clocks) == expected
+
+
+def test_what_a_verdict_holds():
+    """Rows of the file, CPUs, and rollovers or cycles."""
+    one = consensus(["0*9", "0*3 8*2 0*4", "0*9"]).verdicts()
+    assert one.corrections == [Correction(1, 10, 16, -8)]
+    assert one.damaged == [(10, 1, 8), (13, 1, 8)]
+    assert consensus(["0*9 8*2"]).verdicts().unproven == [(9, 0, 8)]
+    assert consensus(["0*9 8*6"]).verdicts().doubtful == [(9, 0, 8)]
+    assert consensus(["8 0"]).verdicts().steps == [(1, 0, 8 * ROLLOVER - PACE)]
+    assert consensus(["0*9", "s8 0*8"]).verdicts().reseeded == [(3, 1, PACE - 8 * ROLLOVER)]

@@ -1,0 +1,170 @@
+"""Parts of a listing: numbers at their limits, times, sigevents, slots, the system page; each with what it becomes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from satview.events import wire
+from satview.formats.listing.head import key_column, slot_lines, stray_line, syspage_lines
+from satview.formats.listing.numbers import is_wide, printed_as, value_of
+from satview.formats.listing.patterns import any32, hex32, hex64, message_words, number32, number64
+from satview.formats.listing.sigevents import sigevent_of
+from satview.formats.listing.slots import SlotList
+from satview.formats.listing.stamps import MAX_CYCLES, Stamps
+from satview.store.head import Cpu, SystemInfo
+from satview.store.problems import Problems
+
+
+def test_numbers_at_their_limits():
+    low, high = -(1 << 31), (1 << 31) - 1
+    assert [number32(str(value), "little") for value in (low - 1, low, -1, high, high + 1)] == [
+        None, [0x80000000], [0xFFFFFFFF], [0x7FFFFFFF], None
+    ]  # fmt: skip
+    assert [any32(text, "little") for text in (str(low - 1), str(low), "4294967295", "0x100000000", "0xA")] == [
+        None, [0x80000000], [0xFFFFFFFF], None, [10]
+    ]  # fmt: skip
+    assert [hex32(text, "little") for text in ("ffffffff", "0xffffffff", "100000000")] == [
+        [0xFFFFFFFF], [0xFFFFFFFF], None
+    ]  # fmt: skip
+    assert hex64("0x0000000100000002", "little") == [2, 1]
+    assert hex64("100000002", "big") == [1, 2]
+    lowest = -(1 << 63)
+    assert [number64(str(value), "little") for value in (lowest - 1, lowest, (1 << 64) - 1, 1 << 64, 3)] == [
+        None, [0, 0x80000000], [0xFFFFFFFF] * 2, None, [3, 0]
+    ]  # fmt: skip
+    assert message_words(f"0x41, {low}, -1 {0xFFFFFFFF}", "little") == [0x41, 0x80000000, 0xFFFFFFFF, 0xFFFFFFFF]
+    assert message_words(f"1, {low - 1}", "little") is None
+    assert message_words("1, 4294967296", "little") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "wide", "template"),
+    [
+        ("10", 10, False, "%d"), ("-10", -10, False, "%d"), ("0x10", 16, False, "0x%x"), ("0X10", 16, False, "0x%x"),
+        ("0x00000010", 16, False, "0x%08x"), ("0x0000000000000010", 16, True, "0x%016x"),
+        ("0x010", 16, False, "0x%03x"), ("0x123456789", 0x123456789, True, "0x%x"),
+        ("0x0", 0, False, "0x%x"), ("0x12345678", 0x12345678, False, "0x%08x"),
+        ("4294967295", 0xFFFFFFFF, False, "%d"), ("4294967296", 1 << 32, True, "%d"),
+        ("-2147483648", -(1 << 31), False, "%d"), ("-2147483649", -(1 << 31) - 1, True, "%d"),
+    ],
+)  # fmt: skip
+def test_how_a_number_is_printed(text, value, wide, template):
+    assert (value_of(text), is_wide(text), printed_as(text)) == (value, wide, template)
+
+
+@pytest.mark.parametrize("order", ["little", "big"])
+@pytest.mark.parametrize(
+    ("text", "notify", "number", "code_priority", "value"),
+    [
+        ("SIGNAL 17", 1, 17, (0, 0), 0),
+        ("SIGNAL_CODE 17 3:-1", 2, 17, (3, 0), 0xFFFFFFFF),
+        ("SIGNAL_THREAD 17 0x4:9 CRITICAL", 0x103, 17, (4, 0), 9),
+        ("PULSE 0x40000001:10 2:0x55", 4, 0x40000001, (2, 10), 0x55),
+        ("UNBLOCK", 5, 0, (0, 0), 0),
+        ("INTR", 6, 0, (0, 0), 0),
+    ],
+)
+def test_sigevents(order, text, notify, number, code_priority, value):
+    """Four words: how it notifies, signal or connection, value, and code and priority in one."""
+    words = sigevent_of(text, order)
+    assert words is not None
+    code, priority = code_priority
+    assert words[:2] == [notify, number]
+    assert sorted(words[2:]) == sorted([value, code | priority << 16 if order == "little" else code << 16 | priority])
+
+
+def test_sigevents_that_are_none():
+    assert sigevent_of("UNKNOWN(0x1f)", "little") == [0x1F, 0, 0, 0]
+    assert sigevent_of("UNKNOWN(1f)", "little") == [0x1F, 0, 0, 0]
+    for text in ("PULSE 1:2", "SIGNAL", "NOTHING 1", "SIGNAL_CODE 1 2", "UNKNOWN(xyz)"):
+        assert sigevent_of(text, "little") is None
+
+
+def test_slots_of_events():
+    """Up to two words are one slot; more are combined: begin, continue, end, the last one padded."""
+    slots = SlotList()
+    slots.event(5, 2, 0x1_0000_0007, [4])
+    slots.event(6, 0, 8, [1])
+    slots.event(7, 1, 9, [1, 2])
+    assert slots.has_full_times
+    slots.event(8, 63, 10, [1, 2, 3])
+    slots.event(9, 0, 11, [1, 2, 3, 4, 5, 6])
+    slots.slot(0xC0000001, 12, 13, 14)
+    begin, middle, end = (kind << 30 for kind in (1, 2, 3))
+    assert slots.slots().tolist() == [
+        [5 | 2 << 24, 7, 4, 0], [6, 8, 1, 0], [7 | 1 << 24, 9, 1, 2],
+        [8 | 63 << 24 | begin, 10, 1, 2], [8 | 63 << 24 | end, 10, 3, 0],
+        [9 | begin, 11, 1, 2], [9 | middle, 11, 3, 4], [9 | end, 11, 5, 6], [0xC0000001, 12, 13, 14],
+    ]  # fmt: skip
+    assert slots.times().tolist() == [0x1_0000_0007, 8, 9, 10, 10, 11, 11, 11, 12]
+    assert len(slots) == 9
+    few = SlotList()
+    few.event(1, 0, 0xFFFFFFFF, [0])
+    assert not few.has_full_times
+
+
+def test_times_of_lines():
+    """Counts, low words with letters for digits, one that lost a digit, seconds, and rubbish."""
+    problems = Problems()
+    stamps = Stamps(problems)
+    read = [
+        stamps.cycles(1, 0, "t:0x00001000 ", 1000),
+        stamps.cycles(2, 1, "t:0x0000l0I0 ", 1000),
+        stamps.cycles(3, 0, "t:0x0000100 ", 1000),
+        stamps.cycles(4, 2, "t:0x0000zz00 ", 1000),
+        stamps.cycles(5, 0, "", 1000),
+    ]
+    assert read == [0x1000, 0x1010, 0x1000, 0, 0x1000]
+    assert not stamps.is_wall
+    assert stamps.cycles(6, 0, "t:2.003.500us ", 1000) == 2003
+    assert stamps.is_wall
+    assert stamps.cycles(7, 0, "t:999999999.999.999us ", 10**12) == MAX_CYCLES
+    full = Stamps(problems)
+    assert full.cycles(8, 0, "t:0.000.016us c:0x4000000000000000 ", 1) == MAX_CYCLES
+    assert full.is_wall
+    assert full.cycles(9, 0, "c:0x4000000000000001 ", 1) == MAX_CYCLES
+    assert [(problem.kind.slug, problem.detail, problem.line) for problem in problems] == [
+        ("listing-digits", "time 0000100 at line 3 is damaged; read as 0x00001000", 3),
+        ("listing-digits", "time 0000zz00 at line 4 is damaged; read as 0x00000000", 4),
+        ("listing-digits", "time  at line 5 is damaged; read as 0x00001000", 5),
+        ("listing-digits", "time 4000000000000001 at line 9 is damaged; read as 0x4000000000000000", 9),
+    ]
+
+
+def test_lines_of_slots():
+    slots = np.array([[0x12345678, 1, 2, 0xA0B0C0D0]], np.uint32)
+    assert slot_lines(slots, "little") == ["event => h:0x12345678 d0:0x00000001 d1:0x00000002 d2:0xa0b0c0d0\n"]
+    assert slot_lines(slots, "big") == ["event => h:0x12345678 d0:0x00000001 d1:0x02000000 d2:0xd0c0b0a0\n"]
+    assert stray_line(wire.Struct.COMBINE_END << 30) == "TRACEPARSER: unbalanced end of combine event ignored\n"
+    assert "continuation" in stray_line(wire.Struct.COMBINE_CONTINUE << 30)
+    assert key_column("FILE_NAME") == "       TRACE_FILE_NAME"
+    assert key_column("A_KEY_THAT_IS_VERY_LONG") == "TRACE_A_KEY_THAT_IS_VERY_LONG"
+
+
+def test_lines_of_the_system_page():
+    raw = bytes(64) + (7).to_bytes(4, "little") + bytes(36) + (9).to_bytes(4, "little")
+    values = {
+        "size": 200, "total_size": 300, "num_cpu": 2, "cpuinfo.offset": 64, "cpuinfo.size": 80,
+        "cpuinfo.element_size": 40, "qtime.cycles_per_sec": 1000, "qtime.nsec": 5, "qtime.boot_time": 6,
+        "qtime.timer_load": 7,
+    }  # fmt: skip
+    cpus = (Cpu(0, "A57", 1200, 3, ("FPU", "MMU")), Cpu(1, "A53", 800))
+    system = SystemInfo(200, "AArch64", cpus, None, (("HOSTNAME", "box"), ("MACHINE", "m")), values, raw)
+    assert "".join(syspage_lines(system, "little")).splitlines() == [
+        " size=200 total_size=300 system_private:off/size=65535,0",
+        " asinfo:off/size=65535,0 meminfo:off/size=65535,0 hwinfo:off/size=65535,0",
+        " cpuinfo:off/size=64,80 cacheattr:off/size=65535,0 qtime:off/size=65535,0",
+        " callout:off/size=65535,0 callin:off/size=65535,0 intrinfo:off/size=65535,0",
+        " typed_strings:off/size=65535,0 strings:off/size=65535,0",
+        " processor=AArch64 num_cpus=2",
+        "  cpu 1 cpu=7 name=A57 speed=1200",
+        "  flags=0x000003 FPU MMU",
+        "  cpu 2 cpu=9 name=A53 speed=800",
+        "  flags=00000000",
+        " cyc/sec=1000 tod_adj=0 nsec=5  inc=0",
+        " boot=6 epoch=0 intr=0",
+        " rate=0 scale=0 load=7",
+        '   HOSTNAME="box"   MACHINE="m"',
+    ]
+    assert "".join(syspage_lines(system, "big")).count("cpu=117440512") == 1
