@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.core import library
 from satview.core.links import words
 from satview.core.signatures import call
 
@@ -24,8 +23,6 @@ _MOVED_ROWS = 1 << 17  # of all columns that are moved one after the other; a mu
 
 def time_order(time: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the order of times in cycles, int64 (n,); equal ones stay as they are."""
-    if not library.is_available():
-        return np.argsort(time, kind="stable")
     time = np.ascontiguousarray(time, np.int64)
     order, spare = np.empty(len(time), np.int64), np.empty(len(time), np.int64)
     is_spare = call("satview_time_order", time, len(time), order, spare)

@@ -8,7 +8,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.core import library
 from satview.core.scheduling import (
     CPU_SUMS,
     IS_ENTRY,
@@ -76,14 +75,14 @@ class Walk:
 
 
 def walk(trace: Trace) -> Walk | None:
-    """Return what a whole trace adds up to; None where this code cannot tell: then the numpy code does.
+    """Return what a whole trace adds up to; None where this code cannot tell: then lanes are added up.
 
-    It can where the core was compiled and no CPU loses events for itself. Made at the first call and cached with the
+    It can where no CPU loses events for itself. Made at the first call and cached with the
     trace.
     """
     is_plain = trace.axis is None and trace.pairs is None and trace.release is not Release.UNIXWARE
     is_small = len(trace.events) > 0 and len(trace.threads) <= _MOST_THREADS
-    if not (library.is_available() and is_plain and is_small) or np.any(losses(trace)[:, 2] != EVERY_CPU):
+    if not (is_plain and is_small) or np.any(losses(trace)[:, 2] != EVERY_CPU):
         return None
     return trace.cached("analysis.walk", _walked)
 
