@@ -11,13 +11,13 @@ import pytest
 
 import satview
 from satview.base.errors import TraceFormatError
-from satview.core import protobuf
+from satview.core import loading
 from satview.events.states import STATE_BY_NAME
 from satview.formats.linux import wire_format
 from satview.formats.linux.event_format import parse_format
 from satview.store.trace import Trace
 from satview.tables.table import table
-from tests.core.reference import protobuf as reference
+from tests.core.reference import loading as reference
 from tests.helpers import linux_scene, perf_data, trace_dat
 from tests.helpers.commands import satview as command
 
@@ -294,7 +294,9 @@ def test_the_fields_of_messages_are_those_of_the_reference():
         data[chance.integers(0, 300, 3)] = chance.integers(0, 256, 3)
         edges = np.sort(chance.integers(0, 320, 6)).astype(np.int64)
         begin, end = edges[:5].copy(), edges[1:].copy()
-        for one, other in zip(protobuf.fields(data, begin, end), reference.fields(data, begin, end), strict=True):
+        for one, other in zip(
+            loading.protobuf_fields(data, begin, end), reference.protobuf_fields(data, begin, end), strict=True
+        ):
             assert np.array_equal(one, other)
 
 

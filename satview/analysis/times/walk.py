@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.core.scheduling import (
+from satview.core.statistics import (
     CPU_SUMS,
     IS_ENTRY,
     IS_EXIT,
@@ -40,8 +40,8 @@ class CpuSums:
     """Who had the CPUs.
 
     Attributes:
-        threads: `scheduling.RUN_SUMS` by name, int64 (threads,).
-        cpus: `scheduling.CPU_SUMS` by name, int64 (cpus,).
+        threads: `statistics.RUN_SUMS` by name, int64 (threads,).
+        cpus: `statistics.CPU_SUMS` by name, int64 (cpus,).
         busiest: int64 (cpus,), the thread that had most of each, 0 = none.
         busiest_cycles: int64 (cpus,), how much.
         works: Runs of threads that are no idle threads.
@@ -62,7 +62,7 @@ class Walk:
 
     Attributes:
         thread, value: int64 (n,), rows of the thread table and the lane values of states they were in.
-        states: `scheduling.STATE_SUMS` of these by name, int64 (n,).
+        states: `statistics.STATE_SUMS` of these by name, int64 (n,).
         preemptions: int64 (threads,).
         cpus: Who had the CPUs; None where that takes more than the events of states.
     """

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.core import protobuf
+from satview.core import loading
 from satview.formats.linux.schedule import Ints
 
 _MOST_TEXT: Final = 512  # bytes of a name that count
@@ -100,7 +100,7 @@ def fields_of(data: NDArray[np.uint8], begin: Ints, end: Ints) -> Fields:
         end: int64 (n,), and where it ends.
     """
     begin, end = np.ascontiguousarray(begin, np.int64), np.ascontiguousarray(end, np.int64)
-    return Fields(data, len(begin), *protobuf.fields(data, begin, end))
+    return Fields(data, len(begin), *loading.protobuf_fields(data, begin, end))
 
 
 def packed(data: NDArray[np.uint8], begin: int, length: int) -> Ints:

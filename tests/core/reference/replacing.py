@@ -14,7 +14,7 @@ from unittest import mock
 from satview.export import listing_lines
 from tests.core.reference import printing
 
-_SUBJECTS = ("lanes", "links", "loading", "ordering", "pictures", "protobuf", "scheduling", "statistics", "streaming")
+_SUBJECTS = ("lanes", "links", "loading", "ordering", "pictures", "statistics", "streaming")
 
 
 @cache
@@ -25,7 +25,11 @@ def replacements() -> dict[Any, Any]:
         module = importlib.import_module(f"tests.core.reference.{subject}")
         replaced = importlib.import_module(f"satview.core.{subject}")
         for name, value in vars(module).items():
-            if getattr(value, "__module__", "") == module.__name__ and hasattr(replaced, name):
+            if (
+                getattr(value, "__module__", "") == module.__name__
+                and not name.startswith("_")
+                and hasattr(replaced, name)
+            ):
                 found[getattr(replaced, name)] = value
     return found
 
