@@ -30,6 +30,7 @@ from satview.base.targets import keeps_inputs
 from satview.cli import command_names
 from satview.cli.shared.files import files_read
 from satview.cli.shared.ranges import with_times_attached
+from satview.core import CoreError
 
 # What Python says where there is no memory for the stack of a thread, and for an exception that C code would raise.
 _NO_MEMORY: Final = ("can't start new thread", "error return without exception set")
@@ -50,7 +51,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         with checked_output():
             return _run(arguments)
-    except (SatviewError, OutputError, OSError, MemoryError) as error:
+    except (SatviewError, CoreError, OutputError, OSError, MemoryError) as error:
         return _failed(error, arguments)
     except SystemExit as stop:  # argparse has said what was wrong
         return stop.code if isinstance(stop.code, int) else FINE if stop.code is None else BAD_USE
@@ -103,7 +104,7 @@ def _failed(error: Exception, arguments: list[str]) -> int:
         return FINE
     if isinstance(error, OutputError):
         say(f"standard output: {error}")
-    elif isinstance(error, SatviewError):
+    elif isinstance(error, (SatviewError, CoreError)):
         say(str(error))
     elif isinstance(error, MemoryError):
         say("there is not enough memory for this; cut the trace with `satview filter`, or use a larger machine")

@@ -20,6 +20,7 @@ from satview.cli import command_names
 from satview.cli.shared.axis import add_axis_options, axis_request
 from satview.cli.shared.files import InputFile, OutputFile, files_read
 from satview.cli.shared.ranges import add_range, with_times_attached
+from satview.core.library import describe
 from satview.session.lanes.lane_arrangement import Label
 from satview.session.trace_link import TraceLink, parse_link
 from satview.timeline.lane_classes import LANE_CLASSES
@@ -159,8 +160,6 @@ def _version_lines() -> list[str]:
     """Return the version and what decides how the program works here."""
     import platform  # both for this only: they bring the parsers of mails and of CSV
     from importlib import metadata
-
-    from satview.core.library import describe
 
     lines = [f"satview {__version__}", f"Python {platform.python_version()} on {platform.platform()}"]
     for name in ("PySide6-Essentials", "numpy", "pyqtgraph", "construct"):

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from satview.base.errors import Cancelled
 from satview.base.new_file import NewFile
 from satview.base.shared_file import DamagedFileError
-from satview.core import library, loading
+from satview.core import loading
 
 MAGIC: Final = b"satview arrays 1\n"
 _HEAD: Final = struct.Struct("<Q32s")  # length and SHA-256 of the contents
@@ -28,7 +28,6 @@ _ALIGN: Final = 64
 _MOST_CONTENTS: Final = 256 << 20
 _MOST_ARRAYS: Final = 100_000
 _BLOCK: Final = 8 << 20  # bytes between two looks at whether to stop
-_WORDS: Final = 1 << 17  # of one step of the numpy sum: in the second-level cache
 _DTYPES: Final = {np.dtype(name).str: np.dtype(name) for name in ("i8", "u8", "i4", "u4", "u2", "u1", "?")}
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -143,17 +142,7 @@ def word_sum(array: NDArray[Any]) -> int:
     whole = len(data) // 8
     words = data[: 8 * whole].view(np.uint64)
     rest = int.from_bytes(data[8 * whole :].tobytes(), "little") * (2 * whole + 1)
-    if library.is_available():
-        return (loading.word_sum(words, 0) + rest) % (1 << 64)
-    total = rest
-    for at in range(0, whole, _WORDS):
-        part = words[at : at + _WORDS]
-        positions = np.arange(at, at + len(part), dtype=np.uint64)
-        positions *= np.uint64(2)
-        positions += np.uint64(1)
-        positions *= part
-        total += int(np.add.reduce(positions))
-    return total % (1 << 64)
+    return (loading.word_sum(words, 0) + rest) % (1 << 64)
 
 
 def _start_of(contents_length: int) -> int:

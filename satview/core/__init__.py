@@ -1,5 +1,10 @@
-"""The compiled core: the few passes that decide how long loading, links and drawing take, in C.
+"""The compiled core: the passes that decide how long loading, links, drawing and printing take, in C.
 
-`loading`, `links` and `pictures` call them. Where the library is not there (no compiler, no wheel for the platform) the
-numpy code beside each call runs; both give the same columns, and tests/core holds them together.
+Nothing works without it: where its library cannot be loaded, importing what needs it raises `CoreError`.
 """
+
+from __future__ import annotations
+
+
+class CoreError(ImportError):
+    """The library of the core cannot be loaded; the text names the file and says what to do."""

@@ -1,5 +1,5 @@
 /*
- * The pass that places events in time, by rules 1 to 4 of section 5.3 of the format; core/loading.py calls it.
+ * The pass that places events in time, by rules 1 to 4 of section 5.3 of the format.
  */
 
 #include "core.h"
@@ -68,7 +68,7 @@ static int64_t place(const satview_clock_state *clock, const uint32_t *stamp, co
 }
 
 /*
- * Place the events of a chunk in time. Twin: ClockRebuilder._unwrap_by_cpu (formats/kev/clocks/clock.py).
+ * Place the events of a chunk in time.
  *
  * time_row, time_value: CONTROL TIME events, ascending; a negative value is unusable. shared: BUFFER events that take
  * the time of the event behind them and leave the clock alone, ascending. reference: per CPU, carried; last: the last
@@ -78,9 +78,9 @@ static int64_t place(const satview_clock_state *clock, const uint32_t *stamp, co
  *   LOG_SEED, row, 0, 0: the first event of its CPU, which has no TIME of its own;
  *   LOG_TIME, row, reference before, 1 if events of the CPU were placed before it: a usable TIME;
  *   LOG_CROSSING, row, rollovers, CPU: the first event beyond a rollover without a TIME since.
- * Returns the entries of the log; -1 if it has no room for them.
+ * Returns the entries of the log; REFUSED if it has no room for them.
  */
-EXPORT int64_t satview_clock(const uint32_t *stamp, const uint8_t *cpu, int64_t count, const int64_t *time_row,
+static int64_t satview_clock(const uint32_t *stamp, const uint8_t *cpu, int64_t count, const int64_t *time_row,
                              const int64_t *time_value, int64_t times, const int64_t *shared, int64_t shareds,
                              int64_t *reference, int64_t *last, int64_t *out, int64_t *log, int64_t log_room)
 {
@@ -109,7 +109,7 @@ EXPORT int64_t satview_clock(const uint32_t *stamp, const uint8_t *cpu, int64_t 
             continue;
         }
         if (clock.entries + 3 > log_room)
-            return -1;
+            return REFUSED;
         here = cpu[i] & CPU_MASK;
         had = reference[here];
         if (k < times && time_row[k] == i)
@@ -136,7 +136,7 @@ EXPORT int64_t satview_clock(const uint32_t *stamp, const uint8_t *cpu, int64_t 
     }
     for (int c = 0; c < CPUS; c++) {
         if (clock.entries + 1 > log_room)
-            return -1;
+            return REFUSED;
         note_crossing(&clock, c);
     }
     /* Several in a row all take the time of the event behind them; the last event of a chunk is never one of them. */
@@ -147,3 +147,8 @@ EXPORT int64_t satview_clock(const uint32_t *stamp, const uint8_t *cpu, int64_t 
         *last = out[count - 1];
     return clock.entries;
 }
+
+PASS(clock,
+     "u4:n u1:n i8:t i8:t i8:s i8:64 i8:1 i8:n i8:*",
+     U4(0), U1(1), COUNT(0), I8(2), I8(3), COUNT(2), I8(4), COUNT(4), I8(5), I8(6), I8(7), I8(8),
+     COUNT(8) / LOG_WIDTH)

@@ -1,12 +1,11 @@
 /*
  * What the files of the compiled core share.
  *
- * Each function is the twin of numpy code that runs where this library cannot be built; the comment above it names the
- * twin, and tests/core holds the two together. Plain C11 without a header of Python's: every Python calls it through
- * ctypes, which lets other threads run meanwhile.
+ * Plain C11 without a header of Python's: every Python calls it through ctypes, which lets other threads run meanwhile.
+ * tests/core/reference has the same functions in numpy, and tests hold the two together.
  *
  * Rules: all sizes are counts of elements; every index is compared with its size before the element is read; nothing is
- * allocated; times are cycles.
+ * allocated; times are cycles. A function whose caller breaks its contract returns REFUSED.
  */
 
 #ifndef SATVIEW_CORE_H
@@ -22,6 +21,48 @@
 #define EXPORT __attribute__((visibility("default")))
 #endif
 
+#define REFUSED INT64_MIN /* an index or a number is out of its range, or there is not room enough */
+
+/* An argument of a call: a number, or an array. */
+typedef struct {
+    void *data;    /* of an array */
+    int64_t count; /* its elements, or the number */
+    int64_t kind;  /* of `enum kind`, or what else Python has, which no function takes */
+} satview_argument;
+
+enum kind { ABSENT, NUMBER_KIND, U1_KIND, U2_KIND, U4_KIND, U8_KIND, I1_KIND, I4_KIND, I8_KIND, F8_KIND, KINDS };
+
+/*
+ * A function that Python calls, and what it takes, an item for each argument, which core.c compares before the call:
+ *
+ * n is a number, u1 to f8 an array of elements of that type (u1: of truth values too); u2|u4 is either of them, i8? may
+ * be absent. Behind the colon is how many elements an array has: a number, or a letter that stands for the same number
+ * wherever it is; 4n is four times as many, kb the product of both, n+1 one more; >n at least so many, * any number.
+ * n:k is a number that the letter k stands for.
+ */
+typedef struct {
+    const char *name, *takes;
+    int64_t (*run)(const satview_argument *in);
+} satview_pass;
+
+/* PASS(name, what it takes, arguments of satview_name): arrays by type and position, null if they are of another. */
+#define PASS(NAME, TAKES, ...)                                                                                         \
+    static int64_t run_##NAME(const satview_argument *in) { return satview_##NAME(__VA_ARGS__); }                      \
+    const satview_pass satview_pass_##NAME = {#NAME, TAKES, run_##NAME};
+#define ARRAY(TYPE, KIND, I) ((TYPE *)(in[I].kind == KIND ? in[I].data : NULL))
+#define U1(I) ARRAY(uint8_t, U1_KIND, I)
+#define U2(I) ARRAY(uint16_t, U2_KIND, I)
+#define U4(I) ARRAY(uint32_t, U4_KIND, I)
+#define U8(I) ARRAY(uint64_t, U8_KIND, I)
+#define I1(I) ARRAY(int8_t, I1_KIND, I)
+#define I4(I) ARRAY(int32_t, I4_KIND, I)
+#define I8(I) ARRAY(int64_t, I8_KIND, I)
+#define F8(I) ARRAY(double, F8_KIND, I)
+#define COUNT(I) (in[I].count)
+#define NUMBER(I) (in[I].count)
+
+static const uint32_t NO_EVENT = 0xFFFFFFFFu;
+enum { VALUES = 64, SEEN_RUNNING = 0x40, SEEN_EVENT = 0x80 }; /* of lanes, and flags of their cells and pixels */
 enum { CPU_NUMBERS = 256 }; /* that a column of CPUs can hold, whatever the target has */
 
 /* Header words of slots. */

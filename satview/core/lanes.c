@@ -19,7 +19,7 @@ static int lowest_bit(uint64_t word)
 
 /*
  * Write the rows of all events by which threads begin to run, ascending, and when each of them stops: at the thread's
- * next state, or when another thread begins to run on the CPU. Twin: timeline.per_cpu._plain_slices.
+ * next state, or when another thread begins to run on the CPU.
  *
  * Events are walked in the order of time: thread by thread, each would be looked for in memory anew.
  *
@@ -27,18 +27,20 @@ static int lowest_bit(uint64_t word)
  * wide: the thread of every event; bits: one per event, all 0, and up to 63 more; open, seen: one per thread, all -1
  * and all 0.
  *
- * Returns how many there are; -1 if the index names what is not there, -2 if a thread has not as many as events have it.
+ * Returns how many there are; -1 if a thread has not as many states as events have it.
  */
-EXPORT int64_t satview_run_slices(const uint32_t *index, const int64_t *start, int64_t threads, const uint16_t *code,
-                                  const uint8_t *value, int64_t running, const int64_t *time, const uint8_t *cpu,
-                                  const uint16_t *narrow, const uint32_t *wide, int64_t events, int64_t end,
-                                  uint64_t *bits, int64_t words, int64_t *open, int64_t *seen, uint32_t *rows,
-                                  int64_t *ends)
+static int64_t satview_run_slices(const uint32_t *index, int64_t indexed, const int64_t *start, int64_t threads,
+                                  const uint16_t *code, const uint8_t *value, int64_t running, const int64_t *time,
+                                  const uint8_t *cpu, const uint16_t *narrow, const uint32_t *wide, int64_t events,
+                                  int64_t end, uint64_t *bits, int64_t words, int64_t *open, int64_t *seen,
+                                  uint32_t *rows, int64_t *ends)
 {
     int64_t on_cpu[CPU_NUMBERS], count = 0;
+    if (start[0] < 0 || start[threads] > indexed)
+        return REFUSED;
     for (int64_t k = start[0]; k < start[threads]; k++) {
         if (index[k] >= events || index[k] >> 6 >= words)
-            return -1;
+            return REFUSED;
         bits[index[k] >> 6] |= (uint64_t)1 << (index[k] & 63);
     }
     for (int number = 0; number < CPU_NUMBERS; number++)
@@ -48,7 +50,7 @@ EXPORT int64_t satview_run_slices(const uint32_t *index, const int64_t *start, i
             int64_t row = word * 64 + lowest_bit(left), thread = narrow ? narrow[row] : wide[row];
             int64_t number = cpu[row], now = time[row];
             if (thread >= threads)
-                return -2;
+                return -1;
             seen[thread]++;
             if (open[thread] >= 0 && now < ends[open[thread]])
                 ends[open[thread]] = now;
@@ -63,36 +65,43 @@ EXPORT int64_t satview_run_slices(const uint32_t *index, const int64_t *start, i
         }
     for (int64_t thread = 0; thread < threads; thread++)
         if (seen[thread] != start[thread + 1] - start[thread])
-            return -2;
+            return -1;
     return count;
 }
 
+PASS(run_slices,
+     "u4:i i8:t+1 u2:n u1:32768 n i8:n u1:n u2|u4:n n u8:w i8:t i8:t u4:i i8:i",
+     U4(0), COUNT(0), I8(1), COUNT(10), U2(2), U1(3), NUMBER(4), I8(5), U1(6), U2(7), U4(7), COUNT(2), NUMBER(8),
+     U8(9), COUNT(9), I8(10), I8(11), U4(12), I8(13))
+
 /*
- * Write who ran on a CPU when, and nobody between two run slices. Twin: timeline.per_cpu._plain_states.
+ * Write who ran on a CPU when, and nobody between two run slices.
  *
  * rows, ends: run slices of all CPUs, ascending; cpu, time, narrow or wide: of every event, the last two its thread;
  * value: of every thread; gap: between slices; end: of the trace. The columns have room for two intervals a slice.
  *
- * Returns how many intervals there are; -1 if a slice names what is not there.
+ * Returns how many intervals there are; REFUSED if a slice names what is not there.
  */
-EXPORT int64_t satview_cpu_states(const uint32_t *rows, const int64_t *ends, int64_t count, const uint8_t *cpu,
+static int64_t satview_cpu_states(const uint32_t *rows, const int64_t *ends, int64_t count, const uint8_t *cpu,
                                   const int64_t *time, const uint16_t *narrow, const uint32_t *wide, int64_t events,
                                   int64_t number, const uint8_t *value, int64_t threads, int64_t gap, int64_t end,
                                   int64_t *out_time, uint8_t *out_value, uint32_t *out_event, uint16_t *out_narrow,
-                                  uint32_t *out_wide)
+                                  uint32_t *out_wide, int64_t room)
 {
     int64_t found = 0, free_from = INT64_MAX;
     for (int64_t i = 0; i <= count; i++) {
         int64_t begin = end;
         if (i < count) {
             if (rows[i] >= events)
-                return -1;
+                return REFUSED;
             if (cpu[rows[i]] != number)
                 continue;
             begin = time[rows[i]];
         }
         if (free_from < begin) {
             found -= found && out_time[found - 1] == free_from; /* of those that begin in one cycle the last counts */
+            if (found >= room)
+                return REFUSED;
             out_time[found] = free_from;
             out_value[found] = (uint8_t)gap;
             out_event[found] = UINT32_MAX;
@@ -105,8 +114,10 @@ EXPORT int64_t satview_cpu_states(const uint32_t *rows, const int64_t *ends, int
         if (i < count) {
             int64_t thread = narrow ? narrow[rows[i]] : wide[rows[i]];
             if (thread >= threads)
-                return -1;
+                return REFUSED;
             found -= found && out_time[found - 1] == begin;
+            if (found >= room)
+                return REFUSED;
             out_time[found] = begin;
             out_value[found] = value[thread];
             out_event[found] = rows[i];
@@ -121,18 +132,23 @@ EXPORT int64_t satview_cpu_states(const uint32_t *rows, const int64_t *ends, int
     return found;
 }
 
+PASS(cpu_states,
+     "u4:s i8:s u1:n i8:n u2|u4:n n u1:t n n i8:o u1:o u4:o u2|u4:o",
+     U4(0), I8(1), COUNT(0), U1(2), I8(3), U2(4), U4(4), COUNT(2), NUMBER(5), U1(6), COUNT(6), NUMBER(7), NUMBER(8),
+     I8(9), U1(10), U4(11), U2(12), U4(12), COUNT(9))
+
 /*
  * Write when a thread entered its states, and which they are: DEAD right behind its destruction is nothing any more.
- * Twin: timeline.per_thread.thread_spans. Returns 0; -1 if there is no such event.
+ * Returns 0; REFUSED if there is no such event.
  */
-EXPORT int64_t satview_thread_states(const uint32_t *rows, int64_t count, const uint16_t *code, const int64_t *time,
+static int64_t satview_thread_states(const uint32_t *rows, int64_t count, const uint16_t *code, const int64_t *time,
                                      int64_t events, const uint8_t *value, int64_t destroyed, int64_t dead,
                                      int64_t absent, int64_t *out_time, uint8_t *out_value)
 {
     int64_t last = -1;
     for (int64_t i = 0; i < count; i++) {
         if (rows[i] >= events)
-            return -1;
+            return REFUSED;
         out_time[i] = time[rows[i]];
         out_value[i] = value[code[rows[i]] & CODE_MASK];
         if (out_value[i] == dead && last == destroyed)
@@ -141,6 +157,10 @@ EXPORT int64_t satview_thread_states(const uint32_t *rows, int64_t count, const 
     }
     return 0;
 }
+
+PASS(thread_states,
+     "u4:r u2:n i8:n u1:32768 n n n i8:r u1:r",
+     U4(0), COUNT(0), U2(1), I8(2), COUNT(1), U1(3), NUMBER(4), NUMBER(5), NUMBER(6), I8(7), U1(8))
 
 /* Where a lane is while several are walked in the order of time. */
 struct head {
@@ -168,16 +188,15 @@ static void settle(struct head *heap, int64_t size)
 }
 
 /*
- * Write what a process does: the kind that counts for most among those of its threads. Twin:
- * timeline.per_thread.process_spans.
+ * Write what a process does: the kind that counts for most among those of its threads.
  *
  * time, value, event: of the lanes of its threads, one lane after the other, each in the order of time; first: where
  * each begins, and one more; at, room: for one and for two numbers of each lane; kind: of every value 0 (absent) to 4,
  * the more the more it counts; shown: the value of each kind.
  *
- * Returns how many intervals there are, -1 if the lanes are not within the columns.
+ * Returns how many intervals there are, REFUSED if the lanes are not within the columns.
  */
-EXPORT int64_t satview_process_states(const int64_t *time, const uint8_t *value, const uint32_t *event, int64_t count,
+static int64_t satview_process_states(const int64_t *time, const uint8_t *value, const uint32_t *event, int64_t count,
                                       const int64_t *first, int64_t lanes, int64_t *at, int64_t *room,
                                       const uint8_t *kind, const uint8_t *shown, int64_t *out_time, uint8_t *out_value,
                                       uint32_t *out_event)
@@ -186,13 +205,13 @@ EXPORT int64_t satview_process_states(const int64_t *time, const uint8_t *value,
     int64_t threads[5] = {0}, found = 0, size = 0;
     int last = -1;
     if (lanes < 0 || first[0] < 0 || first[lanes] > count)
-        return -1;
+        return REFUSED;
     for (int k = 0; k < 256; k++)
         if (kind[k] > 4)
-            return -1;
+            return REFUSED;
     for (int64_t lane = 0; lane < lanes; lane++)
         if (first[lane + 1] < first[lane])
-            return -1;
+            return REFUSED;
     for (int64_t lane = 0; lane < lanes; lane++) {
         struct head mine = {0, lane};
         int64_t place = size;
@@ -229,3 +248,7 @@ EXPORT int64_t satview_process_states(const int64_t *time, const uint8_t *value,
     }
     return found;
 }
+
+PASS(process_states,
+     "i8:n u1:n u4:n i8:l+1 i8:l i8:2l u1:256 u1:5 i8:n u1:n u4:n",
+     I8(0), U1(1), U4(2), COUNT(0), I8(3), COUNT(4), I8(4), I8(5), U1(6), U1(7), I8(8), U1(9), U4(10))

@@ -1,8 +1,4 @@
-"""The compiled passes from states to lanes.
-
-`lanes.c` says what each does and which numpy code is its twin. Arrays must be contiguous and of the types named here;
-sizes are taken from them.
-"""
+"""The compiled passes from states to lanes; lanes.c says what each does."""
 
 from __future__ import annotations
 
@@ -11,11 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.core.library import CODES
-from satview.core.links import thread_words
-from satview.core.signatures import call
-
-_KINDS = 5
+from satview.core.library import call
 
 
 def run_slices(
@@ -38,21 +30,12 @@ def run_slices(
         end: When those stop that nothing stops.
     """
     start = np.ascontiguousarray(start, np.int64)
-    words = (len(code) + 63) // 64
-    assert len(value) == CODES
-    assert len(code) == len(time) == len(cpu) == len(thread)
-    assert 0 <= int(start[0]) <= int(start[-1]) <= len(index)
-    threads, bits = len(start) - 1, np.zeros(words, np.uint64)
+    threads, bits = len(start) - 1, np.zeros((len(code) + 63) // 64, np.uint64)
     opened, seen = np.full(threads, -1, np.int64), np.zeros(threads, np.int64)
     rows, ends = np.empty(len(index), np.uint32), np.empty(len(index), np.int64)
-    found = call(
-        "satview_run_slices", index, start, threads, code, value, running, time, cpu, *thread_words(thread), len(code),
-        end, bits, words, opened, seen, rows, ends,
-    )  # fmt: skip
-    if found == -2:
-        return None
-    assert found >= 0, "the index of states names events that are not there"
-    return rows[:found].copy(), ends[:found].copy()
+    slices = call("run_slices", index, start, code, value, running, time, cpu, np.ascontiguousarray(thread), end, bits,
+                  opened, seen, rows, ends)  # fmt: skip
+    return None if slices < 0 else (rows[:slices].copy(), ends[:slices].copy())
 
 
 def cpu_states(
@@ -72,18 +55,12 @@ def cpu_states(
         gap: Value between slices.
         end: Of the trace, cycles.
     """
-    assert len(rows) == len(ends)
-    assert len(cpu) == len(time) == len(thread)
     room = 2 * int(np.count_nonzero(cpu.take(rows) == number))
     start, values, event = np.empty(room, np.int64), np.empty(room, np.uint8), np.empty(room, np.uint32)
     ran: NDArray[np.unsignedinteger] = np.empty(room, thread.dtype)
-    (narrow, wide), (found_narrow, found_wide) = map(thread_words, (thread, ran))
-    found = call(
-        "satview_cpu_states", rows, ends, len(rows), cpu, time, narrow, wide, len(cpu), number, value, len(value), gap,
-        end, start, values, event, found_narrow, found_wide,
-    )  # fmt: skip
-    assert found >= 0, "the run slices name events or threads that are not there"
-    return start[:found].copy(), values[:found].copy(), event[:found].copy(), ran[:found].copy()
+    thread = np.ascontiguousarray(thread)
+    size = call("cpu_states", rows, ends, cpu, time, thread, number, value, gap, end, start, values, event, ran)
+    return start[:size].copy(), values[:size].copy(), event[:size].copy(), ran[:size].copy()
 
 
 def thread_states(
@@ -101,15 +78,9 @@ def thread_states(
         dead: Value that is `absent` right behind that.
         absent: That value.
     """
-    assert len(value) == CODES
-    assert len(code) == len(time)
-    found, values = np.empty(len(rows), np.int64), np.empty(len(rows), np.uint8)
-    failed = call(
-        "satview_thread_states", rows, len(rows), code, time, len(code), value, destroyed, dead, absent,
-        found, values,
-    )  # fmt: skip
-    assert not failed, "the index of states names events that are not there"
-    return found, values
+    start, values = np.empty(len(rows), np.int64), np.empty(len(rows), np.uint8)
+    call("thread_states", rows, code, time, value, destroyed, dead, absent, start, values)
+    return start, values
 
 
 def process_states(
@@ -126,15 +97,9 @@ def process_states(
         kind: uint8 (256,), of every value 0 to 4, the more the more it counts.
         shown: Lane value of each of the five kinds.
     """
-    assert len(kind) == 256
-    assert len(shown) == _KINDS
-    assert len(time) == len(value) == len(event) == int(first[-1])
     count, lanes = len(time), len(first) - 1
     columns = np.empty(count, np.int64), np.empty(count, np.uint8), np.empty(count, np.uint32)
-    found = call(
-        "satview_process_states", time, value, event, count, first, lanes, np.empty(lanes, np.int64),
-        np.empty(2 * lanes, np.int64), kind, np.array(shown, np.uint8), *columns,
-    )  # fmt: skip
-    assert found >= 0
+    scratch = np.empty(lanes, np.int64), np.empty(2 * lanes, np.int64)
+    size = call("process_states", time, value, event, first, *scratch, kind, np.array(shown, np.uint8), *columns)
     start, values, events = columns
-    return start[:found].copy(), values[:found].copy(), events[:found].copy()
+    return start[:size].copy(), values[:size].copy(), events[:size].copy()

@@ -1,28 +1,20 @@
-"""The compiled passes of links: which events belong together.
-
-`passes.c` says what each does and which numpy code is its twin. Arrays must be contiguous and of the types named here;
-sizes are taken from them.
-"""
+"""The compiled passes of links: which events belong together; links.c says what each does."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.core.library import CODES
-from satview.core.signatures import call
+from satview.core.library import call
 
 IS_CALL: Final = 1  # traits of a code for `calls`
 IS_ENTRY: Final = 2
 IS_END: Final = 4
 IS_SWITCH: Final = 8
 IS_RUNNING: Final = 16
-_CALLS: Final = 128
-_BYTES: Final = 256
-_Column = tuple[NDArray[np.unsignedinteger] | None, NDArray[np.unsignedinteger] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +52,10 @@ def calls(
         stays: bool (128,), by number, which calls never block.
         room: How many events have the trait `IS_END`.
     """
-    assert len(code) == len(cpu) == len(thread)
-    assert (len(traits), len(stays)) == (CODES, _CALLS)
-    narrow, wide = thread_words(thread)
+    thread = np.ascontiguousarray(thread)
     entry, last_of = np.empty(len(code), np.uint32), np.empty(thread_count, np.uint32)
     first, last, counts = np.empty(room, np.uint32), np.empty(room, np.uint32), np.zeros(2, np.int64)
-    failed = call(
-        "satview_calls", code, cpu, narrow, wide, len(code), traits, stays, last_of, thread_count, entry,
-        first, last, room, counts,
-    )  # fmt: skip
-    assert not failed
+    call("calls", code, cpu, thread, traits, stays, last_of, entry, first, last, counts)
     known, unknown = counts.tolist()
     return Calls(entry, (first[:known], last[:known]), (first[room - unknown :], last[room - unknown :]))
 
@@ -84,14 +70,11 @@ def grouped_rows(
         group: uint16 (32768,), of every code its group, `len(counts)` for codes that are not requested.
         counts: int64 (groups,), events of each group.
     """
-    assert len(group) == CODES
     ends = np.cumsum(np.append(counts, 1), dtype=np.int64)
     fill = ends - np.append(counts, 1)
     step = np.append(np.ones(len(counts), np.int64), 0)
     out = np.empty(ends[-1], np.uint32)
-    failed = call("satview_grouped_rows", code, len(code), group, len(step), fill, ends, step, out)
-    assert not failed
-    assert np.array_equal(fill[:-1], ends[:-1])
+    call("grouped_rows", code, group, fill, ends, step, out)
     return np.split(out[:-1], ends[:-2]) if len(counts) else []
 
 
@@ -109,12 +92,9 @@ def last_before(
     Returns:
         uint32 (k,), 2^32 - 1 for none.
     """
-    assert len(code) == len(cpu)
-    assert len(table) == CODES
     rows = np.ascontiguousarray(rows)
     out = np.empty(len(rows), np.uint32)
-    failed = call("satview_last_before", code, cpu, len(code), table, rows, len(rows), out)
-    assert not failed
+    call("last_before", code, cpu, table, rows, out)
     return out
 
 
@@ -133,8 +113,7 @@ def last_of(
     """
     candidates, rows = np.ascontiguousarray(candidates), np.ascontiguousarray(rows)
     out = np.empty(len(rows), np.uint32)
-    failed = call("satview_last_of", cpu, len(cpu), candidates, len(candidates), rows, len(rows), out)
-    assert not failed
+    call("last_of", cpu, candidates, rows, out)
     return out
 
 
@@ -157,7 +136,7 @@ def last_of_number(
     Returns:
         uint32 (k,), 2^32 - 1 for none.
     """
-    return _of_number("satview_last_of_number", candidates, number, rows, requested, numbers)
+    return _of_number("last_of_number", candidates, number, rows, requested, numbers)
 
 
 def next_of_number(
@@ -172,7 +151,7 @@ def next_of_number(
     Returns:
         uint32 (k,), 2^32 - 1 for none.
     """
-    return _of_number("satview_next_of_number", candidates, number, rows, requested, numbers)
+    return _of_number("next_of_number", candidates, number, rows, requested, numbers)
 
 
 def _of_number(
@@ -183,12 +162,9 @@ def _of_number(
     requested: NDArray[np.int64],
     numbers: int,
 ) -> NDArray[np.uint32]:
-    assert len(candidates) == len(number)
-    assert len(rows) == len(requested)
     candidates, number, rows, requested = map(np.ascontiguousarray, (candidates, number, rows, requested))
     out, newest = np.empty(len(rows), np.uint32), np.empty(numbers, np.uint32)
-    failed = call(name, candidates, number, len(candidates), rows, requested, len(rows), newest, numbers, out)
-    assert not failed
+    call(name, candidates, number, rows, requested, newest, out)
     return out
 
 
@@ -214,17 +190,14 @@ def states(
         uint8 (n,), and uint32 (events,): the thread's next state event, 2^32 - 2 for the last one, 2^32 - 1 where an
         event is no state.
     """
-    assert len(code) == len(thread)
-    assert len(value_of_code) == CODES
-    assert start[0] == 0
-    assert start[-1] == len(index)
-    narrow, wide = thread_words(thread)
-    value, ends, fill = np.empty(len(index), np.uint8), np.empty(len(code), np.uint32), np.empty(len(start), np.int64)
-    failed = call(
-        "satview_states", code, narrow, wide, len(code), index, start, len(start) - 1, value_of_code, nothing,
-        fill, value, ends,
-    )  # fmt: skip
-    return None if failed else (value, ends)
+    thread = np.ascontiguousarray(thread)
+    value, ends, fill = (
+        np.empty(len(index), np.uint8),
+        np.empty(len(code), np.uint32),
+        np.empty(len(start) - 1, np.int64),
+    )
+    is_other = call("states", code, thread, index, start, value_of_code, nothing, fill, value, ends)
+    return None if is_other else (value, ends)
 
 
 def state_positions(
@@ -241,12 +214,9 @@ def state_positions(
     Returns:
         int64 (k,), the position where the next thread's begin if there is none.
     """
-    assert len(rows) == len(thread)
-    assert start[-1] == len(index)
     rows, thread = np.ascontiguousarray(rows), np.ascontiguousarray(thread)
-    out, fill = np.empty(len(rows), np.int64), np.empty(len(start), np.int64)
-    failed = call("satview_state_positions", index, start, len(start) - 1, rows, thread, len(rows), fill, out)
-    assert not failed
+    out, fill = np.empty(len(rows), np.int64), np.empty(len(start) - 1, np.int64)
+    call("state_positions", index, start, rows, thread, fill, out)
     return out
 
 
@@ -260,9 +230,8 @@ def next_where(value: NDArray[np.uint8], table: NDArray[np.bool_]) -> NDArray[np
     Returns:
         uint32 (n,), n for none.
     """
-    assert len(table) == _BYTES
     out = np.empty(len(value), np.uint32)
-    call("satview_next_where", value, len(value), table, out)
+    call("next_where", value, table, out)
     return out
 
 
@@ -270,8 +239,7 @@ def sorted_rows(rows: NDArray[np.uint32], count: int) -> NDArray[np.uint32]:
     """Return rows of events, all different and below `count`, in ascending order, uint32 (n,)."""
     rows, out = np.ascontiguousarray(rows), np.empty(len(rows), np.uint32)
     bits = np.zeros((count + 63) // 64, np.uint64)
-    found = call("satview_sorted", rows, len(rows), bits, len(bits), out)
-    assert found == len(rows)
+    call("sorted", rows, bits, out)
     return out
 
 
@@ -284,8 +252,7 @@ def numbered(number: NDArray[np.int64]) -> tuple[int, NDArray[np.int64]]:
     bits = (2 * len(number) + 1).bit_length()
     number, out = np.ascontiguousarray(number), np.empty(len(number), np.int64)
     positions, first = np.full(1 << bits, 0xFFFFFFFF, np.uint32), np.empty(len(number), np.uint32)
-    kinds = call("satview_numbered", number, len(number), positions, bits, first, out)
-    assert kinds >= 0
+    kinds = call("numbered", number, positions, bits, first, out)
     return kinds, out
 
 
@@ -298,8 +265,7 @@ def previous_same(number: NDArray[np.int64]) -> NDArray[np.int64]:
     bits = (2 * len(number) + 1).bit_length()
     number, out = np.ascontiguousarray(number), np.empty(len(number), np.int64)
     positions = np.full(1 << bits, 0xFFFFFFFF, np.uint32)
-    failed = call("satview_previous_same", number, len(number), positions, bits, out)
-    assert not failed
+    call("previous_same", number, positions, bits, out)
     return out
 
 
@@ -310,13 +276,9 @@ def positions(number: NDArray[np.integer], requested: NDArray[np.integer]) -> ND
         number: uint32 or int64 (n,), ascending.
         requested: The same type, (k,), in any order; near each other is fast.
     """
-    assert number.dtype == requested.dtype in (np.dtype(np.uint32), np.dtype(np.int64))
     number, requested = np.ascontiguousarray(number), np.ascontiguousarray(requested)
     out = np.empty(len(requested), np.int64)
-    call(
-        "satview_positions" if number.dtype == np.uint32 else "satview_key_positions", number, len(number),
-        requested, len(requested), out,
-    )  # fmt: skip
+    call("positions" if number.dtype == np.uint32 else "key_positions", number, requested, out)
     return out
 
 
@@ -331,12 +293,9 @@ def nested(
         step: int8 (32768,), of every code 1 for entries, -1 for exits, 0 for others.
         rows: uint32 (k,), ascending.
     """
-    assert len(code) == len(cpu)
-    assert len(step) == CODES
     below, first, last = (np.empty(len(rows), np.uint32) for _ in range(3))
-    found = call("satview_nested", code, cpu, len(code), step, rows, len(rows), below, first, last)
-    assert found >= 0
-    return first[:found], last[:found]
+    pairs = call("nested", code, cpu, step, rows, below, first, last)
+    return first[:pairs], last[:pairs]
 
 
 def slots_of(
@@ -353,12 +312,9 @@ def slots_of(
     Returns:
         uint32 (events,), 2^32 - 1 for those not requested, and int64 (n,).
     """
-    assert len(slot) == len(slot_count)
     position, at = np.empty(len(slot), np.uint32), np.empty(len(rows) * most, np.int64)
-    narrow, wide = words(slot, np.dtype(np.uint32), np.dtype(np.uint64))
-    found = call("satview_slots_of", narrow, wide, slot_count, len(slot), rows, len(rows), most, position, at)
-    assert found >= 0
-    return position, at[:found]
+    slots = call("slots_of", np.ascontiguousarray(slot), slot_count, rows, most, position, at)
+    return position, at[:slots]
 
 
 def words_ahead(
@@ -377,14 +333,10 @@ def words_ahead(
         requested: uint32 (k,).
         step: Which slot of each event; those that have no such slot get 0.
     """
-    assert len(position) == len(slot_count)
     requested = np.ascontiguousarray(requested)
     out = np.empty(len(requested), np.uint64)
-    failed = call(
-        "satview_words_ahead", position, slot_count, len(position), halves, len(halves), requested,
-        len(requested), step, out,
-    )  # fmt: skip
-    return None if failed else out
+    is_missing = call("words_ahead", position, slot_count, halves, requested, step, out)
+    return None if is_missing else out
 
 
 def calls_of(
@@ -401,23 +353,8 @@ def calls_of(
         rows: uint32 (k,), events.
         own: int64 (k,), rows of the thread table.
     """
-    assert len(entry) == len(thread)
-    assert len(rows) == len(own)
     rows, own = np.ascontiguousarray(rows), np.ascontiguousarray(own)
-    narrow, wide = thread_words(thread)
+    thread = np.ascontiguousarray(thread)
     out = np.empty(len(rows), np.uint32)
-    failed = call("satview_calls_of", entry, narrow, wide, len(entry), rows, own, len(rows), out)
-    assert not failed
+    call("calls_of", entry, thread, rows, own, out)
     return out
-
-
-def thread_words(thread: NDArray[np.unsignedinteger]) -> _Column:
-    """Return a column of threads, uint16 or uint32, and None for the other one."""
-    return words(thread, np.dtype(np.uint16), np.dtype(np.uint32))
-
-
-def words(column: NDArray[np.unsignedinteger], narrow: np.dtype[Any], wide: np.dtype[Any]) -> _Column:
-    """Return a column in one of two types, and None for the other one."""
-    if column.dtype == narrow:
-        return np.ascontiguousarray(column), None
-    return None, np.ascontiguousarray(column, wide)

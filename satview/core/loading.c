@@ -239,12 +239,12 @@ static void write_columns(const satview_chunk *in)
     in->counts[LONGEST] = longest;
 }
 
-/* Twin: Decoder._chunk up to the columns of headers (formats/kev/decode.py), combine.link. */
-EXPORT int64_t satview_group(const satview_chunk *in)
+/* Return 0, and what a chunk is made of in its columns. */
+static int64_t satview_group(const satview_chunk *in)
 {
     int64_t length = in->slot_count;
     if (length > in->capacity || length < 0)
-        return -1;
+        return REFUSED;
     if (!in->is_last && length)
         length = usable(in->slots, length, (uint32_t)in->buffer_code);
     for (int k = 0; k <= LONGEST; k++)
@@ -264,8 +264,19 @@ EXPORT int64_t satview_group(const satview_chunk *in)
     return 0;
 }
 
+PASS(group,
+     "u4:4n n n n n u1:32768 u2:>n u1:>n u4|u8:>n u2|u4:>n u4:c u4:c u4:c u1:c u4:c u4:c u4:c i8:c u1:c u4:c u8:c "
+     "u4:c u4:c u4:c i8:10",
+     &(satview_chunk){.slots = U4(0), .slot_count = COUNT(0) / 4, .is_last = NUMBER(1), .first_slot = NUMBER(2),
+                      .first_row = NUMBER(3), .buffer_code = NUMBER(4), .traits = U1(5), .code = U2(6), .cpu = U1(7),
+                      .slot_narrow = U4(8), .slot_wide = U8(8), .size_narrow = U2(9), .size_wide = U4(9),
+                      .at = U4(10), .capacity = COUNT(10), .size = U4(11), .stamp = U4(12), .trait = U1(13),
+                      .opened = U4(14), .run_at = U4(15), .run_size = U4(16), .run_before = I8(17),
+                      .run_closes = U1(18), .zero = U4(19), .key = U8(20), .state_row = U4(21), .rare = U4(22),
+                      .unknown = U4(23), .counts = I8(24)})
+
 /*
- * Give every thread its number, new ones in the order in which they come. Twin: ThreadNumbers (formats/kev/owners.py).
+ * Give every thread its number, new ones in the order in which they come.
  *
  * requested: of which those from `from` on are looked up. keys, rows: a table of 2^bits positions, row 0 = free.
  * known: the keys by number. used: [0] numbers that are given, counting number 0; below `limit`, or a new one ends this.
@@ -273,14 +284,15 @@ EXPORT int64_t satview_group(const satview_chunk *in)
  * Returns how many are done: fewer than `count` if there is no room for a new one; -1 - that if a key is far from its
  * position.
  */
-EXPORT int64_t satview_numbers(const uint64_t *requested, int64_t from, int64_t count, uint64_t *keys, uint32_t *rows,
-                               int64_t bits, uint64_t multiplier, uint64_t *known, int64_t limit, int64_t *used,
-                               uint32_t *out)
+static int64_t satview_numbers(const uint64_t *requested, int64_t from, int64_t count, uint64_t *keys, uint32_t *rows,
+                               int64_t positions, int64_t bits, uint64_t multiplier, uint64_t *known, int64_t room,
+                               int64_t limit, int64_t *used, uint32_t *out)
 {
     uint64_t mask, last = 0;
     uint32_t last_row = 0;
-    if (bits < 1 || bits > 40 || from < 0 || limit > (int64_t)UINT32_MAX || used[0] < 0)
-        return -1;
+    if (bits < 1 || bits > 40 || positions != (int64_t)1 << bits || from < 0 || limit > (int64_t)UINT32_MAX ||
+        limit > room || limit >= positions || used[0] < 0)
+        return REFUSED;
     mask = ((uint64_t)1 << bits) - 1;
     for (int64_t i = from; i < count; i++) {
         uint64_t key = requested[i], position;
@@ -307,15 +319,20 @@ EXPORT int64_t satview_numbers(const uint64_t *requested, int64_t from, int64_t 
     return count;
 }
 
+PASS(numbers,
+     "u8:n n u8:k u4:k n n u8:m n i8:1 u4:>n",
+     U8(0), NUMBER(1), COUNT(0), U8(2), U4(3), COUNT(2), NUMBER(4), (uint64_t)NUMBER(5), U8(6), COUNT(6), NUMBER(7),
+     I8(8), U4(9))
+
 /*
- * Group ascending rows by thread. Twin: order.group_rows.
+ * Group ascending rows by thread.
  *
  * thread: of the events that the rows name, one of narrow and wide is given. start: threads + 1, receives where the
  * rows of each begin; fill: room for threads. out: rows by thread, ascending within each.
  *
- * Returns 0; -1 if there is no such event or thread.
+ * Returns 0; REFUSED if there is no such event or thread.
  */
-EXPORT int64_t satview_rows_by_thread(const uint32_t *row, int64_t count, const uint16_t *narrow, const uint32_t *wide,
+static int64_t satview_rows_by_thread(const uint32_t *row, int64_t count, const uint16_t *narrow, const uint32_t *wide,
                                       int64_t events, int64_t threads, int64_t *start, int64_t *fill, uint32_t *out)
 {
     for (int64_t t = 0; t <= threads; t++)
@@ -323,10 +340,10 @@ EXPORT int64_t satview_rows_by_thread(const uint32_t *row, int64_t count, const 
     for (int64_t i = 0; i < count; i++) {
         int64_t thread;
         if (row[i] >= events)
-            return -1;
+            return REFUSED;
         thread = narrow ? narrow[row[i]] : wide[row[i]];
         if (thread >= threads)
-            return -1;
+            return REFUSED;
         start[thread + 1]++;
     }
     for (int64_t t = 0; t < threads; t++) {
@@ -337,6 +354,10 @@ EXPORT int64_t satview_rows_by_thread(const uint32_t *row, int64_t count, const 
         out[fill[narrow ? narrow[row[i]] : wide[row[i]]]++] = row[i];
     return 0;
 }
+
+PASS(rows_by_thread,
+     "u4:r u2|u4:n i8:t+1 i8:t u4:r",
+     U4(0), COUNT(0), U2(1), U4(1), COUNT(1), COUNT(3), I8(2), I8(3), U4(4))
 
 /* Write the owners of some events; s is the next of the subjects, the last one stays; return it for the events behind. */
 static inline int64_t own(const uint8_t *cpu, const uint8_t *trait, int64_t from, int64_t count,
@@ -358,13 +379,13 @@ static inline int64_t own(const uint8_t *cpu, const uint8_t *trait, int64_t from
 }
 
 /*
- * Who each event belongs to. Twin: RunningThreads.owners (formats/kev/owners.py).
+ * Who each event belongs to.
  *
  * trait: of every event, as satview_group writes it. thread: of those that belong to a thread by their payload, that
  * thread. jump_row, jump_cpu: where the file jumps to another buffer, ascending: nobody is known to run on that CPU,
  * -1 = on any. now: per CPU who runs, carried from chunk to chunk. Threads go to narrow or wide, whichever is not null.
  */
-EXPORT int64_t satview_owners(const uint8_t *cpu, const uint8_t *trait, int64_t count, const uint32_t *thread,
+static int64_t satview_owners(const uint8_t *cpu, const uint8_t *trait, int64_t count, const uint32_t *thread,
                               int64_t subjects, const int64_t *jump_row, const int64_t *jump_cpu, int64_t jumps,
                               uint32_t *now, uint16_t *narrow, uint32_t *wide)
 {
@@ -387,14 +408,19 @@ EXPORT int64_t satview_owners(const uint8_t *cpu, const uint8_t *trait, int64_t 
     return 0;
 }
 
+PASS(owners,
+     "u1:n u1:n u4:s i8:j i8:j u4:64 u2|u4:n",
+     U1(0), U1(1), COUNT(0), U4(2), COUNT(2), I8(3), I8(4), COUNT(3), U4(5), U2(6), U4(6))
+
 /*
  * Sum up words so that every flipped bit and every exchange of two words changes the sum: each word is multiplied by an
- * odd number that tells its position, modulo 2^64. Twin: word_sum (base/array_file.py).
+ * odd number that tells its position, modulo 2^64.
  *
- * bytes: count words of 8 bytes. first: position of the first word, for sums of parts.
+ * words: count of 8 bytes. first: position of the first one, for sums of parts.
  */
-EXPORT uint64_t satview_word_sum(const unsigned char *bytes, int64_t count, uint64_t first)
+static int64_t satview_word_sum(const void *words, int64_t count, uint64_t first, uint64_t *out)
 {
+    const unsigned char *bytes = words;
     uint64_t sum[4] = {0, 0, 0, 0}, factor = 2 * first + 1, word;
     int64_t i = 0;
     for (; i + 4 <= count; i += 4, factor += 8)
@@ -406,18 +432,20 @@ EXPORT uint64_t satview_word_sum(const unsigned char *bytes, int64_t count, uint
         memcpy(&word, bytes + 8 * i, sizeof word);
         sum[0] += word * factor;
     }
-    return sum[0] + sum[1] + sum[2] + sum[3];
+    out[0] = sum[0] + sum[1] + sum[2] + sum[3];
+    return 0;
 }
+
+PASS(word_sum, "u8:n n u8:1", U8(0), COUNT(0), (uint64_t)NUMBER(1), U8(2))
 /*
- * Read words 0 and 1, or 2 and 3, of some slots of a file, those near each other by one read. Twin:
- * formats.kev.slot_source.FileSlots._halves_by_runs.
+ * Read words 0 and 1, or 2 and 3, of some slots of a file, those near each other by one read.
  *
  * at: ascending numbers of slots below `slots`; slot 0 is at `offset`. half: 0 or 1. scratch: room for `scratch_slots`
  * slots. out: two words of each, as they are in the file.
  *
  * Returns how many of them were read: fewer where the file has lost bytes or cannot be read, and 0 on Windows.
  */
-EXPORT int64_t satview_take_halves(int64_t file, int64_t offset, const int64_t *at, int64_t count, int64_t slots,
+static int64_t satview_take_halves(int64_t file, int64_t offset, const int64_t *at, int64_t count, int64_t slots,
                                    int64_t half, int64_t gap, uint64_t *scratch, int64_t scratch_slots, uint64_t *out)
 {
     int64_t i = 0;
@@ -446,3 +474,7 @@ EXPORT int64_t satview_take_halves(int64_t file, int64_t offset, const int64_t *
 #endif
     return i;
 }
+
+PASS(take_halves,
+     "n n i8:n n n n u8:* u8:n",
+     NUMBER(0), NUMBER(1), I8(2), COUNT(2), NUMBER(3), NUMBER(4), NUMBER(5), U8(6), COUNT(6) / 2, U8(7))

@@ -1,20 +1,16 @@
-"""The compiled passes of loading: slots to events, times, owners.
-
-`loading.c` and `clock.c` say what each does and which numpy code is its twin. Arrays must be contiguous and of the
-types named here; sizes are taken from them.
-"""
+"""The compiled passes of loading: slots to events, times, owners; loading.c and clock.c say what each does."""
 
 from __future__ import annotations
 
-import ctypes
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.core.library import CPUS, I64, POINTER, address, function
+from satview.core.library import CPUS, call
 
+_Ints = NDArray[np.int64]
 LOG_SEED: Final = 0
 LOG_TIME: Final = 1
 LOG_CROSSING: Final = 2
@@ -25,20 +21,6 @@ IS_STATE: Final = 2
 IS_RARE: Final = 4
 IS_UNKNOWN: Final = 8
 IS_RUNNING: Final = 16  # that thread runs from then on
-
-
-class _Chunk(ctypes.Structure):
-    """`satview_chunk` of loading.c."""
-
-    _fields_ = [
-        *((name, POINTER if name == "slots" else I64)
-          for name in ("slots", "slot_count", "is_last", "first_slot", "first_row", "buffer_code")),
-        ("traits", POINTER), ("capacity", I64),
-        *((name, POINTER) for name in (
-            "at", "size", "stamp", "trait", "code", "cpu", "slot_narrow", "slot_wide", "size_narrow",
-            "size_wide", "opened", "run_at", "run_size", "run_before", "run_closes", "zero", "key", "state_row", "rare",
-            "unknown", "counts")),
-    ]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,17 +72,15 @@ class Grouper:
     """
 
     def __init__(self, traits: NDArray[np.uint8], buffer_code: int, capacity: int) -> None:
-        self._call = function("satview_group")
-        self._traits, self._capacity = traits, capacity
-        types = {"run_before": np.int64, "run_closes": np.uint8, "key": np.uint64, "trait": np.uint8}
+        self._traits, self._buffer_code = traits, buffer_code
+        types = {"trait": np.uint8, "run_before": np.int64, "run_closes": np.bool_, "key": np.uint64}
         names = ("at", "size", "stamp", "trait", "opened", "run_at", "run_size", "run_before", "run_closes",
                  "zero", "key", "state_row", "rare", "unknown")  # fmt: skip
         # Pages are real once written, so that room for what hardly ever comes costs nothing.
-        self._columns = {name: np.empty(capacity, types.get(name, np.uint32)) for name in names}
+        self._columns: dict[str, NDArray[Any]] = {
+            name: np.empty(capacity, types.get(name, np.uint32)) for name in names
+        }
         self._counts = np.zeros(_COUNTS, np.int64)
-        self._chunk = _Chunk(buffer_code=buffer_code, traits=traits.ctypes.data, capacity=capacity,
-                             counts=self._counts.ctypes.data,
-                             **{name: column.ctypes.data for name, column in self._columns.items()})  # fmt: skip
 
     def group(
         self, slots: NDArray[np.uint32], first_slot: int, first_row: int, code: NDArray[np.uint16],
@@ -121,31 +101,13 @@ class Grouper:
         Raises:
             ValueError: There are more slots than `capacity`.
         """
-        count = len(slots)
-        assert slots.flags.c_contiguous
-        assert count <= min(self._capacity, len(code), len(cpu), len(slot), len(size))
-        chunk = self._chunk
-        chunk.slots, chunk.slot_count, chunk.is_last = address(slots), count, is_last
-        chunk.first_slot, chunk.first_row, chunk.code, chunk.cpu = first_slot, first_row, address(code), address(cpu)
-        chunk.slot_narrow, chunk.slot_wide = _by_width(slot, np.uint32)
-        chunk.size_narrow, chunk.size_wide = _by_width(size, np.uint16)
-        if self._call(ctypes.byref(chunk)):
-            raise ValueError("a chunk of more slots than there is room for")
+        call("group", slots, is_last, first_slot, first_row, self._buffer_code, self._traits, code, cpu, slot, size,
+             *self._columns.values(), self._counts)  # fmt: skip
         length, events, opened, runs, zeros, subjects, states, rare, unknown, longest = self._counts.tolist()
-        columns: dict[str, NDArray[Any]] = self._columns
-        return Grouped(
-            length, columns["at"][:events], columns["size"][:events], columns["stamp"][:events],
-            columns["trait"][:events], longest, columns["opened"][:opened], columns["run_at"][:runs],
-            columns["run_size"][:runs], columns["run_before"][:runs], columns["run_closes"][:runs].view(np.bool_),
-            columns["zero"][:zeros], columns["key"][:subjects], columns["state_row"][:states], columns["rare"][:rare],
-            columns["unknown"][:unknown],
-        )  # fmt: skip
-
-
-def _by_width(column: NDArray[Any], narrow: type[np.generic]) -> tuple[ctypes.c_void_p, ctypes.c_void_p]:
-    """Return where a column is: the second is null if it is of the narrow type, else the first."""
-    is_narrow = column.dtype == narrow
-    return address(column if is_narrow else None), address(None if is_narrow else column)
+        sizes = {"opened": opened, "run_at": runs, "run_size": runs, "run_before": runs, "run_closes": runs,
+                 "zero": zeros, "key": subjects, "state_row": states, "rare": rare, "unknown": unknown}  # fmt: skip
+        columns: dict[str, Any] = {name: column[: sizes.get(name, events)] for name, column in self._columns.items()}
+        return Grouped(length=length, longest=longest, **columns)
 
 
 def numbers(
@@ -170,16 +132,8 @@ def numbers(
         How many are done, and the numbers that are given. Fewer than all are done where there is no room for a new
         number; -1 - that where a key is far from its position.
     """
-    assert len(keys) == len(rows) == 1 << bits
-    assert limit <= len(known)
-    assert limit < len(keys)
-    assert requested.flags.c_contiguous
-    assert len(out) >= len(requested)
     given = np.array([used], np.int64)
-    done = function("satview_numbers")(
-        address(requested), I64(done), I64(len(requested)), address(keys), address(rows), I64(bits),
-        ctypes.c_uint64(multiplier), address(known), I64(limit), address(given), address(out),
-    )  # fmt: skip
+    done = call("numbers", requested, done, keys, rows, bits, multiplier, known, limit, given, out)
     return done, int(given[0])
 
 
@@ -198,14 +152,7 @@ def rows_by_thread(
         ValueError: There is no such event or thread.
     """
     start, fill = np.empty(thread_count + 1, np.int64), np.empty(thread_count, np.int64)
-    assert len(out) == len(rows)
-    narrow, wide = _by_width(thread, np.uint16)
-    failed = function("satview_rows_by_thread")(
-        address(rows), I64(len(rows)), narrow, wide, I64(len(thread)), I64(thread_count), address(start), address(fill),
-        address(out),
-    )  # fmt: skip
-    if failed:
-        raise ValueError("a row of an event or thread that is not there")
+    call("rows_by_thread", rows, thread, start, fill, out)
     return start
 
 
@@ -216,10 +163,9 @@ def word_sum(words: NDArray[np.uint64], first: int) -> int:
         words: uint64 (n,).
         first: Position of the first one.
     """
-    assert words.flags.c_contiguous
-    call = function("satview_word_sum")
-    call.restype = ctypes.c_uint64
-    return int(call(address(words), I64(len(words)), ctypes.c_uint64(first)))
+    out = np.empty(1, np.uint64)
+    call("word_sum", words, first, out)
+    return int(out[0])
 
 
 def owners(
@@ -236,14 +182,8 @@ def owners(
         now: uint32 (64,), who runs per CPU; carried on.
         out: uint16 or uint32 (n,).
     """
-    assert len(now) == CPUS
-    assert len(out) == len(cpu) == len(trait)
     discontinuities = np.ascontiguousarray(discontinuities, np.int64)
-    function("satview_owners")(
-        address(cpu), address(trait), I64(len(cpu)), address(thread), I64(len(thread)),
-        address(discontinuities[0]), address(discontinuities[1]), I64(discontinuities.shape[1]), address(now),
-        *_by_width(out, np.uint16),
-    )  # fmt: skip
+    call("owners", cpu, trait, thread, *discontinuities, now, out)
 
 
 def clock(
@@ -265,19 +205,10 @@ def clock(
     Returns:
         The last time placed, and int64 (m, 4): the log that clock.c describes.
     """
-    assert len(reference) == CPUS
-    assert len(stamp) == len(cpu) == len(out)
-    assert len(time_row) == len(time_value)
     room = 2 * len(time_row) + 4 * CPUS
     log, carried = np.empty((room, _LOG_WIDTH), np.int64), np.array([last], np.int64)
     time_row, shared = np.ascontiguousarray(time_row, np.int64), np.ascontiguousarray(shared, np.int64)
-    entries = function("satview_clock")(
-        address(stamp), address(cpu), I64(len(stamp)), address(time_row),
-        address(time_value), I64(len(time_row)), address(shared), I64(len(shared)),
-        address(reference), address(carried), address(out),
-        address(log), I64(room),
-    )  # fmt: skip
-    assert entries >= 0
+    entries = call("clock", stamp, cpu, time_row, time_value, shared, reference, carried, out, log)
     return int(carried[0]), log[:entries]
 
 
@@ -297,8 +228,29 @@ def take_halves(
     """
     out, scratch = np.empty(len(at), np.uint64), np.empty((most_slots, 2), np.uint64)
     at = np.ascontiguousarray(at, np.int64)
-    done = function("satview_take_halves")(
-        I64(file), I64(offset), address(at), I64(len(at)), I64(slots), I64(half),
-        I64(gap), address(scratch), I64(most_slots), address(out),
-    )  # fmt: skip
+    done = call("take_halves", file, offset, at, slots, half, gap, scratch, out)
     return out if done == len(at) else None
+
+
+def protobuf_fields(
+    data: NDArray[np.uint8], begin: _Ints, end: _Ints
+) -> tuple[_Ints, _Ints, _Ints, _Ints, NDArray[np.bool_]]:
+    """Return the fields of messages of protobuf (protobuf.c).
+
+    Args:
+        data: uint8, contiguous.
+        begin: int64 (n,), contiguous: where each message begins.
+        end: int64 (n,), and where it ends.
+
+    Returns:
+        Message, number, value and length of each field, int64; which messages are damaged, bool (n,).
+    """
+    capacity = max(1024, int(np.maximum(end - begin, 0).sum()) // 8)
+    is_bad = np.zeros(len(begin), np.bool_)
+    while True:
+        columns = [np.empty(capacity, np.int64) for _ in range(4)]
+        rows = call("protobuf", data, begin, end, *columns, is_bad)
+        if rows <= capacity:
+            message, number, value, length = (column[:rows] for column in columns)
+            return message, number, value, length, is_bad
+        capacity = rows

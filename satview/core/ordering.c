@@ -7,10 +7,10 @@
 enum { RADIX_BITS = 11, RADIX = 1 << RADIX_BITS, ORDER_BLOCK = 1 << 10 };
 
 /*
- * Write the order of some times, equal ones as they are. Twin: numpy.argsort, stable. spare: as large as order.
+ * Write the order of some times, equal ones as they are. spare: as large as order.
  * Returns which of the two has it: 0 order, 1 spare.
  */
-EXPORT int64_t satview_time_order(const int64_t *time, int64_t count, int64_t *order, int64_t *spare)
+static int64_t satview_time_order(const int64_t *time, int64_t count, int64_t *order, int64_t *spare)
 {
     int64_t least = count ? time[0] : 0, most = least, positions[RADIX], done = 0;
     int is_sorted = 1;
@@ -38,13 +38,17 @@ EXPORT int64_t satview_time_order(const int64_t *time, int64_t count, int64_t *o
     return done & 1;
 }
 
+PASS(time_order, "i8:n i8:n i8:n", I8(0), COUNT(0), I8(1), I8(2))
+
 /*
- * Write the rows that a stable sort by time could move, ascending. Twin: order._plain_disordered (formats/kev).
+ * Write the rows that a stable sort by time could move, ascending.
  * least: room for one of each block of events. Returns how many there are.
  */
-EXPORT int64_t satview_disordered(const int64_t *time, int64_t count, int64_t *least, int64_t *out)
+static int64_t satview_disordered(const int64_t *time, int64_t count, int64_t *least, int64_t room, int64_t *out)
 {
     int64_t after[ORDER_BLOCK + 1], latest = INT64_MIN, found = 0, blocks = (count + ORDER_BLOCK - 1) / ORDER_BLOCK;
+    if (blocks > room)
+        return REFUSED;
     for (int64_t block = blocks - 1, earliest = INT64_MAX; block >= 0; block--) {
         int64_t end = (block + 1) * ORDER_BLOCK < count ? (block + 1) * ORDER_BLOCK : count;
         least[block] = earliest; /* of all behind it */
@@ -65,6 +69,8 @@ EXPORT int64_t satview_disordered(const int64_t *time, int64_t count, int64_t *l
     }
     return found;
 }
+
+PASS(disordered, "i8:n i8:b i8:n", I8(0), COUNT(0), I8(1), COUNT(1), I8(2))
 
 /* The next row of a CPU, with what orders it: by time, then as they are in the file. */
 struct next {
@@ -88,10 +94,10 @@ static void play(struct next *winner, struct next *other)
 
 /*
  * Write some rows in the order of their times, equal ones as they are, by merging what each CPU logged: a tournament of
- * the CPUs' next rows, in which each pair's loser stays and the winner goes on. Twin: numpy.argsort, stable. rows:
- * ascending; spare: as large. Returns 0; 1 if a CPU's own times go back; -1 if there is no such row.
+ * the CPUs' next rows, in which each pair's loser stays and the winner goes on.
+ * rows: ascending; spare: as large. Returns 0; 1 if a CPU's own times go back; REFUSED if there is no such row.
  */
-EXPORT int64_t satview_merged(const int64_t *time, const uint8_t *cpu, int64_t events, const int64_t *rows,
+static int64_t satview_merged(const int64_t *time, const uint8_t *cpu, int64_t events, const int64_t *rows,
                               int64_t count, int64_t *spare, int64_t *out)
 {
     int64_t first[CPU_NUMBERS + 1] = {0}, fill[CPU_NUMBERS], latest[CPU_NUMBERS], size = 0, leaves = 1;
@@ -99,7 +105,7 @@ EXPORT int64_t satview_merged(const int64_t *time, const uint8_t *cpu, int64_t e
     struct next won[2 * CPU_NUMBERS], loser[CPU_NUMBERS], winner;
     for (int64_t i = 0; i < count; i++) {
         if (rows[i] < 0 || rows[i] >= events)
-            return -1;
+            return REFUSED;
         first[cpu[rows[i]] + 1]++;
     }
     for (int number = 0; number < CPU_NUMBERS; number++) {
@@ -151,21 +157,24 @@ EXPORT int64_t satview_merged(const int64_t *time, const uint8_t *cpu, int64_t e
     return 0;
 }
 
+PASS(merged, "i8:n u1:n i8:r i8:r i8:r", I8(0), U1(1), COUNT(0), I8(2), COUNT(2), I8(3), I8(4))
+
 /*
  * Write where each row of a range goes that takes another order. rows: which row comes to each position from first on,
- * a permutation of these. narrow or wide: the new row of each event. Returns how far a row goes at most; -1 if one is
- * not in the range.
+ * a permutation of these. narrow or wide: the new row of each event.
+ *
+ * Returns how far a row goes at most; REFUSED if one is not in the range.
  */
-EXPORT int64_t satview_went(const int64_t *rows, int64_t count, int64_t first, uint32_t *narrow, uint64_t *wide,
+static int64_t satview_went(const int64_t *rows, int64_t count, int64_t first, uint32_t *narrow, uint64_t *wide,
                             int64_t events)
 {
     int64_t reach = 0;
     if (first < 0 || count > events - first)
-        return -1;
+        return REFUSED;
     for (int64_t i = 0; i < count; i++) {
         int64_t far = rows[i] - first - i;
         if (rows[i] < first || rows[i] - first >= count)
-            return -1;
+            return REFUSED;
         if (narrow)
             narrow[rows[i]] = (uint32_t)(first + i);
         else
@@ -175,6 +184,8 @@ EXPORT int64_t satview_went(const int64_t *rows, int64_t count, int64_t first, u
     }
     return reach;
 }
+
+PASS(went, "i8:r n u4|u8:n", I8(0), COUNT(0), NUMBER(1), U4(2), U8(2), COUNT(2))
 
 /* Move a block at a time: what it overwrites, and what was overwritten before within reach, is kept beside it. */
 #define MOVED(NAME, TYPE)                                                                                              \
@@ -188,7 +199,7 @@ EXPORT int64_t satview_went(const int64_t *rows, int64_t count, int64_t first, u
             for (int64_t i = 0; i < size; i++) {                                                                       \
                 int64_t from = rows[i + begin - at] - first - begin;                                                   \
                 if (from < -reach || from < -begin || from >= count - begin)                                           \
-                    return -1;                                                                                         \
+                    return REFUSED;                                                                                    \
                 mine[i] = from < size ? kept[reach + from] : mine[from];                                               \
             }                                                                                                          \
             memmove(kept, kept + size, (size_t)reach * sizeof *kept);                                                  \
@@ -202,18 +213,19 @@ MOVED(moved_words, uint32_t)
 MOVED(moved_longs, uint64_t)
 
 /*
- * Put the next part of a column into another order, in its place. Twin: column[at:end] = column.take(rows).
+ * Put the next part of a column into another order, in its place.
  *
  * column: of elements of width bytes, count of them, the first of which is row first; rows: which comes to each
  * position of the part, from at to end, counted from the first; reach: how far one moves at most; kept: room for
  * reach + block elements, the first ones of which are those of the column that were before the part, as the call for
- * the part before leaves them. Returns 0; -1 if a row is not there, or moves farther.
+ * the part before leaves them. Returns 0; REFUSED if a row is not there, or moves farther.
  */
-EXPORT int64_t satview_moved(uint8_t *column, int64_t width, int64_t count, const int64_t *rows, int64_t first,
-                             int64_t at, int64_t end, int64_t reach, int64_t block, uint8_t *kept)
+static int64_t satview_moved(uint8_t *column, int64_t bytes, int64_t width, const int64_t *rows, int64_t part,
+                             int64_t first, int64_t at, int64_t reach, int64_t block, uint8_t *kept, int64_t kept_bytes)
 {
-    if (at < 0 || end > count || reach < 0 || block < 1)
-        return -1;
+    int64_t count = width > 0 ? bytes / width : 0, end = at + part;
+    if (at < 0 || end > count || reach < 0 || block < 1 || (reach + block) * width > kept_bytes)
+        return REFUSED;
     switch (width) {
     case 1:
         return moved_bytes(column, rows, first, count, at, end, kept, reach, block);
@@ -224,8 +236,12 @@ EXPORT int64_t satview_moved(uint8_t *column, int64_t width, int64_t count, cons
     case 8:
         return moved_longs((uint64_t *)column, rows, first, count, at, end, (uint64_t *)kept, reach, block);
     }
-    return -1;
+    return REFUSED;
 }
+
+PASS(moved,
+     "u1:* n i8:r n n n n u1:k",
+     U1(0), COUNT(0), NUMBER(1), I8(2), COUNT(2), NUMBER(3), NUMBER(4), NUMBER(5), NUMBER(6), U1(7), COUNT(7))
 
 static int64_t distance(int64_t time, int64_t other)
 {
@@ -238,17 +254,17 @@ static int64_t size_of(int64_t number)
 }
 
 /*
- * Write those of some rows that are far from the events before and after them, on the same side of both. Twin:
- * clock_review._far_rows (formats/kev). Returns how many there are; -1 if a row has no event on both sides.
+ * Write those of some rows that are far from the events before and after them, on the same side of both.
+ * Returns how many there are; REFUSED if a row has no event on both sides.
  */
-EXPORT int64_t satview_far_rows(const int64_t *time, int64_t events, const int64_t *rows, int64_t count, int64_t near,
+static int64_t satview_far_rows(const int64_t *time, int64_t events, const int64_t *rows, int64_t count, int64_t near,
                                 int64_t *out)
 {
     int64_t found = 0;
     for (int64_t i = 0; i < count; i++) {
         int64_t row = rows[i], before, after;
         if (row < 1 || row >= events - 1)
-            return -1;
+            return REFUSED;
         before = distance(time[row], time[row - 1]);
         after = distance(time[row], time[row + 1]);
         out[found] = row;
@@ -256,3 +272,5 @@ EXPORT int64_t satview_far_rows(const int64_t *time, int64_t events, const int64
     }
     return found;
 }
+
+PASS(far_rows, "i8:n i8:r n i8:r", I8(0), COUNT(0), I8(1), COUNT(1), NUMBER(2), I8(3))

@@ -1,8 +1,4 @@
-"""The compiled passes that put events into the order of time.
-
-`ordering.c` says what each does and which numpy code is its twin. Arrays must be contiguous and of the types named
-here; sizes are taken from them.
-"""
+"""The compiled passes that put events into the order of time; ordering.c says what each does."""
 
 from __future__ import annotations
 
@@ -12,9 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.core import library
-from satview.core.links import words
-from satview.core.signatures import call
+from satview.core.library import call
 
 _ORDER_BLOCK = 1 << 10  # as in ordering.c
 _MOVED_BLOCK = 1 << 14  # elements that are moved at once: with what is kept beside them they stay in the cache
@@ -24,11 +18,9 @@ _MOVED_ROWS = 1 << 17  # of all columns that are moved one after the other; a mu
 
 def time_order(time: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the order of times in cycles, int64 (n,); equal ones stay as they are."""
-    if not library.is_available():
-        return np.argsort(time, kind="stable")
     time = np.ascontiguousarray(time, np.int64)
     order, spare = np.empty(len(time), np.int64), np.empty(len(time), np.int64)
-    is_spare = call("satview_time_order", time, len(time), order, spare)
+    is_spare = call("time_order", time, order, spare)
     return spare if is_spare else order
 
 
@@ -39,8 +31,8 @@ def disordered(time: NDArray[np.int64]) -> NDArray[np.int64]:
         time: int64 (n,).
     """
     least, out = np.empty(len(time) // _ORDER_BLOCK + 1, np.int64), np.empty(len(time), np.int64)
-    found = call("satview_disordered", time, len(time), least, out)
-    return out[:found] if 2 * found > len(out) else out[:found].copy()
+    rows = call("disordered", time, least, out)
+    return out[:rows] if 2 * rows > len(out) else out[:rows].copy()
 
 
 def merged(time: NDArray[np.int64], cpu: NDArray[np.uint8], rows: NDArray[np.int64]) -> NDArray[np.int64] | None:
@@ -51,11 +43,9 @@ def merged(time: NDArray[np.int64], cpu: NDArray[np.uint8], rows: NDArray[np.int
         cpu: uint8 (n,).
         rows: int64 (m,), ascending.
     """
-    assert len(time) == len(cpu)
     spare, out = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
-    failed = call("satview_merged", time, cpu, len(time), rows, len(rows), spare, out)
-    assert failed >= 0, "the rows name events that are not there"
-    return None if failed else out
+    goes_back = call("merged", time, cpu, rows, spare, out)
+    return None if goes_back else out
 
 
 def move(
@@ -69,10 +59,7 @@ def move(
         rows: int64 (n,), which row comes to each position of the range; a permutation of its rows.
         went: uint32 or uint64 (events,), is given the new row of each in the range.
     """
-    events, count = len(went), len(rows)
-    assert all(len(column) == events for column in columns)
-    reach = call("satview_went", rows, count, first, *words(went, np.dtype(np.uint32), np.dtype(np.uint64)), events)
-    assert reach >= 0, "the rows are not in the range"
+    count, reach = len(rows), call("went", rows, first, went)
     if reach > count // _LEAST_PARTS:
         return False
     kept = [np.empty((reach + _MOVED_BLOCK) * column.itemsize, np.uint8) for column in columns]
@@ -80,9 +67,7 @@ def move(
     for at in range(0, count, _MOVED_ROWS):  # the rows of all columns at once, while the cache has them
         part = rows[at : at + _MOVED_ROWS]
         for (column, width), room in zip(data, kept, strict=True):
-            part_of = (width, events - first, part, first, at, at + len(part), reach, _MOVED_BLOCK)
-            failed = call("satview_moved", column, *part_of, room)
-            assert not failed, "the rows are not in the range"
+            call("moved", column, width, part, first, at, reach, _MOVED_BLOCK, room)
     return True
 
 
@@ -95,6 +80,5 @@ def far_rows(time: NDArray[np.int64], rows: NDArray[np.int64], near: int) -> NDA
         near: How far is not far yet, cycles.
     """
     out = np.empty(len(rows), np.int64)
-    found = call("satview_far_rows", time, len(time), rows, len(rows), near, out)
-    assert found >= 0, "an event without neighbours"
-    return out[:found].copy()
+    far = call("far_rows", time, rows, near, out)
+    return out[:far].copy()

@@ -1,32 +1,13 @@
-"""The compiled passes of pictures: cells, pixels and shares of lanes.
-
-`passes.c` says what each does and which numpy code is its twin. Arrays must be contiguous and of the types named here;
-sizes are taken from them.
-"""
+"""The compiled passes of pictures: cells, pixels and shares of lanes; pictures.c says what each does."""
 
 from __future__ import annotations
 
-import ctypes
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.core.library import CODES, CPUS, I64, POINTER, address, function
-
-_BYTES: Final = 256
-
-
-class _Cells(ctypes.Structure):
-    """`satview_cells` of passes.c."""
-
-    _fields_ = [
-        *((name, POINTER) for name in ("time", "code", "cpu", "narrow", "wide")), ("count", I64), ("origin", I64),
-        ("marks", POINTER), ("int_class", I64), ("class_shift", I64), ("threads", I64),
-        ("by_thread", POINTER * 3), ("by_cpu", POINTER * 2), ("by_interrupt", POINTER), ("positions", I64),
-        ("cells", POINTER), ("cell_count", I64), ("seen", POINTER),
-    ]  # fmt: skip
+from satview.core.library import Pass, call
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,28 +45,13 @@ def event_cells(
         offset: int64 (lanes + 1,), where the cells of each lane begin, and their number.
         shift: int64 (lanes,), cells of a lane are 2^shift cycles.
     """
-    threads = next((len(table) for table in tables.threads if table is not None), 0)
-    assert len(time) == len(code) == len(cpu) == len(thread)
-    assert len(marks) == CODES
-    assert len(offset) == len(shift) + 1
-    assert all(len(table) == threads for table in tables.threads if table is not None)
-    assert all(len(table) == _BYTES for table in (*tables.cpus, tables.interrupts) if table is not None)
     count = int(offset[-1])
-    seen = np.zeros(count + 1, np.uint8)
-    narrow = thread.dtype == np.uint16
+    seen = np.zeros(count + 1, np.bool_)
     cells = np.array([(count, *offset[:-1]), (count + 1, *offset[1:]), (63, *shift)], np.int64).T.copy()
-    columns = [np.ascontiguousarray(column) for column in (time, code, cpu, thread, marks)]
-    time_at, code_at, cpu_at, thread_at, marks_at = (column.ctypes.data for column in columns)
-
-    request = _Cells(
-        time_at, code_at, cpu_at, thread_at if narrow else None, None if narrow else thread_at, len(time), origin,
-        marks_at, int_class, class_shift, threads, (POINTER * 3)(*map(address, tables.threads)),
-        (POINTER * 2)(*map(address, tables.cpus)), address(tables.interrupts), len(shift), cells.ctypes.data, count,
-        seen.ctypes.data,
-    )  # fmt: skip
-    failed = function("satview_event_cells")(ctypes.byref(request))
-    assert not failed, "a table names a lane that is not there"
-    return seen[:count].view(np.bool_)
+    columns = [np.ascontiguousarray(column) for column in (time, code, cpu, thread)]
+    call("event_cells", *columns, origin, np.ascontiguousarray(marks), int_class, class_shift, *tables.threads,
+         *tables.cpus, tables.interrupts, cells, seen)  # fmt: skip
+    return seen[:count]
 
 
 class Raster:
@@ -98,14 +64,7 @@ class Raster:
     """
 
     def __init__(self, edges: NDArray[np.int64], busy: NDArray[np.uint8], out: NDArray[np.uint8]) -> None:
-        assert len(edges) == out.shape[1] + 1
-        assert len(busy) >= CPUS
-        assert out.flags.c_contiguous
-        self._kept = edges, busy, out  # the library has their addresses only
-        self._call = function("satview_raster")
-        self._edges, self._width, self._busy = address(edges), I64(out.shape[1]), address(busy)
-        first: int = out.__array_interface__["data"][0]
-        self._rows = range(first, first + out.size, max(1, out.shape[1]))
+        self._raster, self._out = Pass("raster", edges, busy), out
 
     def draw(self, row: int, start: NDArray[np.int64], value: NDArray[np.uint8], end: int) -> None:
         """Write the value that covers most of each pixel, with the flag of those in which anything ran.
@@ -116,12 +75,7 @@ class Raster:
             value: uint8 (n,).
             end: Where the last one ends, cycles.
         """
-        assert len(start) == len(value)
-        assert start.flags.c_contiguous
-        self._call(
-            address(start), address(value), I64(len(start)), I64(end),
-            self._edges, self._width, self._busy, POINTER(self._rows[row]),
-        )  # fmt: skip
+        self._raster(start, value, end, self._out[row])
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,18 +116,12 @@ def levels(
     cells, sizes = len(seen), [len(seen)]
     while len(sizes) < depth + halves_last:
         sizes.append((sizes[-1] + 1) // 2)
-    cover, flags = np.empty((cells, len(kinds.value_of)), np.int64), seen.astype(np.uint8)
+    cover, flags = np.empty((cells, len(kinds.value_of)), np.int64), seen.copy()
     out = np.empty(sum(sizes[:depth]), np.uint8)
-    written = function("satview_levels")(
-        address(start), address(value), I64(len(start)), I64(end), I64(origin),
-        I64(shift), I64(cells), address(kinds.kind_of), address(kinds.value_of),
-        address(kinds.busy), I64(len(kinds.value_of)), address(cover),
-        address(flags), I64(depth), I64(halves_last), address(out), I64(len(out)),
-    )  # fmt: skip
-    assert written == len(out)
-    last = sizes[-1]
-    return np.split(out, np.cumsum(sizes[: depth - 1])), cover.ravel()[: last * len(kinds.value_of)].reshape(
-        last, -1).T, flags[:last].view(np.bool_)  # fmt: skip
+    call("levels", start, value, end, origin, shift, kinds.kind_of, kinds.value_of, kinds.busy, flags, cover, depth,
+         halves_last, out)  # fmt: skip
+    sums = cover.ravel()[: sizes[-1] * len(kinds.value_of)].reshape(sizes[-1], -1).T
+    return np.split(out, np.cumsum(sizes[: depth - 1])), sums, flags[: sizes[-1]]
 
 
 def share_index(
@@ -194,16 +142,9 @@ def share_index(
         weight: int64 (64,), what a cycle of each value counts.
         kinds: How many kinds there are.
     """
-    assert len(start) == len(value)
-    assert len(kind_of) == len(weight) == CPUS
     marks = -(-len(start) // every)
     out = np.empty((marks, kinds), np.int64)
-    written = function("satview_share_index")(
-        address(start), address(value), I64(len(start)), I64(every),
-        address(kind_of), address(weight), I64(kinds), address(out),
-        I64(out.size),
-    )  # fmt: skip
-    assert written == out.size
+    call("share_index", start, value, every, kind_of, weight, kinds, out)
     return out
 
 
@@ -234,16 +175,9 @@ class ShareSums:
         begins: NDArray[np.int64],
     ) -> None:
         starts, time, rows = (None, *start) if isinstance(start, tuple) else (start, None, None)
-        assert len(value) == (len(rows) + 1 if rows is not None else len(start))
-        assert rows is None or (rows.flags.c_contiguous and int(rows.max(initial=0)) < len(start[0]))
-        assert len(kind_of) == len(weight) == CPUS
-        assert len(begins) == len(index)
-        self._columns = start, value, kind_of, weight, index, begins  # the library has their addresses only
         self._kinds = index.shape[1]
-        self._call = function("satview_shares")
-        self._lane = (
-            address(starts), address(time), address(rows), address(value), I64(len(value)), I64(end), I64(every),
-            address(kind_of), address(weight), I64(self._kinds), address(index), address(begins), I64(len(index)),
+        self._shares = Pass(
+            "shares", starts, time, rows, value, end, every, kind_of, weight, self._kinds, begins, index
         )  # fmt: skip
 
     def cycles(self, edges: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -252,10 +186,9 @@ class ShareSums:
         Args:
             edges: int64 (bins + 1,), cycles, ascending.
         """
-        bins = max(0, len(edges) - 1)
-        out = np.empty((bins, self._kinds), np.int64)
-        failed = self._call(*self._lane, address(edges), I64(bins), address(out))
-        assert not failed
+        out = np.empty((max(0, len(edges) - 1), self._kinds), np.int64)
+        if len(out):
+            self._shares(edges, out)
         return out
 
 
@@ -267,14 +200,8 @@ def stack_tops(cycles: NDArray[np.int64], order: NDArray[np.int64], length: NDAr
         order: int64 (k,), kinds from bottom to top.
         length: int64 (bins,), cycles of each bin, at least 1.
     """
-    bins, kinds = cycles.shape
-    assert len(length) == bins
-    assert cycles.flags.c_contiguous
-    out = np.empty((len(order), bins))
-    failed = function("satview_stack_tops")(
-        address(cycles), I64(kinds), I64(bins), address(order), I64(len(order)), address(length), address(out)
-    )
-    assert not failed
+    out = np.empty((len(order), len(length)))
+    call("stack_tops", length, cycles.shape[1], cycles, order, out)
     return out
 
 
@@ -298,17 +225,9 @@ def draw_stack(
         rows: First row of the bar and the one behind its last; may be outside of the picture.
         pixels: uint32 (height, width), changed.
     """
-    kinds, bins = tops.shape
-    assert len(is_busy) == len(colours) == kinds
-    assert len(columns) == bins + 1
-    assert pixels.flags.c_contiguous
+    height, width = pixels.shape
     tops, columns = np.ascontiguousarray(tops), np.ascontiguousarray(columns, np.int64)
-    failed = function("satview_draw_stack")(
-        address(tops), I64(kinds), I64(bins), address(is_busy),
-        address(columns), address(colours), ctypes.c_uint32(background), I64(rows[0]),
-        I64(rows[1]), address(pixels), I64(pixels.shape[1]), I64(pixels.shape[0]),
-    )  # fmt: skip
-    assert not failed
+    call("draw_stack", colours, is_busy, columns, tops, background, *rows, width, height, pixels)
 
 
 def hatch(pixels: NDArray[np.uint32], hatches: NDArray[np.uint8], top: int, cell: int) -> None:
@@ -320,10 +239,5 @@ def hatch(pixels: NDArray[np.uint32], hatches: NDArray[np.uint8], top: int, cell
         top: How far the picture is below the row where hatches begin, device pixels.
         cell: Device pixels of a pixel of a hatch.
     """
-    assert pixels.flags.c_contiguous
-    assert hatches.shape[1] == 8
     height, width = pixels.shape
-    failed = function("satview_hatch")(
-        address(pixels), I64(width), I64(height), address(hatches), I64(len(hatches)), I64(top), I64(cell)
-    )
-    assert not failed
+    call("hatch", width, height, pixels, hatches, top, cell)

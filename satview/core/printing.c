@@ -10,15 +10,20 @@ enum { COUNT_OF_ENTRY = 0, VARIANT_OF_ENTRY = 1, FORM_OF_ENTRY = 2, NEXT_OF_ENTR
  * Write the form of every event; stop at the first whose kind is in no entry, and return its position.
  *
  * first: of every code its first entry, -1 = none. entries: payload words, variant, form, next entry.
- * Twin: Printer._kinds (export/listing.py).
  */
-EXPORT int64_t satview_forms(const uint32_t *header, const int64_t *start, const int64_t *row, int64_t count,
-                             const uint8_t *variant, const int32_t *first, const int32_t *entries,
+static int64_t satview_forms(const uint32_t *header, int64_t events, const int64_t *start, const int64_t *row,
+                             int64_t count, const uint8_t *variant, const int32_t *first, const int32_t *entries,
                              int64_t entry_count, int64_t from, int32_t *form)
 {
+    if (from < 0)
+        return REFUSED;
     for (int64_t i = from; i < count; i++) {
-        int64_t words = start[row[i] + 1] - start[row[i]];
-        int32_t at = first[header[row[i]] & CODE_MASK];
+        int64_t words;
+        int32_t at;
+        if (row[i] < 0 || row[i] >= events)
+            return REFUSED;
+        words = start[row[i] + 1] - start[row[i]];
+        at = first[header[row[i]] & CODE_MASK];
         while (at >= 0 && at < entry_count) {
             const int32_t *entry = entries + (int64_t)ENTRY * at;
             if (entry[COUNT_OF_ENTRY] == words && entry[VARIANT_OF_ENTRY] == variant[i])
@@ -31,6 +36,10 @@ EXPORT int64_t satview_forms(const uint32_t *header, const int64_t *start, const
     }
     return count;
 }
+
+PASS(forms,
+     "u4:e i8:e+1 i8:n u1:n i4:32768 i4:4x n i4:n",
+     U4(0), COUNT(0), I8(1), I8(2), COUNT(2), U1(3), I4(4), I4(5), COUNT(5) / ENTRY, NUMBER(6), I4(7))
 
 /* Kinds of fields of a form, and their flags. */
 enum { LITERAL, WORD, WIDE, MESSAGE, HEAD, HEAD_TEXT, TEXT };
@@ -46,16 +55,20 @@ typedef struct {
     uint32_t mask; /* WORD: bits that are shown */
 } satview_field;
 
-/* Lines to print. The caller makes sure of all sizes but those of payloads, which are compared. */
+/* Lines to print. */
 typedef struct {
     const int64_t *start;        /* of every event of the batch, and one more: its payload words */
+    int64_t events;
     const uint32_t *words;
+    int64_t word_count;
     int64_t is_big;              /* the target's byte order */
     int64_t count;               /* lines */
     const int64_t *row;          /* their events */
     const int32_t *form;         /* -1 = not printed */
     const satview_field *fields;
+    int64_t field_count;
     const int64_t *first;        /* of every form its first field, and one more */
+    int64_t forms;
     const int64_t *bound;        /* bytes of a line of every form, without its texts */
     const uint8_t *has_text;     /* of every form: some of its fields are texts */
     const uint8_t *literals;     /* and BLOCK more bytes */
@@ -163,7 +176,7 @@ static uint8_t *put_character(uint8_t *out, uint8_t byte, int32_t flags)
 
 /*
  * Characters of message words: one with a character that is neither printable nor a line feed shows nothing, and the
- * text ends with the first word that shows fewer than four. Twin: message_texts (export/listing_columns.py).
+ * text ends with the first word that shows fewer than four.
  */
 static uint8_t *put_message(uint8_t *out, const uint32_t *words, const satview_field *field, int is_big)
 {
@@ -264,30 +277,49 @@ static int64_t text_bytes(const satview_lines *in, int64_t i)
 }
 
 /*
- * Print lines from number `from` on; return how many are done, fewer where there is no more room, -1 - i if line i
- * asks for what is not there. Twin: Printer._filled (export/listing.py).
+ * Print lines from number `from` on; return how many are done, fewer where there is no more room.
  */
-EXPORT int64_t satview_print(const satview_lines *in, int64_t from)
+static int64_t satview_print(const satview_lines *in, int64_t from)
 {
     int64_t at = *in->used;
+    if (from < 0 || at < 0 || at > in->room)
+        return REFUSED;
     for (int64_t i = from; i < in->count; i++) {
         int32_t form = in->form[i];
         if (form >= 0) {
-            int64_t begin = in->start[in->row[i]], size = in->start[in->row[i] + 1] - begin;
-            int64_t bytes = in->has_text[form] ? text_bytes(in, i) : 0;
+            int64_t begin, size, bytes;
             uint8_t *out = in->out + at;
-            if (bytes < 0)
-                return -1 - i;
+            if (form >= in->forms || in->first[form + 1] > in->field_count || in->row[i] < 0 ||
+                in->row[i] >= in->events)
+                return REFUSED;
+            begin = in->start[in->row[i]];
+            size = in->start[in->row[i] + 1] - begin;
+            bytes = in->has_text[form] ? text_bytes(in, i) : 0;
+            if (bytes < 0 || begin < 0 || size < 0 || begin + size > in->word_count)
+                return REFUSED;
             if (in->room - at < in->bound[form] + bytes + in->separator_bytes + BLOCK)
                 return i;
             memcpy(out, in->separator, (size_t)in->separator_bytes);
             out += in->separator_bytes;
             for (int64_t k = in->first[form]; k < in->first[form + 1]; k++)
                 if (!(out = put_field(out, in, i, in->fields + k, in->words + begin, size)))
-                    return -1 - i;
+                    return REFUSED;
             at = out - in->out;
         }
         in->end[i] = *in->used = at;
     }
     return in->count;
 }
+
+PASS(print,
+     "i8:e+1 u4:w n i8:n i4:n i4:6p i8:f+1 i8:f u1:f u1:* n:h i8:hn n u1:* i8:x+1 i8:n u1:* i8:y+1 u1:* u1:* i8:n "
+     "i8:1 n",
+     &(satview_lines){.start = I8(0), .events = COUNT(0) - 1, .words = U4(1), .word_count = COUNT(1),
+                      .is_big = NUMBER(2), .count = COUNT(3), .row = I8(3), .form = I4(4),
+                      .fields = (const satview_field *)(const void *)I4(5), .field_count = COUNT(5) / 6,
+                      .first = I8(6), .forms = COUNT(7), .bound = I8(7), .has_text = U1(8), .literals = U1(9),
+                      .heads = NUMBER(10), .head = I8(11), .head_unsigned = NUMBER(12), .text = U1(13),
+                      .text_end = I8(14), .texts = COUNT(14) - 1, .text_base = I8(15), .head_text = U1(16),
+                      .head_text_end = I8(17), .head_texts = COUNT(17) - 1, .separator = U1(18),
+                      .separator_bytes = COUNT(18), .out = U1(19), .room = COUNT(19), .end = I8(20),
+                      .used = I8(21)}, NUMBER(22))

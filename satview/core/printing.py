@@ -1,12 +1,7 @@
-"""The compiled passes of printing: which form an event has, and its line.
-
-`printing.c` says what each does and which Python code is its twin. Arrays must be contiguous and of the types named
-here; sizes are taken from them.
-"""
+"""The compiled passes of printing: which form an event has, and its line; printing.c says what each does."""
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,8 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.core.library import CODES, I64, POINTER, address, function
-from satview.core.signatures import call
+from satview.core.library import CODES, call
 
 LITERAL, WORD, WIDE, MESSAGE, HEAD, HEAD_TEXT, TEXT = range(7)  # kinds of fields
 SIGNED, SWAPPED, HEXADECIMAL, ZEROS, LINE_FEEDS, FOR_CSV, FOR_JSON = (1 << bit for bit in range(7))
@@ -48,19 +42,6 @@ class Field(NamedTuple):
     flags: int = 0
     width: int = 0
     mask: int = ALL_BITS
-
-
-class _Lines(ctypes.Structure):
-    """`satview_lines` of printing.c."""
-
-    _fields_ = [
-        (name, I64 if name in ("is_big", "count", "heads", "head_unsigned", "texts", "head_texts", "separator_bytes",
-                               "room") else POINTER)
-        for name in (
-            "start", "words", "is_big", "count", "row", "form", "fields", "first", "bound", "has_text", "literals",
-            "heads", "head", "head_unsigned", "text", "text_end", "text_base", "texts", "head_text", "head_text_end",
-            "head_texts", "separator", "separator_bytes", "out", "room", "end", "used")
-    ]  # fmt: skip
 
 
 class FormTables(NamedTuple):
@@ -130,12 +111,7 @@ class Forms:
             form: int32 (n,), receives the numbers.
             done: How many are there already.
         """
-        assert len(row) == len(variant) == len(form)
-        assert len(start) == len(header) + 1
-        return call(
-            "satview_forms", header, start, row, len(row), variant, self._first, self._entries,
-            len(self._entries), done, form,
-        )  # fmt: skip
+        return call("forms", header, start, row, variant, self._first, self._entries, done, form)
 
     def tables(self) -> FormTables:
         """Return all forms as the core takes them."""
@@ -215,37 +191,27 @@ class LinePrinter:
 
         The lines are valid until the second call after this one.
         """
-        tables, count = self._forms.tables(), len(job.row)
-        assert len(job.form) == len(job.text_base) == job.head.shape[1] == count
-        assert int(job.form.max(initial=-1)) < len(tables.bound)
-        assert int(job.row.max(initial=-1)) + 1 < len(job.start)
-        assert int(job.start[-1]) <= len(job.words)
         self._room = 1 - self._room
-        return partial(self._print, job, tables, count, self._room)
+        return partial(self._print, job, self._forms.tables(), self._room)
 
-    def _print(self, job: Job, tables: FormTables, count: int, room: int) -> tuple[memoryview, NDArray[np.int64]]:
-        end, used, out = np.empty(count, np.int64), np.zeros(1, np.int64), self._rooms[room]
+    def _print(self, job: Job, tables: FormTables, room: int) -> tuple[memoryview, NDArray[np.int64]]:
+        end, used, out = np.empty(len(job.row), np.int64), np.zeros(1, np.int64), self._rooms[room]
         if not len(out):
             out = self._rooms[room] = np.empty(_ROOM, np.uint8)
-        lines = _Lines(
-            address(job.start), address(job.words), job.is_big, count, address(job.row), address(job.form),
-            address(tables.fields), address(tables.first), address(tables.bound), address(tables.has_text),
-            _bytes(tables.literals), len(job.head),
-            address(job.head), job.head_unsigned, _bytes(job.texts.text), address(job.texts.end),
-            address(job.text_base), len(job.texts.end) - 1, _bytes(job.head_texts.text), address(job.head_texts.end),
-            len(job.head_texts.end) - 1, _bytes(job.separator), len(job.separator), address(out), len(out),
-            address(end), address(used),
+        lines = (
+            job.start, job.words, job.is_big, job.row, job.form, tables.fields.view(np.int32), tables.first,
+            tables.bound, tables.has_text, _bytes(tables.literals), len(job.head), job.head, job.head_unsigned,
+            _bytes(job.texts.text), job.texts.end, job.text_base, _bytes(job.head_texts.text), job.head_texts.end,
+            _bytes(job.separator),
         )  # fmt: skip
-        run, done = function("satview_print"), 0
-        while (done := int(run(ctypes.byref(lines), I64(done)))) < count:
-            assert done >= 0, f"the form of line {-1 - done} needs more than its event has"
+        done = 0
+        while (done := call("print", *lines, out, end, used, done)) < len(end):
             larger = np.empty(2 * len(out), np.uint8)
             larger[: used[0]] = out[: used[0]]
             out = self._rooms[room] = larger
-            lines.out, lines.room = address(larger), len(larger)
         return out.data[: int(used[0])], end
 
 
-def _bytes(text: bytes) -> ctypes.c_void_p:
-    """Return where the bytes of a text are; the caller keeps it."""
-    return ctypes.cast(ctypes.c_char_p(text), POINTER)
+def _bytes(text: bytes) -> NDArray[np.uint8]:
+    """Return the bytes of a text, which are kept with them."""
+    return np.frombuffer(text, np.uint8) if text else np.empty(0, np.uint8)

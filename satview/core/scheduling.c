@@ -43,7 +43,7 @@ struct thread {
     int64_t last_cpu;    /* of its last run */
     int64_t longest_cpu; /* of its longest run */
 };
-_Static_assert(sizeof(struct thread) == 10 * sizeof(int64_t), "core/scheduling.py has the same number");
+_Static_assert(sizeof(struct thread) == 10 * sizeof(int64_t), "the table `now` has ten numbers a thread");
 
 /* `satview_scheduling`: the events, the rules, and what is added up. */
 struct scheduling {
@@ -398,14 +398,16 @@ static void finish(const struct scheduling *of, struct cpu *cpus)
 }
 
 /*
- * Add up states, runs and interrupts. Twins: analysis.times.state_times of what state_spans returns,
- * analysis.times.cpu_times of the runs of Basis, and verdicts.whole_states.runs_and_overlaps.
+ * Add up states, runs and interrupts.
+ *
+ * The same as analysis.times.state_times of what state_spans returns, analysis.times.cpu_times of the runs of Basis,
+ * and verdicts.whole_states.runs_and_overlaps.
  *
  * All sums are 0, `busy` and what is named start of runs and CPUs -1.
  *
  * Returns 0; -1 if an event names a thread or a value that is not there.
  */
-EXPORT int64_t satview_scheduling(const struct scheduling *of)
+static int64_t satview_scheduling(const struct scheduling *of)
 {
     struct cpu cpus[CPU_NUMBERS];
     struct missing so_far = {0, 0, INT64_MIN};
@@ -438,3 +440,17 @@ EXPORT int64_t satview_scheduling(const struct scheduling *of)
     finish(of, cpus);
     return 0;
 }
+
+PASS(scheduling,
+     "u2:n u2|u4:n u1:n i8:n u1:32768 u1:65536 u1:t n n n n n n n n n n n:v n:p i8:c i8:l i8:l i8:g i8:g i8:10t "
+     "i8:4tv i8:8t i8:9p i8:pt i8:2",
+     &(struct scheduling){.code = U2(0), .narrow = U2(1), .wide = U4(1), .cpu = U1(2), .time = I8(3),
+                      .events = COUNT(0), .kind = U1(4), .value = U1(5), .is_idle = U1(6),
+                      .threads = COUNT(6), .destroyed = NUMBER(7), .created = NUMBER(8),
+                      .running = NUMBER(9), .ready = NUMBER(10), .dead = NUMBER(11), .absent = NUMBER(12),
+                      .unknown = NUMBER(13), .dump_end = NUMBER(14), .start = NUMBER(15),
+                      .end = NUMBER(16), .values = NUMBER(17), .cpus = NUMBER(18), .cut = I8(19),
+                      .cuts = COUNT(19), .lost = I8(20), .found = I8(21), .losses = COUNT(20),
+                      .gone = I8(22), .back = I8(23), .gaps = COUNT(22), .now = (void *)I8(24),
+                      .states = (void *)I8(25), .runs = (void *)I8(26), .of_cpu = (void *)I8(27),
+                      .busy = I8(28), .known = I8(29)})

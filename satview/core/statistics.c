@@ -7,15 +7,14 @@
 
 /*
  * Write entries and exits of the interrupts of a CPU, how deep the CPU is in them afterwards, and which exits have no
- * entry because that came before the part: up to there all events of the part are exits. Twin:
- * linkage.interrupts._plain_nesting.
+ * entry because that came before the part: up to there all events of the part are exits.
  *
  * rows: events of the class INT of all CPUs, ascending; step: of every code 1 for entries, -1 for exits, 0 for others;
  * lost: when the losses of the CPU end, ascending: a part begins behind each; out_*: room for every row.
  *
- * Returns how many there are; -1 if there is no such event.
+ * Returns how many there are; REFUSED if there is no such event.
  */
-EXPORT int64_t satview_nesting(const uint16_t *code, const uint8_t *cpu, const int64_t *time, int64_t events,
+static int64_t satview_nesting(const uint16_t *code, const uint8_t *cpu, const int64_t *time, int64_t events,
                                const int8_t *step, const uint32_t *rows, int64_t requests, int64_t number,
                                const int64_t *lost, int64_t losses, uint32_t *out_rows, int64_t *out_part,
                                int8_t *out_step, int64_t *out_depth, uint8_t *out_stray)
@@ -25,7 +24,7 @@ EXPORT int64_t satview_nesting(const uint16_t *code, const uint8_t *cpu, const i
     for (int64_t k = 0; k < requests; k++) {
         int8_t mine;
         if (rows[k] >= events)
-            return -1;
+            return REFUSED;
         mine = step[code[rows[k]] & CODE_MASK];
         if (cpu[rows[k]] != number || !mine)
             continue;
@@ -46,6 +45,11 @@ EXPORT int64_t satview_nesting(const uint16_t *code, const uint8_t *cpu, const i
     return found;
 }
 
+PASS(nesting,
+     "u2:n u1:n i8:n i1:32768 u4:r n i8:l u4:r i8:r i1:r i8:r u1:r",
+     U2(0), U1(1), I8(2), COUNT(0), I1(3), U4(4), COUNT(4), NUMBER(5), I8(6), COUNT(6), U4(7), I8(8), I1(9), I8(10),
+     U1(11))
+
 /* Return how much the ranges cover before a moment; *at: where the last look-up ended. */
 static uint64_t covered_before(const int64_t *start, const int64_t *end, const uint64_t *total, int64_t ranges,
                                int64_t moment, int64_t *at)
@@ -59,12 +63,12 @@ static uint64_t covered_before(const int64_t *start, const int64_t *end, const u
 }
 
 /*
- * Write how much of each interval some ranges cover. Twin: store.time_ranges.TimeRanges._plain_within.
+ * Write how much of each interval some ranges cover.
  *
  * start, end: of the ranges, ascending, none touching the next; total: room for ranges + 1; first, last: of the
  * intervals, in any order; near each other is fast.
  */
-EXPORT int64_t satview_covered(const int64_t *start, const int64_t *end, int64_t ranges, uint64_t *total,
+static int64_t satview_covered(const int64_t *start, const int64_t *end, int64_t ranges, uint64_t *total,
                                const int64_t *first, const int64_t *last, int64_t count, int64_t *out)
 {
     int64_t at = 0, behind = 0;
@@ -77,23 +81,24 @@ EXPORT int64_t satview_covered(const int64_t *start, const int64_t *end, int64_t
     return 0;
 }
 
+PASS(covered, "i8:g i8:g u8:g+1 i8:n i8:n i8:n", I8(0), I8(1), COUNT(0), U8(2), I8(3), I8(4), COUNT(3), I8(5))
+
 /*
  * Count the events of every code, note the first and the last of each, and count those of each thread by their role.
- * Twin: analysis.times.event_counts._added.
  *
  * narrow, wide: thread of each event, one of the two; from: the number of the first event; role: of every code, below
  * roles; counts, first, last: by code, of the events before; by_thread: by thread and role.
  *
- * Returns 0; -1 if there is no such thread or role.
+ * Returns 0; REFUSED if there is no such thread or role.
  */
-EXPORT int64_t satview_event_counts(const uint16_t *code, const uint16_t *narrow, const uint32_t *wide, int64_t count,
+static int64_t satview_event_counts(const uint16_t *code, const uint16_t *narrow, const uint32_t *wide, int64_t count,
                                     int64_t from, const uint8_t *role, int64_t roles, int64_t threads,
                                     int64_t *counts, int64_t *first, int64_t *last, int64_t *by_thread)
 {
     for (int64_t i = 0; i < count; i++) {
         int64_t mine = code[i] & CODE_MASK, thread = narrow ? narrow[i] : wide[i];
         if (thread >= threads || role[mine] >= roles)
-            return -1;
+            return REFUSED;
         if (!counts[mine]++)
             first[mine] = from + i;
         last[mine] = from + i;
@@ -101,3 +106,7 @@ EXPORT int64_t satview_event_counts(const uint16_t *code, const uint16_t *narrow
     }
     return 0;
 }
+
+PASS(event_counts,
+     "u2:n u2|u4:n n u1:32768 n:o n:t i8:32768 i8:32768 i8:32768 i8:to",
+     U2(0), U2(1), U4(1), COUNT(0), NUMBER(2), U1(3), NUMBER(4), NUMBER(5), I8(6), I8(7), I8(8), I8(9))

@@ -1,18 +1,27 @@
-"""The compiled passes of statistics.
-
-`statistics.c` says what each does and which numpy code is its twin. Arrays must be contiguous and of the types named
-here; sizes are taken from them.
-"""
+"""The compiled passes of statistics; statistics.c and scheduling.c say what each does."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.core.library import CODES
-from satview.core.links import thread_words
-from satview.core.signatures import call
+from satview.core.library import call
 
+IS_STATE: Final = 1
+IS_RUN: Final = 2
+IS_ENTRY: Final = 4
+IS_EXIT: Final = 8
+STATE_SUMS: Final = ("count", "total", "longest", "longest_start")
+RUN_SUMS: Final = ("cpu", "interrupted", "runs", "switches", "longest", "longest_start", "migrations", "preemptions")
+CPU_SUMS: Final = ("busy", "idle", "handled", "runs", "switches", "longest", "longest_start", "events", "first_start")
+_THREAD_WORDS: Final = 10
+_EVENTS_WORD: Final = 3
+_RULES: Final = (
+    "destroyed", "created", "running", "ready", "dead", "absent", "unknown", "dump_end", "start", "end", "values",
+)  # fmt: skip
 EventSums = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
 Nested = tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.int8], NDArray[np.int64], NDArray[np.bool_]]
 
@@ -37,18 +46,13 @@ def nesting(
         number: Of the CPU.
         lost: int64 (m,), when its losses end, cycles, ascending.
     """
-    assert len(code) == len(cpu) == len(time)
-    assert len(step) == CODES
     rows, lost, room = np.ascontiguousarray(rows), np.ascontiguousarray(lost), len(rows)
-    found = (
+    columns = (
         np.empty(room, np.uint32), np.empty(room, np.int64), np.empty(room, np.int8), np.empty(room, np.int64),
         np.empty(room, np.bool_),
     )  # fmt: skip
-    count = call(
-        "satview_nesting", code, cpu, time, len(code), step, rows, room, number, lost, len(lost), *found
-    )  # fmt: skip
-    assert count >= 0
-    rows, part, steps, depth, is_stray = found
+    count = call("nesting", code, cpu, time, step, rows, number, lost, *columns)
+    rows, part, steps, depth, is_stray = columns
     return rows[:count].copy(), part[:count].copy(), steps[:count].copy(), depth[:count].copy(), is_stray[:count].copy()
 
 
@@ -63,11 +67,9 @@ def covered(
         first: int64 (n,), where the intervals begin.
         last: int64 (n,), where they end.
     """
-    assert len(start) == len(end)
-    assert len(first) == len(last)
     start, end, first, last = map(np.ascontiguousarray, (start, end, first, last))
     out = np.empty(len(first), np.int64)
-    call("satview_covered", start, end, len(start), np.empty(len(start) + 1, np.uint64), first, last, len(first), out)
+    call("covered", start, end, np.empty(len(start) + 1, np.uint64), first, last, out)
     return out
 
 
@@ -85,12 +87,108 @@ def event_counts(
             int64 (threads, roles).
     """
     counts, first, last, by_thread = sums
-    assert len(code) == len(thread)
-    assert len(role) == len(counts) == len(first) == len(last) == CODES
     threads, roles = by_thread.shape
-    narrow, wide = thread_words(thread)
-    failed = call(
-        "satview_event_counts", code, narrow, wide, len(code), start, role, roles, threads, counts, first, last,
-        by_thread,
+    call("event_counts", code, thread, start, role, roles, threads, counts, first, last, by_thread)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What codes and lane values are.
+
+    Attributes:
+        kind: uint8 (32768,), by code: `IS_STATE`, with `IS_RUN` where a thread begins to run; `IS_ENTRY` and `IS_EXIT`
+            of interrupts.
+        value: uint8 (2, 32768), lane value by code, of threads and of idle threads.
+        destroyed, created: Codes of the end and the beginning of a thread.
+        running, ready, dead, absent, unknown: Lane values.
+        dump_end: Until when the opening dump goes, cycles.
+        start, end: Of the trace, cycles.
+        values: All lane values are below.
+    """
+
+    kind: NDArray[np.uint8]
+    value: NDArray[np.uint8]
+    destroyed: int
+    created: int
+    running: int
+    ready: int
+    dead: int
+    absent: int
+    unknown: int
+    dump_end: int
+    start: int
+    end: int
+    values: int
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Where events of all CPUs are missing, cycles; every column int64, ascending.
+
+    Attributes:
+        cut: (k,), since when, each time.
+        lost, found: (m,), the same, ranges that touch as one: since when, and until when.
+    """
+
+    cut: NDArray[np.int64]
+    lost: NDArray[np.int64]
+    found: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """What was added up; int64.
+
+    Attributes:
+        states: (threads, values, 4), by `STATE_SUMS`.
+        runs: (threads, 8), by `RUN_SUMS`; -1 is the beginning of the longest where there is none.
+        cpus: (cpus, 9), by `CPU_SUMS`; the same.
+        busy: (cpus, threads), cycles of threads that are no idle threads; -1 where one never ran.
+        events: (threads,), events of states.
+        known: (2,), runs of threads that work, and those that begin before the run before them has ended.
+    """
+
+    states: NDArray[np.int64]
+    runs: NDArray[np.int64]
+    cpus: NDArray[np.int64]
+    busy: NDArray[np.int64]
+    events: NDArray[np.int64]
+    known: NDArray[np.int64]
+
+
+def scheduling(
+    rules: Rules, code: NDArray[np.uint16], thread: NDArray[np.unsignedinteger], cpu: NDArray[np.uint8],
+    time: NDArray[np.int64], idle: NDArray[np.bool_], cpus: int, missing: Missing,
+) -> Sums | None:  # fmt: skip
+    """Return states, runs and interrupts of a trace, added up; None if an event names what is not there.
+
+    Args:
+        rules: What the events mean.
+        code: uint16 (events,).
+        thread: uint16 or uint32 (events,), rows of the thread table.
+        cpu: uint8 (events,).
+        time: int64 (events,), cycles, ascending.
+        idle: bool (threads,), which are idle threads.
+        cpus: How many CPUs there are.
+        missing: Where events are missing.
+    """
+    threads = len(idle)
+    sums = Sums(
+        np.zeros((threads, rules.values, len(STATE_SUMS)), np.int64), np.zeros((threads, len(RUN_SUMS)), np.int64),
+        np.zeros((cpus, len(CPU_SUMS)), np.int64), np.full((cpus, threads), -1, np.int64), np.zeros(threads, np.int64),
+        np.zeros(2, np.int64),
     )  # fmt: skip
-    assert not failed, "events name threads that are not there"
+    for table, names in ((sums.runs, RUN_SUMS), (sums.cpus, CPU_SUMS)):
+        table[:, [name.endswith("_start") for name in names]] = -1  # without one
+    cut, lost, found = map(np.ascontiguousarray, (missing.cut, missing.lost, missing.found))
+    gone, back = lost[found - lost > 1], found[found - lost > 1]
+    now = np.empty((threads, _THREAD_WORDS), np.int64)
+    is_other = call(
+        "scheduling", *map(np.ascontiguousarray, (code, thread, cpu, time, rules.kind, rules.value, idle)),
+        *(getattr(rules, name) for name in _RULES), cpus, cut, lost, found, gone, back, now, sums.states, sums.runs,
+        sums.cpus, sums.busy, sums.known,
+    )  # fmt: skip
+    if is_other:
+        return None
+    sums.events[:] = now[:, _EVENTS_WORD]
+    return sums

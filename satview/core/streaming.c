@@ -24,8 +24,8 @@ typedef struct {
     int64_t *counts;
 } satview_groups;
 
-/* Twin: found_groups (formats/kev/stream_groups.py). Every array has room for an element per slot, `at` for one more. */
-EXPORT int64_t satview_stream_groups(const satview_groups *in)
+/* Return how many groups there are. Every array has room for an element per slot, `at` for one more. */
+static int64_t satview_stream_groups(const satview_groups *in)
 {
     const uint32_t *slots = in->slots;
     int64_t groups = 0, events = 0, others = 0, begun = 0, zeros = 0, zero = -1;
@@ -63,18 +63,28 @@ EXPORT int64_t satview_stream_groups(const satview_groups *in)
     return groups;
 }
 
+PASS(stream_groups,
+     "u4:4n n i8:n+1 u1:n+1 i8:n+1 u4:n+1 u1:n+1 u4:n+1 i8:n+1 i8:n+1 i8:n+1 i8:6",
+     &(satview_groups){.slots = U4(0), .slot_count = COUNT(0) / 4, .most_slots = NUMBER(1), .at = I8(2),
+                      .is_whole = U1(3), .event = I8(4), .code = U4(5), .cpu = U1(6), .stamp = U4(7),
+                      .first = I8(8), .other = I8(9), .begun = I8(10), .counts = I8(11)})
+
 /*
  * Write which of some groups have a key (CPU, class, event; stamp) that is among ascending ones; return how many.
- * Twin: numpy.isin.
  */
-EXPORT int64_t satview_with_keys(const uint32_t *slots, const int64_t *at, const int64_t *group, int64_t count,
+static int64_t satview_with_keys(const uint32_t *slots, int64_t slot_count, const int64_t *at, int64_t groups,
+                                 const int64_t *group, int64_t count,
                                  const uint64_t *keys, int64_t key_count, int64_t *out)
 {
     int64_t found = 0;
     for (int64_t i = 0; i < count; i++) {
-        const uint32_t *slot = slots + 4 * at[group[i]];
-        uint64_t key = (uint64_t)slot[1] << 32 | (slot[0] & KEY_MASK);
+        const uint32_t *slot;
+        uint64_t key;
         int64_t low = 0, high = key_count;
+        if (group[i] < 0 || group[i] >= groups || at[group[i]] < 0 || at[group[i]] >= slot_count)
+            return REFUSED;
+        slot = slots + 4 * at[group[i]];
+        key = (uint64_t)slot[1] << 32 | (slot[0] & KEY_MASK);
         while (low < high) {
             int64_t middle = (low + high) / 2;
             if (keys[middle] < key)
@@ -88,14 +98,20 @@ EXPORT int64_t satview_with_keys(const uint32_t *slots, const int64_t *at, const
     return found;
 }
 
+PASS(with_keys,
+     "u4:4n i8:g+1 i8:k u8:y i8:k",
+     U4(0), COUNT(0) / 4, I8(1), COUNT(1), I8(2), COUNT(2), U8(3), COUNT(3), I8(4))
+
 /* Events of a chunk, and those that began earlier and end in it. */
 typedef struct {
     const uint32_t *slots;
+    int64_t slot_count;
     int64_t groups;
     const int64_t *at;         /* as above, one more than groups */
     const uint8_t *is_whole;
     const int64_t *event;
-    const int64_t *time_of;    /* of each event that begins in the chunk */
+    int64_t events;            /* that begin in the chunk */
+    const int64_t *time_of;    /* of each of them */
     const uint32_t *thread_of;
     int64_t done;              /* events that tails have ended */
     const int64_t *done_last;  /* their last slots, ascending */
@@ -105,17 +121,20 @@ typedef struct {
     const uint32_t *done_thread;
     const int64_t *done_start; /* where their words begin, and one more */
     const uint32_t *done_words;
+    int64_t done_word_count;
+    int64_t room;              /* of the columns that follow */
     uint32_t *header;
     uint32_t *stamp;
     int64_t *time;
     uint32_t *thread;
     int64_t *start;            /* one more */
     uint32_t *words;
+    int64_t word_room;
     int64_t *last;
 } satview_delivery;
 
-/* Put events into the order of their last slots; return how many. Twin: delivered (formats/kev/stream_groups.py). */
-EXPORT int64_t satview_deliver(const satview_delivery *in)
+/* Put events into the order of their last slots; return how many. */
+static int64_t satview_deliver(const satview_delivery *in)
 {
     int64_t row = 0, word = 0, done = 0;
     for (int64_t g = 0; g <= in->groups; g++) {
@@ -124,6 +143,9 @@ EXPORT int64_t satview_deliver(const satview_delivery *in)
             continue;
         for (; done < in->done && in->done_last[done] < end; done++) {
             int64_t size = in->done_start[done + 1] - in->done_start[done];
+            if (row >= in->room || size < 0 || in->done_start[done] < 0 ||
+                in->done_start[done + 1] > in->done_word_count || word + size > in->word_room)
+                return REFUSED;
             in->header[row] = in->done_header[done];
             in->stamp[row] = in->done_stamp[done];
             in->time[row] = in->done_time[done];
@@ -135,6 +157,9 @@ EXPORT int64_t satview_deliver(const satview_delivery *in)
         }
         if (g == in->groups)
             break;
+        if (row >= in->room || in->at[g] < 0 || end <= in->at[g] || end > in->slot_count || in->event[g] < 0 ||
+            in->event[g] >= in->events || word + 2 * (end - in->at[g]) > in->word_room)
+            return REFUSED;
         in->header[row] = in->slots[4 * in->at[g]];
         in->stamp[row] = in->slots[4 * in->at[g] + 1];
         in->time[row] = in->time_of[in->event[g]];
@@ -145,5 +170,15 @@ EXPORT int64_t satview_deliver(const satview_delivery *in)
             memcpy(in->words + word, in->slots + 4 * i + 2, 2 * sizeof *in->words);
     }
     in->start[row] = word;
-    return row;
+    return row == in->room ? row : REFUSED;
 }
+
+PASS(deliver,
+     "u4:4n i8:g+1 u1:g i8:g i8:e u4:e i8:d u4:d u4:d i8:d u4:d i8:d+1 u4:* u4:o u4:o i8:o u4:o i8:o+1 u4:* i8:o",
+     &(satview_delivery){.slots = U4(0), .slot_count = COUNT(0) / 4, .at = I8(1), .groups = COUNT(2),
+                      .is_whole = U1(2), .event = I8(3), .events = COUNT(4), .time_of = I8(4),
+                      .thread_of = U4(5), .done = COUNT(6), .done_last = I8(6), .done_header = U4(7),
+                      .done_stamp = U4(8), .done_time = I8(9), .done_thread = U4(10), .done_start = I8(11),
+                      .done_words = U4(12), .done_word_count = COUNT(12), .header = U4(13),
+                      .room = COUNT(13), .stamp = U4(14), .time = I8(15), .thread = U4(16),
+                      .start = I8(17), .words = U4(18), .word_room = COUNT(18), .last = I8(19)})

@@ -1,43 +1,15 @@
-"""The compiled passes over chunks that go by: groups of slots, and events in the order of their last slots.
-
-`streaming.c` says what each does and which numpy code is its twin. Arrays must be contiguous and of the types named
-here; sizes are taken from them.
-"""
+"""The compiled passes over slots that go by: groups, and events by their last slots; see streaming.c."""
 
 from __future__ import annotations
 
-import ctypes
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.core.library import I64, POINTER, address, function
-from satview.core.signatures import call
+from satview.core.library import call
 
 _COUNTS: Final = 6
-
-
-class _Groups(ctypes.Structure):
-    """`satview_groups` of streaming.c."""
-
-    _fields_ = [
-        (name, I64 if name in ("slot_count", "most_slots") else POINTER)
-        for name in ("slots", "slot_count", "most_slots", "at", "is_whole", "event", "code", "cpu", "stamp", "first",
-                     "other", "begun", "counts")
-    ]  # fmt: skip
-
-
-class _Delivery(ctypes.Structure):
-    """`satview_delivery` of streaming.c."""
-
-    _fields_ = [
-        (name, I64 if name in ("groups", "done") else POINTER)
-        for name in (
-            "slots", "groups", "at", "is_whole", "event", "time_of", "thread_of", "done", "done_last", "done_header",
-            "done_stamp", "done_time", "done_thread", "done_start", "done_words", "header", "stamp", "time", "thread",
-            "start", "words", "last")
-    ]  # fmt: skip
 
 
 class Groups(NamedTuple):
@@ -77,23 +49,17 @@ def groups(slots: NDArray[np.uint32], most_slots: int) -> Groups:
         slots: uint32 (n, 4).
         most_slots: Of an event that is whole.
     """
-    assert slots.flags.c_contiguous
-    count = len(slots)
-    types = {"is_whole": np.uint8, "code": np.uint32, "cpu": np.uint8, "stamp": np.uint32}
+    types = {"is_whole": np.bool_, "code": np.uint32, "cpu": np.uint8, "stamp": np.uint32}
     names = ("at", "is_whole", "event", "code", "cpu", "stamp", "first", "other", "begun")
-    columns: dict[str, NDArray[Any]] = {name: np.empty(count + 1, types.get(name, np.int64)) for name in names}
+    columns: dict[str, NDArray[Any]] = {name: np.empty(len(slots) + 1, types.get(name, np.int64)) for name in names}
     counts = np.zeros(_COUNTS, np.int64)
-    chunk = _Groups(address(slots), count, most_slots, *(address(columns[name]) for name in names), address(counts))
-    function("satview_stream_groups")(ctypes.byref(chunk))
-    found, events, others, begun, zeros, zero = counts.tolist()
-    sizes = dict.fromkeys(("code", "cpu", "stamp", "first"), events) | {
-        "at": found + 1,
-        "other": others,
-        "begun": begun,
-    }
-    columns = {name: column[: sizes.get(name, found)] for name, column in columns.items()}
-    columns["is_whole"] = columns["is_whole"].view(np.bool_)
-    return Groups(**columns, zeros=zeros, zero=zero)
+    call("stream_groups", slots, most_slots, *columns.values(), counts)
+    size, events, others, begun, zeros, zero = counts.tolist()
+    sizes = dict.fromkeys(("code", "cpu", "stamp", "first"), events)
+    sizes |= {"at": size + 1, "other": others, "begun": begun}
+    return Groups(
+        **{name: column[: sizes.get(name, size)] for name, column in columns.items()}, zeros=zeros, zero=zero
+    )  # fmt: skip
 
 
 def with_keys(
@@ -101,8 +67,7 @@ def with_keys(
 ) -> NDArray[np.int64]:
     """Return which of some groups have a key that is among ascending ones, int64 (k,)."""
     out = np.empty(len(group), np.int64)
-    found = call("satview_with_keys", slots, at, group, len(group), keys, len(keys), out)
-    return out[:found]
+    return out[: call("with_keys", slots, at, group, keys, out)]
 
 
 class Columns(NamedTuple):
@@ -146,13 +111,6 @@ def deliver(
         np.empty(count + 1, np.int64), np.empty(size, np.uint32), np.empty(count, np.int64),
     )  # fmt: skip
     time, thread = np.ascontiguousarray(time, np.int64), np.ascontiguousarray(thread, np.uint32)
-    assert len(time) == len(thread) == len(found.code)
     before = (done.last, done.header, done.stamp, done.time, done.thread, done.start, done.words)
-    delivery = _Delivery(
-        address(slots), len(found.is_whole), address(found.at), address(found.is_whole), address(found.event),
-        address(time), address(thread), len(done.header), *(address(column) for column in before),
-        *(address(column) for column in columns),
-    )  # fmt: skip
-    rows = function("satview_deliver")(ctypes.byref(delivery))
-    assert rows == count
+    call("deliver", slots, found.at, found.is_whole, found.event, time, thread, *before, *columns)
     return columns._replace(words=columns.words[: int(columns.start[-1])])

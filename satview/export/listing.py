@@ -18,7 +18,7 @@ from satview.base.time import NS_PER_S, Clock
 from satview.events.spec import EventSpec, Release
 from satview.export.listing_format import EventFormat, arguments_form
 from satview.export.listing_forms import Form, Style, make_form
-from satview.export.listing_lines import Head, Lines, Rows, lining
+from satview.export.listing_lines import CoreLines, Head, Lines, Rows
 from satview.export.listing_select import Selection, Selector
 from satview.formats.kev.slots.batch import Batch
 from satview.formats.listing.head import head_lines, slot_lines, stray_line
@@ -216,7 +216,7 @@ class Printer:
     def _made(self, selector: Selector) -> Iterator[_Made]:
         """Yield the events, which of them are printed, and what makes their lines."""
         start_cycles: int | None = None
-        job = lining(self.source, self.rows)
+        job = CoreLines(self.source, self.rows)
         for batch in self.source.events:
             if start_cycles is None and len(batch):
                 start_cycles = int(batch.time_cycles.min())

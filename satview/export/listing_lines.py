@@ -1,17 +1,17 @@
-"""The lines of some events: by the compiled core, or kind by kind with one `%` template each where there is none."""
+"""The lines of some events, which the compiled core prints."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.core import library, printing
+from satview.core import printing
 from satview.core.printing import Field
 from satview.events import wire
 from satview.events.spec import EventSpec
@@ -22,8 +22,6 @@ from satview.formats.kev.slots.batch import Batch
 from satview.formats.source import Source
 
 _CONVERSION: Final = re.compile(r"%(?:%|(0?)(\d*)([dxs])|.|$)", re.DOTALL)
-_COUNT_SHIFT: Final = 15
-_VARIANT_SHIFT: Final = 46
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,18 +101,6 @@ class Lines:
         return [text[before:end] for before, end in zip([0, *ends], ends, strict=False)]
 
 
-class Lining(Protocol):
-    """Makes lines of events."""
-
-    def begin(self, batch: Batch, rows: NDArray[np.int64]) -> Callable[[], Lines]:
-        """Return what makes the text of some events of a batch, on any thread; valid until the second call after."""
-
-
-def lining(source: Source, rows: Rows) -> Lining:
-    """Return what prints the events of a source: the compiled core, where it is there."""
-    return CoreLines(source, rows) if library.is_available() else PlainLines(source, rows)
-
-
 def _counts(batch: Batch, rows: NDArray[np.int64]) -> NDArray[np.int64]:
     return batch.start[rows + 1] - batch.start[rows]
 
@@ -135,49 +121,6 @@ def _filled(template: str, columns: Sequence[Column], heads: list[list[Any]], gr
     # One `%` for the whole group; no text holds a NUL, so it parts the lines again.
     text = (f"{template}\0" * len(group.words)) % tuple(chain.from_iterable(zip(*values, strict=True)))
     return text.encode("utf-8", "surrogateescape").split(b"\0")[:-1]
-
-
-@dataclass(slots=True)
-class PlainLines:
-    """Prints without the compiled core.
-
-    Attributes:
-        source: What is printed.
-        rows: The output format.
-    """
-
-    source: Source
-    rows: Rows
-    _forms: dict[int, Form | None] = field(default_factory=dict)
-
-    def begin(self, batch: Batch, rows: NDArray[np.int64]) -> Callable[[], Lines]:
-        """Return what makes the text of some events of a batch; made at once, as Python makes it."""
-        made = self._lines(batch, rows)
-        return lambda: made
-
-    def _lines(self, batch: Batch, rows: NDArray[np.int64]) -> Lines:
-        counts = _counts(batch, rows)
-        found = _variants(self.source, batch, rows, counts)
-        kinds = batch.code[rows].astype(np.int64) | counts << _COUNT_SHIFT | found.astype(np.int64) << _VARIANT_SHIFT
-        order = np.argsort(kinds, kind="stable")
-        cuts = np.flatnonzero(np.diff(kinds[order])) + 1
-        lines, printed, heads = np.full(len(rows), b"", object), 0, self.rows.heads(batch, rows)
-        for members in np.split(order, cuts) if len(rows) else []:
-            form = self._form(int(kinds[members[0]]))
-            if form is not None:
-                group = _group(self.source, batch, rows[members], int(counts[members[0]]))
-                template = self.rows.separator.replace("%", "%%") + self.rows.begin(form) + form.template
-                lines[members] = _filled(template, form.columns, [head.of(members) for head in heads], group)
-                printed += len(members)
-        ends = np.cumsum(np.fromiter(map(len, lines), np.int64, len(rows)))
-        return Lines(b"".join(lines), ends, printed)
-
-    def _form(self, kind: int) -> Form | None:
-        if kind not in self._forms:
-            spec = self.source.catalogue.spec(kind & wire.CODE_MASK)
-            count = kind >> _COUNT_SHIFT & 0x7FFFFFFF
-            self._forms[kind] = self.rows.form(spec, count, kind >> _VARIANT_SHIFT)
-        return self._forms[kind]
 
 
 @dataclass(frozen=True, slots=True)

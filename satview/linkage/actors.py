@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.core import library
 from satview.events import wire
 from satview.linkage.calls import scanned
 from satview.linkage.rows import (
-    by_cpu,
-    in_time_order,
-    last_before,
     last_in_table,
     last_of_codes,
     narrow,
     positions,
     rows_of_codes,
-    rows_where,
 )
 from satview.linkage.table import NO_EVENT
 from satview.store.arguments import distinct
 from satview.store.trace import Trace
 
-_FORM: Final = 0x180  # of the code of an event of a kernel call; 0 = entry
 _SWITCHES: Final = np.arange(wire.CODE_COUNT) >> wire.CLASS_SHIFT == wire.WireClass.KER_CALL  # to another kernel call
 _SWITCHES[wire.THREAD_RUNNING] = True
 _SWITCHES.setflags(write=False)
@@ -42,65 +35,12 @@ def open_calls(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
     Returns:
         uint32 (n,), rows of entries; `NO_EVENT` for none, as within an interrupt.
     """
-    if library.is_available():
-        return scanned(trace).entry[rows]
-    if len(rows) < len(trace.events) >> 6:
-        return _open_calls(trace, rows)
-    # In order of time the search stays in the processor's cache.
-    return in_time_order(trace, rows, lambda ordered: _open_calls(trace, ordered))
-
-
-def _open_calls(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    out, cpu = np.full(len(rows), NO_EVENT, np.uint32), trace.events.cpu[rows]
-    for number, events in calls_by_cpu(trace).items():
-        at = np.flatnonzero(cpu == number)
-        position = np.searchsorted(events.row, rows[at])
-        at, position = at[position > 0], position[position > 0]
-        out[at] = events.call[position - 1]
-    return out
-
-
-@dataclass(frozen=True, slots=True)
-class CpuCalls:
-    """The events at which one CPU begins something else: kernel calls, their exits, threads that begin to run.
-
-    Attributes:
-        row: uint32 (n,), ascending.
-        call: uint32 (n,), the kernel call that the CPU is in from then on, `NO_EVENT` for none. A thread that begins to
-            run leaves the call open if it is the one that made it.
-    """
-
-    row: NDArray[np.uint32]
-    call: NDArray[np.uint32]
-
-
-def calls_by_cpu(trace: Trace) -> dict[int, CpuCalls]:
-    """Return for every CPU when it begins something else; made at the first call and cached, 8 bytes per such event."""
-    return trace.cached("links.works", _calls_by_cpu)
-
-
-def _calls_by_cpu(trace: Trace) -> dict[int, CpuCalls]:
-    switches = rows_where(trace, _SWITCHES)
-    return {cpu: CpuCalls(rows, _calls_from(trace, rows)) for cpu, rows in by_cpu(trace, switches)}
-
-
-def _calls_from(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return the kernel call that a CPU is in after each of the events at which it begins something else."""
-    code, thread = trace.events.code[rows], trace.events.thread
-    is_run = code == wire.THREAD_RUNNING
-    last = np.maximum.accumulate(np.where(is_run, 0, np.arange(len(rows))))  # event of a call, itself included
-    is_open = ~is_run[last] & (code[last] & _FORM == 0)
-    entry = rows[last]
-    at = np.flatnonzero(is_run & is_open)
-    is_open[at] = thread[rows[at]] == thread[entry[at]]
-    return np.where(is_open, entry, np.uint32(NO_EVENT))
+    return scanned(trace).entry[rows]
 
 
 def last_switch(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """Return the last event before each at which its CPU began something else, uint32 (n,); `NO_EVENT` for none."""
-    if library.is_available():
-        return last_in_table(trace, _SWITCHES, rows)
-    return last_before(trace, tuple((cpu, events.row) for cpu, events in calls_by_cpu(trace).items()), rows)
+    return last_in_table(trace, _SWITCHES, rows)
 
 
 def interrupt_rows(trace: Trace) -> NDArray[np.uint32]:

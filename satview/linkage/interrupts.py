@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.core import library, links, statistics
+from satview.core import links, statistics
 from satview.events import wire
 from satview.linkage.rows import by_cpu, depth_within, narrow, nested_pairs, rows_of_class
 from satview.linkage.whole import is_whole_on, part_of
@@ -55,19 +55,8 @@ class Nesting:
 def nesting(trace: Trace, cpu: int) -> Nesting:
     """Return how the interrupts of a CPU are nested."""
     rows = rows_of_class(trace, wire.WireClass.INT)
-    if not library.is_available():
-        return _plain_nesting(trace, cpu, rows[trace.events.cpu[rows] == cpu])
     events, lost = trace.events, TimeRanges.of_rows(losses_of(losses(trace), cpu))
     return Nesting(*statistics.nesting(events.code, events.cpu, events.time_cycles, STEP_OF_CODE, rows, cpu, lost.end))
-
-
-def _plain_nesting(trace: Trace, cpu: int, mine: _Rows) -> Nesting:
-    """Return the same without the compiled core."""
-    rows, part, step = _entries_and_exits(trace, cpu, mine, _kinds(trace, mine))
-    depth = depth_within(step, part)
-    # Exits at depth 0 before which there are as many exits as events in the part: no entry of the part is theirs.
-    number = np.arange(len(rows)) - np.searchsorted(part, part)
-    return Nesting(rows, part, step, depth, (step < 0) & (_exits_so_far(step, part) == number + 1))
 
 
 def interrupts(trace: Trace) -> tuple[_Rows, _Rows]:
@@ -76,7 +65,7 @@ def interrupts(trace: Trace) -> tuple[_Rows, _Rows]:
     The exit of an interrupt is the CPU's next one at the same depth. Both events of a handler are within one interrupt,
     at the same depth: an exit that is missing does not make the handlers of other interrupts pair wrongly.
     """
-    if not library.is_available() or len(losses(trace)):
+    if len(losses(trace)):
         return _on_every_cpu(trace, (_interrupts, _handlers))
     rows = rows_of_class(trace, wire.WireClass.INT)
     enters, exits = links.nested(trace.events.code, trace.events.cpu, STEP_OF_CODE, rows)
@@ -159,9 +148,3 @@ def _dispatches(_trace: Trace, _cpu: int, rows: _Rows, kind: _Kinds) -> tuple[_R
     is_entry = np.isin(kind, (*_ENTRIES, _DELIVERY))
     at = np.flatnonzero(is_entry[:-1] & np.isin(kind[1:], _HANDLER_ENTRIES))
     return rows[at], rows[at + 1]
-
-
-def _exits_so_far(step: NDArray[np.int8], part: _Positions) -> NDArray[np.int64]:
-    """Return how many exits there are up to and with each entry or exit of a part."""
-    count = np.concatenate(([0], np.cumsum(step < 0)))
-    return np.asarray(count[1:] - count[np.searchsorted(part, part)], np.int64)

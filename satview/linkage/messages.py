@@ -7,10 +7,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.core import links
 from satview.events import wire
 from satview.linkage.actors import open_calls
 from satview.linkage.columns import partners
-from satview.linkage.rows import comm_words, previous_same, rows_of_codes, thread_rows
+from satview.linkage.rows import comm_words, rows_of_codes, thread_rows
 from satview.linkage.table import NO_EVENT, LinkKind, LinkTable, Pairs, no_pairs, pairs_of
 from satview.linkage.whole import is_whole
 from satview.store.tables import UNKNOWN_THREAD
@@ -64,7 +65,7 @@ def answers(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     rows = np.concatenate((sends, given))
     order = np.argsort(rows, kind="stable")
     is_send, rows, client = order < len(sends), rows[order], client[order]
-    before = previous_same(client)
+    before = links.previous_same(client)
     at = np.flatnonzero(~is_send & (client != UNKNOWN_THREAD) & (before >= 0))
     at = at[is_send[before[at]]]
     begin, end = rows[before[at]], rows[at]
@@ -79,7 +80,7 @@ def _messages(trace: Trace) -> Pairs:
     is_receipt = trace.events.code[rows] == RECEIPT
     rcvid, pid = comm_words(trace, rows)
     key = receiver_keys(trace, rows, is_receipt, rcvid, pid)
-    before = previous_same(key)
+    before = links.previous_same(key)
     at = np.flatnonzero(is_receipt & (key >= 0) & (before >= 0))
     at = at[~is_receipt[before[at]]]
     sends, receipts = rows[before[at]], rows[at]

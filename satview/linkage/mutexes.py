@@ -8,12 +8,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.core import links
 from satview.events import wire
 from satview.events.kernel_calls import call_numbers
 from satview.events.states import STATE_BY_NAME
 from satview.events.variants import FAILURES
 from satview.linkage.columns import partners
-from satview.linkage.rows import numbered, previous_same, rows_of_codes
+from satview.linkage.rows import rows_of_codes
 from satview.linkage.table import NO_EVENT, OPEN, Certainty, LinkKind, LinkTable, Pairs, no_pairs, pairs_of
 from satview.linkage.waits import waits
 from satview.linkage.whole import is_whole
@@ -103,8 +104,8 @@ def _mutexes(trace: Trace) -> Mutexes:
     known = np.concatenate([*(part[1] for part in parts), np.ones(len(waiting), np.bool_)])
     thread = np.concatenate((*(trace.events.thread[rows] for rows in (locks, unlocks, pauses)), found.thread[waiting]))
     process = trace.threads.process[thread].astype(np.int64)
-    addresses, which = numbered(address)
-    number = numbered(process * addresses + which)[1]
+    addresses, which = links.numbered(address)
+    number = links.numbered(process * addresses + which)[1]
     number[~known | (address == 0) | (thread == UNKNOWN_THREAD)] = -1
     ends = np.cumsum([len(locks), len(unlocks), len(pauses)])
     of_lock, of_unlock, of_pause, of_waiting = np.split(number, ends)
@@ -150,7 +151,7 @@ def _holds(trace: Trace) -> Pairs:
     mutex = np.concatenate((gets.mutex, gives.mutex))
     order = np.argsort(row * 2 + is_get, kind="stable")  # a wait for a condition gives up first, then gets
     row, is_get, thread, mutex = row[order], is_get[order], thread[order], mutex[order]
-    before = previous_same(mutex * len(trace.threads) + thread)
+    before = links.previous_same(mutex * len(trace.threads) + thread)
     at = np.flatnonzero(~is_get & (mutex >= 0) & (before >= 0))
     at = at[is_get[before[at]]]
     begin, end, number, who = row[before[at]], row[at], mutex[at], thread[at]

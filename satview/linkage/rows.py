@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.core import library, links
+from satview.core import links
 from satview.events.states import NOT_A_STATE
 from satview.events.wire import CLASS_SHIFT, CODE_COUNT, THREAD_CREATE, THREAD_DESTROY, WireClass
 from satview.linkage.table import NO_EVENT
@@ -61,7 +61,7 @@ def rows_where(trace: Trace, table: NDArray[np.bool_]) -> NDArray[np.uint32]:
     """
     codes = trace.events.code
     needed = np.flatnonzero(table & (trace.code_counts > 0))
-    if library.is_available() and _is_grouped(trace)[needed].all():
+    if _is_grouped(trace)[needed].all():
         # From the second request on one pass for all codes pays; a window that shows lanes has only the first.
         is_first = not trace.is_cached(_WERE_REQUESTED) and trace.cached(_WERE_REQUESTED, lambda _: True)
         grouped = _rows_by_code(trace, needed) if is_first else trace.cached("links.grouped_rows", _grouped_rows)
@@ -114,81 +114,7 @@ def _comm_words(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
 def positions(among: NDArray[np.integer], numbers: NDArray[np.integer]) -> NDArray[np.intp]:
     """Return where among ascending rows (uint32) or keys (int64) the first one is that is not less than each, (n,)."""
     numbers = numbers.astype(among.dtype, copy=False)
-    return links.positions(among, numbers) if library.is_available() else np.searchsorted(among, numbers)
-
-
-def previous_same(number: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return for every number the position of the last equal one before it, int64 (n,), -1 for none."""
-    if library.is_available():
-        return links.previous_same(number)
-    order = np.argsort(number, kind="stable")
-    out = np.full(len(number), -1, np.int64)
-    is_same = number[order[1:]] == number[order[:-1]]
-    out[order[1:][is_same]] = order[:-1][is_same]
-    return out
-
-
-def numbered(number: NDArray[np.int64]) -> tuple[int, NDArray[np.int64]]:
-    """Return how many different numbers there are, and which of them each is, int64 (n,), in no certain order."""
-    if library.is_available():
-        return links.numbered(number)
-    kinds, which = np.unique(number, return_inverse=True)
-    return len(kinds), which
-
-
-def last_of_number(
-    candidates: NDArray[np.uint32],
-    number: NDArray[np.int64],
-    rows: NDArray[np.uint32],
-    requested: NDArray[np.int64],
-    numbers: int,
-) -> NDArray[np.uint32]:
-    """Return for each of some events the last one before it among the candidates that has the same number.
-
-    Args:
-        candidates: uint32 (n,), rows of the event table, ascending.
-        number: int64 (n,), from 0 on, such as the thread of each.
-        rows: uint32 (k,), rows of the event table, ascending.
-        requested: int64 (k,), their numbers.
-        numbers: All of them are below.
-
-    Returns:
-        uint32 (k,), `NO_EVENT` for none.
-    """
-    if library.is_available():
-        return links.last_of_number(candidates, number, rows, requested, numbers)
-    out = np.full(len(rows), NO_EVENT, np.uint32)
-    key = np.sort(number << 32 | candidates)
-    position = np.searchsorted(key, requested << 32 | rows) - 1
-    found = np.flatnonzero(position >= 0)
-    last = key[position[found]]
-    fits = last >> 32 == requested[found]
-    out[found[fits]] = (last[fits] & 0xFFFFFFFF).astype(np.uint32)
-    return out
-
-
-def next_of_number(
-    candidates: NDArray[np.uint32],
-    number: NDArray[np.int64],
-    rows: NDArray[np.uint32],
-    requested: NDArray[np.int64],
-    numbers: int,
-) -> NDArray[np.uint32]:
-    """Return the first one at or after each event; all else as `last_of_number` has it.
-
-    Returns:
-        uint32 (k,), `NO_EVENT` for none.
-    """
-    if library.is_available():
-        return links.next_of_number(candidates, number, rows, requested, numbers)
-    out = np.full(len(rows), NO_EVENT, np.uint32)
-    key = np.sort(number << 32 | candidates)
-    position = np.searchsorted(key, requested << 32 | rows)
-    found = np.flatnonzero(position < len(key))
-    after = key[position[found]]
-    fits = after >> 32 == requested[found]
-    out[found[fits]] = (after[fits] & 0xFFFFFFFF).astype(np.uint32)
-    return out
+    return links.positions(among, numbers)
 
 
 def by_cpu(trace: Trace, rows: NDArray[np.uint32]) -> Iterator[tuple[int, NDArray[np.uint32]]]:
@@ -255,7 +181,7 @@ def last_of_codes(trace: Trace, codes: tuple[int, ...], rows: NDArray[np.uint32]
     """
     if not trace.code_counts[list(codes)].any():
         return np.full(len(rows), NO_EVENT, np.uint32)
-    if len(rows) <= _FEW or not library.is_available():
+    if len(rows) <= _FEW:
         return last_before(trace, rows_by_cpu(trace, *codes), rows)
     candidates = rows_of_codes(trace, *codes)
     return in_time_order(trace, rows, lambda ordered: links.last_of(trace.events.cpu, candidates, ordered))
@@ -272,8 +198,6 @@ def last_in_table(trace: Trace, table: NDArray[np.bool_], rows: NDArray[np.uint3
     Returns:
         uint32 (n,), `NO_EVENT` for none.
     """
-    if not library.is_available():
-        return last_before(trace, tuple(by_cpu(trace, rows_where(trace, table))), rows)
     return in_time_order(
         trace, rows, lambda ordered: links.last_before(trace.events.code, trace.events.cpu, table, ordered)
     )

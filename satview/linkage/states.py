@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.begun import Begun
-from satview.core import library, links
+from satview.core import links
 from satview.events.states import NOT_A_STATE, RUNNING
 from satview.linkage.table import NO_EVENT, OPEN
 from satview.linkage.whole import is_whole, is_whole_on
@@ -64,13 +64,12 @@ def _state_ends(trace: Trace) -> NDArray[np.uint32]:
 
 def begin(trace: Trace) -> None:
     """Read all states in a thread of its own, for `state_values` and `state_ends` that follow soon."""
-    if library.is_available():
-        trace.cached("links.scanned_states", _begun)
+    trace.cached("links.scanned_states", _begun)
 
 
 def _scanned(trace: Trace) -> _Scanned:
-    """Return `state_values`, and `state_ends` as if no event were missing; None where the core does not find them."""
-    return trace.cached("links.scanned_states", _begun).result() if library.is_available() else None
+    """Return `state_values`, and `state_ends` as if no event were missing; None where states are not by threads."""
+    return trace.cached("links.scanned_states", _begun).result()
 
 
 def _begun(trace: Trace) -> Begun[_Scanned]:
@@ -121,7 +120,7 @@ def state_positions(trace: Trace, rows: NDArray[np.integer], threads: NDArray[np
         Positions; a thread has none left where the position is that of another thread, or the end.
     """
     states = trace.states
-    if library.is_available() and np.all(rows[1:] >= rows[:-1]):
+    if np.all(rows[1:] >= rows[:-1]):
         return links.state_positions(states.event, states.start, rows.astype(np.uint32), threads)
     key = np.repeat(np.arange(len(trace.threads), dtype=np.int64) << 32, np.diff(states.start))
     key |= states.event  # by thread, then in time order
@@ -142,16 +141,8 @@ def first_that_fits(
         table: bool (256,), by lane value, which states.
     """
     index, start = trace.states.event, trace.states.start
-    after = np.append(_next_where(state_values(trace), table), np.uint32(len(index)))[positions]
+    after = np.append(links.next_where(state_values(trace), table), np.uint32(len(index)))[positions]
     rows = np.full(len(positions), -1, np.int64)
     known = np.flatnonzero(after < start[threads + 1])
     rows[known] = index[after[known]]
     return rows
-
-
-def _next_where(value: NDArray[np.uint8], table: NDArray[np.bool_]) -> NDArray[np.uint32]:
-    """Return for every value the position of the next one in a table, itself included; their number for none."""
-    if library.is_available():
-        return links.next_where(value, table)
-    own = np.where(table[value], np.arange(len(value), dtype=np.uint32), np.uint32(len(value)))
-    return np.minimum.accumulate(own[::-1])[::-1]

@@ -8,18 +8,16 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.core import library, links
+from satview.core import links
 from satview.events import wire
 from satview.events.kernel_calls import call_numbers
 from satview.events.states import DEAD, NOT_A_STATE, READY, RUNNING, STATE_BY_NAME
-from satview.linkage.actors import open_calls
 from satview.linkage.calls import scanned
 from satview.linkage.states import state_values, whole_states
 from satview.linkage.table import NO_EVENT, OPEN, Rows
 from satview.linkage.whole import is_whole
 from satview.store.arguments import argument
 from satview.store.losses import losses
-from satview.store.tables import UNKNOWN_THREAD
 from satview.store.trace import Trace
 
 _IS_WAIT: Final = np.ones(256, np.bool_)  # lane values
@@ -105,14 +103,7 @@ def calls_of(trace: Trace, rows: NDArray[np.uint32], thread: NDArray[np.int64]) 
     Returns:
         uint32 (n,), `NO_EVENT` where the thread's call is not the last one of its CPU, or events are missing.
     """
-    if library.is_available():
-        entry = links.calls_of(scanned(trace).entry, trace.events.thread, rows, thread)
-    else:
-        entry = open_calls(trace, rows)
-        at = np.flatnonzero(entry != NO_EVENT)
-        own = thread[at]
-        fits = (trace.events.thread[entry[at]] == own) & (own != UNKNOWN_THREAD)
-        entry[at[~fits]] = NO_EVENT
+    entry = links.calls_of(scanned(trace).entry, trace.events.thread, rows, thread)
     if len(losses(trace)):
         at = np.flatnonzero(entry != NO_EVENT)
         entry[at[~is_whole(trace, entry[at], rows[at])]] = NO_EVENT

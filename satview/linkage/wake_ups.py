@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.core import links
 from satview.events import linux, wire
 from satview.events.kernel_calls import call_numbers
 from satview.events.spec import Release
@@ -15,9 +16,7 @@ from satview.linkage import actors, messages, pulses
 from satview.linkage.rows import (
     comm_words,
     last_of_codes,
-    last_of_number,
     narrow,
-    next_of_number,
     positions,
     rows_of_codes,
     thread_rows,
@@ -158,7 +157,7 @@ class _WakeUps:
         np.uint32
     ]:  # fmt: skip
         """Return for wake-ups the last of some events that name the thread, within its wait; `NO_EVENT` for none."""
-        out = last_of_number(rows, thread, self.row[at], self.thread[at], len(self.trace.threads))
+        out = links.last_of_number(rows, thread, self.row[at], self.thread[at], len(self.trace.threads))
         out[out <= self.waits.first_row[self.at[at]]] = NO_EVENT
         return out
 
@@ -176,7 +175,7 @@ class _WakeUps:
             return
         received = rows_of_codes(trace, messages.RECEIPT, pulses.RECEIPT)
         thread = trace.events.thread[received].astype(np.int64)
-        receipt = next_of_number(received, thread, self.row[at], self.thread[at], len(trace.threads))
+        receipt = links.next_of_number(received, thread, self.row[at], self.thread[at], len(trace.threads))
         at, receipt = at[receipt != NO_EVENT], receipt[receipt != NO_EVENT]
         last = last_of_codes(trace, (messages.SEND, *pulses.SENDS), self.row[at])
         for table in (messages.messages(trace), pulses.pulses(trace)):

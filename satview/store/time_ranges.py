@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.ranges import numbers_of
-from satview.core import library, statistics
+from satview.core import statistics
 
 Cycles = NDArray[np.int64]
 
@@ -46,13 +46,7 @@ class TimeRanges:
 
     def within(self, start: Cycles, end: Cycles) -> Cycles:
         """Return how much of each [start, end) these ranges cover, int64 of the same shape."""
-        if library.is_available():
-            return statistics.covered(self.start, self.end, start, end)
-        return self._plain_within(start, end)
-
-    def _plain_within(self, start: Cycles, end: Cycles) -> Cycles:
-        """Return the same without the compiled core."""
-        return self._before(end) - self._before(start)
+        return statistics.covered(self.start, self.end, start, end)
 
     def meet(self, start: Cycles, end: Cycles) -> NDArray[np.bool_]:
         """Return for each [start, end) whether any of the ranges reaches into it.
@@ -62,15 +56,6 @@ class TimeRanges:
         """
         first = np.searchsorted(self.end, start, side="right")
         return np.asarray(np.searchsorted(self.start, end) > first)
-
-    def _before(self, time: Cycles) -> Cycles:
-        """Return how much the ranges cover before each moment."""
-        if not len(self.start):
-            return np.zeros(len(time), np.int64)
-        total = np.concatenate(([0], np.cumsum(self.end - self.start)))
-        number = np.searchsorted(self.start, time, side="right")
-        beyond = np.maximum(self.end[number - 1] - time, 0)
-        return np.where(number > 0, total[number] - beyond, 0)
 
 
 def cut_at(start: Cycles, end: Cycles, edges: Cycles) -> tuple[NDArray[np.int64], NDArray[np.int64], Cycles, Cycles]:

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.core import library, pictures
+from satview.core import pictures
 from satview.events import wire
 from satview.store.doubts import Doubts, doubts
 from satview.store.trace import Trace
@@ -135,8 +135,6 @@ def marks_between(
         edges: Edges of the pixels in cycles.
     """
     events = trace.events
-    if not library.is_available():
-        return marks(trace, infos, (np.flatnonzero(codes[events.code[part]]) + part.start).astype(np.uint32), edges)
     width_px, count = len(edges) - 1, len(infos)
     # Pixels are cells of one cycle in a time that counts pixels.
     column = _columns(events.time_cycles[part], edges).astype(np.int64, copy=False)
@@ -221,21 +219,11 @@ def event_cells(
     """
     counts = ((trace.window.length - 1) >> shifts) + 1
     offset = np.append(np.cumsum(counts) - counts, counts.sum())
-    if library.is_available():
-        events = trace.events
-        seen = pictures.event_cells(
-            events.time_cycles, events.code, events.cpu, events.thread, trace.window.start, codes, wire.WireClass.INT,
-            wire.CLASS_SHIFT, _cell_tables(trace, infos), offset.astype(np.int64), shifts.astype(np.int64)
-        )  # fmt: skip
-        return _with_tracks(trace, infos, shifts, [seen[first:last] for first, last in pairwise(offset.tolist())])
-    shift = np.append(shifts, 62)  # all that is on none of the lanes goes into one cell behind the others
-    seen = np.zeros(int(counts.sum()) + 1, np.bool_)
-    positions = LanePositions(trace, infos)
-    for begin in range(0, len(trace.events), _CHUNK):
-        rows = np.flatnonzero(codes.take(trace.events.code[begin : begin + _CHUNK])) + begin
-        time = trace.events.time_cycles[rows] - trace.window.start
-        for position in positions.of(rows):
-            seen[offset.take(position) + (time >> shift.take(position))] = True
+    events = trace.events
+    seen = pictures.event_cells(
+        events.time_cycles, events.code, events.cpu, events.thread, trace.window.start, codes, wire.WireClass.INT,
+        wire.CLASS_SHIFT, _cell_tables(trace, infos), offset.astype(np.int64), shifts.astype(np.int64)
+    )  # fmt: skip
     return _with_tracks(trace, infos, shifts, [seen[first:last] for first, last in pairwise(offset.tolist())])
 
 

@@ -13,9 +13,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.ranges import numbers_of
 from satview.base.time import TimeWindow
-from satview.core import library, pictures
+from satview.core import pictures
 from satview.events.states import IS_BUSY, SEEN_EVENT, SEEN_RUNNING, VALUE_COUNT, VALUE_MASK
 from satview.timeline.spans import LaneSpans
 
@@ -77,27 +76,17 @@ def build_levels(spans: LaneSpans, window: TimeWindow, seen_events: NDArray[np.b
     top: list[NDArray[np.float64]] = []
     top_seen: list[NDArray[np.bool_]] = []
     deep = min(level_count, _BLOCK_BITS + 1)
-    kinds = pictures.LevelKinds(values, local, IS_BUSY[values].astype(np.uint8)) if library.is_available() else None
+    kinds = pictures.LevelKinds(values, local, IS_BUSY[values].astype(np.uint8))
     for at in range(0, cell_count, 1 << _BLOCK_BITS):
         count = min(1 << _BLOCK_BITS, cell_count - at)
-        if kinds is not None:
-            begin = window.start + (at << shift)
-            part = spans.visible(TimeWindow(begin, begin + (count << shift)))
-            made, whole, seen = pictures.levels(
-                spans.start_cycles[part], spans.value[part], spans.end_of(part), begin, shift, kinds,
-                finest[at : at + count], deep, halves_last=level_count > deep)  # fmt: skip
-            for level, cells in enumerate(made):
-                levels[level].append(cells)
-            top.append(whole.astype(np.float64))
-            top_seen.append(seen)
-            continue
-        cover = _coverage(spans, window.start + (at << shift), shift, count, local, len(values))
-        seen = finest[at : at + count]
-        for level in range(deep):
-            levels[level].append(_dominant(cover, values, seen))
-            if level + 1 < deep or level_count > deep:
-                cover, seen = _halved(cover), _halved_flags(seen)
-        top.append(cover)
+        begin = window.start + (at << shift)
+        part = spans.visible(TimeWindow(begin, begin + (count << shift)))
+        made, whole, seen = pictures.levels(
+            spans.start_cycles[part], spans.value[part], spans.end_of(part), begin, shift, kinds,
+            finest[at : at + count], deep, halves_last=level_count > deep)  # fmt: skip
+        for level, cells in enumerate(made):
+            levels[level].append(cells)
+        top.append(whole.astype(np.float64))
         top_seen.append(seen)
     if level_count > deep:
         cover, seen = np.concatenate(top, axis=1), np.concatenate(top_seen)
@@ -105,36 +94,6 @@ def build_levels(spans: LaneSpans, window: TimeWindow, seen_events: NDArray[np.b
             levels[level].append(_dominant(cover, values, seen))
             cover, seen = _halved(cover), _halved_flags(seen)
     return Levels(window.start, shift, tuple(np.concatenate(parts) for parts in levels))
-
-
-def _coverage(
-    spans: LaneSpans, start: int, shift: int, count: int, local: NDArray[np.int64], kinds: int
-) -> NDArray[np.float64]:
-    """Return the cycles that every value covers in every cell of a block, shape (kinds, count)."""
-    window = TimeWindow(start, start + (count << shift))
-    part = spans.visible(window)
-    empty = np.zeros((kinds, count))
-    begin = spans.start_cycles[part]
-    if not len(begin):
-        return empty
-    end = np.append(spans.start_cycles[part.start + 1 : part.stop + 1], spans.end_cycles)[: len(begin)]
-    begin = np.clip(begin, window.start, window.end) - start
-    end = np.clip(end, window.start, window.end) - start
-    kind = local[spans.value[part]]
-    inside = end > begin
-    begin, end, kind = begin[inside], end[inside], kind[inside]
-    if not len(begin):
-        return empty
-    first, last = begin >> shift, (end - 1) >> shift
-    spread = last > first
-    head = np.where(spread, ((first + 1) << shift) - begin, end - begin)
-    keys = np.concatenate((kind * count + first, (kind * count + last)[spread]))
-    pieces = np.concatenate((head, (end - (last << shift))[spread]))
-    cover = np.bincount(keys, pieces, count * kinds).astype(np.float64, copy=False)
-    middle = np.maximum(last - first - 1, 0)
-    if middle.any():
-        cover[np.repeat(kind * count, middle) + numbers_of(first + 1, middle)] = float(1 << shift)
-    return cover.reshape(kinds, count)
 
 
 def _dominant(cover: NDArray[np.float64], values: NDArray[np.uint8], seen: NDArray[np.bool_]) -> NDArray[np.uint8]:

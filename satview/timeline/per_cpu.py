@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.core import lanes, library, ordering
+from satview.core import lanes, ordering
 from satview.events.spec import Release
 from satview.events.states import IDLE, INTERRUPT, KERNEL_CALL, RUNNING, UNKNOWN, process_values
 from satview.linkage.interrupts import nesting
@@ -35,11 +35,9 @@ def run_slices(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
 
 def _run_slices(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
     states, events, values = trace.states, trace.events, trace.catalogue.state_value_of_code
-    found = None
-    if library.is_available():
-        columns = states.event, states.start, events.code, events.time_cycles, events.cpu, events.thread, values
-        found = lanes.run_slices(*columns, RUNNING, trace.window.end)
-    rows, ends = found if found is not None else _plain_slices(trace)
+    columns = states.event, states.start, events.code, events.time_cycles, events.cpu, events.thread, values
+    slices = lanes.run_slices(*columns, RUNNING, trace.window.end)
+    rows, ends = slices if slices is not None else _slices_by_index(trace)
     lost = losses(trace)
     if len(lost):
         cpu, start = events.cpu[rows], events.time_cycles[rows]
@@ -52,8 +50,8 @@ def _run_slices(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
     return rows, ends
 
 
-def _plain_slices(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    """Return the run slices as if no event were missing, without the compiled core."""
+def _slices_by_index(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    """Return the run slices as if no event were missing, where states are not of the threads that their events name."""
     states, events = trace.states, trace.events
     running = np.flatnonzero(trace.catalogue.state_value_of_code[events.code[states.event]] == RUNNING)
     rows, ends = states.event[running], np.full(len(running), trace.window.end)
@@ -81,8 +79,7 @@ def cpu_spans(
     value = np.where(idle, np.uint8(IDLE), process_values(trace.threads.process)).astype(np.uint8)
     # A thread trace names the threads of an LWP one by one: between them it has none to run.
     gap = IDLE if trace.release == Release.UNIXWARE else UNKNOWN
-    found = lanes.cpu_states if library.is_available() else _plain_states
-    at, value, event, thread = found(
+    at, value, event, thread = lanes.cpu_states(
         *slices, events.cpu, events.time_cycles, events.thread, cpu, value, gap, window.end
     )
     if not len(at):
@@ -94,22 +91,6 @@ def cpu_spans(
         event = np.concatenate((np.array([NO_EVENT], np.uint32), event))
         thread = np.concatenate((thread[:1] if from_dump else np.zeros(1, thread.dtype), thread))
     return LaneSpans(at, value, event, thread, max(window.end, int(at[-1]) + 1))
-
-
-def _plain_states(
-    rows: NDArray[np.uint32], ends: NDArray[np.int64], cpu: NDArray[np.uint8], time: NDArray[np.int64],
-    thread: NDArray[np.unsignedinteger], number: int, value: NDArray[np.uint8], gap: int, end: int,
-) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.uint32], NDArray[np.unsignedinteger]]:  # fmt: skip
-    """Return who ran on a CPU, without the compiled core; arguments as of `lanes.cpu_states`."""
-    mine = cpu[rows] == number
-    rows, ends = rows[mine], ends[mine]
-    start, thread = time[rows], thread[rows]
-    # Slices are in the order of time and end before the next one: the gap behind one is right behind it here too.
-    gaps = np.flatnonzero(ends < np.append(start[1:], end)) if len(rows) else np.empty(0, np.intp)
-    at, values = np.insert(start, gaps + 1, ends[gaps]), np.insert(value[thread], gaps + 1, gap)
-    event, thread = np.insert(rows, gaps + 1, NO_EVENT), np.insert(thread, gaps + 1, 0)
-    lasts = np.append(at[1:] > at[:-1], True) if len(at) else np.empty(0, np.bool_)
-    return at[lasts], values[lasts], event[lasts], thread[lasts]
 
 
 def _call_spans(trace: Trace, cpu: int) -> LaneSpans:

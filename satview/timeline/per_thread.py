@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.core import lanes as core_lanes
-from satview.core import library
 from satview.events import wire
 from satview.events.states import ABSENT, DEAD, IDLE, NOT_A_STATE, READY, RUNNING, UNKNOWN, VALUE_COUNT, WAITING
 from satview.store.axis import files_of
@@ -77,15 +76,8 @@ def _states(
 ) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
     """Return when a thread entered its states, and their values."""
     events = trace.events
-    if library.is_available():
-        columns = events.code, events.time_cycles, values
-        return core_lanes.thread_states(rows, *columns, wire.THREAD_DESTROY, DEAD, ABSENT)
-    codes = events.code[rows]
-    value = values[codes]
-    destroyed = codes == wire.THREAD_DESTROY
-    # The last word of a thread is DEAD, after its destruction: there is nothing left to draw.
-    value[1:][(value[1:] == DEAD) & destroyed[:-1]] = ABSENT
-    return events.time_cycles[rows], value
+    columns = events.code, events.time_cycles, values
+    return core_lanes.thread_states(rows, *columns, wire.THREAD_DESTROY, DEAD, ABSENT)
 
 
 def _value_before(trace: Trace, time: NDArray[np.int64], first_code: int, value: NDArray[np.uint8]) -> int:
@@ -107,22 +99,7 @@ def process_spans(lanes: Sequence[LaneSpans], end_cycles: int) -> LaneSpans:
     """
     time = np.concatenate([lane.start_cycles for lane in lanes])
     values = np.concatenate([lane.value for lane in lanes])
-    if library.is_available():
-        event = np.concatenate([lane.event for lane in lanes])
-        first = np.concatenate(([0], np.cumsum([len(lane) for lane in lanes])))
-        found = core_lanes.process_states(time, values, event, first, _RANK, _RANKED)
-        return LaneSpans(*found, None, max(end_cycles, int(time.max()) + 1))
-    before = np.concatenate([np.concatenate(([ABSENT], lane.value[:-1])) for lane in lanes])
     event = np.concatenate([lane.event for lane in lanes])
-    order = np.argsort(time, kind="stable")
-    value = np.full(len(time), ABSENT, np.uint8)
-    for lower, upper in ((WAITING, UNKNOWN), (READY, RUNNING)):
-        # Two counters of threads in one number: the upper 32 bits are those that count for more.
-        weight = np.where(lower == _KIND, 1, np.where(upper == _KIND, 1 << 32, 0))
-        counts = np.cumsum((weight[values] - weight[before])[order])
-        np.copyto(value, np.uint8(lower), where=counts & 0xFFFFFFFF > 0)
-        np.copyto(value, np.uint8(upper), where=counts >> 32 > 0)
-    time, event = time[order], event[order]
-    touched = touching(time, value, event, end_cycles)
-    keep = np.concatenate(([True], touched.value[1:] != touched.value[:-1]))
-    return LaneSpans(touched.start_cycles[keep], touched.value[keep], touched.event[keep], None, touched.end_cycles)
+    first = np.concatenate(([0], np.cumsum([len(lane) for lane in lanes])))
+    columns = core_lanes.process_states(time, values, event, first, _RANK, _RANKED)
+    return LaneSpans(*columns, None, max(end_cycles, int(time.max()) + 1))

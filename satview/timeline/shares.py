@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.time import TimeWindow
-from satview.core import library, pictures
+from satview.core import pictures
 from satview.events.states import VALUE_COUNT
 from satview.timeline.event_views import EventTimes
 from satview.timeline.spans import NO_EVENT, LaneSpans, touching
@@ -39,8 +39,8 @@ class Shares:
     values: NDArray[np.uint8]
     weight: NDArray[np.int64]
     _kind_of: NDArray[np.int64]
-    _index: NDArray[np.int64] | None
-    _sums: pictures.ShareSums | None
+    _index: NDArray[np.int64]
+    _sums: pictures.ShareSums
     _levels: dict[int, NDArray[np.int64]] = field(default_factory=dict, repr=False)  # by length, log2 of cycles
 
     @classmethod
@@ -75,16 +75,12 @@ class Shares:
     ) -> Shares:
         begins, kinds = np.ascontiguousarray(spans.start_cycles[::_EVERY]), len(values)
         times: Any = spans.start_cycles
-        if not library.is_available():
-            index = None
-        elif sums is None:
+        if sums is None:
             index = pictures.share_index(np.asarray(times), spans.value, _EVERY, kind_of, weight, kinds)
         elif sums.dtype != np.int64 or sums.shape != (len(begins) * kinds,):
             raise ValueError("sums of a lane do not fit")
         else:
             index = sums.reshape(-1, kinds)
-        if index is None:
-            return cls(spans, values, weight, kind_of, None, None)
         start = (times.clock.time, times.rows) if isinstance(times, EventTimes) else np.ascontiguousarray(times)
         made = pictures.ShareSums(
             start, np.ascontiguousarray(spans.value), spans.end_cycles, _EVERY, kind_of, weight, index, begins
@@ -92,9 +88,9 @@ class Shares:
         return cls(spans, values, weight, kind_of, index, made)
 
     @property
-    def sums(self) -> NDArray[np.int64] | None:
-        """What `of` and `counting` take, int64 (n,); None where nothing is stored."""
-        return None if self._index is None else self._index.ravel()
+    def sums(self) -> NDArray[np.int64]:
+        """What `of` and `counting` take, int64 (n,)."""
+        return self._index.ravel()
 
     def cycles(self, edges: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the cycles that every value covers in every bin, int64 (bins, k), times its weight.
@@ -102,10 +98,7 @@ class Shares:
         Args:
             edges: int64 (bins + 1,), where bins begin, ascending. Beyond the lane nothing is covered.
         """
-        spans, edges = self.spans, np.ascontiguousarray(edges, np.int64)
-        if self._sums is None:
-            return _by_sums(spans, self._kind_of, self.weight, len(self.values), edges)
-        return self._sums.cycles(edges)
+        return self._sums.cycles(np.ascontiguousarray(edges, np.int64))
 
     def binned(self, window: TimeWindow, shift: int, first: int, last: int) -> NDArray[np.int64]:
         """Return the cycles that every value covers in bins of 2^shift cycles, int64 (bins, k), times its weight.
@@ -148,29 +141,6 @@ class Shares:
     def totals(self, window: TimeWindow) -> NDArray[np.int64]:
         """Return the cycles that every value covers in a window, int64 (k,), times its weight."""
         return np.asarray(self.cycles(np.array([window.start, window.end], np.int64))[0])
-
-
-def _by_sums(
-    spans: LaneSpans, kind_of: NDArray[np.int64], weight: NDArray[np.int64], kinds: int, edges: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Return the same without an index: every interval in sight is added up."""
-    none = np.zeros((max(0, len(edges) - 1), kinds), np.int64)
-    if len(edges) < 2 or edges[-1] <= edges[0]:
-        return none
-    part = spans.visible(TimeWindow(int(edges[0]), int(edges[-1])))
-    begin, value = spans.start_cycles[part], spans.value[part]
-    if not len(begin):
-        return none
-    inside = np.clip(edges, begin[0], spans.end_of(part))
-    at = np.maximum(np.searchsorted(begin, inside, side="left") - 1, 0)
-    length = np.diff(begin, append=spans.end_of(part)) * weight[value]
-    out = np.empty((len(edges) - 1, kinds), np.int64)
-    for kind in range(kinds):
-        mine = kind_of[value] == kind
-        up_to = np.concatenate(([0], np.cumsum(np.where(mine, length, 0))))[at]
-        up_to += np.where(mine[at], (inside - begin[at]) * weight[value[at]], 0)
-        out[:, kind] = np.diff(up_to)
-    return out
 
 
 def use_spans(start: NDArray[np.int64], end: NDArray[np.int64], window: TimeWindow) -> LaneSpans:

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from satview.base import column_room
 from satview.base.ranges import numbers_of
 from satview.base.time import TimeWindow
-from satview.core import library, pictures
-from satview.events.states import ABSENT, IS_BUSY, SEEN_RUNNING, VALUE_COUNT
+from satview.core import pictures
+from satview.events.states import ABSENT, IS_BUSY, SEEN_RUNNING
 
-_GROUPS: Final = 1 << 14  # shared pixels settled at a time: their table stays in cache
 NO_EVENT: Final = 2**32 - 1
 
 
@@ -146,7 +145,7 @@ def exact_raster(lanes: Sequence[LaneSpans], window: TimeWindow, width_px: int) 
     out = np.zeros((len(lanes), width_px), np.uint8)
     parts = [(i, lane, lane.visible(window)) for i, lane in enumerate(lanes)]
     parts = [(i, lane, part) for i, lane, part in parts if part.stop > part.start]
-    if library.is_available() and window.length >= width_px:
+    if window.length >= width_px:
         raster = pictures.Raster(edges, IS_BUSY.astype(np.uint8), out)
         for position, lane, part in parts:
             raster.draw(position, lane.start_cycles[part], lane.value[part], lane.end_of(part))
@@ -166,13 +165,7 @@ def exact_raster(lanes: Sequence[LaneSpans], window: TimeWindow, width_px: int) 
     row, start, end, value = row[inside], start[inside], end[inside], value[inside]
     if not len(row):
         return out
-    if window.length < width_px:
-        return _stretched(out, row, start, end, value, edges)
-    first = np.searchsorted(edges, start, side="right") - 1
-    last = np.searchsorted(edges, end, side="left") - 1
-    _fill_whole_pixels(out, row, first, last, value)
-    _settle_shared_pixels(out, row, first, last, start, end, value, edges)
-    return out
+    return _stretched(out, row, start, end, value, edges)
 
 
 def _stretched(
@@ -197,54 +190,10 @@ def _fill_whole_pixels(
     last: NDArray[np.intp],
     value: NDArray[np.uint8],
 ) -> None:
-    """Give every pixel that an interval touches its value; pixels shared by several are settled later."""
+    """Give every pixel that an interval touches its value."""
     counts = last - first + 1
     width = out.shape[1]
     out.ravel()[numbers_of(row * width + first, counts)] = np.repeat(value, counts)
-
-
-def _settle_shared_pixels(
-    out: NDArray[np.uint8],
-    row: NDArray[np.intp],
-    first: NDArray[np.intp],
-    last: NDArray[np.intp],
-    start: NDArray[np.int64],
-    end: NDArray[np.int64],
-    value: NDArray[np.uint8],
-    edges: NDArray[np.int64],
-) -> None:
-    """Where several intervals share a pixel, sum their shares and keep the largest."""
-    # Head and tail of every interval side by side, so that pieces of one pixel are neighbours without any sorting.
-    pieces = np.empty((len(row), 2), np.int64)
-    pieces[:, 0] = np.minimum(end, edges[first + 1]) - start
-    pieces[:, 1] = np.where(last > first, end - edges[last], 0)
-    base = row * out.shape[1]
-    pixel = np.stack((base + first, base + last), axis=1).ravel()
-    share, values = pieces.ravel(), np.repeat(value, 2)
-    keep = share > 0
-    pixel, share, values = pixel[keep], share[keep], values[keep]
-    flat = out.ravel()
-    flat |= IS_BUSY[flat] * np.uint8(SEEN_RUNNING)  # as filled so far: every interval's own pixels
-    begins = np.concatenate(([True], pixel[1:] != pixel[:-1]))
-    group = np.cumsum(begins) - 1
-    sizes = np.bincount(group)
-    shared = sizes[group] > 1
-    if not shared.any():
-        return
-    pixel, share, values = pixel[shared], share[shared], values[shared]
-    group = np.cumsum(np.concatenate(([True], pixel[1:] != pixel[:-1]))) - 1
-    kinds = np.flatnonzero(np.bincount(values, minlength=VALUE_COUNT)).astype(np.uint8)
-    local = np.zeros(VALUE_COUNT, np.intp)
-    local[kinds] = np.arange(len(kinds))
-    pixels = pixel[np.concatenate(([True], group[1:] != group[:-1]))]
-    for at in range(0, len(pixels), _GROUPS):
-        part = slice(int(np.searchsorted(group, at)), int(np.searchsorted(group, at + _GROUPS)))
-        count = min(_GROUPS, len(pixels) - at)
-        keys = (group[part] - at) * len(kinds) + local[values[part]]
-        table = np.bincount(keys, weights=share[part], minlength=count * len(kinds)).reshape(count, len(kinds))
-        winners = kinds[np.argmax(table, axis=1)]
-        winners[table[:, IS_BUSY[kinds]].any(axis=1)] |= SEEN_RUNNING
-        flat[pixels[at : at + count]] = winners
 
 
 def _flagged(value: NDArray[np.uint8]) -> NDArray[np.uint8]:

@@ -16,7 +16,7 @@ from satview.base import column_room
 from satview.formats.kev.reader import open_kev
 from satview.session.loading.loading_tasks import read_file
 from satview.timeline.lane_tree import Timeline
-from tests.helpers.core import without_core
+from tests.core.reference.replacing import numpy_passes
 from tests.helpers.same_trace import same_trace
 
 SAMPLE = "sample_traces/dense-4cpu.kev"
@@ -65,7 +65,7 @@ def test_what_is_beyond_the_bound_is_the_same(bound):
 def test_without_the_core(bound):
     plain = open_kev(SAMPLE)
     bound(0)
-    with without_core():
+    with numpy_passes():
         same_trace(open_kev(SAMPLE), plain)
 
 

@@ -27,7 +27,6 @@ from tests.benchmarks.made_traces import SHAPES, file_of
 from tests.benchmarks.peers import command_ms, peer_ms
 from tests.benchmarks.pictures import best, figures
 from tests.benchmarks.printing import OUTPUTS
-from tests.helpers.core import without_core
 
 GROWTH = 1.10
 
@@ -97,10 +96,6 @@ def loading(shape: str, path: Path) -> list[Row]:
         Row(shape, "load", load_ms, "ms CPU", copy.both),
         Row(shape, "load, user time", load.user, "ms CPU", copy.user),
     ]
-    with without_core():
-        copy, load = copies_and_loads(path, 3)
-    rows.append(Row(shape, "load, numpy code", load.both, "ms CPU", copy.both))
-    rows.append(Row(shape, "load, numpy code, user time", load.user, "ms CPU", copy.user))
     for name, does in (("a C reader", ""), ("one that reads 16 bytes a call", "unbuffered")):
         if reading_ms := peer_ms(path, does):
             rows.append(Row(shape, f"load, beside {name}", load_ms, "ms CPU", reading_ms))

@@ -3,7 +3,7 @@
 User time and the sum with the system's are printed beside each other: the system's is what pages cost, those of the
 file and those of the columns, and depends on the machine more than the rest. Copies and loads alternate, so that what
 else the machine does slows both.
-Args: millions... [--shape mixed|auto|arm|states] [--threads N] [--cpus N] [--no-core] [--runs N].
+Args: millions... [--shape mixed|auto|arm|states] [--threads N] [--cpus N] [--runs N].
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import argparse
 import resource
 import tempfile
 from collections.abc import Callable
-from contextlib import nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,7 +20,6 @@ import psutil
 
 from satview.formats.kev.reader import open_kev
 from tests.benchmarks.made_traces import SHAPES, file_of, make_file
-from tests.helpers.core import without_core
 
 _COPIES = 8  # of each run: one takes only a few of the ticks by which the system tells its time from the user's
 
@@ -89,13 +87,11 @@ def run(args: list[str]) -> None:
     parser.add_argument("--shape", default="mixed", choices=[*SHAPES, "states"])
     parser.add_argument("--threads", type=int, default=200)
     parser.add_argument("--cpus", type=int, default=4)
-    parser.add_argument("--no-core", action="store_true")
     parser.add_argument("--runs", type=int)
     options = parser.parse_args(args)
-    with without_core() if options.no_core else nullcontext():
-        for millions in options.millions:
-            path = _file(options.shape, millions, options.threads, options.cpus)
-            _print(f"{options.shape} {millions:g} M slots", path, options.runs or (3 if millions > 20 else 7))
+    for millions in options.millions:
+        path = _file(options.shape, millions, options.threads, options.cpus)
+        _print(f"{options.shape} {millions:g} M slots", path, options.runs or (3 if millions > 20 else 7))
 
 
 def _print(title: str, path: Path, runs: int) -> None:

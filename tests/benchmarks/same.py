@@ -1,4 +1,4 @@
-"""Core and numpy code held against each other on captures, each drawn from a seed, until so many slots are the same.
+"""The core and its reference held against each other on captures, each from a seed, until so many slots are the same.
 
 Args: millions of slots (default 100) [--seed FIRST] [--log FILE]. Shapes are those of the other benchmarks and every
 workload of the simulated kernel; releases, byte order, CPUs, threads, form and size are drawn, and in every second file
@@ -25,14 +25,13 @@ from satview.__main__ import main as satview
 from satview.analysis.statistics import Statistics
 from satview.analysis.whole_states import runs_and_overlaps
 from satview.capture.workloads import registry
-from satview.core import library
 from satview.events.spec import Release
 from satview.formats.kev.head.header import header_bytes
 from satview.formats.kev.reader import open_kev, read_start
 from satview.timeline.lane_tree import Timeline
 from tests.benchmarks.made_traces import make_slots
+from tests.core.reference.replacing import numpy_passes
 from tests.fuzz.traces import damaged
-from tests.helpers.core import without_core
 from tests.helpers.kev import KINDS, header_and_page
 from tests.helpers.same_trace import same_trace
 
@@ -48,8 +47,6 @@ def run(args: list[str]) -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--log", type=Path, help="add the lines to this file too")
     options = parser.parse_args(args)
-    if not library.is_available():
-        raise SystemExit("there is no core here to compare with")
     seed, slots, lanes, start = options.seed, 0, 0, time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         while slots < options.millions * 1e6:
@@ -59,7 +56,7 @@ def run(args: list[str]) -> None:
                 count, intervals = compare(path, seed % _WITH_LANES == 0)
             except AssertionError as error:
                 saved = path.rename(Path(tempfile.gettempdir()) / f"satview-differs-{seed}.kev")
-                raise SystemExit(f"seed {seed}, {what}: core and numpy code differ, see {saved}: {error}") from error
+                raise SystemExit(f"seed {seed}, {what}: core and reference differ, see {saved}: {error}") from error
             slots, lanes, seed = slots + count, lanes + intervals, seed + 1
             _say(
                 f"seed {seed - 1}: {what}, {count:,} slots; in all {slots:,} slots, {lanes:,} intervals, "
@@ -122,14 +119,14 @@ def compare(path: Path, with_lanes: bool) -> tuple[int, int]:
         AssertionError: They differ.
     """
     mine = open_kev(path)
-    with without_core():
+    with numpy_passes():
         theirs = open_kev(path)
     same_trace(mine, theirs)
     _same_statistics(mine, theirs)
     intervals = 0
     if with_lanes:
         found = _lanes(mine)
-        with without_core():
+        with numpy_passes():
             others = _lanes(theirs)
         for one, other in zip(found, others, strict=True):
             for name in ("start_cycles", "value", "event", "thread", "end_cycles"):
@@ -140,13 +137,13 @@ def compare(path: Path, with_lanes: bool) -> tuple[int, int]:
 
 def _same_statistics(mine: Any, theirs: Any) -> None:
     found = _tables(mine)
-    with without_core():
+    with numpy_passes():
         others = _tables(theirs)
     for one, other in zip(found, others, strict=True):
         for field in fields(one):
             assert np.array_equal(getattr(one, field.name), getattr(other, field.name)), field.name
     with_core = runs_and_overlaps(mine)
-    with without_core():
+    with numpy_passes():
         assert runs_and_overlaps(theirs) == with_core, "runs"
 
 

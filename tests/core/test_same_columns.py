@@ -1,4 +1,4 @@
-"""The compiled passes and the numpy code give the same columns, problems and tables, whatever the slots."""
+"""The compiled passes and their reference give the same columns, problems and tables, whatever the slots."""
 
 from __future__ import annotations
 
@@ -12,26 +12,23 @@ import pytest
 from satview.base.errors import SatviewError
 from satview.base.time import TimeWindow
 from satview.capture.workloads import registry
-from satview.core import library
 from satview.events import wire
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release
 from satview.formats.kev import decode
 from satview.formats.kev.decode import COLUMNS, Decoder
 from satview.formats.kev.reader import open_kev, read_start
-from satview.timeline.event_marks import event_cells, mark_codes, marks_between
+from satview.timeline.event_marks import event_cells, mark_codes, marks, marks_between
 from satview.timeline.lane_classes import LANE_CLASS_BY_NAME
 from satview.timeline.lane_tree import LaneKind, Timeline
 from satview.timeline.levels import build_levels, finest_shift
 from satview.timeline.spans import LaneSpans, exact_raster, pixel_edges
 from tests.analysis.test_why import made_of
+from tests.core.reference.replacing import numpy_passes
 from tests.fuzz import traces
 from tests.fuzz.cases import all_cases
-from tests.helpers.core import without_core
 from tests.helpers.extent import fewer, usually
 from tests.helpers.same_trace import same_trace
-
-pytestmark = pytest.mark.skipif(not library.is_available(), reason="no C compiler here: the numpy code runs alone")
 
 SAMPLES = sorted((Path(__file__).parents[2] / "sample_traces").glob("*.kev"))
 RELEASES = (Release.QNX_6, Release.QNX_7, Release.QNX_8)
@@ -42,7 +39,7 @@ FILES = usually(50, complete=250, thorough=100)
 def decoded(slots, release, numpy_only, monkeypatch, chunk_slots):
     monkeypatch.setattr(decode, "CHUNK_SLOTS", chunk_slots)
     if numpy_only:
-        with without_core():
+        with numpy_passes():
             return Decoder(slots, catalogue(release)).run()
     return Decoder(slots, catalogue(release)).run()
 
@@ -110,7 +107,7 @@ def test_files_that_are_nearly_right(part, tmp_path):
             mine = open_kev(path)
         except SatviewError:
             continue
-        with without_core():
+        with numpy_passes():
             same_trace(mine, open_kev(path))
         opened += 1
     assert opened > FILES // 10
@@ -120,7 +117,7 @@ def test_files_that_are_nearly_right(part, tmp_path):
 def test_workloads(name, tmp_path):
     for wide, loss in ((True, False), (True, True), (False, True)):
         trace = made_of(name, Release.QNX_7, wide, loss, tmp_path).trace
-        with without_core():
+        with numpy_passes():
             same_trace(trace, open_kev(trace.path))
 
 
@@ -132,7 +129,7 @@ def test_kept_cases_and_samples():
             mine = open_kev(path)
         except SatviewError:
             continue
-        with without_core():
+        with numpy_passes():
             same_trace(mine, open_kev(path))
 
 
@@ -187,7 +184,7 @@ def test_rasters_and_levels():
         width = int(rng.choice((1, 2, 17, 400)))
         seen = rng.random(((window.length - 1) >> finest_shift(window, len(lanes[0]))) + 1) < 0.1
         mine = exact_raster(lanes, view, width), build_levels(lanes[0], window, seen)
-        with without_core():
+        with numpy_passes():
             theirs = exact_raster(lanes, view, width), build_levels(lanes[0], window, seen)
         assert mine[0].tolist() == theirs[0].tolist(), number
         assert (mine[1].origin, mine[1].shift) == (theirs[1].origin, theirs[1].shift)
@@ -221,13 +218,13 @@ def test_cells_that_hold_events(tmp_path):
         least = max(0, (trace.window.length >> 16).bit_length())
         shifts = np.array([least + rng.randrange(8) for _ in infos], np.int64)
         mine = event_cells(trace, infos, shifts, mark_codes())
-        with without_core():
+        with numpy_passes():
             theirs = event_cells(trace, infos, shifts, mark_codes())
         assert [cells.tolist() for cells in mine] == [cells.tolist() for cells in theirs]
         kinds |= {info.kind for info, cells in zip(infos, mine, strict=True) if cells.any()}
         window, part = trace.window, slice(len(trace.events) // 4, len(trace.events))
         for edges in (pixel_edges(window, 97), pixel_edges(TimeWindow(window.start, window.end + 5), 1)):
             mine = marks_between(trace, infos, part, mark_codes(), edges)
-            with without_core():
-                assert np.array_equal(marks_between(trace, infos, part, mark_codes(), edges), mine)
+            rows = np.flatnonzero(mark_codes()[trace.events.code[part]]) + part.start
+            assert np.array_equal(marks(trace, infos, rows.astype(np.uint32), edges), mine)
     assert kinds == set(LaneKind) - {LaneKind.PLUGGED}

@@ -1,11 +1,11 @@
-"""The compiled passes and the numpy code make the same lanes of the same states."""
+"""The compiled passes and their reference make the same lanes of the same states."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from satview.core import lanes, library
+from satview.core import lanes
 from satview.events.spec import Release
 from satview.events.states import ABSENT, READY, RUNNING, UNKNOWN, WAITING
 from satview.formats.kev.reader import open_kev
@@ -14,10 +14,9 @@ from satview.timeline.per_cpu import run_slices
 from satview.timeline.per_thread import process_spans
 from satview.timeline.spans import LaneSpans
 from tests.analysis.test_why import made_of
-from tests.helpers.core import of_damaged_files, without_core
+from tests.core.reference.replacing import numpy_passes
+from tests.helpers.core import of_damaged_files
 from tests.helpers.extent import usually
-
-pytestmark = pytest.mark.skipif(not library.is_available(), reason="no C compiler here: the numpy code runs alone")
 
 
 def columns(spans):
@@ -36,7 +35,7 @@ def lanes_of(path):
 
 def assert_same(path):
     mine = lanes_of(path)
-    with without_core():
+    with numpy_passes():
         assert lanes_of(path) == mine
     return sum(len(lane[0]) for lane in mine[1])
 
@@ -74,5 +73,5 @@ def test_what_counts_for_a_process():
     assert found.start_cycles.tolist() == [0, 10, 25, 30]
     assert found.value.tolist() == [UNKNOWN, RUNNING, READY, WAITING]
     assert found.event.tolist() == [1, 2, 7, 4]
-    with without_core():
+    with numpy_passes():
         assert columns(process_spans(made, 40)) == columns(found)

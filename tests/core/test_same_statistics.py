@@ -1,4 +1,4 @@
-"""The compiled passes and the numpy code add up the same of the same events."""
+"""The compiled passes and their reference add up the same of the same events."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from satview.analysis.times.basis import Basis
 from satview.analysis.times.walk import walk
 from satview.analysis.whole_states import runs_and_overlaps
 from satview.base.time import TimeWindow
-from satview.core import library
 from satview.events import wire
 from satview.events.spec import Release
 from satview.events.states import DEAD
@@ -23,11 +22,10 @@ from satview.linkage.interrupts import nesting
 from satview.store.losses import losses
 from satview.store.time_ranges import TimeRanges
 from tests.analysis.test_why import made_of
-from tests.helpers.core import of_damaged_files, without_core
+from tests.core.reference.replacing import numpy_passes
+from tests.helpers.core import of_damaged_files
 from tests.helpers.extent import usually
 from tests.helpers.kev import TraceBuilder
-
-pytestmark = pytest.mark.skipif(not library.is_available(), reason="no C compiler here: the numpy code runs alone")
 
 
 def columns(table):
@@ -50,7 +48,7 @@ def added_up(path):
 
 def assert_same(path):
     mine = added_up(path)
-    with without_core():
+    with numpy_passes():
         assert added_up(path) == mine
     return sum(mine[-8]["count"])
 
@@ -115,7 +113,7 @@ def test_threads_that_run_anywhere(tmp_path):
     for seed in range(usually(16, complete=1000, thorough=100)):
         path = any_schedule(seed).write(tmp_path / "t.kev")
         trace = open_kev(path)
-        assert walk(trace).cpus is not None, "else the numpy code is compared with itself"
+        assert walk(trace).cpus is not None, "else the code without the walk is compared with itself"
         lossy += len(losses(trace)) > 0
         assert_same(path)
     assert lossy > 5
@@ -140,7 +138,7 @@ def test_how_much_of_intervals_ranges_cover(seed):
     by_hand = [sum(max(0, min(b, d) - max(a, c)) for c, d in zip(ranges.start, ranges.end, strict=True))
                for a, b in zip(start, end, strict=True)]  # fmt: skip
     assert found.tolist() == by_hand
-    with without_core():
+    with numpy_passes():
         assert ranges.within(start, end).tolist() == by_hand
 
 

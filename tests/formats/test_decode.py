@@ -16,8 +16,8 @@ from satview.formats.kev.assemble import trace_from_slots
 from satview.formats.kev.owners import ThreadNumbers
 from satview.store.head import Header
 from satview.store.problems import Problems
+from tests.core.reference.replacing import numpy_passes
 from tests.helpers import naive
-from tests.helpers.core import without_core
 from tests.helpers.growth import cpu_s
 
 HEADER = Header((("SYS_RELEASE", "7.1.0"), ("CYCLES_PER_SEC", "1000000000")))
@@ -115,7 +115,7 @@ def test_buffers_in_a_row_take_the_time_of_what_follows_them():
     assert opened(slots).events.time_cycles.tolist() == [base + t for t in (0, 400, 500, 500, 500, 500, 900, 900)]
 
 
-@pytest.mark.parametrize("core", [nullcontext, without_core])
+@pytest.mark.parametrize("core", [nullcontext, numpy_passes])
 def test_a_buffer_behind_orphans_alone_stays_with_the_event_after_it(core, monkeypatch):
     """The second chunk of four slots begins with orphans and ends at that event: the cut is before the BUFFER."""
     clocks = [(wire.CONTROL_TIME | cpu << 24, 100, upper, 100) for cpu, upper in ((1, 1), (2, 5))]

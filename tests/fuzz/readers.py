@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 
 from satview.base.errors import TraceFormatError
-from satview.core import library
 from satview.export.listing import Printer, TextRows, default_time, layout_of
 from satview.export.listing_forms import Style
 from satview.formats.kev.growth.growing import GrowingFile
@@ -22,8 +21,8 @@ from satview.store.trace import Trace
 from satview.tables.table import table
 from satview.timeline.lane_info import LaneKind
 from satview.timeline.lane_tree import Timeline
+from tests.core.reference.replacing import numpy_passes
 from tests.fuzz.traces import MEMBER_BREAK
-from tests.helpers.core import without_core
 from tests.helpers.same_trace import same_table, same_trace
 
 # What both readers count; the stream leaves kinds out that need a second look, and words some of them otherwise.
@@ -64,15 +63,15 @@ def _same(batch: Trace, data: bytes, name: str) -> None:
 
 
 def kev(data: bytes, folder: Path) -> None:
-    """Batch, stream and follow, and the compiled core and the numpy code; all give the same, or all refuse."""
+    """Batch, stream and follow, and the compiled core and its reference; all give the same, or all refuse."""
     path = folder / "t.kev"
     path.write_bytes(data)
     try:
         trace = open_kev(path)
     except TraceFormatError:
         trace = None
-    if trace is not None and library.is_available():
-        with without_core():
+    if trace is not None:
+        with numpy_passes():
             same_trace(trace, open_kev(path))
     _follow(trace, data, folder / "growing.kev")
     try:

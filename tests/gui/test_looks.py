@@ -8,7 +8,6 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QApplication, QColorDialog
 
-from satview.core import library
 from satview.events import states
 from satview.filters.views.passes import Effect
 from satview.gui.colours import HATCHES, hatch_of, is_thick, value_colour
@@ -22,10 +21,10 @@ from satview.gui.swimlane.legend_keys import EVENTS, RAN
 from satview.gui.swimlane.share_text import share_text
 from satview.gui.theme import DARK, LIGHT, theme_of
 from satview.session.settings import Settings
+from tests.core.reference.replacing import numpy_passes
 from tests.gui.conftest import settle
 from tests.gui.test_lane_image import draw
 from tests.gui.test_shares import SAMPLE
-from tests.helpers.core import without_core
 
 K = Qt.Key
 READY, MUTEX = states.READY, states.STATE_BY_NAME["MUTEX"].value
@@ -86,7 +85,6 @@ def test_what_looks_alike_in_greys_is_hatched_otherwise():
     assert len(set(HATCHES)) == len(HATCHES)
 
 
-@pytest.mark.skipif(not library.is_available(), reason="no C compiler here: the numpy code runs alone")
 def test_the_core_hatches_what_numpy_hatches():
     random = np.random.default_rng(3)
     for _ in range(40):
@@ -95,7 +93,7 @@ def test_the_core_hatches_what_numpy_hatches():
         pixels |= (255 - random.integers(0, len(HATCHES) + 3, size)).astype(np.uint32) << np.uint32(24)
         mine, theirs = pixels.copy(), pixels.copy()
         hatch(mine, top, ratio)
-        with without_core():
+        with numpy_passes():
             hatch(theirs, top, ratio)
         assert np.array_equal(mine, theirs)
         assert (mine >> 24 == 255).all()

@@ -19,8 +19,8 @@ from satview.gui.swimlane.share_text import share_text
 from satview.gui.theme import LIGHT
 from satview.timeline.lane_info import LaneKind
 from satview.timeline.spans import constant_lane, pixel_edges
+from tests.core.reference.replacing import numpy_passes
 from tests.gui.conftest import settle, stack_of
-from tests.helpers.core import without_core
 
 NOTHING = constant_lane(TimeWindow(0, 1))
 USER_EVENTS = class_colour("USREVENT", False)
@@ -286,7 +286,7 @@ def test_the_core_draws_what_numpy_draws():
         bottom = top + int(rng.integers(1, 30))
         mine, theirs = (np.full((height, width), 7, np.uint32) for _ in range(2))
         draw_stack(mine, stack, top, bottom, 99)
-        with without_core():
+        with numpy_passes():
             draw_stack(theirs, stack, top, bottom, 99)
         assert np.array_equal(mine, theirs)
         inside = slice(max(0, top), min(height, bottom))
@@ -323,7 +323,7 @@ def test_the_core_stacks_as_numpy_does():
         length = rng.integers(1, 1 << 42, bins)
         found = tops_of(cycles, order, length)
         assert found[-1, 0] == int(cycles[0, order].sum()) / int(length[0])
-        with without_core():
+        with numpy_passes():
             assert np.array_equal(tops_of(cycles, order, length), found)
 
 

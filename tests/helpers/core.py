@@ -1,23 +1,13 @@
-"""The compiled core on and off."""
+"""Files for comparisons of the core with its reference."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from unittest import mock
 
 from satview.base.errors import SatviewError
-from satview.core import library
 from tests.fuzz import traces
-
-
-@contextmanager
-def without_core() -> Iterator[None]:
-    """Let the numpy code run, as where there is no compiler."""
-    with mock.patch.object(library, "is_available", return_value=False):
-        yield
 
 
 def of_damaged_files(path: Path, files: int, count: Callable[[Path], int]) -> int:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from satview.base.time import TimeWindow
 from satview.timeline.shares import Shares, use_spans
 from satview.timeline.spans import NO_EVENT, LaneSpans, touching
-from tests.helpers.core import without_core
+from tests.core.reference.replacing import numpy_passes
 
 
 def lane(starts, values, end):
@@ -48,7 +48,7 @@ def test_every_bin_holds_what_its_intervals_cover(data):
     assert shares.cycles(np.array(edges)).tolist() == expected.tolist()
     numbers = Shares.counting(spans)
     assert numbers.cycles(np.array(edges)).tolist() == counted(spans, [0], edges, weight=True).tolist()
-    with without_core():
+    with numpy_passes():
         assert Shares.of(spans).cycles(np.array(edges)).tolist() == expected.tolist()
         assert Shares.counting(spans).cycles(np.array(edges)).tolist() == numbers.cycles(np.array(edges)).tolist()
 
@@ -63,7 +63,7 @@ def test_bins_add_up_to_the_window():
     assert bins.sum(axis=0).tolist() == shares.totals(TimeWindow(0, int(edges[-1]))).tolist()
     length = np.diff(spans.start_cycles, append=spans.end_cycles)
     assert bins.sum(axis=0).tolist() == [int(length[spans.value == value].sum()) for value in shares.values]
-    with without_core():
+    with numpy_passes():
         assert Shares.of(spans).cycles(edges).tolist() == bins.tolist()
 
 
@@ -78,7 +78,7 @@ def test_cpus_in_use_are_counted():
 def test_no_bins(edges):
     spans = lane([0, 5], [1, 2], 10)
     assert Shares.of(spans).cycles(np.array(edges, np.int64)).shape == (0, 2)
-    with without_core():
+    with numpy_passes():
         assert Shares.of(spans).cycles(np.array(edges, np.int64)).shape == (0, 2)
 
 
@@ -90,7 +90,7 @@ def test_bins_that_are_kept_are_what_their_intervals_add_up_to(core):
     value = random.choice([1, 2, 3, 37], 5_000).astype(np.uint8)
     whole = TimeWindow(1_000, int(start[-1]) + 7)
     spans = touching(start, value, np.zeros(5_000, np.uint32), whole.end)
-    with nullcontext() if core else without_core():
+    with nullcontext() if core else numpy_passes():
         shares = Shares.of(spans)
         for shift in (0, 5, 8, 9, 10, 14, 20):
             count = ((whole.length - 1) >> shift) + 1

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.times.scope import Scope, codes_where
-from satview.core import library, statistics
+from satview.core import statistics
 from satview.events import wire
 from satview.events.wire import CODE_COUNT, WireClass
 
@@ -63,13 +63,10 @@ def event_counts(scope: Scope) -> tuple[EventKinds, ThreadCounts]:
     """Return both tables, from one walk over the events of the range."""
     events, threads = scope.trace.events, len(scope.trace.threads)
     sums = count, first, last, by_thread = *np.zeros((3, CODE_COUNT), np.int64), np.zeros((threads, _ROLES), np.int64)
-    is_compiled = scope.passes is None and library.is_available()
     for part in scope.chunks():
         code, thread = events.code[part], events.thread[part]
-        if is_compiled:
+        if scope.passes is None:
             statistics.event_counts(code, thread, part.start, _ROLE, sums)
-        elif scope.passes is None:
-            _count(code, thread, np.arange(part.start, part.stop), sums)
         else:
             keep = np.flatnonzero(scope.passes[part])
             _count(code[keep], thread[keep], keep + part.start, sums)
@@ -83,7 +80,7 @@ def event_counts(scope: Scope) -> tuple[EventKinds, ThreadCounts]:
 def _count(
     code: NDArray[np.uint16], thread: NDArray[np.unsignedinteger], row: NDArray[np.int64], sums: statistics.EventSums
 ) -> None:
-    """Add events to the sums; without the compiled core, or of a selection.
+    """Add events of a selection to the sums.
 
     Args:
         code: uint16 (n,).

@@ -8,8 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.core import library
-from satview.core.scheduling import (
+from satview.core.statistics import (
     CPU_SUMS,
     IS_ENTRY,
     IS_EXIT,
@@ -41,8 +40,8 @@ class CpuSums:
     """Who had the CPUs.
 
     Attributes:
-        threads: `scheduling.RUN_SUMS` by name, int64 (threads,).
-        cpus: `scheduling.CPU_SUMS` by name, int64 (cpus,).
+        threads: `statistics.RUN_SUMS` by name, int64 (threads,).
+        cpus: `statistics.CPU_SUMS` by name, int64 (cpus,).
         busiest: int64 (cpus,), the thread that had most of each, 0 = none.
         busiest_cycles: int64 (cpus,), how much.
         works: Runs of threads that are no idle threads.
@@ -63,7 +62,7 @@ class Walk:
 
     Attributes:
         thread, value: int64 (n,), rows of the thread table and the lane values of states they were in.
-        states: `scheduling.STATE_SUMS` of these by name, int64 (n,).
+        states: `statistics.STATE_SUMS` of these by name, int64 (n,).
         preemptions: int64 (threads,).
         cpus: Who had the CPUs; None where that takes more than the events of states.
     """
@@ -76,14 +75,14 @@ class Walk:
 
 
 def walk(trace: Trace) -> Walk | None:
-    """Return what a whole trace adds up to; None where this code cannot tell: then the numpy code does.
+    """Return what a whole trace adds up to; None where this code cannot tell: then lanes are added up.
 
-    It can where the core was compiled and no CPU loses events for itself. Made at the first call and cached with the
+    It can where no CPU loses events for itself. Made at the first call and cached with the
     trace.
     """
     is_plain = trace.axis is None and trace.pairs is None and trace.release is not Release.UNIXWARE
     is_small = len(trace.events) > 0 and len(trace.threads) <= _MOST_THREADS
-    if not (library.is_available() and is_plain and is_small) or np.any(losses(trace)[:, 2] != EVERY_CPU):
+    if not (is_plain and is_small) or np.any(losses(trace)[:, 2] != EVERY_CPU):
         return None
     return trace.cached("analysis.walk", _walked)
 

@@ -7,7 +7,6 @@ repaired after it. No step looks at events one by one.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
@@ -18,25 +17,22 @@ from numpy.typing import NDArray
 
 from satview.base import column_room
 from satview.base.errors import Cancelled
-from satview.core import library, loading
+from satview.core import loading
 from satview.events import wire
 from satview.events.catalogue import Catalogue
 from satview.events.spec import Release
 from satview.events.states import NOT_A_STATE
-from satview.formats.kev.clocks.clock import ClockRebuilder
+from satview.formats.kev.clocks.clock import MAX_CPUS, ClockRebuilder
 from satview.formats.kev.clocks.clock_chunk import ClockChunk, time_values
 from satview.formats.kev.clocks.clock_review import ClockReview
 from satview.formats.kev.clocks.consensus import Surroundings
 from satview.formats.kev.decoded import Decoded, Parts
-from satview.formats.kev.grouping import KIND_SHIFT, adjacent_slots, usable_length
 from satview.formats.kev.growing_column import GrowingColumn
-from satview.formats.kev.owners import Discontinuities, RunningThreads, ThreadNumbers
+from satview.formats.kev.owners import Discontinuities, ThreadNumbers
 from satview.formats.kev.slots import combine
 from satview.formats.kev.slots.slot_source import SlotSource, source_of
 
 CHUNK_SLOTS: Final = 1 << 17  # measured best between 2^16 and 2^17: scratch stays in the second-level cache
-_LOW_HALF: Final = 0 if sys.byteorder == "little" else 1  # where a word has its lower half, in halves
-_TOP_BYTE: Final = 3 if sys.byteorder == "little" else 0
 # Beyond these a column of 16 bits is widened; checked before a chunk is written, so nothing overflows.
 _MAX_NARROW_THREADS: Final = 65_000
 _MAX_NARROW_SLOTS: Final = 65_535
@@ -51,7 +47,7 @@ class _Mark:
     count: int
     clock: ClockRebuilder
     numbers: ThreadNumbers
-    running: RunningThreads
+    running: NDArray[np.uint32]
     discontinuities: Discontinuities
     parts: Parts
 
@@ -87,11 +83,10 @@ class Decoder:
         self.count = 0
         self._clock = ClockRebuilder()
         self._numbers = ThreadNumbers()
-        self._running = RunningThreads()
+        self._running = np.zeros(MAX_CPUS, np.uint32)  # the thread on each CPU
         self._discontinuities = Discontinuities(catalogue.release == Release.QNX_8)
         self._parts = Parts()
         self._mark = self._marked(0)
-        self._trait_scratch = np.empty(CHUNK_SLOTS, np.uint8)
         self._slot_scratch = np.empty((0, 4), np.uint32)
         thread_class = [i for i, c in enumerate(catalogue.classes) if c.name == "THREAD"]
         self._is_thread = np.isin(catalogue.class_index_of_code, thread_class)
@@ -115,8 +110,7 @@ class Decoder:
             (loading.IS_RUNNING, runs),
         ):
             self._traits[has] |= np.uint8(trait)
-        self._grouper = (loading.Grouper(self._traits, wire.CONTROL_BUFFER, CHUNK_SLOTS)
-                         if library.is_available() else None)  # fmt: skip
+        self._grouper = loading.Grouper(self._traits, wire.CONTROL_BUFFER, CHUNK_SLOTS)
 
     def inform(self, surroundings: Surroundings) -> None:
         """Tell what header and system page say about the clock, before the first `run`."""
@@ -180,7 +174,7 @@ class Decoder:
     def _start_clock(self) -> None:
         """Find the first usable TIME of the file near its start: events before it are placed backwards from it."""
         head = self._slots.read(0, min(len(self._slots), CHUNK_SLOTS))
-        code, kind = head[:, 0] & np.uint32(wire.CODE_MASK), head[:, 0] >> KIND_SHIFT
+        code, kind = head[:, 0] & np.uint32(wire.CODE_MASK), head[:, 0] >> wire.STRUCT_SHIFT
         # Middle and last slots repeat the header, so they look like TIME events too; their words are no clock.
         times = np.flatnonzero((code == wire.CONTROL_TIME) & (kind <= wire.Struct.COMBINE_BEGIN))
         self._held, self._held_from = 0, 0
@@ -194,33 +188,10 @@ class Decoder:
         if len(self._slot_scratch) < end - start:
             self._slot_scratch = np.empty((end - start, 4), np.uint32)
         part = self._slots.read(start, end, self._slot_scratch)
-        if self._grouper is not None:
-            return self._chunk_by_core(self._grouper, start, part, is_last=end >= len(self._slots))
-        # Contiguous copies: each is read several times below, and a column of (n, 4) touches all cache lines of the
-        # slots.
-        part = np.ascontiguousarray(part)
-        headers, pairs = part[:, 0].copy(), part.view(np.uint64)[:, 0].copy()
-        is_tail, unmatched, cut = combine.link(headers, pairs)
-        is_event = ~is_tail
-        length = usable_length(is_event, unmatched, headers) if end < len(self._slots) else len(headers)
-        if length != len(headers):
-            part, headers, pairs, is_event = part[:length], headers[:length], pairs[:length], is_event[:length]
-            unmatched = unmatched[: np.searchsorted(unmatched, length)]
-        # A crash of the logger leaves zero bytes where slots were to be (section 1.3): class EMPTY, event 0.
-        zeros = np.flatnonzero(headers == 0) if int(headers.min()) == 0 else unmatched[:0]
-        is_event[zeros] = False
-        at = np.flatnonzero(is_event)
-        counts = adjacent_slots(self._parts, start, self.count, part, is_event, at, unmatched, zeros, cut)
-        # Of nothing but simple events the pairs need no gathering; there is no index beyond them that could be clipped.
-        pairs = pairs if len(at) == length else pairs.take(at, mode="clip")
-        self._append(start, part, at, counts, pairs)
-        return length
-
-    def _chunk_by_core(self, grouper: loading.Grouper, start: int, part: NDArray[np.uint32], *, is_last: bool) -> int:
-        """Do what `_chunk` does with the compiled passes."""
+        is_last = end >= len(self._slots)
         first = self.count
         columns = (self.code[first:], self.cpu[first:], self.slot[first:], self.slots[first:])
-        found = grouper.group(part, start, first, *columns, is_last=is_last)
+        found = self._grouper.group(part, start, first, *columns, is_last=is_last)
         if len(found.zero):
             self._parts.note_empty(start + found.zero.astype(np.intp))
         if len(found.opened) or len(found.run_at):
@@ -243,54 +214,11 @@ class Decoder:
         self._position(rows, part, found.at, code, cpu, found.stamp, rare)
         threads = self._numbered(found.key)
         jumps = np.array(discontinuities, np.int64).reshape(-1, 2).T
-        loading.owners(cpu, found.trait, threads, jumps, self._running.now, self.thread[rows])
+        loading.owners(cpu, found.trait, threads, jumps, self._running, self.thread[rows])
         self._parts.state_rows.append(found.state_row.copy())
         self._parts.note_rare(first, rare, part[found.at[rare]])
         self.count += n
         return found.length
-
-    def _append(
-        self,
-        start: int,
-        part: NDArray[np.uint32],
-        at: NDArray[np.intp],
-        counts: NDArray[np.intp],
-        pairs: NDArray[np.uint64],
-    ) -> None:
-        """Write one chunk's events into the columns; `pairs` are header and stamp of each, as they are in memory."""
-        n, first = len(at), self.count
-        if not n:
-            return
-        rows = slice(first, first + n)
-        code, cpu = self.code[rows], self.cpu[rows]
-        # Narrow views of the header words: converting whole words while masking would take four times as long.
-        np.bitwise_and(pairs.view(np.uint16)[_LOW_HALF::4], np.uint16(wire.CODE_MASK), out=code)
-        np.bitwise_and(pairs.view(np.uint8)[_TOP_BYTE::8], np.uint8(wire.CPU_MASK), out=cpu)
-        slot = self.slot[rows]
-        slot[:] = at
-        slot += slot.dtype.type(start)
-        if n != len(part) and int(counts.max()) > _MAX_NARROW_SLOTS and self.slots.dtype == np.uint16:
-            self._widen("slots")
-        self.slots[rows] = counts
-        traits = self._trait_scratch[:n]
-        np.take(self._traits, code, out=traits, mode="clip")  # never clips; spares the check of every index
-        rare = np.flatnonzero(traits & loading.IS_RARE != 0)  # of booleans: four times as fast as of bytes
-        self._parts.note_unknown(np.flatnonzero(traits & loading.IS_UNKNOWN != 0), code, first)
-        discontinuities = self._discontinuities_at(part, at, code, cpu, rare)
-        self._clock.review.add_breaks([(row + first, ring) for row, ring in discontinuities])
-        self._position(rows, part, at, code, cpu, pairs.view(np.uint32)[1::2].copy(), rare)
-        subjects = np.flatnonzero(traits & loading.IS_SUBJECT != 0)
-        traits = traits.take(subjects, mode="clip")
-        threads = self._numbered(part.view(np.uint64).ravel().take(2 * at[subjects] + 1, mode="clip"))
-        # Only RUNNING says who has the CPU from here on; other states may be logged by another thread on that CPU.
-        runs = traits & loading.IS_RUNNING != 0
-        self._running.assign(cpu, subjects, threads, runs, discontinuities, self.thread[rows])
-        is_state = traits & loading.IS_STATE != 0
-        states = (subjects if is_state.all() else subjects[is_state]).astype(np.uint32)
-        states += np.uint32(first)
-        self._parts.state_rows.append(states)
-        self._parts.note_rare(first, rare, part[at[rare]])
-        self.count += n
 
     def _position(
         self,

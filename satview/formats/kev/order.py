@@ -13,15 +13,11 @@ from numpy.typing import NDArray
 
 from satview.base import column_room
 from satview.base.ranges import numbers_of
-from satview.core import library, loading, ordering
+from satview.core import loading, ordering
 from satview.store.tables import never_decreases
 
 # Events looked at together: what numpy makes in between stays in the second-level cache.
 _CHUNK: Final = 1 << 17
-# Events grouped together; large enough that most threads have many of them, small enough to stay in the cache.
-_BLOCK: Final = 1 << 18
-# Events per thread in a block from which on copying slices beats scattered writes; measured.
-_FEW: Final = 128
 _MOSTLY: Final = 8  # of so many rows all but one move: as where CPUs log into buffers of their own
 
 
@@ -33,31 +29,7 @@ def disordered_rows(time: NDArray[np.int64]) -> NDArray[np.int64]:
     """
     if never_decreases(time):  # as mostly, which takes an eighth of finding out where not
         return np.empty(0, np.int64)
-    return ordering.disordered(time) if library.is_available() else _plain_disordered(time)
-
-
-def _plain_disordered(time: NDArray[np.int64]) -> NDArray[np.int64]:
-    n = len(time)
-    edges = list(range(0, n, _CHUNK))
-    # Two passes over summaries of chunks, so that a row is judged by all rows before and after it without two columns
-    # of the length of the trace.
-    latest_before = np.empty(len(edges), np.int64)
-    earliest_after = np.empty(len(edges), np.int64)
-    latest, earliest = np.iinfo(np.int64).min, np.iinfo(np.int64).max
-    for i, edge in enumerate(edges):
-        part = time[edge : edge + _CHUNK]
-        latest_before[i] = latest
-        latest = max(latest, int(part.max()))
-    for i in range(len(edges) - 1, -1, -1):
-        earliest_after[i] = earliest
-        earliest = min(earliest, int(time[edges[i] : edges[i] + _CHUNK].min()))
-    found = [np.empty(0, np.int64)]
-    for i, edge in enumerate(edges):
-        part = time[edge : edge + _CHUNK]
-        before = np.maximum.accumulate(np.concatenate(([latest_before[i]], part[:-1])))
-        after = np.minimum.accumulate(np.concatenate((part[1:], [earliest_after[i]]))[::-1])[::-1]
-        found.append(np.flatnonzero((part < before) | (part > after)) + edge)
-    return np.concatenate(found)
+    return ordering.disordered(time)
 
 
 def time_order(
@@ -80,7 +52,7 @@ def time_order(
     if _MOSTLY * len(positions) > (_MOSTLY - 1) * (end - first):
         # The few in between that stay come out where they are: a range is moved at once.
         positions = np.arange(first, end)
-    rows = ordering.merged(time, cpu, positions) if library.is_available() else None
+    rows = ordering.merged(time, cpu, positions)
     if rows is None:
         rows = positions[ordering.time_order(time[positions])]
     return positions, rows
@@ -148,30 +120,6 @@ def group_rows(
         The rows grouped, and where each thread's rows begin, shape (thread_count + 1,).
     """
     grouped = column_room.empty(len(rows), np.uint32)
-    if library.is_available():
-        start = loading.rows_by_thread(np.ascontiguousarray(rows), thread, thread_count, grouped)
-        column_room.let_go(grouped)
-        return grouped, start
-    # Radix sorted by numpy: keys of 8 bits in one pass, of 16 bits in two; wider ones fall back to a merge sort.
-    kind = np.uint8 if thread_count <= 1 << 8 else thread.dtype
-    blocks = [thread[rows[at : at + _BLOCK]].astype(kind, copy=False) for at in range(0, len(rows), _BLOCK)]
-    counts = [np.bincount(block, minlength=thread_count) for block in blocks]
-    start = np.concatenate(([0], np.cumsum(np.sum(counts, axis=0, dtype=np.int64)))) if blocks else np.zeros(
-        thread_count + 1, np.int64)  # fmt: skip
-    fill = start[:-1].copy()
-    for number, block in enumerate(blocks):
-        # By blocks, since a sort of all rows would not stay in the cache; within a block the order of the rows stays.
-        order = np.argsort(block, kind="stable")
-        present = np.flatnonzero(counts[number])
-        sizes = counts[number][present]
-        block_rows = rows[number * _BLOCK : (number + 1) * _BLOCK].take(order, mode="clip")
-        if len(sizes) * _FEW < len(block):
-            # Few threads: a copy for each beats one scattered write per event.
-            first = np.cumsum(sizes) - sizes
-            for source, target, size in zip(first.tolist(), fill[present].tolist(), sizes.tolist(), strict=True):
-                grouped[target : target + size] = block_rows[source : source + size]
-        else:
-            grouped[numbers_of(fill[present], sizes)] = block_rows
-        fill += counts[number]
+    start = loading.rows_by_thread(np.ascontiguousarray(rows), thread, thread_count, grouped)
     column_room.let_go(grouped)
     return grouped, start

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from satview.base.begun import Begun
 from satview.base.errors import SatviewError
 from satview.base.ranges import numbers_of
-from satview.core import library, links
+from satview.core import links
 from satview.formats.kev.slots.slot_source import SlotSource
 from satview.store.tables import EventTable, Fragments
 
@@ -69,7 +69,7 @@ class WordsAhead:
         return None if found is None else found.view(np.uint32).reshape(-1, 2)
 
     def _found(self, words: _Words, requested: NDArray[np.uint32], step: int) -> NDArray[np.uint64] | None:
-        if library.is_available() and self._slot_count.dtype == np.uint16:
+        if self._slot_count.dtype == np.uint16:
             return links.words_ahead(words.position, self._slot_count, words.halves, requested, step)
         position = words.position[requested]
         if (position == _NOT_READ).any():
@@ -96,7 +96,7 @@ def _read(slots: SlotSource, events: EventTable, fragments: Fragments, rows: NDA
 
 def _slots_of(events: EventTable, rows: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
     """Return where the words of each event begin among those that are read, `_NOT_READ` for others, and the slots."""
-    if library.is_available() and events.slot_count.dtype == np.uint16:
+    if events.slot_count.dtype == np.uint16:
         return links.slots_of(events.slot, events.slot_count, rows, _MOST_SLOTS_EACH)
     counts = np.minimum(events.slot_count[rows], _MOST_SLOTS_EACH).astype(np.int64)
     position = np.full(len(events), _NOT_READ, np.uint32)

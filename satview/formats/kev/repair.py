@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.ranges import numbers_of
-from satview.core import library, ordering
+from satview.core import ordering
 from satview.formats.kev import order
 from satview.formats.kev.decoded import Decoded
 from satview.formats.kev.slots import combine
@@ -141,7 +141,7 @@ def sort(decoded: Decoded, moves: Moves) -> NDArray[np.unsignedinteger]:
     is_state = np.zeros(len(went), np.bool_)
     is_state[decoded.state_rows] = True
     columns = (decoded.time, decoded.code, decoded.cpu, decoded.thread, decoded.slot, decoded.slots, is_state)
-    if not (isinstance(into, slice) and library.is_available() and ordering.move(columns, first, rows, went)):
+    if not (isinstance(into, slice) and ordering.move(columns, first, rows, went)):
         for column in columns:
             column[into] = column.take(rows)
         went[rows] = positions

@@ -11,12 +11,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.core import library, protobuf
+from satview.core import loading
 from satview.formats.linux.schedule import Ints
 
 _MOST_TEXT: Final = 512  # bytes of a name that count
 _MOST: Final = 10  # bytes of a number of 64 bits
-_WIDE: Final = {1: 8, 5: 4}  # bytes of numbers of a fixed size, by kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +100,7 @@ def fields_of(data: NDArray[np.uint8], begin: Ints, end: Ints) -> Fields:
         end: int64 (n,), and where it ends.
     """
     begin, end = np.ascontiguousarray(begin, np.int64), np.ascontiguousarray(end, np.int64)
-    walk = protobuf.fields if library.is_available() else _walk
-    return Fields(data, len(begin), *walk(data, begin, end))
+    return Fields(data, len(begin), *loading.protobuf_fields(data, begin, end))
 
 
 def packed(data: NDArray[np.uint8], begin: int, length: int) -> Ints:
@@ -117,67 +115,3 @@ def packed(data: NDArray[np.uint8], begin: int, length: int) -> Ints:
         np.uint64
     )
     return np.bitwise_or.reduceat(bits, starts).astype(np.int64)
-
-
-def _walk(data: NDArray[np.uint8], begin: Ints, end: Ints) -> tuple[Ints, Ints, Ints, Ints, NDArray[np.bool_]]:
-    """Do in numpy what `core.protobuf.fields` does: a field of every message at a time."""
-    size = len(data)
-    is_bad = (begin < 0) | (end > size)
-    message = np.flatnonzero(begin >= 0)
-    at, stop = begin[message], np.minimum(end[message], size)
-    found: list[tuple[Ints, Ints, Ints, Ints]] = []
-    while True:
-        alive = at < stop
-        message, at, stop = message[alive], at[alive], stop[alive]
-        if not len(message):
-            break
-        tag, at, is_good = _varints(data, at, stop)
-        number, kind = tag >> 3, tag & 7
-        is_good &= (number > 0) & (tag >> 32 == 0)
-        is_good &= np.isin(kind, (0, 1, 2, 5))
-        value, after, is_read = _varints(data, at, stop)
-        is_good &= is_read | np.isin(kind, list(_WIDE))
-        length = np.where(kind == 2, value, -1)
-        is_good &= (kind != 2) | ((value >= 0) & (value <= stop - after))
-        for fixed, wide in _WIDE.items():
-            is_fixed = kind == fixed
-            is_good &= ~is_fixed | (stop - at >= wide)
-            value = np.where(is_fixed, _fixed(data, at, wide), value)
-            after = np.where(is_fixed, at + wide, after)
-        value = np.where(kind == 2, after, value)
-        after = np.where(kind == 2, after + length, after)
-        is_bad[message[~is_good]] = True
-        message, stop = message[is_good], stop[is_good]
-        at = after[is_good]
-        found.append((message, number[is_good], value[is_good], length[is_good]))
-    columns = [np.concatenate(column) for column in zip(*found, strict=True)] if found else [np.empty(0, np.int64)] * 4
-    order = np.argsort(columns[0], kind="stable")
-    first, second, third, fourth = (column[order] for column in columns)
-    return first, second, third, fourth, is_bad
-
-
-def _varints(data: NDArray[np.uint8], at: Ints, stop: Ints) -> tuple[Ints, Ints, NDArray[np.bool_]]:
-    """Return the numbers that begin at some offsets, where they end, and which end at all."""
-    value, goes_on = np.zeros(len(at), np.uint64), np.ones(len(at), np.bool_)
-    end = at.copy()
-    for step in range(_MOST):
-        goes_on &= end < stop
-        byte = data[np.minimum(end, max(len(data) - 1, 0))].astype(np.uint64)
-        value |= np.where(goes_on, (byte & np.uint64(0x7F)) << np.uint64(7 * step), np.uint64(0))
-        end += goes_on
-        is_last = goes_on & (byte < 0x80)
-        goes_on &= ~is_last
-        if step == 0:
-            done = is_last
-        else:
-            done |= is_last
-        if not goes_on.any():
-            break
-    return value.astype(np.int64), end, done
-
-
-def _fixed(data: NDArray[np.uint8], at: Ints, wide: int) -> Ints:
-    value = np.zeros(len(at), np.uint64)
-    for byte in range(wide):
-        value |= data[np.minimum(at + byte, len(data) - 1)].astype(np.uint64) << np.uint64(8 * byte)
-    return value.astype(np.int64)

@@ -12,13 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtGui import QImage
 
-from satview.core import library, pictures
+from satview.core import pictures
 from satview.gui.colours import HATCHES, hatch_of, state_colour
 from satview.gui.theme import Theme
 
 _OPAQUE: Final = 0xFF000000
 _HATCHES: Final = np.array(HATCHES, np.uint8)
-_SIZE: Final = 8  # pixels of a hatch in each direction
 
 
 def lane_colour(value: int, rgb: int, theme: Theme) -> int:
@@ -40,11 +39,7 @@ def hatch(pixels: NDArray[np.uint32], top: int, ratio: float) -> None:
         top: How far it is below the row where hatches begin, device pixels.
         ratio: Device pixels per logical pixel.
     """
-    cell = max(1, round(ratio))
-    if library.is_available():
-        pictures.hatch(pixels, _HATCHES, top, cell)
-    else:
-        _hatch_by_numpy(pixels, top, cell)
+    pictures.hatch(pixels, _HATCHES, top, max(1, round(ratio)))
 
 
 def swatch(value: int, theme: Theme, width_px: int, height_px: int, ratio: float) -> QImage:
@@ -56,18 +51,3 @@ def swatch(value: int, theme: Theme, width_px: int, height_px: int, ratio: float
     image = QImage(pixels.data, size[1], size[0], 4 * size[1], QImage.Format.Format_RGB32).copy()
     image.setDevicePixelRatio(ratio)
     return image
-
-
-def _hatch_by_numpy(pixels: NDArray[np.uint32], top: int, cell: int) -> None:
-    """Do what `satview_hatch` of passes.c does."""
-    flat, width = pixels.reshape(-1), pixels.shape[1]
-    hatched = np.flatnonzero(flat < np.uint32(_OPAQUE))
-    colour, (y, x) = flat[hatched], np.divmod(hatched, width)
-    number = np.minimum(255 - (colour >> 24), len(_HATCHES)) % len(_HATCHES)  # of an unknown one: none
-    bits = _HATCHES[number, (y + top) // cell % _SIZE]
-    inked = (bits >> (x // cell % _SIZE).astype(np.uint8) & 1).astype(np.bool_)
-    parts = np.stack([colour >> shift & 255 for shift in (16, 8, 0)]).astype(np.int64)
-    is_light = np.array([299, 587, 114]) @ parts > 110_000
-    ink = np.where(is_light, parts * 9 // 16, parts + (255 - parts) * 7 // 16)
-    red, green, blue = np.where(inked, ink, parts).astype(np.uint32)
-    flat[hatched] = np.uint32(_OPAQUE) | red << np.uint32(16) | green << np.uint32(8) | blue

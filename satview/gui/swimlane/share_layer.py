@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.time import TimeWindow
-from satview.core import library, pictures
+from satview.core import pictures
 from satview.events import states
 from satview.gui.colours import FADE, mixed, state_colour
 from satview.gui.swimlane import legend_keys
@@ -177,10 +177,7 @@ def tops_of(cycles: NDArray[np.int64], columns: NDArray[np.int64], length: NDArr
         columns: int64 (k,), which of the values, from bottom to top.
         length: int64 (bins,), cycles of the bins.
     """
-    if library.is_available():
-        return pictures.stack_tops(np.ascontiguousarray(cycles), columns, length)
-    up_to = np.cumsum(cycles[:, columns], axis=1)
-    return np.divide(up_to.T, length, out=np.empty((len(columns), len(length))))
+    return pictures.stack_tops(np.ascontiguousarray(cycles), columns, length)
 
 
 def _steps(

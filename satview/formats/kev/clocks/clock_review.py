@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.core import library, ordering
+from satview.core import ordering
 from satview.events import wire
 from satview.formats.kev.clocks.consensus import (
     CROSSING,
@@ -217,13 +217,7 @@ def misplaced(
 
 def _far_rows(time: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return those of some rows that are far from the events before and after them, on the same side of both."""
-    if library.is_available():
-        return ordering.far_rows(time, rows, _NEAR_CYCLES)
-    before, after = time[rows] - time[rows - 1], time[rows] - time[rows + 1]
-    is_far: NDArray[np.bool_] = (np.minimum(np.abs(before), np.abs(after)) > _NEAR_CYCLES) & (
-        (before > 0) == (after > 0)
-    )
-    return rows[is_far]
+    return ordering.far_rows(time, rows, _NEAR_CYCLES)
 
 
 def _same_cpu(cpu: NDArray[np.uint8], rows: NDArray[np.intp], others: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -15,22 +15,23 @@ from typing import BinaryIO, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.core import loading, streaming
 from satview.core.streaming import Columns, Groups
 from satview.events import wire
 from satview.events.spec import Release
 from satview.events.wire import SLOT_BYTES, Struct
-from satview.formats.kev.clocks.clock import ClockRebuilder, held_times
+from satview.formats.kev.clocks.clock import MAX_CPUS, ClockRebuilder, held_times
 from satview.formats.kev.clocks.clock_chunk import ClockChunk
 from satview.formats.kev.clocks.clock_review import ClockReview, correct
 from satview.formats.kev.clocks.consensus import Correction, Surroundings
 from satview.formats.kev.growth.buffer_watch import BufferWatch
 from satview.formats.kev.near_tails import Runs, ended_by, merged, pairs_of
 from satview.formats.kev.open_events import OpenEvent, OpenEvents
-from satview.formats.kev.owners import Discontinuities, RunningThreads, ThreadNumbers
+from satview.formats.kev.owners import Discontinuities, ThreadNumbers
 from satview.formats.kev.slots import combine
 from satview.formats.kev.slots.batch import Batch
 from satview.formats.kev.slots.combine import last_times
-from satview.formats.kev.stream_groups import cpus_of, delivered, ended, found_groups, without_contested
+from satview.formats.kev.stream_groups import cpus_of, ended, without_contested
 from satview.store.problems import Problems
 
 CHUNK_SLOTS: Final = 1 << 16
@@ -95,7 +96,7 @@ class EventStream:
         self._times = times
         self._clock = ClockRebuilder()
         self._numbers = ThreadNumbers()
-        self._running = RunningThreads()
+        self._running = np.zeros(MAX_CPUS, np.uint32)  # the thread on each CPU
         self._discontinuities = Discontinuities(release == Release.QNX_8)
         self._open = OpenEvents(problems, offset)
         self._awaits_time = True
@@ -155,7 +156,7 @@ class EventStream:
 
     def _placed(self, slots: NDArray[np.uint32]) -> _Placed:
         """Find the events of a chunk and their times, which later TIME events may still correct."""
-        groups = found_groups(slots)
+        groups = streaming.groups(slots, combine.MAX_SLOTS)
         code, cpu, first = groups.code, groups.cpu, groups.first
         marks = np.flatnonzero((code == wire.CONTROL_BUFFER) | (code == wire.CONTROL_DROPPED))
         discontinuities = self._discontinuities.find(
@@ -196,7 +197,7 @@ class EventStream:
         done, stray = self._unmatched(slots, groups, time, thread)
         if len(self._open):  # only then their CPUs' clocks matter, and an open event is one of its CPU
             self._last_times[groups.cpu] = time  # of several the last one stays
-        events = delivered(slots, groups, time, thread, done)
+        events = streaming.deliver(slots, groups, time, thread, done)
         batch = Batch(
             self._position, slots, events.header, events.stamp, events.time, events.thread, events.start,
             events.words, events.last, stray,
@@ -214,9 +215,11 @@ class EventStream:
         at = chunk.groups.first[subjects]
         keys = np.ascontiguousarray(chunk.slots[at, 2:4]).view(np.uint64)[:, 0]
         numbers = self._numbers.numbers(keys)
-        running = code[subjects] == wire.THREAD_RUNNING
-        threads = self._running.owners(cpu, subjects[running], numbers[running], chunk.discontinuities)
-        threads[subjects] = numbers
+        traits, threads = np.zeros(len(code), np.uint8), np.empty(len(code), np.uint32)
+        traits[subjects] = loading.IS_SUBJECT
+        traits[code == wire.THREAD_RUNNING] |= loading.IS_RUNNING
+        jumps = np.array(chunk.discontinuities, np.int64).reshape(-1, 2).T
+        loading.owners(cpu, traits, numbers, jumps, self._running, threads)
         return threads
 
     def _rebuild(self, slots: NDArray[np.uint32], groups: Groups) -> NDArray[np.int64]:

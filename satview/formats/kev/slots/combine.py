@@ -25,36 +25,7 @@ from satview.formats.kev.clocks.rollover import ROLLOVER
 KEY_MASK: Final = np.uint32(0x3FFFFFFF)  # CPU, class and event: all but the structure bits
 _BLOCK_ROWS: Final = 1 << 12  # a tenth of a second of a busy system, far less than a rollover
 _LONG_AGO: Final = -(1 << 62)
-_TAIL: Final = np.uint32(0x80000000)  # set in CC and CE
-# KEY_MASK in a header and all bits of the stamp behind it, as one number.
-_PAIR_MASK: Final = np.array([KEY_MASK, 0xFFFFFFFF], np.uint32).view(np.uint64)[0]
 MAX_SLOTS: Final = 1 << 20  # of one event; more is damage, and is said
-
-
-def link(
-    headers: NDArray[np.uint32], pairs: NDArray[np.uint64]
-) -> tuple[NDArray[np.bool_], NDArray[np.intp], NDArray[np.intp]]:
-    """Return which slots are tails, where runs of tails begin that do not follow their event, and where an end lacks.
-
-    All other tails are right behind their event or run.
-
-    Args:
-        headers: uint32 (n,), their first words.
-        pairs: uint64 (n,), their first two words, as they are in memory.
-
-    Returns:
-        bool (n,); and two of intp, ascending: where such runs begin, and which slots, or n, are behind one that begins
-        an event or goes on with it but do not go on with it themselves.
-    """
-    is_tail = headers >= _TAIL
-    is_open = (headers ^ headers << np.uint32(1)) >= _TAIL
-    goes_on = ((pairs[1:] ^ pairs[:-1]) & _PAIR_MASK) == 0
-    goes_on &= is_open[:-1]
-    goes_on &= is_tail[1:]
-    is_orphan = is_tail.copy()
-    is_orphan[1:] ^= goes_on
-    is_open[:-1] ^= goes_on
-    return is_tail, np.flatnonzero(is_orphan), np.flatnonzero(is_open) + 1
 
 
 def keys(headers: NDArray[np.uint32], stamps: NDArray[np.uint32]) -> NDArray[np.uint64]:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.errors import SourceChangedError
-from satview.core import library, loading
+from satview.core import loading
 from satview.events.wire import SLOT_BYTES
 
 _START_BYTES: Final = 4096
@@ -285,12 +285,10 @@ class FileSlots:
             mixed = np.empty((len(at), 2), np.uint32)
             mixed[order] = self.take_halves(at[order], half)
             return mixed
-        found = None
-        if library.is_available():
-            found = self._file.take_halves(at, self._offset, self._count, half)
-        if found is None:  # no core, or one that could not read everything: this way says where and why
+        halves = self._file.take_halves(at, self._offset, self._count, half)
+        if halves is None:  # not everything can be read: this way says where and why
             return self._halves_by_runs(at, half)
-        words = found.view(np.uint32).reshape(len(at), 2)
+        words = halves.view(np.uint32).reshape(len(at), 2)
         return words if self._is_native else words.byteswap(inplace=True)
 
     def _halves_by_runs(self, at: NDArray[np.int64], half: int) -> NDArray[np.uint32]:

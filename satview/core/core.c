@@ -1,0 +1,133 @@
+/*
+ * The way into the core: the table of its functions, and the call that compares arguments with what they take.
+ */
+
+#include "core.h"
+
+#ifndef SATVIEW_SOURCE
+#define SATVIEW_SOURCE "unknown"
+#endif
+
+#define ALL_PASSES(X)                                                                                                  \
+    X(clock) X(run_slices) X(cpu_states) X(thread_states) X(process_states) X(group) X(numbers) X(rows_by_thread)      \
+    X(owners) X(word_sum) X(take_halves) X(time_order) X(disordered) X(merged) X(went) X(moved) X(far_rows)            \
+    X(event_cells) X(raster) X(levels) X(calls) X(last_before) X(last_of) X(last_of_number) X(next_of_number)          \
+    X(grouped_rows) X(states) X(state_positions) X(sorted) X(next_where) X(previous_same) X(numbered) X(positions)     \
+    X(key_positions) X(nested) X(slots_of) X(words_ahead) X(calls_of) X(share_index) X(shares) X(stack_tops)           \
+    X(draw_stack) X(hatch) X(protobuf) X(forms) X(print) X(scheduling) X(nesting) X(covered) X(event_counts)           \
+    X(stream_groups) X(with_keys) X(deliver)
+
+#define DECLARED(NAME) extern const satview_pass satview_pass_##NAME;
+#define LISTED(NAME) &satview_pass_##NAME,
+
+ALL_PASSES(DECLARED)
+static const satview_pass *const PASSES[] = {ALL_PASSES(LISTED)};
+static const int64_t PASS_COUNT = sizeof PASSES / sizeof *PASSES;
+
+/* Why a call is refused: one of these, and twice the number of the argument. */
+enum { OTHER_COUNT = 1, OTHER_KIND = 2, OTHER_LENGTH = 3 };
+
+/* Return a digest of the source that this library was built from. */
+EXPORT const char *satview_source(void) { return SATVIEW_SOURCE; }
+
+/* Return the name of function number `i` and, behind a space, what it takes; null behind the last one. */
+EXPORT const char *satview_name(int64_t i) { return i >= 0 && i < PASS_COUNT ? PASSES[i]->name : NULL; }
+EXPORT const char *satview_takes(int64_t i) { return i >= 0 && i < PASS_COUNT ? PASSES[i]->takes : NULL; }
+
+static int is_letter(char c) { return c >= 'a' && c <= 'z'; }
+
+static int64_t read_number(const char **at)
+{
+    int64_t number = 0;
+    for (; **at >= '0' && **at <= '9'; (*at)++)
+        number = 10 * number + (**at - '0');
+    return number;
+}
+
+/* Return whether an argument is of one of the types of an item, and move on to what is behind them. */
+static int is_of_kind(const satview_argument *in, const char **at)
+{
+    static const char *const NAMES[KINDS] = {"", "n", "u1", "u2", "u4", "u8", "i1", "i4", "i8", "f8"};
+    int fits = 0, may_be_absent = 0;
+    for (const char *name = *at;; name = *at + 1) {
+        int64_t size = name[0] == 'n' ? 1 : 2;
+        fits |= in->kind > ABSENT && in->kind < KINDS && !strncmp(NAMES[in->kind], name, (size_t)size) &&
+                NAMES[in->kind][size] == '\0';
+        *at = name + size;
+        if (**at == '?') {
+            may_be_absent = 1;
+            (*at)++;
+        }
+        if (**at != '|')
+            break;
+    }
+    return fits || (may_be_absent && in->kind == ABSENT);
+}
+
+/* Return whether an array has as many elements as an item says; letters that stand for nothing yet stand for that. */
+static int is_of_length(const satview_argument *in, const char **at, int64_t *sizes)
+{
+    int64_t factor, more = 0, least, *unknown = NULL;
+    int at_least = 0;
+    if (**at != ':')
+        return 1;
+    (*at)++;
+    if (**at == '*') {
+        (*at)++;
+        return 1;
+    }
+    if (**at == '>') {
+        at_least = 1;
+        (*at)++;
+    }
+    factor = **at >= '0' && **at <= '9' ? read_number(at) : 1;
+    for (; is_letter(**at); (*at)++) {
+        int64_t *size = sizes + (**at - 'a');
+        if (*size < 0 && !unknown)
+            unknown = size;
+        else
+            factor *= *size;
+    }
+    if (**at == '+') {
+        (*at)++;
+        more = read_number(at);
+    }
+    if (in->kind == ABSENT)
+        return 1;
+    if (unknown) { /* of no elements, or of none for each, nothing is known */
+        *unknown = factor > 0 && in->count >= more ? (in->count - more) / factor : 0;
+        factor *= *unknown;
+    }
+    least = factor + more;
+    return at_least ? in->count >= least : in->count == least;
+}
+
+/*
+ * Call a function.
+ *
+ * i: its number. in: its arguments, `count` of them.
+ *
+ * Returns what it returns; REFUSED and more, which no function returns, where arguments are not what it takes.
+ */
+EXPORT int64_t satview_call(int64_t i, const satview_argument *in, int64_t count)
+{
+    int64_t sizes[26], k = 0;
+    const char *at;
+    if (i < 0 || i >= PASS_COUNT)
+        return REFUSED;
+    for (int letter = 0; letter < 26; letter++)
+        sizes[letter] = -1;
+    for (at = PASSES[i]->takes; *at; k++) {
+        if (k >= count)
+            return REFUSED + OTHER_COUNT;
+        if (!is_of_kind(in + k, &at))
+            return REFUSED + 2 * k + OTHER_KIND;
+        if (in[k].kind == NUMBER_KIND && *at == ':') {
+            sizes[at[1] - 'a'] = in[k].count;
+            at += 2;
+        } else if (!is_of_length(in + k, &at, sizes))
+            return REFUSED + 2 * k + OTHER_LENGTH;
+        at += *at == ' ';
+    }
+    return k == count ? PASSES[i]->run(in) : REFUSED + OTHER_COUNT;
+}

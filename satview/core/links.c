@@ -1,0 +1,583 @@
+/*
+ * The passes of links: which events belong together. core.h has the rules.
+ */
+
+#include "core.h"
+
+enum {
+    IS_CALL = 1,     /* traits of a code for links: an event of a kernel call */
+    IS_ENTRY = 2,    /* one that enters it */
+    IS_END = 4,      /* one that ends it: its exit or interrupted form */
+    IS_TURN = 8,     /* a thread begins to run: what the CPU was in may go on, if it is that thread's */
+    IS_RUNNING = 16, /* any event that tells that a thread runs from then on */
+    CALL_NUMBER = 0x7F
+};
+
+/*
+ * Find the kernel call that the CPU of every event is in before it, and the entries and ends of calls that belong
+ * together. Where several events are possible linkage.calls and linkage.actors.open_calls say the rules.
+ * Losses are not looked at.
+ *
+ * thread: one of thread16 and thread32 is given. last_of: room for every thread. stays: which calls never block.
+ * entry: the call, NO_EVENT for none. first, last: pairs of known threads from the front, of threads that nobody knows
+ * from the back. counts: [0] pairs of known threads, [1] of unknown ones.
+ *
+ * Returns 0; REFUSED if there is not room enough, or a thread is not in the table.
+ */
+static int64_t satview_calls(const uint16_t *code, const uint8_t *cpu, const uint16_t *thread16,
+                             const uint32_t *thread32, int64_t count, const uint8_t *traits, const uint8_t *stays,
+                             uint32_t *last_of, int64_t threads, uint32_t *entry, uint32_t *first, uint32_t *last,
+                             int64_t room, int64_t *counts)
+{
+    uint32_t open[CPU_NUMBERS], newest[CPU_NUMBERS], nobody_at[CALL_NUMBER + 1];
+    uint8_t is_clean[CPU_NUMBERS];
+    int64_t known = 0, unknown = 0;
+    for (int c = 0; c < CPU_NUMBERS; c++) {
+        open[c] = newest[c] = NO_EVENT;
+        is_clean[c] = 0;
+    }
+    for (int i = 0; i <= CALL_NUMBER; i++)
+        nobody_at[i] = NO_EVENT;
+    for (int64_t i = 0; i < threads; i++)
+        last_of[i] = NO_EVENT;
+    for (int64_t i = 0; i < count; i++) {
+        uint8_t here = cpu[i], trait = traits[code[i] & CODE_MASK];
+        uint32_t thread, before;
+        entry[i] = open[here];
+        if (!trait)
+            continue;
+        thread = thread16 ? thread16[i] : thread32[i];
+        if (thread >= threads)
+            return REFUSED;
+        if (trait & IS_TURN)
+            open[here] = newest[here] != NO_EVENT && traits[code[newest[here]] & CODE_MASK] & IS_ENTRY &&
+                                 thread == (thread16 ? thread16[newest[here]] : thread32[newest[here]])
+                             ? newest[here]
+                             : NO_EVENT;
+        if (trait & IS_RUNNING)
+            is_clean[here] = 0;
+        if (!(trait & IS_CALL))
+            continue;
+        /* Of a known thread its last event of any call; else the last one on the CPU, if that is of nobody too. */
+        before = thread ? last_of[thread] : is_clean[here] ? newest[here] : NO_EVENT;
+        if (trait & IS_END && before != NO_EVENT && traits[code[before] & CODE_MASK] & IS_ENTRY &&
+            ((code[before] ^ code[i]) & CALL_NUMBER) == 0) {
+            uint32_t other = nobody_at[code[i] & CALL_NUMBER];
+            if (known + unknown >= room)
+                return REFUSED;
+            if (!thread) {
+                if (stays[code[i] & CALL_NUMBER]) {
+                    unknown++;
+                    first[room - unknown] = before;
+                    last[room - unknown] = (uint32_t)i;
+                }
+            } else if (other == NO_EVENT || other < before) {
+                first[known] = before;
+                last[known++] = (uint32_t)i;
+            }
+        }
+        newest[here] = (uint32_t)i;
+        open[here] = trait & IS_ENTRY ? (uint32_t)i : NO_EVENT;
+        is_clean[here] = !thread;
+        if (thread)
+            last_of[thread] = (uint32_t)i;
+        else
+            nobody_at[code[i] & CALL_NUMBER] = (uint32_t)i;
+    }
+    counts[0] = known;
+    counts[1] = unknown;
+    return 0;
+}
+
+PASS(calls,
+     "u2:n u1:n u2|u4:n u1:32768 u1:128 u4:t u4:n u4:r u4:r i8:2",
+     U2(0), U1(1), U2(2), U4(2), COUNT(0), U1(3), U1(4), U4(5), COUNT(5), U4(6), U4(7), U4(8), COUNT(7), I8(9))
+
+/*
+ * Write for each of some events the last one before it on its CPU whose code is in a table, NO_EVENT for none.
+ * rows: ascending.
+ *
+ * Returns 0; REFUSED if the rows do not ascend or there is no such event.
+ */
+static int64_t satview_last_before(const uint16_t *code, const uint8_t *cpu, int64_t count, const uint8_t *table,
+                                   const uint32_t *rows, int64_t requests, uint32_t *out)
+{
+    uint32_t newest[CPU_NUMBERS];
+    int64_t i = 0;
+    for (int c = 0; c < CPU_NUMBERS; c++)
+        newest[c] = NO_EVENT;
+    for (int64_t k = 0; k < requests; k++) {
+        if (rows[k] >= count || rows[k] < i)
+            return REFUSED;
+        for (; i < rows[k]; i++) { /* no branch: which codes come is hard to guess */
+            uint32_t before = newest[cpu[i]];
+            newest[cpu[i]] = table[code[i] & CODE_MASK] ? (uint32_t)i : before;
+        }
+        out[k] = newest[cpu[i]];
+    }
+    return 0;
+}
+
+PASS(last_before, "u2:n u1:n u1:32768 u4:r u4:r", U2(0), U1(1), COUNT(0), U1(2), U4(3), COUNT(3), U4(4))
+
+/*
+ * Write for each of some events the last one before it on its CPU that is one of the candidates, NO_EVENT for none.
+ * candidates, rows: ascending.
+ *
+ * Returns 0; REFUSED if there is no such event.
+ */
+static int64_t satview_last_of(const uint8_t *cpu, int64_t count, const uint32_t *candidates, int64_t candidate_count,
+                               const uint32_t *rows, int64_t requests, uint32_t *out)
+{
+    uint32_t newest[CPU_NUMBERS];
+    int64_t i = 0;
+    for (int c = 0; c < CPU_NUMBERS; c++)
+        newest[c] = NO_EVENT;
+    for (int64_t k = 0; k < requests; k++) {
+        if (rows[k] >= count)
+            return REFUSED;
+        for (; i < candidate_count && candidates[i] < rows[k]; i++) {
+            if (candidates[i] >= count)
+                return REFUSED;
+            newest[cpu[candidates[i]]] = candidates[i];
+        }
+        out[k] = newest[cpu[rows[k]]];
+    }
+    return 0;
+}
+
+PASS(last_of, "u1:n u4:c u4:r u4:r", U1(0), COUNT(0), U4(1), COUNT(1), U4(2), COUNT(2), U4(3))
+
+/*
+ * Write for each of some events the last one before it among the candidates that has the same number, such as a thread,
+ * NO_EVENT for none. candidates, rows: ascending. newest: room for every number.
+ *
+ * Returns 0; REFUSED if a number is too large.
+ */
+static int64_t satview_last_of_number(const uint32_t *candidates, const int64_t *number, int64_t candidate_count,
+                                      const uint32_t *rows, const int64_t *requested, int64_t requests,
+                                      uint32_t *newest, int64_t numbers, uint32_t *out)
+{
+    int64_t i = 0;
+    for (int64_t n = 0; n < numbers; n++)
+        newest[n] = NO_EVENT;
+    for (int64_t k = 0; k < requests; k++) {
+        if (requested[k] < 0 || requested[k] >= numbers)
+            return REFUSED;
+        for (; i < candidate_count && candidates[i] < rows[k]; i++) {
+            if (number[i] < 0 || number[i] >= numbers)
+                return REFUSED;
+            newest[number[i]] = candidates[i];
+        }
+        out[k] = newest[requested[k]];
+    }
+    return 0;
+}
+
+PASS(last_of_number,
+     "u4:c i8:c u4:r i8:r u4:m u4:r",
+     U4(0), I8(1), COUNT(0), U4(2), I8(3), COUNT(2), U4(4), COUNT(4), U4(5))
+
+/*
+ * The same of the first one at or after each event.
+ *
+ * Returns 0; REFUSED if a number is too large.
+ */
+static int64_t satview_next_of_number(const uint32_t *candidates, const int64_t *number, int64_t candidate_count,
+                                      const uint32_t *rows, const int64_t *requested, int64_t requests, uint32_t *next,
+                                      int64_t numbers, uint32_t *out)
+{
+    int64_t i = candidate_count - 1;
+    for (int64_t n = 0; n < numbers; n++)
+        next[n] = NO_EVENT;
+    for (int64_t k = requests - 1; k >= 0; k--) {
+        if (requested[k] < 0 || requested[k] >= numbers)
+            return REFUSED;
+        for (; i >= 0 && candidates[i] >= rows[k]; i--) {
+            if (number[i] < 0 || number[i] >= numbers)
+                return REFUSED;
+            next[number[i]] = candidates[i];
+        }
+        out[k] = next[requested[k]];
+    }
+    return 0;
+}
+
+PASS(next_of_number,
+     "u4:c i8:c u4:r i8:r u4:m u4:r",
+     U4(0), I8(1), COUNT(0), U4(2), I8(3), COUNT(2), U4(4), COUNT(4), U4(5))
+
+/*
+ * Write the events of groups of codes, group after group, ascending in each.
+ *
+ * group: of every code. Of group g the rows go to fill[g] and so on, below end[g]; fill moves by step[g]: 0 for a group
+ * that nobody requests, all of whose rows go to one position.
+ *
+ * Returns 0; REFUSED if there is not room enough.
+ */
+static int64_t satview_grouped_rows(const uint16_t *code, int64_t count, const uint16_t *group, int64_t groups,
+                                    int64_t *fill, const int64_t *end, const int64_t *step, uint32_t *out,
+                                    int64_t room)
+{
+    for (int64_t g = 0; g < groups; g++)
+        if (fill[g] < 0 || end[g] > room)
+            return REFUSED;
+    for (int64_t i = 0; i < count; i++) {
+        uint16_t mine = group[code[i] & CODE_MASK];
+        if (mine >= groups || fill[mine] >= end[mine])
+            return REFUSED;
+        out[fill[mine]] = (uint32_t)i;
+        fill[mine] += step[mine];
+    }
+    for (int64_t g = 0; g < groups; g++)
+        if (step[g] && fill[g] != end[g])
+            return REFUSED;
+    return 0;
+}
+
+PASS(grouped_rows,
+     "u2:n u2:32768 i8:g i8:g i8:g u4:*",
+     U2(0), COUNT(0), U2(1), COUNT(2), I8(2), I8(3), I8(4), U4(5), COUNT(5))
+
+/*
+ * Write of every state event of a thread its state, and what ends it: the thread's next.
+ *
+ * thread: one of thread16 and thread32 is given. index: the state events by thread, those of thread t from start[t] on.
+ * nothing: what value_of_code has for events that are no states. fill: room for every thread. value: like index.
+ * ends: of every event, NO_EVENT for none, LASTS for the last state of a thread.
+ *
+ * Returns 0; -1 if the index is not that of these events.
+ */
+static int64_t satview_states(const uint16_t *code, const uint16_t *thread16, const uint32_t *thread32, int64_t count,
+                              const uint32_t *index, int64_t indexed, const int64_t *start, int64_t threads,
+                              const uint8_t *value_of_code, uint8_t nothing, int64_t *fill, uint8_t *value,
+                              uint32_t *ends)
+{
+    static const uint32_t LASTS = 0xFFFFFFFEu;
+    if (start[0] != 0 || start[threads] != indexed)
+        return REFUSED;
+    for (int64_t t = 0; t < threads; t++) {
+        if (start[t] > start[t + 1])
+            return -1;
+        fill[t] = start[t];
+    }
+    for (int64_t i = 0; i < count; i++) {
+        uint32_t thread = thread16 ? thread16[i] : thread32[i];
+        int64_t at;
+        ends[i] = NO_EVENT;
+        if (thread >= threads)
+            return -1;
+        at = fill[thread];
+        if (at >= start[thread + 1] || index[at] != i)
+            continue;
+        value[at] = value_of_code[code[i] & CODE_MASK];
+        if (at > start[thread] && value[at - 1] != nothing)
+            ends[index[at - 1]] = (uint32_t)i;
+        fill[thread] = at + 1;
+    }
+    for (int64_t t = 0; t < threads; t++) {
+        if (fill[t] != start[t + 1])
+            return -1;
+        if (fill[t] > start[t] && value[fill[t] - 1] != nothing)
+            ends[index[fill[t] - 1]] = LASTS;
+    }
+    return 0;
+}
+
+PASS(states,
+     "u2:n u2|u4:n u4:i i8:t+1 u1:32768 n i8:t u1:i u4:n",
+     U2(0), U2(1), U4(1), COUNT(0), U4(2), COUNT(2), I8(3), COUNT(6), U1(4), (uint8_t)NUMBER(5), I8(6), U1(7),
+     U4(8))
+
+/*
+ * Write for each of some events where in the index of states the first one of a thread at or after it is, where the
+ * next thread's begin if there is none. rows: ascending. fill: room for every
+ * thread.
+ *
+ * Returns 0; REFUSED if there is no such thread.
+ */
+static int64_t satview_state_positions(const uint32_t *index, int64_t indexed, const int64_t *start, int64_t threads,
+                                       const uint32_t *rows, const int64_t *thread, int64_t requests, int64_t *fill,
+                                       int64_t *out)
+{
+    for (int64_t t = 0; t < threads; t++) {
+        if (start[t] < 0 || start[t + 1] > indexed)
+            return REFUSED;
+        fill[t] = start[t];
+    }
+    for (int64_t k = 0; k < requests; k++) {
+        int64_t at;
+        if (thread[k] < 0 || thread[k] >= threads)
+            return REFUSED;
+        at = fill[thread[k]];
+        while (at < start[thread[k] + 1] && index[at] < rows[k])
+            at++;
+        out[k] = fill[thread[k]] = at;
+    }
+    return 0;
+}
+
+PASS(state_positions,
+     "u4:i i8:t+1 u4:r i8:r i8:t i8:r",
+     U4(0), COUNT(0), I8(1), COUNT(4), U4(2), I8(3), COUNT(2), I8(4), I8(5))
+
+/*
+ * Write numbers, all different, in ascending order. bits: one for each number that may come, all 0,
+ * and up to 63 more; they are 0 again afterwards.
+ *
+ * Returns how many there are; REFUSED if one is too large, or comes twice.
+ */
+static int64_t satview_sorted(const uint32_t *number, int64_t count, uint64_t *bits, int64_t words, uint32_t *out)
+{
+    int64_t found = 0;
+    for (int64_t i = 0; i < count; i++) {
+        if (number[i] >> 6 >= words)
+            return REFUSED;
+        bits[number[i] >> 6] |= (uint64_t)1 << (number[i] & 63);
+    }
+    for (int64_t word = 0; word < words; word++) {
+        uint64_t left = bits[word];
+        bits[word] = 0;
+        for (; left; left &= left - 1) {
+            uint32_t low = 0;
+            uint64_t lowest = left & (~left + 1);
+            for (int step = 32; step; step /= 2) /* no builtin: any compiler will do */
+                if (lowest >> (low + step) != 0)
+                    low += step;
+            if (found >= count)
+                return REFUSED;
+            out[found++] = (uint32_t)(word * 64) + low;
+        }
+    }
+    return found == count ? found : REFUSED;
+}
+
+PASS(sorted, "u4:n u8:w u4:n", U4(0), COUNT(0), U8(1), COUNT(1), U4(2))
+
+/* Write for every value the position of the next one, itself included, that is in a table of 256, count for none. */
+static int64_t satview_next_where(const uint8_t *value, int64_t count, const uint8_t *table, uint32_t *out)
+{
+    uint32_t next = (uint32_t)count;
+    for (int64_t i = count - 1; i >= 0; i--) {
+        next = table[value[i]] ? (uint32_t)i : next;
+        out[i] = next;
+    }
+    return 0;
+}
+
+PASS(next_where, "u1:n u1:256 u4:n", U1(0), COUNT(0), U1(1), U4(2))
+
+/*
+ * Write for every number the position of the last equal one before it, -1 for none.
+ *
+ * positions: 2^bits, more than count, all NO_EVENT.
+ *
+ * Returns 0; REFUSED if there is not room enough.
+ */
+static int64_t satview_previous_same(const int64_t *number, int64_t count, uint32_t *positions, int64_t room,
+                                     int64_t bits, int64_t *out)
+{
+    uint64_t mask;
+    if (bits < 1 || bits > 40 || room != (int64_t)1 << bits || count >= room)
+        return REFUSED;
+    mask = ((uint64_t)1 << bits) - 1;
+    for (int64_t i = 0; i < count; i++) {
+        uint64_t at = ((uint64_t)number[i] * 0x9E3779B97F4A7C15u) >> (64 - bits);
+        while (positions[at] != NO_EVENT && number[positions[at]] != number[i])
+            at = (at + 1) & mask;
+        out[i] = positions[at] == NO_EVENT ? -1 : (int64_t)positions[at];
+        positions[at] = (uint32_t)i;
+    }
+    return 0;
+}
+
+PASS(previous_same, "i8:n u4:p n i8:n", I8(0), COUNT(0), U4(1), COUNT(1), NUMBER(2), I8(3))
+
+/*
+ * Write for every number which of the different ones it is, by first appearance.
+ *
+ * positions: as for satview_previous_same. first: room for the positions of the different ones.
+ *
+ * Returns how many different ones there are; REFUSED if there is not room enough.
+ */
+static int64_t satview_numbered(const int64_t *number, int64_t count, uint32_t *positions, int64_t room, int64_t bits,
+                                uint32_t *first, int64_t *out)
+{
+    uint64_t mask;
+    int64_t kinds = 0;
+    if (bits < 1 || bits > 40 || room != (int64_t)1 << bits || count >= room)
+        return REFUSED;
+    mask = ((uint64_t)1 << bits) - 1;
+    for (int64_t i = 0; i < count; i++) {
+        uint64_t at = ((uint64_t)number[i] * 0x9E3779B97F4A7C15u) >> (64 - bits);
+        while (positions[at] != NO_EVENT && number[first[positions[at]]] != number[i])
+            at = (at + 1) & mask;
+        if (positions[at] == NO_EVENT) {
+            first[kinds] = (uint32_t)i;
+            positions[at] = (uint32_t)kinds++;
+        }
+        out[i] = positions[at];
+    }
+    return kinds;
+}
+
+PASS(numbered, "i8:n u4:p n u4:n i8:n", I8(0), COUNT(0), U4(1), COUNT(1), NUMBER(2), U4(3), I8(4))
+
+NEAR_POSITION(near_position, uint32_t)
+
+/*
+ * Write where among ascending numbers the first one is that is not less than each requested one.
+ * The search begins near the last position, in whatever order the requested ones are.
+ */
+static int64_t satview_positions(const uint32_t *number, int64_t count, const uint32_t *requested, int64_t requests,
+                                 int64_t *out)
+{
+    int64_t at = 0;
+    for (int64_t k = 0; k < requests; k++)
+        out[k] = at = near_position(number, count, at, requested[k]);
+    return 0;
+}
+
+PASS(positions, "u4:n u4:r i8:r", U4(0), COUNT(0), U4(1), COUNT(1), I8(2))
+
+/* The same of 64-bit numbers. */
+static int64_t satview_key_positions(const int64_t *number, int64_t count, const int64_t *requested, int64_t requests,
+                                     int64_t *out)
+{
+    int64_t at = 0;
+    for (int64_t k = 0; k < requests; k++)
+        out[k] = at = near_key(number, count, at, requested[k]);
+    return 0;
+}
+
+PASS(key_positions, "i8:n i8:r i8:r", I8(0), COUNT(0), I8(1), COUNT(1), I8(2))
+
+/*
+ * Write entries and exits that belong together, as brackets do: the exit of an entry is the next one of its CPU at the
+ * same depth, and one without an entry counts for nothing.
+ *
+ * step: of every code 1 for entries, -1 for exits, 0 for others. rows: ascending. below: room for every row. first,
+ * last: pairs.
+ *
+ * Returns how many pairs there are; REFUSED if there is no such event.
+ */
+static int64_t satview_nested(const uint16_t *code, const uint8_t *cpu, int64_t count, const int8_t *step,
+                              const uint32_t *rows, int64_t requests, uint32_t *below, uint32_t *first, uint32_t *last)
+{
+    uint32_t top[CPU_NUMBERS];
+    int64_t found = 0;
+    for (int c = 0; c < CPU_NUMBERS; c++)
+        top[c] = NO_EVENT;
+    for (int64_t k = 0; k < requests; k++) {
+        int8_t mine;
+        uint32_t *here;
+        if (rows[k] >= count)
+            return REFUSED;
+        mine = step[code[rows[k]] & CODE_MASK];
+        here = &top[cpu[rows[k]]];
+        if (mine > 0) {
+            below[k] = *here;
+            *here = (uint32_t)k;
+        } else if (mine < 0 && *here != NO_EVENT) {
+            first[found] = rows[*here];
+            last[found++] = rows[k];
+            *here = below[*here];
+        }
+    }
+    return found;
+}
+
+PASS(nested,
+     "u2:n u1:n i1:32768 u4:r u4:r u4:r u4:r",
+     U2(0), U1(1), COUNT(0), I1(2), U4(3), COUNT(3), U4(4), U4(5), U4(6))
+
+/*
+ * Write which slots hold the first words of some events, and where among them those of each event begin.
+ *
+ * slot: one of slot32 and slot64 is given. rows: ascending. most: slots of one event at most. position: of every event,
+ * NO_EVENT for those not requested. at: room for that many slots of every requested event.
+ *
+ * Returns how many slots there are; REFUSED if there is no such event.
+ */
+static int64_t satview_slots_of(const uint32_t *slot32, const uint64_t *slot64, const uint16_t *slot_count,
+                                int64_t count, const uint32_t *rows, int64_t requests, int64_t most, uint32_t *position,
+                                int64_t *at)
+{
+    int64_t found = 0;
+    for (int64_t i = 0; i < count; i++)
+        position[i] = NO_EVENT;
+    for (int64_t k = 0; k < requests; k++) {
+        int64_t size, first;
+        if (rows[k] >= count)
+            return REFUSED;
+        size = slot_count[rows[k]] < most ? slot_count[rows[k]] : most;
+        first = (int64_t)(slot32 ? slot32[rows[k]] : slot64[rows[k]]);
+        position[rows[k]] = (uint32_t)found;
+        for (int64_t step = 0; step < size; step++)
+            at[found++] = first + step;
+    }
+    return found;
+}
+
+PASS(slots_of,
+     "u4|u8:n u2:n u4:r n:m u4:n i8:rm",
+     U4(0), U8(0), U2(1), COUNT(0), U4(2), COUNT(2), NUMBER(3), U4(4), I8(5))
+
+/*
+ * Write the words of each requested event that were read ahead, 0 where it has none.
+ *
+ * position: of every event where its words begin, NO_EVENT for those not read. slot_count: of every event.
+ *
+ * Returns 0; -1 if one was not read.
+ */
+static int64_t satview_words_ahead(const uint32_t *position, const uint16_t *slot_count, int64_t count,
+                                   const uint64_t *halves, int64_t half_count, const uint32_t *requested,
+                                   int64_t requests, int64_t step, uint64_t *out)
+{
+    for (int64_t k = 0; k < requests; k++) {
+        if (requested[k] >= count || position[requested[k]] == NO_EVENT)
+            return -1;
+        out[k] = 0;
+        if (step == 0 || slot_count[requested[k]] > step) {
+            int64_t at = position[requested[k]] + step;
+            if (at >= half_count)
+                return -1;
+            out[k] = halves[at];
+        }
+    }
+    return 0;
+}
+
+PASS(words_ahead,
+     "u4:n u2:n u8:h u4:r n u8:r",
+     U4(0), U2(1), COUNT(0), U8(2), COUNT(2), U4(3), COUNT(3), NUMBER(4), U8(5))
+
+/*
+ * Write for each of some events by which threads leave the CPU the entry of the kernel call that each is in then,
+ * NO_EVENT where the CPU is in none, or in that of another thread.
+ *
+ * entry: as satview_calls wrote it. thread: one of thread16 and thread32 is given. own: the threads.
+ *
+ * Returns 0; REFUSED if there is no such event.
+ */
+static int64_t satview_calls_of(const uint32_t *entry, const uint16_t *thread16, const uint32_t *thread32,
+                                int64_t count, const uint32_t *rows, const int64_t *own, int64_t requests,
+                                uint32_t *out)
+{
+    for (int64_t k = 0; k < requests; k++) {
+        uint32_t mine;
+        if (rows[k] >= count)
+            return REFUSED;
+        mine = entry[rows[k]];
+        if (mine != NO_EVENT) {
+            if (mine >= count)
+                return REFUSED;
+            if (own[k] == 0 || (int64_t)(thread16 ? thread16[mine] : thread32[mine]) != own[k])
+                mine = NO_EVENT;
+        }
+        out[k] = mine;
+    }
+    return 0;
+}
+
+PASS(calls_of, "u4:n u2|u4:n u4:r i8:r u4:r", U4(0), U2(1), U4(1), COUNT(0), U4(2), I8(3), COUNT(2), U4(4))

@@ -1,0 +1,47 @@
+"""States to lanes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+NO_EVENT = 2**32 - 1
+
+
+def run_slices(*_arguments):
+    """Return None, as for an index of states that is not by the threads of events: the caller's numpy code does it."""
+
+
+def cpu_states(rows, ends, cpu, time, thread, number, value, gap, end):
+    """Return who ran on a CPU, and the gaps between."""
+    mine = cpu[rows] == number
+    rows, ends = rows[mine], ends[mine]
+    start, ran = time[rows], thread[rows]
+    gaps = np.flatnonzero(ends < np.append(start[1:], end)) if len(rows) else np.empty(0, np.intp)
+    start, values = np.insert(start, gaps + 1, ends[gaps]), np.insert(value[ran], gaps + 1, gap)
+    event, ran = np.insert(rows, gaps + 1, NO_EVENT), np.insert(ran, gaps + 1, 0)
+    is_last = np.append(start[1:] > start[:-1], True)[: len(start)]  # of those that begin in one cycle
+    return start[is_last], values[is_last], event[is_last], ran[is_last]
+
+
+def thread_states(rows, code, time, value, destroyed, dead, absent):
+    """Return when a thread entered its states, and which they are."""
+    values = value[code[rows]]
+    is_behind = np.append(False, code[rows][:-1] == destroyed)[: len(rows)]
+    values[(values == dead) & is_behind] = absent
+    return time[rows], values
+
+
+def process_states(time, value, event, first, kind, shown):
+    """Return what counts for most among the states of a process's threads, counting threads of each kind."""
+    before = np.append(0, value[:-1])[: len(value)]
+    is_first = np.isin(np.arange(len(time)), first)
+    order = np.argsort(time, kind="stable")
+    most = np.zeros(len(time), np.uint8)
+    for rank in range(1, len(shown)):
+        change = (kind[value] == rank).astype(np.int64) - ((kind[before] == rank) & ~is_first)
+        most[np.cumsum(change[order]) > 0] = rank
+    start, values, events = time[order], np.array(shown, np.uint8)[most], event[order]
+    is_last = np.append(start[1:] > start[:-1], True)[: len(start)]
+    start, values, events = start[is_last], values[is_last], events[is_last]
+    is_new = np.append(True, values[1:] != values[:-1])[: len(start)]
+    return start[is_new], values[is_new], events[is_new]

@@ -1,0 +1,195 @@
+"""Which events belong together."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from satview.core.links import IS_CALL, IS_END, IS_ENTRY, IS_RUNNING, IS_SWITCH, Calls
+
+NO_EVENT = 2**32 - 1
+OPEN = 2**32 - 2
+_CALL_NUMBER = 0x7F
+_NOBODY = 0  # row of the thread table
+
+
+def calls(code, cpu, thread, _thread_count, traits, stays, _room):
+    """Return the call that every CPU is in, and pairs of entries and ends of known threads and of unknown ones."""
+    trait = traits[code]
+    every = np.flatnonzero(trait & IS_CALL)
+    entry = np.full(len(code), NO_EVENT, np.uint32)
+    for number in np.unique(cpu):
+        mine = np.flatnonzero(cpu == number)
+        changes = mine[trait[mine] & (IS_CALL | IS_SWITCH) != 0]
+        position = np.searchsorted(changes, mine) - 1
+        entry[mine[position >= 0]] = _calls_from(code, thread, trait, changes)[position[position >= 0]]
+    return Calls(entry, _of_threads(code, thread, trait, every), _of_nobody(code, cpu, thread, trait, stays, every))
+
+
+def _calls_from(code, thread, trait, changes):
+    """Return the call that a CPU is in from each change on: one that goes on if its own thread begins to run again."""
+    is_switch = trait[changes] & IS_SWITCH != 0
+    last = np.maximum.accumulate(np.where(is_switch, 0, np.arange(len(changes))))
+    last_call = changes[last]
+    is_open = ~is_switch[last] & (trait[last_call] & IS_ENTRY != 0)
+    is_open &= ~is_switch | (thread[changes] == thread[last_call])
+    return np.where(is_open, last_call, NO_EVENT)
+
+
+def _is_pair(code, trait, first, second):
+    """Return for events whether one enters a call and the other ends the same."""
+    is_same = (code[first] ^ code[second]) & _CALL_NUMBER == 0
+    return is_same & (trait[first] & IS_ENTRY != 0) & (trait[second] & IS_END != 0)
+
+
+def _of_threads(code, thread, trait, every):
+    """Return entries and ends of calls: two neighbours among the events of calls of a thread.
+
+    An event of the same call of an unknown thread in between may be the end, and the one found that of a later call.
+    """
+    rows = every[np.argsort(thread[every], kind="stable")]
+    first, second = rows[:-1], rows[1:]
+    fits = _is_pair(code, trait, first, second) & (thread[first] == thread[second]) & (thread[first] != _NOBODY)
+    first, second = first[fits], second[fits]
+    unknown = every[thread[every] == _NOBODY]
+    key = np.sort((code[unknown] & _CALL_NUMBER).astype(np.int64) << 32 | unknown)
+    call = (code[first] & _CALL_NUMBER).astype(np.int64) << 32
+    is_clear = np.searchsorted(key, call | first) == np.searchsorted(key, call | second)
+    return first[is_clear].astype(np.uint32), second[is_clear].astype(np.uint32)
+
+
+def _of_nobody(code, cpu, thread, trait, stays, every):
+    """Return entries and ends of calls that never block: two neighbours on a CPU, between which no thread began."""
+    enters, ends = [np.empty(0, np.intp)], [np.empty(0, np.intp)]
+    for number in np.unique(cpu[every]):
+        rows = every[cpu[every] == number]
+        first, second = rows[:-1], rows[1:]
+        fits = _is_pair(code, trait, first, second) & stays[code[first] & _CALL_NUMBER]
+        fits &= (thread[first] == _NOBODY) & (thread[second] == _NOBODY)
+        runs = np.flatnonzero((trait & IS_RUNNING != 0) & (cpu == number))
+        fits &= np.searchsorted(runs, first) == np.searchsorted(runs, second)
+        enters.append(first[fits])
+        ends.append(second[fits])
+    return np.concatenate(enters).astype(np.uint32), np.concatenate(ends).astype(np.uint32)
+
+
+def grouped_rows(code, group, counts):
+    """Return the events of each group."""
+    return [np.flatnonzero(group[code] == number).astype(np.uint32) for number in range(len(counts))]
+
+
+def last_before(code, cpu, table, rows):
+    """Return the last event of the table before each on its CPU."""
+    return last_of(cpu, np.flatnonzero(table[code]), rows)
+
+
+def last_of(cpu, candidates, rows):
+    """Return the last candidate before each event on its CPU."""
+    out = np.full(len(rows), NO_EVENT, np.uint32)
+    for number in np.unique(cpu[rows]):
+        at, mine = np.flatnonzero(cpu[rows] == number), candidates[cpu[candidates] == number]
+        position = np.searchsorted(mine, rows[at]) - 1
+        out[at[position >= 0]] = mine[position[position >= 0]]
+    return out
+
+
+def last_of_number(candidates, number, rows, requested, _numbers):
+    """Return the last candidate of the number before each event."""
+    return _of_number(candidates, number, rows, requested, -1)
+
+
+def next_of_number(candidates, number, rows, requested, _numbers):
+    """Return the first candidate of the number at or after each event."""
+    return _of_number(candidates, number, rows, requested, 0)
+
+
+def _of_number(candidates, number, rows, requested, step):
+    key = np.sort(number << 32 | candidates)
+    out, position = np.full(len(rows), NO_EVENT, np.uint32), np.searchsorted(key, requested << 32 | rows) + step
+    at = np.flatnonzero((position >= 0) & (position < len(key)))
+    at = at[key[position[at]] >> 32 == requested[at]]
+    out[at] = key[position[at]] & 0xFFFFFFFF
+    return out
+
+
+def states(code, _thread, index, start, value_of_code, nothing):
+    """Return the state of every state event, and the thread's next state event."""
+    value, following = value_of_code[code[index]], np.append(index[1:], OPEN)[: len(index)].astype(np.uint32)
+    following[start[1:][np.diff(start) > 0] - 1] = OPEN
+    ends = np.full(len(code), NO_EVENT, np.uint32)
+    ends[index[value != nothing]] = following[value != nothing]
+    return value, ends
+
+
+def state_positions(index, start, rows, thread):
+    """Return where the first state event of a thread at or after each event is."""
+    key = np.repeat(np.arange(len(start) - 1, dtype=np.int64) << 32, np.diff(start)) | index
+    return np.searchsorted(key, thread << 32 | rows.astype(np.int64))
+
+
+def next_where(value, table):
+    """Return the position of the next value that is in the table."""
+    own = np.where(table[value], np.arange(len(value)), len(value))
+    return np.minimum.accumulate(own[::-1])[::-1].astype(np.uint32)
+
+
+def sorted_rows(rows, _count):
+    """Return the rows in order."""
+    return np.sort(rows)
+
+
+def numbered(number):
+    """Return how many different numbers there are, and which each is."""
+    kinds, which = np.unique(number, return_inverse=True)
+    return len(kinds), which
+
+
+def previous_same(number):
+    """Return the position of the last equal number before each."""
+    order, out = np.argsort(number, kind="stable"), np.full(len(number), -1, np.int64)
+    is_same = number[order[1:]] == number[order[:-1]]
+    out[order[1:][is_same]] = order[:-1][is_same]
+    return out
+
+
+def positions(number, requested):
+    """Return where each requested number is, or would be."""
+    return np.searchsorted(number, requested)
+
+
+def nested(code, cpu, step, rows):
+    """Return entries and exits that belong together, as brackets do."""
+    open_rows: dict[int, list[int]] = {}
+    pairs = []
+    for row, number, change in zip(rows.tolist(), cpu[rows].tolist(), step[code[rows]].tolist(), strict=True):
+        stack = open_rows.setdefault(number, [])
+        if change > 0:
+            stack.append(row)
+        elif change < 0 and stack:
+            pairs.append((stack.pop(), row))
+    first, last = np.array(pairs, np.uint32).reshape(-1, 2).T
+    return first, last
+
+
+def slots_of(slot, slot_count, rows, most):
+    """Return where the words of each event begin among those that are read, and the slots to read."""
+    position, at = np.full(len(slot), NO_EVENT, np.uint32), []
+    for row in rows.tolist():
+        position[row] = len(at)
+        at += range(int(slot[row]), int(slot[row]) + min(int(slot_count[row]), most))
+    return position, np.array(at, np.int64)
+
+
+def words_ahead(position, slot_count, halves, requested, step):
+    """Return the words of events that were read, None if one was not."""
+    if np.any(position[requested] == NO_EVENT):
+        return None
+    at = np.where(slot_count[requested] > step, position[requested] + np.int64(step), len(halves))
+    return np.append(halves, np.uint64(0))[at]
+
+
+def calls_of(entry, thread, rows, own):
+    """Return the call that each thread is in when it leaves the CPU."""
+    found = entry[rows]
+    at = np.flatnonzero(found != NO_EVENT)
+    found[at[(thread[found[at]] != own[at]) | (own[at] == _NOBODY)]] = NO_EVENT
+    return found
