@@ -54,7 +54,12 @@ def add_parser(subparsers: Any) -> None:
         help=f"look for this only; repeatable: {', '.join(all_kinds())}",
     )
     add_range(add, "only what happens in this part of the trace")
-    add("--severity", choices=SEVERITIES, default="info", help="exit code 3 for these and worse (default %(default)s)")
+    add(
+        "--severity",
+        choices=SEVERITIES,
+        default="warning",
+        help="exit code 3 for these and worse (default %(default)s)",
+    )
     add("--allow-undecided", action="store_true", help="no exit code of its own where kinds cannot be decided")
     add("--format", choices=(*FORMATS, "junit"), default="table", help="(default %(default)s)")
     parser.set_defaults(run=run)

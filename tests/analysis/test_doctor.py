@@ -64,9 +64,11 @@ def test_a_whole_wide_capture_shows_everything_exactly(release, tmp_path):
 
 
 @pytest.mark.parametrize(("left_out", "lacking"), [
-    ("KERCALL", {"calls", "message-sizes", "holders", "lost-wakeup", "lock-contention", "restarted-calls", "leak"}),
+    ("KERCALL", {"calls", "message-sizes", "holders", "lost-wakeup", "lock-contention", "restarted-calls", "leak",
+                 "waits-for-ever"}),
     ("THREAD", {"cpu", "states", "ready", "migrations", "wake-ups", "holders", "priorities", "deadlock", "starvation",
-                "priority-inversion", "lost-wakeup", "ping-pong", "long-ready", "busy-loop", "lock-contention"}),
+                "priority-inversion", "lost-wakeup", "ping-pong", "long-ready", "busy-loop", "lock-contention",
+                "waits-for-ever"}),
     ("COMM", {"messages", "message-sizes", "pulses", "periods", "server-saturation", "missed-period"}),
     ("INT", {"interrupts", "interrupt-flood"}),
 ])  # fmt: skip

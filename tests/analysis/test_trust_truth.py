@@ -25,7 +25,7 @@ from tests.helpers.extent import RING, points
 
 RELEASES = (Release.QNX_6, Release.QNX_7, Release.QNX_8)
 FAULTS = [value for name, value in vars(faults).items()
-          if callable(value) and getattr(value, "__module__", "") == faults.__name__]  # fmt: skip
+          if callable(value) and getattr(value, "__module__", "") == faults.__name__ and not name.startswith("_")]  # fmt: skip
 LESSONS = ("automotive", "client-server", "inversion", "interrupt-flood")
 NO_STATES = (("ADDALLCLASSES",), ("DELCLASS", 10))
 NO_INTERRUPTS = (("ADDALLCLASSES",), ("DELCLASS", 6))
@@ -179,7 +179,7 @@ def test_figures_of_traces_with_holes_are_bounds_and_never_above(
         if window.length > 0:
             check(made, window)
     if not ring:
-        assert check(made, next(iter(ranges(made))))[Mark.LOWER_BOUND] > 20
+        assert check(made, next(iter(ranges(made))))[Mark.LOWER_BOUND] > 5, "a workload of two threads has few figures"
 
 
 @pytest.mark.parametrize(("classes", "touched"), [(NO_STATES, "busy_ns"), (NO_INTERRUPTS, "cpu_ns")])

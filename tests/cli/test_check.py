@@ -102,12 +102,15 @@ def test_what_a_trace_cannot_show_is_said(check, tmp_path):
     run(Capture("deadlock"), tmp_path / "fast.kev")
     code, out, _ = check(tmp_path / "fast.kev")
     assert code == 4
-    assert "Cannot tell: deadlock: at the end 2 threads wait for a mutex of which no event shows the holder" in out
+    assert (
+        "Cannot tell: deadlock, waits-for-ever: at the end 2 threads wait for a mutex of which no event shows the holder"
+        in out
+    )
     assert "Cannot tell: priority-inversion: no priorities are there; capture wide events" in out
-    assert out.splitlines()[0] == "fast.kev: nothing found, 2 of the kinds cannot be decided"
+    assert out.splitlines()[0] == "fast.kev: nothing found, 3 of the kinds cannot be decided"
     reported = json.loads(check(tmp_path / "fast.kev", "--format", "json")[1])
     assert (reported["outcome"], [row["kind"] for row in reported["undecided"]]) == (
-        "cannot tell", ["deadlock", "priority-inversion"])  # fmt: skip
+        "cannot tell", ["deadlock", "priority-inversion", "waits-for-ever"])  # fmt: skip
     assert check(tmp_path / "fast.kev", "--allow-undecided")[0] == 0
     assert check(tmp_path / "fast.kev", "--kind", "leak")[0] == 0, "that can be decided"
     assert check(tmp_path / "fast.kev", "--kind", "deadlock")[0] == 4
@@ -168,7 +171,7 @@ def test_names_of_a_trace_are_text(form, check, tmp_path):
     builder.state("READY", 3_000_000, 2, 1).state("RUNNING", 3_000_010, 3, 1)
     builder.state("RECEIVE", 90_000_000, 3, 1)
     path = builder.state("RUNNING", 90_000_020, 2, 1).write(tmp_path / "hostile.kev")
-    code, out, _ = check(path, "--format", form)
+    code, out, _ = check(path, "--format", form, "--severity", "info")
     assert code == 3
     assert "long-ready" in out
     assert not set(out) & set("\x1b\x07\x9b\x00\r")

@@ -73,7 +73,7 @@ def test_what_a_trace_cannot_show_is_said_beside_no_verdicts(empty_window, load,
     main(["tracelogger", "--workload", "deadlock", "-f", str(tmp_path / "fast.kev")])
     window = load(empty_window, tmp_path / "fast.kev")
     button = window.workspace.status.verdicts
-    qtbot.waitUntil(lambda: button.text() == "No verdicts, 2 kinds cannot be decided", timeout=10_000)
+    qtbot.waitUntil(lambda: button.text() == "No verdicts, 3 kinds cannot be decided", timeout=10_000)
     assert "Undecided: deadlock, priority-inversion" in button.toolTip()
     assert window.workspace.docks["verdicts"].windowTitle() == "Verdicts"
 

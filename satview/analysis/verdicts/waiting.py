@@ -12,20 +12,16 @@ from satview.analysis.verdicts.evidence import Evidence, covered, episodes, grou
 from satview.analysis.verdicts.rule import Limits, verdict_rule
 from satview.analysis.verdicts.verdict import Severity, Verdict
 from satview.analysis.verdicts.words import mutex_text, object_text, of_whom, waited_for
-from satview.events import wire
-from satview.events.kernel_calls import call_numbers
-from satview.events.states import STATE_BY_NAME
-from satview.linkage.blockers import SEND, Blockers, blockers
+from satview.analysis.wait_graph import CONDVAR, SEM, WaitGraph, keeping_processes, knots
+from satview.linkage.blockers import REPLY, Blockers, blockers
 from satview.linkage.mutexes import MUTEX, entries_of, mutexes
-from satview.linkage.rows import rows_of_class
 from satview.linkage.table import OPEN, Certainty
-from satview.linkage.waits import number_of, waits
+from satview.linkage.waits import waits
 from satview.linkage.wake_ups import wake_ups
 from satview.store.arguments import argument
 from satview.store.losses import losses
 
-_CONDVAR: Final = STATE_BY_NAME["CONDVAR"].value
-_FORM: Final = wire.KER_EXIT_OFFSET | wire.KER_INT_OFFSET  # of the code of an event of a kernel call; 0 = entry
+_MOST_NAMED: Final = 3  # threads in one sentence
 _Ints = NDArray[np.int64]
 
 
@@ -42,122 +38,115 @@ _Ints = NDArray[np.int64]
 def deadlocks(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return circles of threads that wait for each other until the trace ends.
 
-    A thread counts as stuck while the one that it waits for is, and one in SEND while all threads of the process are
-    that could receive its message. Source: formula 5 of the reference.
+    A thread counts as stuck while all threads are that could end its wait (`WaitGraph`). A circle that is one only if
+    threads that might hold a message do not is reported as possible. Source: formula 5 of the reference.
     """
     if not evidence.has_states:
         return []
-    found = blockers(evidence.trace)
-    waits_of = _waits_to_the_end(evidence, found)
+    graph = WaitGraph(evidence.trace)
+    waits_of = graph.open_waits
+    sure = knots({thread: wait.ways | wait.guesses for thread, wait in waits_of.items()})
+    stuck = {thread for circle in sure for thread in circle}
+    maybe = [circle for circle in knots({thread: wait.ways for thread, wait in waits_of.items()})
+             if not stuck & set(circle)]  # fmt: skip
     verdicts = []
-    for circle in _circles({thread: to for thread, (_, to) in waits_of.items()}):
-        positions = [waits_of[thread][0] for thread in circle]
+    for circle in (*sure, *maybe):
+        is_guess = not stuck & set(circle)
+        positions = [waits_of[thread].wait for thread in circle]
+        found = graph.blockers
         start = int(max(evidence.times[found.waits.row[i]] for i in positions))
         end = evidence.trace.window.end
         if end - start < limits.cycles("least_ms"):
             continue
+        certainty = Certainty.GUESS if is_guess else min(waits_of[thread].certainty for thread in circle)
         objects = [waited_for(evidence, found, i) for i in positions]
         names = [evidence.name(thread) for thread in circle]
         parts = [f"{name} waits for {what}{of_whom(evidence, found, i)}"
                  for name, what, i in zip(names, objects, positions, strict=True)]  # fmt: skip
         rows = [int(column[i]) for i in positions for column in (found.waits.call_row, found.waits.row)]
+        others = {thread for thread in circle for thread in waits_of[thread].guesses} - set(circle)
+        unless = f" unless {_some(evidence, others)} can end one of these waits," if is_guess and others else ""
         verdicts.append(evidence.verdict(
-            Severity.ERROR, (start, end), circle, objects, rows,
-            (f"{', '.join(parts)}: none of them runs again from {evidence.moment(start)} to the end of the trace, "
-             f"{evidence.length(end - start)}.",
+            _severity(found, positions, is_guess=is_guess), (start, end), circle, objects, rows,
+            (f"{', '.join(parts)}:{unless} none of them runs again from {evidence.moment(start)} to the end of the "
+             f"trace, {evidence.length(end - start)}.",
              "Let all threads take these objects in the same order, or send messages in one direction only."),
-            min(int(found.certainty[i]) for i in positions),
+            certainty,
             roles={int(found.waits.call_row[i]): "asks" for i in positions}
             | {int(found.waits.row[i]): "waits" for i in positions},
         ))  # fmt: skip
     return verdicts
 
 
-def _waits_to_the_end(evidence: Evidence, found: Blockers) -> dict[int, tuple[int, tuple[int, ...]]]:
-    """Return {thread: (its wait, threads any of which can end it)} of waits that last, in which nobody's is unknown."""
-    trace, waiting = evidence.trace, found.waits
-    is_open = (waiting.end_row == OPEN) & (found.pid >= 0)
-    is_open &= ~_was_passed_on(evidence, is_open)
-    # Threads that no event reports can receive messages too: they are all known only if the trace begins with them.
-    are_all_known = not len(losses(trace)) and trace.dump_end_cycles >= trace.window.start
-    out: dict[int, tuple[int, tuple[int, ...]]] = {}
-    for i in np.flatnonzero(is_open).tolist():
-        thread, to = int(waiting.thread[i]), int(found.thread[i])
-        if _has_timeout(evidence, i):
-            continue
-        if to >= 0:
-            out[thread] = i, (to,)
-        elif waiting.value[i] == SEND and are_all_known:
-            out[thread] = i, _alive(evidence, int(found.pid[i]))
-    return out
+def _severity(found: Blockers, positions: list[int], *, is_guess: bool) -> Severity:
+    """Return how much a circle matters: who posts or signals is known only by what a thread did before."""
+    is_by_habit = any(int(found.waits.value[i]) in (SEM, CONDVAR) for i in positions)
+    return Severity.WARNING if is_guess or is_by_habit else Severity.ERROR
 
 
-def _was_passed_on(evidence: Evidence, is_requested: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return for waits for mutexes whether the mutex was given up since they began: then another thread may hold it."""
-    trace = evidence.trace
-    found, known = waits(trace), mutexes(trace)
-    out = np.zeros(len(found), np.bool_)
-    process = trace.threads.process
-    for i in np.flatnonzero(is_requested & (found.value == MUTEX)).tolist():
-        gives = known.gives
-        later = gives.row > found.row[i]
-        is_it = (gives.mutex == known.of_wait[i]) | (
-            (gives.mutex < 0) & np.isin(process[gives.thread], (process[found.thread[i]], 0)))  # fmt: skip
-        out[i] = bool(np.any(later & is_it))
-    return out
+def _some(evidence: Evidence, threads: set[int]) -> str:
+    """Return the names of some threads, and how many more there are."""
+    names = [evidence.name(thread) for thread in sorted(threads)]
+    more = f" or {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return f"{' or '.join(names[:_MOST_NAMED])}{more}"
 
 
-def _has_timeout(evidence: Evidence, wait: int) -> bool:
-    """Return whether a thread limits its wait: its call before is TimerTimeout(), and not a sleep by that call."""
-    trace, found = evidence.trace, waits(evidence.trace)
-    calls = rows_of_class(trace, wire.WireClass.KER_CALL)
-    before = calls[: np.searchsorted(calls, min(int(found.call_row[wait]), len(trace.events)))]
-    mine = before[(trace.events.thread[before] == found.thread[wait]) & (trace.events.code[before] & _FORM == 0)]
-    if not len(mine) or int(number_of(trace, mine[-1:])[0]) != call_numbers(trace.release)["TIMER_TIMEOUT"]:
-        return False
-    return not np.any(found.call_row == mine[-1])
+@verdict_rule(
+    "waits-for-ever",
+    meaning="A thread waits for something that no thread can give it any more.",
+    question="Does a thread wait for a thread that has ended, or for a reply that cannot come?",
+    needs=(STATES, CALLS, HOLDERS),
+    bounds=(MESSAGES_SENT, OPENING, NO_DAMAGE, NO_LOSS),
+    thresholds={
+        "least_ms": (100, "the wait, up to the end of the trace"),
+    },
+)
+def waits_for_ever(evidence: Evidence, limits: Limits) -> list[Verdict]:
+    """Return waits that nothing can end: of a mutex or a semaphore whose threads have ended, and for a lost reply.
 
-
-def _alive(evidence: Evidence, pid: int) -> tuple[int, ...]:
-    """Return the threads of a process that have not ended."""
-    trace = evidence.trace
-    mine = np.flatnonzero((trace.threads.pid == pid) & (trace.threads.tid > 0))
-    codes = trace.events.code
-    return tuple(thread for thread in mine.tolist()
-                 if not np.any(codes[trace.states.of(thread)] == wire.THREAD_DESTROY))  # fmt: skip
-
-
-def _circles(waits_for: dict[int, tuple[int, ...]]) -> list[list[int]]:
-    """Return the threads of each circle, in the order in which they wait for each other.
-
-    Args:
-        waits_for: Thread to those that can end its wait; threads that are no key can go on.
+    A reply is lost where no thread of the server can hold the message any more: the receiver is back in RECEIVE and
+    none works or waits inside the process. A server that replied to a message after it had received another one keeps
+    messages, and is left out.
     """
-    stuck = {thread: to for thread, to in waits_for.items() if to}
-    while True:  # who waits for somebody that can go on will go on
-        free = [thread for thread, to in stuck.items() if any(other not in stuck for other in to)]
-        if not free:
-            break
-        for thread in free:
-            del stuck[thread]
-    while True:  # who only waits behind a circle is no part of it
-        requested = {other for to in stuck.values() for other in to}
-        behind = [thread for thread in stuck if thread not in requested]
-        if not behind:
-            break
-        for thread in behind:
-            del stuck[thread]
-    out = []
-    while stuck:
-        first = min(stuck)
-        circle, ahead = [], [first]
-        while ahead:
-            thread = ahead.pop()
-            if thread in stuck:
-                circle.append(thread)
-                ahead.extend(reversed(stuck.pop(thread)))
-        out.append(circle)
-    return out
+    if not evidence.has_states:
+        return []
+    graph, verdicts = WaitGraph(evidence.trace), []
+    waiting, keepers = graph.blockers.waits, keeping_processes(evidence.trace)
+    is_long = evidence.trace.window.end - evidence.times[waiting.row] >= limits.cycles("least_ms")
+    for wait in np.flatnonzero((waiting.end_row == OPEN) & is_long).tolist():
+        if graph.has_timeout(wait):
+            continue
+        thread, state = int(waiting.thread[wait]), int(waiting.value[wait])
+        why, severity, certainty, remedy = "", Severity.ERROR, Certainty.EXACT, ""
+        found = graph.open_waits.get(thread)
+        if state == MUTEX and found is not None and all(map(graph.is_dead, found.ways)):
+            why, certainty = f"held by {_some(evidence, set(found.ways))}, which has ended", found.certainty
+            remedy = "Unlock it before the thread ends, or make it robust (PTHREAD_MUTEX_ROBUST)."
+        elif state == SEM and found is not None and all(map(graph.is_dead, found.ways)):
+            why, certainty = f"posted by {_some(evidence, set(found.ways))} only, which has ended", Certainty.INFERRED
+            severity, remedy = Severity.WARNING, "Post it before the last thread ends that does."
+        elif state == REPLY and graph.knows_all_threads and int(graph.blockers.thread[wait]) >= 0:
+            ways = graph.reply_ways(wait)
+            if not ways.ways | ways.guesses and int(graph.blockers.pid[wait]) not in keepers:
+                receiver = evidence.name(int(graph.blockers.thread[wait]))
+                why, severity, certainty = (
+                    f"which {receiver} received and no thread holds",
+                    Severity.INFO,
+                    Certainty.GUESS,
+                )
+                remedy = "Reply to every message on every way out of the server's loop, errors included."
+        if why:
+            start, end = int(evidence.times[waiting.row[wait]]), evidence.trace.window.end
+            what = waited_for(evidence, graph.blockers, wait)
+            rows = [int(waiting.call_row[wait]), int(waiting.row[wait])]
+            others = sorted(found.ways) if found is not None else [int(graph.blockers.thread[wait])]
+            verdicts.append(evidence.verdict(
+                severity, (start, end), [thread, *others], [what], rows,
+                (f"{evidence.name(thread)} waits for {what}, {why}, from {evidence.moment(start)} to the end of the "
+                 f"trace, {evidence.length(end - start)}.", remedy),
+                certainty, roles={rows[0]: "asks", rows[1]: "waits"},
+            ))  # fmt: skip
+    return verdicts
 
 
 @verdict_rule(
@@ -180,7 +169,7 @@ def lost_wakeups(evidence: Evidence, limits: Limits) -> list[Verdict]:
     if not evidence.has_states or len(losses(trace)) or trace.dump_end_cycles < trace.window.start:
         return []
     found = waits(trace)
-    at = np.flatnonzero((found.value == _CONDVAR) & found.has_object)
+    at = np.flatnonzero((found.value == CONDVAR) & found.has_object)
     is_long = evidence.trace.window.end - evidence.times[found.row[at]] >= limits.cycles("least_ms")
     candidates = at[(found.end_row[at] == OPEN) & is_long]
     if not len(candidates):

@@ -1,0 +1,247 @@
+"""Which threads can end the waits that last to the end of a trace, and which threads no other thread can free.
+
+A wait ends by any one of several threads: a message is received by any thread that receives on the channel and replied
+to by any that may hold it by then, a semaphore is posted by any that posts it. A thread is stuck while all of those
+are. Source: formula 5 of the reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.events import wire
+from satview.events.kernel_calls import call_numbers
+from satview.events.states import DEAD, READY, RUNNING, STATE_BY_NAME
+from satview.linkage.blockers import JOIN, REPLY, SEND, Blockers, blockers
+from satview.linkage.holders import holders_at
+from satview.linkage.messages import replies
+from satview.linkage.mutexes import MUTEX, entries_of
+from satview.linkage.rows import rows_of_class
+from satview.linkage.servers import creation_of, server_of
+from satview.linkage.table import OPEN, Certainty
+from satview.linkage.waits import number_of
+from satview.store.arguments import argument
+from satview.store.losses import losses
+from satview.store.trace import Trace
+
+RECEIVE: Final = STATE_BY_NAME["RECEIVE"].value
+SEM: Final = STATE_BY_NAME["SEM"].value
+CONDVAR: Final = STATE_BY_NAME["CONDVAR"].value
+_WAKERS: Final = {SEM: ("SYNC_SEM_POST",), CONDVAR: ("SYNC_CONDVAR_SIGNAL", "SYNC_CONDVAR_BROADCAST")}
+_WORKER_STATES: Final = (CONDVAR, SEM, MUTEX, JOIN, RUNNING, READY)  # of a thread that may have been handed a message
+_FORM: Final = wire.KER_EXIT_OFFSET | wire.KER_INT_OFFSET  # of the code of an event of a kernel call; 0 = entry
+
+
+@dataclass(frozen=True, slots=True)
+class OpenWait:
+    """A wait that lasts to the end of the trace.
+
+    Attributes:
+        wait: Row of `waits`.
+        ways: Threads any of which can end it.
+        guesses: Threads that may be able to as well; the trace does not show it.
+        certainty: How sure it is that `ways` are those.
+    """
+
+    wait: int
+    ways: frozenset[int]
+    guesses: frozenset[int]
+    certainty: Certainty
+
+
+class WaitGraph:
+    """The waits of a trace that last to its end, by thread.
+
+    Attributes:
+        trace: The events.
+        blockers: Whom all waits are for.
+        open_waits: Row of the thread to its wait; those that may end by themselves or by somebody unknown are left out.
+        knows_all_threads: The trace begins with all threads and has lost no event.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace, self.blockers = trace, blockers(trace)
+        self.knows_all_threads = not len(losses(trace)) and trace.dump_end_cycles >= trace.window.start
+        self._last_states = _last_states(trace)
+        self._receivers = _receivers(self.blockers, trace)
+        self._repliers = _repliers(trace)
+        self.open_waits: dict[int, OpenWait] = {}
+        waiting = self.blockers.waits
+        open_rows = np.flatnonzero(waiting.end_row == OPEN)
+        holder, how = self._holders(open_rows)
+        for wait in open_rows.tolist():
+            found = None if self.has_timeout(wait) else self._ends_of(wait, holder, how)
+            if found is not None:
+                self.open_waits[int(waiting.thread[wait])] = found
+
+    def is_dead(self, thread: int) -> bool:
+        """Return whether a thread has ended."""
+        return self._last_states.get(thread) == DEAD
+
+    def has_timeout(self, wait: int) -> bool:
+        """Return whether a thread limits its wait: its call before is TimerTimeout(), and not a sleep by that call."""
+        trace, waiting = self.trace, self.blockers.waits
+        calls = rows_of_class(trace, wire.WireClass.KER_CALL)
+        before = calls[: np.searchsorted(calls, min(int(waiting.call_row[wait]), len(trace.events)))]
+        is_own = (trace.events.thread[before] == waiting.thread[wait]) & (trace.events.code[before] & _FORM == 0)
+        own = before[is_own]
+        if not len(own) or int(number_of(trace, own[-1:])[0]) != call_numbers(trace.release)["TIMER_TIMEOUT"]:
+            return False
+        return not np.any(waiting.call_row == own[-1])
+
+    def reply_ways(self, wait: int) -> OpenWait:
+        """Return who may hold the message of a wait in REPLY by the end of the trace; nobody if all are in RECEIVE."""
+        receiver, pid = int(self.blockers.thread[wait]), int(self.blockers.pid[wait])
+        others = self._alive(pid) - {receiver, int(self.blockers.waits.thread[wait])}
+        ways = {thread for thread in others if thread in self._repliers and self._may_work(thread)}
+        if receiver >= 0 and not self._is_receiving(receiver) and not self.is_dead(receiver):
+            ways.add(receiver)
+        guesses = {thread for thread in others - ways if self._last_states.get(thread) in _WORKER_STATES}
+        is_only = ways == {receiver} and not guesses and self.knows_all_threads
+        return OpenWait(wait, frozenset(ways), frozenset(guesses), Certainty.EXACT if is_only else Certainty.INFERRED)
+
+    def _ends_of(self, wait: int, holder: Mapping[int, int], how: Mapping[int, Certainty]) -> OpenWait | None:
+        waiting = self.blockers.waits
+        state = int(waiting.value[wait])
+        if state == MUTEX:
+            thread = holder.get(wait, -1)
+            return OpenWait(wait, frozenset((thread,)), frozenset(), how[wait]) if thread > 0 else None
+        if state == JOIN and self.blockers.thread[wait] >= 0:
+            certainty = Certainty(int(self.blockers.certainty[wait]))
+            return OpenWait(wait, frozenset((int(self.blockers.thread[wait]),)), frozenset(), certainty)
+        if state == REPLY and self.blockers.thread[wait] >= 0:
+            found = self.reply_ways(wait)
+            return found if found.ways else None
+        if state == SEND and self.blockers.pid[wait] >= 0 and self.knows_all_threads:
+            return self._send_ways(wait)
+        if state in _WAKERS and waiting.has_object[wait]:
+            ways = self.wakers(wait) - {int(waiting.thread[wait])}
+            return OpenWait(wait, frozenset(ways), frozenset(), Certainty.INFERRED) if ways else None
+        return None
+
+    def _send_ways(self, wait: int) -> OpenWait:
+        """Return who receives on the channel that a wait in SEND is for: who did, else who created it, else anybody."""
+        waiting, trace, pid = self.blockers.waits, self.trace, int(self.blockers.pid[wait])
+        alive, call = self._alive(pid), int(waiting.call_row[wait])
+        process = int(trace.threads.process[waiting.thread[wait]])
+        coid, known = argument(trace, waiting.call_row[wait : wait + 1], "coid")
+        server = server_of(trace, process, int(coid[0]) & 0xFFFFFFFF, call) if known[0] else None
+        chid = -1 if server is None else server.chid
+        ways = self._receivers.get((pid, chid), frozenset()) & alive
+        if not ways and chid >= 0:
+            row = creation_of(trace, _process_row(trace, pid), chid, call)
+            ways = frozenset((int(trace.events.thread[row]),)) & alive if row >= 0 else ways
+        if len(alive) == 1 or not ways:
+            # One thread is all there is; of several of which none was seen to receive, those that wait for others.
+            is_only = len(alive) == 1
+            serving = frozenset(thread for thread in alive if self._last_states.get(thread) in (SEND, REPLY, MUTEX))
+            return OpenWait(wait, alive if is_only else serving, frozenset() if is_only else alive - serving,
+                            Certainty.EXACT if is_only else Certainty.GUESS)  # fmt: skip
+        return OpenWait(wait, ways, frozenset(), Certainty.EXACT if ways == alive else Certainty.INFERRED)
+
+    def wakers(self, wait: int) -> frozenset[int]:
+        """Return the threads that posted or signalled, in the trace, the object that a thread waits for."""
+        waiting, trace = self.blockers.waits, self.trace
+        entries = entries_of(trace, *_WAKERS[int(waiting.value[wait])])
+        address, known = argument(trace, entries, "sync_p")
+        process, own = trace.threads.process, int(waiting.thread[wait])
+        threads = trace.events.thread[entries]
+        same = known & (address == waiting.object[wait]) & (process[threads] == process[own])
+        return frozenset(np.unique(threads[same]).tolist()) - {0}
+
+    def _holders(self, open_rows: NDArray[np.intp]) -> tuple[dict[int, int], dict[int, Certainty]]:
+        """Return who holds the mutexes that threads wait for when the trace ends, by wait."""
+        rows = open_rows[self.blockers.waits.value[open_rows] == MUTEX].astype(np.int64)
+        if not len(rows):
+            return {}, {}
+        thread, how = holders_at(self.trace, self.blockers, rows, len(self.trace.events))
+        known = {wait: Certainty(value) for wait, value in zip(rows.tolist(), how.tolist(), strict=True) if value}
+        return dict(zip(rows.tolist(), thread.tolist(), strict=True)), known
+
+    def _alive(self, pid: int) -> frozenset[int]:
+        """Return the threads of a process that have not ended."""
+        threads = self.trace.threads
+        rows = np.flatnonzero((threads.pid == pid) & (threads.tid > 0)).tolist()
+        return frozenset(row for row in rows if not self.is_dead(row))
+
+    def _is_receiving(self, thread: int) -> bool:
+        return self._last_states.get(thread) == RECEIVE
+
+    def _may_work(self, thread: int) -> bool:
+        return not self._is_receiving(thread) and not self.is_dead(thread)
+
+
+def knots(ways: Mapping[int, Iterable[int]]) -> list[list[int]]:
+    """Return the threads that can never go on, those of each circle in the order in which they wait for each other.
+
+    Args:
+        ways: Thread to those any of which can end its wait; threads that are no key can go on.
+    """
+    stuck = {thread: tuple(sorted(to)) for thread, to in ways.items() if to}
+    while free := [thread for thread, to in stuck.items() if any(other not in stuck for other in to)]:
+        for thread in free:  # who waits for somebody that can go on will go on
+            del stuck[thread]
+    while behind := set(stuck).difference(*stuck.values()):
+        for thread in behind:  # who only waits behind a circle is no part of it
+            del stuck[thread]
+    circles = []
+    while stuck:
+        circle, ahead = [], [min(stuck)]
+        while ahead:
+            thread = ahead.pop()
+            if thread in stuck:
+                circle.append(thread)
+                ahead.extend(reversed(stuck.pop(thread)))
+        circles.append(circle)
+    return circles
+
+
+def _last_states(trace: Trace) -> dict[int, int]:
+    """Return the last state of every thread that has any, as lane value."""
+    start, index = trace.states.start, trace.states.event
+    rows = np.flatnonzero(np.diff(start))
+    last = index[start[rows + 1] - 1]
+    value = trace.catalogue.state_value_of_code[trace.events.code[last]].astype(np.int64)
+    value[trace.events.code[last] == wire.THREAD_DESTROY] = DEAD
+    return dict(zip(rows.tolist(), value.tolist(), strict=True))
+
+
+def _receivers(found: Blockers, trace: Trace) -> dict[tuple[int, int], frozenset[int]]:
+    """Return {(pid, channel): threads that waited to receive there}; channel -1 has those of all channels."""
+    waiting = found.waits
+    rows = np.flatnonzero((waiting.value == RECEIVE) & waiting.has_object)
+    threads: dict[tuple[int, int], set[int]] = {}
+    keys = np.unique(np.stack((trace.threads.pid[waiting.thread[rows]].astype(np.int64), waiting.object[rows],
+                               waiting.thread[rows])), axis=1)  # fmt: skip
+    for pid, chid, thread in keys.T.tolist():
+        threads.setdefault((pid, chid), set()).add(thread)
+        threads.setdefault((pid, -1), set()).add(thread)
+    return {key: frozenset(members) for key, members in threads.items()}
+
+
+def _repliers(trace: Trace) -> frozenset[int]:
+    """Return the threads that in this trace replied to messages that another thread had received."""
+    table = replies(trace)
+    receiver, replier = (trace.events.thread[rows] for rows in (table.from_row, table.to_row))
+    return frozenset(np.unique(replier[(receiver != replier) & (replier != 0)]).tolist())
+
+
+def _process_row(trace: Trace, pid: int) -> int:
+    rows = np.flatnonzero(trace.processes.pid == pid)
+    return int(rows[-1]) if len(rows) else 0
+
+
+def keeping_processes(trace: Trace) -> frozenset[int]:
+    """Return the pids of servers that replied to a message after they had received another one in between."""
+    table = replies(trace)
+    receipt, reply = table.from_row.astype(np.int64), table.to_row.astype(np.int64)
+    thread = trace.events.thread[receipt].astype(np.int64)
+    order = np.lexsort((receipt, thread))
+    receipt, reply, thread = receipt[order], reply[order], thread[order]
+    keeps = np.flatnonzero((thread[1:] == thread[:-1]) & (receipt[1:] < reply[:-1]))
+    return frozenset(np.unique(trace.threads.pid[thread[keeps]]).tolist())
