@@ -33,6 +33,7 @@ from satview.timeline.lane import Lane
 from satview.timeline.lane_classes import LANE_CLASS_BY_NAME, LANE_CLASSES, LaneClass
 from satview.timeline.lane_info import LaneInfo, LaneKind
 from satview.timeline.levels import PixelCells, build_levels, finest_shift
+from satview.timeline.plugged import plugged_lanes
 from satview.timeline.shares import Shares, use_spans
 from satview.timeline.spans import LaneSpans, Span, constant_lane, exact_raster, pixel_edges, settled
 from satview.timeline.state_lanes import (
@@ -45,7 +46,7 @@ from satview.timeline.state_lanes import (
     thread_spans,
     value_of_code,
 )
-from satview.timeline.track_lanes import plugged_lanes, track_infos
+from satview.timeline.track_lanes import track_infos
 from satview.timeline.tracks.finders import finder_of
 from satview.timeline.tracks.track import tracks_of
 from satview.timeline.tracks.user import UserLanes
