@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from satview.events.states import NOT_A_STATE
 from satview.events.wire import THREAD_CREATE
 from satview.filters.event_context import EventContext
-from satview.linkage.columns import partners
+from satview.linkage.calls import partners
 from satview.linkage.states import state_ends
 from satview.linkage.table import NO_EVENT, OPEN
 from satview.store.axis import files_of

@@ -1,4 +1,9 @@
-"""Whom a thread waits for: the holder of a mutex, the server, the process it sends to, the thread it joins."""
+"""Whom a thread waits for: the holder of a mutex, the server, the process it sends to, the thread it joins.
+
+Owners of mutexes: the word of a mutex has the thread and the low part of its process in its two halves, in one order up
+to 6.x and in the other from 7.x on (7.1 listing: THREAD_CREATE shows tid 1 and 0x0001000a); bit 31 shows that threads
+wait.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +15,7 @@ from numpy.typing import NDArray
 
 from satview.events.states import STATE_BY_NAME
 from satview.linkage.messages import messages
-from satview.linkage.mutexes import MUTEX, entries_of, mutexes
-from satview.linkage.owners import OWNER_MASK, owners_anywhere, owners_within
+from satview.linkage.mutexes import MUTEX, Mutexes, entries_of, holds, mutexes
 from satview.linkage.rows import comm_words, narrow, thread_rows
 from satview.linkage.table import NO_EVENT, OPEN, Certainty
 from satview.linkage.waits import Waits, waits
@@ -20,6 +24,68 @@ from satview.linkage.whole import is_whole
 from satview.store.arguments import argument
 from satview.store.tables import UNKNOWN_THREAD
 from satview.store.trace import Trace
+
+OWNER_MASK: Final = 0x7FFFFFFF
+_PROCESS_MANAGER: Final = 1  # it shares no mutexes
+
+
+def owners_within(trace: Trace, word: _Ints, pid: _Ints) -> _Ints:
+    """Return the threads of some processes that words name as owners, if only one of the two orders makes sense.
+
+    Args:
+        trace: The threads.
+        word: int64 (n,), words of mutexes without bit 31.
+        pid: int64 (n,), process of each.
+
+    Returns:
+        int64 (n,), rows of the thread table; 0 for none, -1 where two threads fit.
+    """
+    high, low = word >> 16, word & 0xFFFF
+    logged = []
+    for tid, part, mask in ((high, low, 0xFFFF), (low, high, 0x7FFF)):
+        who = thread_rows(trace, pid.astype(np.uint32), tid.astype(np.uint32))
+        logged.append(np.where((part == pid & mask) & (tid > 0), who, 0))
+    first, second = logged
+    return np.where((first > 0) & (second > 0) & (first != second), -1, np.where(first > 0, first, second))
+
+
+def owners_anywhere(trace: Trace, word: _Ints) -> _Ints:
+    """Return the threads of any process that words fit: mutexes may be in shared memory.
+
+    Args:
+        trace: The threads.
+        word: int64 (n,), words of mutexes without bit 31.
+
+    Returns:
+        int64 (n,), rows of the thread table; -1 where none or several fit.
+    """
+    tid, pid = trace.threads.tid.astype(np.int64), trace.threads.pid.astype(np.int64)
+    who = np.flatnonzero((tid > 0) & (tid < 1 << 15) & (pid > _PROCESS_MANAGER))
+    codes = np.concatenate((tid[who] << 16 | pid[who] & 0xFFFF, (pid[who] & 0x7FFF) << 16 | tid[who]))
+    order = np.argsort(codes, kind="stable")
+    codes, thread = codes[order], np.tile(who, 2)[order]
+    first, last = np.searchsorted(codes, word), np.searchsorted(codes, word, side="right")
+    out = np.full(len(word), -1, np.int64)
+    fits = np.flatnonzero(last == first + 1)
+    out[fits] = thread[first[fits]]
+    return out
+
+
+def owner_of(trace: Trace, word: int, pid: int) -> tuple[int, Certainty] | None:
+    """Return the thread that the word of one mutex names and how certain that is; None for nobody, or not known.
+
+    Args:
+        trace: The threads.
+        word: As the event has it.
+        pid: Process of the thread that uses the mutex.
+    """
+    words = np.array([word & OWNER_MASK], np.int64)
+    mine = int(owners_within(trace, words, np.array([pid], np.int64))[0])
+    if mine > UNKNOWN_THREAD:
+        return mine, Certainty.EXACT
+    other = int(owners_anywhere(trace, words)[0])
+    return (other, Certainty.INFERRED) if other > UNKNOWN_THREAD else None
+
 
 SEND: Final = STATE_BY_NAME["SEND"].value
 REPLY: Final = STATE_BY_NAME["REPLY"].value
@@ -180,3 +246,51 @@ def _who_let_in(trace: Trace, found: Waits, at: NDArray[np.intp]) -> _Ints:
     waited = (position >= 0) & (found.thread[before] == who) & (found.end_row[before] > found.row[at[known]])
     out[known[~waited]] = who[~waited]
     return out
+
+
+def holders_at(trace: Trace, found: Blockers, wait: _Ints, bound: int) -> tuple[_Ints, _Ints]:
+    """Return who holds what threads wait for in state MUTEX just before an event.
+
+    Who held it as the wait began, unless that thread has given it up since: then who got it in the kernel meanwhile. A
+    thread that had to wait has a mutex from the end of its wait on, before its call comes back.
+
+    Args:
+        trace: The events.
+        found: Whom its waits are for.
+        wait: int64 (n,), rows of `found`, all in that state.
+        bound: Row of the event table, or their number.
+
+    Returns:
+        int64 (n,), rows of the thread table, -1 where it is not known; and int64 (n,), `Certainty`, 0 for those.
+    """
+    known = mutexes(trace)
+    holder, certainty = found.thread[wait].copy(), found.certainty[wait].astype(np.int64)
+    has_given = _have_given(known, holder, known.of_wait[wait], found.waits.row[wait].astype(np.int64), bound)
+    holder[has_given], certainty[has_given] = -1, 0
+    mutex, thread, how = _held(trace, found, known, bound)
+    for i in np.flatnonzero((holder < 0) & (known.of_wait[wait] >= 0)).tolist():
+        mine = np.flatnonzero((mutex == known.of_wait[wait[i]]) & (thread != found.waits.thread[wait[i]]))
+        if len(mine) == 1:
+            holder[i], certainty[i] = thread[mine[0]], how[mine[0]]
+    return holder, certainty
+
+
+def _have_given(known: Mutexes, holder: _Ints, mutex: _Ints, row: _Ints, bound: int) -> NDArray[np.bool_]:
+    """Return for threads whether they may have given a mutex up between an event and the bound."""
+    gives, out = known.gives, np.zeros(len(holder), np.bool_)
+    stop = int(np.searchsorted(gives.row, bound))
+    for i, start in enumerate(np.searchsorted(gives.row, row, side="right").tolist()):
+        part = slice(start, max(stop, start))
+        is_it = (gives.mutex[part] == mutex[i]) | (gives.mutex[part] < 0)
+        out[i] = holder[i] > 0 and bool(np.any(is_it & ((gives.thread[part] == holder[i]) | (gives.thread[part] == 0))))
+    return out
+
+
+def _held(trace: Trace, found: Blockers, known: Mutexes, bound: int) -> tuple[_Ints, _Ints, _Ints]:
+    """Return the mutexes that threads got by waiting and have at the bound: mutex, thread and certainty of each."""
+    table, waiting = holds(trace), found.waits
+    at = np.flatnonzero((table.from_row < bound) & (table.to_row >= bound))
+    over = waiting.call_row[(waiting.value == MUTEX) & (waiting.end_row < bound)]
+    at = at[np.isin(table.from_row[at], over)]
+    position = np.searchsorted(known.gets.row, table.from_row[at])
+    return known.gets.mutex[position], known.gets.thread[position], table.certainty[at].astype(np.int64)

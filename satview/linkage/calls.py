@@ -1,7 +1,8 @@
-"""Kernel calls and their exits."""
+"""Kernel calls and their exits; of each event that enters or exits, calls and interrupts alike, its partner."""
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Final
 
 import numpy as np
@@ -11,7 +12,11 @@ from satview.core import links
 from satview.events import wire
 from satview.events.kernel_calls import never_block
 from satview.events.states import RUNNING
+from satview.linkage import interrupts
+from satview.linkage.rows import rows_of_class
+from satview.linkage.table import NO_EVENT
 from satview.linkage.whole import is_whole, is_whole_on
+from satview.store.tables import UNKNOWN_THREAD
 from satview.store.trace import Trace
 
 _Rows = NDArray[np.uint32]
@@ -66,3 +71,81 @@ def _by_core(trace: Trace) -> tuple[tuple[_Rows, _Rows], tuple[_Rows, _Rows]]:
         mine = trace.events.cpu[first] == cpu
         is_sure[mine] = is_whole_on(trace, cpu, first[mine], last[mine])
     return (found.known[0][sure], found.known[1][sure]), (first[is_sure], last[is_sure])
+
+
+def partners(trace: Trace) -> NDArray[np.uint32]:
+    """Return for every event the one that ends or begins the same kernel call, interrupt or handler.
+
+    Computed at the first call and cached with the trace; 4 bytes per event.
+
+    Returns:
+        uint32 (events,), rows of the event table, `NO_EVENT` for none.
+    """
+    return trace.cached("links.partners", _partners)
+
+
+def beginnings(trace: Trace) -> NDArray[np.uint32]:
+    """Return the events that begin what their `partners` end, uint32, ascending; cached with the trace."""
+    return trace.cached("links.beginnings", _beginnings)
+
+
+def are_made(trace: Trace) -> bool:
+    """Return whether `partners` answers at once: it takes 30 ns an event the first time."""
+    return trace.is_cached("links.partners")
+
+
+def partner(trace: Trace, event: int) -> int | None:
+    """Return the event that ends or begins what an event begins or ends, None if there is none or it is not known."""
+    other = int(partners(trace)[event])
+    return None if other == NO_EVENT else other
+
+
+def _beginnings(trace: Trace) -> NDArray[np.uint32]:
+    rows = np.flatnonzero(partners(trace) != NO_EVENT).astype(np.uint32)
+    return rows[partners(trace)[rows] > rows]
+
+
+def _partners(trace: Trace) -> NDArray[np.uint32]:
+    if trace.pairs is not None:  # the format shows them itself
+        return trace.pairs
+    column = np.full(len(trace.events), NO_EVENT, np.uint32)
+    for pairs in (calls, interrupts.interrupts):
+        enters, exits = pairs(trace)
+        column[enters], column[exits] = exits, enters
+    return column
+
+
+_CALL_NUMBER: Final = 0x7F  # in the codes of all events of a kernel call
+
+
+class Fate(Enum):
+    """What became of a kernel call whose exit the trace does not have."""
+
+    NEVER = "never"
+    """It did not return before the trace ends."""
+    RESTARTED = "restarted"
+    """The thread enters a kernel call again: this one was restarted, or ended without a trace."""
+    LOST = "lost"
+    """Events are missing after it, or the end of such a call follows of which the thread is not known."""
+
+
+def fate_of_call(trace: Trace, event: int) -> Fate | None:
+    """Return why a kernel call has no exit; None if it has one, its thread is not known, or the event enters no call.
+
+    Args:
+        trace: The events.
+        event: Row of the event table.
+    """
+    code, thread = int(trace.events.code[event]), trace.events.thread
+    is_entry = wire.class_of(code) == wire.WireClass.KER_CALL and not code & _FORM
+    if trace.pairs is not None or not is_entry or thread[event] == UNKNOWN_THREAD or partner(trace, event) is not None:
+        return None
+    rows = rows_of_class(trace, wire.WireClass.KER_CALL)
+    rows = rows[np.searchsorted(rows, event, side="right") :]
+    after = rows[thread[rows] == thread[event]][:1]
+    last = after if len(after) else np.array([len(trace.events) - 1], np.uint32)
+    of_nobody = rows[(thread[rows] == UNKNOWN_THREAD) & (rows < last[0])]
+    is_same = (trace.events.code[of_nobody] ^ code) & _CALL_NUMBER == 0
+    if is_same.any() or not is_whole(trace, np.array([event]), last)[0]:
+        return Fate.LOST
+    return Fate.RESTARTED if len(after) else Fate.NEVER

@@ -12,7 +12,7 @@ from satview.events import wire
 from satview.events.states import READY, RUNNING
 from satview.linkage import actors
 from satview.linkage.blockers import blockers
-from satview.linkage.call_fates import Fate, fate_of_call
+from satview.linkage.calls import Fate, fate_of_call
 from satview.linkage.rows import rows_of_class
 from satview.linkage.states import state_ends
 from satview.linkage.table import NO_EVENT, OPEN, Certainty, LinkKind

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from satview.events import wire
 from satview.events.states import STATE_BY_NAME
 from satview.linkage import interrupts, pulses
-from satview.linkage.columns import partners
+from satview.linkage.calls import partners
 from satview.linkage.origins import deliveries
 from satview.linkage.rows import comm_words, rows_of_codes
 from satview.linkage.states import IS_RUN, first_that_fits, state_positions

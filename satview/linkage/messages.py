@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from satview.core import links
 from satview.events import wire
 from satview.linkage.actors import open_calls
-from satview.linkage.columns import partners
+from satview.linkage.calls import partners
 from satview.linkage.rows import comm_words, rows_of_codes, thread_rows
 from satview.linkage.table import NO_EVENT, LinkKind, LinkTable, Pairs, no_pairs, pairs_of
 from satview.linkage.whole import is_whole

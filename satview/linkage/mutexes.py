@@ -13,7 +13,7 @@ from satview.events import wire
 from satview.events.kernel_calls import call_numbers
 from satview.events.states import STATE_BY_NAME
 from satview.events.variants import FAILURES
-from satview.linkage.columns import partners
+from satview.linkage.calls import partners
 from satview.linkage.rows import rows_of_codes
 from satview.linkage.table import NO_EVENT, OPEN, Certainty, LinkKind, LinkTable, Pairs, no_pairs, pairs_of
 from satview.linkage.waits import waits

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from satview.events import wire
 from satview.linkage.actors import open_calls
-from satview.linkage.columns import partners
+from satview.linkage.calls import partners
 from satview.linkage.messages import messages, replies, sends_of
 from satview.linkage.mutexes import entries_of, succeeded
 from satview.linkage.rows import comm_words, rows_of_class

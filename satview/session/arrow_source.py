@@ -16,8 +16,7 @@ from satview.session.lanes.lane_list import LaneList
 from satview.session.open_trace import OpenTrace
 from satview.session.tasks import IsCancelled, Report, Task
 from satview.store.trace import Trace
-from satview.timeline.arrow_groups import ArrowGroups, Picture, arrow_groups
-from satview.timeline.arrows import ArrowIndex, arrow_index
+from satview.timeline.arrows import ArrowGroups, ArrowIndex, Picture, arrow_groups, arrow_index
 from satview.timeline.lane_info import LaneInfo
 
 _AT_ONCE: Final = 4_000  # arrows that a frame looks at

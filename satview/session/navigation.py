@@ -11,8 +11,8 @@ from PySide6.QtCore import QObject
 from satview.base.errors import SourceChangedError, UsageError
 from satview.base.time import TimeWindow
 from satview.base.time_text import parse_position, parse_range
+from satview.linkage.calls import are_made, partner
 from satview.linkage.chain import Step, are_linked, causes, effects
-from satview.linkage.columns import are_made, partner
 from satview.session.events.event_links import LINKS_AT_ONCE
 from satview.session.open_trace import OpenTrace
 from satview.session.step import ON

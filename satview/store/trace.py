@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -11,6 +11,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.errors import UsageError
 from satview.base.once import Once
 from satview.base.time import Clock, TimeWindow
 from satview.base.time_text import TimeAxis, format_duration
@@ -20,7 +21,6 @@ from satview.events.wire import CODE_COUNT
 from satview.store.head import Header, SystemInfo
 from satview.store.payload_source import PayloadSource
 from satview.store.problems import Problems
-from satview.store.records import codes_of_names, walk
 from satview.store.tables import (
     BufferTable,
     EventTable,
@@ -29,6 +29,61 @@ from satview.store.tables import (
     StateIndex,
     ThreadTable,
 )
+
+_CHUNK = 1 << 16
+
+
+def walk(
+    events: EventTable,
+    codes: NDArray[np.bool_],
+    threads: NDArray[np.bool_],
+    cpu: int | None,
+    bounds: tuple[int, int],
+    rows: NDArray[np.integer] | None,
+) -> Iterator[int]:
+    """Yield the rows of the events that fit, ascending; some ten thousand are tested at once.
+
+    Args:
+        events: The events of the trace.
+        codes: bool (32768,), which codes fit.
+        threads: bool (threads,), which rows of the thread table fit.
+        cpu: Number of the CPU; None = any.
+        bounds: The first row, and the one behind the last.
+        rows: Integers (n,), ascending: yield none but these; None = any.
+    """
+    for at in range(bounds[0], bounds[1], _CHUNK):
+        part = slice(at, min(at + _CHUNK, bounds[1]))
+        mask = codes[events.code[part]] & threads[events.thread[part]]
+        if cpu is not None:
+            mask &= events.cpu[part] == cpu
+        found = np.flatnonzero(mask) + at
+        if rows is not None:
+            found = np.intersect1d(found, rows[np.searchsorted(rows, part.start) : np.searchsorted(rows, part.stop)])
+        yield from found.tolist()
+
+
+def codes_of_names(catalogue: Catalogue, names: Sequence[str]) -> NDArray[np.bool_]:
+    """Return which codes have one of some names, bool (32768,); no name = all codes.
+
+    Args:
+        catalogue: The names of the release.
+        names: Printed classes (`KER_CALL`) and event names (`MSG_SENDV`, `KER_EXIT/MSG_SENDV`).
+
+    Raises:
+        UsageError: A name is neither a class nor an event of this release.
+    """
+    table = np.full(len(catalogue.class_index_of_code), not names)
+    classes = {entry.name: i for i, entry in enumerate(catalogue.classes)}
+    for name in names:
+        if name in classes:
+            table |= catalogue.class_index_of_code == classes[name]
+        elif found := catalogue.find(name):
+            table[list(found)] = True
+        else:
+            near = ", ".join((*catalogue.suggest(name), *classes)[:5])
+            raise UsageError(f"{name!r} is neither a class nor an event of {catalogue.release}; there are {near}")
+    return table
+
 
 _Made = TypeVar("_Made")
 

@@ -19,7 +19,7 @@ from satview.store.losses import EVERY_CPU, losses
 from satview.store.time_ranges import TimeRanges
 from satview.store.trace import Trace
 from satview.tables.cells import Ints, event_rows, state_names, whole_scope
-from satview.timeline.per_cpu import run_slices
+from satview.timeline.state_lanes import run_slices
 
 _KINDS: Final = ("unknown", "thread", "idle", "kernel call", "interrupt")
 _INTERRUPTED: Final = 4

@@ -27,18 +27,25 @@ from satview.store.doubts import Doubts, doubts
 from satview.store.idle import idle_threads
 from satview.store.losses import lost_marks
 from satview.store.trace import Trace
-from satview.timeline.cpu_kinds import kind_spans
 from satview.timeline.event_marks import belongs, event_cells, mark_codes, marks_between
 from satview.timeline.event_views import EventClock, with_views
 from satview.timeline.lane import Lane
 from satview.timeline.lane_classes import LANE_CLASS_BY_NAME, LANE_CLASSES, LaneClass
 from satview.timeline.lane_info import LaneInfo, LaneKind
 from satview.timeline.levels import PixelCells, build_levels, finest_shift
-from satview.timeline.per_cpu import cpu_spans, interrupt_spans, run_slices
-from satview.timeline.per_thread import idle_values, process_spans, thread_spans, value_of_code
 from satview.timeline.plugged import plugged_lanes
 from satview.timeline.shares import Shares, use_spans
 from satview.timeline.spans import LaneSpans, Span, constant_lane, exact_raster, pixel_edges, settled
+from satview.timeline.state_lanes import (
+    cpu_spans,
+    idle_values,
+    interrupt_spans,
+    kind_spans,
+    process_spans,
+    run_slices,
+    thread_spans,
+    value_of_code,
+)
 from satview.timeline.track_lanes import track_infos
 from satview.timeline.tracks.finders import finder_of
 from satview.timeline.tracks.track import tracks_of

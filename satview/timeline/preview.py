@@ -13,8 +13,8 @@ from satview.events.spec import Release
 from satview.events.states import IDLE, IS_BUSY, VALUE_COUNT, process_values
 from satview.formats.kev.sampling import Sampled
 from satview.store.idle import idle_threads
-from satview.timeline.per_cpu import run_slices
 from satview.timeline.spans import pixel_edges
+from satview.timeline.state_lanes import run_slices
 
 
 @dataclass(frozen=True, slots=True, eq=False)

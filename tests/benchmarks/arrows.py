@@ -18,8 +18,7 @@ import numpy as np
 from satview.formats.kev.reader import open_kev
 from satview.linkage.table import LinkKind
 from satview.linkage.trace_links import link_table
-from satview.timeline.arrow_groups import Picture, arrow_groups
-from satview.timeline.arrows import arrow_index
+from satview.timeline.arrows import Picture, arrow_groups, arrow_index
 from satview.timeline.lane_tree import Timeline
 from tests.benchmarks.frames import _median, _once, _window
 from tests.benchmarks.made_traces import make_file

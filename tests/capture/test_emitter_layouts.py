@@ -20,7 +20,7 @@ from satview.events.spec import Release, Show
 from satview.events.variants import BY_COUNT, variant_of
 from satview.events.words import WORD_MASK, encode, word_bytes
 from satview.filters.external import COMM_NAMES
-from satview.formats.kev.slots.structs import build, member_names, prepared
+from satview.formats.kev.details import build, member_names, prepared
 
 QNX = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
 every = pytest.mark.parametrize(("release", "order"), [(r, o) for r in QNX for o in ("little", "big")], ids=str)

@@ -126,7 +126,7 @@ def test_sanitizers_find_nothing(tmp_path):
         "import random\n"
         "from satview.base.errors import SatviewError\n"
         "from satview.formats.kev.reader import open_kev\n"
-        "from satview.linkage.ahead import reading_ahead\n"
+        "from satview.linkage.trace_links import reading_ahead\n"
         "from satview.linkage.table import LinkKind\n"
         "from satview.linkage.trace_links import link_table\n"
         "from satview.linkage.transactions import transactions\n"

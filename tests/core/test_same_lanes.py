@@ -10,9 +10,8 @@ from satview.events.spec import Release
 from satview.events.states import ABSENT, READY, RUNNING, UNKNOWN, WAITING
 from satview.formats.kev.reader import open_kev
 from satview.timeline.lane_tree import Timeline
-from satview.timeline.per_cpu import run_slices
-from satview.timeline.per_thread import process_spans
 from satview.timeline.spans import LaneSpans
+from satview.timeline.state_lanes import process_spans, run_slices
 from tests.analysis.test_why import made_of
 from tests.core.reference.replacing import numpy_passes
 from tests.helpers.core import of_damaged_files

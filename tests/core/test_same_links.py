@@ -12,11 +12,10 @@ from satview.events.spec import Release
 from satview.formats.kev.reader import open_kev
 from satview.formats.kev.slots import slot_source
 from satview.linkage import actors, rows
-from satview.linkage.ahead import reading_ahead
 from satview.linkage.blockers import blockers
-from satview.linkage.columns import partners
+from satview.linkage.calls import partners
 from satview.linkage.table import NO_EVENT, LinkKind
-from satview.linkage.trace_links import link_table
+from satview.linkage.trace_links import link_table, reading_ahead
 from satview.linkage.transactions import transactions
 from tests.analysis.test_why import made_of
 from tests.core.reference.replacing import numpy_passes

@@ -11,7 +11,7 @@ from satview.filters.rules.rule_set import RuleSet
 from satview.filters.rules.switch_state import C
 from satview.filters.views import presets
 from satview.filters.views.would_capture import would_capture
-from satview.linkage.columns import partner
+from satview.linkage.calls import partner
 from tests.filters.made import (
     MSG_RECEIVEV,
     MSG_SENDV,

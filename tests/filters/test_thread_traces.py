@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 import satview
-from satview.linkage.columns import partner
+from satview.linkage.calls import partner
 
 SAMPLE = Path(__file__).parents[2] / "sample_traces" / "threads"
 

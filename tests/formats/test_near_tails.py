@@ -9,8 +9,7 @@ import pytest
 
 from satview.events import wire
 from satview.formats.kev.growth.stream import EventStream
-from satview.formats.kev.near_tails import Runs, pairs_of
-from satview.formats.kev.open_events import OpenEvents
+from satview.formats.kev.open_events import OpenEvents, Runs, pairs_of
 from satview.store.problems import Problems
 from tests.benchmarks.made_traces import make_slots
 from tests.fuzz.traces import damaged

@@ -21,8 +21,7 @@ from satview.export import listing_columns
 from satview.filters.derived_columns import TraceDerivedColumns, event_contexts
 from satview.filters.expressions.columns import RowColumns
 from satview.filters.expressions.scalar import _Event
-from satview.formats.kev.details import decode_payload
-from satview.formats.kev.slots.structs import REST, build, member_names, prepared, struct_of
+from satview.formats.kev.details import REST, build, decode_payload, member_names, prepared, struct_of
 from satview.formats.kev.writer import SlotWriter, slots_as_bytes
 from satview.store.arguments import codes_with
 from tests.filters.made import Maker, make_trace

@@ -12,7 +12,7 @@ from satview.events.states import SEEN_EVENT
 from satview.events.unixware import argument_lists, categories, interfaces, record_code
 from satview.formats.registry import open_trace
 from satview.formats.unixware.reader import open_thread_trace, score
-from satview.linkage.columns import partner
+from satview.linkage.calls import partner
 from satview.linkage.trace_links import link_of
 from satview.session.events.event_text import event_details, list_row
 from satview.timeline.lane_tree import LaneKind, Timeline

@@ -10,7 +10,7 @@ import pytest
 from satview.events import wire
 from satview.events.spec import Release
 from satview.formats.kev.writer import SlotWriter
-from satview.linkage.columns import partner, partners
+from satview.linkage.calls import partner, partners
 from satview.linkage.states import state_ends
 from satview.linkage.table import NO_EVENT, OPEN, LinkKind
 from satview.linkage.trace_links import ends_of, link_of, link_table

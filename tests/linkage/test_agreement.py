@@ -17,7 +17,7 @@ from satview.events.states import KERNEL_CALL
 from satview.filters.expressions.expression import select
 from satview.filters.rules.switch_state import C
 from satview.formats.registry import open_trace
-from satview.linkage.columns import partner
+from satview.linkage.calls import partner
 from satview.linkage.table import Certainty, LinkKind
 from satview.linkage.trace_links import link_of, link_table
 from satview.session.events.event_text import event_details

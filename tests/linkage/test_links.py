@@ -12,7 +12,7 @@ from satview.events import wire
 from satview.events.spec import Release
 from satview.formats.kev.growth.growing import GrowingFile
 from satview.formats.kev.reader import open_kev
-from satview.linkage.columns import partner, partners
+from satview.linkage.calls import partner, partners
 from satview.linkage.states import state_ends
 from satview.linkage.table import OPEN, Certainty, Link, LinkKind, LinkTable
 from satview.linkage.trace_links import link_of, link_table

@@ -13,10 +13,9 @@ from satview.events import wire
 from satview.events.kernel_calls import call_numbers
 from satview.events.spec import Release
 from satview.linkage import messages
-from satview.linkage.call_fates import Fate, fate_of_call
-from satview.linkage.columns import partners
+from satview.linkage.blockers import owner_of
+from satview.linkage.calls import Fate, fate_of_call, partners
 from satview.linkage.mutexes import entries_of
-from satview.linkage.owners import owner_of
 from satview.linkage.servers import Server, client_of, creation_of, server_of
 from satview.linkage.table import Certainty
 from satview.store.arguments import argument

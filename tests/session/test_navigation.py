@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from satview.base.errors import UsageError
-from satview.linkage.columns import partners
+from satview.linkage.calls import partners
 from satview.session.navigation import Navigation
 from satview.session.step import BACK, ON
 

@@ -10,9 +10,8 @@ import pytest
 from satview.base.time import TimeWindow
 from satview.events import wire
 from satview.linkage.table import Certainty
-from satview.timeline import arrow_groups as groups_module
-from satview.timeline.arrow_groups import Picture, arrow_groups
-from satview.timeline.arrows import ArrowIndex, ArrowKind, Arrows, arrow_index
+from satview.timeline import arrows as groups_module
+from satview.timeline.arrows import ArrowIndex, ArrowKind, Arrows, Picture, arrow_groups, arrow_index
 from satview.timeline.lane_tree import LaneKind, Timeline
 from tests.helpers.exchange import Exchange
 from tests.helpers.kev import START, TraceBuilder

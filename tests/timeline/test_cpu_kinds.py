@@ -7,8 +7,8 @@ from pathlib import Path
 from satview.analysis.statistics import Statistics
 from satview.events.states import IDLE, INTERRUPT, KERNEL_CALL
 from satview.formats.kev.reader import open_kev
-from satview.timeline.cpu_kinds import USER
 from satview.timeline.lane_tree import LaneKind, Timeline
+from satview.timeline.state_lanes import USER
 from tests.helpers.scene import scene
 
 SAMPLE = Path(__file__).parents[2] / "sample_traces" / "dense-4cpu.kev"

@@ -12,7 +12,7 @@ from satview.base.time import TimeWindow
 from satview.events import states, wire
 from satview.events.states import SEEN_EVENT, SEEN_RUNNING, STATE_BY_NAME, VALUE_MASK
 from satview.formats.registry import open_trace
-from satview.linkage.columns import partner
+from satview.linkage.calls import partner
 from satview.store.losses import lost_marks
 from satview.timeline.lane_tree import LaneKind, Timeline
 from satview.timeline.levels import build_levels

@@ -1,7 +1,7 @@
 """Lanes and pairs where events are missing, drawn as text."""
 
 from satview.events import wire
-from satview.linkage.columns import partner
+from satview.linkage.calls import partner
 from satview.store.losses import EVERY_CPU, losses, lost_marks
 from satview.timeline.lane_tree import LaneKind
 from tests.helpers.kev import START, TraceBuilder

@@ -11,7 +11,7 @@ from satview.events.states import ABSENT, SEEN_EVENT
 from satview.events.wire import KER_64BIT, WireClass
 from satview.events.words import text_words
 from satview.timeline import lane_tree
-from satview.timeline.counter import Counter
+from satview.timeline.lane import Counter
 from satview.timeline.lane_classes import LANE_CLASS_BY_NAME, LANE_CLASSES, classes_in
 from satview.timeline.lane_tree import LaneKind, Timeline
 from satview.timeline.tracks.user import UserLanes

@@ -29,8 +29,8 @@ from satview.events.states import ABSENT, DEAD, READY, RUNNING, STATE_BY_VALUE, 
 from satview.linkage.blockers import SEND, blockers
 from satview.linkage.table import NO_EVENT, Certainty
 from satview.store.trace import Trace
-from satview.timeline.per_thread import thread_spans, value_of_code
 from satview.timeline.spans import LaneSpans
+from satview.timeline.state_lanes import thread_spans, value_of_code
 
 MOST_PIECES: Final = 20_000
 _MOST_DEPTH: Final = 64  # threads that wait for each other, one for the next

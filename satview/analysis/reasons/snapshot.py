@@ -23,13 +23,12 @@ from satview.analysis.verdicts.words import waited_for
 from satview.base.errors import UsageError
 from satview.base.time import TimeWindow
 from satview.events.states import ABSENT, IDLE, READY, RUNNING, STATE_BY_NAME, STATE_BY_VALUE, UNKNOWN, WAITING
-from satview.linkage.blockers import JOIN, REPLY, RWLOCKS, SEND, Blockers, blockers
-from satview.linkage.holders import holders_at
+from satview.linkage.blockers import JOIN, REPLY, RWLOCKS, SEND, Blockers, blockers, holders_at
 from satview.linkage.mutexes import MUTEX
 from satview.linkage.table import Certainty
 from satview.linkage.whole import is_whole
 from satview.store.trace import Trace
-from satview.timeline.per_thread import idle_values, value_of_code
+from satview.timeline.state_lanes import idle_values, value_of_code
 
 _NONE: Final = -1
 _ON_A_CPU: Final = (RUNNING, IDLE)

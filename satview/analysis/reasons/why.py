@@ -31,8 +31,8 @@ from satview.linkage.whole import is_whole, is_whole_on
 from satview.store.arguments import argument, argument_under
 from satview.store.axis import are_beside
 from satview.store.trace import Trace
-from satview.timeline.per_thread import thread_spans, value_of_code
 from satview.timeline.spans import LaneSpans
+from satview.timeline.state_lanes import thread_spans, value_of_code
 
 MOST_STEPS: Final = 32
 _NONE: Final = -1

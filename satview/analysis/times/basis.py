@@ -17,8 +17,8 @@ from satview.store.idle import idle_threads
 from satview.store.losses import EVERY_CPU, losses
 from satview.store.time_ranges import Cycles, TimeRanges, cut_at
 from satview.store.trace import Trace
-from satview.timeline.per_cpu import cpu_spans, interrupt_spans, run_slices
 from satview.timeline.spans import LaneSpans
+from satview.timeline.state_lanes import cpu_spans, interrupt_spans, run_slices
 
 _CRITICAL: Final = 1  # bit of sched_flags
 

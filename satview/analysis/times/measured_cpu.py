@@ -17,7 +17,7 @@ from satview.events.states import RUNNING
 from satview.events.unixware import cpu_time_codes
 from satview.store.time_ranges import Cycles
 from satview.store.trace import Trace
-from satview.timeline.per_thread import thread_spans, value_of_code
+from satview.timeline.state_lanes import thread_spans, value_of_code
 
 _RUNNING_COUNTS: Final = 1000.0  # as much as this many of waiting: what a thread measures while it waits is not lost
 _FEWEST: Final = 2

@@ -21,8 +21,8 @@ from satview.store.axis import files_of
 from satview.store.tables import StateIndex
 from satview.store.time_ranges import Cycles
 from satview.store.trace import Trace
-from satview.timeline.per_thread import idle_values, thread_spans, value_of_code
 from satview.timeline.spans import NO_EVENT
+from satview.timeline.state_lanes import idle_values, thread_spans, value_of_code
 
 _BLOCK_ROWS: Final = 1 << 19  # state events looked at together: bounds the scratch, whatever the trace
 
@@ -205,7 +205,7 @@ def _spans_of(scope: Scope, states: StateIndex, first: int, last: int, tables: N
 def _known_until(basis: Basis, start: Cycles, end: Cycles, since: Cycles) -> Cycles:
     """Return how far the states that events show can be relied on: to the next one, or to where events are missing.
 
-    As `timeline.forgetting.forget_thread`: what the first event of a thread shows (at `since`) is never doubted at
+    As `timeline.state_lanes.forget_thread`: what the first event of a thread shows (at `since`) is never doubted at
     once, and a moment alone hides nothing.
     """
     is_long = basis.lost.end - basis.lost.start > 1

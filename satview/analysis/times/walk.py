@@ -29,7 +29,7 @@ from satview.store.idle import idle_threads
 from satview.store.losses import EVERY_CPU, losses
 from satview.store.time_ranges import Cycles, TimeRanges
 from satview.store.trace import Trace
-from satview.timeline.per_thread import idle_values, value_of_code
+from satview.timeline.state_lanes import idle_values, value_of_code
 
 Sum = dict[str, NDArray[np.int64]]
 _MOST_THREADS: Final = 1 << 16  # each has a sum for every state and CPU: bounds the memory, whatever the trace

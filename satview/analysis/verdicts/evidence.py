@@ -18,7 +18,7 @@ from satview.linkage.table import Certainty, Rows
 from satview.store.idle import idle_threads
 from satview.store.time_ranges import TimeRanges
 from satview.store.trace import Trace
-from satview.timeline.per_cpu import run_slices
+from satview.timeline.state_lanes import run_slices
 
 _Ints = NDArray[np.int64]
 _RUNS_FOR_A_FAULT: Final = 1000  # events of threads may be lost without a trace now and then
@@ -64,7 +64,7 @@ class Evidence:
 
     @cached_property
     def slices(self) -> tuple[NDArray[np.uint32], _Ints]:
-        """Rows of the events by which threads got a CPU, and when they lost it: `timeline.per_cpu.run_slices`.
+        """Rows of the events by which threads got a CPU, and when they lost it: `timeline.state_lanes.run_slices`.
 
         Returns:
             uint32 (n,), rows of events; int64 (n,), cycles.

@@ -14,7 +14,7 @@ from satview.analysis.verdicts.thresholds import default_thresholds
 from satview.analysis.verdicts.verdict import Occurrence, Severity, Verdict
 from satview.base.errors import Cancelled
 from satview.base.plugins import PluginKind, plugins
-from satview.linkage.ahead import reading_ahead
+from satview.linkage.trace_links import reading_ahead
 from satview.store.axis import files_of
 from satview.store.doubts import trusted_part
 from satview.store.trace import Trace

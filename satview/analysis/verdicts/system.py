@@ -14,7 +14,7 @@ from satview.analysis.verdicts.verdict import Severity, Verdict
 from satview.events import wire
 from satview.events.variants import FAILURES
 from satview.linkage.actors import interrupt_rows
-from satview.linkage.columns import partners
+from satview.linkage.calls import partners
 from satview.linkage.mutexes import entries_of
 from satview.linkage.rows import rows_of_class
 from satview.linkage.table import NO_EVENT

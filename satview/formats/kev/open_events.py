@@ -3,20 +3,28 @@
 Source: kernel event trace format, section 3.3. Per CPU, stamp, class and number there is a queue, oldest first. A file
 of rubbish opens events without end, so their number is bounded: beyond it the oldest is given up. So is an event whose
 CPU is a rollover away, by the rule of `combine`.
+
+A group is an event, or a run of tails that does not follow its event. Events whose only other slots are one run of
+tails that ends them, in the same chunk, are nearly all that is apart: they are found for all at once.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict, deque
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.core import streaming
+from satview.core.streaming import Columns, Groups
+from satview.events import wire
 from satview.events.wire import SLOT_BYTES
 from satview.formats.kev.clocks.clock import held_times
 from satview.formats.kev.clocks.rollover import ROLLOVER
+from satview.formats.kev.slots import combine
 from satview.formats.kev.slots.combine import MAX_SLOTS
 from satview.store.problems import Problems
 
@@ -133,3 +141,162 @@ class OpenEvents:
         self._problems.add(
             "unfinished-events", "the end of this event is missing", self._offset + event.position * SLOT_BYTES
         )
+
+
+_FIRST_TAIL = np.uint32(0x80000000)  # set in middle and last slots
+
+
+def cpus_of(headers: NDArray[np.uint32]) -> NDArray[np.uint8]:
+    """Return the CPUs of header words, uint8 (n,)."""
+    return (headers >> np.uint32(wire.CPU_SHIFT) & np.uint32(wire.CPU_MASK)).astype(np.uint8)
+
+
+def without_contested(slots: NDArray[np.uint32], found: Groups, open_keys: NDArray[np.uint64]) -> Groups:
+    """Return the groups, where events are not whole that share CPU, stamp, class and number with an open one.
+
+    Their tails belong to the oldest of those that are open, which may not be the one right before.
+
+    Args:
+        slots: The chunk.
+        found: Its groups.
+        open_keys: uint64, keys of events that earlier chunks left open.
+    """
+    opens = found.other[slots[found.at[found.other], 0] < _FIRST_TAIL]
+    if not len(open_keys) and not len(opens):
+        return found
+    # First the events with one of these keys, which are few: comparing all events of the chunk would cost a sort.
+    every = np.unique(np.concatenate((keys_of(slots, found, opens), open_keys)))
+    begun = streaming.with_keys(slots, found.at, found.begun, every)
+    keys = np.concatenate((keys_of(slots, found, begun), open_keys))
+    is_known = np.ones(len(keys), np.bool_)
+    is_known[: len(begun)] = ~found.is_whole[begun]
+    contested = begun[combine.contested(keys, is_known)[: len(begun)]]
+    if not len(contested):
+        return found
+    is_whole = found.is_whole.copy()
+    is_whole[contested] = False
+    return found._replace(is_whole=is_whole, other=np.union1d(found.other, contested))
+
+
+def keys_of(slots: NDArray[np.uint32], found: Groups, groups: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """Return the keys of some groups, uint64 (n,)."""
+    at = found.at[groups]
+    return combine.keys(slots[at, 0], slots[at, 1])
+
+
+def ended(events: Sequence[OpenEvent], last: Sequence[int]) -> Columns:
+    """Return events that tails have ended as columns; `last` are their last slots, ascending."""
+    words = [np.concatenate(event.words) for event in events]
+    start = np.zeros(len(events) + 1, np.int64)
+    np.cumsum([len(part) for part in words], out=start[1:])
+    return Columns(
+        np.array([event.header for event in events], np.uint32),
+        np.array([event.stamp for event in events], np.uint32),
+        np.array([event.time for event in events], np.int64),
+        np.array([event.thread for event in events], np.uint32),
+        start,
+        np.concatenate(words) if words else np.empty(0, np.uint32),
+        np.array(last, np.int64),
+    )
+
+
+class Runs(NamedTuple):
+    """Groups of slots that are no whole events, in file order; every column has shape (n,).
+
+    Attributes:
+        key: uint64, CPU, class, event and stamp.
+        row: int64, of a head its event, of tails the last event before them.
+        first: int64, first slot.
+        end: int64, the one behind the last.
+        header: uint32, of the first slot.
+        stamp: uint32.
+        opens: bool, begins an event.
+        closes: bool, its last slot is an end slot.
+        now: int64, when the last event before it began on its CPU, cycles.
+    """
+
+    key: NDArray[np.uint64]
+    row: NDArray[np.int64]
+    first: NDArray[np.int64]
+    end: NDArray[np.int64]
+    header: NDArray[np.uint32]
+    stamp: NDArray[np.uint32]
+    opens: NDArray[np.bool_]
+    closes: NDArray[np.bool_]
+    now: NDArray[np.int64]
+
+    def at(self, positions: NDArray[np.generic]) -> Runs:
+        """Return some of them."""
+        return Runs(*(column[positions] for column in self))
+
+
+def pairs_of(
+    runs: Runs, open_keys: NDArray[np.uint64], time: NDArray[np.int64]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return heads that get one run of tails, which ends them, and these runs: positions among the groups, (k,) each.
+
+    Both are alone with their key, and no event of it is open: what `OpenEvents` would do with them one by one.
+
+    Args:
+        runs: The groups.
+        open_keys: uint64, keys of events that earlier chunks left open.
+        time: int64, of the events that begin in the chunk.
+    """
+    order = np.argsort(runs.key, kind="stable")
+    key = runs.key[order]
+    differs = np.concatenate(([True], key[1:] != key[:-1], [True]))
+    at = np.flatnonzero(differs[:-2] & ~differs[1:-1] & differs[2:])  # two of the key, and no third
+    heads, tails = order[at], order[at + 1]
+    fits = runs.opens[heads] & ~runs.closes[heads] & ~runs.opens[tails] & runs.closes[tails]
+    fits &= np.abs(runs.now[tails] - time[runs.row[heads]]) < ROLLOVER
+    fits &= (runs.end[heads] - runs.first[heads]) + (runs.end[tails] - runs.first[tails]) <= MAX_SLOTS
+    if len(open_keys):
+        fits &= ~np.isin(runs.key[heads], open_keys)
+    return heads[fits], tails[fits]
+
+
+def ended_by(
+    slots: NDArray[np.uint32], heads: Runs, tails: Runs, time: NDArray[np.int64], thread: NDArray[np.uint32]
+) -> Columns:
+    """Return events that one run of tails each has ended, in the order of their last slots.
+
+    Args:
+        slots: uint32 (n, 4), the chunk.
+        heads: Their first slots.
+        tails: Their others, in the same order.
+        time: int64, of the events that begin in the chunk.
+        thread: uint32, the same.
+    """
+    order = np.argsort(tails.end)
+    heads, tails = heads.at(order), tails.at(order)
+    first = np.stack((heads.first, tails.first), axis=1).ravel()
+    count = np.stack((heads.end, tails.end), axis=1).ravel() - first
+    start = np.concatenate(([0], np.cumsum(count)[1::2])).astype(np.int64)
+    return Columns(
+        heads.header, heads.stamp, time[heads.row], thread[heads.row].astype(np.uint32, copy=False), 2 * start,
+        slots[_spread(first, count), 2:4].ravel(), tails.end - 1,
+    )  # fmt: skip
+
+
+def merged(one: Columns, other: Columns) -> Columns:
+    """Return the events of both in the order of their last slots."""
+    if not len(one.last) or not len(other.last):
+        return one if len(one.last) else other
+    order = np.argsort(np.concatenate((one.last, other.last)))
+    first = np.concatenate((one.start[:-1], other.start[:-1] + len(one.words)))[order]
+    count = np.concatenate((np.diff(one.start), np.diff(other.start)))[order]
+    header, stamp, time, thread, last = (
+        np.concatenate((getattr(one, name), getattr(other, name)))[order]
+        for name in ("header", "stamp", "time", "thread", "last")
+    )
+    start = np.concatenate(([0], np.cumsum(count))).astype(np.int64)
+    words = np.concatenate((one.words, other.words))[_spread(first, count)]
+    return Columns(header, stamp, time, thread, start, words, last)
+
+
+def _spread(first: NDArray[np.int64], count: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the numbers of ranges one after the other, int64 (sum of counts,)."""
+    ends = np.cumsum(count)
+    numbers: NDArray[np.int64] = np.repeat(first - (ends - count), count)
+    numbers += np.arange(len(numbers))
+    return numbers

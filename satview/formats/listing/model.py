@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events.spec import Release
-from satview.formats.kev.head.header_windows import plain_pairs
+from satview.formats.kev.head.header import plain_pairs
 from satview.formats.listing.slots import SlotList
 from satview.store.head import Header
 from satview.store.problems import Problems

@@ -23,8 +23,7 @@ from satview.gui.theme import Theme, colour
 from satview.linkage.table import Certainty
 from satview.session.arrow_source import ArrowMode, ArrowSource
 from satview.session.open_trace import OpenTrace
-from satview.timeline.arrow_groups import ArrowGroups
-from satview.timeline.arrows import ArrowKind
+from satview.timeline.arrows import ArrowGroups, ArrowKind
 
 _BEYOND_PX: Final = 2000.0  # ends outside the picture are moved that near, so that Qt draws no endless lines
 _OUTSIDE_PX: Final = 20.0

@@ -32,8 +32,8 @@ from satview.gui.swimlane.hatching import swatch
 from satview.gui.swimlane.overlays import draw_lost
 from satview.gui.theme import Theme, colour
 from satview.session.open_trace import OpenTrace
-from satview.timeline.cpu_kinds import USER
 from satview.timeline.lane_tree import LaneKind
+from satview.timeline.state_lanes import USER
 
 _ROW_PX: Final = 18
 _PAD_PX: Final = 8

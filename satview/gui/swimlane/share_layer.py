@@ -26,8 +26,7 @@ from satview.gui.theme import Theme
 from satview.session.lanes.lane_overlay import LaneOverlay
 from satview.session.lanes.lane_row import LaneRow
 from satview.store.axis import file_window
-from satview.timeline.counter import Counter
-from satview.timeline.lane import Lane
+from satview.timeline.lane import Counter, Lane
 from satview.timeline.lane_info import LaneInfo, LaneKind
 from satview.timeline.lane_tree import Timeline
 from satview.timeline.shares import Shares

@@ -13,9 +13,9 @@ from satview.base.time_text import format_duration, format_moment
 from satview.events import states
 from satview.session.open_trace import OpenTrace
 from satview.store.axis import file_window
-from satview.timeline.cpu_kinds import USER
 from satview.timeline.lane_info import LaneKind
 from satview.timeline.spans import NO_EVENT, LaneSpans
+from satview.timeline.state_lanes import USER
 
 _MOST_LINES: Final = 7
 

@@ -11,10 +11,9 @@ import numpy as np
 
 from satview.events import wire
 from satview.events.spec import Argument
-from satview.linkage.blockers import blockers
+from satview.linkage.blockers import blockers, owner_of
 from satview.linkage.messages import SEND
 from satview.linkage.mutexes import mutexes
-from satview.linkage.owners import owner_of
 from satview.linkage.servers import are_ready, client_of, creation_of, make_ready, server_of
 from satview.linkage.table import OPEN, Certainty, LinkKind
 from satview.linkage.trace_links import link_table

@@ -7,7 +7,7 @@ from typing import Final
 from satview.base.time_text import format_duration
 from satview.events.spec import Argument
 from satview.events.states import STATE_BY_VALUE
-from satview.linkage.call_fates import Fate
+from satview.linkage.calls import Fate
 from satview.linkage.chain import Connections, Step, WaitsFor
 from satview.linkage.table import Certainty
 from satview.session.events.argument_names import Meaning

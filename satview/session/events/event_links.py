@@ -10,8 +10,8 @@ from typing import Final
 from PySide6.QtCore import QObject, Signal, Slot
 
 from satview.base.errors import SourceChangedError
+from satview.linkage.calls import are_made
 from satview.linkage.chain import Connections, Hop, are_linked, connections, way
-from satview.linkage.columns import are_made
 from satview.linkage.table import Link
 from satview.linkage.trace_links import link_of
 from satview.session.events.argument_names import Meaning, are_named, argument_names

@@ -23,7 +23,7 @@ from satview.store.losses import losses
 from satview.store.tables import UNKNOWN_THREAD
 from satview.store.trace import Trace
 from satview.timeline.lane_classes import LaneClass, Owner
-from satview.timeline.tracks.found import Found, Rows, hues
+from satview.timeline.tracks.track import Found, Rows, hues
 from satview.timeline.tracks.user import UserLanes, user_lanes
 
 Finder = Callable[[Trace, LaneClass, UserLanes], list[Found]]

@@ -18,7 +18,7 @@ from satview.store.axis import by_file
 from satview.store.tables import UNKNOWN_THREAD
 from satview.store.trace import Trace
 from satview.timeline.lane_classes import Owner
-from satview.timeline.tracks.found import Found, Rows, hues
+from satview.timeline.tracks.track import Found, Rows, hues
 
 _WORD = UserField("", 4, is_signed=True)
 _TEXT_WORDS = 64

@@ -7,8 +7,8 @@ import numpy as np
 from satview.base.ranges import numbers_of
 from satview.core.streaming import Columns, Groups
 from satview.events import wire
+from satview.formats.kev.open_events import cpus_of
 from satview.formats.kev.slots.combine import keys as keys_of
-from satview.formats.kev.stream_groups import cpus_of
 from tests.core.reference.loading import begins_run
 
 _TAIL = 0x80000000  # set in continuation and end slots

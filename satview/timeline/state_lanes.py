@@ -1,0 +1,422 @@
+"""Lanes of states: what each thread did, what a process does as a whole, who ran on each CPU and in which way.
+
+Where events are missing, states end at the last event that supports them; lanes of one file on an axis of several
+reach only over its part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.base.ranges import numbers_of
+from satview.core import lanes, ordering
+from satview.core import lanes as core_lanes
+from satview.events import wire
+from satview.events.spec import Release
+from satview.events.states import (
+    ABSENT,
+    DEAD,
+    FIRST_PROCESS,
+    IDLE,
+    INTERRUPT,
+    KERNEL_CALL,
+    NOT_A_STATE,
+    READY,
+    RUNNING,
+    UNKNOWN,
+    VALUE_COUNT,
+    WAITING,
+    process_values,
+)
+from satview.linkage.interrupts import nesting
+from satview.linkage.rows import narrow
+from satview.linkage.states import following
+from satview.linkage.table import OPEN, Certainty, LinkKind
+from satview.linkage.trace_links import link_table
+from satview.store.axis import Part, files_of
+from satview.store.idle import idle_threads
+from satview.store.losses import EVERY_CPU, losses, losses_of, merged
+from satview.store.time_ranges import TimeRanges, overlaps
+from satview.store.trace import Trace
+from satview.timeline.spans import NO_EVENT, LaneSpans, constant_lane, touching
+
+
+def forget(spans: LaneSpans, ranges: NDArray[np.int64]) -> LaneSpans:
+    """Return a lane that is unknown from just after the start of each range to its first own event from the end on.
+
+    Args:
+        spans: The lane.
+        ranges: (k, 2), ascending, not overlapping.
+    """
+    ranges = ranges[ranges[:, 0] + 1 < ranges[:, 1]]
+    if not len(ranges):
+        return spans
+    from_, to = np.maximum(ranges[:, 0] + 1, spans.start_cycles[0]), ranges[:, 1]
+    at = np.searchsorted(from_, spans.start_cycles, side="right") - 1
+    keep = (at < 0) | (spans.start_cycles >= to[at])
+    start = np.concatenate((spans.start_cycles[keep], from_))
+    order = np.argsort(start, kind="stable")
+    count = len(from_)
+    thread = spans.thread
+    if thread is not None:
+        thread = np.concatenate((thread[keep], np.zeros(count, thread.dtype)))[order]
+    return LaneSpans(
+        start[order],
+        np.concatenate((spans.value[keep], np.full(count, UNKNOWN, np.uint8)))[order],
+        np.concatenate((spans.event[keep], np.full(count, NO_EVENT, np.uint32)))[order],
+        thread,
+        spans.end_cycles,
+    )
+
+
+def forget_thread(trace: Trace, spans: LaneSpans, since: int) -> LaneSpans:
+    """Return the lane of a thread that claims nothing where events that could concern it are missing.
+
+    While a thread runs, only its own CPU can end that; so losses of other CPUs (8.0) do not matter then.
+
+    Args:
+        trace: The trace.
+        spans: The lane, as if nothing were missing.
+        since: Time of the thread's first event; what the lane shows of before does not rest on events.
+    """
+    lost = losses(trace)
+    lost = lost[lost[:, 1] > since]  # a copy: it is changed below
+    if not len(lost):
+        return spans
+    lost[:, 0] = np.maximum(lost[:, 0], since)
+    everywhere = lost[lost[:, 2] == EVERY_CPU, :2]
+    own = [
+        _without(lost[lost[:, 2] == cpu, :2], _runs_elsewhere(trace, spans, cpu))
+        for cpu in np.unique(lost[lost[:, 2] != EVERY_CPU, 2]).tolist()
+    ]
+    return forget(spans, merged(np.concatenate([everywhere, *own])))
+
+
+def _runs_elsewhere(trace: Trace, spans: LaneSpans, cpu: int) -> NDArray[np.int64]:
+    """Return when a thread ran on another CPU, shape (k, 2)."""
+    runs = np.flatnonzero(np.isin(spans.value, (RUNNING, IDLE)) & (spans.event != NO_EVENT))
+    runs = runs[trace.events.cpu[spans.event[runs]] != cpu]
+    ends = np.append(spans.start_cycles[1:], spans.end_cycles)
+    return np.stack((spans.start_cycles[runs], ends[runs]), axis=1)
+
+
+def _without(ranges: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return ranges without the parts that are known all the same; `known` ascends and does not overlap."""
+    ranges = merged(ranges)
+    # What is not known is between the known parts: cut every range with the gaps that it meets.
+    limits = np.iinfo(np.int64)
+    gap_start = np.concatenate(([limits.min], known[:, 1]))
+    gap_end = np.concatenate((known[:, 0], [limits.max]))
+    first = np.searchsorted(gap_end, ranges[:, 0], side="right")
+    count = np.maximum(np.searchsorted(gap_start, ranges[:, 1]) - first, 0)
+    gap = numbers_of(first, count)
+    start = np.maximum(np.repeat(ranges[:, 0], count), gap_start[gap])
+    end = np.minimum(np.repeat(ranges[:, 1], count), gap_end[gap])
+    return np.stack((start, end), axis=1)[end > start]
+
+
+def on_axis(trace: Trace, part: Part, own: LaneSpans) -> LaneSpans:
+    """Return the lane of a file as it is on the axis.
+
+    Args:
+        trace: The trace of all files.
+        part: The file.
+        own: The lane, in cycles and rows of the file.
+    """
+    start, event = part.cycles(own.start_cycles), part.axis_rows(own.event).astype(np.uint32)
+    value, thread = own.value, None
+    if own.thread is not None:
+        thread = part.threads[own.thread]
+        runs = value >= FIRST_PROCESS  # the hue of a process follows from its row
+        value = np.where(runs, process_values(trace.threads.process[thread]), value).astype(np.uint8)
+    whole, end = trace.window, int(part.cycles(np.array([own.end_cycles]))[0])
+    before, after = int(start[0]) > whole.start, end < whole.end
+
+    def extended(column: np.ndarray, first: int, last: int) -> np.ndarray:
+        return np.concatenate(([first] * before, column, [last] * after)).astype(column.dtype)
+
+    return LaneSpans(
+        extended(start, whole.start, end),
+        extended(value, ABSENT, ABSENT),
+        extended(event, NO_EVENT, NO_EVENT),
+        None if thread is None else extended(thread, 0, 0),
+        whole.end,
+    )
+
+
+_KIND = np.full(VALUE_COUNT, WAITING, np.uint8)  # what the state of one thread is to its process
+_KIND[[ABSENT, UNKNOWN, READY, RUNNING]] = (ABSENT, UNKNOWN, READY, RUNNING)
+_RANKED = (ABSENT, WAITING, UNKNOWN, READY, RUNNING)  # the more to the right, the more it counts
+_RANK = np.zeros(256, np.uint8)  # of every value
+_RANK[:VALUE_COUNT] = [_RANKED.index(kind) for kind in _KIND.tolist()]
+
+
+def value_of_code(trace: Trace) -> NDArray[np.uint8]:
+    """Return the lane value that every code of the state index puts a thread into, shape (32768,), uint8.
+
+    Creation leaves the state unknown until the kernel reports one; destruction ends the thread.
+    """
+    table = trace.catalogue.state_value_of_code.copy()
+    table[table == NOT_A_STATE] = UNKNOWN
+    table[wire.THREAD_DESTROY] = ABSENT
+    for part in files.parts if (files := files_of(trace)) is not None else ():
+        table[part.codes[wire.THREAD_DESTROY]] = ABSENT
+    return table
+
+
+def idle_values(values: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return the same table for an idle thread: when it runs nothing does, and it is always ready.
+
+    Returns:
+        uint8 (32768,), lane value by code.
+    """
+    table = values.copy()
+    table[values == RUNNING] = IDLE
+    table[values == READY] = WAITING
+    return table
+
+
+def thread_spans(trace: Trace, thread: int, values: NDArray[np.uint8]) -> LaneSpans:
+    """Return the states of one thread over the whole trace.
+
+    A thread that the opening state dump reports had that state before: its first state begins with the trace. One that
+    appears later without having been created is unknown until then; one that was created did not exist before. Where
+    events are missing it is unknown until its next event.
+    """
+    if (files := files_of(trace)) is not None and (found := files.part_of_thread(thread)) is not None:
+        part, row = found
+        return on_axis(trace, part, thread_spans(part.trace, row, values[part.codes]))
+    rows = trace.states.of(thread)
+    window = trace.window
+    if not len(rows):
+        return constant_lane(window, UNKNOWN)
+    time, value = _states(trace, rows, values)
+    before, first = _value_before(trace, time, int(trace.events.code[rows[0]]), value), int(time[0])
+    if first > window.start:
+        time = np.concatenate((np.array([window.start]), time))
+        value = np.concatenate((np.array([before], np.uint8), value))
+        rows = np.concatenate((np.array([NO_EVENT], np.uint32), rows))
+    return forget_thread(trace, touching(time, value, rows, window.end), first)
+
+
+def _states(
+    trace: Trace, rows: NDArray[np.uint32], values: NDArray[np.uint8]
+) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """Return when a thread entered its states, and their values."""
+    events = trace.events
+    columns = events.code, events.time_cycles, values
+    return core_lanes.thread_states(rows, *columns, wire.THREAD_DESTROY, DEAD, ABSENT)
+
+
+def _value_before(trace: Trace, time: NDArray[np.int64], first_code: int, value: NDArray[np.uint8]) -> int:
+    is_created = first_code == wire.THREAD_CREATE
+    if int(time[0]) <= trace.dump_end_cycles:
+        state = 1 if is_created and len(value) > 1 else 0
+        return int(value[state]) if int(time[state]) <= trace.dump_end_cycles else UNKNOWN
+    return ABSENT if is_created else UNKNOWN
+
+
+def process_spans(lanes: Sequence[LaneSpans], end_cycles: int) -> LaneSpans:
+    """Return what a process does: RUNNING while any of its threads runs, else READY while any could, else WAITING.
+
+    `ABSENT` while it has no thread. It is not WAITING but `UNKNOWN` while that is not known of all its threads.
+
+    Args:
+        lanes: Those of its threads, at least one.
+        end_cycles: End of the trace.
+    """
+    time = np.concatenate([lane.start_cycles for lane in lanes])
+    values = np.concatenate([lane.value for lane in lanes])
+    event = np.concatenate([lane.event for lane in lanes])
+    first = np.concatenate(([0], np.cumsum([len(lane) for lane in lanes])))
+    columns = core_lanes.process_states(time, values, event, first, _RANK, _RANKED)
+    return LaneSpans(*columns, None, max(end_cycles, int(time.max()) + 1))
+
+
+def run_slices(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    """Return every run slice of the trace: rows of the RUNNING events, ascending, and when each slice ends.
+
+    A slice ends at the thread's next state event, when another thread starts to run on the CPU, or where events of the
+    CPU are missing, whichever is first. Computed at the first call and cached with the trace.
+
+    Returns:
+        uint32 (n,), rows of events; int64 (n,), cycles.
+    """
+    return trace.cached("timeline.run_slices", _run_slices)
+
+
+def _run_slices(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    states, events, values = trace.states, trace.events, trace.catalogue.state_value_of_code
+    columns = states.event, states.start, events.code, events.time_cycles, events.cpu, events.thread, values
+    slices = lanes.run_slices(*columns, RUNNING, trace.window.end)
+    rows, ends = slices if slices is not None else _slices_by_index(trace)
+    lost = losses(trace)
+    if len(lost):
+        cpu, start = events.cpu[rows], events.time_cycles[rows]
+        for number in np.unique(cpu):
+            mine = np.flatnonzero(cpu == number)
+            known_until = np.append(losses_of(lost, int(number))[:, 0] + 1, np.iinfo(np.int64).max)
+            ends[mine] = np.minimum(ends[mine], known_until[np.searchsorted(known_until, start[mine], side="right")])
+    for column in (rows, ends):
+        column.setflags(write=False)
+    return rows, ends
+
+
+def _slices_by_index(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    """Return the run slices as if no event were missing, where states are not of the threads that their events name."""
+    states, events = trace.states, trace.events
+    running = np.flatnonzero(trace.catalogue.state_value_of_code[events.code[states.event]] == RUNNING)
+    rows, ends = states.event[running], np.full(len(running), trace.window.end)
+    after = following(trace)[running]
+    ends[after != OPEN] = events.time_cycles[after[after != OPEN]]
+    order = np.argsort(rows, kind="stable")
+    rows, ends = rows[order], ends[order]
+    cpu, start = events.cpu[rows], events.time_cycles[rows]
+    for number in np.unique(cpu):
+        mine = np.flatnonzero(cpu == number)
+        ends[mine[:-1]] = np.minimum(ends[mine[:-1]], start[mine[1:]])
+    return rows, ends
+
+
+def cpu_spans(
+    trace: Trace, cpu: int, slices: tuple[NDArray[np.uint32], NDArray[np.int64]], idle: NDArray[np.bool_]
+) -> LaneSpans:
+    """Return who ran on a CPU: one hue per process, `IDLE`, or `UNKNOWN` where the trace does not say."""
+    if (files := files_of(trace)) is not None and (part := files.part_of_cpu(cpu)) is not None:
+        of_file = part.trace
+        return on_axis(
+            trace, part, cpu_spans(of_file, cpu - part.first_cpu, run_slices(of_file), idle_threads(of_file))
+        )
+    events, window = trace.events, trace.window
+    value = np.where(idle, np.uint8(IDLE), process_values(trace.threads.process)).astype(np.uint8)
+    # A thread trace names the threads of an LWP one by one: between them it has none to run.
+    gap = IDLE if trace.release == Release.UNIXWARE else UNKNOWN
+    at, value, event, thread = lanes.cpu_states(
+        *slices, events.cpu, events.time_cycles, events.thread, cpu, value, gap, window.end
+    )
+    if not len(at):
+        return _call_spans(trace, cpu)
+    if at[0] > window.start:
+        from_dump = at[0] <= trace.dump_end_cycles
+        at = np.concatenate((np.array([window.start]), at))
+        value = np.concatenate((np.array([value[0] if from_dump else UNKNOWN], np.uint8), value))
+        event = np.concatenate((np.array([NO_EVENT], np.uint32), event))
+        thread = np.concatenate((thread[:1] if from_dump else np.zeros(1, thread.dtype), thread))
+    return LaneSpans(at, value, event, thread, max(window.end, int(at[-1]) + 1))
+
+
+def _call_spans(trace: Trace, cpu: int) -> LaneSpans:
+    """Return kernel calls of a CPU of which no RUNNING event shows who ran: unknown, save between a call and its exit.
+
+    Only calls of unknown threads are sure to have had the CPU all the time: those that are linked never block.
+    """
+    events, window, calls = trace.events, trace.window, link_table(trace, LinkKind.CALL)
+    mine = np.flatnonzero((calls.certainty == Certainty.INFERRED) & (events.cpu[calls.from_row] == cpu))
+    if not len(mine):
+        return constant_lane(window, UNKNOWN)
+    at = np.empty(2 * len(mine) + 1, np.int64)
+    at[0] = window.start
+    at[1::2], at[2::2] = (events.time_cycles[rows[mine]] for rows in (calls.from_row, calls.to_row))
+    value = np.full(len(at), UNKNOWN, np.uint8)
+    value[1::2] = KERNEL_CALL
+    event = np.full(len(at), NO_EVENT, np.uint32)
+    event[1::2] = calls.from_row[mine]
+    return touching(at, value, event, window.end)
+
+
+def interrupt_spans(trace: Trace, cpu: int) -> LaneSpans | None:
+    """Return when a CPU handled interrupts, nested ones as part of the outermost; None if it never did.
+
+    Where events are missing it is unknown, and so is the time up to an exit whose entry is missing.
+    """
+    if (files := files_of(trace)) is not None and (part := files.part_of_cpu(cpu)) is not None:
+        own = interrupt_spans(part.trace, cpu - part.first_cpu)
+        return None if own is None else on_axis(trace, part, own)
+    nested = nesting(trace, cpu)
+    if not len(nested.rows):
+        return None
+    lost = merged(losses_of(losses(trace), cpu))
+    time = trace.events.time_cycles[nested.rows]
+    opens, closes = (nested.step > 0) & (nested.depth == 1), (nested.step < 0) & (nested.depth == 0)
+    stray = nested.is_stray
+    closes &= ~stray
+    begins = np.concatenate((np.array([trace.window.start]), lost[:, 1]))
+    clear = begins.copy()
+    np.maximum.at(clear, nested.part[stray], time[stray])
+    times = np.concatenate((clear, time[opens | closes]))
+    value = np.concatenate((np.zeros(len(clear), np.uint8), np.where(opens, INTERRUPT, 0)[opens | closes]))
+    event = np.concatenate((np.full(len(clear), NO_EVENT, np.uint32), nested.rows[opens | closes]))
+    order = ordering.time_order(times)
+    spans = touching(times[order], value[order].astype(np.uint8), event[order], trace.window.end)
+    unknown = np.stack((begins - 1, clear), axis=1)
+    return forget(_from_start(spans, trace.window.start), merged(np.concatenate((lost, unknown))))
+
+
+def _from_start(spans: LaneSpans, start_cycles: int) -> LaneSpans:
+    """Return a lane that begins with the trace, unknown where it began later."""
+    if int(spans.start_cycles[0]) == start_cycles:
+        return spans
+    return LaneSpans(
+        np.concatenate(([start_cycles], spans.start_cycles)),
+        np.concatenate((np.array([UNKNOWN], np.uint8), spans.value)),
+        np.concatenate((np.array([NO_EVENT], np.uint32), spans.event)),
+        None,
+        spans.end_cycles,
+    )
+
+
+USER: Final = RUNNING  # the lane value of user code on these lanes
+
+
+def kind_spans(trace: Trace, cpu: int, who: LaneSpans, interrupts: LaneSpans | None) -> LaneSpans:
+    """Return what kind of code a CPU runs when: `USER`, `KERNEL_CALL`, `INTERRUPT`, `IDLE` or `UNKNOWN`.
+
+    The first of these that holds counts: an interrupt is handled; the idle thread runs, or it is not known who; the
+    thread that runs is between the entry and the exit of a kernel call of which the trace holds both; else user code.
+
+    Args:
+        trace: The trace.
+        cpu: Its number.
+        who: The lane of the CPU.
+        interrupts: Its lane of interrupts; None without one.
+    """
+    calls = trace.cached("timeline.calls_on_cpus", _calls_on_cpus)[cpu]
+    starts = [who.start_cycles, calls.start, calls.end]
+    starts += [] if interrupts is None else [interrupts.start_cycles]
+    time = np.sort(np.concatenate(starts), kind="stable")  # ascending parts, which that merges
+    time = time[(time >= who.start_cycles[0]) & (time < who.end_cycles)]
+    runs = who.value[np.searchsorted(who.start_cycles, time, side="right") - 1]
+    value = np.where(runs >= FIRST_PROCESS, USER, runs).astype(np.uint8)
+    in_call = np.searchsorted(calls.start, time, side="right") > np.searchsorted(calls.end, time, side="right")
+    value[in_call & (value == USER)] = KERNEL_CALL
+    if interrupts is not None:
+        at = np.searchsorted(interrupts.start_cycles, time, side="right") - 1
+        value[(at >= 0) & (interrupts.value[np.maximum(at, 0)] == INTERRUPT)] = INTERRUPT
+    begins = np.append(True, value[1:] != value[:-1])
+    time, value = time[begins], value[begins]
+    return touching(time, value, np.full(len(time), NO_EVENT, np.uint32), who.end_cycles)
+
+
+def _calls_on_cpus(trace: Trace) -> tuple[TimeRanges, ...]:
+    """Return when a thread that was in a kernel call had each CPU: a call that blocks comes back with its thread."""
+    rows, ends = run_slices(trace)
+    events, links = trace.events, link_table(trace, LinkKind.CALL)
+    thread = events.thread[links.from_row]
+    known = np.flatnonzero(thread > 0)
+    if not len(rows) or not len(known):
+        return (TimeRanges.none(),) * trace.cpu_count
+    enters, leaves = links.from_row[known], links.to_row[known]
+    by_thread = np.argsort(narrow(events.thread[rows], len(trace.threads)), kind="stable")
+    begins, ends = rows[by_thread], ends[by_thread]
+    # Whether they meet follows from rows of events, which ascend with time; for how long, by times.
+    call, run = overlaps(
+        thread[known].astype(np.int64), enters.astype(np.int64), leaves.astype(np.int64),
+        events.thread[begins].astype(np.int64), begins.astype(np.int64), np.searchsorted(events.time_cycles, ends),
+    )  # fmt: skip
+    time, cpu = events.time_cycles, events.cpu[begins[run]]
+    start, stop = np.maximum(time[enters[call]], time[begins[run]]), np.minimum(time[leaves[call]], ends[run])
+    return tuple(TimeRanges.of(start[cpu == number], stop[cpu == number]) for number in range(trace.cpu_count))
