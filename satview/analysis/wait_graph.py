@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from satview.events import wire
 from satview.events.kernel_calls import call_numbers
 from satview.events.states import DEAD, READY, RUNNING, STATE_BY_NAME
-from satview.linkage.blockers import JOIN, REPLY, SEND, Blockers, blockers
-from satview.linkage.holders import holders_at
+from satview.linkage.blockers import JOIN, REPLY, SEND, Blockers, blockers, holders_at
 from satview.linkage.messages import replies
 from satview.linkage.mutexes import MUTEX, entries_of
 from satview.linkage.rows import rows_of_class

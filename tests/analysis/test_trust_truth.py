@@ -24,8 +24,11 @@ from tests.capture.truth_sums import Lengths, TruthSums
 from tests.helpers.extent import RING, points
 
 RELEASES = (Release.QNX_6, Release.QNX_7, Release.QNX_8)
-FAULTS = [value for name, value in vars(faults).items()
-          if callable(value) and getattr(value, "__module__", "") == faults.__name__ and not name.startswith("_")]  # fmt: skip
+FAULTS = [
+    value
+    for name, value in vars(faults).items()
+    if not name.startswith("_") and callable(value) and getattr(value, "__module__", "") == faults.__name__
+]
 LESSONS = ("automotive", "client-server", "inversion", "interrupt-flood")
 NO_STATES = (("ADDALLCLASSES",), ("DELCLASS", 10))
 NO_INTERRUPTS = (("ADDALLCLASSES",), ("DELCLASS", 6))
