@@ -7,7 +7,7 @@ import importlib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
+from typing import Final
 
 from satview import __version__
 from satview.base import debug
@@ -25,6 +25,19 @@ from satview.session.lanes.lane_arrangement import Label
 from satview.session.trace_link import TraceLink, parse_link
 from satview.timeline.lane_classes import LANE_CLASSES
 
+_FIRST_OPTIONS: Final = (
+    ("FILE", "trace to open; FILE#t=1.2s..1.5s&sel=1200 opens it there"),
+    ("--sample", "open the trace that comes with satview"),
+    ("--range A..B", "part to show first: 1.2s..1.5s, -5s.., 25%..50%, #1200..#1300"),
+    ("--select N", "number of the event to select"),
+    ("--compare FILE", "open a second trace beside it"),
+    ("--follow", "keep in step with a .kev file that grows"),
+    ("--screenshot OUT.png", "take a picture instead; needs no display"),
+    ("--version", "print the version"),
+    ("--help-all", "all options: themes, lanes, labels, axes, pictures, set-up"),
+)
+_PURPOSES: Final = ("look", "ask", "measure", "convert", "capture", "automate")
+
 
 def run_viewer(arguments: list[str]) -> int:
     """Do what the options say: show windows, take a picture, set up.
@@ -38,9 +51,13 @@ def run_viewer(arguments: list[str]) -> int:
     Raises:
         SatviewError: They cannot be carried out.
     """
-    parser = _viewer_parser()
-    if "-h" in arguments or "--help" in arguments:
-        parser.epilog = _commands_help()
+    if {"-h", "--help"} & set(arguments):
+        print(_short_help())
+        return FINE
+    parser = viewer_parser()
+    if "--help-all" in arguments:
+        parser.print_help()
+        return FINE
     options = parser.parse_args(with_times_attached(arguments))
     if options.version:
         print("\n".join(_version_lines() if options.verbose else [f"satview {__version__}"]))
@@ -64,16 +81,21 @@ def whole_parser() -> argparse.ArgumentParser:
     """Return the whole command line, for shell completion and the manual page."""
     from satview.cli.shared.whole import with_commands
 
-    return with_commands(_viewer_parser(), command_names())
+    return with_commands(viewer_parser(), command_names())
 
 
-def _viewer_parser() -> argparse.ArgumentParser:
+def viewer_parser() -> argparse.ArgumentParser:
+    """Return the options of the viewer."""
     parser = argparse.ArgumentParser(
         prog="satview",
         usage="satview [options] [FILE ...]\n       satview COMMAND [options] ...",
         description="Opens kernel event traces of QNX Neutrino in a viewer.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        add_help=False,
+        epilog="Commands: satview --help. Exit codes: docs/exit-codes.md.",
     )
+    parser.add_argument("-h", "--help", action="store_true", help="show the commands and the options used most")
+    parser.add_argument("--help-all", action="store_true", help="show this: all options of the viewer")
     parser.add_argument(
         "files",
         nargs="*",
@@ -339,16 +361,27 @@ def _screenshot(options: argparse.Namespace) -> int:
         return screenshot.take(request)
 
 
-def _commands_help() -> str:
-    lines = ["commands (`satview COMMAND --help` shows more):"]
-    for name, module_name in sorted(command_names().items()):
-        module: ModuleType = importlib.import_module(f"satview.cli.{module_name}")
-        if hasattr(module, "add_parser"):
-            first = (module.__doc__ or "").strip().splitlines()[0] if module.__doc__ else ""
-            lines.append(f"  {name:<16} {first.rstrip('.')}")
-    lines += [
+def commands_by_purpose() -> dict[str, dict[str, str]]:
+    """Return what commands are for, with each command and what it does."""
+    subparsers = (action for action in whole_parser()._actions if isinstance(action, argparse._SubParsersAction))
+    found: dict[str, dict[str, str]] = {purpose: {} for purpose in _PURPOSES}
+    for choice in next(subparsers)._choices_actions:  # argparse has no public list; shtab reads the same one
+        module = importlib.import_module(f"satview.cli.{command_names()[choice.dest]}")
+        found[module.PURPOSE][choice.dest] = choice.help or ""
+    return found
+
+
+def _short_help() -> str:
+    """Return what fits on one screen: how to open a trace, and the commands by what they are for."""
+    lines = [
+        "usage: satview [options] [FILE ...]",
+        "       satview COMMAND [options] ...",
         "",
-        "exit codes: 0 fine, 1 opened with problems that cost data, 2 not a trace or bad use,",
-        "            3 check found something, 70 an error inside satview, which prints a report to copy",
+        "Opens kernel event traces of QNX Neutrino in a viewer.",
+        "",
+        *(f"  {option:<22} {text}" for option, text in _FIRST_OPTIONS),
     ]
-    return "\n".join(lines)
+    for purpose, commands in commands_by_purpose().items():
+        rows = [f"{name:<13} {text}" for name, text in commands.items()]
+        lines += ["", *(f"  {'' if number else purpose:<9} {row}" for number, row in enumerate(rows))]
+    return "\n".join([*lines, "", "`satview COMMAND --help` shows its options; docs/commands.md has all of them."])

@@ -37,7 +37,8 @@ IN = "satview tracelogger --workload automotive -w -s 4 -f IN.kev"
 INVERSION = "satview tracelogger --workload inversion -w -f inversion.kev"
 # What a page takes for granted: the README's first trace, or one that its text describes.
 PREPARED = {
-    "README.md": [BOOT, "satview convert boot.kev changed.kev"],
+    "docs/commands.md": [BOOT, "satview convert boot.kev changed.kev"],
+    "docs/python.md": [BOOT],
     "docs/comparing.md": [BOOT.replace("boot", "host"), BOOT.replace("boot.kev", "guest.kev --seed 2")],
     "docs/filters.md": [IN],
     "docs/fleet.md": ["mkdir nightly", BOOT.replace("boot", "nightly/a"),
@@ -54,7 +55,6 @@ PREPARED = {
 NOT_RUN = {
     "make ": "sets up an environment of its own, or is what runs this test",
     "gui | cli": "a picture of the layers, which tests/test_sources.py and import-linter hold",
-    "satview --install-desktop": "changes the desktop of whoever runs it; tests/base/test_desktop.py",
     "satview mcp": "a server; tests/look/test_server.py",
     "satview fleet   ": "a window; tests/gui/test_trends.py",
     "satview boot.kev --session": "a session that somebody has saved; tests/gui/test_saved_sessions.py",

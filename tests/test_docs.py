@@ -18,14 +18,23 @@ ROOT = Path(__file__).resolve().parents[1]
 def test_the_page_of_keys_is_current():
     done = subprocess.run([sys.executable, "tools/write_docs.py", "--check"], cwd=ROOT, check=False)
     assert done.returncode == 0, (
-        "keys.md, traceevent.md, tables.md or lanes.md in docs is old: run `python tools/write_docs.py`"
+        "keys.md, traceevent.md, tables.md, lanes.md or commands.md in docs is old: run `python tools/write_docs.py`"
     )
 
 
-def test_readme_names_every_command():
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+def test_every_command_has_a_row_and_an_example():
+    page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    rows, _, examples = page.partition("## Examples")
     for name in command_names():
-        assert f"satview {name}" in readme, name
+        assert f"| `satview {name}` |" in rows, name
+        assert f"satview {name}" in examples, name
+
+
+def test_readme_is_one_screen():
+    """Two sentences, a story of three pictures, how to install it, where to read on."""
+    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= 70
+    assert sum(line.startswith("![") for line in lines) == 3
 
 
 def needed_at_run_time():
@@ -46,7 +55,7 @@ def test_licences_of_all_packages_are_reported(monkeypatch):
     reported = []
     monkeypatch.setattr(dialogs, "report", lambda _parent, _title, text, **_kind: reported.append(text))
     dialogs.about(None)
-    readme = (ROOT / "README.md").read_text(encoding="utf-8").partition("## Licences")[2]
+    readme = (ROOT / "docs" / "licences.md").read_text(encoding="utf-8")
     packages = needed_at_run_time()
     assert {"numpy", "shiboken6", "mdurl"} <= packages
     for name in packages:

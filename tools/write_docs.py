@@ -1,10 +1,12 @@
-"""Writes the tables of the docs that come from the code: keys.md, traceevent.md, tables.md, lanes.md in docs.
+"""Writes the tables of the docs that come from the code: keys.md, traceevent.md, tables.md, lanes.md, commands.md in
+docs.
 
 `python tools/write_docs.py [--check]`.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -14,8 +16,10 @@ from satview.session.command_table import COMMANDS, MOUSE_HELP
 from satview.tables.schema import SCHEMAS
 from satview.tables.views import views
 from satview.timeline.lane_classes import LANE_CLASSES, Owner
+from satview.viewer_command import commands_by_purpose, viewer_parser
 
 ROOT = Path(__file__).resolve().parents[1]
+_COMMANDS, _END_OF_COMMANDS = "<!-- commands -->", "<!-- /commands -->"
 
 
 def keys_page() -> str:
@@ -197,6 +201,25 @@ def lanes_page() -> str:
     return page.replace("{classes}", "\n".join(rows))
 
 
+def commands_page() -> str:
+    """Return docs/commands.md: every command by what it is for, from the parsers, above the examples that are there."""
+    page = ROOT / "docs" / "commands.md"
+    before, _, rest = page.read_text(encoding="utf-8").partition(_COMMANDS)
+    lines = [_COMMANDS, "", "<!-- From here on written by tools/write_docs.py from the parsers. -->", ""]
+    for purpose, commands in commands_by_purpose().items():
+        lines += [f"**{purpose.capitalize()}**", "", "| command | what it does |", "| --- | --- |"]
+        lines += [f"| `satview {name}` | {text} |" for name, text in commands.items()]
+        lines.append("")
+    lines += [
+        "`satview COMMAND --help` shows the options of a command, `satview --help-all` those of the viewer:",
+        "",
+        "```text",
+    ]
+    os.environ["COLUMNS"] = "110"
+    lines += [viewer_parser().format_help().rstrip(), "```", ""]
+    return before + "\n".join(lines) + _END_OF_COMMANDS + rest.partition(_END_OF_COMMANDS)[2]
+
+
 def main() -> int:
     """Write the pages, or with --check show whether they are current."""
     pages = {
@@ -204,6 +227,7 @@ def main() -> int:
         ROOT / "docs" / "traceevent.md": modes_page(),
         ROOT / "docs" / "tables.md": tables_page(),
         ROOT / "docs" / "lanes.md": lanes_page(),
+        ROOT / "docs" / "commands.md": commands_page(),
     }
     if "--check" in sys.argv:
         return int(any(not path.exists() or path.read_text(encoding="utf-8") != page for path, page in pages.items()))

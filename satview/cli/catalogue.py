@@ -13,10 +13,12 @@ from satview.formats.listing.learn import proposed_rows
 from satview.formats.listing.reader import read_listing
 from satview.store.problems import Problems
 
+PURPOSE = "convert"
+
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command to the command line."""
-    parser = subparsers.add_parser("catalogue", help="learn the notation of arguments from a vendor's listing")
+    parser = subparsers.add_parser("catalogue", help="learn notations from a vendor's listing")
     actions = parser.add_subparsers(dest="action", required=True)
     learn = actions.add_parser(
         "learn",

@@ -33,11 +33,14 @@ trace or bad use.
 _NOT_IN_XML: Final = {0xFFFE: "\\ufffe", 0xFFFF: "\\uffff"}
 
 
+PURPOSE = "ask"
+
+
 def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
     parser = subparsers.add_parser(
         "check",
-        help="what is wrong in a trace: deadlocks, priority inversion, starvation, slow servers, lost data",
+        help="what is wrong: deadlocks, inversions, slow servers",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Look for what is wrong in a trace.",
         epilog=_EPILOG,

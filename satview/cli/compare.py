@@ -33,6 +33,9 @@ or bad use.
 """
 
 
+PURPOSE = "measure"
+
+
 def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
     parser = subparsers.add_parser(

@@ -12,10 +12,12 @@ from satview.cli.shared.files import InputFile, OutputFile
 from satview.cli.shared.progress import open_trace, working, working_on
 from satview.export.verbatim import write_verbatim
 
+PURPOSE = "convert"
+
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command to the command line."""
-    parser = subparsers.add_parser("convert", help="write a listing as a .kev file, or copy a .kev slot by slot")
+    parser = subparsers.add_parser("convert", help="a listing as a .kev file, or a .kev slot by slot")
     parser.add_argument("file", metavar="FILE", type=InputFile, help="a traceprinter listing or a .kev file")
     parser.add_argument("output", metavar="OUT", type=OutputFile, help="the .kev file to write; - is standard output")
     parser.set_defaults(run=run)

@@ -25,11 +25,14 @@ Exit status: 0 fine, 1 the trace has problems that cost data, 2 not a trace or b
 """
 
 
+PURPOSE = "ask"
+
+
 def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
     parser = subparsers.add_parser(
         "doctor",
-        help="what a trace shows exactly, what as a bound, what not at all, and what to capture for it",
+        help="what a trace can show, and what to capture for more",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Return for every analysis how far its answers can be trusted.",
         epilog=_EPILOG,

@@ -40,11 +40,14 @@ Exit status: 0 fine, 1 the trace has problems that cost data, 2 not a trace or b
 """
 
 
+PURPOSE = "convert"
+
+
 def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
     parser = subparsers.add_parser(
         "export",
-        help="tables of a trace as Parquet, Arrow, CSV or JSON lines; Perfetto, Chrome",
+        help="Parquet, Arrow, CSV, Perfetto, Chrome, .kev, listings",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Write a trace for other programs.",
         epilog=_EPILOG,

@@ -48,11 +48,14 @@ or bad use.
 """
 
 
+PURPOSE = "convert"
+
+
 def add_parser(subparsers: Any) -> None:
     """Add the command."""
     parser = subparsers.add_parser(
         "filter",
-        help="write a smaller .kev by rules, or a capture from rules",
+        help="a smaller .kev by rules, or a capture from rules",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Keep part of a trace.",
         epilog=_EPILOG,

@@ -8,12 +8,14 @@ from typing import Any
 from satview.base.process_end import FINE
 from satview.base.resources import resource_path
 
+PURPOSE = "look"
+
 
 def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
     parser = subparsers.add_parser(
         "guide",
-        help="how to get from a question to its answer in a terminal",
+        help="how to get from a question to its answer here",
         description="Print a page about finding out what happened in a trace with text alone.",
     )
     parser.set_defaults(run=run)

@@ -18,12 +18,12 @@ from satview.store.doubts import outside_record, outside_words, trusted_duration
 from satview.store.problems import KINDS, Problem
 from satview.store.trace import Trace
 
+PURPOSE = "look"
+
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command to the command line."""
-    parser = subparsers.add_parser(
-        "info", help="show what a trace holds: header, CPUs, counts, time range, buffers, problems"
-    )
+    parser = subparsers.add_parser("info", help="header, CPUs, counts, time range, buffers, problems")
     parser.add_argument(
         "file", metavar="FILE", type=InputFile, help="a .kev file, a traceprinter listing or a thread trace"
     )

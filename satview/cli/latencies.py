@@ -26,11 +26,14 @@ Exit status: 0 fine, 1 the trace has problems that cost data, 2 not a trace or b
 """
 
 
+PURPOSE = "ask"
+
+
 def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
     parser = subparsers.add_parser(
         "latencies",
-        help="how long pulses and interrupts take until a thread answers",
+        help="how long pulses and interrupts take",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Show how long pulses and interrupts take, per source and thread, or one by one.",
         epilog=_EPILOG,

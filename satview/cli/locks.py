@@ -31,9 +31,12 @@ _NUMBERS: Final = (
 )
 
 
+PURPOSE = "measure"
+
+
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command to the command line."""
-    parser = subparsers.add_parser("locks", help="list locks by the time threads waited for them")
+    parser = subparsers.add_parser("locks", help="lock contention in a trace of a threads library")
     add_files(parser)
     parser.add_argument("--waits", type=int, default=0, metavar="N", help="list the N longest waits too")
     parser.add_argument("--all", action="store_true", help="list locks that nobody waited for too")

@@ -22,11 +22,14 @@ Exit status: 0 fine, 1 the trace has problems that cost data, 2 not a trace or b
 """
 
 
+PURPOSE = "look"
+
+
 def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
     parser = subparsers.add_parser(
         "look",
-        help="what the window shows as text, with handles that lead on",
+        help="what the window shows as text, with handles",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Look at a trace, or at one thing in it.",
         epilog=_EPILOG,

@@ -17,11 +17,14 @@ Needs the packages mcp, duckdb and pyarrow.
 """
 
 
+PURPOSE = "automate"
+
+
 def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
     parser = subparsers.add_parser(
         "mcp",
-        help="a read-only server for assistants, by the Model Context Protocol",
+        help="a read-only server for assistants (MCP)",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Serve answers about traces over standard input and output until the input ends.",
         epilog=_EPILOG,

@@ -38,6 +38,9 @@ Exit status: 0 fine, 1 the trace has problems that cost data or the answer is cu
 """
 
 
+PURPOSE = "ask"
+
+
 def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
     parser = subparsers.add_parser(

@@ -19,11 +19,14 @@ problems that cost data, 2 not a trace or bad use. `satview check` has an exit c
 """
 
 
+PURPOSE = "convert"
+
+
 def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
     parser = subparsers.add_parser(
         "report",
-        help="one HTML file about a trace: verdicts with pictures, load, latencies, losses",
+        help="one HTML file: verdicts with pictures, load, losses",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Write a report about a trace as one HTML file.",
         epilog=_EPILOG,

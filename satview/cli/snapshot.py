@@ -20,11 +20,14 @@ Exit status: 0 fine, 1 the trace has problems that cost data, 2 not a trace or b
 """
 
 
+PURPOSE = "look"
+
+
 def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
     parser = subparsers.add_parser(
         "snapshot",
-        help="what every thread does at a moment, by state and by what it waits for",
+        help="what every thread does at a moment",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Print the states of all threads at a moment.",
         epilog=_EPILOG,

@@ -48,11 +48,14 @@ class _Names:
         yield from (*sheet_keys(), _ALL)
 
 
+PURPOSE = "measure"
+
+
 def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
     parser = subparsers.add_parser(
         "stats",
-        help="who used the CPUs, waited, called, sent: statistics of a trace or a part of it",
+        help="who used the CPUs, waited, called, sent",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Print statistics.",
         epilog=_EPILOG,

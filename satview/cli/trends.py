@@ -22,11 +22,14 @@ trace there. Outliers: the modified z-score of the value is above 3.5. Needs the
 """
 
 
+PURPOSE = "measure"
+
+
 def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
     parser = subparsers.add_parser(
         "trends",
-        help="one figure for each of many traces over time, and which ones are far from the others",
+        help="one figure for each of many traces over time",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Show how a figure changes from trace to trace.",
         epilog=_EPILOG,

@@ -38,11 +38,14 @@ Exit status: 0 fine, 1 the trace has problems that cost data, 2 not a trace or b
 """
 
 
+PURPOSE = "ask"
+
+
 def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
     parser = subparsers.add_parser(
         "why",
-        help="why a thread runs, is ready or waits at a moment, and what that goes back to",
+        help="why a thread runs, is ready or waits at a moment",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Show why a thread is in its state, or what its time went into.",
         epilog=_EPILOG,

@@ -31,10 +31,10 @@ def captured(tmp_path_factory):
     return paths
 
 
-def click(tree, item):
-    """Click an item of a tree with the mouse."""
-    position = tree.visualItemRect(item).center()
-    QTest.mouseClick(tree.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(20, position.y()))
+def click(table, index):
+    """Click a row of a table with the mouse, right of the sign that unfolds it."""
+    position = table.visualRect(index).center()
+    QTest.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(60, position.y()))
 
 
 @pytest.mark.parametrize(("name", "kind", "who", "answer"), fewer(LESSONS, 3))
@@ -44,11 +44,10 @@ def test_a_lesson_is_found_by_two_keys_and_a_click(name, kind, who, answer, capt
     both = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
     QTest.keyClick(workspace.area.view, Qt.Key.Key_V, both)
     qtbot.waitUntil(lambda: opened.verdicts.found is not None, timeout=20_000)
-    tree = workspace.panels["verdicts"].tree
-    qtbot.waitUntil(lambda: tree.topLevelItemCount() > 0)
-    item = next(tree.topLevelItem(row) for row in range(tree.topLevelItemCount())
-                if tree.topLevelItem(row).text(0) == kind)  # fmt: skip
-    click(tree, item)
+    table = workspace.panels["verdicts"].table
+    model = table.model()
+    qtbot.waitUntil(lambda: model.rowCount() > 0)
+    click(table, next(model.index(row, 0) for row in range(model.rowCount()) if kind in model.index(row, 0).data()))
     verdict = next(verdict for verdict in opened.verdicts.found.verdicts if verdict.kind == kind)
     thread = int(opened.trace.events.thread[opened.selection.event])
     assert thread in verdict.threads
