@@ -309,7 +309,6 @@ class RunningThreads:
         lifted = np.maximum.accumulate(changes + by_cpu * (len(rows) + 1) * 2)
         # Lifting by CPU makes the running maximum begin again with every CPU.
         last = lifted - by_cpu * (len(rows) + 1) * 2
-        last[last < 0] = 0
         by_change = np.concatenate((np.zeros(1, np.uint32), threads))[last]
         owners = np.empty(len(cpus), np.uint32)
         owners[order] = np.where(last == 0, self.now[by_cpu], by_change)
