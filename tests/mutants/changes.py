@@ -62,7 +62,7 @@ _SYMMETRIC: Final = {"suppress", "min", "max", "minimum", "maximum", "array_equa
 def python_mutants(file: str, source: bytes) -> list[Mutant]:
     """Return every change of a Python file that is known here, in the order of the file.
 
-    Not changed: what only people read (docstrings, texts of errors, formatted strings), annotations, and `strict` of zip.
+    Not changed: what only people read (docstrings, texts of errors, formatted strings), annotations, `strict` of zip.
     """
     return sorted(_PythonFile(file, source).mutants(), key=lambda mutant: (mutant.start, mutant.end, mutant.new))
 

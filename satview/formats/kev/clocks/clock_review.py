@@ -99,9 +99,7 @@ class ClockReview:
             self._parts = [Claims(*map(np.concatenate, zip(*self._parts, strict=True)))]
         return self._parts[0] if self._parts else _NONE
 
-    def after_lost(
-        self, rows: list[int], cpus: list[int], corrections: list[Correction]
-    ) -> list[tuple[int, int, int]]:
+    def after_lost(self, rows: list[int], cpus: list[int], corrections: list[Correction]) -> list[tuple[int, int, int]]:
         """Return the doubts about events behind TIME events with an impossible value: rollovers may have passed there.
 
         The next TIME event of the CPU shows whether they did; as `Verdicts.doubtful`. Without one, each may be one.
