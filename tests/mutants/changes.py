@@ -172,7 +172,7 @@ class _PythonFile:
             yield self._instead(node, b"(" + text + b" + 1)")
             if value:
                 yield self._instead(node, b"(" + text + b" - 1)")
-        elif isinstance(value, float):
+        elif isinstance(value, float) and value:
             yield self._instead(node, b"(" + self._text(node) + b" * 2)")
         elif isinstance(value, str) and value in _OTHER_NAMES:
             yield self._instead(node, repr(_OTHER_NAMES[value]).encode())
