@@ -75,11 +75,8 @@ def read_arrays(
         accepts: Looks at the values before the arrays are; False makes it a file of something else.
 
     Returns:
-        The values, and the arrays by name, read-only. They keep the file mapped, even if it is deleted.
-
-    Returns:
         The values that were written with the arrays, and the arrays by name, read-only, of the types and shapes in
-        which they were written.
+        which they were written. They keep the file mapped, even if it is deleted.
 
     Raises:
         DamagedFileError: It is no such file, one of something else, not complete or damaged.

@@ -182,3 +182,27 @@ def test_a_list_of_arrays_has_an_end(tmp_path, count, says):
     crafted(tmp_path / "a.cache", {"values": 1, "arrays": [7] * count})
     with pytest.raises(DamagedFileError, match=says):
         read_arrays(tmp_path / "a.cache")
+
+
+@pytest.mark.parametrize(("length", "says"), [(256 << 20, "its contents are damaged"),
+                                              ((256 << 20) + 1, "its contents are too long")])  # fmt: skip
+def test_contents_have_an_end(tmp_path, length, says):
+    (tmp_path / "a.cache").write_bytes(MAGIC + _HEAD.pack(length, bytes(32)) + b"{}")
+    with pytest.raises(DamagedFileError, match=says):
+        read_arrays(tmp_path / "a.cache")
+
+
+@pytest.mark.parametrize("size", [7, 8 * 900 + 7, 8 * 1000 + 7, 8 * 1100 + 7, 8 * 1001])
+def test_a_sum_is_below_two_to_the_64th(size):
+    data = np.full(size, 0xFF, np.uint8)
+    padded = data.tobytes().ljust(-(-size // 8) * 8, b"\0")
+    words = [int.from_bytes(padded[at : at + 8], "little") for at in range(0, len(padded), 8)]
+    expected = sum(word * (2 * number + 1) for number, word in enumerate(words)) % (1 << 64)
+    assert word_sum(data) == expected
+
+
+def test_a_write_that_is_stopped_once_does_not_go_on(tmp_path):
+    answers = iter([False, True])
+    with pytest.raises(Cancelled):
+        write_arrays(tmp_path / "a.cache", {}, ARRAYS, lambda: next(answers, False))
+    assert list(tmp_path.iterdir()) == []

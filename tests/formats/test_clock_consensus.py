@@ -139,6 +139,35 @@ def test_all_time_events_of_one_cpu_lose_against_the_others(tmp_path):
         assert trace.problems.counts() == {"clock-damaged": len(stuck)}
 
 
+@pytest.mark.parametrize("cpus", [1, 18])
+def test_stamps_of_time_events_move_nothing(tmp_path, cpus):
+    """The payload stays sound, so the stamp of the next event shows which of the two is damaged."""
+    slots = built(cpus)
+    original = Original(write_trace(tmp_path / "whole.kev", slots, cpus=cpus))
+    own = original.time_slots[original.cpus == 0]
+    for some in (own[:3], own[5:9], own[-4:]):
+        broken = original.flipped(tmp_path / "stamps.kev", [(slot, 1, 31) for slot in some.tolist()])
+        trace = open_kev(broken)
+        moved = np.abs(slot_times(trace, len(slots)) - original.times)
+        assert moved.max() <= LAG_CYCLES
+        assert trace.problems.counts()["clock-damaged"] == len(some)
+
+
+def test_lost_buffers_leave_a_doubt(tmp_path):
+    """The last TIME of a CPU behind lost buffers may be a rollover late or damaged: nothing else tells."""
+    builder = TraceBuilder("8.0.0", cpus=2)
+    for number in range(20):
+        for cpu in (0, 1):
+            builder.event(wire.CONTROL_BUFFER, number * 1_000_000 + cpu, (number + 1 + 3 * (number == 19), 0), cpu)
+            builder.time_event(number * 1_000_000 + cpu, cpu).event(wire.code(6, 1), number * 1_000_000 + 10, cpu=cpu)
+    slots = np.array(builder.writer.slots(), np.uint32).reshape(-1, 4)
+    original = Original(write_trace(tmp_path / "whole.kev", slots, release="8.0.0", cpus=2))
+    last = int(original.time_slots[original.cpus == 1][-1])
+    trace = open_kev(original.flipped(tmp_path / "late.kev", [(last, 2, 0)]))
+    assert (slot_times(trace, len(slots)) - original.times).max() <= doubt_of(trace) == ROLLOVER
+    assert trace.problems.counts()["lost-buffers"] == 6
+
+
 def test_all_time_events_of_the_only_cpu_are_another_start(tmp_path):
     slots = built(1)
     original = Original(write_trace(tmp_path / "whole.kev", slots))

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from satview.formats.unixware import lines
 from satview.formats.unixware.lines import LONGEST_LINE, parse_block, parse_line
 
 GOOD = b"1:2:3:4:5:6:7:0:8:9:10:11:12"
@@ -110,3 +111,39 @@ def test_any_bytes_give_records_or_damage(data):
     records = parse_block(data)
     assert records.values.shape == (len(records.line), 13)
     assert np.all(np.diff(records.line) > 0)
+
+
+def _changed(field: int, text: bytes) -> bytes:
+    fields = GOOD.split(b":")
+    fields[field] = text
+    return b":".join(fields)
+
+
+@pytest.mark.parametrize(
+    ("field", "last", "beyond"),
+    [
+        (0, str(lines._LAST_SECOND).encode(), str(lines._LAST_SECOND + 1).encode()),
+        (0, b"0", b"-1"),
+        (1, b"999999999", b"1000000000"),
+        (1, b"0", b"-1"),
+        *((field, str(lines._LARGEST_ID).encode(), str(lines._LARGEST_ID + 1).encode()) for field in (2, 3, 4)),
+        *((field, b"0", b"-1") for field in (2, 3, 4)),
+        (12, b"18446744073709551615", b"18446744073709551616"),
+        (12, b"-9223372036854775808", b"-9223372036854775809"),
+        (12, b"0XfF", b"0Xg"),
+        (12, b" +7 ", b"+ 7"),
+    ],
+)
+def test_the_last_number_that_a_field_may_hold(field, last, beyond):
+    records = parse_block(_changed(field, last) + b"\n" + _changed(field, beyond) + b"\n")
+    assert records.line.tolist() == [0]
+    assert [line for line, _ in records.damaged] == [1]
+    value = int(last, 16) if b"X" in last else int(last)
+    assert records.values[0, field] == (value - (1 << 64) if value >= 1 << 63 else value)
+
+
+def test_a_line_as_long_as_any_is_read():
+    filler = _changed(12, b"1" + b" " * (LONGEST_LINE - len(_changed(12, b"1"))))
+    records = parse_block(filler + b"\n" + filler + b" \n")
+    assert records.line.tolist() == [0]
+    assert records.damaged == [(1, f"it is longer than {LONGEST_LINE} bytes")]

@@ -62,7 +62,7 @@ _SYMMETRIC: Final = {"suppress", "min", "max", "minimum", "maximum", "array_equa
 def python_mutants(file: str, source: bytes) -> list[Mutant]:
     """Return every change of a Python file that is known here, in the order of the file.
 
-    Not changed: what only people read (docstrings, texts of errors, formatted strings), and annotations.
+    Not changed: what only people read (docstrings, texts of errors, formatted strings), annotations, `strict` of zip.
     """
     return sorted(_PythonFile(file, source).mutants(), key=lambda mutant: (mutant.start, mutant.end, mutant.new))
 
@@ -84,6 +84,8 @@ class _PythonFile:
             if name in ("annotation", "returns", "decorator_list", "type_comment", "bases"):
                 continue
             for child in value if isinstance(value, list) else [value]:
+                if _is_any_size(node, child):
+                    continue
                 if isinstance(child, ast.Raise):  # its text is for people, but it must be raised
                     yield self._instead(child, b"pass")
                 elif isinstance(child, ast.AST) and not self._is_for_people(child):
@@ -97,6 +99,8 @@ class _PythonFile:
                 return True
             case ast.Assign(targets=[ast.Name(id=name)]):
                 return name == "__all__"
+            case ast.keyword(arg="strict"):  # of zip: it asserts that lengths are equal, as assert does
+                return True
             case ast.Subscript(value=ast.Name(id="Literal" | "Callable" | "Annotated")):
                 return True
         return False
@@ -168,7 +172,7 @@ class _PythonFile:
             yield self._instead(node, b"(" + text + b" + 1)")
             if value:
                 yield self._instead(node, b"(" + text + b" - 1)")
-        elif isinstance(value, float):
+        elif isinstance(value, float) and value:
             yield self._instead(node, b"(" + self._text(node) + b" * 2)")
         elif isinstance(value, str) and value in _OTHER_NAMES:
             yield self._instead(node, repr(_OTHER_NAMES[value]).encode())
@@ -195,6 +199,14 @@ class _PythonFile:
 
     def _end(self, node: ast.AST) -> int:
         return self.starts[node.end_lineno - 1] + node.end_col_offset
+
+
+def _is_any_size(call: ast.AST, argument: object) -> bool:
+    """Return whether a node is the -1 of `reshape(-1, 4)`: any number below zero means the same to numpy."""
+    match call, argument:
+        case ast.Call(func=ast.Attribute(attr="reshape")), ast.UnaryOp(op=ast.USub(), operand=ast.Constant()):
+            return True
+    return False
 
 
 # --- C --------------------------------------------------------------------------------------------------------------

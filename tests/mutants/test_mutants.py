@@ -55,6 +55,14 @@ def test_changes_of_python():
     }  # fmt: skip
 
 
+def test_what_asserts_or_may_be_any_number_is_not_changed():
+    source = b"rows = [a for a, b in zip(c, d, strict=True)]\ntable = words.reshape(-1, 4)\n"
+    assert _changes(python_mutants("a.py", source), source) == {
+        (1, "rows = [a for a, b in zip(d, c, strict=True)]"), (2, "table = words.reshape(-1, (4 + 1))"),
+        (2, "table = words.reshape(-1, (4 - 1))"),
+    }  # fmt: skip
+
+
 def test_changes_of_c():
     assert _changes(c_mutants("a.c", _C), _C) == {
         (2, "enum { WIDTH = (4 + 1) };"), (2, "enum { WIDTH = (4 - 1) };"), (5, "int64_t total = (0 + 1);"),

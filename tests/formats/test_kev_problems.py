@@ -1,0 +1,96 @@
+"""One .kev file with every kind of damage: each problem with its text, its byte, how often and when."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+
+import numpy as np
+import pytest
+
+from satview.events import wire
+from satview.formats.kev.growth.growing import GrowingFile
+from satview.formats.kev.reader import open_kev
+from satview.formats.kev.writer import write_kev
+from tests.core.reference.replacing import numpy_passes
+from tests.helpers.kev import START, TraceBuilder, header_and_page
+
+SLOT = 16
+
+
+def slots() -> np.ndarray:
+    """Return slots; the number of each is in front of it."""
+    builder = TraceBuilder("7.1.0", cpus=2)
+    builder.event(wire.CONTROL_BUFFER, 0, (1, 12)).time_event(0, 0).time_event(1, 1)  # 0, 1, 2; 10 follow, not 12
+    builder.state("RUNNING", 10, 7, 1)  # 3
+    zeros = 4, 3  # 4, 5, 6
+    builder.event(wire.code(3, 999), 30, (1, 2)).event(wire.code(3, 999), 31, (1, 2), 1)  # 7, 8: in no table
+    orphan = (wire.Struct.COMBINE_END << 30 | wire.code(2, 5), 77, 1, 2)  # 9
+    builder.event(wire.CONTROL_BUFFER, 100, (4, 3)).time_event(100, 0).time_event(101, 1)  # 10, 11, 12: 2, 3 are lost
+    builder.event(wire.code(6, 1), 120, (1, 2, 3, 4, 5))  # 13, 14, 15
+    builder.event(wire.CONTROL_BUFFER, 200, (3, 4)).time_event(200, 0).time_event(201, 1)  # 16, 17, 18: out of order
+    builder.state("READY", 210, 7, 1, 1)  # 19
+    builder.event(wire.CONTROL_BUFFER, 300, (4, 0)).event(wire.code(6, 2), 310, (1, 2, 3))  # 20, 21 and 22
+    found = np.array(builder.writer.slots(), np.uint32).reshape(-1, 4)
+    found = np.insert(found, [zeros[0]] * zeros[1], 0, axis=0)
+    found = np.insert(found, 9, orphan, axis=0)
+    found[17, 2] ^= np.uint32(1 << 31)  # a TIME that no counter has
+    return found[:-1]  # without the end of the last event
+
+
+# Kind, text, slot at whose first byte it is, how often, cycles.
+EXPECTED = [
+    ("partial-slot", "7 of 16 bytes of the last slot", 22, 1, None),
+    ("empty-slots", "3 slots of zeros", 4, 3, None),
+    ("unknown-events", "class 3 event 999 is in no table of 7.x", 7, 2, 30),
+    ("clock-doubt", "events of CPU 0 from here on may be off by up to 1 rollovers", 17, 1, 200),
+    ("clock-damaged", "a TIME event of CPU 0 holds an impossible value and was ignored", 17, 1, 200),
+    ("orphan-slots", "1 slot of an event whose beginning is missing", 9, 1, None),
+    ("unfinished-events", "the end of this event is missing", 21, 1, 310),
+    ("lost-buffers", "2 buffers lost between number 1 at byte START and number 4", 10, 2, 100),
+    ("buffer-order", "buffer 3 follows buffer 4", 16, 1, 200),
+    ("buffer-length", "buffer 1 announces 12 slots, the file holds 10", 0, 1, 0),
+    ("buffer-length", "buffer 4 announces 3 slots, the file holds 6", 10, 1, 100),
+]
+
+
+@pytest.mark.parametrize("core", [nullcontext, numpy_passes])
+def test_every_problem_of_a_damaged_file(tmp_path, core):
+    path = tmp_path / "damaged.kev"
+    pairs, page = header_and_page("7.1.0", cpus=2)
+    write_kev(path, pairs, page, slots(), "little")
+    start = path.stat().st_size - len(slots()) * SLOT
+    path.write_bytes(path.read_bytes() + b"seven b")
+    with core():
+        trace, followed = open_kev(path), GrowingFile(path).read()
+    # The rest of a file that may grow is yet to come.
+    for found, expected in ((trace, EXPECTED), (followed, EXPECTED[1:])):
+        assert [
+            (problem.kind.slug, problem.detail.replace(f"{start:#x}", "START"), problem.offset, problem.count,
+             problem.time_cycles)
+            for problem in found.problems
+        ] == [
+            (slug, detail, start + SLOT * slot, count, None if at is None else START + at)
+            for slug, detail, slot, count, at in expected
+        ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ((b"TRACE_CYCLES_PER_SEC", b"TRACE_SYS_RELEASE"),
+         ("header", "no TRACE_CYCLES_PER_SEC, no TRACE_SYS_RELEASE", 0, 2)),
+        ((b"TRACE_LITTLE_ENDIAN",),
+         ("byte-order", "the header says neither byte order; the data reads as little-endian", 0, 1)),
+    ],
+)  # fmt: skip
+def test_what_a_header_lacks(tmp_path, change, expected):
+    pairs, page = header_and_page("7.1.0", cpus=2)
+    path = tmp_path / "header.kev"
+    write_kev(path, pairs, page, slots(), "little")
+    content = path.read_bytes()
+    for key in change:
+        assert key in content
+        content = content.replace(key, key[:-1] + b"X")
+    path.write_bytes(content)
+    first = next(iter(open_kev(path).problems))
+    assert (first.kind.slug, first.detail, first.offset, first.count) == expected
