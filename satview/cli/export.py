@@ -183,12 +183,12 @@ def _rows(args: argparse.Namespace, trace: Trace) -> NDArray[np.bool_] | None:
 def _write(args: argparse.Namespace, trace: Trace, names: list[str], kind: str, rows: NDArray[np.bool_] | None) -> int:
     from satview.export.tables import write_by_class, write_folder, write_table
 
-    with working(working_on("writing", args.output)):
+    with working(working_on("writing", args.output)) as report:
         if args.by_class:
-            return write_by_class(trace, args.output, kind, rows)
+            return write_by_class(trace, args.output, kind, rows, report)
         if len(names) > 1:
-            return write_folder(trace, args.output, names, kind)
-        return write_table(trace, args.output, names[0], kind, rows)
+            return write_folder(trace, args.output, names, kind, report)
+        return write_table(trace, args.output, names[0], kind, rows, report)
 
 
 def _write_listing(trace: Trace, path: str, kind: str, rows: NDArray[np.bool_] | None) -> None:
@@ -204,8 +204,8 @@ def _write_whole(trace: Trace, path: str, kind: str) -> None:
     from satview.export.chrome import write_chrome
     from satview.export.perfetto import write_perfetto
 
-    with working(working_on("writing", path)):
-        count = (write_perfetto if kind == "perfetto" else write_chrome)(trace, path)
+    with working(working_on("writing", path)) as report:
+        count = (write_perfetto if kind == "perfetto" else write_chrome)(trace, path, report)
     say_or_print = say if is_standard_output(path) else print
     say_or_print(f"{path}: {count:,} {'packets' if kind == 'perfetto' else 'events of Chrome'}")
 

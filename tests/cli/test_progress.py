@@ -103,6 +103,8 @@ COMMANDS = {
     "check": (["check", "{}"], "checking long name of a trace.kev", (0, 1, 3)),
     "stats": (["stats", "{}", "--by", "all", "--format", "json"], "counting in", (0, 1)),
     "export": (["export", "{}", "-o", "new.txt"], "writing new.txt", (0, 1)),
+    "query": (["query", "{}", "select count(*) from event"], "querying long name", (0, 1)),
+    "transactions": (["transactions", "{}"], "rows", (0, 1)),
     "filter": (["filter", "{}", "-e", "duration > 2 us", "-o", "new.kev"], "reading long name", (0, 1)),
     "traceprinter": (["traceprinter", "{}"], "printing long name of a trace.kev", (0, 1)),
     "tracelogger": (["tracelogger", "--workload", "automotive", "-c", "--duration", "4", "-f", "new.kev"],
@@ -139,6 +141,22 @@ def test_the_share_and_the_time_left_are_shown(longer_trace, tmp_path):
     assert len(set(shares)) > 2
     assert max(shares) <= 100
     assert re.search(r"\d:\d\d left", run.seen)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("words", [
+    "export {} -o new.csv", "export {} -o new.parquet", "export {} -o new.jsonl", "export {} -o new.json",
+    "export {} -o new.pftrace", "export {} --table all -o new", "export {} --by-class -o new",
+    "report {} --pictures 0 -o new.html", "compare {} {}",
+])  # fmt: skip
+def test_work_in_steps_says_its_share(words, trace, tmp_path, monkeypatch):
+    """Where it is known how much there is to do, the line says how much of it is done."""
+    monkeypatch.setitem(ENVIRONMENT, "COLUMNS", "160")
+    run = Run(tmp_path, *[word.format(trace) for word in words.split(" ")])
+    run.end()
+    shares = [int(share) for share in re.findall(r"(?:writing|comparing)[^\r\n]*?(\d+)%", run.seen)]
+    assert shares == sorted(shares)
+    assert max(shares) >= 50, run.seen
 
 
 @pytest.mark.thorough

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from satview.answers.table import Outcome, Table
 from satview.base.safe_text import visible_line
 from satview.cli.shared.bold import bold, dim
+from satview.cli.shared.progress import working
 from satview.cli.shared.sheets import print_rows
 
 FORMATS = ("table", "csv", "json")
@@ -40,7 +41,11 @@ def _print_for_people(table: Table, head: Sequence[str]) -> None:
         print(visible_line(table.says_why_empty))
         return
     columns = table.filled()
-    rows = [[visible_line(table.text(row, column.name)) for column in columns] for row in range(len(table))]
+    rows = []
+    with working(f"writing {len(table):,} rows") as report:
+        for row in range(len(table)):
+            rows.append([visible_line(table.text(row, column.name)) for column in columns])
+            report((row + 1) / len(table))
     is_right = [not column.kind.is_words for column in columns]
     print_rows([visible_line(column.title) for column in columns], rows, is_right)
     for doubt in table.doubts():
