@@ -37,18 +37,24 @@ test-all:
 
 setup: $(DEV_STAMP)
 
-# The compiler of requirements-wheels.lock, 90 MB of download, comes only where this machine has none.
+# The compiler of requirements-wheels.lock, 90 MB of download, comes only where this machine has none. `make run` removes
+# it again once the core is built: on disk it is as large as all that running needs. `make test` brings it back.
+ZIG_IF_NEEDED = $(BIN)/python tools/build_core.py --has-compiler || $(PIP) -r requirements-wheels.lock
+IS_ZIG_HERE = $(BIN)/python -c 'import ziglang' 2>/dev/null
+REMOVE_ZIG = if $(IS_ZIG_HERE); then $(BIN)/python -m pip uninstall --quiet --yes --disable-pip-version-check ziglang; fi
 $(STAMP): pyproject.toml requirements.lock tools/install_system_packages.sh tools/build_core.py hatch_build.py \
           $(wildcard satview/core/*.[ch])
 	sh tools/install_system_packages.sh $(PYTHON)
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) -r requirements.lock
-	$(BIN)/python tools/build_core.py --has-compiler || $(PIP) -r requirements-wheels.lock
+	$(ZIG_IF_NEEDED)
 	$(PIP) --no-deps --no-build-isolation --editable .
+	$(if $(filter run,$(or $(MAKECMDGOALS),run)),$(REMOVE_ZIG))
 	@touch $@
 
 $(DEV_STAMP): $(STAMP) requirements-dev.lock
 	$(PIP) -r requirements-dev.lock
+	$(ZIG_IF_NEEDED)
 	@touch $@
 
 $(WHEELS_STAMP): $(STAMP) requirements-wheels.lock

@@ -19,6 +19,7 @@ from satview.base.targets import keeps_inputs
 from satview.cli import command_names
 from satview.cli.shared.axis import add_axis_options, axis_request
 from satview.cli.shared.files import InputFile, OutputFile, files_read
+from satview.cli.shared.progress import working, working_on
 from satview.cli.shared.ranges import add_range, with_times_attached
 from satview.core.library import describe
 from satview.session.lanes.lane_arrangement import Label
@@ -357,7 +358,7 @@ def _screenshot(options: argparse.Namespace) -> int:
     )
     session = [InputFile(users_sessions().path_of(link.session))] if link.session else []
     inputs = argparse.Namespace(**vars(options), others=[InputFile(link.path), *session])
-    with keeps_inputs(lambda: files_read(inputs)):
+    with keeps_inputs(lambda: files_read(inputs)), working(working_on("drawing", link.path)):
         return screenshot.take(request)
 
 

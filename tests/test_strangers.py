@@ -178,7 +178,8 @@ entry()
 def test_a_command_opens_and_writes_what_was_named_and_no_address(stranger, tmp_path, name):
     log = tmp_path / "log"
     words = [word.replace("from_event", "from event") for word in COMMANDS[name].split()]
-    done = run(["-P", "-c", AUDIT, str(log)], name, *words, cwd=stranger, home=tmp_path)
+    # -B: in a fresh clone Python writes its byte code beside the modules.
+    done = run(["-P", "-B", "-c", AUDIT, str(log)], name, *words, cwd=stranger, home=tmp_path)
     check(stranger, done)
     lines = log.read_text().splitlines()
     assert any(line.startswith("reads ") for line in lines)

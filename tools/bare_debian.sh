@@ -30,4 +30,5 @@ inside() {
 }
 inside 'python3 --version; if command -v cc gcc; then :; else echo "no C compiler"; fi; git log --oneline -1'
 inside 'make run && ls -l out/satview.png && du -sh .venv && .venv/bin/satview --version --verbose'
+inside 'test "$(du -sm .venv | cut -f1)" -lt 450 || { echo "make run installed more than 450 MB"; exit 1; }'
 inside 'make test'

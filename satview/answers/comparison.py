@@ -128,7 +128,11 @@ def compare(before: Trace, after: Trace, sheets: Sequence[str] = ()) -> list[Cha
 
 
 def compare_statistics(
-    first: Statistics, second: Statistics, sheets: Sequence[str] = (), check: Callable[[], None] | None = None
+    first: Statistics,
+    second: Statistics,
+    sheets: Sequence[str] = (),
+    check: Callable[[], None] | None = None,
+    report: Callable[[float], None] | None = None,
 ) -> list[Change]:
     """Return the same of parts of two traces.
 
@@ -137,11 +141,15 @@ def compare_statistics(
         second: Of the trace that is compared.
         sheets: Keys of `FIGURES`; none = all.
         check: Called between sheets; what it raises ends the comparison.
+        report: Called between sheets with the share of them that is done, 0 to 1.
     """
     found: list[Change] = []
-    for key in sheets or FIGURES:
+    keys = tuple(sheets or FIGURES)
+    for number, key in enumerate(keys):
         if check is not None:
             check()
+        if report is not None:
+            report(number / len(keys))
         both = _sheet(first, key), _sheet(second, key)
         names = tuple(_rows_by_name(sheet, key) for sheet in both)
         for figure in FIGURES[key]:

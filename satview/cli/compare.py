@@ -71,8 +71,9 @@ def run(args: argparse.Namespace) -> int:
     from satview.answers.comparison import compare_statistics, verdict_changes  # brings numpy; --help needs none
 
     first, second = (Statistics(trace, range_of(args.range, trace)) for trace in (before, after))
-    with working(working_on("comparing with", before.path)):
-        found = compare_statistics(first, second, args.by or ())
+    with working(working_on("comparing with", before.path)) as report:
+        found = compare_statistics(first, second, args.by or (), report=report)
+    with working(working_on("checking", before.path)):
         verdicts = verdict_changes(before, after)
     limit = math.inf if args.worse_than is None else 1 + args.worse_than / 100
     worse = [change for change in found if change.is_longer and change.ratio > limit]

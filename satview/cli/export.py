@@ -95,16 +95,15 @@ def run(args: argparse.Namespace) -> int:
     trace = open_trace(args.file)
     tables = list(SCHEMAS) if "all" in args.table else list(dict.fromkeys(args.table))
     window, rows = range_of(args.range, trace), None
-    kind = format_of(
-        args.output, args.format or "", tables, by_class=args.by_class, is_part=bool(args.range or args.expression)
-    )
+    is_part = bool(args.range or args.expression)
+    format_of(args.output, args.format or "", tables, by_class=args.by_class, is_part=is_part)  # before the long part
     if args.expression:
         _, built = built_rules([], False, trace)
         with working(working_on("filtering", trace.path)):
             rows = selected_events(built, args.expression, trace, TraceDerivedColumns(trace))
     with working(working_on("writing", args.output)) as report:
         written = export(trace, args.output, args.format or "", tables, by_class=args.by_class, events=rows,
-                         window=window, progress=report if kind in ("kev", "listing", "list") else None)  # fmt: skip
+                         window=window, progress=report)  # fmt: skip
     to_output = is_standard_output(args.output)
     if written.subset is not None:
         print_report(written.subset)

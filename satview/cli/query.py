@@ -13,7 +13,7 @@ from satview.base.new_file import NewFile
 from satview.base.process_end import COST_DATA, FINE, say
 from satview.base.targets import is_standard_output
 from satview.cli.shared.files import InputFile, OutputFile
-from satview.cli.shared.progress import open_trace
+from satview.cli.shared.progress import open_trace, working, working_on
 
 if TYPE_CHECKING:
     from satview.tables.result import Result
@@ -112,11 +112,13 @@ def run(args: argparse.Namespace) -> int:
     if is_dataset(args.file):
         from satview.fleet.query import query_dataset
 
-        found = query_dataset(args.file, text, limits, is_part_enough=True)
+        with working(working_on("querying", args.file)):
+            found = query_dataset(args.file, text, limits, is_part_enough=True)
         _print(found, args)
         return COST_DATA if found.is_cut else FINE
     trace = open_trace(args.file)
-    found = sql(trace, text, limits, is_part_enough=True)
+    with working(working_on("querying", trace.path)):
+        found = sql(trace, text, limits, is_part_enough=True)
     _print(found, args)
     return COST_DATA if trace.problems.cost_data or found.is_cut else FINE
 

@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
     from satview.report.page import write_report
 
     thresholds = None if args.rules is None else read_thresholds(Path(args.rules))
-    with working(working_on("writing a report about", trace.path)):
-        count = write_report(trace, args.output, thresholds, args.pictures)
+    with working(working_on("writing a report about", trace.path)) as report:
+        count = write_report(trace, args.output, thresholds, args.pictures, report)
     (say if is_standard_output(args.output) else print)(f"{args.output}: {counted(count, 'verdict')}")
     return COST_DATA if trace.problems.cost_data else FINE

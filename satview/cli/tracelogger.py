@@ -148,9 +148,10 @@ def _write_tiles(args: argparse.Namespace, say: Callable[[int, str], None]) -> i
         say(0, f"--events: {', '.join(unused)} without effect; one span with all classes is repeated")
     say(1, "simulating one rollover of the time stamp")
     with _signals() as caught:
-        tile = tiles.make_tile(
-            args.workload, args.seed, args.cpus, Release(args.release), args.wide, lambda: bool(caught)
-        )
+        with working(f"simulating {args.workload}"):
+            tile = tiles.make_tile(
+                args.workload, args.seed, args.cpus, Release(args.release), args.wide, lambda: bool(caught)
+            )
         with working(working_on("writing", args.file)) as report:
             written = tiles.write_tiles(args.file, args.events, tile, report, lambda: bool(caught), attributes(args))
     say(1, f"{written} events written")

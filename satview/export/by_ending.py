@@ -108,7 +108,7 @@ def export(
         by_class: As of `format_of`.
         events: bool (events,), which events; None = all.
         window: Only events in it; None = all.
-        progress: Called with 0 to 1, by those that take long.
+        progress: Called with 0 to 1.
 
     Raises:
         UsageError: As of `format_of`; there is no such table, a package is missing, or the file cannot be written.
@@ -127,17 +127,17 @@ def export(
     if kind in _OF_EVENTS:
         return Written((write_event_list if kind == "list" else write_listing)(trace, path, rows, progress), "events")
     if kind == "perfetto":
-        return Written(write_perfetto(trace, path), "packets")
+        return Written(write_perfetto(trace, path, progress), "packets")
     if kind == "chrome":
-        return Written(write_chrome(trace, path), "events of Chrome")
+        return Written(write_chrome(trace, path, progress), "events of Chrome")
     if kind.startswith("."):
         return Written(_write_plugged(trace, path, plugged_endings()[kind]), "written by a plug-in")
     if by_class:
-        count = write_by_class(trace, path, kind, rows)
+        count = write_by_class(trace, path, kind, rows, progress)
     elif len(names) > 1:
-        count = write_folder(trace, path, names, kind)
+        count = write_folder(trace, path, names, kind, progress)
     else:
-        count = write_table(trace, path, names[0], kind, rows)
+        count = write_table(trace, path, names[0], kind, rows, progress)
     return Written(count, f"rows of {', '.join(names)}")
 
 

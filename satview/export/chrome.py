@@ -7,6 +7,7 @@ by DuckDB, millions of lines at once. Source: "Trace Event Format" by the author
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -57,12 +58,13 @@ _PARTS: Final = (
 )  # fmt: skip
 
 
-def write_chrome(trace: Trace, path: Path | str) -> int:
+def write_chrome(trace: Trace, path: Path | str, report: Callable[[float], None] | None = None) -> int:
     """Write a trace as JSON for Chrome; return how many events of its format.
 
     Args:
         trace: The trace.
         path: The new file, or `-`.
+        report: Called with the share that is done, 0 to 1.
 
     Raises:
         UsageError: A package is missing, or the file cannot be written.
@@ -71,7 +73,9 @@ def write_chrome(trace: Trace, path: Path | str) -> int:
     count = 0
     with NewFile(path, reading=source_files(trace.path), streams=True) as file:
         file.stream.write(b'{"displayTimeUnit": "ns", "traceEvents": [\n')
-        for part in _PARTS:
+        for number, part in enumerate(_PARTS):
+            if report is not None:
+                report(number / len(_PARTS))
             query = f"select to_json(line)::varchar || chr(44) || chr(10) as line from (select {part}) line"  # noqa: S608
             for batch in sql(trace, query, _LIMITS).arrow().to_batches():
                 file.stream.write(text_bytes(batch.column(0)))

@@ -8,7 +8,7 @@ unique, a thread's number is `FIRST_TID` and its row. Source of the field number
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -39,31 +39,42 @@ _BEGIN, _END, _COUNTER = 1, 2, 4  # TrackEvent.Type
 _PROCESS, _THREAD, _STATE, _MESSAGE, _SERVICE, _OWN_SERVICE, _INTERRUPT, _LOAD, _LOSS = range(1, 10)
 
 
-def write_perfetto(trace: Trace, path: Path | str) -> int:
+def write_perfetto(trace: Trace, path: Path | str, report: Callable[[float], None] | None = None) -> int:
     """Write a trace for Perfetto; return how many packets.
 
     Args:
         trace: The trace.
         path: The new file, or `-`.
+        report: Called with the share that is done, 0 to 1.
 
     Raises:
         UsageError: The file cannot be written.
     """
     count = 0
     with NewFile(path, reading=source_files(trace.path), streams=True) as file:
-        for packets in _packets(trace):
+        for done, packets in _packets(trace):
             file.stream.write(nested(1, packets).to_bytes())
             count += len(packets)
+            if report is not None:
+                report(done)
     return count
 
 
-def _packets(trace: Trace) -> Iterator[Block]:
-    """Yield the packets of a trace, some at a time."""
-    yield from _tracks(trace)
-    yield from _scheduling(trace)
-    for slices in (_states(trace), _calls(trace), _interrupts(trace), *_messages(trace), _losses(trace)):
-        yield from _slices(slices)
-    yield from _loads(trace)
+def _packets(trace: Trace) -> Iterator[tuple[float, Block]]:
+    """Yield the packets of a trace, some at a time, each with the share of the kinds of packets that is behind it."""
+    makes: tuple[Callable[[Trace], Iterator[Block]], ...] = (
+        _tracks,
+        _scheduling,
+        lambda trace: _slices(_states(trace)),
+        lambda trace: _slices(_calls(trace)),
+        lambda trace: _slices(_interrupts(trace)),
+        lambda trace: (packets for slices in _messages(trace) for packets in _slices(slices)),
+        lambda trace: _slices(_losses(trace)),
+        _loads,
+    )
+    for step, make in enumerate(makes):
+        for packets in make(trace):
+            yield step / len(makes), packets
 
 
 def _uuid(kind: int, row: _Ints | int) -> _Ints:

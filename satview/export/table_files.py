@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from satview.base.errors import UsageError
@@ -15,14 +15,25 @@ if TYPE_CHECKING:
 
 ROWS_AT_ONCE: Final = 1 << 20  # of a row group of Parquet, a batch of Arrow, a piece of text
 _LEVEL: Final = 1  # of zstd: higher ones take longer and save a few percent
+Report = Callable[[float], None]  # takes the share that is done, 0 to 1
+Writer = Callable[..., None]  # takes a table of Arrow, a stream, and optionally a `Report`
 
 
-def write_parquet(found: pa.Table, stream: BinaryIO) -> None:
+def _parts(found: pa.Table, report: Report | None) -> Iterator[pa.Table]:
+    """Yield a table in parts of `ROWS_AT_ONCE` rows, an empty one as one part; report after each."""
+    for start in range(0, max(found.num_rows, 1), ROWS_AT_ONCE):
+        yield found.slice(start, ROWS_AT_ONCE)
+        if report is not None:
+            report(min(1.0, (start + ROWS_AT_ONCE) / max(found.num_rows, 1)))
+
+
+def write_parquet(found: pa.Table, stream: BinaryIO, report: Report | None = None) -> None:
     """Write a table as Parquet: times as differences, texts as numbers, all of it by zstd.
 
     Args:
         found: The table.
         stream: Takes the bytes.
+        report: Called after each part of the rows.
     """
     parquet = required("pyarrow.parquet")
     numbers = [field.name for field in found.schema if _is_wide_number(field.type)]
@@ -36,7 +47,8 @@ def write_parquet(found: pa.Table, stream: BinaryIO) -> None:
         column_encoding=dict.fromkeys(numbers, "DELTA_BINARY_PACKED") or None,
         write_statistics=True,
     ) as writer:
-        writer.write_table(found, ROWS_AT_ONCE)
+        for part in _parts(found, report):
+            writer.write_table(part, ROWS_AT_ONCE)
 
 
 def _is_wide_number(kind: Any) -> bool:
@@ -44,28 +56,31 @@ def _is_wide_number(kind: Any) -> bool:
     return bool(types.is_int64(kind) or types.is_uint32(kind) or types.is_int32(kind))
 
 
-def write_arrow(found: pa.Table, stream: BinaryIO) -> None:
+def write_arrow(found: pa.Table, stream: BinaryIO, report: Report | None = None) -> None:
     """Write a table as a file of Arrow (Feather, version 2), compressed by zstd."""
     ipc = required("pyarrow.ipc")
     with ipc.new_file(stream, found.schema, options=ipc.IpcWriteOptions(compression="zstd")) as writer:
-        writer.write_table(found, ROWS_AT_ONCE)
+        for part in _parts(found, report):
+            writer.write_table(part, ROWS_AT_ONCE)
 
 
-def write_csv(found: pa.Table, stream: BinaryIO) -> None:
+def write_csv(found: pa.Table, stream: BinaryIO, report: Report | None = None) -> None:
     """Write a table as CSV; null is empty, no text is a formula for a spreadsheet, and lists are as in SQL."""
     csv = required("pyarrow.csv")
     safe = _with_texts(_flat(found), csv_text)
     options = csv.WriteOptions(include_header=True, quoting_style="needed")
-    csv.write_csv(safe, stream, write_options=options)
+    with csv.CSVWriter(stream, safe.schema, write_options=options) as writer:
+        for part in _parts(safe, report):
+            writer.write_table(part)
 
 
-def write_json_lines(found: pa.Table, stream: BinaryIO) -> None:
+def write_json_lines(found: pa.Table, stream: BinaryIO, report: Report | None = None) -> None:
     """Write a table as JSON, one object a line; columns that are null are in it."""
     duckdb, compute = required("duckdb"), required("pyarrow.compute")
     connection = duckdb.connect()  # makes text of millions of rows at once
     try:
-        for start in range(0, found.num_rows, ROWS_AT_ONCE):
-            connection.register("part", found.slice(start, ROWS_AT_ONCE))
+        for part in _parts(found, report):
+            connection.register("part", part)
             texts = connection.sql("SELECT to_json(part)::VARCHAR AS line FROM part")
             for batch in arrow_reader(texts):
                 lines = compute.binary_join_element_wise(batch.column(0), "", "\n")
@@ -119,7 +134,7 @@ def _with_texts(found: pa.Table, change: Callable[[str], str]) -> pa.Table:
     return found
 
 
-WRITERS: Final[dict[str, Callable[[Any, BinaryIO], None]]] = {
+WRITERS: Final[dict[str, Writer]] = {
     "parquet": write_parquet,
     "arrow": write_arrow,
     "csv": write_csv,
@@ -127,7 +142,7 @@ WRITERS: Final[dict[str, Callable[[Any, BinaryIO], None]]] = {
 }
 
 
-def writer_for(name: str) -> Callable[[Any, BinaryIO], None]:
+def writer_for(name: str) -> Writer:
     """Return the writer of a format by its name, which is its extension too.
 
     Raises:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from satview.base.extras import required
 from satview.base.new_file import NewFile
 from satview.base.new_folder import new_folder
-from satview.export.table_files import writer_for
+from satview.export.table_files import Report, writer_for
 from satview.formats.registry import source_files
 from satview.store.trace import Trace
 from satview.tables.table import table
@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 _LEFT_OUT: Final = ("time_ns",)  # of events: `clock` in the file's metadata shows it, and it would double their size
 
 
-def write_table(trace: Trace, path: Path | str, name: str, kind: str, rows: NDArray[np.bool_] | None = None) -> int:
+def write_table(
+    trace: Trace, path: Path | str, name: str, kind: str, rows: NDArray[np.bool_] | None = None,
+    report: Report | None = None,
+) -> int:  # fmt: skip
     """Write one table of a trace as a file.
 
     Args:
@@ -32,6 +35,7 @@ def write_table(trace: Trace, path: Path | str, name: str, kind: str, rows: NDAr
         name: Of the table.
         kind: `parquet`, `arrow`, `csv` or `jsonl`.
         rows: bool (n,), which rows; None = all.
+        report: Called with the share of the rows that is written, 0 to 1.
 
     Returns:
         How many rows.
@@ -42,11 +46,11 @@ def write_table(trace: Trace, path: Path | str, name: str, kind: str, rows: NDAr
     write = writer_for(kind)
     found = arrow_of(trace, name, kind, rows)
     with NewFile(path, reading=source_files(trace.path), streams=True) as file:
-        write(found, file.stream)
+        write(found, file.stream, report)
     return int(found.num_rows)
 
 
-def write_folder(trace: Trace, path: Path | str, names: Sequence[str], kind: str) -> int:
+def write_folder(trace: Trace, path: Path | str, names: Sequence[str], kind: str, report: Report | None = None) -> int:
     """Write tables of a trace as files of a new folder, `state.parquet` and so on; return how many rows in all.
 
     Raises:
@@ -54,15 +58,19 @@ def write_folder(trace: Trace, path: Path | str, names: Sequence[str], kind: str
     """
     write, count = writer_for(kind), 0
     with new_folder(path) as folder:
-        for name in names:
+        for number, name in enumerate(names):
             found = arrow_of(trace, name, kind)
             with NewFile(folder / f"{name}.{kind}") as file:
                 write(found, file.stream)
             count += found.num_rows
+            if report is not None:
+                report((number + 1) / len(names))
     return count
 
 
-def write_by_class(trace: Trace, path: Path | str, kind: str, rows: NDArray[np.bool_] | None = None) -> int:
+def write_by_class(
+    trace: Trace, path: Path | str, kind: str, rows: NDArray[np.bool_] | None = None, report: Report | None = None
+) -> int:
     """Write the events of a trace as files of a new folder, one per class: `class=KER_CALL/event.parquet`.
 
     Programs that read data sets take the names of the folders for a column.
@@ -82,6 +90,8 @@ def write_by_class(trace: Trace, path: Path | str, kind: str, rows: NDArray[np.b
             with NewFile(home / f"event.{kind}") as file:
                 write(part, file.stream)
             count += part.num_rows
+            if report is not None:
+                report(count / found.num_rows)
     return count
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from satview.__main__ import main
+from satview.cli.shared import progress
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.skipif(not hasattr(os, "openpty"), reason="no terminals here")
@@ -103,6 +104,9 @@ COMMANDS = {
     "check": (["check", "{}"], "checking long name of a trace.kev", (0, 1, 3)),
     "stats": (["stats", "{}", "--by", "all", "--format", "json"], "counting in", (0, 1)),
     "export": (["export", "{}", "-o", "new.txt"], "writing new.txt", (0, 1)),
+    "query": (["query", "{}", "select count(*) from event"], "querying long name", (0, 1)),
+    "transactions": (["transactions", "{}"], "rows", (0, 1)),
+    "picture": (["{}", "--screenshot", "new.png"], "drawing long name", (0, 1)),
     "filter": (["filter", "{}", "-e", "duration > 2 us", "-o", "new.kev"], "reading long name", (0, 1)),
     "traceprinter": (["traceprinter", "{}"], "printing long name of a trace.kev", (0, 1)),
     "tracelogger": (["tracelogger", "--workload", "automotive", "-c", "--duration", "4", "-f", "new.kev"],
@@ -139,6 +143,27 @@ def test_the_share_and_the_time_left_are_shown(longer_trace, tmp_path):
     assert len(set(shares)) > 2
     assert max(shares) <= 100
     assert re.search(r"\d:\d\d left", run.seen)
+
+
+IN_STEPS = (
+    "export {} -o new.csv", "export {} -o new.parquet", "export {} -o new.arrow", "export {} -o new.jsonl",
+    "export {} -o new.json", "export {} -o new.pftrace", "export {} --table all -o new", "export {} --by-class -o new",
+    "report {} --pictures 0 -o new.html", "compare {} {}",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("words", IN_STEPS)
+def test_work_in_steps_says_its_share(words, tmp_path, monkeypatch, capsys):
+    """Where it is known how much there is to do, the line says how much of it is done."""
+    shares = []
+    monkeypatch.setattr(
+        progress._Line, "report", lambda line, share: shares.append(share) if not line.what.startswith("rea") else None
+    )
+    monkeypatch.chdir(tmp_path)
+    sample = str(ROOT / "sample_traces" / "vendor-ker_calls-14.kev")
+    assert main([word.format(sample) for word in words.split(" ")]) in (0, 1)
+    assert shares == sorted(shares)
+    assert 0.5 <= shares[-1] <= 1.0
 
 
 @pytest.mark.thorough

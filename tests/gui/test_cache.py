@@ -68,14 +68,14 @@ def test_a_damaged_cache_is_decoded_again(window, load, folder, path, qtbot):
 
 @pytest.fixture
 def slow(folder, monkeypatch):
-    monkeypatch.setattr(document_views, "_CACHE_AFTER_MS", 200)
+    monkeypatch.setattr(document_views, "_CACHE_AFTER_MS", 1000)  # the test looks before
 
 
 def test_a_closed_trace_is_not_kept(slow, window, folder, path, qtbot, load):
     load(window, path)
     assert window.session.needs_caching
     window.session.close()
-    qtbot.wait(400)
+    qtbot.wait(1200)
     assert cached(folder) == []
 
 

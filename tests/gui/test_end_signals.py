@@ -44,6 +44,8 @@ Session._set_stage = set_stage
 sys.exit(application.run([TraceLink(Path(name)) for name in sys.argv[1:]], {{"window/theme": "dark"}}))
 """
 _AT_ONCE_S = 4.0  # usually within one; a busy machine took 1.5, and a fault takes for ever
+# The process ends after 0.7 s even if windows are not closed by then, which they are not on a busy machine.
+PATIENT = "from satview.gui.windows import ending; ending._END_WITHIN_S = 3.5; "
 NOW = "print('now', flush=True)"
 NOTE = (
     "from satview.store.mark_file import Mark; start = session.opened.trace.window.start + 5; "
@@ -100,7 +102,7 @@ def end(folder, stage, when, number, *files):
 def test_signal_ends_a_window_that_shows_a_trace_and_keeps_its_notes(number, tmp_path):
     skip_if_ignored(number)
     path = scene(tmp_path)
-    code, took_s, said = end(tmp_path, "ready", NOTE + NOW, number, path)
+    code, took_s, said = end(tmp_path, "ready", PATIENT + NOTE + NOW, number, path)
     assert code == 128 + number
     assert took_s < _AT_ONCE_S
     assert "Traceback" not in said

@@ -13,6 +13,7 @@ from satview.analysis.sheets.sheet import Column, Kind, Sheet
 from satview.analysis.trust import sign
 from satview.base.safe_text import csv_text, visible_line
 from satview.cli.shared.bold import bold, dim
+from satview.cli.shared.progress import working
 from satview.cli.shared.table import table_lines
 
 
@@ -58,14 +59,13 @@ def print_tables(head: Sequence[str], sheets: Sequence[Sheet], orders: Sequence[
 
 def print_rows(heads: Sequence[str], rows: Sequence[Sequence[str]], is_right: Sequence[bool]) -> None:
     """Print rows of texts below a heading: as wide as a terminal, to files and pipes a line per row, however long."""
-    if sys.stdout.isatty():
-        _print_fitted(heads, rows, is_right)
-    else:
-        print("\n".join(table_lines(heads, rows, is_right)))
+    with working(f"printing {len(rows):,} rows"):  # nothing is printed before all widths are known
+        text = _fitted(heads, rows, is_right) if sys.stdout.isatty() else "\n".join(table_lines(heads, rows, is_right))
+    print(text)
 
 
-def _print_fitted(heads: Sequence[str], texts: Sequence[Sequence[str]], is_right: Sequence[bool]) -> None:
-    """Print a table that fits the terminal; what has no room is cut."""
+def _fitted(heads: Sequence[str], texts: Sequence[Sequence[str]], is_right: Sequence[bool]) -> str:
+    """Return a table that fits the terminal; what has no room is cut."""
     from rich.table import Table  # brought in here: nothing else needs it
 
     from satview.cli.shared.console import cell, make_console
@@ -75,7 +75,10 @@ def _print_fitted(heads: Sequence[str], texts: Sequence[Sequence[str]], is_right
         shown.add_column(cell(head), no_wrap=True, justify="right" if right else "left")
     for row in texts:
         shown.add_row(*map(cell, row))
-    make_console().print(shown)
+    console = make_console()
+    with console.capture() as captured:
+        console.print(shown)
+    return captured.get().removesuffix("\n")
 
 
 def _doubts(columns: Sequence[Column]) -> dict[str, str]:

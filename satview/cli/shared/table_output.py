@@ -11,6 +11,7 @@ from typing import Any
 from satview.answers.table import Column, Kind, Outcome, Table
 from satview.base.safe_text import visible_line
 from satview.cli.shared.bold import bold, dim
+from satview.cli.shared.progress import working
 from satview.cli.shared.sheets import print_rows
 
 FORMATS = ("table", "csv", "json")
@@ -51,7 +52,11 @@ def _print_for_people(table: Table, head: Sequence[str]) -> None:
         _print_cards(table)
     else:
         columns = table.filled()
-        rows = [[visible_line(table.text(row, column.name)) for column in columns] for row in range(len(table))]
+        rows = []
+        with working(f"writing {len(table):,} rows") as report:
+            for row in range(len(table)):
+                rows.append([visible_line(table.text(row, column.name)) for column in columns])
+                report((row + 1) / len(table))
         print_rows([visible_line(column.title) for column in columns], rows, [not c.kind.is_words for c in columns])
     lines = [*table.doubts(), *(f"Not all: {line}" for line in table.missing)]
     if is_cards and lines:
