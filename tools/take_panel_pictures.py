@@ -186,10 +186,8 @@ class States:
         self._raise("details")
         while opened.verdicts.found is None:
             self.app.processEvents()
-        top = verdicts.tree.topLevelItem(0)
-        assert top is not None
-        top.setExpanded(True)
-        verdicts.tree.itemClicked.emit(top, 0)
+        verdicts.table.activated.emit(verdicts.model.index(0, 0))
+        verdicts.model.unfold(0)
         yield "verdicts", self.window
         self.window.registry["go.why"].run()
         while opened.why.is_busy:
