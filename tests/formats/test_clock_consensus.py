@@ -168,6 +168,19 @@ def test_lost_buffers_leave_a_doubt(tmp_path):
     assert trace.problems.counts()["lost-buffers"] == 6
 
 
+@pytest.mark.parametrize("bit", [0, 11])
+def test_a_cpu_that_worked_alone_is_in_doubt(tmp_path, bit):
+    """8.0: one TIME event of a CPU whose buffer comes last, beside one CPU with ten; 2,048 rollovers cannot be."""
+    builder = TraceBuilder("8.0.0", cpus=2, start=700 * ROLLOVER)
+    for number in range(10):
+        builder.time_event(number * 1_000_000).event(wire.code(6, 1), number * 1_000_000 + 10)
+    builder.time_event(5, 1).event(wire.code(6, 1), 6, cpu=1)
+    slots = np.array(builder.writer.slots(), np.uint32).reshape(-1, 4)
+    original = Original(write_trace(tmp_path / "whole.kev", slots, release="8.0.0", cpus=2))
+    trace = open_kev(original.flipped(tmp_path / "late.kev", [(int(original.time_slots[-1]), 2, bit)]))
+    assert (slot_times(trace, len(slots)) - original.times).max() <= doubt_of(trace) == ROLLOVER
+
+
 def test_all_time_events_of_the_only_cpu_are_another_start(tmp_path):
     slots = built(1)
     original = Original(write_trace(tmp_path / "whole.kev", slots))

@@ -430,6 +430,7 @@ class Consensus:
             _add_verdicts(verdicts, clock)
             if not self._surroundings.has_shared_buffers:
                 self._doubt_alone(clock)
+                self._doubt_outside(clock)
             if not self._is_only_silent(clock):
                 for run in np.flatnonzero(clock.doubt).tolist():
                     row = int(clock.column("row")[run])
@@ -461,6 +462,25 @@ class Consensus:
         if others:
             times = np.concatenate(others)
             clock.doubt = np.maximum(clock.doubt, (times.max() - times.min()) // ROLLOVER + 1)
+
+    def _doubt_outside(self, clock: _Clock) -> None:
+        """Doubt where a CPU is that has few TIME events and was at work while all others were not.
+
+        They may all be damaged: the order of the file does not show where the CPU belongs. CPUs with more TIME events
+        than that say when the others were at work, most of the others where there is none.
+        """
+        if not 0 < clock.weight.sum() <= _FEW_CLAIMS or not self._surroundings.has_common_clock:
+            return
+        others = [one for one in self.clocks.values() if one is not clock and one.weight.any()]
+        sure = [one for one in others if one.weight[one.placed == one.level].sum() > _FEW_CLAIMS]
+        spans = sorted(one.span() for one in sure or others)
+        if not spans:
+            return
+        (begin, end), half = clock.span(), 0 if sure else len(spans) // 2
+        first, last = spans[half][0], sorted(span[1] for span in spans)[-1 - half]
+        late, early = begin - first + SLACK, last - end + SLACK
+        rollovers = max(late if end > last + SLACK else 0, early if begin < first - SLACK else 0) // ROLLOVER
+        clock.doubt = np.where(clock.weight > 0, np.maximum(clock.doubt, rollovers), clock.doubt)
 
     def _pauses(self, clock: _Clock) -> list[tuple[int, int, bool]]:
         """Return the runs of a CPU that begin after a pause of whole rollovers.
