@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from satview.base.errors import UsageError
@@ -107,12 +107,14 @@ def test_a_range_is_read_back_to_the_cycle(start, rate):
         )
 
 
+@example(10_000_001_001, 1)
 @given(st.integers(-(2**40), 2**40), st.integers(1, 10**12))
 def test_a_moment_and_a_length_are_read_back_at_every_rate(cycles, rate):
     clock = Clock(rate, start_cycles=1_000)
     axis = TimeAxis(clock, TimeWindow(0, 2**56), TIMES)
     assert parse_moment(moment_text(cycles, clock), axis) == cycles
-    if cycles >= clock.start_cycles:
+    # Beyond 317 years typed times are cut; `moment_text` writes cycles there.
+    if clock.start_cycles <= cycles and (cycles - clock.start_cycles) // rate < 10**10:
         assert parse_moment(format_moment(cycles, clock), axis) == cycles
         length = format_exactly(cycles - clock.start_cycles, clock)
         assert parse_moment(length, axis) == cycles
