@@ -32,8 +32,12 @@ from satview.cli.shared.files import files_read
 from satview.cli.shared.ranges import with_times_attached
 from satview.core import CoreError
 
-# What Python says where there is no memory for the stack of a thread, and for an exception that C code would raise.
-_NO_MEMORY: Final = ("can't start new thread", "error return without exception set")
+# How Python ends its message where there is no memory for the stack of a thread, or for an exception that C code raises.
+_NO_MEMORY: Final = (
+    "can't start new thread",
+    "error return without exception set",
+    "returned NULL without setting an exception",
+)
 _OBJECTS: Final = 20_000  # more than are freed, before cycles are looked for
 
 
@@ -56,7 +60,7 @@ def main(argv: list[str] | None = None) -> int:
     except SystemExit as stop:  # argparse has said what was wrong
         return stop.code if isinstance(stop.code, int) else FINE if stop.code is None else BAD_USE
     except (RuntimeError, SystemError) as error:
-        return _failed(MemoryError(), arguments) if str(error) in _NO_MEMORY else _internal(error, arguments)
+        return _failed(MemoryError(), arguments) if str(error).endswith(_NO_MEMORY) else _internal(error, arguments)
     except KeyboardInterrupt:
         say("interrupted")
         return INTERRUPTED

@@ -53,6 +53,7 @@ PREPARED = {
 }  # fmt: skip
 # By the beginning of a line or a block: why it is not run here.
 NOT_RUN = {
+    "usage: satview": "the help of the viewer, which tools/write_docs.py writes from its parser",
     "make ": "sets up an environment of its own, or is what runs this test",
     "gui | cli": "a picture of the layers, which tests/test_sources.py and import-linter hold",
     "satview mcp": "a server; tests/look/test_server.py",
