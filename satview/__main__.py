@@ -32,7 +32,7 @@ from satview.cli.shared.files import files_read
 from satview.cli.shared.ranges import with_times_attached
 from satview.core import CoreError
 
-# How Python ends its message where there is no memory for the stack of a thread, or for an exception that C code raises.
+# How Python ends its message where there is no memory for the stack of a thread, or for an exception of C code.
 _NO_MEMORY: Final = (
     "can't start new thread",
     "error return without exception set",
