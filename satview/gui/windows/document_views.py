@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from satview.session.open_trace import OpenTrace
 
 _CACHE_AFTER_MS = 1000
+# PySide6 makes classes and enumerations when they are first named. Where two threads do so at once, as those of two
+# windows that open together, it ends the process with a segmentation fault.
+_importing: Final = threading.Lock()
 _CONTEXT = (
     "view.focus",
     "marks.range",
@@ -51,7 +55,8 @@ _CONTEXT = (
 
 def _import_preview() -> None:
     """Import what the preview of a trace needs."""
-    import satview.gui.windows.preview_page  # noqa: F401  -- for its effect on sys.modules
+    with _importing:
+        import satview.gui.windows.preview_page  # noqa: F401  -- for its effect on sys.modules
 
 
 def _import_views() -> None:
@@ -59,27 +64,29 @@ def _import_views() -> None:
 
     Of the panels only those that windows show at first: the picture does not wait for the others, which follow it.
     """
-    import satview.formats.kev.details  # of the arguments in the list of events; brings construct
-    import satview.gui.windows.workspace
-    import satview.gui.windows.workspace_keeper  # noqa: F401  -- all for their effect on sys.modules
-    from satview.events.arguments import read_ahead
+    with _importing:
+        import satview.formats.kev.details  # of the arguments in the list of events; brings construct
+        import satview.gui.windows.workspace
+        import satview.gui.windows.workspace_keeper  # noqa: F401  -- all for their effect on sys.modules
+        from satview.events.arguments import read_ahead
 
-    read_ahead()  # the list of events would when it is first drawn
-    first = {next(row for row in PANELS if row.side is side) for side in Side}
-    for row in first:
-        import_module(row.module)
-    set_apart()
+        read_ahead()  # the list of events would when it is first drawn
+        first = {next(row for row in PANELS if row.side is side) for side in Side}
+        for row in first:
+            import_module(row.module)
+        set_apart()
 
 
 def _import_panels(catalogue: Catalogue, _is_cancelled: IsCancelled, _report: Report) -> None:
-    for name in dir(QtWidgets):  # PySide6 makes all kinds of widgets at once, when the first viewport is requested
-        getattr(QtWidgets, name)
-    for row in PANELS:
-        import_module(row.module)
-    import_module("satview.tables.sql")  # the first query would; brings all analyses
-    from satview.tables.views import views  # the panel SQL lists them when it is first seen
+    with _importing:
+        for name in dir(QtWidgets):  # PySide6 makes all kinds of widgets at once, when the first viewport is requested
+            getattr(QtWidgets, name)
+        for row in PANELS:
+            import_module(row.module)
+        import_module("satview.tables.sql")  # the first query would; brings all analyses
+        from satview.tables.views import views  # the panel SQL lists them when it is first seen
 
-    views()
+        views()
     catalogue.find("")  # finds all names; the first condition would
 
 
