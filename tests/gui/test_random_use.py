@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import random
+import shutil
 import time
 import traceback
+from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QApplication
 
+from satview.base import resources
 from satview.gui import dialogs
+from satview.gui.windows import window_commands
 from satview.session.command_table import COMMANDS
 from tests.helpers.extent import fewer, usually
 from tests.helpers.kev import TraceBuilder
@@ -20,10 +24,17 @@ from tests.helpers.scene import scene
 _LEFT_OUT = {"file.open", "file.new_window", "file.close", "file.quit", "file.reload", "help.about", "capture.demo"}
 
 
+def sample_in(folder, monkeypatch):
+    """Let "Open a sample" open a copy: notes beside the project's own would be drawn in other tests."""
+    sample = Path(shutil.copy(resources.sample_trace(), folder))
+    monkeypatch.setattr(window_commands, "sample_trace", lambda: sample)
+
+
 @pytest.mark.thorough
 @pytest.mark.qt_log_ignore("grabbing the keyboard", extend=True)
 @pytest.mark.parametrize("what", fewer(["scene", "no events", "one event"], 1))
 def test_nothing_raises(empty_window, load, qtbot, tmp_path, monkeypatch, what):
+    sample_in(tmp_path, monkeypatch)
     monkeypatch.setattr(dialogs, "ask_save", lambda *arguments: None)
     monkeypatch.setattr(dialogs, "ask_folder", lambda *arguments: None)
     monkeypatch.setattr(dialogs, "ask_open", lambda *arguments: [])
@@ -163,6 +174,7 @@ def test_split_views_and_windows_take_anything(application, empty_window, load, 
         (tmp_path / name).mkdir()
     paths = [scene(tmp_path / "a"), scene(tmp_path / "b"), TraceBuilder().time_event(0).write(tmp_path / "few.kev")]
     user = RandomUser(application, qtbot, paths, seed)
+    sample_in(tmp_path, monkeypatch)
     monkeypatch.setattr(dialogs, "ask_save", lambda *arguments: None)
     monkeypatch.setattr(dialogs, "ask_folder", lambda *arguments: None)
     monkeypatch.setattr(dialogs, "ask_open", lambda *arguments: [user.rng.choice(paths)])
