@@ -20,10 +20,11 @@ from satview.events.states import DEAD, READY, RUNNING, STATE_BY_NAME
 from satview.linkage.blockers import JOIN, REPLY, SEND, Blockers, blockers, holders_at
 from satview.linkage.messages import replies
 from satview.linkage.mutexes import MUTEX, entries_of
-from satview.linkage.rows import rows_of_class
+from satview.linkage.rows import rows_of_class, rows_of_codes
 from satview.linkage.servers import creation_of, server_of
 from satview.linkage.table import OPEN, Certainty
 from satview.linkage.waits import number_of
+from satview.linkage.wake_ups import wake_ups
 from satview.store.arguments import argument
 from satview.store.losses import losses
 from satview.store.trace import Trace
@@ -31,8 +32,12 @@ from satview.store.trace import Trace
 RECEIVE: Final = STATE_BY_NAME["RECEIVE"].value
 SEM: Final = STATE_BY_NAME["SEM"].value
 CONDVAR: Final = STATE_BY_NAME["CONDVAR"].value
-_WAKERS: Final = {SEM: ("SYNC_SEM_POST",), CONDVAR: ("SYNC_CONDVAR_SIGNAL", "SYNC_CONDVAR_BROADCAST")}
+INTR: Final = STATE_BY_NAME["INTR"].value
+_GIVERS: Final = {SEM: ("SYNC_SEM_POST",), CONDVAR: ("SYNC_CONDVAR_SIGNAL",)}  # calls that end such waits
+BY_HABIT: Final = (SEM, CONDVAR, *(STATE_BY_NAME[name].value for name in ("BARRIER", "RWLOCK_READ", "RWLOCK_WRITE")))
+"""States whose object does not name who can end them: known is only who did so before."""
 _WORKER_STATES: Final = (CONDVAR, SEM, MUTEX, JOIN, RUNNING, READY)  # of a thread that may have been handed a message
+_FEW: Final = 3  # times that a habit needs
 _FORM: Final = wire.KER_EXIT_OFFSET | wire.KER_INT_OFFSET  # of the code of an event of a kernel call; 0 = entry
 
 
@@ -104,6 +109,11 @@ class WaitGraph:
         is_only = ways == {receiver} and not guesses and self.knows_all_threads
         return OpenWait(wait, frozenset(ways), frozenset(guesses), Certainty.EXACT if is_only else Certainty.INFERRED)
 
+    def dead_repliers(self, pid: int) -> tuple[int, ...]:
+        """Return the threads of a process that replied to what others had received, and have ended."""
+        return tuple(thread for thread in sorted(self._repliers)
+                     if self.trace.threads.pid[thread] == pid and self.is_dead(thread))  # fmt: skip
+
     def _ends_of(self, wait: int, holder: Mapping[int, int], how: Mapping[int, Certainty]) -> OpenWait | None:
         waiting = self.blockers.waits
         state = int(waiting.value[wait])
@@ -118,9 +128,10 @@ class WaitGraph:
             return found if found.ways else None
         if state == SEND and self.blockers.pid[wait] >= 0 and self.knows_all_threads:
             return self._send_ways(wait)
-        if state in _WAKERS and waiting.has_object[wait]:
+        if state in BY_HABIT and waiting.has_object[wait]:
             ways = self.wakers(wait) - {int(waiting.thread[wait])}
-            return OpenWait(wait, frozenset(ways), frozenset(), Certainty.INFERRED) if ways else None
+            alive = frozenset(thread for thread in ways if not self.is_dead(thread))
+            return OpenWait(wait, alive or ways, frozenset(), Certainty.INFERRED) if ways else None
         return None
 
     def _send_ways(self, wait: int) -> OpenWait:
@@ -144,14 +155,41 @@ class WaitGraph:
         return OpenWait(wait, ways, frozenset(), Certainty.EXACT if ways == alive else Certainty.INFERRED)
 
     def wakers(self, wait: int) -> frozenset[int]:
-        """Return the threads that posted or signalled, in the trace, the object that a thread waits for."""
+        """Return the threads that, in the trace, ended waits for the object that a thread waits for, or gave it."""
         waiting, trace = self.blockers.waits, self.trace
-        entries = entries_of(trace, *_WAKERS[int(waiting.value[wait])])
-        address, known = argument(trace, entries, "sync_p")
-        process, own = trace.threads.process, int(waiting.thread[wait])
-        threads = trace.events.thread[entries]
-        same = known & (address == waiting.object[wait]) & (process[threads] == process[own])
-        return frozenset(np.unique(threads[same]).tolist()) - {0}
+        state, process, own = int(waiting.value[wait]), trace.threads.process, int(waiting.thread[wait])
+        is_same = (waiting.value == state) & waiting.has_object & (waiting.object == waiting.object[wait])
+        is_same &= (process[waiting.thread] == process[own]) & (waiting.end_row != OPEN)
+        table = wake_ups(trace)
+        link = table.ended_by(waiting.end_row[is_same])
+        threads = {*trace.events.thread[table.from_row[link[link >= 0]]].tolist()}
+        if state in _GIVERS:
+            entries = entries_of(trace, *_GIVERS[state])
+            address, known = argument(trace, entries, "sync_p")
+            by = trace.events.thread[entries]
+            threads |= {*by[known & (address == waiting.object[wait]) & (process[by] == process[own])].tolist()}
+        return frozenset(threads) - {0}
+
+    def ended_meanwhile(self, wait: int) -> tuple[int, ...]:
+        """Return the threads of the same process that ended during a wait; empty unless no other one is left."""
+        trace, own = self.trace, int(self.blockers.waits.thread[wait])
+        pid, begin = int(trace.threads.pid[own]), int(self.blockers.waits.row[wait])
+        if not self.knows_all_threads or self._alive(pid) - {own}:
+            return ()
+        ends = rows_of_codes(trace, wire.THREAD_DESTROY)
+        ended = trace.events.thread[ends[ends > begin]].astype(np.int64)
+        return tuple(np.unique(ended[trace.threads.pid[ended] == pid]).tolist())
+
+    def stays_masked(self, wait: int) -> bool:
+        """Return whether a thread unmasked its interrupt after each one that it waited for, but not after the last."""
+        trace, waiting = self.trace, self.blockers.waits
+        own = int(waiting.thread[wait])
+        is_before = (waiting.value == INTR) & (waiting.thread == own) & (waiting.end_row != OPEN)
+        ends = np.append(waiting.end_row[is_before], waiting.row[wait]).astype(np.int64)
+        entries = entries_of(trace, "INTERRUPT_UNMASK")
+        unmasks = entries[trace.events.thread[entries] == own]
+        counts = np.diff(np.searchsorted(unmasks, ends))
+        return len(counts) > _FEW and bool(counts[:-1].all()) and not counts[-1]
 
     def _holders(self, open_rows: NDArray[np.intp]) -> tuple[dict[int, int], dict[int, Certainty]]:
         """Return who holds the mutexes that threads wait for when the trace ends, by wait."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -12,7 +13,7 @@ from satview.analysis.verdicts.evidence import Evidence, covered, episodes, grou
 from satview.analysis.verdicts.rule import Limits, verdict_rule
 from satview.analysis.verdicts.verdict import Severity, Verdict
 from satview.analysis.verdicts.words import mutex_text, object_text, of_whom, waited_for
-from satview.analysis.wait_graph import CONDVAR, SEM, WaitGraph, keeping_processes, knots
+from satview.analysis.wait_graph import BY_HABIT, CONDVAR, INTR, WaitGraph, keeping_processes, knots
 from satview.linkage.blockers import REPLY, Blockers, blockers
 from satview.linkage.mutexes import MUTEX, entries_of, mutexes
 from satview.linkage.table import OPEN, Certainty
@@ -80,7 +81,7 @@ def deadlocks(evidence: Evidence, limits: Limits) -> list[Verdict]:
 
 def _severity(found: Blockers, positions: list[int], *, is_guess: bool) -> Severity:
     """Return how much a circle matters: who posts or signals is known only by what a thread did before."""
-    is_by_habit = any(int(found.waits.value[i]) in (SEM, CONDVAR) for i in positions)
+    is_by_habit = any(int(found.waits.value[i]) in BY_HABIT for i in positions)
     return Severity.WARNING if is_guess or is_by_habit else Severity.ERROR
 
 
@@ -102,9 +103,11 @@ def _some(evidence: Evidence, threads: set[int]) -> str:
     },
 )
 def waits_for_ever(evidence: Evidence, limits: Limits) -> list[Verdict]:
-    """Return waits that nothing can end: of a mutex or a semaphore whose threads have ended, and for a lost reply.
+    """Return waits that nothing can end.
 
-    A reply is lost where no thread of the server can hold the message any more: the receiver is back in RECEIVE and
+    For a mutex whose holder has ended; a semaphore, condition variable, barrier or read/write lock if only threads that
+    have ended gave it to others before, or if no other thread of the process is left; an interrupt that stays masked;
+    and a lost reply. A reply is lost where no thread of the server can hold the message any more: the receiver is back in RECEIVE and
     none works or waits inside the process. A server that replied to a message after it had received another one keeps
     messages, and is left out.
     """
@@ -114,39 +117,68 @@ def waits_for_ever(evidence: Evidence, limits: Limits) -> list[Verdict]:
     waiting, keepers = graph.blockers.waits, keeping_processes(evidence.trace)
     is_long = evidence.trace.window.end - evidence.times[waiting.row] >= limits.cycles("least_ms")
     for wait in np.flatnonzero((waiting.end_row == OPEN) & is_long).tolist():
-        if graph.has_timeout(wait):
+        reason = None if graph.has_timeout(wait) else _for_ever(evidence, graph, wait, keepers)
+        if reason is None:
             continue
-        thread, state = int(waiting.thread[wait]), int(waiting.value[wait])
-        why, severity, certainty, remedy = "", Severity.ERROR, Certainty.EXACT, ""
-        found = graph.open_waits.get(thread)
-        if state == MUTEX and found is not None and all(map(graph.is_dead, found.ways)):
-            why, certainty = f"held by {_some(evidence, set(found.ways))}, which has ended", found.certainty
-            remedy = "Unlock it before the thread ends, or make it robust (PTHREAD_MUTEX_ROBUST)."
-        elif state == SEM and found is not None and all(map(graph.is_dead, found.ways)):
-            why, certainty = f"posted by {_some(evidence, set(found.ways))} only, which has ended", Certainty.INFERRED
-            severity, remedy = Severity.WARNING, "Post it before the last thread ends that does."
-        elif state == REPLY and graph.knows_all_threads and int(graph.blockers.thread[wait]) >= 0:
-            ways = graph.reply_ways(wait)
-            if not ways.ways | ways.guesses and int(graph.blockers.pid[wait]) not in keepers:
-                receiver = evidence.name(int(graph.blockers.thread[wait]))
-                why, severity, certainty = (
-                    f"which {receiver} received and no thread holds",
-                    Severity.INFO,
-                    Certainty.GUESS,
-                )
-                remedy = "Reply to every message on every way out of the server's loop, errors included."
-        if why:
-            start, end = int(evidence.times[waiting.row[wait]]), evidence.trace.window.end
-            what = waited_for(evidence, graph.blockers, wait)
-            rows = [int(waiting.call_row[wait]), int(waiting.row[wait])]
-            others = sorted(found.ways) if found is not None else [int(graph.blockers.thread[wait])]
-            verdicts.append(evidence.verdict(
-                severity, (start, end), [thread, *others], [what], rows,
-                (f"{evidence.name(thread)} waits for {what}, {why}, from {evidence.moment(start)} to the end of the "
-                 f"trace, {evidence.length(end - start)}.", remedy),
-                certainty, roles={rows[0]: "asks", rows[1]: "waits"},
-            ))  # fmt: skip
+        thread, row = int(waiting.thread[wait]), int(waiting.row[wait])
+        start, end = int(evidence.times[row]), evidence.trace.window.end
+        what = waited_for(evidence, graph.blockers, wait)
+        rows = [int(waiting.call_row[wait]), row]
+        verdicts.append(evidence.verdict(
+            reason.severity, (start, end), [thread, *reason.others], [what], rows,
+            (f"{evidence.name(thread)} waits for {what}, {reason.why}, from {evidence.moment(start)} to the end of "
+             f"the trace, {evidence.length(end - start)}.", reason.remedy),
+            reason.certainty, roles={rows[0]: "asks", rows[1]: "waits"},
+        ))  # fmt: skip
     return verdicts
+
+
+@dataclass(frozen=True, slots=True)
+class _Reason:
+    """Why a wait never ends, in words that follow what it is for, and what would help."""
+
+    why: str
+    remedy: str
+    severity: Severity
+    certainty: Certainty
+    others: tuple[int, ...]
+
+
+def _for_ever(evidence: Evidence, graph: WaitGraph, wait: int, keepers: frozenset[int]) -> _Reason | None:
+    """Return why nothing can end a wait; None if something may."""
+    state, receiver = int(graph.blockers.waits.value[wait]), int(graph.blockers.thread[wait])
+    known = graph.open_waits.get(int(graph.blockers.waits.thread[wait]))
+    ways = tuple(sorted(known.ways)) if known is not None else ()
+    are_dead = bool(ways) and all(map(graph.is_dead, ways))
+    ended = f"{_some(evidence, set(ways))}{', all of which have ended' if len(ways) > 1 else ', which has ended'}"
+    if state == MUTEX and known is not None and are_dead:
+        return _Reason(f"held by {ended}", "Unlock it before the thread ends, or make it robust "
+                       "(PTHREAD_MUTEX_ROBUST).", Severity.ERROR, known.certainty, ways)  # fmt: skip
+    if state in BY_HABIT and are_dead:
+        is_queue = state == CONDVAR  # whose producer may have ended with its work
+        return _Reason(f"given to others only by {ended}", "Let the thread that gives it live as long as "
+                       "those that wait, or wake them before it ends.", Severity.INFO if is_queue else Severity.WARNING,
+                       Certainty.GUESS if is_queue else Certainty.INFERRED, ways)  # fmt: skip
+    if state in BY_HABIT and known is None and (lost := graph.ended_meanwhile(wait)):
+        left = "the last other thread of its process" if len(lost) == 1 else "the last other threads of its process"
+        return _Reason(f"and {_some(evidence, set(lost))}, {left}, ended meanwhile", "Give back what a thread holds, "
+                       "and wake those that wait, before it ends.",
+                       Severity.WARNING, Certainty.INFERRED, lost)  # fmt: skip
+    if state == INTR and graph.stays_masked(wait):
+        return _Reason("which it did not unmask after the last one", "Call InterruptUnmask() on every way back to "
+                       "the wait.", Severity.WARNING, Certainty.INFERRED, ())  # fmt: skip
+    if state == REPLY and graph.knows_all_threads and receiver >= 0:
+        holders = graph.reply_ways(wait)
+        pid = int(graph.blockers.pid[wait])
+        if not holders.ways | holders.guesses and (gone := graph.dead_repliers(pid)):
+            return _Reason(f"which {evidence.name(receiver)} received; {_some(evidence, set(gone))}, which replied "
+                           "before, has ended", "Reply to what is left before the thread ends that replies.",
+                           Severity.WARNING, Certainty.INFERRED, (receiver, *gone))  # fmt: skip
+        if not holders.ways | holders.guesses and pid not in keepers:
+            return _Reason(f"which {evidence.name(receiver)} received and no thread holds", "Reply to every message on "
+                           "every way out of the server's loop, errors included.",
+                           Severity.INFO, Certainty.GUESS, (receiver,))  # fmt: skip
+    return None
 
 
 @verdict_rule(
@@ -157,13 +189,16 @@ def waits_for_ever(evidence: Evidence, limits: Limits) -> list[Verdict]:
     bounds=(NO_DAMAGE,),
     thresholds={
         "least_ms": (100, "the wait that nobody ended, up to the end of the trace"),
+        "work_us": (100, "who ran longer between signal and wait has worked, if it waited only once"),
     },
 )
 def lost_wakeups(evidence: Evidence, limits: Limits) -> list[Verdict]:
-    """Return waits for condition variables that were signalled before, and never since.
+    """Return waits for condition variables whose last signal came before, when nobody waited.
 
-    That is also how a queue looks that is empty for good. So only variables count that woke nobody in all of the trace,
-    in a trace that begins with the opening dump and has no holes.
+    That is also how a queue looks that is empty for good: its thread was at work when the last signal came, and has seen
+    what it was about. So threads count that ran too little between signal and wait to have worked on anything: less than
+    half of their least work between two waits, where they waited before. It is a guess of those that ran from the signal
+    to their first wait in one go.
     """
     trace = evidence.trace
     if not evidence.has_states or len(losses(trace)) or trace.dump_end_cycles < trace.window.start:
@@ -182,26 +217,46 @@ def lost_wakeups(evidence: Evidence, limits: Limits) -> list[Verdict]:
     verdicts = []
     for i in candidates.tolist():
         thread, where = int(found.thread[i]), int(found.object[i])
-        same = at[(found.object[at] == where) & (process[found.thread[at]] == process[thread])]
         mine = np.flatnonzero((address == where) & (giver == process[thread]))
-        if not len(mine) or has_woken[mine].any() or np.any(found.end_row[same] != OPEN):
-            continue
-        if int(signals[mine[-1]]) > int(found.row[i]):
-            continue
-        start, last = int(evidence.times[found.row[i]]), int(signals[mine[-1]])
+        own = at[(found.object[at] == where) & (found.thread[at] == thread) & (found.end_row[at] != OPEN)]
+        if not len(mine) or has_woken[mine[-1]] or int(signals[mine[-1]]) > int(found.row[i]):
+            continue  # never signalled, or the last signal came through
+        last, lost = int(signals[mine[-1]]), signals[mine[~has_woken[mine]]]
+        if len(own) and last < int(found.end_row[own[-1]]):
+            continue  # it has waited since, and was woken
+        start = int(evidence.times[found.row[i]])
+        worked = _ran(evidence, thread, int(evidence.times[last]), start)
+        usual = [_ran(evidence, thread, int(evidence.times[found.end_row[before]]), int(evidence.times[found.row[then]]))
+                 for before, then in zip(own.tolist(), [*own.tolist(), i][1:], strict=True)]  # fmt: skip
+        has_worked = worked > (min(usual) / 2 if len(usual) > 1 else limits.cycles("work_us"))
+        others = np.flatnonzero((found.thread == thread) & (found.end_row > last) & (found.row < found.row[i]))
+        if has_worked and (len(own) or len(others)):
+            continue  # it had time to see what the signal was about, and to work on it
         what = object_text(evidence, "condition variable", thread, where)
+        # Who ran from the signal to its first wait in one go may have looked before or after the signal.
         verdicts.append(evidence.verdict(
-            Severity.ERROR, (start, trace.window.end), [thread, int(trace.events.thread[last])], [what],
-            [*signals[mine].tolist(), int(found.row[i]), int(found.call_row[i])],
+            Severity.WARNING if has_worked else Severity.ERROR, (start, trace.window.end),
+            [thread, int(trace.events.thread[last])], [what],
+            [*lost.tolist(), int(found.row[i]), int(found.call_row[i])],
             (f"{evidence.name(thread)} waits for {what} from {evidence.moment(start)} to the end of the trace, "
              f"{evidence.length(trace.window.end - start)}; {evidence.name(int(trace.events.thread[last]))} signalled "
-             f"it {evidence.length(start - int(evidence.times[last]))} before, when nobody waited.",
+             f"it {evidence.length(start - int(evidence.times[last]))} before, when nobody waited, and "
+             f"{evidence.name(thread)} ran {evidence.length(worked)} in between.",
              "Test the condition with the mutex locked, in a loop around the wait, and set it with the mutex locked."),
-            Certainty.INFERRED,
-            roles={**dict.fromkeys(signals[mine].tolist(), "signals"), int(found.call_row[i]): "asks",
+            Certainty.GUESS if has_worked else Certainty.INFERRED,
+            roles={**dict.fromkeys(lost.tolist(), "signals"), int(found.call_row[i]): "asks",
                    int(found.row[i]): "waits"},
         ))  # fmt: skip
     return verdicts
+
+
+def _ran(evidence: Evidence, thread: int, start: int, end: int) -> int:
+    """Return the cycles that a thread had a CPU in a span of time."""
+    rows, ends = evidence.slices
+    inside = evidence.slices_in((start, end))
+    inside = inside[evidence.trace.events.thread[rows[inside]] == thread]
+    begin = evidence.times[rows[inside]]
+    return int((np.minimum(ends[inside], end) - np.maximum(begin, start)).clip(0).sum())
 
 
 @verdict_rule(
