@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -127,6 +127,11 @@ def _pulses(trace: Trace) -> str:
     return "" if trace.code_counts[RECEIPT] else "no pulse is received"
 
 
+def _periods(trace: Trace) -> str:
+    pulses, states = _pulses(trace), _states(trace)
+    return f"{pulses}, and {states}" if pulses and states else ""
+
+
 def _sizes(trace: Trace) -> str:
     return "" if has_sizes(trace) else "no event shows the size of a message"
 
@@ -229,7 +234,7 @@ CALLERS: Final = Need("callers", Mark.ESTIMATE, _callers, "capture the class THR
 MESSAGES: Final = Need("messages", Mark.NEEDS_CLASS, _messages, "capture the class COMM", (C.COMM,))
 MESSAGES_SENT: Final = Need("messages-sent", Mark.LOWER_BOUND, _messages_sent, "capture the class COMM", (C.COMM,))
 PULSES: Final = Need("pulses", Mark.NEEDS_CLASS, _pulses, "capture the class COMM", (C.COMM,))
-PERIODS: Final = replace(PULSES, remedy="periods are learned from pulses of the class COMM")
+PERIODS: Final = Need("periods", Mark.NEEDS_CLASS, _periods, "capture the classes COMM and THREAD", (C.COMM, C.THREAD))
 SIZES: Final = Need("sizes", Mark.NEEDS_WIDE, _sizes, "capture wide events of the class KERCALL", (C.KERCALL,),
                     is_wide=True)  # fmt: skip
 INTERRUPTS: Final = Need("interrupts", Mark.NEEDS_CLASS, _interrupts, "capture the class INTR", (C.INT,))

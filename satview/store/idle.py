@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
 
 from satview.events.spec import Release
 from satview.store.axis import files_of
 from satview.store.trace import Trace
+
+KERNEL_PID: Final = 1
+"""The process of the kernel's own threads, QNX only."""
 
 
 def idle_threads(trace: Trace) -> NDArray[np.bool_]:
@@ -28,4 +33,4 @@ def idle_threads(trace: Trace) -> NDArray[np.bool_]:
     idle = np.array([name.startswith("idle") for name in threads.names], np.bool_)
     if trace.release in (Release.QNX_6, Release.QNX_6_6, Release.QNX_7):
         idle |= (threads.tid <= trace.cpu_count) & np.array([not name for name in threads.names], np.bool_)
-    return np.asarray(idle & (threads.pid == 1))
+    return np.asarray(idle & (threads.pid == KERNEL_PID))

@@ -144,7 +144,7 @@ def piling_pulses(kernel: Kernel, is_faulty: bool) -> None:
         while True:
             yield MsgReceive(chid)
             count += 1
-            yield Compute(3 * MS if is_faulty else (7 * MS if count % 12 == 0 else 300 * US))
+            yield Compute(3 * MS if is_faulty else (2800 * US if count % 12 == 0 else 300 * US))
 
     kernel.spawn("usr/bin/pulses", receiver, priority=15)
 
@@ -327,6 +327,7 @@ def affinity(kernel: Kernel, is_faulty: bool) -> None:
     """A thread that may run on CPU 0 only waits for a busy one there while CPU 1 is idle; the twin may run on both."""
 
     def busy() -> Program:
+        yield Sleep(20 * MS)
         while True:
             yield Compute(50 * MS)
 
@@ -510,8 +511,8 @@ FOR_EVER: Final = ("waits-for-ever",)
 PAIRS: Final = (
     Pair(ring_of_servers, ("deadlock",)),
     Pair(handler_storm, ("interrupt-flood",)),
-    Pair(piling_pulses, ("queue-grows",)),
-    Pair(full_queue, ("queue-grows",)),
+    Pair(piling_pulses, ("growing-queue",)),
+    Pair(full_queue, ("growing-queue",)),
     Pair(late_loop, ("missed-period",)),
     Pair(late_sleeper, ("missed-period",)),
     Pair(lost_signal_late, ("lost-wakeup",)),
@@ -523,7 +524,7 @@ PAIRS: Final = (
     Pair(barrier, FOR_EVER),
     Pair(semaphores_in_a_circle, ("deadlock",)),
     Pair(urgent_ready, ("long-ready", "starvation")),
-    Pair(inversion_without_inheritance, ("priority-inversion",), 400),
+    Pair(inversion_without_inheritance, ("priority-inversion", "lock-contention"), 400),
     Pair(reply_by_worker_never, FOR_EVER),
     Pair(interrupt_that_stopped, FOR_EVER),
 )

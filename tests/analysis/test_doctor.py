@@ -69,7 +69,7 @@ def test_a_whole_wide_capture_shows_everything_exactly(release, tmp_path):
     ("THREAD", {"cpu", "states", "ready", "migrations", "wake-ups", "holders", "priorities", "deadlock", "starvation",
                 "priority-inversion", "lost-wakeup", "ping-pong", "long-ready", "busy-loop", "lock-contention",
                 "waits-for-ever"}),
-    ("COMM", {"messages", "message-sizes", "pulses", "periods", "server-saturation", "missed-period"}),
+    ("COMM", {"messages", "message-sizes", "pulses", "periods", "server-saturation", "growing-queue"}),
     ("INT", {"interrupts", "interrupt-flood"}),
 ])  # fmt: skip
 def test_a_class_that_is_missing(left_out, lacking, tmp_path):

@@ -21,6 +21,7 @@ from satview.analysis.statistics import Statistics
 from satview.analysis.times.walk import walk
 from satview.analysis.trust import EXACT, Mark, Trust
 from satview.events.states import UNKNOWN
+from satview.store.idle import KERNEL_PID
 from satview.store.losses import losses, losses_of
 from satview.store.time_ranges import TimeRanges
 from satview.store.trace import Trace
@@ -87,7 +88,6 @@ FIGURES: Final = {
 # May be more or less with the events that are missing: the others can only be more.
 _EITHER_WAY: Final = ("mean_ns", "mean_run_ns", "mean_running_ns", "least_ns", "p50_ns", "p90_ns", "p99_ns",
                       "migrations", "open", "first_ns", "last_ns")  # fmt: skip
-_KERNEL_PID: Final = 1
 
 
 def with_trust(sheet: Sheet, found: Statistics) -> Sheet:
@@ -197,7 +197,7 @@ class _Judge:
         dump_cycles = self._since_dump() - self._found.window.start
         unknown = states.of_state(UNKNOWN, states.total_cycles, len(threads)) > dump_cycles
         if idle.mark is not Mark.EXACT:
-            unknown = unknown | (threads.pid == _KERNEL_PID)
+            unknown = unknown | (threads.pid == KERNEL_PID)
         of_process = np.zeros(len(self._trace.processes), np.bool_)
         of_process[threads.process[unknown]] = True
         trust = Trust(Mark.LOWER_BOUND, "the state is not known all the time (see Unknown)").at_worst(idle)

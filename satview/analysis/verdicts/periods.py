@@ -1,17 +1,25 @@
-"""Verdicts on periodic threads: periods are learned from the pulses that start the work."""
+"""Verdicts on periodic threads: periods are learned from the pulses that start the work, and from sleeps."""
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Final
 
-from satview.analysis.needs import PERIODS
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.analysis.needs import NO_DAMAGE, NO_LOSS, PERIODS, PULSES, STATES
 from satview.analysis.verdicts.evidence import Evidence, groups
 from satview.analysis.verdicts.rule import Limits, verdict_rule
+from satview.analysis.verdicts.scheduling import instead, ran_instead
 from satview.analysis.verdicts.verdict import Severity, Verdict
+from satview.events.states import READY, STATE_BY_NAME
 from satview.linkage.pulses import pulses
 from satview.linkage.rows import comm_words
 from satview.linkage.table import OPEN, Certainty
 from satview.linkage.whole import is_whole
+
+NANOSLEEP: Final = STATE_BY_NAME["NANOSLEEP"].value
+_REMEDY: Final = "Look what it did in the period before, and what ran instead: it had more work, or a lower priority."
 
 
 @verdict_rule(
@@ -19,6 +27,7 @@ from satview.linkage.whole import is_whole
     meaning="A periodic thread began its work so late that the period was as good as over.",
     question="Does a periodic thread begin too late?",
     needs=(PERIODS,),
+    bounds=(PULSES, STATES, NO_DAMAGE, NO_LOSS),
     thresholds={
         "least_count": (8, "so many periods are needed to learn the period"),
         "regular_percent": (80, "of the periods, so many must be as long as the learned one ..."),
@@ -27,50 +36,85 @@ from satview.linkage.whole import is_whole
     },
 )
 def missed_periods(evidence: Evidence, limits: Limits) -> list[Verdict]:
-    """Return periodic pulses that their threads received so late that the period was as good as over.
+    """Return periods of which the work began so late that they were as good as over.
 
-    A connection on which pulses are sent regularly has a period: the median of the times between them. A pulse that
-    waits for much of a period found its thread still at work for the one before. Only pulses count of which the receipt
-    is certain.
+    A connection on which pulses are sent regularly has a period, and so has a thread whose sleep ends regularly: the
+    median of the times between them. A pulse that waits for much of a period found its thread still at work for the one
+    before, or kept from running, as a thread is that has slept enough. Pulses that come regularly on one
+    connection are those of one timer, which are received in turn.
     """
+    return [*_late_pulses(evidence, limits), *_late_sleepers(evidence, limits)]
+
+
+def _late_pulses(evidence: Evidence, limits: Limits) -> list[Verdict]:
     trace = evidence.trace
     table = pulses(trace)
-    at = np.flatnonzero((table.to_row != OPEN) & (table.certainty > Certainty.GUESS))
+    at = np.flatnonzero(table.to_row != OPEN)
     sent, received = table.from_row[at].astype(np.int64), table.to_row[at].astype(np.int64)
     if not len(at):
         return []
     scoid, pid = comm_words(trace, sent)
-    least = limits.number("least_count")
     verdicts = []
     for _, mine in groups(pid.astype(np.int64) << 32 | scoid):
-        if len(mine) <= least:
-            continue
-        times = evidence.times[sent[mine]]
-        gaps = np.diff(times)[is_whole(trace, sent[mine[:-1]], sent[mine[1:]])]
-        if len(gaps) < least:
-            continue
-        period = int(np.median(gaps))
-        is_regular = np.abs(gaps - period) <= period * limits.number("tolerance_percent") / 100
-        if np.count_nonzero(is_regular) < len(gaps) * limits.number("regular_percent") / 100:
-            continue
+        period = _period(evidence, limits, sent[mine])
         late = evidence.lengths(sent[mine], received[mine])
         bad = np.flatnonzero(late >= period * limits.number("late_percent") / 100)
-        if not len(bad):
+        if not period or not len(bad):
             continue
+        times = evidence.times[sent[mine]]
         first = int(bad[0])
         thread = int(trace.events.thread[received[mine[first]]])
         lateness = evidence.length(int(late[first]))
         positions = [(int(times[i]), int(times[i] + late[i]), int(sent[mine[i]])) for i in bad.tolist()]
         again = f", and late {evidence.more(positions)}" if len(bad) > 1 else ""
         jitter = evidence.length(int(late.max() - late.min()))
+        certainty = max(table.certainty[at[mine[bad]]].min(), Certainty.INFERRED)  # one timer's pulses queue in turn
         verdicts.append(evidence.verdict(
             Severity.WARNING, positions[0][:2], [thread], [],
             [*sent[mine[bad]].tolist(), *received[mine[bad]].tolist()],
             (f"{evidence.name(thread)} has a period of {evidence.length(period)}, and receives the pulse of "
-             f"{evidence.moment(int(times[first]))} only {lateness} later{again} (jitter {jitter}).",
-             "Look what it did in the period before, and what ran instead: it had more work, or a lower priority."),
-            occurrences=positions,
-            roles={**dict.fromkeys(sent[mine[bad]].tolist(), "period begins"),
-                   **dict.fromkeys(received[mine[bad]].tolist(), "received late")},
+             f"{evidence.moment(int(times[first]))} only {lateness} later{again} (jitter {jitter}).", _REMEDY),
+            certainty, positions,
+            {**dict.fromkeys(sent[mine[bad]].tolist(), "period begins"),
+             **dict.fromkeys(received[mine[bad]].tolist(), "received late")},
         ))  # fmt: skip
     return verdicts
+
+
+def _late_sleepers(evidence: Evidence, limits: Limits) -> list[Verdict]:
+    states = evidence.states
+    begins = np.flatnonzero((states.value[1:] == READY) & (states.value[:-1] == NANOSLEEP)
+                            & (states.thread[1:] == states.thread[:-1])) + 1  # fmt: skip
+    verdicts = []
+    for thread, mine in groups(states.thread[begins]):
+        due, end = states.row[begins[mine]], states.end_row[begins[mine]]
+        period = _period(evidence, limits, due)
+        late = evidence.lengths(due, end)
+        bad = np.flatnonzero(late >= period * limits.number("late_percent") / 100)
+        if not period or not len(bad):
+            continue
+        positions = [(int(evidence.times[due[i]]), int(evidence.times[end[i]]), int(due[i])) for i in bad.tolist()]
+        start, stop = positions[0][:2]
+        who = ran_instead(evidence, (start, stop), thread)
+        again = f", and late {evidence.more(positions)}" if len(bad) > 1 else ""
+        verdicts.append(evidence.verdict(
+            Severity.WARNING, (start, stop), [thread, *(row for row, _ in who)], [],
+            [*due[bad].tolist(), *end[bad].tolist()],
+            (f"{evidence.name(thread)} has a period of {evidence.length(period)}, has slept enough at "
+             f"{evidence.moment(start)} and runs only {evidence.length(stop - start)} later"
+             f"{instead(evidence, who)}{again}.", _REMEDY),
+            Certainty.INFERRED, positions,
+            {**dict.fromkeys(due[bad].tolist(), "has slept"), **dict.fromkeys(end[bad].tolist(), "runs late")},
+        ))  # fmt: skip
+    return verdicts
+
+
+def _period(evidence: Evidence, limits: Limits, rows: NDArray[np.int64]) -> int:
+    """Return the period in cycles with which some events come, ascending rows; 0 if they do not come regularly."""
+    least = limits.number("least_count")
+    gaps = np.diff(evidence.times[rows])[is_whole(evidence.trace, rows[:-1], rows[1:])]
+    if len(rows) <= least or len(gaps) < least:
+        return 0
+    period = int(np.median(gaps))
+    is_regular = np.abs(gaps - period) <= period * limits.number("tolerance_percent") / 100
+    return period if np.count_nonzero(is_regular) >= len(gaps) * limits.number("regular_percent") / 100 else 0

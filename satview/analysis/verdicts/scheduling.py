@@ -13,6 +13,7 @@ from satview.analysis.whole_states import StateSpans
 from satview.events.states import READY, RUNNING
 from satview.linkage.whole import is_whole_on
 from satview.store.axis import are_beside
+from satview.store.idle import KERNEL_PID
 
 _Ints = NDArray[np.int64]
 
@@ -31,7 +32,7 @@ def starvations(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return threads that were ready all through a window of some length."""
     window = limits.cycles("window_ms")
     least = int(window * limits.number("ready_percent") / 100)
-    ready = _since_the_dump(evidence)
+    ready = _readies(evidence)
     begin, end = evidence.times[ready.row], evidence.times[ready.end_row]
     verdicts = []
     for thread, mine in _of_threads(ready.thread, end - begin, least):
@@ -53,7 +54,7 @@ def starvations(evidence: Evidence, limits: Limits) -> list[Verdict]:
             Severity.WARNING, span, [thread, *(row for row, _ in who)], [],
             [*ready.row[inside].tolist(), *ready.end_row[inside].tolist()],
             (f"{evidence.name(thread)} is ready for {evidence.length(total)} of {evidence.length(span[1] - span[0])} "
-             f"from {evidence.moment(span[0])} and gets next to no CPU{_instead(evidence, who)}{again}.",
+             f"from {evidence.moment(span[0])} and gets next to no CPU{instead(evidence, who)}{again}.",
              "Give it a higher priority or a partition with a budget, or let the threads that ran wait at times."),
             occurrences=happens, roles=_ready_and_runs(evidence, ready.at(inside)),
         ))  # fmt: skip
@@ -67,11 +68,12 @@ def starvations(evidence: Evidence, limits: Limits) -> list[Verdict]:
     needs=(STATES,),
     thresholds={
         "least_ms": (60, "in READY without a break; what is long enough for starvation is reported as that"),
+        "serious_ms": (150, "from that length on it is a warning"),
     },
 )
 def long_readies(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return threads that were ready for long without a break; those that starve are reported as such."""
-    ready = _since_the_dump(evidence)
+    ready = _readies(evidence)
     cycles = evidence.lengths(ready.row, ready.end_row)
     starving = int(limits.of("starvation").cycles("window_ms")
                    * limits.of("starvation").number("ready_percent") / 100)  # fmt: skip
@@ -84,11 +86,12 @@ def long_readies(evidence: Evidence, limits: Limits) -> list[Verdict]:
         span = positions[0][:2]
         who = ran_instead(evidence, span, thread)
         again = f", and so {evidence.more(positions)}"
+        is_serious = max(end - start for start, end, _ in positions) >= limits.cycles("serious_ms")
         verdicts.append(evidence.verdict(
-            Severity.INFO, span, [thread, *(row for row, _ in who)], [],
+            Severity.WARNING if is_serious else Severity.INFO, span, [thread, *(row for row, _ in who)], [],
             [int(ready.row[first]), int(ready.end_row[first])],
             (f"{evidence.name(thread)} is ready from {evidence.moment(span[0])} and runs "
-             f"{evidence.length(span[1] - span[0])} later{_instead(evidence, who)}{again if len(mine) > 1 else ''}.",
+             f"{evidence.length(span[1] - span[0])} later{instead(evidence, who)}{again if len(mine) > 1 else ''}.",
              "Look at the priorities of the threads that ran, or at the budget of its partition."),
             occurrences=positions, roles=_ready_and_runs(evidence, ready.at(mine)),
         ))  # fmt: skip
@@ -101,10 +104,11 @@ def _ready_and_runs(evidence: Evidence, ready: StateSpans) -> dict[int, str]:
     return {**dict.fromkeys(ends.tolist(), "runs at last"), **dict.fromkeys(ready.row.tolist(), "ready")}
 
 
-def _since_the_dump(evidence: Evidence) -> StateSpans:
-    """Return when threads were ready that were seen to become so: what the opening dump reports is no activity."""
+def _readies(evidence: Evidence) -> StateSpans:
+    """Return when threads were ready. Of the kernel's own what the opening dump reports is left out: it sleeps."""
     ready = evidence.states.of_state(READY)
-    return ready.at(np.flatnonzero(evidence.times[ready.row] > evidence.trace.dump_end_cycles))
+    is_own = evidence.trace.threads.pid[ready.thread] == KERNEL_PID
+    return ready.at(np.flatnonzero(~is_own | (evidence.times[ready.row] > evidence.trace.dump_end_cycles)))
 
 
 def ran_instead(evidence: Evidence, span: tuple[int, int], thread: int, most: int = 3) -> list[tuple[int, int]]:
@@ -127,7 +131,8 @@ def ran_instead(evidence: Evidence, span: tuple[int, int], thread: int, most: in
     return [(int(row), int(total[row])) for row in order if total[row] > 0]
 
 
-def _instead(evidence: Evidence, who: list[tuple[int, int]]) -> str:
+def instead(evidence: Evidence, who: list[tuple[int, int]]) -> str:
+    """Return in words who ran meanwhile, to be put behind what happened; empty if nobody did."""
     if not who:
         return ""
     return "; meanwhile ran " + ", ".join(f"{evidence.name(row)} {evidence.length(cycles)}" for row, cycles in who)

@@ -1,4 +1,4 @@
-"""Verdicts on servers: messages that queue for longer than they are worked on."""
+"""Verdicts on servers: messages that queue for longer than they are worked on, pulses that pile up."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.needs import MESSAGES, NO_DAMAGE, NO_LOSS, STATES
+from satview.analysis.needs import MESSAGES, NO_DAMAGE, NO_LOSS, PULSES, STATES
 from satview.analysis.verdicts.evidence import Evidence, covered, episodes, groups
 from satview.analysis.verdicts.rule import Limits, verdict_rule
 from satview.analysis.verdicts.verdict import Severity, Verdict
 from satview.events.states import STATE_BY_VALUE
+from satview.linkage.pulses import RECEIPT, SENDS
+from satview.linkage.rows import comm_words, rows_of_codes
 from satview.linkage.transactions import transactions
+from satview.store.losses import losses
 
 _MOST_STATES: Final = 4  # of a server that a sentence reports
+_STILL_GROWS: Final = 0.75  # of the longest queue: one that is as long still grows
 
 
 @verdict_rule(
@@ -97,3 +101,56 @@ def _does(evidence: Evidence, servers: NDArray[np.int64], span: tuple[int, int])
     return ", ".join(
         f"{STATE_BY_VALUE[value].name} {100 * cycles[value] / whole:.0f} %" for value in order[:_MOST_STATES]
     )
+
+
+@verdict_rule(
+    "growing-queue",
+    meaning="Pulses are sent faster than they are received, up to the end of the trace.",
+    question="Do pulses pile up?",
+    needs=(PULSES,),
+    thresholds={
+        "least_count": (16, "pulses of one connection that wait when the trace ends"),
+        "least_ms": (100, "since the queue was last empty"),
+    },
+)
+def growing_queues(evidence: Evidence, limits: Limits) -> list[Verdict]:
+    """Return connections whose pulses wait in a queue that has grown since it was last empty.
+
+    How many wait is exact: pulses sent less pulses received since the last loss. A queue that was longer before, and
+    is being worked off, is left out.
+    """
+    trace = evidence.trace
+    rows = rows_of_codes(trace, *SENDS, RECEIPT)
+    lost = losses(trace)
+    rows = rows[evidence.times[rows] >= (int(lost[:, 1].max()) if len(lost) else trace.window.start)]
+    number, pid = comm_words(trace, rows)
+    step = np.where(trace.events.code[rows] == RECEIPT, -1, 1)
+    verdicts = []
+    for _, mine in groups(pid.astype(np.int64) << 32 | number):
+        depth = np.cumsum(step[mine])
+        depth -= min(0, int(depth.min()))  # that many waited before the trace, or the loss
+        waiting = int(depth[-1])
+        empty = np.flatnonzero(depth == 0)
+        since = int(empty[-1]) + 1 if len(empty) else 0
+        if waiting < limits.number("least_count") or waiting < _STILL_GROWS * int(depth.max()):
+            continue
+        start, end = int(evidence.times[rows[mine[since]]]), trace.window.end
+        if end - start < limits.cycles("least_ms"):
+            continue
+        inside = mine[since:]
+        sent, received = rows[inside[step[inside] > 0]], rows[inside[step[inside] < 0]]
+        to = int(pid[mine[0]].astype(np.int32))
+        receivers = np.unique(trace.events.thread[received].astype(np.int64))
+        senders = [int(row) for row in np.unique(trace.events.thread[sent]) if row and not evidence.is_idle[row]]
+        oldest = sent[-waiting:]
+        does = f"only {len(received):,} are received" if len(received) else "none is received"
+        verdicts.append(evidence.verdict(
+            Severity.WARNING if len(received) else Severity.ERROR, (start, end), [*receivers.tolist(), *senders],
+            [f"pulses to {evidence.process_of(to)}"], [*received[-1:].tolist(), *oldest.tolist()],
+            (f"{len(sent):,} pulses are sent to {evidence.process_of(to)} from {evidence.moment(start)} to the end of "
+             f"the trace, {evidence.length(end - start)}, and {does}: {waiting:,} wait at the end, the oldest for "
+             f"{evidence.length(end - int(evidence.times[oldest[0]]))}.",
+             "Receive until no pulse is left before working, merge what several pulses ask for, or send fewer."),
+            roles={**dict.fromkeys(oldest.tolist(), "waits"), **dict.fromkeys(received[-1:].tolist(), "last receipt")},
+        ))  # fmt: skip
+    return verdicts

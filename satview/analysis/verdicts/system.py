@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.needs import CALLS, INTERRUPTS
-from satview.analysis.verdicts.evidence import Evidence, counts_within, episodes, groups
+from satview.analysis.verdicts.evidence import Evidence, counts_within, covered, episodes, groups
 from satview.analysis.verdicts.rule import Limits, verdict_rule
 from satview.analysis.verdicts.verdict import Severity, Verdict
+from satview.base.counts import counted
 from satview.events import wire
+from satview.events.spec import Release
 from satview.events.variants import FAILURES
 from satview.linkage.actors import interrupt_rows
 from satview.linkage.calls import partners
 from satview.linkage.mutexes import entries_of
 from satview.linkage.rows import rows_of_class
-from satview.linkage.table import NO_EVENT
+from satview.linkage.table import NO_EVENT, Certainty
 from satview.linkage.waits import number_of
+from satview.linkage.wake_ups import wake_ups
 from satview.linkage.whole import is_whole
 from satview.store.arguments import variants_of
 from satview.store.losses import EVERY_CPU, losses
 
 _FORM: Final = wire.KER_EXIT_OFFSET | wire.KER_INT_OFFSET  # of the code of an event of a kernel call; 0 = entry
 _CALLS: Final = 128  # numbers of kernel calls
+_PAUSES: Final = 8  # who has not created one for so many times the usual pause is done with it
+_PULSE_ROWS: Final = 2  # events from a delivered interrupt to the pulse that it sends
+_MOST_NAMED: Final = 3  # threads in one sentence
 _LEAST_CALLS: Final = 4  # kinds of kernel calls in a trace that is taken to have all kinds
 _LEAKS: Final = (("channels", "CHANNEL_CREATE", "CHANNEL_DESTROY"), ("connections", "CONNECT_ATTACH", "CONNECT_DETACH"))
 _Ints = NDArray[np.int64]
@@ -32,48 +39,120 @@ _Ints = NDArray[np.int64]
 
 @verdict_rule(
     "interrupt-flood",
-    meaning="One interrupt comes more often than a system can bear.",
-    question="Does an interrupt come too often?",
+    meaning="One interrupt takes much of a CPU.",
+    question="Does an interrupt take too much of a CPU?",
     needs=(INTERRUPTS,),
     thresholds={
         "window_ms": (20, "the length of the window"),
-        "least_count": (300, "interrupts of one number on one CPU within the window: 15,000 a second"),
+        "taken_percent": (25, "of the window on one CPU, by interrupts of one number with all their handlers"),
+        "serious_percent": (50, "of the window: from that share on it is an error"),
+        "least_count": (300, "interrupts within the window, where the trace has no ends of them: 15,000 a second"),
     },
 )
 def floods(evidence: Evidence, limits: Limits) -> list[Verdict]:
-    """Return interrupts that come at a rate no system can bear."""
+    """Return interrupts that take much of a CPU; those that come too often where the trace does not show how long."""
     trace = evidence.trace
     if trace.pairs is not None:
         return []
     rows = interrupt_rows(trace)
-    window, least = limits.cycles("window_ms"), limits.number("least_count")
-    if len(rows) < least:
-        return []
+    window = limits.cycles("window_ms")
     key = trace.events.cpu[rows].astype(np.int64) << 32 | trace.payloads.column(rows, 0)
     verdicts = []
     for source, mine in groups(key):
         times = evidence.times[rows[mine]]
-        count = counts_within(times, window)
-        bad = np.flatnonzero(count >= least)
+        handled = _handled(evidence, rows[mine])
+        if handled is not None:
+            begins, weight = covered(handled.start, handled.end, window)
+            bad = np.flatnonzero(weight * 100 >= window * limits.number("taken_percent"))
+        else:
+            begins, weight = times, counts_within(times, window)
+            bad = np.flatnonzero(weight >= limits.number("least_count"))
         if not len(bad):
             continue
-        worst = int(bad[np.argmax(count[bad])])
-        positions = episodes(times[bad], window)
-        which = int(np.searchsorted(positions.start, times[worst], side="right")) - 1
+        positions = episodes(begins[bad], window)
+        worst = int(bad[np.argmax(weight[bad])])
+        which = int(np.searchsorted(positions.start, begins[worst], side="right")) - 1
         span = int(positions.start[which]), min(int(positions.end[which]), trace.window.end)
         inside = rows[mine[(times >= span[0]) & (times < span[1])]]
-        handled = partners(trace)[inside]
-        has_exit = handled != NO_EVENT
-        busy = int(evidence.lengths(inside[has_exit], handled[has_exit]).sum())
         cpu, number = trace.cpu_title(source >> 32), source & 0xFFFFFFFF
-        share = f", which takes {100 * busy / (span[1] - span[0]):.0f} % of {cpu}" if busy else ""
+        happens = [(int(begin), int(end), -1) for begin, end in zip(positions.start, positions.end, strict=True)]
+        again = f", and so {evidence.more(happens)}" if len(happens) > 1 else ""
+        text = (f"Interrupt 0x{number:x} comes {counted(len(inside), 'time')} on {cpu} within "
+                f"{evidence.length(span[1] - span[0])} from {evidence.moment(span[0])}")  # fmt: skip
+        threads: list[int] = []
+        severity = Severity.WARNING
+        if handled is not None:
+            if weight[worst] * 100 >= window * limits.number("serious_percent"):
+                severity = Severity.ERROR
+            part = np.minimum(handled.end, span[1]) - np.maximum(handled.start, span[0])
+            threads, whom = _most(evidence, handled.thread, part.clip(0))
+            link = "it takes that time from" if handled.is_stolen else "it is handled by"
+            text += (f" and takes {100 * part.clip(0).sum() / (span[1] - span[0]):.0f} % of it"
+                     f"{f'; {link} {whom}' if whom else ''}{again}.")  # fmt: skip
+        else:
+            text += f"{again}; how long it is handled is not logged."
         verdicts.append(evidence.verdict(
-            Severity.ERROR, span, [], [f"interrupt 0x{number:x}", cpu], inside,
-            (f"Interrupt 0x{number:x} comes {len(inside)} times on {cpu} within {evidence.length(span[1] - span[0])} "
-             f"from {evidence.moment(span[0])}{share}.",
-             "Mask the interrupt until its cause is dealt with, let the device collect events, or poll it."),
+            severity, span, threads, [f"interrupt 0x{number:x}", cpu], inside,
+            (text, "Let the device collect events before it interrupts, do less in the handler, or mask the interrupt "
+             "and poll while there is much to do."),
+            Certainty.GUESS if handled is None else Certainty.EXACT if handled.is_stolen else Certainty.INFERRED,
+            happens,
         ))  # fmt: skip
     return verdicts
+
+
+@dataclass(frozen=True, slots=True)
+class _Handled:
+    """When interrupts are handled; every column has shape (n,).
+
+    Attributes:
+        start, end: int64, cycles.
+        thread: int64, from whom that time is taken, or the thread that handles it.
+        is_stolen: It is taken from that thread; else that thread handles it.
+    """
+
+    start: _Ints
+    end: _Ints
+    thread: _Ints
+    is_stolen: bool
+
+
+def _handled(evidence: Evidence, rows: NDArray[np.uint32]) -> _Handled | None:
+    """Return when the interrupts of one number and CPU are handled; None if the trace does not show it.
+
+    Up to 7.x that is from entry to exit. From 8.0 on a thread does it, that the interrupt or its pulse wakes: what it
+    runs until something else wakes it.
+    """
+    trace = evidence.trace
+    ends = partners(trace)[rows]
+    if (is_timed := ends != NO_EVENT).any():
+        first, last = rows[is_timed], ends[is_timed]
+        return _Handled(evidence.times[first], evidence.times[last], trace.events.thread[first].astype(np.int64), True)
+    if trace.release is not Release.QNX_8 or not evidence.has_states:
+        return None
+    woken = wake_ups(trace)
+    cause = woken.from_row.astype(np.int64)
+    before = np.searchsorted(rows, cause, side="right") - 1
+    is_ours = (before >= 0) & (cause - rows[np.maximum(before, 0)].astype(np.int64) <= _PULSE_ROWS)
+    is_ours &= trace.events.cpu[cause] == trace.events.cpu[rows[0]]
+    by = trace.events.thread[woken.to_row].astype(np.int64)
+    slices, slice_ends = evidence.slices
+    runner = trace.events.thread[slices].astype(np.int64)
+    at = np.flatnonzero(np.isin(runner, np.unique(by[is_ours])))
+    order = np.lexsort((woken.to_row, by))
+    keys = by[order] << 32 | woken.to_row[order]
+    last_wake = np.searchsorted(keys, runner[at] << 32 | slices[at], side="right") - 1
+    at = at[(last_wake >= 0) & is_ours[order[np.maximum(last_wake, 0)]] & (by[order[np.maximum(last_wake, 0)]]
+                                                                       == runner[at])]  # fmt: skip
+    return _Handled(evidence.times[slices[at]], slice_ends[at], runner[at], False) if len(at) else None
+
+
+def _most(evidence: Evidence, threads: _Ints, cycles: _Ints) -> tuple[list[int], str]:
+    """Return the threads with the most cycles, most first and no idle ones, and in words how long the first ones."""
+    total = np.bincount(threads, cycles, len(evidence.is_idle)).astype(np.int64)
+    total[evidence.is_idle] = total[0] = 0
+    order = [row for row in np.argsort(-total, kind="stable")[:_MOST_NAMED].tolist() if total[row]]
+    return order, ", ".join(f"{evidence.name(row)} {evidence.length(int(total[row]))}" for row in order)
 
 
 @verdict_rule(
@@ -138,7 +217,8 @@ def restarted_calls(evidence: Evidence, limits: Limits) -> list[Verdict]:
 def leaks(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return processes that create channels or connections one after the other and never give one back.
 
-    A capture of some kernel calls may leave out those that give back; so it must have several kinds of calls.
+    A capture of some kernel calls may leave out those that give back; so it must have several kinds of calls. Who has
+    stopped to create them has as many as it needs.
     """
     trace = evidence.trace
     calls = rows_of_class(trace, wire.WireClass.KER_CALL)
@@ -155,6 +235,9 @@ def leaks(evidence: Evidence, limits: Limits) -> list[Verdict]:
             run = _longest_run(evidence, rows[order], order < len(made))
             if not who or len(run) < least or int(np.ptp(evidence.times[run])) < spread:
                 continue
+            pause = trace.window.end - int(evidence.times[run[-1]])
+            if pause > _PAUSES * int(np.median(np.diff(evidence.times[run]))):
+                continue  # it has all that it wants
             name = trace.process_name(who)
             span = int(evidence.times[run[0]]), int(evidence.times[run[-1]])
             verdicts.append(evidence.verdict(

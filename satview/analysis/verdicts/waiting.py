@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 from satview.analysis.needs import CALLS, HOLDERS, MESSAGES_SENT, NO_DAMAGE, NO_LOSS, OPENING, STATES
 from satview.analysis.verdicts.evidence import Evidence, covered, episodes, groups
 from satview.analysis.verdicts.rule import Limits, verdict_rule
+from satview.analysis.verdicts.scheduling import instead, ran_instead
 from satview.analysis.verdicts.verdict import Severity, Verdict
 from satview.analysis.verdicts.words import mutex_text, object_text, of_whom, waited_for
 from satview.analysis.wait_graph import BY_HABIT, CONDVAR, INTR, WaitGraph, keeping_processes, knots
+from satview.events.states import READY
 from satview.linkage.blockers import REPLY, Blockers, blockers
 from satview.linkage.mutexes import MUTEX, entries_of, mutexes
 from satview.linkage.table import OPEN, Certainty
@@ -21,6 +23,7 @@ from satview.linkage.waits import waits
 from satview.linkage.wake_ups import wake_ups
 from satview.store.arguments import argument
 from satview.store.losses import losses
+from satview.store.time_ranges import overlaps
 
 _MOST_NAMED: Final = 3  # threads in one sentence
 _Ints = NDArray[np.int64]
@@ -107,9 +110,9 @@ def waits_for_ever(evidence: Evidence, limits: Limits) -> list[Verdict]:
 
     For a mutex whose holder has ended; a semaphore, condition variable, barrier or read/write lock if only threads that
     have ended gave it to others before, or if no other thread of the process is left; an interrupt that stays masked;
-    and a lost reply. A reply is lost where no thread of the server can hold the message any more: the receiver is back in RECEIVE and
-    none works or waits inside the process. A server that replied to a message after it had received another one keeps
-    messages, and is left out.
+    and a lost reply. A reply is lost where no thread of the server can hold the message any more: the receiver is back
+    in RECEIVE and none works or waits inside the process. A server that replied to a message after it had received
+    another one keeps messages, and is left out.
     """
     if not evidence.has_states:
         return []
@@ -195,10 +198,10 @@ def _for_ever(evidence: Evidence, graph: WaitGraph, wait: int, keepers: frozense
 def lost_wakeups(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return waits for condition variables whose last signal came before, when nobody waited.
 
-    That is also how a queue looks that is empty for good: its thread was at work when the last signal came, and has seen
-    what it was about. So threads count that ran too little between signal and wait to have worked on anything: less than
-    half of their least work between two waits, where they waited before. It is a guess of those that ran from the signal
-    to their first wait in one go.
+    That is also how a queue looks that is empty for good: its thread was at work when the last signal came, and has
+    seen what it was about. So threads count that ran too little between signal and wait to have worked on anything:
+    less than half of their least work between two waits, where they waited before. It is a guess of those that ran
+    from the signal to their first wait in one go.
     """
     trace = evidence.trace
     if not evidence.has_states or len(losses(trace)) or trace.dump_end_cycles < trace.window.start:
@@ -226,8 +229,10 @@ def lost_wakeups(evidence: Evidence, limits: Limits) -> list[Verdict]:
             continue  # it has waited since, and was woken
         start = int(evidence.times[found.row[i]])
         worked = _ran(evidence, thread, int(evidence.times[last]), start)
-        usual = [_ran(evidence, thread, int(evidence.times[found.end_row[before]]), int(evidence.times[found.row[then]]))
-                 for before, then in zip(own.tolist(), [*own.tolist(), i][1:], strict=True)]  # fmt: skip
+        awake = zip(found.end_row[own].tolist(), found.row[[*own.tolist(), i][1:]].tolist(), strict=True)
+        usual = [
+            _ran(evidence, thread, int(evidence.times[woken]), int(evidence.times[again])) for woken, again in awake
+        ]
         has_worked = worked > (min(usual) / 2 if len(usual) > 1 else limits.cycles("work_us"))
         others = np.flatnonzero((found.thread == thread) & (found.end_row > last) & (found.row < found.row[i]))
         if has_worked and (len(own) or len(others)):
@@ -268,13 +273,55 @@ def _ran(evidence: Evidence, thread: int, start: int, end: int) -> int:
         "window_ms": (100, "the length of the window"),
         "waited_percent": (100, "of the window; the waits of all threads are added up"),
         "least_count": (10, "waits within the window"),
+        "kept_ms": (20, "of one wait, that its holder could run and did not, where no event has priorities"),
     },
 )
 def contentions(evidence: Evidence, limits: Limits) -> list[Verdict]:
-    """Return mutexes that threads wait for much of the time."""
-    trace = evidence.trace
+    """Return mutexes that threads wait for much of the time, and long waits for holders that are kept from running.
+
+    The second is how an inversion looks without priorities; with them it is reported as one, or is none.
+    """
     if not evidence.has_states:
         return []
+    kept = [] if evidence.derived.has_priorities() else _kept_holders(evidence, limits)
+    return [*_contended(evidence, limits), *kept]
+
+
+def _kept_holders(evidence: Evidence, limits: Limits) -> list[Verdict]:
+    found, least = blockers(evidence.trace), limits.cycles("kept_ms")
+    waiting, ready = found.waits, evidence.states.of_state(READY)
+    end = evidence.end_rows(waiting.end_row)
+    at = np.flatnonzero((waiting.value == MUTEX) & (found.thread > 0))
+    at = at[evidence.lengths(waiting.row[at], end[at]) >= least]
+    mine, spans = overlaps(found.thread[at], waiting.row[at].astype(np.int64), end[at],
+                           ready.thread, ready.row, ready.end_row)  # fmt: skip
+    first, last = np.maximum(waiting.row[at[mine]], ready.row[spans]), np.minimum(end[at[mine]], ready.end_row[spans])
+    kept = np.bincount(mine, evidence.lengths(first, last), len(at)).astype(np.int64)
+    at, kept = at[kept >= least], kept[kept >= least]
+    verdicts = []
+    for _, group in groups(waiting.thread[at] << 32 | found.thread[at]):
+        happens = [(int(evidence.times[waiting.row[i]]), int(evidence.times[end[i]]), int(waiting.row[i]))
+                   for i in at[group].tolist()]  # fmt: skip
+        wait, span = int(at[group[0]]), happens[0][:2]
+        thread, holder = int(waiting.thread[wait]), int(found.thread[wait])
+        who = ran_instead(evidence, span, holder)
+        again = f", and so {evidence.more(happens)}" if len(happens) > 1 else ""
+        verdicts.append(evidence.verdict(
+            Severity.WARNING, span, [thread, holder, *(row for row, _ in who)], [waited_for(evidence, found, wait)],
+            [int(waiting.call_row[wait]), int(waiting.row[wait]), int(end[wait])],
+            (f"{evidence.name(thread)} waits {evidence.length(span[1] - span[0])} from {evidence.moment(span[0])} for "
+             f"{waited_for(evidence, found, wait)}{of_whom(evidence, found, wait)}, which could run and did not for "
+             f"{evidence.length(int(kept[group[0]]))} of that{instead(evidence, who)}{again}: a priority inversion is "
+             "possible, no event has priorities.",
+             "Capture wide events of the class THREAD to see the priorities; priority inheritance would help."),
+            int(found.certainty[wait]), happens,
+            {int(waiting.call_row[wait]): "asks", int(waiting.row[wait]): "waits", int(end[wait]): "goes on"},
+        ))  # fmt: skip
+    return verdicts
+
+
+def _contended(evidence: Evidence, limits: Limits) -> list[Verdict]:
+    trace = evidence.trace
     found, mutex = waits(trace), mutexes(trace).of_wait
     window = limits.cycles("window_ms")
     least = int(window * limits.number("waited_percent") / 100)
