@@ -128,7 +128,7 @@ class WaitGraph:
             return found if found.ways else None
         if state == SEND and self.blockers.pid[wait] >= 0 and self.knows_all_threads:
             return self._send_ways(wait)
-        if state in BY_HABIT and waiting.has_object[wait]:
+        if state in BY_HABIT:
             ways = self.wakers(wait) - {int(waiting.thread[wait])}
             alive = frozenset(thread for thread in ways if not self.is_dead(thread))
             return OpenWait(wait, alive or ways, frozenset(), Certainty.INFERRED) if ways else None
@@ -155,15 +155,23 @@ class WaitGraph:
         return OpenWait(wait, ways, frozenset(), Certainty.EXACT if ways == alive else Certainty.INFERRED)
 
     def wakers(self, wait: int) -> frozenset[int]:
-        """Return the threads that, in the trace, ended waits for the object that a thread waits for, or gave it."""
+        """Return the threads that, in the trace, ended waits for the object that a thread waits for, or gave it.
+
+        Where no event names the object, those that ended earlier waits of the thread in that state.
+        """
         waiting, trace = self.blockers.waits, self.trace
         state, process, own = int(waiting.value[wait]), trace.threads.process, int(waiting.thread[wait])
-        is_same = (waiting.value == state) & waiting.has_object & (waiting.object == waiting.object[wait])
-        is_same &= (process[waiting.thread] == process[own]) & (waiting.end_row != OPEN)
+        is_named = bool(waiting.has_object[wait])
+        is_same = (waiting.value == state) & (waiting.end_row != OPEN)
+        if is_named:
+            is_same &= waiting.has_object & (waiting.object == waiting.object[wait])
+            is_same &= process[waiting.thread] == process[own]
+        else:
+            is_same &= waiting.thread == own
         table = wake_ups(trace)
         link = table.ended_by(waiting.end_row[is_same])
         threads = {*trace.events.thread[table.from_row[link[link >= 0]]].tolist()}
-        if state in _GIVERS:
+        if state in _GIVERS and is_named:
             entries = entries_of(trace, *_GIVERS[state])
             address, known = argument(trace, entries, "sync_p")
             by = trace.events.thread[entries]

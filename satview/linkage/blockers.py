@@ -123,8 +123,8 @@ def blockers(trace: Trace) -> Blockers:
     The holder of a mutex is exact where the call shows the owner's word of the mutex (fast with 32 bits, and wide).
     A mutex in shared memory may be held in another process, of which the word has a part only: that is inferred.
     Without the word it is inferred too: while a thread waits, only its holder can give the mutex up, and needs the
-    kernel for that. So it is of read/write locks, kernel objects from 8.0 on: of several readers the last one to give
-    the lock up is named. Source: formula 5 of the reference.
+    kernel for that; in shared memory, where the address differs, whose call ended the wait. So it is of read/write
+    locks, kernel objects from 8.0 on: of several readers the last one to give the lock up is named. Source: formula 5 of the reference.
     """
     return trace.cached("links.blockers", _blockers)
 
@@ -152,7 +152,7 @@ def _blockers(trace: Trace) -> Blockers:
     assign(at, _owners(trace, found, at, word, is_known), Certainty.EXACT)
     assign(at, _owners_elsewhere(trace, found, at, word, is_known), Certainty.INFERRED)
     assign(at, _next_to_give(trace, at), Certainty.INFERRED)
-    at = np.flatnonzero(np.isin(found.value, RWLOCKS) & found.has_object & (found.end_row != OPEN))
+    at = np.flatnonzero(np.isin(found.value, (MUTEX, *RWLOCKS)) & found.has_object & (found.end_row != OPEN))
     assign(at, _who_let_in(trace, found, at), Certainty.INFERRED)
     return Blockers(found, thread, pid, certainty)
 
@@ -223,10 +223,10 @@ def _next_to_give(trace: Trace, at: NDArray[np.intp]) -> _Ints:
 
 
 def _who_let_in(trace: Trace, found: Waits, at: NDArray[np.intp]) -> _Ints:
-    """Return for waits for a read/write lock the thread that held it and whose call ended the wait, -1 for none.
+    """Return for waits for a lock the thread that held it and whose call ended the wait, -1 for none.
 
-    Only a thread that holds the lock can let others in. One that itself got it by a wait that ended during this one did
-    not hold it as this one began.
+    Only a thread that holds the lock can let others in, from another process too. One that itself got a lock by a wait
+    that ended during this one may not have held it as this one began.
     """
     out = np.full(len(at), -1, np.int64)
     if not len(at):
@@ -235,7 +235,7 @@ def _who_let_in(trace: Trace, found: Waits, at: NDArray[np.intp]) -> _Ints:
     link = woken.ended_by(found.end_row[at])
     known = np.flatnonzero(link >= 0)
     cause = woken.from_row[link[known]]
-    is_lock = np.isin(cause, entries_of(trace, "SYNC_RWLOCK"))
+    is_lock = np.isin(cause, entries_of(trace, "SYNC_RWLOCK", "SYNC_MUTEX_UNLOCK"))
     known, cause = known[is_lock], cause[is_lock]
     who = trace.events.thread[cause].astype(np.int64)
     # The newest wait of that thread for the same lock before its call.

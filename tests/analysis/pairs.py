@@ -403,11 +403,11 @@ def semaphores_in_a_circle(kernel: Kernel, is_faulty: bool) -> None:
 
 
 def urgent_ready(kernel: Kernel, is_faulty: bool) -> None:
-    """A thread of priority 20 is kept from running for 225 of 280 ms by one of 30, or for 20 of them."""
+    """A thread of priority 20 is kept from running for 225 of 280 ms by one of 30, or for 2 of them."""
 
     def urgent() -> Program:
         yield Sleep(30 * MS)
-        yield Compute((225 if is_faulty else 20) * MS)
+        yield Compute((225 if is_faulty else 2) * MS)
 
     def victim() -> Program:
         while True:

@@ -17,6 +17,7 @@ from satview.linkage.pulses import pulses
 from satview.linkage.rows import comm_words
 from satview.linkage.table import OPEN, Certainty
 from satview.linkage.whole import is_whole
+from satview.store.losses import losses
 
 NANOSLEEP: Final = STATE_BY_NAME["NANOSLEEP"].value
 _REMEDY: Final = "Look what it did in the period before, and what ran instead: it had more work, or a lower priority."
@@ -82,6 +83,9 @@ def _late_pulses(evidence: Evidence, limits: Limits) -> list[Verdict]:
 
 
 def _late_sleepers(evidence: Evidence, limits: Limits) -> list[Verdict]:
+    """Return late loops by sleep; none where events are missing, as a part of a loop may seem regular by chance."""
+    if len(losses(evidence.trace)):
+        return []
     states = evidence.states
     begins = np.flatnonzero((states.value[1:] == READY) & (states.value[:-1] == NANOSLEEP)
                             & (states.thread[1:] == states.thread[:-1])) + 1  # fmt: skip
