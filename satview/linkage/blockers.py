@@ -124,7 +124,8 @@ def blockers(trace: Trace) -> Blockers:
     A mutex in shared memory may be held in another process, of which the word has a part only: that is inferred.
     Without the word it is inferred too: while a thread waits, only its holder can give the mutex up, and needs the
     kernel for that; in shared memory, where the address differs, whose call ended the wait. So it is of read/write
-    locks, kernel objects from 8.0 on: of several readers the last one to give the lock up is named. Source: formula 5 of the reference.
+    locks, kernel objects from 8.0 on: of several readers the last one to give the lock up is named. Source: formula 5
+    of the reference.
     """
     return trace.cached("links.blockers", _blockers)
 

@@ -17,7 +17,6 @@ from satview.linkage.pulses import pulses
 from satview.linkage.rows import comm_words
 from satview.linkage.table import OPEN, Certainty
 from satview.linkage.whole import is_whole
-from satview.store.losses import losses
 
 NANOSLEEP: Final = STATE_BY_NAME["NANOSLEEP"].value
 _REMEDY: Final = "Look what it did in the period before, and what ran instead: it had more work, or a lower priority."
@@ -83,16 +82,16 @@ def _late_pulses(evidence: Evidence, limits: Limits) -> list[Verdict]:
 
 
 def _late_sleepers(evidence: Evidence, limits: Limits) -> list[Verdict]:
-    """Return late loops by sleep; none where events are missing, as a part of a loop may seem regular by chance."""
-    if len(losses(evidence.trace)):
-        return []
+    """Return late loops by sleep; they need twice the periods, as a few sleeps may seem regular by chance."""
     states = evidence.states
     begins = np.flatnonzero((states.value[1:] == READY) & (states.value[:-1] == NANOSLEEP)
                             & (states.thread[1:] == states.thread[:-1])) + 1  # fmt: skip
     verdicts = []
     for thread, mine in groups(states.thread[begins]):
         due, end = states.row[begins[mine]], states.end_row[begins[mine]]
-        period = _period(evidence, limits, due)
+        is_sure = is_whole(evidence.trace, due, np.minimum(end, len(evidence.trace.events) - 1))
+        due, end = due[is_sure], end[is_sure]
+        period = _period(evidence, limits, due) if len(due) > 2 * limits.number("least_count") else 0
         late = evidence.lengths(due, end)
         bad = np.flatnonzero(late >= period * limits.number("late_percent") / 100)
         if not period or not len(bad):
