@@ -49,6 +49,15 @@ class Evidence:
         return idle_threads(self.trace)
 
     @cached_property
+    def all_cpus_cycles(self) -> int:
+        """From when on there are events of every CPU: those of a ring may begin one after the other."""
+        trace = self.trace
+        if trace.dump_end_cycles >= trace.window.start:
+            return trace.window.start
+        _, first = np.unique(trace.events.cpu, return_index=True)
+        return int(trace.events.time_cycles[first].max())
+
+    @cached_property
     def states(self) -> StateSpans:
         """What threads do; nothing where the trace does not show it (`has_states`)."""
         return self._states.at(np.arange(len(self._states) if self.has_states else 0))

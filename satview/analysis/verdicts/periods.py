@@ -89,8 +89,8 @@ def _late_sleepers(evidence: Evidence, limits: Limits) -> list[Verdict]:
     verdicts = []
     for thread, mine in groups(states.thread[begins]):
         due, end = states.row[begins[mine]], states.end_row[begins[mine]]
-        is_sure = is_whole(evidence.trace, due, np.minimum(end, len(evidence.trace.events) - 1))
-        due, end = due[is_sure], end[is_sure]
+        is_seen = evidence.times[due] >= evidence.all_cpus_cycles
+        due, end = due[is_seen], end[is_seen]
         period = _period(evidence, limits, due) if len(due) > 2 * limits.number("least_count") else 0
         late = evidence.lengths(due, end)
         bad = np.flatnonzero(late >= period * limits.number("late_percent") / 100)

@@ -108,7 +108,8 @@ def _readies(evidence: Evidence) -> StateSpans:
     """Return when threads were ready. Of the kernel's own what the opening dump reports is left out: it sleeps."""
     ready = evidence.states.of_state(READY)
     is_own = evidence.trace.threads.pid[ready.thread] == KERNEL_PID
-    return ready.at(np.flatnonzero(~is_own | (evidence.times[ready.row] > evidence.trace.dump_end_cycles)))
+    is_seen = evidence.times[ready.row] >= evidence.all_cpus_cycles
+    return ready.at(np.flatnonzero(is_seen & (~is_own | (evidence.times[ready.row] > evidence.trace.dump_end_cycles))))
 
 
 def ran_instead(evidence: Evidence, span: tuple[int, int], thread: int, most: int = 3) -> list[tuple[int, int]]:
