@@ -13,6 +13,8 @@ from satview.events.kernel_calls import call_numbers
 from satview.events.spec import Release
 from satview.events.states import READY, RUNNING, STATE_BY_NAME
 from satview.linkage import actors, messages, pulses
+from satview.linkage.actors import interrupt_rows
+from satview.linkage.mutexes import entries_of
 from satview.linkage.rows import (
     comm_words,
     last_of_codes,
@@ -25,7 +27,7 @@ from satview.linkage.states import LANE_VALUES
 from satview.linkage.table import NO_EVENT, Certainty, LinkKind, LinkTable, Pairs, no_pairs, pairs_of
 from satview.linkage.waits import Waits, number_of, objects_of, waits
 from satview.linkage.whole import is_whole
-from satview.store.arguments import arguments
+from satview.store.arguments import argument, arguments
 from satview.store.trace import Trace
 
 _SIGNAL: Final = wire.code(wire.WireClass.COMM, 9)
@@ -270,6 +272,8 @@ class _WakeUps:
         trace = self.trace
         at = self._in("INTR")
         at = at[self.call[at] == NO_EVENT]
+        self._offer(at, self._attached(at), Certainty.EXACT)
+        at = at[self.cause[at] == NO_EVENT]
         found, is_only = actors.last_of_usual(trace, self.row[at], self.thread[at], self.begin[at])
         self._offer(at[is_only], found[is_only], Certainty.EXACT)
         self._offer(at, found, Certainty.INFERRED)
@@ -279,6 +283,30 @@ class _WakeUps:
         at = at[self.call[at] == NO_EVENT]
         found, _ = actors.last_of_usual(trace, self.row[at], np.zeros(len(at), np.int64), self.begin[at])
         self._offer(at, found, Certainty.INFERRED)
+
+    def _attached(self, at: NDArray[np.intp]) -> NDArray[np.uint32]:
+        """Return for wake-ups the last interrupt in the wait that the thread attached or unmasked; `NO_EVENT` for none.
+
+        Up to 7.x, and of threads of which the trace shows one number only: from 8.0 on events of interrupts have an id.
+        """
+        trace, out = self.trace, np.full(len(at), NO_EVENT, np.uint32)
+        calls = entries_of(trace, "INTERRUPT_ATTACH", "INTERRUPT_UNMASK")
+        if trace.release is Release.QNX_8 or not len(calls) or not len(at):
+            return out
+        number, known = argument(trace, calls, "intr")
+        by, number = trace.events.thread[calls[known]], number[known] & 0xFFFFFFFF
+        entries = interrupt_rows(trace)
+        vector = trace.payloads.column(entries, 0)
+        for thread in np.unique(self.thread[at]).tolist():
+            own = np.unique(number[by == thread])
+            if len(own) == 1:
+                mine = np.flatnonzero(self.thread[at] == thread)
+                came = entries[vector == own[0]]
+                last = np.searchsorted(came, self.row[at[mine]]) - 1
+                cause = came[np.maximum(last, 0)] if len(came) else np.full(len(mine), NO_EVENT, np.uint32)
+                fits = (last >= 0) & (cause > self.begin[at[mine]])
+                out[mine[fits]] = cause[fits]
+        return out
 
 
 def last_sends(trace: Trace, thread: NDArray[np.int64], rows: NDArray[np.uint32]) -> NDArray[np.uint32]:

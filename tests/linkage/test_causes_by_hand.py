@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import satview
+from satview.capture.workloads import registry
 from satview.events import wire
 from satview.events.kernel_calls import call_numbers
 from satview.events.spec import Release
 from satview.events.states import STATE_BY_NAME
 from satview.linkage.table import Certainty
+from satview.linkage.wake_ups import wake_ups
+from tests.capture.made import WIDE, traced
 from tests.helpers.kev import START, TraceBuilder
 
 SENDV, RECEIVEV, LOCK, UNLOCK, COND_WAIT, SIGNAL = 11, 14, 80, 81, 82, 83
@@ -204,3 +208,17 @@ def test_who_lets_others_in_held_the_lock(tmp_path):
 
 def kernel_call(name):
     return call_numbers(Release.QNX_8)[name]
+
+
+@pytest.mark.parametrize("release", (Release.QNX_6, Release.QNX_6_6, Release.QNX_7), ids=str)
+def test_the_interrupt_that_a_thread_attached_wakes_it_and_not_the_clock_behind_it(release, tmp_path):
+    """In the guide's first lesson the clock interrupts between the device and the thread that it wakes."""
+    made = traced(registry.find("two-threads").setup, 20, tmp_path, release, modes=WIDE)
+    trace, found = made.trace, wake_ups(made.trace)
+    [waiting] = np.flatnonzero([change.state == "INTR" for change in made.truth.states])
+    thread = made.truth.states[waiting].thread
+    row = np.flatnonzero((trace.threads.pid == thread[0]) & (trace.threads.tid == thread[1]))[0]
+    mine = np.flatnonzero(trace.events.thread[found.to_row] == row)
+    causes = [int(trace.payloads.column(found.from_row[[link]], 0)[0]) for link in mine
+              if trace.events.code[found.from_row[link]] >> wire.CLASS_SHIFT == wire.WireClass.INT]  # fmt: skip
+    assert causes == [5]
