@@ -18,7 +18,7 @@ from satview.events import wire
 from satview.events.kernel_calls import call_numbers
 from satview.events.states import DEAD, READY, RUNNING, STATE_BY_NAME
 from satview.linkage.blockers import JOIN, REPLY, SEND, Blockers, blockers, holders_at
-from satview.linkage.messages import replies
+from satview.linkage.messages import RECEIPT, replies
 from satview.linkage.mutexes import MUTEX, entries_of
 from satview.linkage.rows import rows_of_class, rows_of_codes
 from satview.linkage.servers import creation_of, server_of
@@ -109,6 +109,18 @@ class WaitGraph:
         is_only = ways == {receiver} and not guesses and self.knows_all_threads
         return OpenWait(wait, frozenset(ways), frozenset(guesses), Certainty.EXACT if is_only else Certainty.INFERRED)
 
+    def has_moved_on(self, wait: int) -> bool:
+        """Return whether the thread that received the message of a wait in REPLY has turned to another one since."""
+        receiver = int(self.blockers.thread[wait])
+        receipts = rows_of_codes(self.trace, RECEIPT)
+        own = receipts[self.trace.events.thread[receipts] == receiver]
+        since = int(self.blockers.waits.call_row[wait])
+        return self._is_receiving(receiver) or int(np.count_nonzero(own > since)) > 1
+
+    def has_repliers(self, pid: int) -> bool:
+        """Return whether threads of a process live that replied to what others had received."""
+        return any(self.trace.threads.pid[thread] == pid and not self.is_dead(thread) for thread in self._repliers)
+
     def dead_repliers(self, pid: int) -> tuple[int, ...]:
         """Return the threads of a process that replied to what others had received, and have ended."""
         return tuple(thread for thread in sorted(self._repliers)
@@ -117,9 +129,12 @@ class WaitGraph:
     def _ends_of(self, wait: int, holder: Mapping[int, int], how: Mapping[int, Certainty]) -> OpenWait | None:
         waiting = self.blockers.waits
         state = int(waiting.value[wait])
-        if state == MUTEX:
-            thread = holder.get(wait, -1)
-            return OpenWait(wait, frozenset((thread,)), frozenset(), how[wait]) if thread > 0 else None
+        if state == MUTEX and (thread := holder.get(wait, -1)) > 0:
+            return OpenWait(wait, frozenset((thread,)), frozenset(), how[wait])
+        if state == MUTEX and self.knows_all_threads:  # whoever holds it is most likely of its process
+            own = int(waiting.thread[wait])
+            ways = self._alive(int(self.trace.threads.pid[own])) - {own}
+            return OpenWait(wait, ways, frozenset(), Certainty.GUESS) if ways else None
         if state == JOIN and self.blockers.thread[wait] >= 0:
             certainty = Certainty(int(self.blockers.certainty[wait]))
             return OpenWait(wait, frozenset((int(self.blockers.thread[wait]),)), frozenset(), certainty)

@@ -99,20 +99,28 @@ def test_nothing_found(check, deadlock):
 
 
 def test_what_a_trace_cannot_show_is_said(check, tmp_path):
-    run(Capture("deadlock"), tmp_path / "fast.kev")
+    run(Capture("polite"), tmp_path / "fast.kev")
     code, out, _ = check(tmp_path / "fast.kev")
     assert code == 4
-    assert "Cannot tell: deadlock, waits-for-ever: at the end 2 threads wait for a mutex of which no event shows" in out
     assert "Cannot tell: priority-inversion: no priorities are there; capture wide events" in out
-    assert out.splitlines()[0] == "fast.kev: nothing found, 3 of the kinds cannot be decided"
+    assert out.splitlines()[0] == "fast.kev: nothing found, 1 of the kinds cannot be decided"
     reported = json.loads(check(tmp_path / "fast.kev", "--format", "json")[1])
     assert (reported["outcome"], [row["kind"] for row in reported["undecided"]]) == (
-        "cannot tell", ["deadlock", "priority-inversion", "waits-for-ever"])  # fmt: skip
+        "cannot tell", ["priority-inversion"])  # fmt: skip
     assert check(tmp_path / "fast.kev", "--allow-undecided")[0] == 0
     assert check(tmp_path / "fast.kev", "--kind", "leak")[0] == 0, "that can be decided"
-    assert check(tmp_path / "fast.kev", "--kind", "deadlock")[0] == 4
+    assert check(tmp_path / "fast.kev", "--kind", "priority-inversion")[0] == 4
     code, out, _ = check("sample_traces/vendor-eh_sample.kev")
     assert "Cannot tell: busy-loop, deadlock, lock-contention, long-ready, lost-wakeup, ping-pong" in out
+
+
+def test_a_deadlock_is_probable_where_no_event_shows_the_holders(check, tmp_path):
+    run(Capture("deadlock"), tmp_path / "fast.kev")
+    code, out, _ = check(tmp_path / "fast.kev")
+    assert code == 3
+    assert "warning: deadlock" in out
+    assert out.count("whose holder no event shows") == 2
+    assert "Not all: deadlock, waits-for-ever: at the end 2 threads wait for a mutex of which no event shows" in out
 
 
 def test_what_is_less_severe_than_requested_is_no_failure(check, tmp_path):

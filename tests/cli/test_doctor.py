@@ -68,8 +68,8 @@ def test_the_rules_make_a_capture_that_answers(satview, fast, tmp_path):
     (tmp_path / "more.satrules").write_text(rules)
     assert satview("tracelogger", "--workload", "deadlock", "--rules", tmp_path / "more.satrules",
                    "-f", tmp_path / "again.kev")[0] == 1  # it reports the deadlock itself  # fmt: skip
-    assert satview("check", fast, "--kind", "deadlock")[0] == 4
-    assert satview("check", tmp_path / "again.kev", "--kind", "deadlock")[0] == 3
+    assert "warning: deadlock" in satview("check", fast, "--kind", "deadlock")[1]
+    assert "error: deadlock" in satview("check", tmp_path / "again.kev", "--kind", "deadlock")[1]
 
 
 def test_what_is_exact_needs_no_rules(satview, fast):

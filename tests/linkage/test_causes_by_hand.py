@@ -210,7 +210,7 @@ def kernel_call(name):
     return call_numbers(Release.QNX_8)[name]
 
 
-@pytest.mark.parametrize("release", (Release.QNX_6, Release.QNX_6_6, Release.QNX_7), ids=str)
+@pytest.mark.parametrize("release", [Release.QNX_6, Release.QNX_6_6, Release.QNX_7], ids=str)
 def test_the_interrupt_that_a_thread_attached_wakes_it_and_not_the_clock_behind_it(release, tmp_path):
     """In the guide's first lesson the clock interrupts between the device and the thread that it wakes."""
     made = traced(registry.find("two-threads").setup, 20, tmp_path, release, modes=WIDE)

@@ -12,6 +12,8 @@ from satview.analysis.verdicts.evidence import Evidence, covered, episodes, grou
 from satview.analysis.verdicts.rule import Limits, verdict_rule
 from satview.analysis.verdicts.verdict import Severity, Verdict
 from satview.events.states import STATE_BY_VALUE
+from satview.linkage import messages
+from satview.linkage.blockers import SEND, blockers
 from satview.linkage.pulses import RECEIPT, SENDS
 from satview.linkage.rows import comm_words, rows_of_codes
 from satview.linkage.transactions import transactions
@@ -32,13 +34,50 @@ _STILL_GROWS: Final = 0.75  # of the longest queue: one that is as long still gr
         "queued_percent": (100, "of the window; the times of all messages in the queue are added up"),
         "least_count": (8, "messages that queued at least as long as they were served"),
         "least_us": (200, "time in the queue of a message that counts"),
+        "passed_ms": (100, "time in the queue of one message while later ones are received: it is reported alone"),
     },
 )
 def saturations(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return servers whose messages queue for as long as they are served, or longer, much of the time.
 
-    Only messages count of which the trace has send, receipt and reply.
+    Of those only messages count of which the trace has send, receipt and reply. A message that waits for long while the
+    server receives others, of higher priority, is reported whether or not it is received at last.
     """
+    return [*_queues(evidence, limits), *_passed_over(evidence, limits)]
+
+
+def _passed_over(evidence: Evidence, limits: Limits) -> list[Verdict]:
+    trace, found = evidence.trace, blockers(evidence.trace)
+    waiting, end = found.waits, evidence.end_rows(found.waits.end_row)
+    at = np.flatnonzero((waiting.value == SEND) & (found.pid > 0))
+    at = at[evidence.lengths(waiting.row[at], end[at]) >= limits.cycles("passed_ms")]
+    receipts = rows_of_codes(trace, messages.RECEIPT)
+    receiver = trace.threads.pid[trace.events.thread[receipts]]
+    verdicts = []
+    for _, mine in groups(waiting.thread[at].astype(np.int64) << 32 | found.pid[at]):
+        waits = at[mine].tolist()
+        pid, thread = int(found.pid[waits[0]]), int(waiting.thread[waits[0]])
+        rows = receipts[receiver == pid]
+        others = [int(np.searchsorted(rows, end[i])) - int(np.searchsorted(rows, waiting.row[i])) for i in waits]
+        happens = [(int(evidence.times[waiting.row[i]]), int(evidence.times[end[i]]), int(waiting.row[i]))
+                   for i, count in zip(waits, others, strict=True) if count > 1]  # fmt: skip
+        if not happens:
+            continue
+        start, stop, row = happens[0]
+        name, count = evidence.process_of(pid), others[[int(waiting.row[i]) for i in waits].index(row)]
+        servers = np.unique(trace.events.thread[rows[(rows >= row) & (evidence.times[rows] < stop)]])
+        again = f", and so {evidence.more(happens)}" if len(happens) > 1 else ""
+        verdicts.append(evidence.verdict(
+            Severity.WARNING, (start, stop), [thread, *servers.tolist()], [f"server {name}"], [row],
+            (f"{evidence.name(thread)} waits {evidence.length(stop - start)} from {evidence.moment(start)} for {name} "
+             f"to receive its message, while {name} receives {count:,} others{again}.",
+             "Messages are received by priority: give the server time for all of them, or the client a higher one."),
+            occurrences=happens, roles={row: "queues"},
+        ))  # fmt: skip
+    return verdicts
+
+
+def _queues(evidence: Evidence, limits: Limits) -> list[Verdict]:
     trace = evidence.trace
     sent = transactions(trace)
     window = limits.cycles("window_ms")

@@ -14,11 +14,11 @@ from satview.analysis.verdicts.rule import Limits, verdict_rule
 from satview.analysis.verdicts.scheduling import instead, ran_instead
 from satview.analysis.verdicts.verdict import Severity, Verdict
 from satview.analysis.verdicts.words import mutex_text, object_text, of_whom, waited_for
-from satview.analysis.wait_graph import BY_HABIT, CONDVAR, INTR, WaitGraph, keeping_processes, knots
+from satview.analysis.wait_graph import BY_HABIT, CONDVAR, INTR, SEM, WaitGraph, keeping_processes, knots
 from satview.events.states import READY
 from satview.linkage.blockers import REPLY, Blockers, blockers
 from satview.linkage.mutexes import MUTEX, entries_of, mutexes
-from satview.linkage.table import OPEN, Certainty
+from satview.linkage.table import NO_EVENT, OPEN, Certainty
 from satview.linkage.waits import waits
 from satview.linkage.wake_ups import wake_ups
 from satview.store.arguments import argument
@@ -65,13 +65,13 @@ def deadlocks(evidence: Evidence, limits: Limits) -> list[Verdict]:
         certainty = Certainty.GUESS if is_guess else min(waits_of[thread].certainty for thread in circle)
         objects = [waited_for(evidence, found, i) for i in positions]
         names = [evidence.name(thread) for thread in circle]
-        parts = [f"{name} waits for {what}{of_whom(evidence, found, i)}"
+        parts = [f"{name} waits for {what}{of_whom(evidence, found, i) or _unless_held(found, i)}"
                  for name, what, i in zip(names, objects, positions, strict=True)]  # fmt: skip
         rows = [int(column[i]) for i in positions for column in (found.waits.call_row, found.waits.row)]
         others = {thread for thread in circle for thread in waits_of[thread].guesses} - set(circle)
         unless = f" unless {_some(evidence, others)} can end one of these waits," if is_guess and others else ""
         verdicts.append(evidence.verdict(
-            _severity(found, positions, is_guess=is_guess), (start, end), circle, objects, rows,
+            _severity(found, positions, is_guess=certainty is Certainty.GUESS), (start, end), circle, objects, rows,
             (f"{', '.join(parts)}:{unless} none of them runs again from {evidence.moment(start)} to the end of the "
              f"trace, {evidence.length(end - start)}.",
              "Let all threads take these objects in the same order, or send messages in one direction only."),
@@ -80,6 +80,10 @@ def deadlocks(evidence: Evidence, limits: Limits) -> list[Verdict]:
             | {int(found.waits.row[i]): "waits" for i in positions},
         ))  # fmt: skip
     return verdicts
+
+
+def _unless_held(found: Blockers, wait: int) -> str:
+    return ", whose holder no event shows" if found.waits.value[wait] == MUTEX else ""
 
 
 def _severity(found: Blockers, positions: list[int], *, is_guess: bool) -> Severity:
@@ -167,6 +171,9 @@ def _for_ever(evidence: Evidence, graph: WaitGraph, wait: int, keepers: frozense
         return _Reason(f"and {_some(evidence, set(lost))}, {left}, ended meanwhile", "Give back what a thread holds, "
                        "and wake those that wait, before it ends.",
                        Severity.WARNING, Certainty.INFERRED, lost)  # fmt: skip
+    if state == SEM and known is None and graph.blockers.waits.call_row[wait] != NO_EVENT:
+        return _Reason("which nobody else posts in this trace", "Look who should have posted it.",
+                       Severity.INFO, Certainty.GUESS, ())  # fmt: skip
     if state == INTR and graph.stays_masked(wait):
         return _Reason("which it did not unmask after the last one", "Call InterruptUnmask() on every way back to "
                        "the wait.", Severity.WARNING, Certainty.INFERRED, ())  # fmt: skip
@@ -177,9 +184,11 @@ def _for_ever(evidence: Evidence, graph: WaitGraph, wait: int, keepers: frozense
             return _Reason(f"which {evidence.name(receiver)} received; {_some(evidence, set(gone))}, which replied "
                            "before, has ended", "Reply to what is left before the thread ends that replies.",
                            Severity.WARNING, Certainty.INFERRED, (receiver, *gone))  # fmt: skip
-        if not holders.ways | holders.guesses and pid not in keepers:
-            return _Reason(f"which {evidence.name(receiver)} received and no thread holds", "Reply to every message on "
-                           "every way out of the server's loop, errors included.",
+        if pid not in keepers and not graph.has_repliers(pid) and graph.has_moved_on(wait):
+            is_lost = not (holders.ways | holders.guesses) - {receiver}
+            rest = "no thread holds" if is_lost else "did not reply to before it turned to others"
+            return _Reason(f"which {evidence.name(receiver)} received and {rest}", "Reply to every message on every "
+                           "way out of the server's loop, errors included.",
                            Severity.INFO, Certainty.GUESS, (receiver,))  # fmt: skip
     return None
 
