@@ -27,6 +27,7 @@ from satview.store.losses import losses
 from satview.store.trace import Trace
 from tests.analysis import faults
 from tests.analysis.pairs import PAIRS
+from tests.analysis.random_programs import judged
 from tests.capture.made import FAST, WIDE, Traced, as_trace, run, traced
 from tests.helpers.extent import WIDTH, fewer, points, usually
 
@@ -206,6 +207,13 @@ def test_faults_are_told_from_their_healthy_twins(program: str, wide: bool, rele
         assert {verdict.kind for verdict in found} & set(pair.kinds)
     else:
         assert not lead(found)
+
+
+@pytest.mark.parametrize("seed", range(usually(12, thorough=60, complete=2_000)))
+def test_who_never_goes_on_in_a_random_program_is_found_and_nobody_else(seed: int, tmp_path: Path) -> None:
+    found = judged(seed, RELEASES[seed % 4], (1, 2, 4, 8)[seed // 8 % 4], seed % 8 < 4, tmp_path)
+    assert not found.is_missed, found.stuck
+    assert not found.false
 
 
 @points(name=CLEAN, release=RELEASES)

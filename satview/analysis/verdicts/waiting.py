@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -26,6 +27,7 @@ from satview.store.losses import losses
 from satview.store.time_ranges import overlaps
 
 _MOST_NAMED: Final = 3  # threads in one sentence
+_OFTEN: Final = 3  # times that others get a mutex while a thread waits for it
 _Ints = NDArray[np.int64]
 
 
@@ -92,7 +94,7 @@ def _severity(found: Blockers, positions: list[int], *, is_guess: bool) -> Sever
     return Severity.WARNING if is_guess or is_by_habit else Severity.ERROR
 
 
-def _some(evidence: Evidence, threads: set[int]) -> str:
+def _some(evidence: Evidence, threads: Iterable[int]) -> str:
     """Return the names of some threads, and how many more there are."""
     names = [evidence.name(thread) for thread in sorted(threads)]
     more = f" or {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
@@ -157,7 +159,7 @@ def _for_ever(evidence: Evidence, graph: WaitGraph, wait: int, keepers: frozense
     known = graph.open_waits.get(int(graph.blockers.waits.thread[wait]))
     ways = tuple(sorted(known.ways)) if known is not None else ()
     are_dead = bool(ways) and all(map(graph.is_dead, ways))
-    ended = f"{_some(evidence, set(ways))}{', all of which have ended' if len(ways) > 1 else ', which has ended'}"
+    ended = f"{_some(evidence, ways)}{', all of which have ended' if len(ways) > 1 else ', which has ended'}"
     if state == MUTEX and known is not None and are_dead:
         return _Reason(f"held by {ended}", "Unlock it before the thread ends, or make it robust "
                        "(PTHREAD_MUTEX_ROBUST).", Severity.ERROR, known.certainty, ways)  # fmt: skip
@@ -168,7 +170,7 @@ def _for_ever(evidence: Evidence, graph: WaitGraph, wait: int, keepers: frozense
                        Certainty.GUESS if is_queue else Certainty.INFERRED, ways)  # fmt: skip
     if state in BY_HABIT and known is None and (lost := graph.ended_meanwhile(wait)):
         left = "the last other thread of its process" if len(lost) == 1 else "the last other threads of its process"
-        return _Reason(f"and {_some(evidence, set(lost))}, {left}, ended meanwhile", "Give back what a thread holds, "
+        return _Reason(f"and {_some(evidence, lost)}, {left}, ended meanwhile", "Give back what a thread holds, "
                        "and wake those that wait, before it ends.",
                        Severity.WARNING, Certainty.INFERRED, lost)  # fmt: skip
     if state == SEM and known is None and graph.blockers.waits.call_row[wait] != NO_EVENT:
@@ -181,7 +183,7 @@ def _for_ever(evidence: Evidence, graph: WaitGraph, wait: int, keepers: frozense
         holders = graph.reply_ways(wait)
         pid = int(graph.blockers.pid[wait])
         if not holders.ways | holders.guesses and (gone := graph.dead_repliers(pid)):
-            return _Reason(f"which {evidence.name(receiver)} received; {_some(evidence, set(gone))}, which replied "
+            return _Reason(f"which {evidence.name(receiver)} received; {_some(evidence, gone)}, which replied "
                            "before, has ended", "Reply to what is left before the thread ends that replies.",
                            Severity.WARNING, Certainty.INFERRED, (receiver, *gone))  # fmt: skip
         if pid not in keepers and not graph.has_repliers(pid) and graph.has_moved_on(wait):
@@ -282,18 +284,47 @@ def _ran(evidence: Evidence, thread: int, start: int, end: int) -> int:
         "window_ms": (100, "the length of the window"),
         "waited_percent": (100, "of the window; the waits of all threads are added up"),
         "least_count": (10, "waits within the window"),
+        "passed_ms": (100, "of one wait, in which others get the mutex: it is reported alone"),
         "kept_ms": (20, "of one wait, that its holder could run and did not, where no event has priorities"),
     },
 )
 def contentions(evidence: Evidence, limits: Limits) -> list[Verdict]:
-    """Return mutexes that threads wait for much of the time, and long waits for holders that are kept from running.
+    """Return mutexes that threads wait for much of the time, and single waits that are too long.
 
-    The second is how an inversion looks without priorities; with them it is reported as one, or is none.
+    These are waits in which others get the mutex one after the other, being of higher priority, and waits for holders
+    that are kept from running: how an inversion looks without priorities; with them it is reported as one, or is none.
     """
     if not evidence.has_states:
         return []
     kept = [] if evidence.derived.has_priorities() else _kept_holders(evidence, limits)
-    return [*_contended(evidence, limits), *kept]
+    return [*_contended(evidence, limits), *_passed_over(evidence, limits), *kept]
+
+
+def _passed_over(evidence: Evidence, limits: Limits) -> list[Verdict]:
+    found, known = blockers(evidence.trace), mutexes(evidence.trace)
+    waiting, gives = found.waits, known.gives
+    end = evidence.end_rows(waiting.end_row)
+    at = np.flatnonzero((known.of_wait >= 0) & (evidence.lengths(waiting.row, end) >= limits.cycles("passed_ms")))
+    verdicts = []
+    for wait in at.tolist():
+        row, stop, thread = int(waiting.row[wait]), int(end[wait]), int(waiting.thread[wait])
+        is_between = (gives.mutex == known.of_wait[wait]) & (gives.row > row) & (gives.row < stop)
+        givers = gives.thread[is_between & (gives.thread != thread)]
+        if len(givers) < _OFTEN:
+            continue
+        others, counts = np.unique(givers, return_counts=True)
+        others = others[np.argsort(-counts, kind="stable")]
+        start, length = int(evidence.times[row]), int(evidence.times[stop] - evidence.times[row])
+        what = waited_for(evidence, found, wait)
+        verdicts.append(evidence.verdict(
+            Severity.WARNING, (start, start + length), [thread, *others.tolist()], [what],
+            [int(waiting.call_row[wait]), row, stop],
+            (f"{evidence.name(thread)} waits {evidence.length(length)} from {evidence.moment(start)} for {what}, which "
+             f"others have and give up {len(givers):,} times meanwhile: {_some(evidence, others.tolist())}.",
+             "A mutex goes to the thread of the highest priority that waits: hold it for less of the time."),
+            Certainty.INFERRED, roles={int(waiting.call_row[wait]): "asks", row: "waits", stop: "goes on"},
+        ))  # fmt: skip
+    return verdicts
 
 
 def _kept_holders(evidence: Evidence, limits: Limits) -> list[Verdict]:
