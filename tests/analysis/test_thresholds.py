@@ -7,9 +7,12 @@ import tomllib
 
 import pytest
 
+from satview.analysis.verdicts.find import find_verdicts
 from satview.analysis.verdicts.rule import rules
 from satview.analysis.verdicts.thresholds import default_thresholds, read_thresholds, thresholds_text
 from satview.base.errors import UsageError
+from satview.capture.workloads import registry
+from tests.capture.made import WIDE, traced
 
 
 def test_every_kind_has_a_table_and_every_number_a_unit_and_a_comment(tmp_path):
@@ -68,3 +71,24 @@ def test_files_that_are_none(tmp_path):
         read_thresholds(tmp_path / "latin.toml")
     with pytest.raises(UsageError, match="Is a directory"):
         read_thresholds(tmp_path)
+
+
+def test_a_file_says_what_verdicts_count_as_and_of_which_threads(tmp_path):
+    def found(rules):
+        (tmp_path / "rules.toml").write_text(rules)
+        return [(verdict.kind, str(verdict.severity)) for verdict in find_verdicts(trace, read_thresholds(
+            tmp_path / "rules.toml"))]  # fmt: skip
+
+    trace = traced(registry.find("inversion").setup, 200, tmp_path, modes=WIDE).trace
+    assert found("") == [("priority-inversion", "error")]
+    assert found('[priority-inversion]\nseverity = "info"') == [("priority-inversion", "info")]
+    assert found('[priority-inversion]\nthreads = ["middle"]') == [("priority-inversion", "error")]
+    assert found('[priority-inversion]\nthreads = ["1:1"]') == []
+    with pytest.raises(UsageError, match="the trace has no thread 'nobody'"):
+        found('[priority-inversion]\nthreads = ["nobody"]')
+    with pytest.raises(
+        UsageError, match='line 2: severity is none of error, warning, info; write severity = "warning"'
+    ):
+        found('[priority-inversion]\nseverity = "fatal"')
+    with pytest.raises(UsageError, match="line 2: threads is no list of names"):
+        found('[priority-inversion]\nthreads = "middle"')

@@ -7,12 +7,16 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.analysis.thread_names import threads_named
 from satview.analysis.verdicts.evidence import Evidence
 from satview.analysis.verdicts.on_axis import on_axis
 from satview.analysis.verdicts.rule import Limits, Thresholds, rules
 from satview.analysis.verdicts.thresholds import default_thresholds
 from satview.analysis.verdicts.verdict import Occurrence, Severity, Verdict
-from satview.base.errors import Cancelled
+from satview.base.errors import Cancelled, UsageError
 from satview.base.plugins import PluginKind, plugins
 from satview.linkage.trace_links import reading_ahead
 from satview.store.axis import files_of
@@ -43,6 +47,7 @@ def find_verdicts(
 
     Raises:
         Cancelled: Somebody said so.
+        UsageError: The thresholds name a thread that the trace does not have.
     """
     if not len(trace.events):
         return ()
@@ -66,7 +71,31 @@ def find_verdicts(
                 raise Cancelled
             if kinds is None or plugin.name in kinds:
                 verdicts += plugin.run(partial(_plugged, evidence, plugin.name), [])
-    return _in_order(verdicts)
+    return _in_order([_weighed(limits, verdict) for verdict in verdicts if _is_asked_for(trace, limits, verdict)])
+
+
+def _weighed(limits: Thresholds, verdict: Verdict) -> Verdict:
+    severity = limits.severities.get(verdict.kind)
+    return verdict if severity is None else replace(verdict, severity=severity)
+
+
+def _is_asked_for(trace: Trace, limits: Thresholds, verdict: Verdict) -> bool:
+    """Return whether one of the threads that the user's file names for a kind is in a verdict; so is one that has none.
+
+    Raises:
+        UsageError: A name means no thread of the trace.
+    """
+    names = limits.threads.get(verdict.kind)
+    return (
+        names is None or not verdict.threads or any(_named(trace, name)[list(verdict.threads)].any() for name in names)
+    )
+
+
+def _named(trace: Trace, name: str) -> NDArray[np.bool_]:
+    named = threads_named(trace, name)
+    if not named.any():
+        raise UsageError(f"the trace has no thread {name[:40]!r}; `satview stats` lists them")
+    return named
 
 
 def _in_order(verdicts: list[Verdict]) -> tuple[Verdict, ...]:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from satview.analysis.needs import KERNEL, NO_DAMAGE, NO_LOSS, Need
-from satview.analysis.verdicts.verdict import Verdict
+from satview.analysis.verdicts.verdict import Severity, Verdict
 from satview.base.time import Clock
 from satview.base.time_text import UNITS_NS
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from satview.analysis.verdicts.evidence import Evidence
 
 ENABLED: Final = "enabled"  # the switch of a kind among its thresholds
+SEVERITY: Final = "severity"
+THREADS: Final = "threads"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +33,13 @@ class Thresholds:
 
     Attributes:
         values: The numbers; switches (`enabled`) are 0 or 1.
+        severities: What every verdict of a kind counts as; of other kinds the rule says it.
+        threads: Names of threads by kind: only verdicts count that one of these is in; of other kinds all.
     """
 
     values: dict[str, dict[str, float]]
+    severities: dict[str, Severity] = field(default_factory=dict)
+    threads: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def number(self, kind: str, name: str) -> float:
         """Return a count, or a share in percent."""

@@ -8,7 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from satview.analysis.verdicts.rule import ENABLED, Thresholds, rules
+from satview.analysis.verdicts.rule import ENABLED, SEVERITY, THREADS, Thresholds, rules
+from satview.analysis.verdicts.verdict import Severity
 from satview.base.errors import UsageError
 from satview.base.small_file import read_small
 
@@ -18,7 +19,8 @@ _LINE: Final = re.compile(r"\s*\(at line (\d+), column \d+\)$")
 _HEAD: Final = """\
 # When something is a verdict: `satview check --rules FILE`, satview.read_thresholds(FILE).
 # The end of a name is its unit: _ms, _us (time), _percent, _count. The file may have any of these tables and names;
-# what it leaves out stays as it is here. `enabled = false` turns a kind off.
+# what it leaves out stays as it is here. `enabled = false` turns a kind off, `severity = "error"` says what its
+# verdicts count as (error, warning or info), `threads = ["planner", "2:3"]` that only those of some threads count.
 #
 # Sums and counts are those of a window of a fixed length (window_ms): what happens elsewhere in the trace, and how long
 # the trace is, changes nothing.
@@ -75,6 +77,8 @@ def read_thresholds(path: Path) -> Thresholds:
 
 def _over_defaults(name: str, text: str, found: dict[str, object]) -> Thresholds:
     values = {kind: dict(table) for kind, table in default_thresholds().values.items()}
+    severities: dict[str, Severity] = {}
+    threads: dict[str, tuple[str, ...]] = {}
     for kind, table in found.items():
         if kind not in values:
             raise _refused(name, text, "", kind, f"there is no kind {kind[:40]!r}; there are {', '.join(values)}")
@@ -82,8 +86,20 @@ def _over_defaults(name: str, text: str, found: dict[str, object]) -> Thresholds
             raise _refused(name, text, "", kind, f"{kind} is no table; write [{kind}]")
         for key, value in table.items():
             known = values[kind]
+            if key == SEVERITY:
+                if value not in tuple(Severity):
+                    raise _refused(name, text, kind, key, f"{key} is none of {', '.join(Severity)}; write "
+                                   f'{key} = "{Severity.WARNING}"')  # fmt: skip
+                severities[kind] = Severity(value)
+                continue
+            if key == THREADS:
+                if not isinstance(value, list) or not value or not all(isinstance(one, str) and one for one in value):
+                    raise _refused(name, text, kind, key, f'{key} is no list of names; write {key} = ["planner"]')
+                threads[kind] = tuple(value)
+                continue
             if key not in known:
-                raise _refused(name, text, kind, key, f"[{kind}] has no {key[:40]!r}; it has {', '.join(known)}")
+                raise _refused(name, text, kind, key, f"[{kind}] has no {key[:40]!r}; it has "
+                               f"{', '.join((*known, SEVERITY, THREADS))}")  # fmt: skip
             is_switch = key == "enabled"
             if is_switch != isinstance(value, bool):
                 requested = "true or false" if is_switch else "a number"
@@ -92,7 +108,7 @@ def _over_defaults(name: str, text: str, found: dict[str, object]) -> Thresholds
                 raise _refused(name, text, kind, key, f"{key} is no number from 0 to {_MOST:.0f}; write {key} = "
                                f"{_spelt(known, key)}")  # fmt: skip
             known[key] = float(value)
-    return Thresholds(values)
+    return Thresholds(values, severities, threads)
 
 
 def _spelt(known: dict[str, float], key: str) -> str:
