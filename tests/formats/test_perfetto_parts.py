@@ -10,6 +10,7 @@ import pytest
 
 import satview
 from satview.base.errors import TraceFormatError
+from satview.events import linux
 from satview.events.linux import FIRST_TID
 from satview.events.states import STATE_BY_NAME
 from satview.formats.linux import perfetto, perfetto_details
@@ -282,3 +283,142 @@ def test_arguments_of_ftrace_events(monkeypatch):
     perfetto_details._protocol.cache_clear()
     assert details.text(5) == ("ftrace event 36", unnamed)
     perfetto_details._protocol.cache_clear()
+
+
+# ---- columns of messages -----------------------------------------------------------------------------------------
+
+
+def test_texts_of_which_few_are_different():
+    """Of each message the last one that it has; a text counts with 512 bytes, and text 0 is empty."""
+    trace = protocol.Trace()
+    texts = ("one", "two", None, "one", "", "n" * 600, "n" * 513, "n" * 512, "müll")
+    for text in texts:
+        event = trace.packet.add().track_event
+        event.track_uuid = 5
+        if text is not None:
+            event.name = text
+    events, _ = fields(trace.SerializeToString()).inner(11)
+    found = events.text_column(23)
+    assert [found.texts[code] for code in found.code.tolist()] == [(text or "")[:512] for text in texts]
+    assert (found.texts[0], len(set(found.texts)), len(found.texts)) == ("", 5, 5)
+    assert events.texts(23) == [text or "" for text in texts]
+    assert events.numbers(11).tolist() == [5] * 9
+    assert (events.numbers(12).tolist(), events.numbers(12, -7).tolist()) == ([0] * 9, [-7] * 9)
+
+
+def compact(**columns: list[int] | list[str]) -> perfetto.Fields:
+    """Return the compact parts of two bundles, the second with each column twice as long, but for its texts."""
+    trace = protocol.Trace()
+    for times in (1, 2):
+        part = trace.packet.add().ftrace_events.compact_sched
+        for name, values in columns.items():
+            getattr(part, name).extend(values * (1 if name == "intern_table" else times))
+    bundles, _ = fields(trace.SerializeToString()).inner(1)
+    return bundles.inner(4)[0]
+
+
+def test_switches_of_compact_bundles():
+    """Times are differences that begin again in each bundle; who leaves a CPU is who had got it before."""
+    tasks = Tasks({2: "known"})
+    parts = compact(switch_timestamp=[100, 5, 7], switch_prev_state=[1, 0, 2], switch_next_pid=[1, 2, 3],
+                    switch_next_prio=[10, 20], switch_next_comm_index=[0, 1, 9], intern_table=["a", "b"])  # fmt: skip
+    found = perfetto.compact_switches(parts, ints(4, 4), 50, tasks)
+    assert found.time_ns.tolist() == [100, 105, 112, 100, 105, 112, 212, 217, 224]
+    assert found.record.tolist() == list(range(50, 59))
+    assert found.cpu.tolist() == [4] * 9
+    assert found.after.tolist() == [1, 2, 3] * 3
+    assert found.after_prio.tolist() == [10, 20, 0, 10, 20, 10, 20, 0, 0]
+    sleeping, ready, waits = (STATE_BY_NAME[name].value for name in ("SLEEPING", "READY", "UNINTERRUPTIBLE"))
+    assert found.state.tolist() == [sleeping, ready, waits] * 3
+    # In time order on the CPU: rows 0 and 3 at 100, 1 and 4 at 105, 2 and 5 at 112, then 6, 7 and 8.
+    assert found.before.tolist() == [-1, 1, 2, 1, 2, 3, 3, 1, 2]
+    assert found.before_prio.tolist() == [0, 10, 20, 10, 20, 0, 10, 20, 0]
+    assert tasks.names == {1: "a", 2: "known"}, "index 9 is no text"
+    apart = perfetto.compact_switches(parts, ints(4, 7), 0, Tasks())
+    assert apart.cpu.tolist() == [4] * 3 + [7] * 6
+    assert apart.before.tolist() == [-1, 1, 2, -1, 1, 2, 3, 1, 2]
+    assert len(perfetto.compact_switches(compact(intern_table=["a"]), ints(0, 0), 0, Tasks()).time_ns) == 0
+
+
+def test_wake_ups_of_compact_bundles():
+    tasks = Tasks()
+    found = perfetto.compact_wakeups(
+        compact(waking_timestamp=[100, 5], waking_pid=[1, 2], waking_prio=[10], waking_target_cpu=[3, 2],
+                waking_comm_index=[1, 0], intern_table=["a", "b"]),
+        ints(4, 7), 50, tasks,
+    )  # fmt: skip
+    assert found.time_ns.tolist() == [100, 105, 100, 105, 205, 210]
+    assert (found.record.tolist(), found.cpu.tolist()) == (list(range(50, 56)), [4, 4, 7, 7, 7, 7])
+    assert (found.waker.tolist(), found.thread.tolist()) == ([-1] * 6, [1, 2] * 3)
+    assert found.prio.tolist() == [10, 0, 10, 10, 0, 0]
+    assert found.target_cpu.tolist() == [3, 2] * 3
+    assert tasks.names == {1: "b", 2: "a"}
+    assert len(perfetto.compact_wakeups(compact(switch_next_pid=[1]), ints(0, 0), 0, Tasks()).time_ns) == 0
+    bare = perfetto.compact_wakeups(compact(waking_timestamp=[7]), ints(4, 7), 0, Tasks())
+    assert (bare.thread.tolist(), bare.target_cpu.tolist(), bare.prio.tolist()) == ([-1] * 3, [-1] * 3, [0] * 3)
+
+
+def test_events_of_bundles():
+    """Switches, wake-ups of the first kind that is there, all else as points, and where arguments are."""
+    trace = protocol.Trace()
+    first, second = (trace.packet.add().ftrace_events for _ in range(2))
+    first.cpu, second.cpu, second.lost_events = 3, 5, True
+    for time, bundle, kind, values in (
+        (10, first, "sched_switch", {"prev_comm": "a", "prev_pid": 1, "prev_prio": 9, "prev_state": 1, "next_comm": "b",
+                                     "next_pid": 2, "next_prio": 8}),
+        (11, first, "sched_waking", {"comm": "w", "pid": 4, "prio": 7, "target_cpu": 2}),
+        (12, second, "sched_wakeup", {"comm": "x", "pid": 4, "prio": 7, "target_cpu": 2}),
+        (13, second, "sched_wakeup_new", {"comm": "new", "pid": 6, "prio": 5, "success": 1}),
+        (14, second, "irq_handler_entry", {"irq": 1, "name": "eth0"}),
+        (15, second, "sched_switch", {"prev_comm": "b", "prev_pid": 2, "prev_state": 0, "next_comm": ""}),
+        (16, second, "kmalloc", {"call_site": 5}),
+    ):  # fmt: skip
+        event = bundle.event.add(timestamp=time, pid=70 + time)
+        getattr(event, kind).SetInParent()
+        for name, value in values.items():
+            setattr(getattr(event, kind), name, value)
+    content = trace.SerializeToString()
+    tasks, problems, data = Tasks(), Problems(), np.frombuffer(content, np.uint8)
+    found = perfetto._ftrace(data, fields(content).inner(1)[0], tasks, problems)
+    switches, wakes, points = found.switches, found.wakeups, found.points
+    assert [column.tolist() for column in (switches.time_ns, switches.record, switches.cpu, switches.before,
+                                           switches.before_prio, switches.after, switches.after_prio)] == [
+        [10, 15], [0, 5], [3, 5], [1, 2], [9, 0], [2, 0], [8, 0]
+    ]  # fmt: skip
+    assert switches.state.tolist() == [STATE_BY_NAME["SLEEPING"].value, STATE_BY_NAME["READY"].value]
+    columns = (wakes.time_ns, wakes.record, wakes.cpu, wakes.waker, wakes.thread, wakes.prio, wakes.target_cpu)
+    assert [column.tolist() for column in columns] == [
+        [11, 13], [1, 3], [3, 5], [81, 83], [4, 6], [7, 5], [2, -1]
+    ]  # fmt: skip
+    codes = linux.point_codes()
+    assert points.code.tolist() == [codes["sched_wakeup"], codes["irq_handler_entry"], linux.POINT]
+    assert [column.tolist() for column in (points.time_ns, points.record, points.cpu, points.thread)] == [
+        [12, 14, 16], [2, 4, 6], [5, 5, 5], [82, 84, 86]
+    ]  # fmt: skip
+    assert (found.records.record.tolist(), found.records.number.tolist()[:2]) == ([2, 4, 6], [17, 36])
+    assert data[found.records.begin[1] : found.records.end[1]].tobytes().endswith(b"eth0")
+    assert tasks.names == {1: "a", 2: "b", 4: "w", 6: "new"}
+    assert [(each.kind.slug, each.detail) for each in problems] == [
+        ("lost-events", "CPU 5 has lost events before this bundle")
+    ]
+
+
+def test_names_of_tracks_and_of_their_children():
+    """A thread's track, those below it, the lowest first; one below itself; processes with and without a name."""
+    trace = protocol.Trace()
+    for uuid, parent, thread, name in ((4, 3, None, ""), (7, 4, None, ""), (1, 0, (90, 100), "client"),
+                                       (2, 1, None, ""), (3, 1, None, ""), (5, 9, None, ""), (6, 1, (90, 101), ""),
+                                       (8, 8, None, ""), (10, 11, None, ""), (11, 10, None, "")):  # fmt: skip
+        track = trace.packet.add().track_descriptor
+        track.uuid, track.parent_uuid = uuid, parent
+        if thread:
+            track.thread.pid, track.thread.tid, track.thread.thread_name = (*thread, name)
+    for pid, name in ((90, "app"), (91, "")):
+        process = trace.packet.add().track_descriptor.process
+        process.pid, process.process_name = pid, name
+    tasks, tracks = Tasks({101: "kept"}), perfetto._Tracks()
+    tracks.read(fields(trace.SerializeToString()), tasks)
+    assert tracks.thread == {1: 100, 6: 101, 2: 100, 3: 100, 4: 100, 7: 100}
+    assert (tasks.names, tasks.process, tasks.process_names) == (
+        {100: "client", 101: "kept"}, {100: 90, 101: 90}, {90: "app"}
+    )  # fmt: skip
