@@ -360,3 +360,83 @@ def test_where_more_runs_than_any_trace_has_are_placed():
     few = clock("t" * 14, [0] * 3 + [5] * 11)
     consensus._place_rubbish(few)
     assert few.placed.tolist() == [0, 0]
+
+
+def test_whose_missing_buffers_excuse_a_pause():
+    """Those of any CPU where all share a counter, else those of all CPUs (-1) and its own."""
+    kinds = np.zeros(4, np.int64) + TIME
+    found = Claims(
+        np.arange(4) * 10, kinds * 0, kinds, np.arange(4) * 100, ints(0, 5, 0, 5), kinds * 0, kinds - 1, kinds + 1
+    )
+    for breaks, has_common_clock, expected in (
+        ({7: [5]}, True, [False, True, False]), ({7: [5]}, False, [False] * 3), ({0: [5]}, False, [False, True, False]),
+        ({-1: [25]}, False, [False, False, True]), ({1: [5]}, False, [False] * 3), ({0: [10, 30]}, False, [False] * 3),
+        ({0: [0, 9, 29]}, False, [False, True, True]),
+    ):  # fmt: skip
+        clock = consensus._Clock.of(0, found, 0, Surroundings(breaks, has_common_clock), None)
+        assert clock.is_excused.tolist() == expected, breaks
+    standing = consensus._Clock.of(0, found, 3, Surroundings(), (99, 500))
+    assert standing.level.tolist() == [0, 2, 7]
+    assert [column.tolist() for column in standing.times()] == [[0, 10, 20, 30, 99], [0, 100, 200, 300, 500]]
+
+
+def agreeing(times: list[int], others: list[list[tuple[int, int]]], *, has_shared_buffers: bool = True) -> list[float]:
+    """Return how many others agree with one TIME event of CPU 0 in row 50 at each of some times.
+
+    Args:
+        times: At which it may be, cycles; others: rows and times of the TIME events of each.
+    """
+    one = np.zeros(1, np.int64)
+
+    def of(cpu: int, rows: np.ndarray, values: np.ndarray) -> consensus._Clock:
+        zero = np.zeros(len(rows), np.int64)
+        found = Claims(rows, zero + cpu, zero + TIME, values, zero, zero, zero - 1, zero + 1)
+        return consensus._Clock.of(cpu, found, 0, Surroundings(), None)
+
+    known = Surroundings(has_shared_buffers=has_shared_buffers)
+    judge = consensus.Consensus(claims(), {}, known, {})
+    clocks = [of(1 + i, *(ints(*column) for column in zip(*rows, strict=True))) for i, rows in enumerate(others)]
+    out = []
+    for time in times:
+        clock = of(0, one + 50, one + time % ROLLOVER)
+        out.append(float(judge._agreeing(clock, np.array([[time // ROLLOVER]]), clocks)[0, 0]))
+    return out
+
+
+def test_which_cpus_agree_with_a_time():
+    """Between the events around it in the file, by a quarter of a rollover; one that came late agrees half."""
+    low, high = 20 * ROLLOVER, 24 * ROLLOVER
+    other = [(10, 16 * ROLLOVER), (40, low), (60, high)]
+    times = [
+        low - SLACK,
+        low - SLACK - 1,
+        high + SLACK,
+        high + SLACK + 1,
+        16 * ROLLOVER - SLACK,
+        16 * ROLLOVER - SLACK - 1,
+    ]
+    assert agreeing(times, [other]) == [1, 0.5, 1, 0, 0.5, 0]
+    assert agreeing(times[:2], [other, other]) == [2, 1]
+    assert agreeing([5, high], [[(60, high)]]) == [1, 1], "nothing is in front of it"
+    assert agreeing([low, 5 * high], [[(40, low)]]) == [1, 1], "nothing follows"
+    assert agreeing([low, 0, 99 * ROLLOVER], [[(40, high), (60, low)]]) == [1, 1, 1], "buffers out of order"
+    both = [other, [(40, low)]]
+    begin, end = 16 * ROLLOVER - ROLLOVER, high + ROLLOVER
+    assert agreeing([begin, begin - 1, end, end + 1], both, has_shared_buffers=False) == [2, 0, 2, 0]
+
+
+@pytest.mark.parametrize(
+    ("uptime", "first", "levels", "expected"),
+    [
+        (None, 0, [0, 9], [0, 0]), (0, 0, [0, 1, 2], [0, 0, 1]), (0, ROLLOVER, [0, 1], [0, 1]),
+        (32 * ROLLOVER, 34 * ROLLOVER, [0, 1, -4, -5], [0, 1, 0, 1]),  # by a sixteenth of the time since boot
+        (0, 5 * ROLLOVER, [0, 1], [0, 0]),  # none is near: the header may be wrong
+    ],
+)  # fmt: skip
+def test_times_that_the_header_contradicts(uptime, first, levels, expected):
+    one = np.zeros(1, np.int64)
+    clock = consensus._Clock.of(
+        0, Claims(one, one, one + TIME, one + first, one, one, one - 1, one + 1), 0, Surroundings(), None
+    )
+    judge = consensus.Consensus(claims(), {}, Surroundings(uptime_cycles=uptime), {})
+    assert judge._contradicts_header(clock, ints(*levels)).tolist() == expected

@@ -307,6 +307,19 @@ def test_a_join_waits_for_the_end_of_its_thread():
     assert (waits_of(found, {(1, 9): 1}), waits_of(found, {(1, 9): 2})) == ([0], [])
 
 
+def test_the_last_at_each_barrier_does_not_wait():
+    """Threads 1 to 3 at barrier 64 while threads 4 and 5 meet at barrier 80 twice."""
+    rows_of = (
+        ("barrier_wait", 1, 1, 0, 64, 0), ("barrier_wait", 1, 4, 1, 80, 0), ("barrier_wait", 1, 2, 2, 64, 0),
+        ("barrier_wait", 1, 5, 3, 80, 0), ("barrier_wait", 2, 4, 4, 0, 0), ("barrier_wait", 1, 4, 5, 80, 0),
+        ("barrier_wait", 2, 5, 6, 0, 0), ("barrier_wait", 1, 3, 7, 64, 0), ("barrier_wait", 1, 5, 8, 80, 0),
+        ("barrier_wait", 2, 5, 9, 0, 0), ("barrier_wait", 2, 4, 10, 0, 0), ("barrier_wait", 2, 3, 11, 0, 0),
+        ("barrier_wait", 2, 1, 12, 0, 0), ("barrier_wait", 2, 2, 13, 0, 0),
+    )  # fmt: skip
+    rows = calls.waits(made(*rows_of), {}, np.zeros(6, np.int32))
+    assert np.flatnonzero(rows).tolist() == [0, 1, 2, 5], "3, 7 and 8 are the last ones"
+
+
 def test_who_changes_the_state_of_another_thread():
     rows_of = (
         ("thr_create", 2, 1, 0, 0, 9), ("thr_create", 2, 1, 1, 1, 9), ("thr_create", 2, 1, 2, 0, 0),
