@@ -226,3 +226,25 @@ def test_a_file_that_shrinks_or_ends_inside_a_slot(tmp_path):
     assert file.restart.startswith(f"part.kev shrank from {len(WHOLE) - 16:,} to {len(HEAD):,} bytes"), (
         "said once it reads"
     )
+
+
+@pytest.mark.parametrize("is_memory", [True, False])
+def test_a_column_that_grows(monkeypatch, is_memory):
+    """In memory, or in a file where the system has no such memory: what one reading has seen stays as it was."""
+    if not is_memory:
+        monkeypatch.delattr("os.memfd_create", raising=False)
+    column = decode_module.GrowingColumn(np.uint16)
+    assert (column._is_memory, len(column.writable(0)), len(column.reading(np.empty(0, np.uint16), 0))) == (
+        is_memory and hasattr(decode_module.os, "memfd_create"), 0, 0
+    )  # fmt: skip
+    written = column.writable(3)
+    written[:] = 1, 2, 3
+    first = column.reading(written, 2)
+    first[0] = 77  # a reader's own
+    more = column.writable(600_000)
+    assert more[:3].tolist() == [1, 2, 3]
+    assert not more[3:].any()
+    more[2:5] = 30, 40, 50
+    assert (first.tolist(), column.reading(more[:5], 2).tolist()) == ([77, 2, 3], [1, 2, 30, 40, 50])
+    assert len(column.writable(2)) == 2
+    assert column.writable(600_000)[:5].tolist() == [1, 2, 30, 40, 50]

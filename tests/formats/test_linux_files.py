@@ -108,7 +108,7 @@ def test_samples_of_every_layout(order, more):
 
 def test_a_record_is_never_longer_than_its_sample():
     body = struct.pack("<IIQII", 0, 100, 5, 3, 0)
-    for size, expected in ((4, 4), (5, 4), (1 << 30, 4), (0, 0)):
+    for size, expected in ((4, 4), (5, 4), (1 << 30, 4), (1 << 31, 4), (0, 0)):
         sample = struct.pack("<IHH", 9, 0, 8 + len(body) + 8) + body + struct.pack("<I", size) + b"abcdrest"
         heads = Records(np.frombuffer(sample, np.uint8), ints(0), ints(0), ints(0), ints(1 << 40), "<")
         tasks = Tasks()

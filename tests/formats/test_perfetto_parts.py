@@ -320,7 +320,7 @@ def compact(**columns: list[int] | list[str]) -> perfetto.Fields:
 def test_switches_of_compact_bundles():
     """Times are differences that begin again in each bundle; who leaves a CPU is who had got it before."""
     tasks = Tasks({2: "known"})
-    parts = compact(switch_timestamp=[100, 5, 7], switch_prev_state=[1, 0, 2], switch_next_pid=[1, 2, 3],
+    parts = compact(switch_timestamp=[100, 5, 7], switch_prev_state=[1, 2], switch_next_pid=[1, 2, 3],
                     switch_next_prio=[10, 20], switch_next_comm_index=[0, 1, 9], intern_table=["a", "b"])  # fmt: skip
     found = perfetto.compact_switches(parts, ints(4, 4), 50, tasks)
     assert found.time_ns.tolist() == [100, 105, 112, 100, 105, 112, 212, 217, 224]
@@ -329,7 +329,7 @@ def test_switches_of_compact_bundles():
     assert found.after.tolist() == [1, 2, 3] * 3
     assert found.after_prio.tolist() == [10, 20, 0, 10, 20, 10, 20, 0, 0]
     sleeping, ready, waits = (STATE_BY_NAME[name].value for name in ("SLEEPING", "READY", "UNINTERRUPTIBLE"))
-    assert found.state.tolist() == [sleeping, ready, waits] * 3
+    assert found.state.tolist() == [sleeping, waits, ready, sleeping, waits, sleeping, waits, ready, ready]
     # In time order on the CPU: rows 0 and 3 at 100, 1 and 4 at 105, 2 and 5 at 112, then 6, 7 and 8.
     assert found.before.tolist() == [-1, 1, 2, 1, 2, 3, 3, 1, 2]
     assert found.before_prio.tolist() == [0, 10, 20, 10, 20, 0, 10, 20, 0]
