@@ -201,6 +201,7 @@ def test_threads_are_numbered_as_they_come(monkeypatch):
     assert len(numbers) == len(expected) + 1
     assert numbers.keys()[1:].tolist() == list(expected)
     assert len(numbers._keys) >= 8 * len(numbers)
+    assert numbers._multiplier == owners._MULTIPLIER, "no need for another one"
     # Keys whose products have the same upper bits: all at one position.
     inverse = pow(int(owners._MULTIPLIER), -1, 1 << 64)
     colliding = np.array([(number * inverse) % (1 << 64) for number in range(1, 1001)], np.uint64)
@@ -312,6 +313,31 @@ QUARTER, PAUSE = ROLLOVER // 4, ROLLOVER // 16
 )  # fmt: skip
 def test_samples_whose_times_are_sure(rows_of, expected):
     assert timed(rows_of, (0, 2048, 4096)) == expected
+
+
+def test_a_sample_without_events_says_nothing():
+    rows_of = [(0, 0, 0, True), (0, 1000, 0, False), (2, 2000, 0, False), (2, 3000, 0, False)]
+    assert timed(rows_of, (0, 1024, 2048)) == [True, False, True]
+
+
+def test_a_disk_that_is_slow_gives_fewer_samples(tmp_path, monkeypatch):
+    """One sample at the start and those that there is time for, in the order of the file."""
+    builder = TraceBuilder().time_event(0)
+    for number in range(3000):
+        builder.event(MARK, number)
+    path = builder.write(tmp_path / "a.kev")
+    monkeypatch.setattr(sampling, "SAMPLE_LENGTH", 64)
+    for least, longest_s, count in ((3000, 9, None), (3000, -1, 1), (3001, -1, 1), (3002, 9, 0)):
+        monkeypatch.setattr(sampling, "LEAST_SLOTS", least)
+        monkeypatch.setattr(sampling, "_LONGEST_S", longest_s)
+        found = sampling.sampled(path)
+        if count == 0:
+            assert found is None
+            continue
+        assert found.first_slot.tolist() == sorted(found.first_slot.tolist())
+        assert len(found.first_slot) == (count or len(sampling._read_order(3001)))
+        slots = found.first_slot[found.position] + found.trace.events.slot - found.position * 64
+        assert (found.trace.events.time_cycles - START).tolist() == [max(slot - 1, 0) for slot in slots.tolist()]
 
 
 def test_samples_without_any_time_event():
