@@ -50,6 +50,7 @@ def fields(content: bytes) -> perfetto.Fields:
         (b"\x0a\x02\x20\x01", 0),  # field 4, which no packet has
         (b"\x0a\x04\x20\x01\x08\x01", 100),  # beside field 1, as later versions may have it
         (b"\x0a\x02\x08\x80", 0),  # ends inside its number
+        (b"\x0a\x02\x08\x01\x0a\x02\x08\x80", 0),
         (b"\x0a\xff\x01\x40\x01", 100),  # longer than what was read: its first field is 8
         (b"\x0a\xff\xff\x01\x42\x01", 100),
         (b"\x0a\xff\x01\x20\x01", 0),
