@@ -16,7 +16,7 @@ from satview.formats.axis.assemble import Member, trace_on_axis
 from satview.formats.axis.joining import JOINERS
 from satview.formats.axis.reader import open_axis, score
 from satview.formats.registry import open_trace
-from satview.store.axis import files_of
+from satview.store.axis import _FIRST_SPECIAL, files_of
 from satview.store.axis_file import AxisEntry, write_axis
 from satview.store.doubts import Doubts
 from satview.store.losses import EVERY_CPU
@@ -185,6 +185,7 @@ def test_cpus_and_times_that_do_not_fit(tmp_path, monkeypatch):
     with pytest.raises(TraceFormatError, match="the files have 4 CPUs together; at most 3 fit; name fewer"):
         axis(tmp_path, trace, trace)
     monkeypatch.setattr(assemble, "_MOST_CPUS", 255)
+    assert 2**31 < assemble._MOST_EVENTS < _FIRST_SPECIAL, "rows are numbers of 32 bits, of which the last mean none"
     room = assemble._LARGEST - START - trace.clock.cycles_per_s  # a file takes a second more than it lasts, at most
     for fits, refused in ((room - 1, room), (-START - assemble._LARGEST + 1, -START - assemble._LARGEST)):
         assert len(axis(tmp_path, trace, trace, offset_ps=fits * 1000).events) == 4
