@@ -383,8 +383,8 @@ def test_orphans_of_a_chunk_beyond_some_are_counted_together(monkeypatch):
     problems = Problems()
     list(EventStream([np.array(tails, np.uint32)], problems, 160))
     assert [(each.kind.slug, each.detail, each.offset, each.count) for each in problems] == [
-        ("orphan-slots", "1 slots of an event whose beginning is missing", 160, 1),
-        ("orphan-slots", "1 slots of an event whose beginning is missing", 176, 1),
+        ("orphan-slots", "1 slot of an event whose beginning is missing", 160, 1),
+        ("orphan-slots", "1 slot of an event whose beginning is missing", 176, 1),
         ("orphan-slots", "and more of the same", None, 3),
     ]
 
