@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from satview.base.errors import Cancelled
+from satview.base.errors import Cancelled, TraceFormatError
 from satview.capture.logger_options import LoggerOptions
 from satview.capture.run import Capture, run
 from satview.events import wire
@@ -144,3 +144,107 @@ def test_another_file_of_that_name_is_decoded_from_its_start(capture, tmp_path):
     assert "a new capture began" in file.restart
     same_table(after.events, open_kev(path).events)
     assert len(before.events) != len(after.events)
+
+
+HEAD = header_bytes(
+    [("LITTLE_ENDIAN", "TRUE"), ("CYCLES_PER_SEC", "1000"), ("SYS_RELEASE", "6.4.1"), ("SYSPAGE_LEN", "4")]
+)
+SLOTS = np.array([(wire.code(6, 1), at, at, 0) for at in range(3000)], "<u4").tobytes()
+WHOLE = HEAD + b"page" + SLOTS
+FIRST = len(HEAD) + 4  # byte of the first slot
+
+
+def growing(tmp_path, content):
+    path = tmp_path / "part.kev"
+    path.write_bytes(content)
+    return path, GrowingFile(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "what", "offset"),
+    [
+        (b"", "it is empty so far; start the capture", None),
+        (b"TRACE_HEADEX", "this is no .kev file; only .kev files", 0),
+        (b"TRACE_HEAD", "the file ends inside the first key of the header", 10),
+        (HEAD[:-3], "the file ends inside the header", len(HEAD) - 3),
+        (HEAD, "0 of 4 bytes of its system page are there; wait for the rest", len(HEAD)),
+        (HEAD + b"pag", "3 of 4 bytes of its system page are there", len(HEAD)),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_followed_yet(tmp_path, content, what, offset):
+    path, file = growing(tmp_path, content)
+    with pytest.raises(TraceFormatError, match=what) as refused:
+        file.read()
+    assert refused.value.offset == offset
+    path.write_bytes(WHOLE)
+    assert (file.has_changed, len(file.read().events), file.has_changed, file.restart) == (True, 3000, False, "")
+
+
+def test_a_header_longer_than_the_first_look(tmp_path):
+    pairs = [("LITTLE_ENDIAN", "TRUE"), ("SYSPAGE_LEN", "0"), *((f"A{number}", "x" * 80) for number in range(900))]
+    path, file = growing(tmp_path, header_bytes(pairs) + SLOTS[:32])
+    trace = file.read()
+    assert (len(trace.events), trace.header.get("A899")) == (2, "x" * 80)
+    assert [each.detail for each in trace.problems] == [each.detail for each in open_kev(path).problems]
+
+
+@pytest.mark.parametrize(
+    ("change", "at"),
+    [(HEAD.index(b"6.4.1"), 0), (len(HEAD) + 2, 0), (FIRST + 21, FIRST + 16),
+     (FIRST + 1500 * 16 + 3, FIRST + 1500 * 16), (len(WHOLE) - 1, len(WHOLE) - 16)],
+)  # fmt: skip
+def test_a_file_that_is_written_over(tmp_path, change, at):
+    """In its header, its page, its first, middle or last slots; the sentence names the slot."""
+    path, file = growing(tmp_path, WHOLE)
+    file.read()
+    data = bytearray(WHOLE + SLOTS[:16])
+    data[change] ^= 0x20 if change < len(HEAD) else 1
+    path.write_bytes(data)
+    trace = file.read()
+    rest = ": it was cut short, or a new capture began; shown from its start"
+    assert file.restart == f"part.kev was written over from byte 0x{at:x} on{rest}"
+    assert len(trace.events) == 3001
+    file.read()
+    assert file.restart == ""
+
+
+def test_a_file_that_shrinks_or_ends_inside_a_slot(tmp_path):
+    path, file = growing(tmp_path, WHOLE)
+    first = file.read()
+    path.write_bytes(WHOLE + b"7 bytes")
+    second = file.read()
+    assert (file.restart, len(second.events), list(second.problems) == list(first.problems)) == ("", 3000, True)
+    path.write_bytes(WHOLE[:-1])
+    assert len(file.read().events) == 2999
+    rest = "it was cut short, or a new capture began; shown from its start"
+    assert file.restart == f"part.kev shrank from {len(WHOLE):,} to {len(WHOLE) - 1:,} bytes: {rest}"
+    path.write_bytes(HEAD)
+    with pytest.raises(TraceFormatError, match="0 of 4 bytes"):
+        file.read()
+    path.write_bytes(WHOLE)
+    file.read()
+    assert file.restart.startswith(f"part.kev shrank from {len(WHOLE) - 16:,} to {len(HEAD):,} bytes"), (
+        "said once it reads"
+    )
+
+
+@pytest.mark.parametrize("is_memory", [True, False])
+def test_a_column_that_grows(monkeypatch, is_memory):
+    """In memory, or in a file where the system has no such memory: what one reading has seen stays as it was."""
+    if not is_memory:
+        monkeypatch.delattr("os.memfd_create", raising=False)
+    column = decode_module.GrowingColumn(np.uint16)
+    assert (column._is_memory, len(column.writable(0)), len(column.reading(np.empty(0, np.uint16), 0))) == (
+        is_memory and hasattr(decode_module.os, "memfd_create"), 0, 0
+    )  # fmt: skip
+    written = column.writable(3)
+    written[:] = 1, 2, 3
+    first = column.reading(written, 2)
+    first[0] = 77  # a reader's own
+    more = column.writable(600_000)
+    assert more[:3].tolist() == [1, 2, 3]
+    assert not more[3:].any()
+    more[2:5] = 30, 40, 50
+    assert (first.tolist(), column.reading(more[:5], 2).tolist()) == ([77, 2, 3], [1, 2, 30, 40, 50])
+    assert len(column.writable(2)) == 2
+    assert column.writable(600_000)[:5].tolist() == [1, 2, 30, 40, 50]

@@ -8,8 +8,10 @@ import pytest
 from satview.formats.kev import open_events, repair
 from satview.formats.kev.clocks.rollover import ROLLOVER
 from satview.formats.kev.open_events import OpenEvent, OpenEvents
+from satview.formats.kev.slots import combine
 from satview.formats.kev.slots.combine import MAX_SLOTS
 from satview.store.problems import Problems
+from satview.store.tables import Fragments
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -66,3 +68,122 @@ def test_events_without_end_are_given_up_the_oldest_first(monkeypatch):
     assert [(problem.detail, problem.offset) for problem in problems] == [
         ("the end of this event is missing", 1000 + 16 * position) for position in (0, 1, 6, 5, 2, 7, 8)
     ]
+
+
+# ---- tails that are apart from their event -----------------------------------------------------------------------
+
+
+def queued(rows: list[tuple[int, bool, bool, int]], times: list[int]) -> tuple[list[int], list[int]]:
+    """Return the owner of each row (key, is it an event, closes, last event before), and events without end."""
+    open_events: dict[int, list[int]] = {}
+    owners, ended, events = [], set(), 0
+    for key, is_event, closes, before in rows:
+        queue = open_events.setdefault(key, [])
+        if is_event:
+            queue.append(events)
+            owners.append(events)
+            events += 1
+            continue
+        while queue and abs(times[before] - times[queue[0]]) >= ROLLOVER:
+            queue.pop(0)
+        owners.append(queue[0] if queue else -1)
+        if queue and closes:
+            ended.add(queue.pop(0))
+    return owners, sorted(set(range(events)) - ended)
+
+
+@pytest.mark.parametrize("ascends", [True, False])
+@pytest.mark.parametrize("seed", range(25))
+def test_tails_belong_to_the_oldest_open_event(monkeypatch, seed, ascends):
+    """Two keys on one CPU, up to 30 rows; the clock of the CPU steps by up to a rollover."""
+    monkeypatch.setattr(combine, "_BLOCK_ROWS", 1 + seed % 4)
+    rng = np.random.default_rng(seed)
+    rows, times, now = [], [], 5 * ROLLOVER
+    for _ in range(int(rng.integers(1, 30))):
+        is_event = bool(rng.random() < 0.45) or not times
+        if is_event:
+            now += int(rng.choice([0, 1, ROLLOVER // 2, ROLLOVER - 1, ROLLOVER])) * (
+                1 if ascends else int(rng.choice([1, 1, -1]))
+            )
+            times.append(now)
+        rows.append((int(rng.integers(0, 2)), is_event, bool(rng.random() < 0.6), len(times) - 1))
+    n = len(rows)
+    event = np.cumsum([is_event for _, is_event, _, _ in rows]) - 1
+    unmatched = combine.Unmatched(
+        np.arange(n) * 2, np.ones(n, np.int64), np.array([1 << 30 | 5 + key for key, _, _, _ in rows], np.uint32),
+        np.full(n, 77, np.uint32), np.array([closes and not is_event for _, is_event, closes, _ in rows]),
+        np.where([is_event for _, is_event, _, _ in rows], event, -1), np.array([before for _, _, _, before in rows]),
+    )  # fmt: skip
+    found = combine.match(unmatched, np.array(times), np.zeros(len(times), np.uint8), ascends=ascends)
+    owners, unfinished = queued(rows, times)
+    assert (found.owner.tolist(), found.unfinished.tolist()) == (owners, unfinished)
+
+
+def test_nothing_to_match():
+    found = combine.match(combine.Unmatched.none(), np.array([5]), np.zeros(1, np.uint8))
+    assert (found.owner.tolist(), found.unfinished.tolist()) == ([], [])
+
+
+def test_keys_of_slots():
+    """Stamp above CPU, class and event; the bits of the structure count for nothing."""
+    headers = np.array([0x40000001, 0xC0000001, 0x3F000001, 0x3F000002], np.uint32)
+    found = combine.keys(headers, np.array([7, 7, 7, 8], np.uint32))
+    assert found.tolist() == [7 << 32 | 1, 7 << 32 | 1, 7 << 32 | 0x3F000001, 8 << 32 | 0x3F000002]
+    is_open = np.array([False, True, True, False])
+    assert combine.contested(found, is_open).tolist() == [True, True, False, False]
+    assert combine.contested(found, ~is_open).tolist() == [True, True, False, False]
+    assert combine.contested(found, np.zeros(4, np.bool_)).tolist() == [False] * 4
+    assert combine.contains(np.array([3, 5, 9]), np.array([1, 3, 4, 9, 10])).tolist() == [
+        False,
+        True,
+        False,
+        True,
+        False,
+    ]
+    assert combine.contains(np.array([], np.int64), np.array([1])).tolist() == [False]
+
+
+def test_tails_are_taken_away_from_events():
+    """Event 2 has three slots at 20, and its end; event 5 two at 50 and none; event 7 is one slot, open already."""
+    many = combine.Unmatched(
+        np.array([70, 90]), np.array([1, 2]), np.array([17, 19], np.uint32), np.array([7, 9], np.uint32),
+        np.array([False, True]), np.array([7, -1]), np.array([7, 8]),
+    )  # fmt: skip
+    found = combine.split(many, np.array([2, 5, 7]), np.array([20, 50, 70]), np.array([3, 2, 1]),
+                          np.array([12, 15, 17], np.uint32), np.array([2, 5, 7], np.uint32))  # fmt: skip
+    columns = (found.slot, found.count, found.header, found.stamp, found.closes, found.event, found.before)
+    assert list(zip(*(column.tolist() for column in columns), strict=True)) == [
+        (20, 1, 12, 2, False, 2, 2), (21, 2, 12, 2, True, -1, 2), (50, 1, 15, 5, False, 5, 5),
+        (51, 1, 15, 5, True, -1, 5), (70, 1, 17, 7, False, 7, 7), (90, 2, 19, 9, True, -1, 8),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("is_sorted", [True, False])
+def test_rows_that_share_their_time(monkeypatch, seed, is_sorted):
+    monkeypatch.setattr(repair, "_CHUNK", 5)
+    rng = np.random.default_rng(seed)
+    time = rng.integers(0, 25, 30)
+    if is_sorted:
+        time.sort()
+    moves = repair.time_order(time, np.zeros(30, np.uint8), repair.disordered_rows(time))
+    assert (moves is None) == is_sorted
+    some = np.unique(rng.integers(0, 30, 6))
+    counts = np.bincount(time)
+    shared = [row for row in range(30) if counts[time[row]] > 1]
+    assert repair.rows_of_equal_time(time, moves).tolist() == shared
+    assert repair.rows_of_shared_time(time, some, moves).tolist() == [row for row in shared if time[row] in time[some]]
+    if moves is not None:
+        order = np.arange(30)
+        order[moves[0]] = moves[1]
+        assert order.tolist() == np.argsort(time, kind="stable").tolist()
+
+
+def test_fragments_follow_their_events():
+    fragments = Fragments(
+        np.array([2, 5, 6], np.uint32), np.array([0, 2, 5, 7]), np.array([4, 9, 1, 3, 8, 2, 7], np.uint32)
+    )
+    went = np.array([0, 1, 6, 2, 3, 4, 5], np.uint32)
+    found = repair.renumber(fragments, went)
+    assert (found.event.tolist(), found.start.tolist()) == ([4, 5, 6], [0, 3, 5, 7])
+    assert found.slot.tolist() == [1, 3, 8, 2, 7, 4, 9]

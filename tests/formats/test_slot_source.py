@@ -70,3 +70,97 @@ def test_without_positioned_reads_it_seeks(both, monkeypatch):
     monkeypatch.delattr(os, "preadv", raising=False)
     monkeypatch.delattr(os, "pread", raising=False)
     assert np.array_equal(both[0].read(100, 4_000), SLOTS[100:4_000])
+
+
+def test_slots_are_read_alike_where_the_core_cannot(both, monkeypatch):
+    """Runs that a gap or the border of a block ends, in any order, and none at all."""
+    monkeypatch.setattr(loading, "take_halves", lambda *_args: None)
+    for gap, shift in ((1, 20), (7, 4), (4096, 3), (4096, 20)):
+        monkeypatch.setattr(slot_source, "_GAP", gap)
+        monkeypatch.setattr(slot_source, "_BLOCK_SHIFT", shift)
+        for rows in ([], [4999], [0, 0, 1, 2, 10, 17, 18, 25, 4000, 4007, 4015, 4999], [30, 2, 2, 9]):
+            at = np.array(rows, np.int64)
+            for half in (0, 1):
+                assert both[0].take_halves(at, half).tolist() == SLOTS[at, 2 * half : 2 * half + 2].tolist()
+            assert both[1].take_halves(at, 1).tolist() == SLOTS[at, 2:4].tolist()
+
+
+@pytest.mark.parametrize(("start", "end"), [(0, 0), (5000, 5000), (0, 1), (4999, 5000)])
+def test_ranges_at_both_ends(both, start, end):
+    assert both[0].read(start, end).tolist() == SLOTS[start:end].tolist()
+    for wrong in ((-1, 1), (2, 1), (5000, 5001)):
+        with pytest.raises(IndexError, match=f"slots {wrong[0]} to {wrong[1]} of 5000"):
+            both[0].read(*wrong)
+
+
+@pytest.fixture(params=[True, False], ids=["positioned", "seeking"])
+def file(request, tmp_path, monkeypatch):
+    """A file of 5000 bytes that is read by positioned reads, or as on Windows; reads give 7 bytes at most."""
+    if request.param:
+        real, into = os.pread, os.preadv
+        monkeypatch.setattr(os, "pread", lambda file, count, at: real(file, min(count, 7), at))
+        monkeypatch.setattr(os, "preadv", lambda file, views, at: into(file, [views[0][:7]], at))
+    else:
+        real = os.read
+        for name in ("pread", "preadv"):
+            monkeypatch.delattr(os, name)
+        monkeypatch.setattr(os, "read", lambda file, count: real(file, min(count, 7)))
+    path = tmp_path / "file"
+    path.write_bytes(bytes(range(250)) * 20)
+    return SourceFile(path, 4000)
+
+
+def test_bytes_of_a_file_that_come_a_few_at_a_time(file):
+    content = bytes(range(250)) * 20
+    assert (file.bytes_at(40, 3), file.bytes_at(0, 9), file.size_now) == (content[3:43], b"", 5000)
+    words = np.zeros(10, np.uint32)
+    file.read_into(words, 5)
+    assert words.tobytes() == content[5:45]
+    status = file._path.stat()
+    assert file.identity == (status.st_dev, status.st_ino)
+    for read in (lambda: file.bytes_at(20, 4990), lambda: file.read_into(words, 4980)):
+        with pytest.raises(
+            SourceChangedError, match="it had 4,000 bytes when it was opened, now 5,000; open it again"
+        ) as at:
+            read()
+        assert at.value.offset == 5000
+
+
+def test_a_file_that_has_changed_is_noticed(file):
+    file.check()
+    with file._path.open("r+b") as other:
+        other.truncate(4000)
+    file.check()
+    os.utime(file._path, ns=(1, 1))
+    file.check()  # another time, the same bytes at its start
+    with file._path.open("r+b") as other:
+        other.truncate(3999)
+    with pytest.raises(SourceChangedError, match="it had 4,000 bytes when it was opened, now 3,999") as changed:
+        file.check()
+    assert changed.value.offset == 3999
+    file._path.write_bytes(b"other" * 1000)
+    os.utime(file._path, ns=(2, 2))
+    for _ in range(2):
+        with pytest.raises(SourceChangedError, match="it was written over after it had been opened") as changed:
+            file.check()
+        assert changed.value.offset == 0
+    file.close()
+    with pytest.raises(SourceChangedError, match="it cannot be read any more: Bad file descriptor") as closed:
+        file.check()
+    assert closed.value.offset == 0
+
+
+def test_a_disk_that_fails_in_the_middle(tmp_path, monkeypatch):
+    path = tmp_path / "file"
+    path.write_bytes(bytes(5000))
+    opened = SourceFile(path, 5000)
+
+    def fails(*_args):
+        raise OSError(errno.EIO, "")
+
+    for name in ("pread", "preadv"):
+        monkeypatch.setattr(os, name, fails)
+    for read in (lambda: opened.bytes_at(5, 30), lambda: opened.read_into(np.zeros(5, np.uint32), 30)):
+        with pytest.raises(SourceChangedError, match="it cannot be read any more: ") as failed:
+            read()
+        assert failed.value.offset == 30

@@ -12,6 +12,7 @@ from satview.base.errors import TraceFormatError
 from satview.events import wire
 from satview.events.wire import Struct
 from satview.formats.kev.assemble import trace_from_slots
+from satview.formats.kev.growth import stream
 from satview.formats.kev.growth.stream import EventStream, blocks_of_array
 from satview.formats.kev.head.header import header_bytes
 from satview.formats.kev.open_events import MAX_OPEN
@@ -320,3 +321,82 @@ def test_event_that_is_open_when_the_first_time_comes_late_is_not_given_up():
         found, problems = events_of(slots, size)
         assert [words for _, _, words in found] == [[1 << 20, 7], [1, 2, 3, 4]]
         assert not len(problems)
+
+
+USER, BUFFER, TIME = wire.code(wire.WireClass.USER, 1), wire.CONTROL_BUFFER, wire.CONTROL_TIME
+
+
+@pytest.mark.parametrize(
+    ("headers", "usable"),
+    [([], 0), ([USER], 1), ([USER, BUFFER], 1), ([USER, BUFFER, 0], 1), ([BUFFER, USER], 2), ([BUFFER], 0),
+     ([BUFFER] * 4, 0), ([BUFFER] * 5, 5), ([0] * 6, 6), ([BUFFER, USER, BUFFER, BUFFER], 2)],
+)  # fmt: skip
+def test_how_many_slots_of_a_block_are_taken(monkeypatch, headers, usable):
+    """BUFFER slots at its end wait for the event whose time they take, but for no more than five here."""
+    monkeypatch.setattr(stream, "_MOST_WAITING", 5)
+    slots = np.zeros((len(headers), 4), np.uint32)
+    slots[:, 0] = headers
+    assert EventStream._usable(slots) == usable
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7])
+def test_times_that_the_source_gives(size):
+    """Of every slot; an event has that of its first one, whatever the blocks."""
+    first, second = combined(CALL, 5, [1, 2, 3, 4])
+    slots = np.array([(USER, 1, 0, 0), first, (USER, 2, 0, 0), second, (TIME, 3, 9, 9), (USER, 4, 0, 0)], np.uint32)
+    times = np.array([100, 200, 150, 250, 50, 999])
+    blocks = [slots[at : at + size] for at in range(0, 6, size)]
+    batches = list(EventStream(blocks, Problems(), release=None, times=times))
+    found = [(int(code), time) for batch in batches
+             for code, time in zip(batch.code.tolist(), batch.time_cycles.tolist(), strict=True)]  # fmt: skip
+    assert found == [(USER, 100), (USER, 150), (CALL, 200), (TIME, 50), (USER, 999)]
+
+
+def test_a_pipe_is_asked_for_the_beginning_and_then_for_what_it_has(monkeypatch):
+    monkeypatch.setattr(stream, "_FIRST_BYTES", 100)
+    monkeypatch.setattr(stream, "CHUNK_SLOTS", 4)
+    content, asked = np.arange(160, dtype=np.uint32).tobytes() + b"rest", []
+
+    class Pipe(io.BytesIO):
+        def read(self, size=-1):
+            asked.append(size)
+            return super().read(min(size, 30))
+
+        read1 = read
+
+    problems = Problems()
+    pipe = Pipe(content[20:])
+    blocks = list(stream.blocks_of_file(pipe, content[:20], "little", problems, 1000))
+    assert asked[:4] == [80, 50, 20, 64]
+    assert np.concatenate(blocks).ravel().tolist() == list(range(160))
+    assert [len(block) for block in blocks[:2]] == [6, 2]
+    assert [(each.kind.slug, each.detail, each.offset) for each in problems] == [
+        ("partial-slot", "4 of 16 bytes of the last slot", 1640)
+    ]
+    big = list(stream.blocks_of_file(io.BytesIO(b""), np.arange(8, dtype=">u4").tobytes(), "big", problems))
+    assert np.concatenate(big).ravel().tolist() == list(range(8))
+
+
+def test_orphans_of_a_chunk_beyond_some_are_counted_together(monkeypatch):
+    monkeypatch.setattr(stream, "_SPELLED_OUT", 2)
+    tails = [(CALL | Struct.COMBINE_END << 30, stamp, 1, 2) for stamp in (5, 5, 6, 7, 8)]
+    problems = Problems()
+    list(EventStream([np.array(tails, np.uint32)], problems, 160))
+    assert [(each.kind.slug, each.detail, each.offset, each.count) for each in problems] == [
+        ("orphan-slots", "1 slot of an event whose beginning is missing", 160, 1),
+        ("orphan-slots", "1 slot of an event whose beginning is missing", 176, 1),
+        ("orphan-slots", "and more of the same", None, 3),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "kinds", "payload"),
+    [((), [0], [0, 0]), ((1,), [0], [1, 0]), ((1, 2), [0], [1, 2]), ((1, 2, 3), [1, 3], [1, 2, 3, 0]),
+     ((1, 2, 3, 4, 5), [1, 2, 3], [1, 2, 3, 4, 5, 0]), ((-1, 1 << 32), [0], [0xFFFFFFFF, 0])],
+)  # fmt: skip
+def test_slots_of_an_event(words, kinds, payload):
+    """One for up to two words, else a first one, middle ones and a last one, filled with zeros."""
+    slots = combined(CALL | 1 << 16, 1 << 32 | 7, words, cpu=65)
+    assert [slot[0] for slot in slots] == [kind << 30 | 1 << 24 | CALL for kind in kinds]
+    assert {slot[1] for slot in slots} == {7}
+    assert [word for slot in slots for word in slot[2:]] == payload

@@ -147,3 +147,10 @@ def test_a_line_as_long_as_any_is_read():
     records = parse_block(filler + b"\n" + filler + b" \n")
     assert records.line.tolist() == [0]
     assert records.damaged == [(1, f"it is longer than {LONGEST_LINE} bytes")]
+
+
+def test_an_odd_line_far_behind_the_start_is_as_long_as_it_is():
+    odd = _changed(12, b" 0x10")
+    records = parse_block((GOOD + b"\n") * 300 + odd + b"\nbad\n")
+    assert (len(records.values), records.values[-1, 12], records.line_count) == (301, 16, 302)
+    assert records.damaged == [(301, "it has not 13 fields")]

@@ -97,6 +97,89 @@ def test_a_file_that_is_not_there(tmp_path):
         read_user_events(tmp_path / "none.xml")
 
 
+def field_of(tmp_path, attributes: str, inside: str = ""):
+    [event] = read(tmp_path, f"<a><event id='1'><field name='f' {attributes}>{inside}</field></event></a>").values()
+    return event.fields
+
+
+@pytest.mark.parametrize(
+    ("attributes", "expected"),
+    [
+        ("size='8'", UserField("f", 8)), ("size='0x4'", UserField("f", 4)), ("width='2'", UserField("f", 2)),
+        ("type='uint16_t'", UserField("f", 2)), ("type='INT64'", UserField("f", 8, is_signed=True)),
+        ("type='int8_t'", UserField("f", 1, is_signed=True)), ("type='uint32'", UserField("f", 4)),
+        ("type='string'", UserField("f", 1, count=0, base="c")), ("type='char'", UserField("f", 1, base="c")),
+        ("type='char' count='5'", UserField("f", 1, count=5, base="c")), ("type='other'", UserField("f", 1)),
+        ("type='uint32x'", UserField("f", 1)), ("size='4' signed='TRUE'", UserField("f", 4, is_signed=True)),
+        ("size='4' signed='1'", UserField("f", 4, is_signed=True)),
+        ("size='4' signed='yes'", UserField("f", 4, is_signed=True)),
+        ("size='4' signed='s'", UserField("f", 4, is_signed=True)),
+        ("size='4' signed='signed'", UserField("f", 4, is_signed=True)),
+        ("size='4' signed='no'", UserField("f", 4)), ("type='uint32_t' signed='1'", UserField("f", 4, is_signed=True)),
+        ("size='4' count='4096'", UserField("f", 4, count=4096)), ("size='4' count='0'", UserField("f", 4, count=0)),
+        ("size='4' base='hex'", UserField("f", 4, base="x")), ("size='4' display='octal'", UserField("f", 4, base="o")),
+        ("size='4' format='Binary'", UserField("f", 4, base="b")), ("size='4' base='i'", UserField("f", 4)),
+        ("size='4' base='u'", UserField("f", 4)), ("size='4' base='X'", UserField("f", 4, base="x")),
+        ("size='4' base='s'", UserField("f", 4, base="c")), ("size='4' label='g'", UserField("f", 4)),
+    ],
+)  # fmt: skip
+def test_every_attribute_of_a_field(tmp_path, attributes, expected):
+    assert field_of(tmp_path, attributes) == (expected,)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "says"),
+    [
+        ("size='4' count='4097'", "a field of '4097' values; 0 to 4096 are possible"),
+        ("size='4' count='x'", "a field of 'x' values"), ("size='4' count='-1'", "a field of '-1' values"),
+        ("size='4' count='000001'", "a field of '000001' values"), ("size='16'", "a field of 16 bytes"),
+        ("size='0'", "a field of 0 bytes; 1, 2, 4 and 8 are possible"), ("type='int4'", "a field of 0 bytes"),
+        ("type='uint128_t'", "a field of 16 bytes"), ("size='four'", "line 1: size='four' is no number"),
+        ("size='4' base='q'", "a field shown as 'q'; d, x, o, b and c are possible"),
+    ],
+)  # fmt: skip
+def test_fields_that_cannot_be(tmp_path, attributes, says):
+    with pytest.raises(UsageError) as caught:
+        field_of(tmp_path, attributes)
+    assert says in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("<a><event id='0' name='x'/><event code='1023' label='y'/></a>", {0: "x", 1023: "y"}),
+        ("<a><event number='5' name='x'/><event event='6' label='y' name='z'/></a>", {5: "x", 6: "z"}),
+        ("<a><userevent id='5' name='x'/><events id='6' name='y'/></a>", {5: "x"}),
+        ("<eventclass id='0x6'><event id='1' name='x'/></eventclass>", {1: "x"}),
+        ("<a><eventclass id='7'><event id='1' name='x'/></eventclass><event id='2' name='y'/></a>", {2: "y"}),
+        ("<eventclass name='USER'><event id='1' name='x'/></eventclass>", {1: "x"}),
+        ("<a><eventclass name='Kernel'><event id='1' name='x'/></eventclass><event id='2' name='y'/></a>", {2: "y"}),
+        ("<eventclass><event id='1' name='x'/></eventclass>", {1: "x"}),
+        ("<a><event class='other us' id='1' name='x'/><event id='2' name='y'/></a>", {2: "y"}),
+        ("<a><event class='us' id='1' name='x'/></a>", {1: "x"}),
+        (f"<a><event id='1' name='{'n' * 201}'/></a>", {1: "n" * 200}),
+        ("<a><event id='1' name='x'/><event id='1' name='again'/></a>", {1: "again"}),
+        ("<a>" * 31 + "<event id='1' name='x'/>" + "</a>" * 31, {1: "x"}),
+    ],
+)
+def test_which_events_are_described(tmp_path, text, expected):
+    assert {number: event.name for number, event in read(tmp_path, text).items()} == expected
+
+
+def test_names_of_values_and_fields_from_elements(tmp_path):
+    inside = "<enum value='0x10' name='hex'/><value id='2'> two </value><keyvalue value='3' label='three'/>"
+    inside += "<enum/><other value='4'/>"
+    [field] = field_of(tmp_path, "size='4'", inside)
+    assert field.names == {16: "hex", 2: "two", 3: "three"}
+    text = f"<a><event id='1'><x size='4'> by text </x><x name='no size'/><x size='1' name='{'n' * 201}'/></event></a>"
+    assert [each.label for each in read(tmp_path, text)[1].fields] == ["by text", "n" * 200]
+    both = read(tmp_path, "<a><event id='1' format='%2U3X a %1d b'><x size='4' name='c'/></event></a>")[1].fields
+    assert both == (UserField("a", 2, count=3, base="x"), UserField("b", 1), UserField("c", 4))
+    assert read(tmp_path, f"<a><event id='1' sformat='{'%4u1d x ' * 256}'/></a>")[1].fields[255].label == "x"
+    assert read(tmp_path, "<a><event id='1' sformat='%4S1d x'/></a>")[1].fields == (UserField("x", 4, is_signed=True),)
+    assert read(tmp_path, "<a><event id='1' sformat=' '/></a>")[1].fields == ()
+
+
 @given(data=st.data())
 @settings(max_examples=usually(20, complete=300, thorough=50), deadline=None)
 def test_damaged_files_are_read_or_refused(tmp_path_factory, data):

@@ -100,7 +100,7 @@ class ThreadNumbers:
             keys, rows, at = keys[left], rows[left], (at[left] + 1) & ((1 << self._bits) - 1)
             if not len(rows):
                 return True
-        return not len(rows)
+        return False
 
 
 def _random_odd() -> int:

@@ -96,7 +96,7 @@ def sample_of(path: Path, start: Start, cancelled: Callable[[], bool] | None = N
             if time.monotonic() > end_s:
                 break
         order = np.argsort(first[:read])
-        first, slots = first[:read][order], slots[:read][order]
+        first, slots = first[:read][order], slots[order]
         problems = Problems()
         trace = trace_from_slots(path, "kev", start.header, start.page, slots.reshape(-1, 4), start.byte_order,
                                  problems, cancelled=cancelled, has_whole_buffers=False)  # fmt: skip

@@ -117,14 +117,13 @@ def _read_tracing_data(cursor: Cursor, features: int, at: int, found: Metadata, 
     if not features >> _TRACING_DATA & 1:
         raise TraceFormatError(path, 72, "it brings no formats of tracepoints", "record tracepoints: perf sched record")
     cursor.at = at + 16 * (features & (1 << _TRACING_DATA) - 1).bit_count()
-    cursor.at, length = cursor.number(8, "the formats of tracepoints"), cursor.number(8, "the formats of tracepoints")
+    cursor.at = cursor.number(8, "the formats of tracepoints")
     if cursor.take(len(TRACING_MAGIC), "the formats of tracepoints") != TRACING_MAGIC:
         raise TraceFormatError(path, cursor.at, "the formats of tracepoints are damaged", "record it again")
-    end = cursor.at - len(TRACING_MAGIC) + length
     version = cursor.text("the formats of tracepoints")
     cursor.order = "big" if cursor.number(1, "the byte order") else "little"
     cursor.take(5, "sizes of words and pages")
-    read_all(cursor, found, has_names=version >= "0.6" and cursor.at < end)
+    read_all(cursor, found, has_names=version >= "0.6")
 
 
 def _starts(data: NDArray[np.uint8], begin: int, end: int, order: ByteOrder, problems: Problems) -> Ints:

@@ -194,7 +194,7 @@ class _Tracks:
     """Tracks of slices.
 
     Attributes:
-        thread: Number of the thread that a track, or the track that it is a child of, belongs to.
+        thread: Number of the thread that a track, or a track that it is below, belongs to.
     """
 
     thread: dict[int, int] = field(default_factory=dict)
@@ -214,9 +214,14 @@ class _Tracks:
         for pid, name in zip(processes.numbers(1).tolist(), processes.texts(6), strict=True):
             if name:
                 tasks.process_names[pid] = name
-        for uuid, parent in zip(uuids, parents, strict=True):
-            if uuid not in self.thread and parent in self.thread:
-                self.thread[uuid] = self.thread[parent]
+        parent_of = dict(zip(uuids, parents, strict=True))
+        for uuid in uuids:  # a track may be described before the one that it is below
+            above, path = uuid, []
+            while above not in self.thread and above in parent_of:
+                path.append(above)
+                above = parent_of.pop(above)
+            if above in self.thread:
+                self.thread.update(dict.fromkeys(path, self.thread[above]))
 
 
 # ---- ftrace --------------------------------------------------------------------------------------------------------

@@ -59,7 +59,7 @@ def parse_line(line: bytes) -> tuple[int, ...] | str:
         match = _NUMBER.fullmatch(field)
         if match is None:
             return _NO_NUMBER
-        size = int(match[2], 16 if match[2][1:2] in b"xX" and len(match[2]) > 1 else 10)
+        size = int(match[2], 16 if match[2][:2] in (b"0x", b"0X") else 10)
         number = -size if match[1] == b"-" else size
         if not -(1 << 63) <= number < 1 << 64:
             return _NO_NUMBER

@@ -167,7 +167,7 @@ class _Clock:
         if len(own) > 1:
             # Events up to the next claim of any CPU are its own where each has its buffers, and too many where not;
             # there the other CPUs show whether it was silent.
-            events = np.append(every.row, every.row[-1] + 1)[own[:-1] + 1] - every.row[own[:-1]]
+            events = every.row[own[:-1] + 1] - every.row[own[:-1]]
             cycles = (claims.value[1:] - claims.value[:-1]) & (ROLLOVER - 1)
             pace = max(1.0, float(np.median(cycles / np.maximum(events, 1))))
             bursts = _BURST_BITS / 2 if surroundings.has_shared_buffers else _BURST_BITS

@@ -380,7 +380,7 @@ class EventStream:
         for slots in strays[:_SPELLED_OUT]:
             self._problems.add(
                 "orphan-slots",
-                f"{len(slots)} slots of an event whose beginning is missing",
+                f"{len(slots)} slot{'s' * (len(slots) > 1)} of an event whose beginning is missing",
                 self._byte(self._position + int(slots[0])),
                 len(slots),
             )

@@ -1,0 +1,442 @@
+"""Parts of the clock by hand: stamps and references, TIME events, misplaced events, and what each assumption costs."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from satview.events import wire
+from satview.formats.kev.clocks import clock_review, consensus
+from satview.formats.kev.clocks.clock import _rollovers_after, held_times
+from satview.formats.kev.clocks.clock_chunk import LATEST, ClockChunk, time_values
+from satview.formats.kev.clocks.clock_review import ClockReview, correct, misplaced
+from satview.formats.kev.clocks.consensus import CROSSING, SEED, TIME, Claims, Correction, Surroundings
+from satview.formats.kev.clocks.rollover import ROLLOVER, SLACK, unwrap, unwrap_segments
+
+LAG = 1 << 26
+NEAR = 1 << 24
+
+
+def ints(*values: int, kind: type = np.int64) -> np.ndarray:
+    return np.array(values, kind)
+
+
+# ---- stamps ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("reference", "ahead", "time"),
+    [(0, 0, 0), (5, 0, 5), (5 * ROLLOVER + 7, 1, 1), (7, 3 * SLACK - 1, 3 * SLACK - 1), (7, 3 * SLACK, -SLACK),
+     (7, -1, -1), (7, -SLACK, -SLACK), (7, -SLACK - 1, 3 * SLACK - 1), (9 * ROLLOVER - 1, 1, 1)],
+)  # fmt: skip
+def test_a_stamp_is_a_quarter_behind_or_three_quarters_ahead(reference, ahead, time):
+    found = unwrap(reference, (reference + ahead) % ROLLOVER)
+    assert found - reference == (time if reference not in (0, 5) else time - reference)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_segments_against_one_event_at_a_time(seed):
+    """Up to three TIME events among 60 events of every other row, with steps of up to three quarters of a rollover."""
+    rng = np.random.default_rng(seed)
+    steps = rng.choice([0, 1, 99, SLACK, 2 * SLACK, 3 * SLACK - 1, -SLACK, -5], 60)
+    clock = 9 * ROLLOVER + np.cumsum(steps)
+    stamps = np.zeros(120, np.uint32)
+    rows = np.arange(60) * 2 + 1
+    stamps[rows] = clock % ROLLOVER
+    time_at = np.unique(rng.integers(0, 60, seed % 4))
+    starts = np.append(9 * ROLLOVER, clock[time_at] - rng.integers(0, 5, len(time_at)))
+    out, expected, ends, reference = np.zeros(120, np.int64), [], [], int(starts[0])
+    for at in range(60):
+        if at in time_at:
+            ends.append(reference)
+            reference = int(starts[len(ends)])
+            expected.append(unwrap(reference, int(stamps[rows[at]])))
+            continue
+        expected.append(unwrap(reference, int(stamps[rows[at]])))
+        reference = max(reference, expected[-1])
+    assert unwrap_segments(starts, stamps, rows, time_at, out).tolist() == [*ends, reference]
+    assert out[rows].tolist() == expected
+    assert not out[rows - 1].any()
+
+
+def test_events_in_front_of_the_first_time():
+    """A stamp is up to three quarters before it and a quarter behind it."""
+    value = 7 * ROLLOVER + 100
+    for back, time in ((0, 0), (1, -1), (3 * SLACK, -3 * SLACK), (3 * SLACK + 1, SLACK - 1), (-5, 5)):
+        assert held_times(ints((value - back) % ROLLOVER, kind=np.uint32), value).tolist() == [value + time]
+    # Of CPU 0 a rollover and a half passed between two events; CPU 1 went on as its times say.
+    stamps = ints(10, 20, 2 * SLACK + 10, 30, kind=np.uint32)
+    cpus, time = ints(0, 1, 0, 1, kind=np.uint8), ints(10, 20, 2 * SLACK + 10 - ROLLOVER, 30)
+    assert _rollovers_after(stamps, cpus, time).tolist() == [1, 0, 0, 0]
+    assert _rollovers_after(stamps, cpus, ints(10, 20, 2 * SLACK + 10, 30)).tolist() == [0] * 4
+
+
+# ---- TIME events -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("upper", "lower", "stamp", "value"),
+    [
+        (0, 5, 5, 5), (7, 5, 5, 7 << 32 | 5), (7, 5, 5 + LAG, 7 << 32 | 5), (7, 5, 6 + LAG, -1),
+        (7, LAG, 0, 7 << 32 | LAG), (7, LAG + 1, 0, -1), (7, ROLLOVER - 1, LAG - 1, 8 * ROLLOVER - 1),
+        ((LATEST >> 32) - 1, ROLLOVER - 1, ROLLOVER - 1, LATEST - 1), (LATEST >> 32, 0, 0, -1), (1 << 31, 0, 0, -1),
+        (0xFFFFFFFF, 5, 5, -1), (7, 5, 5 + (1 << 31), -1),
+    ],
+)  # fmt: skip
+def test_clocks_that_a_kernel_writes(upper, lower, stamp, value):
+    columns = (ints(number, kind=np.uint32) for number in (upper, lower, stamp))
+    assert time_values(*columns).tolist() == [value]
+
+
+def chunk(
+    *events: tuple[int, tuple[int, int] | None], buffers: tuple[int, ...] = (), first_row: int = 100
+) -> ClockChunk:
+    """Return a chunk of stamps, with upper and lower half of those that are TIME events."""
+    stamps = ints(*(stamp for stamp, _ in events), kind=np.uint32)
+    rows = np.array([row for row, (_, halves) in enumerate(events) if halves], np.intp)
+    slots = np.array([(0, events[row][0], *events[row][1]) for row in rows], np.uint32).reshape(-1, 4)
+    return ClockChunk.of(
+        slots, stamps, np.arange(len(events)).astype(np.uint8), rows, np.array(buffers, np.intp), first_row
+    )
+
+
+def test_a_chunk_of_events():
+    """BUFFER events with the stamp of the next event take its time; the last one has none behind it."""
+    found = chunk((5, None), (5, None), (6, None), (7, (3, 7)), (9, None), (9, None), buffers=(0, 1, 2, 4, 5))
+    assert found.same_as_next.tolist() == [0, 4]
+    assert found.takes_part.tolist() == [False, True, True, True, False, True]
+    assert (found.time_rows.tolist(), found.time_values.tolist()) == ([3], [3 * ROLLOVER + 7])
+    assert found.without(0) is found
+    rest = found.without(3)
+    assert (rest.stamps.tolist(), rest.cpus.tolist(), rest.first_row) == ([7, 9, 9], [3, 4, 5], 103)
+    assert (rest.time_rows.tolist(), rest.time_values.tolist(), rest.same_as_next.tolist()) == (
+        [0],
+        [3 * ROLLOVER + 7],
+        [1],
+    )
+    assert found.without(4).time_rows.tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("events", "mended"),
+    [
+        # Of stamp and lower half of an impossible TIME event the one nearer to the next event counts.
+        (((100, None), (5, (1 << 31, 210)), (220, None)), [100, 210, 220]),
+        (((100, None), (210, (1 << 31, 5)), (220, None)), [100, 210, 220]),
+        (((100, None), (230, (1 << 31, 210)), (220, None)), [100, 230, 220]),  # equally near: the stamp stays
+        (((100, None), (5, (1 << 31, 110))), [100, 110]),  # at the end the event in front
+        (((5, (1 << 31, 110)),), [5]),
+        (((100, None), (5, (1 << 31, 210)), (6, (1 << 31, 215)), (220, None)), [100, 210, 215, 220]),
+        (((100, None), (5, (3, 5)), (6, (1 << 31, 9)), (10, None)), [100, 5, 9, 10]),
+    ],
+)  # fmt: skip
+def test_stamps_of_impossible_time_events(events, mended):
+    assert chunk(*events).stamps.tolist() == mended
+
+
+# ---- events whose stamp is damaged -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("times", "cpus", "rows", "expected"),
+    [
+        ([0, NEAR + 1, 0, 1], [0] * 4, [1, 2], [(1, NEAR + 1)]), ([0, NEAR, 0, 1], [0] * 4, [1, 2], []),
+        ([NEAR + 1, 0, NEAR + 1, NEAR + 2], [0] * 4, [1], [(1, -NEAR - 1)]),
+        ([0, 4 * NEAR, 13_421_772, NEAR], [0] * 4, [1, 2], [(1, 4 * NEAR)]),  # apart by a quarter of how far it is
+        ([0, 4 * NEAR, 13_421_773, NEAR], [0] * 4, [1, 2], []),
+        ([0, 4 * NEAR, 9 * NEAR, 9 * NEAR], [0] * 4, [1, 2], []),  # between the two
+        ([8 * NEAR, 0, 8 * NEAR, 0], [0] * 4, [0, 1, 2, 3], []),  # of neighbours nobody knows which is wrong
+        ([0, 5, 9 * NEAR, 6, 1], [0, 1, 0, 1, 0], [2, 3], [(2, 9 * NEAR)]),
+        ([0, 9 * NEAR, 5, 9 * NEAR + 1, 1], [0, 1, 0, 1, 0], [1, 2, 3], []),  # the clock of another CPU
+        ([9 * NEAR, 0, 1], [0] * 3, [0, 1, 2], []), ([], [], [], []),
+    ],
+)  # fmt: skip
+def test_events_far_from_those_around_them(times, cpus, rows, expected):
+    found, off = misplaced(ints(*times), ints(*cpus, kind=np.uint8), ints(*rows))
+    assert list(zip(found.tolist(), off.tolist(), strict=True)) == expected
+
+
+def test_more_misplaced_events_than_damage_makes(monkeypatch):
+    times = np.arange(60)
+    times[10:50:10] += 9 * NEAR
+    cpus, rows = np.zeros(60, np.uint8), np.arange(1, 59)
+    for most, count in ((4, 4), (3, 0)):
+        monkeypatch.setattr(clock_review, "_MISPLACED_MAX", most)
+        assert misplaced(times, cpus, rows)[0].tolist() == [10, 20, 30, 40][:count]
+    monkeypatch.setattr(clock_review, "_MISPLACED_MAX", 4)
+    monkeypatch.setattr(clock_review, "_CHUNK", 7)
+    assert misplaced(times, cpus, rows)[0].tolist() == [10, 20, 30, 40]
+
+
+B, U = wire.CONTROL_BUFFER, wire.code(wire.WireClass.USER, 1)
+
+
+@pytest.mark.parametrize(
+    ("corrections", "first_row", "expected"),
+    [
+        ([Correction(0, 2, 4, 1)], 0, [0, 0, 1, 0, 0, 0]), ([Correction(0, 2, 5, 1)], 0, [0, 0, 1, 0, 1, 0]),
+        ([Correction(1, 0, 9, -2)], 0, [0, -2, 0, -2, 0, -2]), ([Correction(0, 12, 15, 1)], 10, [0, 0, 1, 0, 1, 0]),
+        ([Correction(0, 0, 11, 1)], 10, [1, 0, 0, 0, 0, 0]),
+        ([Correction(0, 0, 10, 1), Correction(0, 16, 99, 1)], 10, [0] * 6),
+        ([Correction(0, 0, 3, 1), Correction(0, 2, 9, 1)], 0, [1, 0, 2, 0, 1, 0]), ([], 0, [0] * 6),
+    ],
+)  # fmt: skip
+def test_corrections_are_added_to_the_rows_of_their_cpu(corrections, first_row, expected):
+    time = np.arange(6) * 10
+    correct(corrections, time, np.arange(6).astype(np.uint8) % 2, np.full(6, U), first_row)
+    assert ((time - np.arange(6) * 10) // ROLLOVER).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("codes", "times", "cpus", "first", "expected"),
+    [
+        ([U, B, U, U], [5, 9, 9, 10], [0, 1, 0, 0], 2, [0, 1, 1, 1]),  # a BUFFER keeps the time of the event behind it
+        ([U, B, B, U], [5, 9, 9, 9], [0, 1, 1, 0], 3, [0, 1, 1, 1]),
+        ([U, B, U, U], [5, 8, 9, 10], [0, 1, 0, 0], 2, [0, 0, 1, 1]),
+        ([U, B, U, U], [5, 9, 9, 10], [0, 0, 1, 0], 0, [1, 0, 0, 1]),  # that one is of another CPU
+        ([U, U, U, B], [5, 6, 7, 8], [0, 0, 0, 0], 1, [0, 1, 1, 1]),
+    ],
+)  # fmt: skip
+def test_buffer_events_with_the_time_of_the_next_event(codes, times, cpus, first, expected):
+    time = ints(*times)
+    correct([Correction(0, first, 99, 1)], time, ints(*cpus, kind=np.uint8), ints(*codes, kind=np.uint16))
+    assert ((time - ints(*times)) // ROLLOVER).tolist() == expected
+
+
+# ---- what a reader that cannot wait does -------------------------------------------------------------------------
+
+
+def claims(*rows: tuple[int, int, int, int]) -> Claims:
+    """Return claims: row, CPU, kind, rollovers."""
+    row, cpu, kind, rollovers = (ints(*column) for column in (zip(*rows, strict=True) if rows else [()] * 4))
+    zero = np.zeros(len(row), np.int64)
+    return Claims(row, cpu, kind, zero + row * 1000, rollovers, zero, zero - 1, (kind == TIME).astype(np.int64))
+
+
+def test_up_to_where_times_are_final(monkeypatch):
+    monkeypatch.setattr(clock_review, "START_EVENTS", 100)
+    monkeypatch.setattr(clock_review, "LOOK_AHEAD_EVENTS", 50)
+    review = ClockReview()
+    assert (review.waits_from(5), review.is_due(50), review.is_due(51)) == (None, False, True)
+    review.add(claims(*((row, 0, TIME, 0) for row in range(7))))
+    assert review.waits_from(100) == 0, "seven TIME events do not establish a clock"
+    assert review.waits_from(101) is None
+    review.add(claims((7, 0, TIME, 0)))
+    assert review.waits_from(100) is None
+    review.add(claims((8, 1, SEED, 3)))
+    assert review.waits_from(100) == 0, "nor does CPU 1 have one"
+    review.add(claims((20, 0, TIME, 0), (30, 0, CROSSING, 1), (40, 0, TIME, 5)))
+    assert review.waits_from(101) == 30
+    assert (review.is_due(80), review.is_due(81)) == (False, True)
+    copied = review.__deepcopy__(None)
+    copied.add_breaks([(5, 0), (6, -1), (7, 0)])
+    assert (copied.surroundings.breaks, review.surroundings.breaks) == ({0: [5, 7], -1: [6]}, {})
+    assert copied.waits_from(101) == 30
+
+
+def test_doubts_behind_time_events_that_are_lost():
+    """As many rollovers as the next TIME event of the CPU shows, less what is corrected; without one, one for each."""
+    review = ClockReview()
+    review.add(claims((10, 0, TIME, 0), (30, 0, TIME, 2), (40, 1, TIME, 0), (60, 0, CROSSING, 1), (70, 0, TIME, 0)))
+    lost = review.after_lost([20, 25, 50, 80, 90, 35, 45], [0, 0, 0, 0, 0, 1, 1], [])
+    assert lost == [(20, 0, 2), (80, 0, 2), (45, 1, 1)]
+    corrections = [Correction(0, 28, 40, -2), Correction(0, 65, 99, 3)]
+    assert review.after_lost([20, 50], [0, 0], corrections) == [(50, 0, 3)]
+    assert ClockReview().after_lost([5], [2], []) == [(5, 2, 1)]
+
+
+# ---- what assumptions cost ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_cheapest_of_all_sequences(seed):
+    rng = np.random.default_rng(seed)
+    runs, k = 1 + seed % 4, 3
+    candidates, cost = rng.integers(-9, 9, (runs, k)), rng.integers(0, 9, (runs, k)).astype(float)
+    step = rng.integers(0, 9, (runs - 1, k, k)).astype(float)
+    totals = {
+        path: sum(cost[i, at] for i, at in enumerate(path))
+        + sum(step[i, path[i], path[i + 1]] for i in range(runs - 1))
+        for path in product(range(k), repeat=runs)
+    }
+    levels, doubt = consensus._cheapest(candidates, cost, step)
+    least = min(totals.values())
+    best = [path for path, total in totals.items() if total == least]
+    assert levels.tolist() in [candidates[np.arange(runs), list(path)].tolist() for path in best]
+    for run in range(runs):
+        near = {path[run] for path, total in totals.items() if total <= least + consensus.DOUBT}
+        assert doubt[run] == max(abs(int(candidates[run, at]) - int(levels[run])) for at in near)
+
+
+def test_crossings_of_a_cpu_are_one():
+    """Those that chunks cut, with nothing of the CPU between; a TIME event in the same row comes first."""
+    found = consensus._with_crossings_joined(claims(
+        (1, 0, TIME, 0), (2, 0, CROSSING, 1), (3, 1, CROSSING, 4), (4, 0, CROSSING, 2), (5, 0, TIME, 0),
+        (6, 0, CROSSING, 3), (6, 1, TIME, 7), (7, 1, CROSSING, 5), (8, 1, CROSSING, 6),
+    ))  # fmt: skip
+    assert list(zip(*(column.tolist() for column in found[:5]), strict=True)) == [
+        (1, 0, TIME, 1000, 0), (2, 0, CROSSING, 2000, 3), (3, 1, CROSSING, 3000, 4), (5, 0, TIME, 5000, 0),
+        (6, 1, TIME, 6000, 7), (6, 0, CROSSING, 6000, 3), (7, 1, CROSSING, 7000, 11),
+    ]  # fmt: skip
+    plain = claims((1, 0, TIME, 0), (2, 1, SEED, 0))
+    assert consensus._with_crossings_joined(plain) is plain
+
+
+def clock(kinds: str, levels: list[int], *, gaps: list[int] | None = None, breaks: list[int] | None = None):
+    """Return the runs of CPU 0: each letter a claim (t, s or x), its level; crossings pass one rollover each."""
+    kind = ints(*({"t": TIME, "s": SEED, "x": CROSSING}[letter] for letter in kinds))
+    rollovers = np.where(kind == CROSSING, 1, np.diff(levels, prepend=0))
+    n = len(kinds)
+    found = Claims(np.arange(n) * 10, np.zeros(n, np.int64), kind, np.arange(n) * (ROLLOVER // 8), rollovers,
+                   ints(*(gaps or [ROLLOVER // 8] * n)), np.full(n, -1), (kind == TIME).astype(np.int64))  # fmt: skip
+    return consensus._Clock.of(0, found, 0, Surroundings({0: breaks or []}), None)
+
+
+def test_runs_of_time_events():
+    """A run ends where the level changes, at a CPU's other claims, and never between crossings."""
+    found = clock("sttxxtttt", [0, 0, 0, 0, 0, 0, 0, 7, 7], breaks=[65])
+    assert found.run.tolist() == [0, 1, 1, 2, 2, 3, 3, 4, 4]
+    assert found.first.tolist() == [0, 1, 3, 5, 7]
+    assert found.level.tolist() == [0, 0, 0, 0, 7]
+    assert found.weight.tolist() == [0, 2, 0, 2, 2]
+    assert found.passed().tolist() == [0, 0, 2, 0, 0]
+    assert found.is_excused.tolist() == [False] * 4 + [True]
+    assert found.placed.tolist() == found.level.tolist()
+    rows, times = found.times()
+    assert rows.tolist() == [10, 20, 50, 60, 70, 80]
+    assert times.tolist() == [row // 10 * (ROLLOVER // 8) for row in rows.tolist()]
+    assert found.span() == (0, ROLLOVER)
+    found.place(ints(0, 0, 0, 0, 5))
+    assert found.times()[1].tolist()[-2:] == [7 * (ROLLOVER // 8) - 2 * ROLLOVER, ROLLOVER - 2 * ROLLOVER]
+    assert [found.shift_at(row) for row in (0, 69, 70, 99)] == [0, 0, -2, -2]
+
+
+@pytest.mark.parametrize(
+    ("gap", "bits"),
+    [(ROLLOVER // 8, 2), (-ROLLOVER // 128, 0.5), (ROLLOVER // 2, 0.5), (2 * ROLLOVER, 0.5), (ROLLOVER // 16, 2),
+     (-(1 << 24), 2), (-(1 << 24) - 1, 0.5), (1, 2)],
+)  # fmt: skip
+def test_bits_that_show_that_there_was_no_pause(gap, bits):
+    """As many as the pace of TIME events can show; half of them in front of the last one, which nothing follows."""
+    found = clock("tttttttt", [0, 0, 0, 8, 8, 8, 8, 8], gaps=[0, 0, 0, gap, 0, 0, 0, 0])
+    found.most_bits = 2.0
+    assert found.ties()[1] == bits
+    last = clock("tttt", [0, 0, 0, 8], gaps=[0, 0, 0, gap])
+    last.most_bits = 2.0
+    assert last.ties()[1] == (bits if gap < -(1 << 24) else bits / 2)
+
+
+def costs(found, steps: list[int]) -> list[float]:
+    """Return what each step into the last run costs."""
+    table = np.zeros((len(found.level) - 1, 1, len(steps)), np.int64) + ints(*steps)
+    return consensus._step_costs(found, table)[-1, 0].tolist()
+
+
+@pytest.mark.parametrize(
+    ("kinds", "levels", "breaks", "steps", "expected"),
+    [
+        ("ttttttt", [0, 0, 0, 0, 8, 8, 8], [], [0, 1, -1], [0, 2, 10]),
+        ("ttttttt", [0, 0, 8, 8, 0, 0, 0], [], [0, 1, -1], [0, 2, 20]),  # a level that it had before
+        ("ttttttt", [0, 0, 0, 0, 8, 8, 8], [35], [0, 1, 64, 65, -1], [0, 0.5, 0.5, 2, 3]),  # buffers are missing there
+        ("stttttt", [0, 8, 8, 8, 8, 8, 8], [], [0, 1, -1], [0, 2, 2]),  # the clock of another CPU may go back
+        ("tttttxx", [0, 0, 0, 0, 0, 0, 0], [], [0, -1, -2, -3, 1], [0, 0.9, 0.9, 1000, 1000]),
+        ("tttttxx", [0, 0, 0, 0, 0, 0, 0], [45], [0, -1], [0, 3]),
+    ],
+)  # fmt: skip
+def test_steps_between_levels(kinds, levels, breaks, steps, expected):
+    found = clock(kinds, levels, breaks=breaks)
+    found.most_bits = 2.0
+    assert costs(found, steps) == expected
+
+
+def test_where_more_runs_than_any_trace_has_are_placed():
+    """On the latest level that a dozen TIME events have; the others are in doubt by how far they are off."""
+    levels = [0] * 12 + [5] * 3 + [7] * 12 + [9]
+    found = clock("t" * len(levels), levels)
+    consensus._place_rubbish(found)
+    assert (found.placed.tolist(), found.doubt.tolist()) == ([0, 0, 7, 7], [0, 5, 0, 2])
+    few = clock("t" * 14, [0] * 3 + [5] * 11)
+    consensus._place_rubbish(few)
+    assert few.placed.tolist() == [0, 0]
+
+
+def test_whose_missing_buffers_excuse_a_pause():
+    """Those of any CPU where all share a counter, else those of all CPUs (-1) and its own."""
+    kinds = np.zeros(4, np.int64) + TIME
+    found = Claims(
+        np.arange(4) * 10, kinds * 0, kinds, np.arange(4) * 100, ints(0, 5, 0, 5), kinds * 0, kinds - 1, kinds + 1
+    )
+    for breaks, has_common_clock, expected in (
+        ({7: [5]}, True, [False, True, False]), ({7: [5]}, False, [False] * 3), ({0: [5]}, False, [False, True, False]),
+        ({-1: [25]}, False, [False, False, True]), ({1: [5]}, False, [False] * 3), ({0: [10, 30]}, False, [False] * 3),
+        ({0: [0, 9, 29]}, False, [False, True, True]),
+    ):  # fmt: skip
+        clock = consensus._Clock.of(0, found, 0, Surroundings(breaks, has_common_clock), None)
+        assert clock.is_excused.tolist() == expected, breaks
+    standing = consensus._Clock.of(0, found, 3, Surroundings(), (99, 500))
+    assert standing.level.tolist() == [0, 2, 7]
+    assert [column.tolist() for column in standing.times()] == [[0, 10, 20, 30, 99], [0, 100, 200, 300, 500]]
+
+
+def agreeing(times: list[int], others: list[list[tuple[int, int]]], *, has_shared_buffers: bool = True) -> list[float]:
+    """Return how many others agree with one TIME event of CPU 0 in row 50 at each of some times.
+
+    Args:
+        times: At which it may be, cycles; others: rows and times of the TIME events of each.
+    """
+    one = np.zeros(1, np.int64)
+
+    def of(cpu: int, rows: np.ndarray, values: np.ndarray) -> consensus._Clock:
+        zero = np.zeros(len(rows), np.int64)
+        found = Claims(rows, zero + cpu, zero + TIME, values, zero, zero, zero - 1, zero + 1)
+        return consensus._Clock.of(cpu, found, 0, Surroundings(), None)
+
+    known = Surroundings(has_shared_buffers=has_shared_buffers)
+    judge = consensus.Consensus(claims(), {}, known, {})
+    clocks = [of(1 + i, *(ints(*column) for column in zip(*rows, strict=True))) for i, rows in enumerate(others)]
+    out = []
+    for time in times:
+        clock = of(0, one + 50, one + time % ROLLOVER)
+        out.append(float(judge._agreeing(clock, np.array([[time // ROLLOVER]]), clocks)[0, 0]))
+    return out
+
+
+def test_which_cpus_agree_with_a_time():
+    """Between the events around it in the file, by a quarter of a rollover; one that came late agrees half."""
+    low, high = 20 * ROLLOVER, 24 * ROLLOVER
+    other = [(10, 16 * ROLLOVER), (40, low), (60, high)]
+    times = [
+        low - SLACK,
+        low - SLACK - 1,
+        high + SLACK,
+        high + SLACK + 1,
+        16 * ROLLOVER - SLACK,
+        16 * ROLLOVER - SLACK - 1,
+    ]
+    assert agreeing(times, [other]) == [1, 0.5, 1, 0, 0.5, 0]
+    assert agreeing(times[:2], [other, other]) == [2, 1]
+    assert agreeing([5, high], [[(60, high)]]) == [1, 1], "nothing is in front of it"
+    assert agreeing([low, 5 * high], [[(40, low)]]) == [1, 1], "nothing follows"
+    assert agreeing([low, 0, 99 * ROLLOVER], [[(40, high), (60, low)]]) == [1, 1, 1], "buffers out of order"
+    both = [other, [(40, low)]]
+    begin, end = 16 * ROLLOVER - ROLLOVER, high + ROLLOVER
+    assert agreeing([begin, begin - 1, end, end + 1], both, has_shared_buffers=False) == [2, 0, 2, 0]
+
+
+@pytest.mark.parametrize(
+    ("uptime", "first", "levels", "expected"),
+    [
+        (None, 0, [0, 9], [0, 0]), (0, 0, [0, 1, 2], [0, 0, 1]), (0, ROLLOVER, [0, 1], [0, 1]),
+        (32 * ROLLOVER, 34 * ROLLOVER, [0, 1, -4, -5], [0, 1, 0, 1]),  # by a sixteenth of the time since boot
+        (0, 5 * ROLLOVER, [0, 1], [0, 0]),  # none is near: the header may be wrong
+    ],
+)  # fmt: skip
+def test_times_that_the_header_contradicts(uptime, first, levels, expected):
+    one = np.zeros(1, np.int64)
+    clock = consensus._Clock.of(
+        0, Claims(one, one, one + TIME, one + first, one, one, one - 1, one + 1), 0, Surroundings(), None
+    )
+    judge = consensus.Consensus(claims(), {}, Surroundings(uptime_cycles=uptime), {})
+    assert judge._contradicts_header(clock, ints(*levels)).tolist() == expected
