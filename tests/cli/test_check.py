@@ -145,7 +145,9 @@ def test_rules_of_a_file(check, deadlock, tmp_path):
     rules.write_text("[deadlock]\nleast = 2000\n")
     code, out, err = check(deadlock, "--rules", rules)
     assert (code, out) == (2, "")
-    assert err == ("satview: mine.toml, line 2: [deadlock] has no 'least'; it has enabled, least_ms, severity, threads\n")
+    assert err == (
+        "satview: mine.toml, line 2: [deadlock] has no 'least'; it has enabled, least_ms, severity, threads\n"
+    )
 
 
 def test_compressed_traces_standard_input_and_listings(check, deadlock, tmp_path, capsys, monkeypatch):

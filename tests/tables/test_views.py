@@ -14,7 +14,6 @@ from satview.analysis.times.occurrences import SHARES, occurrences
 from satview.analysis.times.scope import scope_of
 from satview.base.time import TimeWindow
 from satview.events import wire
-from satview.events.states import STATE_BY_NAME
 from satview.linkage.blockers import blockers
 from satview.linkage.latencies import latencies
 from satview.linkage.table import OPEN
@@ -207,21 +206,24 @@ def test_states(trace, found):
 
 @of("state_percentiles", "ready_wait", "run_percentiles")
 def test_percentiles_of_states_and_runs(trace):
-    scope = scope_of(trace, None, None, None, None)
+    """What the trace cuts counts, as long as it is seen."""
+    states, runs = trace.table("state").to_pandas(), trace.table("run").to_pandas()
     result = by(rows_of(trace, "state_percentiles"), "state")
-    for state in set(result) & set(STATE_BY_NAME):
-        expected, row = occurrences(scope, f"state:{state}"), result[state]
-        assert row["count"] == len(expected)
-        assert tuple(row[f"p{p}_cycles"] for p in (50, 90, 99, 999)) == expected.percentiles(SHARES), state
-    ready, runs = (occurrences(scope, key) for key in ("state:READY", "run"))
-    for view, expected in (("ready_wait", ready), ("run_percentiles", runs)):
-        lengths = grouped(expected.thread, expected.cycles)
+    assert set(result) == set(states["state"])
+    for state, mine in states.groupby("state"):
+        row, lengths = result[state], sorted(mine["length_cycles"].tolist())
+        assert (row["count"], row["cut"]) == (len(lengths), int(mine["is_cut"].sum()))
+        assert [row[f"p{name}_cycles"] for name in (50, 90, 99, 999)] == [ranked(lengths, share) for share in SHARES]
+    ready = states[states["state"] == "READY"]
+    for view, rows in (("ready_wait", ready), ("run_percentiles", runs[~runs["is_idle"]])):
         reported = by(rows_of(trace, view), "thread")
-        assert set(reported) == set(lengths)
-        for thread, row in reported.items():
-            assert [row[name] for name in ("count", "p50_cycles", "p90_cycles", "p99_cycles", "most_cycles")] == [
-                len(lengths[thread]), *(ranked(lengths[thread], share) for share in (0.5, 0.9, 0.99)),
-                max(lengths[thread])]  # fmt: skip
+        assert set(reported) == set(rows["thread"])
+        for thread, mine in rows.groupby("thread"):
+            row, lengths = reported[thread], sorted(mine["length_cycles"].tolist())
+            names = ("count", "cut", "p50_cycles", "p90_cycles", "p99_cycles", "most_cycles")
+            assert [row[name] for name in names] == [
+                len(lengths), int(mine["is_cut"].sum()), *(ranked(lengths, share) for share in (0.5, 0.9, 0.99)),
+                lengths[-1]]  # fmt: skip
 
 
 @of("thread_migrations", "migrations_between")
@@ -265,9 +267,9 @@ def activations_of(trace):
 
 @of("response_times", "overruns")
 def test_response_times(trace):
-    whole = [row for row in activations_of(trace) if row[4]]
-    lengths = grouped([row[0] for row in whole], [row[2] - row[1] for row in whole])
-    ran = grouped([row[0] for row in whole], [row[3] for row in whole])
+    rows = list(activations_of(trace))
+    lengths = grouped([row[0] for row in rows], [row[2] - row[1] for row in rows])
+    ran = grouped([row[0] for row in rows], [row[3] for row in rows])
     result = by(rows_of(trace, "response_times"), "thread")
     assert set(result) == set(lengths)
     for thread, row in result.items():
