@@ -267,6 +267,6 @@ EXPECTED = {
 @pytest.mark.parametrize("theme", THEMES)
 def test_scenes_of_chance(theme, tmp_path):
     seen = Counter()
-    for seed in range(usually(100, thorough=300, complete=2000)):
+    for seed in range(usually(100, thorough=300, complete=600)):
         check(Scene(seed, theme).builder.open(tmp_path), seen)
     assert {what for what in EXPECTED[theme] if not seen[what]} == set(), seen

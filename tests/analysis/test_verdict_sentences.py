@@ -1,0 +1,453 @@
+"""Every rule on a scene that a reader can add up: whole sentences, events and times, and the last value that counts.
+
+Times of scenes are in microseconds; thresholds are those of the scene, far below the defaults.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from satview.analysis.verdicts.find import find_verdicts
+from satview.analysis.verdicts.rule import Thresholds
+from satview.analysis.verdicts.thresholds import default_thresholds
+from satview.events import wire
+from satview.events.kernel_calls import call_numbers
+from satview.events.spec import Release
+from tests.helpers.kev import START, TraceBuilder
+
+CALLS = call_numbers(Release.QNX_7)
+LOCK, UNLOCK, PAUSE, SIGNAL = (
+    CALLS[f"SYNC_{name}"] for name in ("MUTEX_LOCK", "MUTEX_UNLOCK", "CONDVAR_WAIT", "CONDVAR_SIGNAL")
+)
+SEND, RECEIPT, PULSE, RECEIVED_PULSE, REPLY = (wire.code(7, n) for n in (0, 2, 4, 3, 10))
+INTERRUPT, INTERRUPT_EXIT, END = wire.code(3, 1), wire.code(3, 2), wire.code(6, 1)
+FAILED = (0xFFFFFFFF, 11)
+
+
+class Scene(TraceBuilder):
+    """A trace in microseconds, thread 1.1 being the idle thread of CPU 0."""
+
+    def at(self, time):
+        return self.start + round(time * 1000)
+
+    def swap(self, time, leaves, state, runs, cpu=0):
+        """Put a thread into a state and run another one."""
+        return self.state(state, time, *leaves, cpu).state("RUNNING", time, *runs, cpu)
+
+
+def reported(builder, kind, folder, **limits):
+    """Return what a rule says of a scene, every field of each verdict, times in microseconds."""
+    values = {name: dict(table) for name, table in default_thresholds().values.items()}
+    for name, value in limits.items():
+        other, _, threshold = name.rpartition("__")
+        values[other or kind][threshold] = value
+    trace = builder.open(folder)
+    times = [(time - START) / 1000 for time in trace.events.time_cycles.tolist()]
+
+    def moment(cycles):
+        return (cycles - START) / 1000
+
+    return [{
+        "says": each.says, "severity": each.severity.value, "certainty": each.certainty.name.lower(),
+        "span": (moment(each.start_cycles), moment(each.end_cycles)), "objects": list(each.objects),
+        "threads": [trace.thread_name(row) for row in each.threads],
+        "events": [(times[row], role) for row, role in zip(each.evidence, each.roles, strict=True)],
+        "occurrences": [(moment(own.start_cycles), moment(own.end_cycles), times[own.row] if own.row >= 0 else None)
+                        for own in each.occurrences],
+    } for each in find_verdicts(trace, Thresholds(values), kinds=[kind])]  # fmt: skip
+
+
+def verdict(says, severity, span, *, threads=(), objects=(), events=(), occurrences=None, certainty="exact"):
+    return {"says": says, "severity": severity, "certainty": certainty, "span": span, "objects": list(objects),
+            "threads": list(threads), "events": list(events),
+            "occurrences": occurrences or [(*span, None)]}  # fmt: skip
+
+
+# --- Who gets the CPUs ----------------------------------------------------------------------------------------------
+def ready_scene():
+    """5.1 is ready from 100 to 400 and from 500 to 900, 6.1 from 200 to 500, 7.1 from 400 to the end at 1,000."""
+    scene = Scene().time_event(0).state("RUNNING", 0, 6, 1).state("READY", 100, 5, 1)
+    scene.swap(200, (6, 1), "READY", (7, 1)).swap(400, (7, 1), "READY", (5, 1)).swap(500, (5, 1), "READY", (6, 1))
+    return scene.swap(900, (6, 1), "RECEIVE", (5, 1)).event(END, 1000)
+
+
+FIVE_WAITS = ("pid 5 1 is ready from 0.000 100 000 s and runs 300.0 µs later; meanwhile ran pid 7 1 200.0 µs, "
+              "pid 6 1 100.0 µs")  # fmt: skip
+LONG = ", and so once more, longest 400.0 µs from 0.000 500 000 s"
+FIVE_READY = verdict(
+    FIVE_WAITS + LONG + ".", "info", (100, 400), threads=["pid 5 1", "pid 7 1", "pid 6 1"],
+    events=[(100, "ready"), (400, "runs at last")], occurrences=[(100, 400, 100), (500, 900, 500)],
+)  # fmt: skip
+SIX_READY = verdict(
+    "pid 6 1 is ready from 0.000 200 000 s and runs 300.0 µs later; meanwhile ran pid 7 1 200.0 µs, pid 5 1 100.0 µs.",
+    "info", (200, 500), threads=["pid 6 1", "pid 7 1", "pid 5 1"], events=[(200, "ready"), (500, "runs at last")],
+    occurrences=[(200, 500, 200)],
+)  # fmt: skip
+SEVEN_READY = verdict(
+    "pid 7 1 is ready from 0.000 400 000 s and runs 600.0 µs later; meanwhile ran pid 6 1 400.0 µs, pid 5 1 200.0 µs.",
+    "info", (400, 1000.001), threads=["pid 7 1", "pid 6 1", "pid 5 1"], events=[(400, "ready")],
+    occurrences=[(400, 1000.001, 400)],
+)  # fmt: skip
+FIVE_LATER = verdict(
+    "pid 5 1 is ready from 0.000 500 000 s and runs 400.0 µs later; meanwhile ran pid 6 1 400.0 µs.", "info",
+    (500, 900), threads=["pid 5 1", "pid 6 1"], events=[(500, "ready"), (900, "runs at last")],
+    occurrences=[(500, 900, 500)],
+)  # fmt: skip
+FIVE_ALONE = {**FIVE_READY, "says": FIVE_WAITS + ".", "occurrences": [(100, 400, 100)]}
+FIVE_STARVES = verdict(
+    "pid 5 1 is ready for 700.0 µs of 800.0 µs from 0.000 100 000 s and gets next to no CPU; meanwhile ran "
+    "pid 6 1 500.0 µs, pid 7 1 200.0 µs.", "warning", (100, 900), threads=["pid 5 1", "pid 6 1", "pid 7 1"],
+    events=[(100, "ready"), (400, "runs at last"), (500, "ready"), (900, "runs at last")],
+    occurrences=[(100, 900, 100)],
+)  # fmt: skip
+EACH_STARVES = [
+    verdict("pid 5 1 is ready for 300.0 µs of 300.0 µs from 0.000 100 000 s and gets next to no CPU; meanwhile ran "
+            "pid 7 1 200.0 µs, pid 6 1 100.0 µs" + LONG + ".", "warning", (100, 400),
+            threads=["pid 5 1", "pid 7 1", "pid 6 1"], events=[(100, "ready"), (400, "runs at last")],
+            occurrences=[(100, 400, 100), (500, 900, 500)]),
+    verdict("pid 6 1 is ready for 300.0 µs of 300.0 µs from 0.000 200 000 s and gets next to no CPU; meanwhile ran "
+            "pid 7 1 200.0 µs, pid 5 1 100.0 µs.", "warning", (200, 500), threads=["pid 6 1", "pid 7 1", "pid 5 1"],
+            events=[(200, "ready"), (500, "runs at last")], occurrences=[(200, 500, 200)]),
+    verdict("pid 7 1 is ready for 600.0 µs of 600.0 µs from 0.000 400 000 s and gets next to no CPU; meanwhile ran "
+            "pid 6 1 400.0 µs, pid 5 1 200.0 µs.", "warning", (400, 1000.001),
+            threads=["pid 7 1", "pid 6 1", "pid 5 1"], events=[(400, "ready")], occurrences=[(400, 1000.001, 400)]),
+]  # fmt: skip
+SIX_RUNS = verdict(
+    "pid 6 1 runs 600.0 µs of 900.0 µs from 0.000 000 000 s without waiting once.", "info", (0, 900),
+    threads=["pid 6 1"], events=[(0, ""), (200, ""), (500, "")],
+)  # fmt: skip
+
+
+def slices(count, cpu=1):
+    """5.1 and 6.1 run on a CPU by turns, 10 at a time from 10 on."""
+    scene = Scene(cpus=2).time_event(0)
+    for number in range(count):
+        if number:
+            scene.state("READY", 10 + number * 10, 6 - number % 2, 1, cpu)
+        scene.state("RUNNING", 10 + number * 10, 5 + number % 2, 1, cpu)
+    return scene.swap(10 + count * 10, (6 - count % 2, 1), "RECEIVE", (1, 2), cpu).event(END, 1000)
+
+
+PING_PONG = verdict(
+    "pid 5 1 and pid 6 1 hand CPU 1 to and fro 9 times within 100.0 µs from 0.000 020 000 s, 10.00 µs at a time.",
+    "info", (20, 120), threads=["pid 5 1", "pid 6 1"], objects=["CPU 1"],
+    events=[(time, "") for time in range(20, 110, 10)],
+)  # fmt: skip
+
+
+# --- The system -----------------------------------------------------------------------------------------------------
+def flood(count):
+    """Interrupt 0x1f of CPU 1 every 10, for 2 each, from 100 on; one of another number, and one of another CPU."""
+    scene = Scene(cpus=2).time_event(0)
+    for number in range(count):
+        scene.event(INTERRUPT, 100 + number * 10, (0x1F, 0), 1).event(INTERRUPT_EXIT, 102 + number * 10, (0x1F, 0), 1)
+    return scene.event(INTERRUPT, 400, (0x20, 0), 1).event(INTERRUPT, 401, (0x1F, 0)).event(END, 1000)
+
+
+FLOOD = verdict(
+    "Interrupt 0x1f comes 12 times on CPU 1 within 120.0 µs from 0.000 100 000 s, which takes 20 % of CPU 1.",
+    "error", (100, 220), objects=["interrupt 0x1f", "CPU 1"], events=[(time, "") for time in range(100, 220, 10)],
+)  # fmt: skip
+
+
+def interrupted(count, is_repeated=False):
+    """MSG_RECEIVEV of 5.1 comes back once; from 100 on it is interrupted every 10, or made again without an end."""
+    scene = Scene().time_event(0).state("RUNNING", 0, 5, 1).call(CALLS["MSG_RECEIVEV"], 10)
+    scene.exit(CALLS["MSG_RECEIVEV"], 15)
+    for number in range(count):
+        scene.call(CALLS["MSG_RECEIVEV"], 100 + number * 10)
+        if not is_repeated:
+            scene.call(CALLS["MSG_RECEIVEV"] + 256, 105 + number * 10)
+    return scene.event(END, 1000)
+
+
+RESTARTED = verdict(
+    "MSG_RECEIVEV of pid 5 1 is interrupted 10 times within 100.0 µs from 0.000 100 000 s.", "warning", (100, 190.001),
+    threads=["pid 5 1"], objects=["MSG_RECEIVEV"], events=[(time, "") for time in range(100, 200, 10)],
+)  # fmt: skip
+
+
+def channels(count, fails=(), gives=(), create="CHANNEL_CREATE", destroy="CHANNEL_DESTROY"):
+    """`srv` creates one every 10 from 100 on; some fail, behind some one is given back. Four other calls precede."""
+    scene = Scene().time_event(0).process_name(0, 5, "srv").state("RUNNING", 1, 5, 1)
+    for number, name in enumerate(("MSG_SENDV", "MSG_INFO", "SYNC_MUTEX_LOCK", "MSG_RECEIVEV")):
+        scene.call(CALLS[name], 10 + 2 * number).exit(CALLS[name], 11 + 2 * number)
+    for number in range(count):
+        now, result = 100 + number * 10, FAILED if number in fails else (number + 1, 0)
+        scene.call(CALLS[create], now).exit(CALLS[create], now + 5, result)
+        if number in gives:
+            scene.call(CALLS[destroy], now + 7, (number, 0)).exit(CALLS[destroy], now + 8)
+    return scene.event(END, 1000)
+
+
+def leak(first, last, count, what="channels", left_out=()):
+    return verdict(
+        f"srv creates {count} {what} from 0.000 {first} 000 s to 0.000 {last} 000 s and gives none of them back.",
+        "warning", (first, last), threads=["srv 1"], objects=[f"{what} of srv"],
+        events=[(time, "") for time in range(first, last + 1, 10) if time not in left_out],
+    )  # fmt: skip
+
+
+def lossy():
+    """Of buffers 1, 3 and 6 the ones in between are missing: before 100, 40 after the last event, and before 400."""
+    scene = Scene().event(wire.CONTROL_BUFFER, 0, (1, 0)).time_event(0).state("RUNNING", 60, 5, 1)
+    scene.event(wire.CONTROL_BUFFER, 100, (3, 0)).time_event(100).state("RUNNING", 150, 6, 1)
+    return scene.event(wire.CONTROL_BUFFER, 400, (6, 0)).time_event(400).event(END, 500)
+
+
+LOSS = verdict(
+    "Events are missing in 2 ranges (3 buffers), 290.0 µs in all; the longest from 0.000 150 000 s for 250.0 µs.",
+    "error", (150, 400), events=[(100, ""), (400, "")],
+)  # fmt: skip
+
+
+# --- Periods and servers --------------------------------------------------------------------------------------------
+def periodic(late, moved=()):
+    """Ten pulses to 5.1, one every 100 from 100 on, received 5 later, or as late as given; some are sent later."""
+    scene = Scene().time_event(0).state("RUNNING", 1, 5, 1).swap(5, (5, 1), "RECEIVE", (6, 1))
+    for number in range(10):
+        sent = 100 + number * 100 + dict(moved).get(number, 0)
+        received = sent + late.get(number, 5)
+        scene.event(PULSE, sent, (9, 5)).state("READY", sent + 1, 5, 1).swap(received - 1, (6, 1), "READY", (5, 1))
+        scene.event(RECEIVED_PULSE, received, (9, 5)).swap(received + 1, (5, 1), "RECEIVE", (6, 1))
+    return scene.event(END, 1200)
+
+
+PERIOD = "pid 5 1 has a period of 100.0 µs, and receives the pulse of 0.000 400 000 s only 50.00 µs later"
+ONCE_LATE = verdict(
+    f"{PERIOD} (jitter 45.00 µs).", "warning", (400, 450), threads=["pid 5 1"],
+    events=[(400, "period begins"), (450, "received late")], occurrences=[(400, 450, 400)],
+)  # fmt: skip
+TWICE_LATE = verdict(
+    f"{PERIOD}, and late once more, longest 70.00 µs from 0.000 700 000 s (jitter 65.00 µs).", "warning", (400, 450),
+    threads=["pid 5 1"], events=[(400, "period begins"), (450, "received late"), (700, "period begins"),
+                                 (770, "received late")],
+    occurrences=[(400, 450, 400), (700, 770, 700)],
+)  # fmt: skip
+
+
+def queue(served):
+    """Nine messages of five clients to `disk`, one every 20 from 100 on; each queues 40, then is served."""
+    events = []
+    for number in range(9):
+        sent, client = 100 + number * 20, (10 + number % 5, 1)
+        rcvid = (number + 1) << 16 | 1
+        events += [(sent - 1, 0, "RUNNING", client), (sent, 0, SEND, (rcvid, 5)), (sent + 0.5, 0, "SEND", client),
+                   (sent + 40, 1, RECEIPT, (rcvid, 5)), (sent + 40.5, 1, "REPLY", client),
+                   (sent + 40 + served, 1, REPLY, client[::-1]),
+                   (sent + 40.5 + served, 1, "READY", client)]  # fmt: skip
+    scene = Scene(cpus=2).time_event(0).process_name(0, 5, "disk").state("RUNNING", 1, 5, 1, 1)
+    for time, cpu, what, words in sorted(events, key=lambda event: event[0]):
+        scene.state(what, time, *words, cpu) if isinstance(what, str) else scene.event(what, time, words, cpu)
+    return scene.event(END, 1000)
+
+
+def saturated(served, since=100):
+    """From 120 to 220 all six messages sent between 100 and 200 queue, two of them for 20 and the others for 40."""
+    waits = [(time + 0.5, "queues") for time in range(100, 201, 20)]
+    receipts = [(time, "received") for time in range(140, 241, 20)]
+    return verdict(
+        f"Since 0.000 {since} 000 s messages queue for disk longer than they are served, most of all in the 100.0 µs "
+        "from 0.000 120 000 s: 6 messages of 5 clients, each of which queues 40.00 µs and is served in "
+        f"{served}.00 µs (medians); meanwhile disk 1 is in RUNNING 100 %.", "warning",
+        (since, 300 if since == 100 else 280), threads=[*(f"pid {10 + number} 1" for number in range(5)), "disk 1"],
+        objects=["server disk"], events=sorted([*waits, *receipts]),
+    )  # fmt: skip
+
+
+QUEUE = {"window_ms": 0.1, "queued_percent": 100, "least_count": 5, "least_us": 40}
+
+
+# --- Threads that wait ----------------------------------------------------------------------------------------------
+def convoy():
+    """5.1, 5.2 and 5.3 wait by turns for a mutex of 5.9, eight times: from 102 on every 20, for 10.5 each."""
+    scene = Scene().time_event(0).state("RUNNING", 1, 5, 9)
+    for number in range(8):
+        now, who = 100 + number * 20, (5, 1 + number % 3)
+        scene.swap(now, (5, 9), "READY", who).call(LOCK, now + 1, (0x1000, 9 << 16 | 5))
+        scene.swap(now + 2, who, "MUTEX", (5, 9)).call(UNLOCK, now + 12, (0x1000, 0)).state("READY", now + 12.5, *who)
+        scene.exit(UNLOCK, now + 13).swap(now + 14, (5, 9), "READY", who).exit(LOCK, now + 15)
+        scene.swap(now + 16, who, "NANOSLEEP", (5, 9))
+    return scene.event(END, 1000)
+
+
+CONVOY = verdict(
+    "3 threads wait 5 times for mutex 0x1000 (process pid 5) within 100.0 µs from 0.000 102 000 s, 52.50 µs in all, "
+    "while pid 5 9 hold it.", "warning", (102, 262), threads=["pid 5 1", "pid 5 2", "pid 5 3"],
+    objects=["mutex 0x1000 (process pid 5)"], events=[(time, "waits") for time in range(102, 200, 20)],
+)  # fmt: skip
+
+
+def circle():
+    """5.1 waits from 30 on for a mutex of 5.2, which waits from 60 on for one of 5.1, until the trace ends at 1,060."""
+    scene = (
+        Scene().time_event(0).state("READY", 1, 5, 2).state("RUNNING", 10, 5, 1).call(LOCK, 20, (0x2000, 2 << 16 | 5))
+    )
+    scene.swap(30, (5, 1), "MUTEX", (5, 2)).call(LOCK, 50, (0x1000, 1 << 16 | 5)).swap(60, (5, 2), "MUTEX", (1, 1))
+    return scene.event(END, 1060)
+
+
+CIRCLE = verdict(
+    "pid 5 2 waits for mutex 0x1000 (process pid 5), held by pid 5 1, pid 5 1 waits for mutex 0x2000 (process pid 5), "
+    "held by pid 5 2: none of them runs again from 0.000 060 000 s to the end of the trace, 1.000 ms.", "error",
+    (60, 1060.001), threads=["pid 5 2", "pid 5 1"],
+    objects=["mutex 0x1000 (process pid 5)", "mutex 0x2000 (process pid 5)"],
+    events=[(20, "asks"), (30, "waits"), (50, "asks"), (60, "waits")],
+)  # fmt: skip
+
+
+def dead_owner():
+    """5.1 ends at 16 with a mutex for which 5.2 waits from 60 on, until the trace ends at 1,060."""
+    scene = Scene().time_event(0).state("READY", 1, 5, 2).state("RUNNING", 10, 5, 1).call(CALLS["THREAD_DESTROY"], 15)
+    scene.event(wire.THREAD_DESTROY, 16, (5, 1)).swap(17, (5, 1), "DEAD", (5, 2)).call(LOCK, 50, (0x1000, 1 << 16 | 5))
+    return scene.swap(60, (5, 2), "MUTEX", (1, 1)).event(END, 1060)
+
+
+DEAD_OWNER = verdict(
+    "pid 5 2 waits for mutex 0x1000 (process pid 5), held by pid 5 1, which has ended, from 0.000 060 000 s to the end "
+    "of the trace, 1.000 ms.", "error", (60, 1060.001), threads=["pid 5 2", "pid 5 1"],
+    objects=["mutex 0x1000 (process pid 5)"], events=[(50, "asks"), (60, "waits")],
+)  # fmt: skip
+
+
+def signalled(at=(20,)):
+    """5.2 signals a condition variable at 20; 5.1 waits for it from 60 on, until the trace ends at 1,060."""
+    scene = Scene().process_name(0, 5, "app").event(wire.THREAD_CREATE, 0.1, (5, 1))
+    scene.event(wire.THREAD_CREATE, 0.2, (5, 2)).time_event(0.3).state("RUNNING", 10, 5, 2)
+    for time in at:
+        if time == 30:
+            scene.swap(30, (5, 2), "NANOSLEEP", (5, 1)).call(PAUSE, 50, (0x3000, 0x1000)).state("CONDVAR", 60, 5, 1)
+            scene.state("RUNNING", 60, 5, 2)
+        else:
+            scene.call(SIGNAL, time, (0x3000, 0)).exit(SIGNAL, time + 1)
+    if 30 not in at:
+        scene.swap(30, (5, 2), "NANOSLEEP", (5, 1)).call(PAUSE, 50, (0x3000, 0x1000)).swap(
+            60, (5, 1), "CONDVAR", (1, 1)
+        )
+    return scene.event(END, 1060)
+
+
+def lost_signal(first, *signals):
+    return verdict(
+        "app 1 waits for condition variable 0x3000 (process app) from 0.000 060 000 s to the end of the trace, "
+        f"1.000 ms; app 2 signalled it {60 - first}.00 µs before, when nobody waited.", "error", (60, 1060.001),
+        threads=["app 1", "app 2"], objects=["condition variable 0x3000 (process app)"],
+        events=[*((time, "signals") for time in signals), (50, "asks"), (60, "waits")], certainty="inferred",
+    )  # fmt: skip
+
+
+def inversion(high=30, low=10, middle=20, count=1):
+    """5.1 (high) waits from 12 to 131 for a mutex of 5.2 (low), for 100 of which 5.3 (middle) runs; so every 200."""
+    scene = Scene().time_event(0)
+
+    def state(name, time, tid):
+        scene.state(name, time, 5, tid, extra=({1: high, 2: low, 3: middle}[tid], 2))
+
+    state("READY", 1, 1)
+    state("READY", 2, 3)
+    state("RUNNING", 5, 2)
+    for now in range(10, 10 + 200 * count, 200):
+        state("READY", now, 2)
+        state("RUNNING", now, 1)
+        scene.call(LOCK, now + 1, (0x1000, 2 << 16 | 5))
+        for after, leaves, name, runs in ((2, 1, "MUTEX", 2), (10, 2, "READY", 3), (110, 3, "NANOSLEEP", 2)):
+            state(name, now + after, leaves)
+            state("RUNNING", now + after, runs)
+        scene.call(UNLOCK, now + 120, (0x1000, 0))
+        state("READY", now + 121, 1)
+        scene.exit(UNLOCK, now + 122)
+        state("READY", now + 123, 2)
+        state("RUNNING", now + 123, 1)
+        scene.exit(LOCK, now + 124)
+        state("NANOSLEEP", now + 125, 1)
+        state("RUNNING", now + 125, 2)
+    return scene.event(END, 1000)
+
+
+def inverted(high=30, low=10, middle=20, again="", occurrences=((12, 131, 12),)):
+    return verdict(
+        f"pid 5 1 (priority {high}) waits 119.0 µs from 0.000 012 000 s for mutex 0x1000 (process pid 5), held by "
+        f"pid 5 2; pid 5 3 (priority {middle}) keeps pid 5 2 (priority {low}) from running for 100.0 µs of "
+        f"that{again}.",
+        "error", (12, 131), threads=["pid 5 1", "pid 5 2", "pid 5 3"], objects=["mutex 0x1000 (process pid 5)"],
+        events=[(12, "waits"), (20, "holder, ready"), (20, "preempts"), (131, "goes on")],
+        occurrences=list(occurrences),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "scene", "limits", "expected"), [
+    ("long-ready", ready_scene(), {"least_ms": 0.3}, [FIVE_READY, SIX_READY, SEVEN_READY]),
+    ("long-ready", ready_scene(), {"least_ms": 0.300001}, [SEVEN_READY, FIVE_LATER]),
+    ("long-ready", ready_scene(), {"least_ms": 0.4}, [SEVEN_READY, FIVE_LATER]),
+    ("long-ready", ready_scene(), {"least_ms": 0.400001}, [SEVEN_READY]),
+    ("long-ready", ready_scene(), {"least_ms": 0.3, "starvation__window_ms": 0.8, "starvation__ready_percent": 50},
+     [FIVE_ALONE, SIX_READY]),
+    ("long-ready", ready_scene(), {"least_ms": 0.3, "starvation__window_ms": 0.3, "starvation__ready_percent": 100},
+     []),
+    ("starvation", ready_scene(), {"window_ms": 0.8, "ready_percent": 87.5}, [FIVE_STARVES]),
+    ("starvation", ready_scene(), {"window_ms": 0.8, "ready_percent": 87.6}, []),
+    ("starvation", ready_scene(), {"window_ms": 0.1, "ready_percent": 100}, EACH_STARVES),
+    ("busy-loop", ready_scene(), {"least_ms": 0.9, "used_percent": 66}, [SIX_RUNS]),
+    ("busy-loop", ready_scene(), {"least_ms": 0.9, "used_percent": 67}, []),
+    ("busy-loop", ready_scene(), {"least_ms": 0.900002, "used_percent": 66}, []),
+    ("ping-pong", slices(11), {"window_ms": 0.1, "slice_us": 10, "least_count": 9}, [PING_PONG]),
+    ("ping-pong", slices(11), {"window_ms": 0.1, "slice_us": 10, "least_count": 10}, []),
+    ("ping-pong", slices(10), {"window_ms": 0.1, "slice_us": 10, "least_count": 9}, []),
+    ("ping-pong", slices(11), {"window_ms": 0.08, "slice_us": 10, "least_count": 9}, []),
+    ("ping-pong", slices(11), {"window_ms": 0.1, "slice_us": 9.999, "least_count": 9}, []),
+    ("ping-pong", slices(3), {"window_ms": 0.1, "slice_us": 10, "least_count": 1}, [{**PING_PONG,
+     "says": "pid 5 1 and pid 6 1 hand CPU 1 to and fro 1 times within 100.0 µs from 0.000 020 000 s, 10.00 µs at a "
+             "time.", "events": [(20, "")]}]),
+    ("interrupt-flood", flood(12), {"window_ms": 0.1, "least_count": 10}, [FLOOD]),
+    ("interrupt-flood", flood(12), {"window_ms": 0.1, "least_count": 11}, []),
+    ("interrupt-flood", flood(9), {"window_ms": 0.1, "least_count": 10}, []),
+    ("restarted-calls", interrupted(11), {"window_ms": 0.1, "least_count": 10}, [RESTARTED]),
+    ("restarted-calls", interrupted(11), {"window_ms": 0.1, "least_count": 11}, []),
+    ("restarted-calls", interrupted(11, is_repeated=True), {"window_ms": 0.1, "least_count": 10}, [RESTARTED]),
+    ("restarted-calls", interrupted(10, is_repeated=True), {"window_ms": 0.1, "least_count": 10}, []),
+    ("leak", channels(10), {"least_count": 10, "spread_ms": 0.09}, [leak(100, 190, 10)]),
+    ("leak", channels(10), {"least_count": 10, "spread_ms": 0.090001}, []),
+    ("leak", channels(10), {"least_count": 11, "spread_ms": 0.09}, []),
+    ("leak", channels(12, fails=(3,)), {"least_count": 11, "spread_ms": 0.05}, [leak(100, 210, 11, left_out=(130,))]),
+    ("leak", channels(12, gives=(2,)), {"least_count": 9, "spread_ms": 0.05}, [leak(130, 210, 9)]),
+    ("leak", channels(12, gives=(8,)), {"least_count": 9, "spread_ms": 0.05}, [leak(100, 180, 9)]),
+    ("leak", channels(10, create="CONNECT_ATTACH", destroy="CONNECT_DETACH"), {"least_count": 10, "spread_ms": 0.05},
+     [leak(100, 190, 10, "connections")]),
+    ("data-loss", lossy(), {}, [LOSS]),
+    ("missed-period", periodic({3: 50}), {"least_count": 9}, [ONCE_LATE]),
+    ("missed-period", periodic({3: 50}), {"least_count": 10}, []),
+    ("missed-period", periodic({3: 49}), {"least_count": 8}, []),
+    ("missed-period", periodic({3: 50, 6: 70}), {"least_count": 8}, [TWICE_LATE]),
+    ("missed-period", periodic({3: 50}, [(5, 5)]), {"regular_percent": 100}, [ONCE_LATE]),
+    ("missed-period", periodic({3: 50}, [(5, 5.001)]), {"regular_percent": 80}, []),
+    ("missed-period", periodic({3: 50}, [(5, 6)]), {"regular_percent": 77}, [ONCE_LATE]),
+    ("server-saturation", queue(20), QUEUE, [saturated(20)]),
+    ("server-saturation", queue(40), QUEUE, [saturated(40)]),
+    ("server-saturation", queue(41), QUEUE, []),
+    ("server-saturation", queue(20), {**QUEUE, "least_us": 40.001}, []),
+    ("server-saturation", queue(20), {**QUEUE, "least_count": 6}, [saturated(20, since=120)]),
+    ("server-saturation", queue(20), {**QUEUE, "least_count": 7}, []),
+    ("server-saturation", queue(20), {**QUEUE, "queued_percent": 200}, [saturated(20, since=120)]),
+    ("server-saturation", queue(20), {**QUEUE, "queued_percent": 201}, []),
+    ("lock-contention", convoy(), {"window_ms": 0.1, "waited_percent": 52.5, "least_count": 5}, [CONVOY]),
+    ("lock-contention", convoy(), {"window_ms": 0.1, "waited_percent": 52.51, "least_count": 5}, []),
+    ("lock-contention", convoy(), {"window_ms": 0.1, "waited_percent": 50, "least_count": 6}, []),
+    ("deadlock", circle(), {"least_ms": 1.000001}, [CIRCLE]),
+    ("deadlock", circle(), {"least_ms": 1.000002}, []),
+    ("waits-for-ever", dead_owner(), {"least_ms": 1.000001}, [DEAD_OWNER]),
+    ("waits-for-ever", dead_owner(), {"least_ms": 1.000002}, []),
+    ("lost-wakeup", signalled(), {"least_ms": 1.000001}, [lost_signal(20, 20)]),
+    ("lost-wakeup", signalled((12, 25)), {"least_ms": 1}, [lost_signal(25, 12, 25)]),
+    ("lost-wakeup", signalled(), {"least_ms": 1.000002}, []),
+    ("lost-wakeup", signalled((20, 30, 70)), {"least_ms": 0.5}, []),
+    ("priority-inversion", inversion(), {"least_us": 100}, [inverted()]),
+    ("priority-inversion", inversion(), {"least_us": 100.001}, []),
+    ("priority-inversion", inversion(count=2), {"least_us": 100},
+     [inverted(again=", and does so once more", occurrences=[(12, 131, 12), (212, 331, 212)])]),
+    ("priority-inversion", inversion(high=20), {"least_us": 100}, []),
+    ("priority-inversion", inversion(high=21), {"least_us": 100}, [inverted(high=21)]),
+    ("priority-inversion", inversion(low=20), {"least_us": 100}, []),
+    ("priority-inversion", inversion(low=19), {"least_us": 100}, [inverted(low=19)]),
+])  # fmt: skip
+def test_what_a_rule_says(kind, scene, limits, expected, tmp_path):
+    assert reported(scene, kind, tmp_path, **limits) == expected
