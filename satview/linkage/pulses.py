@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from satview.events import wire
 from satview.events.states import STATE_BY_NAME
 from satview.linkage.messages import receiver_keys
-from satview.linkage.rows import comm_words, depth_within, last_of_codes, narrow, rows_of_codes
+from satview.linkage.rows import comm_words, depth_within, last_of_codes, rows_of_codes, stable_order
 from satview.linkage.states import following, state_values
 from satview.linkage.table import NO_EVENT, OPEN, Certainty, LinkKind, LinkTable, Pairs, no_pairs, pairs_of
 from satview.linkage.whole import is_whole
@@ -120,11 +120,11 @@ def _queued(
     """
     if not len(rows):
         return no_pairs()
-    connections, both = np.unique(np.concatenate((key, anchor_key)), return_inverse=True)
+    both = np.unique(np.concatenate((key, anchor_key)), return_inverse=True)[1]
     row = np.concatenate((rows, anchors))
     step = np.concatenate((np.where(is_receipt, -1, 1), np.zeros(len(anchors), np.int64)))
     order = np.argsort(row, kind="stable")
-    order = order[np.argsort(narrow(both[order], len(connections)), kind="stable")]
+    order = order[stable_order(both[order])]
     row, step, who = row[order], step[order], both[order]
     # A part of a connection's events begins where the queue is known to be empty, or where events are missing.
     time = trace.events.time_cycles[row]

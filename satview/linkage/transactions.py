@@ -168,7 +168,7 @@ def _parents(trace: Trace, sent: _Ints, client: _Ints, server: _Ints, received: 
     served = served[np.lexsort((received[served], server[served]))]
     key = server[served] << 32 | received[served]
     position = positions(key, client << 32 | sent) - 1
-    at = np.flatnonzero(client > 0)
+    at = np.arange(len(sent))
     for _ in range(_MOST_STEPS):
         at = at[position[at] >= 0]
         at = at[server[served[position[at]]] == client[at]]
