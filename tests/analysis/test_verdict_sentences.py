@@ -118,14 +118,16 @@ SIX_RUNS = verdict(
 )  # fmt: skip
 
 
-def slices(count, cpu=1):
-    """5.1 and 6.1 run on a CPU by turns, 10 at a time from 10 on."""
+def slices(*bursts):
+    """5.1 and 6.1 run on CPU 1 by turns: begin, slices, how long each is; 3.1 and 4.1 did so before, three times."""
     scene = Scene(cpus=2).time_event(0)
-    for number in range(count):
-        if number:
-            scene.state("READY", 10 + number * 10, 6 - number % 2, 1, cpu)
-        scene.state("RUNNING", 10 + number * 10, 5 + number % 2, 1, cpu)
-    return scene.swap(10 + count * 10, (6 - count % 2, 1), "RECEIVE", (1, 2), cpu).event(END, 1000)
+    for (begin, count, length), first in zip(((1, 3, 1), *bursts), (3, 5, 5), strict=False):
+        threads = [(first, 1), (first + 1, 1)]
+        for number in range(count):
+            scene.state("RUNNING", begin + number * length, *threads[number % 2], 1)
+            scene.state("READY", begin + number * length + length, *threads[number % 2], 1)
+        scene.state("RUNNING", begin + count * length, 1, 2, 1).state("READY", begin + count * length + 1, 1, 2, 1)
+    return scene.event(END, 1000)
 
 
 PING_PONG = verdict(
@@ -134,14 +136,21 @@ PING_PONG = verdict(
     events=[(time, "") for time in range(20, 110, 10)],
 )  # fmt: skip
 
+PING_PONGS = verdict(
+    "pid 5 1 and pid 6 1 hand CPU 1 to and fro 13 times within 100.0 µs from 0.000 508 000 s, 8.000 µs at a time.",
+    "info", (508, 648), threads=["pid 5 1", "pid 6 1"], objects=["CPU 1"],
+    events=[(time, "") for time in range(508, 612, 8)], occurrences=[(20, 120, None), (508, 648, None)],
+)  # fmt: skip
+
 
 # --- The system -----------------------------------------------------------------------------------------------------
-def flood(count):
-    """Interrupt 0x1f of CPU 1 every 10, for 2 each, from 100 on; one of another number, and one of another CPU."""
-    scene = Scene(cpus=2).time_event(0)
-    for number in range(count):
-        scene.event(INTERRUPT, 100 + number * 10, (0x1F, 0), 1).event(INTERRUPT_EXIT, 102 + number * 10, (0x1F, 0), 1)
-    return scene.event(INTERRUPT, 400, (0x20, 0), 1).event(INTERRUPT, 401, (0x1F, 0)).event(END, 1000)
+def flood(*bursts):
+    """Interrupt 0x1f of CPU 1, 2 each, by begin, count and distance; one of another number, and one of another CPU."""
+    scene = Scene(cpus=2).time_event(0).event(INTERRUPT, 1, (0x1F, 0)).event(INTERRUPT, 2, (0x1E, 0), 1)
+    for begin, count, distance in bursts:
+        for time in range(begin, begin + count * distance, distance):
+            scene.event(INTERRUPT, time, (0x1F, 0), 1).event(INTERRUPT_EXIT, time + 2, (0x1F, 0), 1)
+    return scene.event(END, 1000)
 
 
 FLOOD = verdict(
@@ -149,15 +158,27 @@ FLOOD = verdict(
     "error", (100, 220), objects=["interrupt 0x1f", "CPU 1"], events=[(time, "") for time in range(100, 220, 10)],
 )  # fmt: skip
 
+FLOODS = verdict(
+    "Interrupt 0x1f comes 15 times on CPU 1 within 140.0 µs from 0.000 500 000 s, which takes 21 % of CPU 1.",
+    "error", (500, 640), objects=["interrupt 0x1f", "CPU 1"], events=[(time, "") for time in range(500, 620, 8)],
+    occurrences=[(100, 220, None), (500, 640, None)],
+)  # fmt: skip
+LONG_FLOOD = verdict(
+    "Interrupt 0x1f comes 30 times on CPU 1 within 300.0 µs from 0.000 100 000 s, which takes 20 % of CPU 1.",
+    "error", (100, 400), objects=["interrupt 0x1f", "CPU 1"], events=[(time, "") for time in range(100, 340, 10)],
+)  # fmt: skip
 
-def interrupted(count, is_repeated=False):
-    """MSG_RECEIVEV of 5.1 comes back once; from 100 on it is interrupted every 10, or made again without an end."""
-    scene = Scene().time_event(0).state("RUNNING", 0, 5, 1).call(CALLS["MSG_RECEIVEV"], 10)
-    scene.exit(CALLS["MSG_RECEIVEV"], 15)
-    for number in range(count):
-        scene.call(CALLS["MSG_RECEIVEV"], 100 + number * 10)
-        if not is_repeated:
-            scene.call(CALLS["MSG_RECEIVEV"] + 256, 105 + number * 10)
+
+def interrupted(*bursts, is_repeated=False):
+    """MSG_RECEIVEV of 5.1, interrupted, or made again without an end, by begin, count and distance; 4.1 once."""
+    number = CALLS["MSG_RECEIVEV"]
+    scene = Scene().time_event(0).state("RUNNING", 0, 4, 1).call(number, 1).call(number, 2).exit(number, 3)
+    scene.swap(5, (4, 1), "READY", (5, 1)).call(number, 10).exit(number, 15)
+    for begin, count, distance in bursts:
+        for time in range(begin, begin + count * distance, distance):
+            scene.call(number, time)
+            if not is_repeated:
+                scene.call(number + 256, time + 5)
     return scene.event(END, 1000)
 
 
@@ -166,11 +187,18 @@ RESTARTED = verdict(
     threads=["pid 5 1"], objects=["MSG_RECEIVEV"], events=[(time, "") for time in range(100, 200, 10)],
 )  # fmt: skip
 
+RESTARTED_LATER = verdict(
+    "MSG_RECEIVEV of pid 5 1 is interrupted 12 times within 100.0 µs from 0.000 500 000 s.", "warning", (500, 588.001),
+    threads=["pid 5 1"], objects=["MSG_RECEIVEV"], events=[(time, "") for time in range(500, 596, 8)],
+)  # fmt: skip
 
-def channels(count, fails=(), gives=(), create="CHANNEL_CREATE", destroy="CHANNEL_DESTROY"):
-    """`srv` creates one every 10 from 100 on; some fail, behind some one is given back. Four other calls precede."""
-    scene = Scene().time_event(0).process_name(0, 5, "srv").state("RUNNING", 1, 5, 1)
-    for number, name in enumerate(("MSG_SENDV", "MSG_INFO", "SYNC_MUTEX_LOCK", "MSG_RECEIVEV")):
+
+def channels(count, fails=(), gives=(), create="CHANNEL_CREATE", destroy="CHANNEL_DESTROY",
+             others=("MSG_INFO", "SYNC_MUTEX_LOCK", "MSG_RECEIVEV")):  # fmt: skip
+    """`srv` creates one every 10 from 100 on; some fail, behind some one is given back. Another process creates one."""
+    scene = Scene().time_event(0).process_name(0, 5, "srv").state("RUNNING", 1, 4, 1).call(CALLS[create], 2)
+    scene.exit(CALLS[create], 3, (1, 0)).swap(4, (4, 1), "READY", (5, 1))
+    for number, name in enumerate(others):
         scene.call(CALLS[name], 10 + 2 * number).exit(CALLS[name], 11 + 2 * number)
     for number in range(count):
         now, result = 100 + number * 10, FAILED if number in fails else (number + 1, 0)
@@ -203,8 +231,9 @@ LOSS = verdict(
 
 # --- Periods and servers --------------------------------------------------------------------------------------------
 def periodic(late, moved=()):
-    """Ten pulses to 5.1, one every 100 from 100 on, received 5 later, or as late as given; some are sent later."""
-    scene = Scene().time_event(0).state("RUNNING", 1, 5, 1).swap(5, (5, 1), "RECEIVE", (6, 1))
+    """Ten pulses to 5.1, one every 100 from 100 on, received 5 later, or as late as given; one more of another."""
+    scene = Scene().time_event(0).state("RUNNING", 1, 5, 1).swap(5, (5, 1), "RECEIVE", (6, 1)).event(PULSE, 20, (8, 5))
+    scene.swap(21, (6, 1), "READY", (5, 1)).event(RECEIVED_PULSE, 22, (8, 5)).swap(25, (5, 1), "RECEIVE", (6, 1))
     for number in range(10):
         sent = 100 + number * 100 + dict(moved).get(number, 0)
         received = sent + late.get(number, 5)
@@ -259,13 +288,19 @@ QUEUE = {"window_ms": 0.1, "queued_percent": 100, "least_count": 5, "least_us": 
 
 
 # --- Threads that wait ----------------------------------------------------------------------------------------------
-def convoy():
-    """5.1, 5.2 and 5.3 wait by turns for a mutex of 5.9, eight times: from 102 on every 20, for 10.5 each."""
+def convoy(*later):
+    """5.1, 5.2 and 5.3 wait by turns for a mutex of 5.9, eight times: from 102 on every 20, for 10.5 each.
+
+    Before that 5.1 waits once for another mutex. Later they may wait again: begin, count and distance.
+    """
     scene = Scene().time_event(0).state("RUNNING", 1, 5, 9)
-    for number in range(8):
-        now, who = 100 + number * 20, (5, 1 + number % 3)
-        scene.swap(now, (5, 9), "READY", who).call(LOCK, now + 1, (0x1000, 9 << 16 | 5))
-        scene.swap(now + 2, who, "MUTEX", (5, 9)).call(UNLOCK, now + 12, (0x1000, 0)).state("READY", now + 12.5, *who)
+    turns = [(50, 1, 0x800)] + [(100 + number * 20, 1 + number % 3, 0x1000) for number in range(8)]
+    for begin, count, distance in later:
+        turns += [(begin + number * distance, 3 - number % 3, 0x1000) for number in range(count)]
+    for now, tid, mutex in turns:
+        who = 5, tid
+        scene.swap(now, (5, 9), "READY", who).call(LOCK, now + 1, (mutex, 9 << 16 | 5))
+        scene.swap(now + 2, who, "MUTEX", (5, 9)).call(UNLOCK, now + 12, (mutex, 0)).state("READY", now + 12.5, *who)
         scene.exit(UNLOCK, now + 13).swap(now + 14, (5, 9), "READY", who).exit(LOCK, now + 15)
         scene.swap(now + 16, who, "NANOSLEEP", (5, 9))
     return scene.event(END, 1000)
@@ -277,13 +312,25 @@ CONVOY = verdict(
     objects=["mutex 0x1000 (process pid 5)"], events=[(time, "waits") for time in range(102, 200, 20)],
 )  # fmt: skip
 
+CONVOYS = verdict(
+    "3 threads wait 6 times for mutex 0x1000 (process pid 5) within 100.0 µs from 0.000 502 000 s, 62.50 µs in all, "
+    "while pid 5 9 hold it.", "warning", (484.5, 692), threads=["pid 5 1", "pid 5 2", "pid 5 3"],
+    objects=["mutex 0x1000 (process pid 5)"], events=[(time, "waits") for time in range(502, 600, 18)],
+    occurrences=[(102, 262, None), (484.5, 692, None)],
+)  # fmt: skip
 
-def circle():
+
+def circle(*others):
     """5.1 waits from 30 on for a mutex of 5.2, which waits from 60 on for one of 5.1, until the trace ends at 1,060."""
     scene = (
         Scene().time_event(0).state("READY", 1, 5, 2).state("RUNNING", 10, 5, 1).call(LOCK, 20, (0x2000, 2 << 16 | 5))
     )
     scene.swap(30, (5, 1), "MUTEX", (5, 2)).call(LOCK, 50, (0x1000, 1 << 16 | 5)).swap(60, (5, 2), "MUTEX", (1, 1))
+    for pid in others:
+        scene.state("READY", 1002, pid, 2).state("RUNNING", 1002 + pid, pid, 1)
+        scene.call(LOCK, 1002 + pid, (0x2000, 2 << 16 | pid)).swap(1002.2 + pid, (pid, 1), "MUTEX", (pid, 2))
+        scene.call(LOCK, 1002.5 + pid, (0x1000, 1 << 16 | pid)).swap(1002.7 + pid, (pid, 2), "MUTEX", (1, 1))
+        scene.state("READY", 1002.8 + pid, 1, 1)
     return scene.event(END, 1060)
 
 
@@ -311,9 +358,10 @@ DEAD_OWNER = verdict(
 
 
 def signalled(at=(20,)):
-    """5.2 signals a condition variable at 20; 5.1 waits for it from 60 on, until the trace ends at 1,060."""
-    scene = Scene().process_name(0, 5, "app").event(wire.THREAD_CREATE, 0.1, (5, 1))
-    scene.event(wire.THREAD_CREATE, 0.2, (5, 2)).time_event(0.3).state("RUNNING", 10, 5, 2)
+    """5.2 signals a condition variable at 20; 5.1 waits for it from 60 on, 4.1 for one of its own."""
+    scene = Scene().process_name(0, 5, "app").event(wire.THREAD_CREATE, 0.1, (4, 1))
+    scene.event(wire.THREAD_CREATE, 0.1, (5, 1)).event(wire.THREAD_CREATE, 0.2, (5, 2)).time_event(0.3)
+    scene.state("RUNNING", 1, 4, 1).call(PAUSE, 2, (0x3000, 0x1000)).swap(10, (4, 1), "CONDVAR", (5, 2))
     for time in at:
         if time == 30:
             scene.swap(30, (5, 2), "NANOSLEEP", (5, 1)).call(PAUSE, 50, (0x3000, 0x1000)).state("CONDVAR", 60, 5, 1)
@@ -390,21 +438,30 @@ def inverted(high=30, low=10, middle=20, again="", occurrences=((12, 131, 12),))
     ("busy-loop", ready_scene(), {"least_ms": 0.9, "used_percent": 66}, [SIX_RUNS]),
     ("busy-loop", ready_scene(), {"least_ms": 0.9, "used_percent": 67}, []),
     ("busy-loop", ready_scene(), {"least_ms": 0.900002, "used_percent": 66}, []),
-    ("ping-pong", slices(11), {"window_ms": 0.1, "slice_us": 10, "least_count": 9}, [PING_PONG]),
-    ("ping-pong", slices(11), {"window_ms": 0.1, "slice_us": 10, "least_count": 10}, []),
-    ("ping-pong", slices(10), {"window_ms": 0.1, "slice_us": 10, "least_count": 9}, []),
-    ("ping-pong", slices(11), {"window_ms": 0.08, "slice_us": 10, "least_count": 9}, []),
-    ("ping-pong", slices(11), {"window_ms": 0.1, "slice_us": 9.999, "least_count": 9}, []),
-    ("ping-pong", slices(3), {"window_ms": 0.1, "slice_us": 10, "least_count": 1}, [{**PING_PONG,
-     "says": "pid 5 1 and pid 6 1 hand CPU 1 to and fro 1 times within 100.0 µs from 0.000 020 000 s, 10.00 µs at a "
-             "time.", "events": [(20, "")]}]),
-    ("interrupt-flood", flood(12), {"window_ms": 0.1, "least_count": 10}, [FLOOD]),
-    ("interrupt-flood", flood(12), {"window_ms": 0.1, "least_count": 11}, []),
-    ("interrupt-flood", flood(9), {"window_ms": 0.1, "least_count": 10}, []),
-    ("restarted-calls", interrupted(11), {"window_ms": 0.1, "least_count": 10}, [RESTARTED]),
-    ("restarted-calls", interrupted(11), {"window_ms": 0.1, "least_count": 11}, []),
-    ("restarted-calls", interrupted(11, is_repeated=True), {"window_ms": 0.1, "least_count": 10}, [RESTARTED]),
-    ("restarted-calls", interrupted(10, is_repeated=True), {"window_ms": 0.1, "least_count": 10}, []),
+    ("ping-pong", slices((10, 11, 10)), {"window_ms": 0.1, "slice_us": 10, "least_count": 9}, [PING_PONG]),
+    ("ping-pong", slices((10, 11, 10)), {"window_ms": 0.1, "slice_us": 10, "least_count": 10}, []),
+    ("ping-pong", slices((10, 11, 10), (500, 16, 8)), {"window_ms": 0.1, "slice_us": 10, "least_count": 9},
+     [PING_PONGS]),
+    ("ping-pong", slices((10, 10, 10)), {"window_ms": 0.1, "slice_us": 10, "least_count": 9}, []),
+    ("ping-pong", slices((10, 11, 10)), {"window_ms": 0.08, "slice_us": 10, "least_count": 9}, []),
+    ("ping-pong", slices((10, 11, 10)), {"window_ms": 0.1, "slice_us": 9.999, "least_count": 9}, []),
+    ("ping-pong", slices((10, 3, 10)), {"window_ms": 0.1, "slice_us": 10, "least_count": 1}, [
+        {**PING_PONG, "events": [(time, "")], "span": (time, time + 100), "occurrences": [(time, time + 100, None)],
+         "threads": [f"pid {pid} 1", f"pid {pid + 1} 1"], "says": f"pid {pid} 1 and pid {pid + 1} 1 hand CPU 1 to and "
+         f"fro 1 times within 100.0 µs from 0.000 {time:03} 000 s, {each} µs at a time."}
+        for pid, time, each in ((3, 2, "1.000"), (5, 20, "10.00"))]),
+    ("interrupt-flood", flood((100, 12, 10)), {"window_ms": 0.1, "least_count": 10}, [FLOOD]),
+    ("interrupt-flood", flood((100, 12, 10)), {"window_ms": 0.1, "least_count": 11}, []),
+    ("interrupt-flood", flood((100, 12, 10), (500, 15, 8)), {"window_ms": 0.1, "least_count": 10}, [FLOODS]),
+    ("interrupt-flood", flood((100, 30, 10)), {"window_ms": 0.1, "least_count": 10}, [LONG_FLOOD]),
+    ("interrupt-flood", flood((100, 9, 10)), {"window_ms": 0.1, "least_count": 10}, []),
+    ("restarted-calls", interrupted((100, 11, 10)), {"window_ms": 0.1, "least_count": 10}, [RESTARTED]),
+    ("restarted-calls", interrupted((100, 11, 10)), {"window_ms": 0.1, "least_count": 11}, []),
+    ("restarted-calls", interrupted((100, 11, 10), (500, 12, 8)), {"window_ms": 0.1, "least_count": 10},
+     [RESTARTED_LATER]),
+    ("restarted-calls", interrupted((100, 11, 10), is_repeated=True), {"window_ms": 0.1, "least_count": 10},
+     [RESTARTED]),
+    ("restarted-calls", interrupted((100, 10, 10), is_repeated=True), {"window_ms": 0.1, "least_count": 10}, []),
     ("leak", channels(10), {"least_count": 10, "spread_ms": 0.09}, [leak(100, 190, 10)]),
     ("leak", channels(10), {"least_count": 10, "spread_ms": 0.090001}, []),
     ("leak", channels(10), {"least_count": 11, "spread_ms": 0.09}, []),
@@ -413,6 +470,7 @@ def inverted(high=30, low=10, middle=20, again="", occurrences=((12, 131, 12),))
     ("leak", channels(12, gives=(8,)), {"least_count": 9, "spread_ms": 0.05}, [leak(100, 180, 9)]),
     ("leak", channels(10, create="CONNECT_ATTACH", destroy="CONNECT_DETACH"), {"least_count": 10, "spread_ms": 0.05},
      [leak(100, 190, 10, "connections")]),
+    ("leak", channels(10, others=("MSG_INFO", "MSG_RECEIVEV")), {"least_count": 10, "spread_ms": 0.05}, []),
     ("data-loss", lossy(), {}, [LOSS]),
     ("missed-period", periodic({3: 50}), {"least_count": 9}, [ONCE_LATE]),
     ("missed-period", periodic({3: 50}), {"least_count": 10}, []),
@@ -430,10 +488,12 @@ def inverted(high=30, low=10, middle=20, again="", occurrences=((12, 131, 12),))
     ("server-saturation", queue(20), {**QUEUE, "queued_percent": 200}, [saturated(20, since=120)]),
     ("server-saturation", queue(20), {**QUEUE, "queued_percent": 201}, []),
     ("lock-contention", convoy(), {"window_ms": 0.1, "waited_percent": 52.5, "least_count": 5}, [CONVOY]),
+    ("lock-contention", convoy((500, 10, 18)), {"window_ms": 0.1, "waited_percent": 50, "least_count": 5}, [CONVOYS]),
     ("lock-contention", convoy(), {"window_ms": 0.1, "waited_percent": 52.51, "least_count": 5}, []),
     ("lock-contention", convoy(), {"window_ms": 0.1, "waited_percent": 50, "least_count": 6}, []),
     ("deadlock", circle(), {"least_ms": 1.000001}, [CIRCLE]),
     ("deadlock", circle(), {"least_ms": 1.000002}, []),
+    ("deadlock", circle(4, 6), {"least_ms": 0.06}, [CIRCLE]),
     ("waits-for-ever", dead_owner(), {"least_ms": 1.000001}, [DEAD_OWNER]),
     ("waits-for-ever", dead_owner(), {"least_ms": 1.000002}, []),
     ("lost-wakeup", signalled(), {"least_ms": 1.000001}, [lost_signal(20, 20)]),

@@ -72,6 +72,8 @@ def floods(evidence: Evidence, limits: Limits) -> list[Verdict]:
             (f"Interrupt 0x{number:x} comes {len(inside)} times on {cpu} within {evidence.length(span[1] - span[0])} "
              f"from {evidence.moment(span[0])}{share}.",
              "Mask the interrupt until its cause is dealt with, let the device collect events, or poll it."),
+            occurrences=[(int(first), int(last), -1)
+                         for first, last in zip(positions.start, positions.end, strict=True)],
         ))  # fmt: skip
     return verdicts
 
