@@ -12,7 +12,9 @@ from satview.events import wire
 from satview.events.spec import Release
 from satview.formats.kev.growth.growing import GrowingFile
 from satview.formats.kev.reader import open_kev
+from satview.linkage import actors
 from satview.linkage.calls import partner, partners
+from satview.linkage.interrupts import STEP_OF_CODE
 from satview.linkage.states import state_ends
 from satview.linkage.table import OPEN, Certainty, Link, LinkKind, LinkTable
 from satview.linkage.trace_links import link_of, link_table
@@ -148,7 +150,8 @@ class TestTable:
 
     def test_columns_cannot_be_changed(self, tmp_path):
         trace, _ = opened(TraceBuilder().time_event(0).call(INFO, 10).exit(INFO, 20), tmp_path)
-        for column in (partners(trace), state_ends(trace), link_table(trace, LinkKind.CALL).to_row):
+        tables = STEP_OF_CODE, actors._SWITCHES
+        for column in (partners(trace), state_ends(trace), link_table(trace, LinkKind.CALL).to_row, *tables):
             with pytest.raises(ValueError, match="read-only"):
                 column[:] = 0
 
