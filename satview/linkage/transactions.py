@@ -142,7 +142,7 @@ def _client_states(trace: Trace, sends: NDArray[np.uint32]) -> tuple[_Ints, _Int
         row[known[~is_whole(trace, sends[known], row[known])]] = -1
         found.append(row)
     first, free, runs = found
-    blocks = (first >= 0) & (begins < trace.states.start[client + 1])
+    blocks = first >= 0
     blocks[blocks] = _IS_WAIT[value[begins[blocks]]]
     return np.where(blocks, first, -1), np.where(blocks, free, -1), np.where(blocks, runs, -1)
 

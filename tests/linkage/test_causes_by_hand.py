@@ -117,6 +117,22 @@ def test_a_message_is_part_of_the_one_that_its_sender_serves(reply_first, parent
     assert sent.round_trip_cycles.tolist() == [38 if reply_first else -1, -1]
 
 
+def test_a_message_that_is_answered_is_not_what_its_server_sends_for(tmp_path):
+    """5.1 receives from 7.1, then from 8.1 and 9.1; it has answered these two when it sends on."""
+    builder = TraceBuilder().time_event(0)
+    for number, client in enumerate((7, 8, 9)):
+        now = 20 * number
+        builder.state("RUNNING", now + 1, client, 1).event(SEND, now + 2, (number, 5)).state(
+            "REPLY", now + 3, client, 1
+        )
+        builder.state("RUNNING", now + 4, 5, 1).event(RECEIPT, now + 5, (number, 5))
+        if client > 7:
+            builder.event(REPLY, now + 6, (1, client)).state("READY", now + 7, client, 1)
+        builder.state("READY", now + 8, 5, 1)
+    builder.state("RUNNING", 70, 5, 1).event(SEND, 80, (9, 6)).state("SEND", 81, 5, 1)
+    assert satview.transactions(builder.open(tmp_path)).parent.tolist() == [-1, -1, -1, 0]
+
+
 def test_pulses_are_exact_alone_and_guessed_in_company(tmp_path):
     builder = TraceBuilder().time_event(0).state("RUNNING", 5, 5, 1)
     builder.event(SPULSE, 10, (9, 5)).event(RPULSE, 11, (9, 5))  # nobody saw the queue empty

@@ -11,17 +11,19 @@ import pytest
 from satview.events import wire
 from satview.events.spec import Release
 from satview.formats.kev.growth.growing import GrowingFile
+from satview.formats.kev.payloads import WordsAhead
 from satview.formats.kev.reader import open_kev
 from satview.linkage import actors
+from satview.linkage.blockers import blockers
 from satview.linkage.calls import partner, partners
 from satview.linkage.interrupts import STEP_OF_CODE
 from satview.linkage.states import state_ends
 from satview.linkage.table import OPEN, Certainty, Link, LinkKind, LinkTable
-from satview.linkage.trace_links import link_of, link_table
+from satview.linkage.trace_links import link_of, link_table, reading_ahead
 from satview.session.events.event_text import event_details
 from satview.store.losses import losses
-from tests.capture.made import damaged
-from tests.capture.mishaps import setup
+from tests.capture.made import FAST, WIDE, damaged, traced
+from tests.capture.mishaps import DURATION_MS, setup
 from tests.helpers.kev import START, TraceBuilder
 
 SEND, RECEIVE, INFO = 11, 14, 19
@@ -175,6 +177,32 @@ def test_a_followed_file_has_the_links_of_the_whole_one_at_every_step(release, t
         counts.append(len(link_table(grown, LinkKind.CALL)))
     assert counts == sorted(counts)
     assert counts[0] < counts[-1]
+
+
+@pytest.mark.parametrize("modes", [FAST, WIDE], ids=["fast", "wide"])
+@pytest.mark.parametrize("release", [Release.QNX_6, Release.QNX_8], ids=str)
+def test_all_words_that_links_need_are_read_at_once(release, modes, tmp_path, monkeypatch):
+    trace, not_read, asked, real = (
+        traced(setup, DURATION_MS, tmp_path, release, 1, 5, modes).trace,
+        [],
+        [],
+        WordsAhead.halves,
+    )
+
+    def halves(self, rows, step):
+        found = real(self, rows, step)
+        asked.append(len(rows))
+        if found is None:
+            not_read.extend(trace.catalogue.name(int(code)) for code in np.unique(trace.events.code[rows]))
+        return found
+
+    monkeypatch.setattr(WordsAhead, "halves", halves)
+    with reading_ahead(trace):
+        for kind in LinkKind:
+            link_table(trace, kind)
+        assert len(blockers(trace))
+    assert len(asked) > 5
+    assert not not_read
 
 
 def test_a_closed_trace_is_gone_at_once(tmp_path):
