@@ -52,7 +52,7 @@ def reported(builder, kind, folder, **limits):
         "span": (moment(each.start_cycles), moment(each.end_cycles)), "objects": list(each.objects),
         "threads": [trace.thread_name(row) for row in each.threads],
         "events": [(times[row], role) for row, role in zip(each.evidence, each.roles, strict=True)],
-        "occurrences": [(moment(own.start_cycles), moment(own.end_cycles), times[own.row] if own.row >= 0 else None)
+        "occurrences": [(moment(own.start_cycles), moment(own.end_cycles), None if own.row == -1 else times[own.row])
                         for own in each.occurrences],
     } for each in find_verdicts(trace, Thresholds(values), kinds=[kind])]  # fmt: skip
 
@@ -230,15 +230,21 @@ LOSS = verdict(
 
 
 # --- Periods and servers --------------------------------------------------------------------------------------------
-def periodic(late, moved=()):
-    """Ten pulses to 5.1, one every 100 from 100 on, received 5 later, or as late as given; one more of another."""
+def periodic(late, moved=(), *, is_seen=True):
+    """Ten pulses to 5.1, one every 100 from 100 on, received 5 later, or as late as given; one more of another.
+
+    Where the trace does not show that 5.1 waits, which pulse it receives is a guess.
+    """
     scene = Scene().time_event(0).state("RUNNING", 1, 5, 1).swap(5, (5, 1), "RECEIVE", (6, 1)).event(PULSE, 20, (8, 5))
-    scene.swap(21, (6, 1), "READY", (5, 1)).event(RECEIVED_PULSE, 22, (8, 5)).swap(25, (5, 1), "RECEIVE", (6, 1))
+    scene.swap(21, (6, 1), "READY", (5, 1)).event(RECEIVED_PULSE, 22, (8, 5)).swap(
+        25, (5, 1), "RECEIVE" if is_seen else "CONDVAR", (6, 1)
+    )
     for number in range(10):
         sent = 100 + number * 100 + dict(moved).get(number, 0)
         received = sent + late.get(number, 5)
         scene.event(PULSE, sent, (9, 5)).state("READY", sent + 1, 5, 1).swap(received - 1, (6, 1), "READY", (5, 1))
-        scene.event(RECEIVED_PULSE, received, (9, 5)).swap(received + 1, (5, 1), "RECEIVE", (6, 1))
+        scene.event(RECEIVED_PULSE, received, (9, 5))
+        scene.swap(received + 1, (5, 1), "RECEIVE" if is_seen else "CONDVAR", (6, 1))
     return scene.event(END, 1200)
 
 
@@ -255,16 +261,31 @@ TWICE_LATE = verdict(
 )  # fmt: skip
 
 
-def queue(served):
-    """Nine messages of five clients to `disk`, one every 20 from 100 on; each queues 40, then is served."""
-    events = []
-    for number in range(9):
-        sent, client = 100 + number * 20, (10 + number % 5, 1)
-        rcvid = (number + 1) << 16 | 1
-        events += [(sent - 1, 0, "RUNNING", client), (sent, 0, SEND, (rcvid, 5)), (sent + 0.5, 0, "SEND", client),
-                   (sent + 40, 1, RECEIPT, (rcvid, 5)), (sent + 40.5, 1, "REPLY", client),
-                   (sent + 40 + served, 1, REPLY, client[::-1]),
-                   (sent + 40.5 + served, 1, "READY", client)]  # fmt: skip
+def queue(served, later=(), threads=1):
+    """Nine messages of five clients to `disk`, one every 20 from 100 on; each queues 40, then is served.
+
+    One goes to another server before. More may follow: begin, and how long each queues. Threads receive by turns.
+    """
+    events = [(60, 1, "RUNNING", (4, 1)), (29, 0, "RUNNING", (10, 1)), (30, 0, SEND, (0x70001, 4)),
+              (31, 0, "SEND", (10, 1)), (70, 1, RECEIPT, (0x70001, 4)), (70.5, 1, "REPLY", (10, 1)),
+              (80, 1, REPLY, (1, 10)), (80.5, 1, "READY", (10, 1)), (85, 1, "RECEIVE", (4, 1)),
+              (85, 1, "RUNNING", (5, 1)), (59.5, 1, "READY", (5, 1))]  # fmt: skip
+    for begin, queued in ((100, 40), *later):
+        for number in range(9):
+            sent, client = begin + number * 20, (10 + number % 5, 1)
+            rcvid, received = (begin + number) << 16 | 1, begin + number * 20 + queued
+            events += [
+                (sent - 1, 0, "RUNNING", client),
+                (sent, 0, SEND, (rcvid, 5)),
+                (sent + 0.5, 0, "SEND", client),
+                (received, 1, RECEIPT, (rcvid, 5)),
+                (received + 0.5, 1, "REPLY", client),
+                (received + served, 1, REPLY, client[::-1]),
+                (received + 0.5 + served, 1, "READY", client),
+            ]
+            if threads > 1:
+                events += [(received - 0.1, 1, "READY", (5, 2 - number % 2)),
+                           (received - 0.1, 1, "RUNNING", (5, 1 + number % 2))] * (number > 0)  # fmt: skip
     scene = Scene(cpus=2).time_event(0).process_name(0, 5, "disk").state("RUNNING", 1, 5, 1, 1)
     for time, cpu, what, words in sorted(events, key=lambda event: event[0]):
         scene.state(what, time, *words, cpu) if isinstance(what, str) else scene.event(what, time, words, cpu)
@@ -284,6 +305,19 @@ def saturated(served, since=100):
     )  # fmt: skip
 
 
+SATURATED_LATER = verdict(
+    "Since 0.000 500 000 s messages queue for disk longer than they are served, most of all in the 100.0 µs from "
+    "0.000 530 000 s: 7 messages of 5 clients, each of which queues 50.00 µs and is served in 20.00 µs (medians); "
+    "meanwhile disk 1 is in RUNNING 100 %.", "warning", (500, 720),
+    threads=[*(f"pid {10 + number} 1" for number in range(5)), "disk 1"], objects=["server disk"],
+    events=sorted([*((time + 0.5, "queues") for time in range(500, 621, 20)),
+                   *((time + 50, "received") for time in range(500, 621, 20))]),
+    occurrences=[(100, 300, None), (500, 720, None)],
+)  # fmt: skip
+TWO_THREADS = {
+    **saturated(20), "threads": [*(f"pid {10 + number} 1" for number in range(5)), "disk 1", "disk 2"],
+    "says": saturated(20)["says"].replace("disk 1 is in RUNNING 100", "its 2 threads are in RUNNING 62 %, READY 38"),
+}  # fmt: skip
 QUEUE = {"window_ms": 0.1, "queued_percent": 100, "least_count": 5, "least_us": 40}
 
 
@@ -442,6 +476,9 @@ def inverted(high=30, low=10, middle=20, again="", occurrences=((12, 131, 12),))
     ("ping-pong", slices((10, 11, 10)), {"window_ms": 0.1, "slice_us": 10, "least_count": 10}, []),
     ("ping-pong", slices((10, 11, 10), (500, 16, 8)), {"window_ms": 0.1, "slice_us": 10, "least_count": 9},
      [PING_PONGS]),
+    ("ping-pong", slices((10, 16, 8), (500, 11, 10)), {"window_ms": 0.1, "slice_us": 10, "least_count": 9}, [{
+        **PING_PONGS, "says": PING_PONGS["says"].replace("508 000", "018 000"), "span": (18, 158),
+        "events": [(time, "") for time in range(18, 122, 8)], "occurrences": [(18, 158, None), (510, 610, None)]}]),
     ("ping-pong", slices((10, 10, 10)), {"window_ms": 0.1, "slice_us": 10, "least_count": 9}, []),
     ("ping-pong", slices((10, 11, 10)), {"window_ms": 0.08, "slice_us": 10, "least_count": 9}, []),
     ("ping-pong", slices((10, 11, 10)), {"window_ms": 0.1, "slice_us": 9.999, "least_count": 9}, []),
@@ -453,6 +490,9 @@ def inverted(high=30, low=10, middle=20, again="", occurrences=((12, 131, 12),))
     ("interrupt-flood", flood((100, 12, 10)), {"window_ms": 0.1, "least_count": 10}, [FLOOD]),
     ("interrupt-flood", flood((100, 12, 10)), {"window_ms": 0.1, "least_count": 11}, []),
     ("interrupt-flood", flood((100, 12, 10), (500, 15, 8)), {"window_ms": 0.1, "least_count": 10}, [FLOODS]),
+    ("interrupt-flood", flood((100, 15, 8), (500, 12, 10)), {"window_ms": 0.1, "least_count": 10}, [{
+        **FLOODS, "says": FLOODS["says"].replace("500 000", "100 000"), "span": (100, 240),
+        "events": [(time, "") for time in range(100, 220, 8)], "occurrences": [(100, 240, None), (500, 620, None)]}]),
     ("interrupt-flood", flood((100, 30, 10)), {"window_ms": 0.1, "least_count": 10}, [LONG_FLOOD]),
     ("interrupt-flood", flood((100, 9, 10)), {"window_ms": 0.1, "least_count": 10}, []),
     ("restarted-calls", interrupted((100, 11, 10)), {"window_ms": 0.1, "least_count": 10}, [RESTARTED]),
@@ -479,7 +519,10 @@ def inverted(high=30, low=10, middle=20, again="", occurrences=((12, 131, 12),))
     ("missed-period", periodic({3: 50}, [(5, 5)]), {"regular_percent": 100}, [ONCE_LATE]),
     ("missed-period", periodic({3: 50}, [(5, 5.001)]), {"regular_percent": 80}, []),
     ("missed-period", periodic({3: 50}, [(5, 6)]), {"regular_percent": 77}, [ONCE_LATE]),
+    ("missed-period", periodic({3: 50}, is_seen=False), {"least_count": 8}, []),
     ("server-saturation", queue(20), QUEUE, [saturated(20)]),
+    ("server-saturation", queue(20, [(500, 50)]), QUEUE, [SATURATED_LATER]),
+    ("server-saturation", queue(20, threads=2), QUEUE, [TWO_THREADS]),
     ("server-saturation", queue(40), QUEUE, [saturated(40)]),
     ("server-saturation", queue(41), QUEUE, []),
     ("server-saturation", queue(20), {**QUEUE, "least_us": 40.001}, []),
@@ -489,6 +532,8 @@ def inverted(high=30, low=10, middle=20, again="", occurrences=((12, 131, 12),))
     ("server-saturation", queue(20), {**QUEUE, "queued_percent": 201}, []),
     ("lock-contention", convoy(), {"window_ms": 0.1, "waited_percent": 52.5, "least_count": 5}, [CONVOY]),
     ("lock-contention", convoy((500, 10, 18)), {"window_ms": 0.1, "waited_percent": 50, "least_count": 5}, [CONVOYS]),
+    ("lock-contention", convoy((500, 6, 20)), {"window_ms": 0.1, "waited_percent": 50, "least_count": 5},
+     [{**CONVOY, "occurrences": [(102, 262, None), (492.5, 622, None)]}]),
     ("lock-contention", convoy(), {"window_ms": 0.1, "waited_percent": 52.51, "least_count": 5}, []),
     ("lock-contention", convoy(), {"window_ms": 0.1, "waited_percent": 50, "least_count": 6}, []),
     ("deadlock", circle(), {"least_ms": 1.000001}, [CIRCLE]),

@@ -11,6 +11,7 @@ from satview.analysis.verdicts.evidence import _MOST_EVENTS, Evidence, counts_wi
 from satview.analysis.verdicts.find import _plugged, all_kinds, find_verdicts
 from satview.analysis.verdicts.on_axis import on_axis
 from satview.analysis.verdicts.rule import Limits, rules
+from satview.analysis.verdicts.servers import _does
 from satview.analysis.verdicts.thresholds import default_thresholds
 from satview.analysis.verdicts.verdict import Occurrence, Severity, Verdict
 from satview.analysis.verdicts.words import of_whom, waited_for
@@ -206,6 +207,43 @@ def test_a_plug_in_speaks_of_what_the_trace_has(row, thread, says, tmp_path):
         assert (found.kind, found.occurrences) == ("mine", (Occurrence(START + 3, START + 4, row),))
     with pytest.raises(TypeError, match="it returned int, no Verdict"):
         _plugged(Evidence(trace), "mine", lambda _trace: [7])
+
+
+class Plugged:
+    """A plug-in that finds one thing; the finder asks it for a function of the trace."""
+
+    name = "mine"
+
+    def run(self, function, _instead):
+        return function(lambda _trace: [Verdict("", Severity.WARNING, START + 3, START + 4, (1,), (), (2,), "a", "b")])
+
+
+def test_plug_ins_come_behind_the_rules(tmp_path, monkeypatch):
+    monkeypatch.setattr("satview.analysis.verdicts.find.plugins", lambda _kind: (Plugged(),))
+    trace, asked = circle(5).open(tmp_path), []
+    assert [found.kind for found in find_verdicts(trace)] == ["deadlock", "mine"], "errors before warnings"
+    assert [found.kind for found in find_verdicts(trace, kinds=["mine"])] == ["mine"]
+    assert [found.kind for found in find_verdicts(trace, kinds=["deadlock"])] == ["deadlock"]
+    assert all_kinds() == (*rules(), "mine")
+    with pytest.raises(Cancelled):
+        find_verdicts(trace, cancelled=lambda: len(asked) == len(rules()) or bool(asked.append(1)))
+
+
+@pytest.mark.parametrize(("lengths", "says"), [
+    ((400, 300, 150, 100, 45, 5), "RUNNING 40 %, NANOSLEEP 30 %, MUTEX 15 %, SEM 10 %"),
+    ((991, 9), "RUNNING 99 %"), ((990, 10), "RUNNING 99 %, NANOSLEEP 1 %"), ((0,), ""),
+])  # fmt: skip
+def test_what_a_server_does_meanwhile(lengths, says, tmp_path):
+    """The four states with the largest shares, none below a hundredth."""
+    builder, now = TraceBuilder().time_event(0).state("RUNNING", 1, 6, 1), 10
+    for name, length in zip(("RUNNING", "NANOSLEEP", "MUTEX", "SEM", "RECEIVE", "READY"), lengths, strict=False):
+        builder.state(name, now, 5, 1)
+        now += length
+    builder.state("DEAD", now, 5, 1).event(wire.code(6, 1), now + 50)
+    trace = builder.open(tmp_path)
+    evidence = Evidence(trace)
+    evidence.__dict__["has_states"] = True  # 5.1 and 6.1 run on one CPU at a time, which does not matter here
+    assert _does(evidence, np.array([trace.threads.row(5, 1)]), (START + 10, START + now)) == says
 
 
 def test_thresholds_of_a_rule_are_in_cycles_of_the_trace(tmp_path):

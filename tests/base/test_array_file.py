@@ -41,6 +41,7 @@ def test_what_is_written_comes_back_read_only(path):
     values, arrays = read_arrays(path)
     assert values == {"name": "x", "n": 1 << 70}
     same(arrays)
+    assert not any(array.flags.writeable for array in arrays.values())
     with pytest.raises(ValueError, match="read-only"):
         arrays["times"][0] = 5
 

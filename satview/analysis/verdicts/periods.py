@@ -10,7 +10,7 @@ from satview.analysis.verdicts.rule import Limits, verdict_rule
 from satview.analysis.verdicts.verdict import Severity, Verdict
 from satview.linkage.pulses import pulses
 from satview.linkage.rows import comm_words
-from satview.linkage.table import OPEN, Certainty
+from satview.linkage.table import Certainty
 from satview.linkage.whole import is_whole
 
 
@@ -35,7 +35,7 @@ def missed_periods(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """
     trace = evidence.trace
     table = pulses(trace)
-    at = np.flatnonzero((table.to_row != OPEN) & (table.certainty > Certainty.GUESS))
+    at = np.flatnonzero(table.certainty > Certainty.GUESS)
     sent, received = table.from_row[at].astype(np.int64), table.to_row[at].astype(np.int64)
     if not len(at):
         return []
