@@ -35,6 +35,7 @@ def test_old_file_shows_until_the_new_one_is_complete(tmp_path):
         file.stream.flush()
         assert target.read_bytes() == b"old"
     assert target.read_bytes() == b"new"
+    assert file.stream.closed
 
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, SystemExit, GeneratorExit])
@@ -530,3 +531,32 @@ def test_what_others_may_not_read_they_may_never_read(tmp_path, monkeypatch):
     write_file(secret, b"new")
     assert modes == [0o600]  # until it has the permissions of the old one
     assert stat.S_IMODE(secret.stat().st_mode) == 0o640
+
+
+@POSIX
+def test_where_files_cannot_be_locked_leftovers_stay(tmp_path, monkeypatch):
+    """Whose they are is not known there; writing works."""
+
+    def fails(_descriptor: int, _operation: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr("fcntl.flock", fails)
+    (tmp_path / ".a.0123abcd.satview-tmp").write_bytes(b"part")
+    write_file(tmp_path / "a", b"x")
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {
+        "a": b"x", ".a.0123abcd.satview-tmp": b"part"}  # fmt: skip
+
+
+@POSIX
+def test_on_windows_a_file_is_closed_before_it_takes_its_name(tmp_path, monkeypatch):
+    """No locks, no folders brought to the disk; what is left and not open goes, as only that can be removed there."""
+    monkeypatch.setattr("satview.base.new_file._IS_WINDOWS", True)
+    (tmp_path / ".a.0123abcd.satview-tmp").write_bytes(b"part")
+    synced, closed, replace = [], [], os.replace
+    file = NewFile(tmp_path / "a")
+    monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(stat.S_ISDIR(os.fstat(descriptor).st_mode)))
+    monkeypatch.setattr(os, "replace", lambda *paths: closed.append(file.stream.closed) or replace(*paths))
+    file.stream.write(b"x")
+    file.commit()
+    assert (synced, closed) == ([False], [True])
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"a": b"x"}
