@@ -418,32 +418,46 @@ def lost_signal(first, *signals):
     )  # fmt: skip
 
 
-def inversion(high=30, low=10, middle=20, count=1):
-    """5.1 (high) waits from 12 to 131 for a mutex of 5.2 (low), for 100 of which 5.3 (middle) runs; so every 200."""
+def inversion(high=30, low=10, middle=20, runs=((3, 100),), later=()):
+    """5.1 (high) waits from 12 on for a mutex of 5.2 (low), which threads in between keep from running from 20 on.
+
+    Args:
+        high, low, middle: Priorities; those in between have 20, 21, ... as given for 5.3.
+        runs: Thread in between, and for how long it runs.
+        later: The same of waits that follow, every 400.
+    """
     scene = Scene().time_event(0)
 
     def state(name, time, tid):
-        scene.state(name, time, 5, tid, extra=({1: high, 2: low, 3: middle}[tid], 2))
+        scene.state(name, time, 5, tid, extra=({1: high, 2: low}.get(tid, middle + tid - 3), 2))
 
-    state("READY", 1, 1)
-    state("READY", 2, 3)
+    for tid in (1, 3, 4):
+        state("READY", tid, tid)
     state("RUNNING", 5, 2)
-    for now in range(10, 10 + 200 * count, 200):
+    for number, turns in enumerate((runs, *later)):
+        now = 10 + 400 * number
         state("READY", now, 2)
         state("RUNNING", now, 1)
         scene.call(LOCK, now + 1, (0x1000, 2 << 16 | 5))
-        for after, leaves, name, runs in ((2, 1, "MUTEX", 2), (10, 2, "READY", 3), (110, 3, "NANOSLEEP", 2)):
-            state(name, now + after, leaves)
-            state("RUNNING", now + after, runs)
-        scene.call(UNLOCK, now + 120, (0x1000, 0))
-        state("READY", now + 121, 1)
-        scene.exit(UNLOCK, now + 122)
-        state("READY", now + 123, 2)
-        state("RUNNING", now + 123, 1)
-        scene.exit(LOCK, now + 124)
-        state("NANOSLEEP", now + 125, 1)
-        state("RUNNING", now + 125, 2)
-    return scene.event(END, 1000)
+        state("MUTEX", now + 2, 1)
+        state("RUNNING", now + 2, 2)
+        now += 10
+        for tid, length in turns:
+            state("READY", now, 2)
+            state("RUNNING", now, tid)
+            state("NANOSLEEP", now + length, tid)
+            state("RUNNING", now + length, 2)
+            now += length + 1
+        now += 9
+        scene.call(UNLOCK, now, (0x1000, 0))
+        state("READY", now + 1, 1)
+        scene.exit(UNLOCK, now + 2)
+        state("READY", now + 3, 2)
+        state("RUNNING", now + 3, 1)
+        scene.exit(LOCK, now + 4)
+        state("NANOSLEEP", now + 5, 1)
+        state("RUNNING", now + 5, 2)
+    return scene.event(END, 2000)
 
 
 def inverted(high=30, low=10, middle=20, again="", occurrences=((12, 131, 12),)):
@@ -455,6 +469,53 @@ def inverted(high=30, low=10, middle=20, again="", occurrences=((12, 131, 12),))
         events=[(12, "waits"), (20, "holder, ready"), (20, "preempts"), (131, "goes on")],
         occurrences=list(occurrences),
     )  # fmt: skip
+
+
+TWO_BETWEEN = {
+    **inverted(), "says": inverted()["says"].replace("119.0", "160.0").replace("100.0", "140.0"), "span": (12, 172),
+    "events": [(12, "waits"), (20, "holder, ready"), (20, "preempts"), (61, "preempts"), (172, "goes on")],
+    "occurrences": [(12, 172, 12)],
+}  # fmt: skip
+IN_PIECES = {
+    **inverted(), "says": inverted()["says"].replace("119.0", "186.0").replace("100.0", "160.0"), "span": (12, 198),
+    "events": [(12, "waits"), (20, "holder, ready"), *((20 + 21 * number, "preempts") for number in range(8)),
+               (198, "goes on")],
+    "occurrences": [(12, 198, 12)],
+}  # fmt: skip
+
+ONE_OF_TWO = {
+    **inverted(), "says": inverted()["says"].replace("119.0", "200.0").replace("100.0", "160.0"), "span": (12, 211.999),
+    "events": [(12, "waits"), (20, "holder, ready"), (20, "preempts"), (211.999, "goes on")],
+    "occurrences": [(12, 211.999, 12)],
+}  # fmt: skip
+
+
+def chain():
+    """5.1 (30) waits from 31 on for 5.2 (25), which waits since 16 for 5.4 (10); 5.3 (20) runs from 40 to 140."""
+    scene = Scene().time_event(0)
+
+    def swap(time, leaves, name, runs):
+        for tid, state in ((leaves, name), (runs, "RUNNING")):
+            scene.state(state, time, 5, tid, extra=({1: 30, 2: 25, 3: 20, 4: 10}[tid], 2))
+
+    swap(1, 3, "READY", 4)
+    swap(10, 4, "READY", 2)
+    scene.call(LOCK, 15, (0x2000, 4 << 16 | 5))
+    swap(16, 2, "MUTEX", 4)
+    swap(20, 4, "READY", 1)
+    scene.call(LOCK, 30, (0x1000, 2 << 16 | 5))
+    swap(31, 1, "MUTEX", 4)
+    swap(40, 4, "READY", 3)
+    swap(140, 3, "NANOSLEEP", 4)
+    return scene.event(END, 400)
+
+
+CHAIN = verdict(
+    "pid 5 1 (priority 30) waits 369.0 µs from 0.000 031 000 s for mutex 0x1000 (process pid 5), held by pid 5 2 and "
+    "so, 1 step on, for pid 5 4; pid 5 3 (priority 20) keeps pid 5 4 (priority 10) from running for 100.0 µs of that.",
+    "error", (31, 400.001), threads=["pid 5 1", "pid 5 4", "pid 5 3"], objects=["mutex 0x1000 (process pid 5)"],
+    events=[(31, "waits"), (40, "holder, ready"), (40, "preempts")], occurrences=[(31, 400.001, 31)],
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(("kind", "scene", "limits", "expected"), [
@@ -547,8 +608,21 @@ def inverted(high=30, low=10, middle=20, again="", occurrences=((12, 131, 12),))
     ("lost-wakeup", signalled((20, 30, 70)), {"least_ms": 0.5}, []),
     ("priority-inversion", inversion(), {"least_us": 100}, [inverted()]),
     ("priority-inversion", inversion(), {"least_us": 100.001}, []),
-    ("priority-inversion", inversion(count=2), {"least_us": 100},
-     [inverted(again=", and does so once more", occurrences=[(12, 131, 12), (212, 331, 212)])]),
+    ("priority-inversion", inversion(later=[[(3, 100)]]), {"least_us": 100},
+     [inverted(again=", and does so once more", occurrences=[(12, 131, 12), (412, 531, 412)])]),
+    ("priority-inversion", inversion(later=[[(3, 99)], [(3, 150)]]), {"least_us": 100},
+     [inverted(again=", and does so once more, longest 169.0 µs from 0.000 812 000 s",
+               occurrences=[(12, 131, 12), (812, 981, 812)])]),
+    ("priority-inversion", inversion(runs=[(4, 40), (3, 100)]), {"least_us": 140}, [TWO_BETWEEN]),
+    ("priority-inversion", inversion(runs=[(4, 40), (3, 100)]), {"least_us": 140.001}, []),
+    ("priority-inversion", inversion(runs=[(3, 20)] * 8), {"least_us": 160}, [IN_PIECES]),
+    ("priority-inversion", inversion(runs=[(3, 20)] * 7 + [(3, 19.9)]), {"least_us": 160}, []),
+    ("priority-inversion", inversion(runs=[(3, 160), (4, 19.999)]), {"least_us": 160}, [ONE_OF_TWO]),
+    ("priority-inversion", chain(), {"least_us": 100}, [
+        {**CHAIN, "says": "pid 5 2 (priority 25) waits 384.0 µs from 0.000 016 000 s for mutex 0x2000 (process pid 5), "
+         "held by pid 5 4; pid 5 3 (priority 20) keeps pid 5 4 (priority 10) from running for 100.0 µs of that.",
+         "span": (16, 400.001), "objects": ["mutex 0x2000 (process pid 5)"], "occurrences": [(16, 400.001, 16)],
+         "threads": ["pid 5 2", "pid 5 4", "pid 5 3"], "events": [(16, "waits"), *CHAIN["events"][1:]]}, CHAIN]),
     ("priority-inversion", inversion(high=20), {"least_us": 100}, []),
     ("priority-inversion", inversion(high=21), {"least_us": 100}, [inverted(high=21)]),
     ("priority-inversion", inversion(low=20), {"least_us": 100}, []),

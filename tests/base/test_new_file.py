@@ -560,3 +560,12 @@ def test_on_windows_a_file_is_closed_before_it_takes_its_name(tmp_path, monkeypa
     file.commit()
     assert (synced, closed) == ([False], [True])
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"a": b"x"}
+
+
+@POSIX
+def test_a_name_that_another_writer_has_is_not_taken(tmp_path, monkeypatch):
+    numbers = iter([b"\0\0\0\1", b"\0\0\0\1", b"\0\0\0\1", b"\0\0\0\2"])
+    monkeypatch.setattr(os, "urandom", lambda _count: next(numbers))
+    with NewFile(tmp_path / "a"), NewFile(tmp_path / "a"):
+        names = sorted(path.name for path in tmp_path.iterdir())
+        assert names == [".a.00000001.satview-tmp", ".a.00000002.satview-tmp"]
