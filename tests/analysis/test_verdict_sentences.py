@@ -118,6 +118,36 @@ SIX_RUNS = verdict(
 )  # fmt: skip
 
 
+def crowd():
+    """5.1 is ready from 100 to 600: 6.1 runs 40, 7.1 120, 8.1 140, 9.1 100, 8.1 again 60, the idle thread 40."""
+    scene = Scene().time_event(0).state("RUNNING", 0, 1, 1).state("READY", 100, 5, 1)
+    scene.state("READY", 100, 1, 1)
+    now = 100
+    for pid, length in ((6, 40), (7, 120), (8, 140), (9, 100), (8, 60)):
+        scene.state("RUNNING", now, pid, 1).state("NANOSLEEP", now + length, pid, 1)
+        now += length
+    scene.state("RUNNING", now, 1, 1).swap(now + 40, (1, 1), "READY", (5, 1))
+    return scene.swap(900, (5, 1), "RECEIVE", (1, 1)).event(END, 1000)
+
+
+CROWD = verdict(
+    "pid 5 1 is ready from 0.000 100 000 s and runs 500.0 µs later; meanwhile ran pid 8 1 200.0 µs, pid 7 1 120.0 µs, "
+    "pid 9 1 100.0 µs.", "info", (100, 600), threads=["pid 5 1", "pid 8 1", "pid 7 1", "pid 9 1"],
+    events=[(100, "ready"), (600, "runs at last")], occurrences=[(100, 600, 100)],
+)  # fmt: skip
+
+
+def awake(pid, start, length, ran=None, rows=None):
+    return verdict(
+        f"pid {pid} 1 runs {ran or length}.0 µs of {length}.0 µs from 0.000 {start} 000 s without waiting once.",
+        "info", (start, start + length), threads=[f"pid {pid} 1"], events=[(time, "") for time in rows or (start,)],
+    )  # fmt: skip
+
+
+CROWD_RUNS = [awake(7, 140, 120), awake(8, 260, 140)]
+FIVE_AWAKE = awake(5, 100, 800, ran=300, rows=(100, 600))
+
+
 def slices(*bursts):
     """5.1 and 6.1 run on CPU 1 by turns: begin, slices, how long each is; 3.1 and 4.1 did so before, three times."""
     scene = Scene(cpus=2).time_event(0)
@@ -261,7 +291,7 @@ TWICE_LATE = verdict(
 )  # fmt: skip
 
 
-def queue(served, later=(), threads=1):
+def queue(served, later=(), threads=1, count=9):
     """Nine messages of five clients to `disk`, one every 20 from 100 on; each queues 40, then is served.
 
     One goes to another server before. More may follow: begin, and how long each queues. Threads receive by turns.
@@ -271,7 +301,7 @@ def queue(served, later=(), threads=1):
               (80, 1, REPLY, (1, 10)), (80.5, 1, "READY", (10, 1)), (85, 1, "RECEIVE", (4, 1)),
               (85, 1, "RUNNING", (5, 1)), (59.5, 1, "READY", (5, 1))]  # fmt: skip
     for begin, queued in ((100, 40), *later):
-        for number in range(9):
+        for number in range(count):
             sent, client = begin + number * 20, (10 + number % 5, 1)
             rcvid, received = (begin + number) << 16 | 1, begin + number * 20 + queued
             events += [
@@ -318,19 +348,27 @@ TWO_THREADS = {
     **saturated(20), "threads": [*(f"pid {10 + number} 1" for number in range(5)), "disk 1", "disk 2"],
     "says": saturated(20)["says"].replace("disk 1 is in RUNNING 100", "its 2 threads are in RUNNING 62 %, READY 38"),
 }  # fmt: skip
+FOUR_QUEUE = verdict(
+    "Since 0.000 100 000 s messages queue for disk longer than they are served, most of all in the 100.0 µs from "
+    "0.000 100 000 s: 4 messages of 4 clients, each of which queues 40.00 µs and is served in 20.00 µs (medians); "
+    "meanwhile disk 1 is in RUNNING 100 %.", "warning", (100, 200),
+    threads=[*(f"pid {10 + number} 1" for number in range(4)), "disk 1"], objects=["server disk"],
+    events=sorted([*((time + 0.5, "queues") for time in range(100, 161, 20)),
+                   *((time + 40, "received") for time in range(100, 161, 20))]),
+)  # fmt: skip
 QUEUE = {"window_ms": 0.1, "queued_percent": 100, "least_count": 5, "least_us": 40}
 
 
 # --- Threads that wait ----------------------------------------------------------------------------------------------
-def convoy(*later):
+def convoy(*later, count=8):
     """5.1, 5.2 and 5.3 wait by turns for a mutex of 5.9, eight times: from 102 on every 20, for 10.5 each.
 
     Before that 5.1 waits once for another mutex. Later they may wait again: begin, count and distance.
     """
     scene = Scene().time_event(0).state("RUNNING", 1, 5, 9)
-    turns = [(50, 1, 0x800)] + [(100 + number * 20, 1 + number % 3, 0x1000) for number in range(8)]
-    for begin, count, distance in later:
-        turns += [(begin + number * distance, 3 - number % 3, 0x1000) for number in range(count)]
+    turns = [(50, 1, 0x800)] + [(100 + number * 20, 1 + number % 3, 0x1000) for number in range(count)]
+    for begin, more, distance in later:
+        turns += [(begin + number * distance, 3 - number % 3, 0x1000) for number in range(more)]
     for now, tid, mutex in turns:
         who = 5, tid
         scene.swap(now, (5, 9), "READY", who).call(LOCK, now + 1, (mutex, 9 << 16 | 5))
@@ -527,11 +565,14 @@ CHAIN = verdict(
      [FIVE_ALONE, SIX_READY]),
     ("long-ready", ready_scene(), {"least_ms": 0.3, "starvation__window_ms": 0.3, "starvation__ready_percent": 100},
      []),
+    ("long-ready", crowd(), {"least_ms": 0.5}, [CROWD]),
     ("starvation", ready_scene(), {"window_ms": 0.8, "ready_percent": 87.5}, [FIVE_STARVES]),
     ("starvation", ready_scene(), {"window_ms": 0.8, "ready_percent": 87.6}, []),
     ("starvation", ready_scene(), {"window_ms": 0.1, "ready_percent": 100}, EACH_STARVES),
     ("busy-loop", ready_scene(), {"least_ms": 0.9, "used_percent": 66}, [SIX_RUNS]),
     ("busy-loop", ready_scene(), {"least_ms": 0.9, "used_percent": 67}, []),
+    ("busy-loop", crowd(), {"least_ms": 0.12, "used_percent": 100}, CROWD_RUNS),
+    ("busy-loop", crowd(), {"least_ms": 0.14, "used_percent": 37.5}, [FIVE_AWAKE, CROWD_RUNS[1]]),
     ("busy-loop", ready_scene(), {"least_ms": 0.900002, "used_percent": 66}, []),
     ("ping-pong", slices((10, 11, 10)), {"window_ms": 0.1, "slice_us": 10, "least_count": 9}, [PING_PONG]),
     ("ping-pong", slices((10, 11, 10)), {"window_ms": 0.1, "slice_us": 10, "least_count": 10}, []),
@@ -584,6 +625,8 @@ CHAIN = verdict(
     ("server-saturation", queue(20), QUEUE, [saturated(20)]),
     ("server-saturation", queue(20, [(500, 50)]), QUEUE, [SATURATED_LATER]),
     ("server-saturation", queue(20, threads=2), QUEUE, [TWO_THREADS]),
+    ("server-saturation", queue(20, count=4), {**QUEUE, "least_count": 4, "queued_percent": 160}, [FOUR_QUEUE]),
+    ("server-saturation", queue(20, count=4), {**QUEUE, "least_count": 4, "queued_percent": 160.001}, []),
     ("server-saturation", queue(40), QUEUE, [saturated(40)]),
     ("server-saturation", queue(41), QUEUE, []),
     ("server-saturation", queue(20), {**QUEUE, "least_us": 40.001}, []),
@@ -593,6 +636,8 @@ CHAIN = verdict(
     ("server-saturation", queue(20), {**QUEUE, "queued_percent": 201}, []),
     ("lock-contention", convoy(), {"window_ms": 0.1, "waited_percent": 52.5, "least_count": 5}, [CONVOY]),
     ("lock-contention", convoy((500, 10, 18)), {"window_ms": 0.1, "waited_percent": 50, "least_count": 5}, [CONVOYS]),
+    ("lock-contention", convoy(count=5), {"window_ms": 0.1, "waited_percent": 52.5, "least_count": 5},
+     [{**CONVOY, "span": (102, 202), "occurrences": [(102, 202, None)]}]),
     ("lock-contention", convoy((500, 6, 20)), {"window_ms": 0.1, "waited_percent": 50, "least_count": 5},
      [{**CONVOY, "occurrences": [(102, 262, None), (492.5, 622, None)]}]),
     ("lock-contention", convoy(), {"window_ms": 0.1, "waited_percent": 52.51, "least_count": 5}, []),
