@@ -564,8 +564,10 @@ def test_on_windows_a_file_is_closed_before_it_takes_its_name(tmp_path, monkeypa
 
 @POSIX
 def test_a_name_that_another_writer_has_is_not_taken(tmp_path, monkeypatch):
-    numbers = iter([b"\0\0\0\1", b"\0\0\0\1", b"\0\0\0\1", b"\0\0\0\2"])
-    monkeypatch.setattr(os, "urandom", lambda _count: next(numbers))
+    """Nor one that leads elsewhere."""
+    (tmp_path / ".a.00000003.satview-tmp").symlink_to("victim")
+    numbers = iter([3, 1, 1, 1, 2])
+    monkeypatch.setattr(os, "urandom", lambda _count: bytes((0, 0, 0, next(numbers))))
     with NewFile(tmp_path / "a"), NewFile(tmp_path / "a"):
         names = sorted(path.name for path in tmp_path.iterdir())
-        assert names == [".a.00000001.satview-tmp", ".a.00000002.satview-tmp"]
+        assert names == [f".a.0000000{number}.satview-tmp" for number in (1, 2, 3)]
