@@ -71,6 +71,8 @@ def test_a_file_cut_anywhere_is_noticed(path):
         path.write_bytes(data[:length])
         with pytest.raises(DamagedFileError):
             read_arrays(path)
+    with pytest.raises(DamagedFileError, match="array table is not complete"):
+        read_arrays(path)  # its last byte alone is missing
 
 
 def crafted(path: Path, contents: object) -> None:

@@ -18,7 +18,7 @@ from satview.linkage.latencies import latencies
 from satview.linkage.mutexes import mutexes
 from satview.linkage.servers import client_of, creation_of, server_of
 from satview.linkage.states import state_ends
-from satview.linkage.table import LinkKind
+from satview.linkage.table import NO_EVENT, LinkKind
 from satview.linkage.trace_links import link_table
 from satview.linkage.transactions import transactions
 from tests.helpers.extent import usually
@@ -280,6 +280,8 @@ def check(trace, seen):
     assert len(set(number_of.values())) == len(number_of)
     found = blockers(trace)
     reported = list(zip(*(column.tolist() for column in (found.thread, found.pid, found.certainty)), strict=True))
+    for row, call in zip(found.waits.call_row.tolist(), found.waits.call.tolist(), strict=True):
+        assert call == (-1 if row == NO_EVENT else plain.code[row] & 0x7F)
     expected = plain.blockers()
     assert reported == expected
     sent = transactions(trace)
