@@ -20,6 +20,7 @@ from satview.linkage.transactions import transactions
 from satview.linkage.waits import waits
 from satview.linkage.whole import is_whole
 from satview.store.axis import files_of
+from tests.analysis.test_client_server import chain
 from tests.capture import mishaps
 from tests.capture.made import WIDE, traced
 
@@ -143,3 +144,18 @@ def test_nothing_is_whole_from_one_file_to_another(both):
     rows = [part.rows[:2] for part in files_of(both).parts]
     first, last = np.array([rows[0][0], rows[1][0], rows[0][0]]), np.array([rows[0][1], rows[1][1], rows[1][0]])
     assert is_whole(both, first, last).tolist() == [True, True, False]
+
+
+def test_a_message_within_another_one_is_within_that_of_its_file(tmp_path):
+    """A sends to B, which sends to C on its behalf; the other file does the same 1 us later, in between."""
+    traces = []
+    for name in ("host", "guest"):
+        (tmp_path / name).mkdir()
+        traces.append(chain().open(tmp_path / name))
+    joined = trace_on_axis(tmp_path / "x", [Member("host", traces[0]), Member("guest", traces[1], 1_000_000)])
+    sent, served = transactions(joined), services(joined)
+    assert transactions(traces[0]).parent.tolist() == [-1, 0]
+    assert (np.diff(joined.events.time_cycles[sent.send_row])).tolist() == [1000, 4000, 1000]
+    assert sent.parent.tolist() == [-1, -1, 0, 1]
+    assert served.transaction.tolist() == [0, 2, 1, 3]
+    assert sent.client[served.transaction].tolist() == served.client.tolist()
