@@ -571,3 +571,19 @@ def test_a_name_that_another_writer_has_is_not_taken(tmp_path, monkeypatch):
     with NewFile(tmp_path / "a"), NewFile(tmp_path / "a"):
         names = sorted(path.name for path in tmp_path.iterdir())
         assert names == [f".a.0000000{number}.satview-tmp" for number in (1, 2, 3)]
+
+
+@POSIX
+@pytest.mark.parametrize("is_gone", [False, True])
+def test_a_growing_file_that_cannot_take_its_name_leaves_nothing(tmp_path, monkeypatch, is_gone):
+    """Whoever cleans the folder may have taken the temporary file away."""
+
+    def fails(part: Path, _target: Path) -> None:
+        if is_gone:
+            part.unlink()
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "replace", fails)
+    with pytest.raises(WriteError, match="a: Input/output error"):
+        begin_growing(tmp_path / "a")
+    assert list(tmp_path.iterdir()) == []
