@@ -159,9 +159,8 @@ def _first_in_first_out(
     # Within a part the k-th exit takes the k-th entry.
     rank_in = np.arange(len(entries)) - np.searchsorted(entries, starts[entries])
     rank_out = np.arange(len(exits)) - np.searchsorted(exits, starts[exits])
-    wide = len(step) + 1
-    requested = part[exits] * wide + rank_out
-    position = np.searchsorted(part[entries] * wide + rank_in, requested)
+    requested = part[exits] * len(step) + rank_out
+    position = np.searchsorted(part[entries] * len(step) + rank_in, requested)
     first, last = entries[position], exits
     # From when the queue is empty until it is empty again: how deep was it at most?
     epoch = np.cumsum((is_in & (before == 0)) | np.append(True, part[1:] != part[:-1]))

@@ -248,7 +248,7 @@ def depth_within(step: NDArray[np.integer], part: NDArray[np.intp]) -> NDArray[n
     first = np.flatnonzero(np.concatenate(([True], part[1:] != part[:-1])))
     sizes = np.diff(first, append=len(step))
     raw -= np.repeat(np.concatenate(([0], raw))[first], sizes)
-    lift = np.repeat(np.arange(len(first)), sizes) * (4 * len(step) + 4)
+    lift = np.repeat(np.arange(len(first)), sizes) * 4 * len(step)
     lowest = np.minimum.accumulate(np.minimum(raw, 0) - lift) + lift
     return np.asarray(raw - np.minimum(lowest, 0), np.int64)
 

@@ -429,6 +429,46 @@ DEAD_OWNER = verdict(
 )  # fmt: skip
 
 
+def semaphores():
+    """5.1 posts a semaphore for which 5.2 waits from 30 on, and waits itself from 60 on for one that 5.2 posts."""
+    wait, post = CALLS["SYNC_SEM_WAIT"], CALLS["SYNC_SEM_POST"]
+    scene = Scene().time_event(0).state("RUNNING", 10, 5, 1).call(post, 11, (0x4001, 0)).exit(post, 12)
+    scene.swap(13, (5, 1), "READY", (5, 2)).call(post, 14, (0x4002, 0)).exit(post, 15).call(wait, 20, (0x4001, 0))
+    scene.swap(30, (5, 2), "SEM", (5, 1)).call(wait, 50, (0x4002, 0)).swap(60, (5, 1), "SEM", (1, 1))
+    return scene.event(END, 1060)
+
+
+SEMAPHORES = verdict(
+    "pid 5 1 waits for semaphore 0x4002 (process pid 5), pid 5 2 waits for semaphore 0x4001 (process pid 5): none of "
+    "them runs again from 0.000 060 000 s to the end of the trace, 1.000 ms.", "warning", (60, 1060.001),
+    threads=["pid 5 1", "pid 5 2"],
+    objects=["semaphore 0x4002 (process pid 5)", "semaphore 0x4001 (process pid 5)"],
+    events=[(20, "asks"), (30, "waits"), (50, "asks"), (60, "waits")], certainty="inferred",
+)  # fmt: skip
+
+
+def dead_posters(count):
+    """5.2, 5.3, ... post a semaphore and end; 5.1 waits for it from 100 on, until the trace ends at 1,100."""
+    post, scene = CALLS["SYNC_SEM_POST"], Scene().time_event(0).state("READY", 1, 5, 1)
+    for tid in range(2, 2 + count):
+        scene.state("READY", tid, 5, tid)
+    for tid in range(2, 2 + count):
+        scene.state("RUNNING", 10 * tid, 5, tid).call(post, 10 * tid + 1, (0x4000, 0)).exit(post, 10 * tid + 2)
+        scene.call(CALLS["THREAD_DESTROY"], 10 * tid + 3).event(wire.THREAD_DESTROY, 10 * tid + 4, (5, tid))
+        scene.state("DEAD", 10 * tid + 5, 5, tid)
+    scene.state("RUNNING", 90, 5, 1).call(CALLS["SYNC_SEM_WAIT"], 95, (0x4000, 0)).swap(100, (5, 1), "SEM", (1, 1))
+    return scene.event(END, 1100)
+
+
+def nobody_posts(count, who):
+    return verdict(
+        f"pid 5 1 waits for semaphore 0x4000 (process pid 5), posted by {who} only, which has ended, from "
+        "0.000 100 000 s to the end of the trace, 1.000 ms.", "warning", (100, 1100.001),
+        threads=[f"pid 5 {tid}" for tid in range(1, 2 + count)], objects=["semaphore 0x4000 (process pid 5)"],
+        events=[(95, "asks"), (100, "waits")], certainty="inferred",
+    )  # fmt: skip
+
+
 def signalled(at=(20,)):
     """5.2 signals a condition variable at 20; 5.1 waits for it from 60 on, 4.1 for one of its own."""
     scene = Scene().process_name(0, 5, "app").event(wire.THREAD_CREATE, 0.1, (4, 1))
@@ -647,6 +687,13 @@ CHAIN = verdict(
     ("deadlock", circle(4, 6), {"least_ms": 0.06}, [CIRCLE]),
     ("waits-for-ever", dead_owner(), {"least_ms": 1.000001}, [DEAD_OWNER]),
     ("waits-for-ever", dead_owner(), {"least_ms": 1.000002}, []),
+    ("waits-for-ever", dead_posters(1), {"least_ms": 1}, [nobody_posts(1, "pid 5 2")]),
+    ("waits-for-ever", dead_posters(3), {"least_ms": 1}, [nobody_posts(3, "pid 5 2 or pid 5 3 or pid 5 4")]),
+    ("waits-for-ever", dead_posters(4), {"least_ms": 1},
+     [nobody_posts(4, "pid 5 2 or pid 5 3 or pid 5 4 or 1 more")]),
+    ("waits-for-ever", dead_posters(5), {"least_ms": 1},
+     [nobody_posts(5, "pid 5 2 or pid 5 3 or pid 5 4 or 2 more")]),
+    ("deadlock", semaphores(), {"least_ms": 1}, [SEMAPHORES]),
     ("lost-wakeup", signalled(), {"least_ms": 1.000001}, [lost_signal(20, 20)]),
     ("lost-wakeup", signalled((12, 25)), {"least_ms": 1}, [lost_signal(25, 12, 25)]),
     ("lost-wakeup", signalled(), {"least_ms": 1.000002}, []),

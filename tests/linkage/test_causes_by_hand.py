@@ -186,6 +186,21 @@ def test_a_thread_that_joins_another_waits_for_it_and_goes_on_with_its_end(joine
     assert found.blockers.certainty[at] == Certainty.EXACT
 
 
+@pytest.mark.parametrize(("dead", "is_received", "expected"), [
+    ((5, 1), True, [(50, 60, Certainty.EXACT)]), ((9, 1), True, []), ((5, 2), True, []),
+    ((5, 2), False, [(50, 60, Certainty.INFERRED)]), ((9, 1), False, []),
+])  # fmt: skip
+def test_who_waits_for_a_thread_that_ends_goes_on(dead, is_received, expected, tmp_path):
+    """7.1 has sent to 5.1, which has received it, or to process 5, where nobody has."""
+    builder = TraceBuilder().time_event(0).state("READY", 1, 5, 2).state("READY", 2, 9, 1).state("RUNNING", 10, 7, 1)
+    builder.event(SEND, 20, (0x10001, 5)).state("SEND", 21, 7, 1).state("RUNNING", 22, 5, 1)
+    if is_received:
+        builder.event(RECEIPT, 23, (0x10001, 5)).state("REPLY", 24, 7, 1)
+    builder.state("RUNNING", 30, *dead).event(wire.THREAD_DESTROY, 50, dead).state("READY", 60, 7, 1)
+    trace, found = opened(builder, tmp_path)
+    assert times(trace, found.wake_ups) == expected
+
+
 def test_a_signal_wakes_whom_it_is_sent_to(tmp_path):
     builder = TraceBuilder().time_event(0).state("RUNNING", 10, 5, 1).call(WAITINFO, 20).state("SIGWAITINFO", 30, 5, 1)
     builder.state("RUNNING", 40, 6, 1).call(KILL, 50, (5, 16)).event(wire.code(7, 9), 51, (16, 0))
