@@ -64,6 +64,7 @@ def test_part_of_a_capture_is_kept_where_no_older_file_is(tmp_path, keeps_part, 
     with pytest.raises(WriteError), NewFile(target, keeps_part=keeps_part) as file:  # noqa: PT012
         file.stream.write(b"half")
         raise OSError(errno.EIO, "broken")
+    assert file.has_name == (keeps_part and not older)
     expected = {"a": b"old"} if older else {"a": b"half"} if keeps_part else {}
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == expected
 
