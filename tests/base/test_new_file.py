@@ -354,6 +354,7 @@ def test_publishing_twice_and_discarding_later_leave_the_file(tmp_path):
         file.stream.write(b"one")
         file.publish()
         assert file.has_name
+        assert (tmp_path / "a").read_bytes() == b"one"
         file.publish()
         file.stream.write(b" two")
         raise RuntimeError
