@@ -253,6 +253,13 @@ def lossy():
     return scene.event(wire.CONTROL_BUFFER, 400, (6, 0)).time_event(400).event(END, 500)
 
 
+def late_ring():
+    """The ring of CPU 1 begins at 100, that of CPU 0 at 0: nothing between two events is missing."""
+    scene = Scene("8.0.0", cpus=2).event(wire.CONTROL_BUFFER, 0, (5, 0)).time_event(0).state("RUNNING", 60, 5, 1)
+    scene.event(wire.CONTROL_BUFFER, 100, (4, 0), 1).time_event(100, 1).state("RUNNING", 150, 6, 1, 1)
+    return scene.event(END, 500)
+
+
 LOSS = verdict(
     "Events are missing in 2 ranges (3 buffers), 290.0 µs in all; the longest from 0.000 150 000 s for 250.0 µs.",
     "error", (150, 400), events=[(100, ""), (400, "")],
@@ -654,6 +661,7 @@ CHAIN = verdict(
      [leak(100, 190, 10, "connections")]),
     ("leak", channels(10, others=("MSG_INFO", "MSG_RECEIVEV")), {"least_count": 10, "spread_ms": 0.05}, []),
     ("data-loss", lossy(), {}, [LOSS]),
+    ("data-loss", late_ring(), {}, []),
     ("missed-period", periodic({3: 50}), {"least_count": 9}, [ONCE_LATE]),
     ("missed-period", periodic({3: 50}), {"least_count": 10}, []),
     ("missed-period", periodic({3: 49}), {"least_count": 8}, []),

@@ -478,6 +478,8 @@ def test_a_new_file_may_be_read_and_written_by_all_whom_the_mask_lets(tmp_path):
 def test_text_goes_to_devices_only_where_they_are_named_for_a_stream():
     with pytest.raises(WriteError, match="device or a pipe"), new_text_file("/dev/null"):
         pytest.fail("it was begun")
+    with pytest.raises(WriteError, match="device or a pipe"):
+        NewFile("/dev/null")
     with new_text_file("/dev/null", streams=True) as file:
         file.write("x")
 
