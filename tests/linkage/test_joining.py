@@ -7,6 +7,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
+from satview.events import wire
 from satview.events.spec import Release
 from satview.formats.axis.assemble import Member, trace_on_axis
 from satview.linkage.blockers import blockers
@@ -20,9 +21,10 @@ from satview.linkage.transactions import transactions
 from satview.linkage.waits import waits
 from satview.linkage.whole import is_whole
 from satview.store.axis import files_of
-from tests.analysis.test_client_server import chain
+from tests.analysis.test_client_server import A, B, Scene, chain
 from tests.capture import mishaps
 from tests.capture.made import WIDE, traced
+from tests.helpers.kev import START, TraceBuilder
 
 AXIS_RATE, SLOW_RATE = 1_000_000_000, 300_000_000
 ROWS = {"row", "end_row", "first_row", "call_row", "send_row", "receive_row", "reply_row", "blocked_row", "over_row",
@@ -159,3 +161,19 @@ def test_a_message_within_another_one_is_within_that_of_its_file(tmp_path):
     assert sent.parent.tolist() == [-1, -1, 0, 1]
     assert served.transaction.tolist() == [0, 2, 1, 3]
     assert sent.client[served.transaction].tolist() == served.client.tolist()
+
+
+def test_what_one_file_lost_ends_no_service_of_the_other(tmp_path):
+    """B serves A from 2,000 on, until its file ends at 30,000; the other file has no events from 10,000 to 20,000."""
+    host = Scene().run(A, 1_000).send(A, B, 2_000).run(B, 2_000).receive(A, B, 2_010).event(wire.code(6, 1), 30_000)
+    guest = TraceBuilder().event(wire.CONTROL_BUFFER, 0, (1, 0)).time_event(0).state("RUNNING", 10_000, 5, 1)
+    guest.event(wire.CONTROL_BUFFER, 20_000, (3, 0)).time_event(20_000).event(wire.code(6, 1), 40_000)
+    traces = []
+    for name, builder in (("host", host), ("guest", guest)):
+        (tmp_path / name).mkdir()
+        traces.append(builder.open(tmp_path / name))
+    joined = trace_on_axis(tmp_path / "x", [Member("host", traces[0]), Member("guest", traces[1])])
+    for trace in (traces[0], joined):
+        served = services(trace)
+        assert (served.start - START).tolist() == [1_999]
+        assert (served.end - START).tolist() == [30_001]
