@@ -174,6 +174,18 @@ def test_nothing_is_linked_across_lost_events(tmp_path):
     assert satview.transactions(trace).receive_row.tolist() == [-1]
 
 
+@pytest.mark.parametrize(("number", "is_known"), [(2, True), (3, False)])
+def test_a_wait_is_in_the_call_before_it_unless_events_are_missing(number, is_known, tmp_path):
+    builder = TraceBuilder().event(wire.CONTROL_BUFFER, 0, (1, 0)).time_event(0).state("RUNNING", 10, 5, 1)
+    builder.call(LOCK, 20, (MUTEX, 0)).event(wire.CONTROL_BUFFER, 30, (number, 0)).time_event(30)
+    builder.state("MUTEX", 40, 5, 1).state("RUNNING", 41, 5, 2).state("READY", 50, 5, 1)
+    trace, found = opened(builder.event(wire.code(6, 1), 60), tmp_path)
+    waits = found.blockers.waits
+    assert (trace.events.time_cycles[waits.row] - START).tolist() == [40]
+    assert waits.has_object.tolist() == [is_known]
+    assert (waits.call.tolist() == [LOCK]) is is_known
+
+
 @pytest.mark.parametrize(("joined_tid", "expected"), [(2, [(51, 53, Certainty.EXACT)]), (3, [])])
 def test_a_thread_that_joins_another_waits_for_it_and_goes_on_with_its_end(joined_tid, expected, tmp_path):
     builder = TraceBuilder().time_event(0).state("READY", 1, 5, 3).state("READY", 2, 5, 2).state("RUNNING", 10, 5, 1)
