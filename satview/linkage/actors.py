@@ -12,9 +12,9 @@ from satview.linkage.calls import scanned
 from satview.linkage.rows import (
     last_in_table,
     last_of_codes,
-    narrow,
     positions,
     rows_of_codes,
+    stable_order,
 )
 from satview.linkage.table import NO_EVENT
 from satview.store.arguments import distinct
@@ -81,7 +81,7 @@ def last_of_usual(
     other = np.flatnonzero(usual != own)
     cpu = trace.events.cpu
     key = cpu[entries] * np.int64(count) + vector
-    order = np.argsort(narrow(key, int(key.max()) + 1), kind="stable")
+    order = stable_order(key)
     key = key[order] << 32 | entries[order]
     at, source = at[other], cpu[rows[at[other]]] * np.int64(count) + usual[other]
     position = positions(key, source << 32 | rows[at]) - 1

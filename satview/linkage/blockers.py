@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from satview.events.states import STATE_BY_NAME
 from satview.linkage.messages import messages
 from satview.linkage.mutexes import MUTEX, Mutexes, entries_of, holds, mutexes
-from satview.linkage.rows import comm_words, narrow, thread_rows
+from satview.linkage.rows import comm_words, stable_order, thread_rows
 from satview.linkage.table import NO_EVENT, OPEN, Certainty
 from satview.linkage.waits import Waits, waits
 from satview.linkage.wake_ups import last_sends, wake_ups
@@ -153,8 +153,9 @@ def _blockers(trace: Trace) -> Blockers:
     assign(at, _owners(trace, found, at, word, is_known), Certainty.EXACT)
     assign(at, _owners_elsewhere(trace, found, at, word, is_known), Certainty.INFERRED)
     assign(at, _next_to_give(trace, at), Certainty.INFERRED)
-    at = np.flatnonzero(np.isin(found.value, (MUTEX, *RWLOCKS)) & found.has_object & (found.end_row != OPEN))
-    assign(at, _who_let_in(trace, found, at), Certainty.INFERRED)
+    for states in ((MUTEX,), RWLOCKS):
+        at = np.flatnonzero(np.isin(found.value, states) & found.has_object & (found.end_row != OPEN))
+        assign(at, _who_let_in(trace, found, at), Certainty.INFERRED)
     return Blockers(found, thread, pid, certainty)
 
 
@@ -199,8 +200,7 @@ def _next_to_give(trace: Trace, at: NDArray[np.intp]) -> _Ints:
     """Return for waits for a mutex the thread that gives it up next while they last, -1 for none."""
     found, known = waits(trace), mutexes(trace)
     gives = known.gives
-    mutex_count = int(gives.mutex.max(initial=0)) + 1
-    order = np.argsort(narrow(gives.mutex + 1, mutex_count + 1), kind="stable")
+    order = stable_order(gives.mutex + 1)
     key = (gives.mutex[order] << 32 | gives.row[order])[np.searchsorted(gives.mutex[order], 0) :]
     order = order[len(order) - len(key) :]
     out = np.full(len(at), -1, np.int64)

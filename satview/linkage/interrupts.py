@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from satview.core import links, statistics
 from satview.events import wire
-from satview.linkage.rows import by_cpu, depth_within, narrow, nested_pairs, rows_of_class
+from satview.linkage.rows import by_cpu, depth_within, nested_pairs, rows_of_class, stable_order
 from satview.linkage.whole import is_whole_on, part_of
 from satview.store.losses import losses, losses_of
 from satview.store.time_ranges import TimeRanges
@@ -136,7 +136,7 @@ def _handlers(trace: Trace, cpu: int, rows: _Rows, kind: _Kinds) -> tuple[_Rows,
     at = np.flatnonzero(is_border | (of_handler != 0))
     deepest = int(depth.max(initial=0)) + 1
     level = part[at] * deepest + depth[at]
-    at = at[np.argsort(narrow(level, int(level.max(initial=0)) + 1), kind="stable")]
+    at = at[stable_order(level)]
     level = part[at] * deepest + depth[at]
     interrupt = np.cumsum(is_border[at] | np.append(True, level[1:] != level[:-1])[: len(at)])
     at, interrupt = at[of_handler[at] != 0], interrupt[of_handler[at] != 0]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from satview.events import wire
 from satview.events.states import STATE_BY_NAME
 from satview.linkage.messages import receiver_keys
-from satview.linkage.rows import comm_words, depth_within, last_of_codes, narrow, rows_of_codes
+from satview.linkage.rows import comm_words, depth_within, last_of_codes, rows_of_codes, stable_order
 from satview.linkage.states import following, state_values
 from satview.linkage.table import NO_EVENT, OPEN, Certainty, LinkKind, LinkTable, Pairs, no_pairs, pairs_of
 from satview.linkage.whole import is_whole
@@ -120,11 +120,11 @@ def _queued(
     """
     if not len(rows):
         return no_pairs()
-    connections, both = np.unique(np.concatenate((key, anchor_key)), return_inverse=True)
+    both = np.unique(np.concatenate((key, anchor_key)), return_inverse=True)[1]
     row = np.concatenate((rows, anchors))
     step = np.concatenate((np.where(is_receipt, -1, 1), np.zeros(len(anchors), np.int64)))
     order = np.argsort(row, kind="stable")
-    order = order[np.argsort(narrow(both[order], len(connections)), kind="stable")]
+    order = order[stable_order(both[order])]
     row, step, who = row[order], step[order], both[order]
     # A part of a connection's events begins where the queue is known to be empty, or where events are missing.
     time = trace.events.time_cycles[row]
@@ -159,9 +159,8 @@ def _first_in_first_out(
     # Within a part the k-th exit takes the k-th entry.
     rank_in = np.arange(len(entries)) - np.searchsorted(entries, starts[entries])
     rank_out = np.arange(len(exits)) - np.searchsorted(exits, starts[exits])
-    wide = len(step) + 1
-    requested = part[exits] * wide + rank_out
-    position = np.searchsorted(part[entries] * wide + rank_in, requested)
+    requested = part[exits] * len(step) + rank_out
+    position = np.searchsorted(part[entries] * len(step) + rank_in, requested)
     first, last = entries[position], exits
     # From when the queue is empty until it is empty again: how deep was it at most?
     epoch = np.cumsum((is_in & (before == 0)) | np.append(True, part[1:] != part[:-1]))

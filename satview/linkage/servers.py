@@ -240,7 +240,7 @@ def _calls_before(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
     key = thread[calls].astype(np.int64) << 32 | calls
     key.sort()
     position = np.searchsorted(key, thread[rows].astype(np.int64) << 32 | rows) - 1
-    found = key[np.maximum(position, 0)] if len(key) else np.zeros(len(rows), np.int64)
+    found = key[np.maximum(position, 0)]  # a receipt has a send, which has a call
     out = (found & 0xFFFFFFFF).astype(np.uint32)
     fits = (position >= 0) & (found >> 32 == thread[rows]) & (thread[rows] != UNKNOWN_THREAD)
     out[~fits] = NO_EVENT

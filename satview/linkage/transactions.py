@@ -142,7 +142,7 @@ def _client_states(trace: Trace, sends: NDArray[np.uint32]) -> tuple[_Ints, _Int
         row[known[~is_whole(trace, sends[known], row[known])]] = -1
         found.append(row)
     first, free, runs = found
-    blocks = (first >= 0) & (begins < trace.states.start[client + 1])
+    blocks = first >= 0
     blocks[blocks] = _IS_WAIT[value[begins[blocks]]]
     return np.where(blocks, first, -1), np.where(blocks, free, -1), np.where(blocks, runs, -1)
 
@@ -168,7 +168,7 @@ def _parents(trace: Trace, sent: _Ints, client: _Ints, server: _Ints, received: 
     served = served[np.lexsort((received[served], server[served]))]
     key = server[served] << 32 | received[served]
     position = positions(key, client << 32 | sent) - 1
-    at = np.flatnonzero(client > 0)
+    at = np.arange(len(sent))
     for _ in range(_MOST_STEPS):
         at = at[position[at] >= 0]
         at = at[server[served[position[at]]] == client[at]]

@@ -28,8 +28,7 @@ _MUTEX: Final = STATE_BY_NAME["MUTEX"].value
 # variable that is the mutex, not the variable.
 _OBJECTS: Final = {
     "SYNC_MUTEX_LOCK": "sync_p", "SYNC_CONDVAR_WAIT": "sync_p", "SYNC_SEM_WAIT": "sync_p",
-    "SYNC_BARRIER_WAIT": "sync_p", "SYNC_RWLOCK": "sync_p", "MSG_RECEIVEV": "chid", "MSG_RECEIVEPULSEV": "chid",
-    "THREAD_JOIN": "tid",
+    "SYNC_RWLOCK": "sync_p", "MSG_RECEIVEV": "chid", "MSG_RECEIVEPULSEV": "chid", "THREAD_JOIN": "tid",
 }  # fmt: skip
 
 

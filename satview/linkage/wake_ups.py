@@ -18,9 +18,9 @@ from satview.linkage.mutexes import entries_of
 from satview.linkage.rows import (
     comm_words,
     last_of_codes,
-    narrow,
     positions,
     rows_of_codes,
+    stable_order,
     thread_rows,
 )
 from satview.linkage.states import LANE_VALUES
@@ -330,5 +330,5 @@ def last_sends(trace: Trace, thread: NDArray[np.int64], rows: NDArray[np.uint32]
 def _sends_by_thread(trace: Trace) -> NDArray[np.int64]:
     sends = messages.sends_of(trace)
     thread = trace.events.thread[sends]
-    order = np.argsort(narrow(thread, len(trace.threads)), kind="stable")
+    order = stable_order(thread)
     return thread[order].astype(np.int64) << 32 | sends[order]

@@ -33,7 +33,7 @@ from satview.events.states import (
     process_values,
 )
 from satview.linkage.interrupts import nesting
-from satview.linkage.rows import narrow
+from satview.linkage.rows import stable_order
 from satview.linkage.states import following
 from satview.linkage.table import OPEN, Certainty, LinkKind
 from satview.linkage.trace_links import link_table
@@ -410,7 +410,7 @@ def _calls_on_cpus(trace: Trace) -> tuple[TimeRanges, ...]:
     if not len(rows) or not len(known):
         return (TimeRanges.none(),) * trace.cpu_count
     enters, leaves = links.from_row[known], links.to_row[known]
-    by_thread = np.argsort(narrow(events.thread[rows], len(trace.threads)), kind="stable")
+    by_thread = stable_order(events.thread[rows])
     begins, ends = rows[by_thread], ends[by_thread]
     # Whether they meet follows from rows of events, which ascend with time; for how long, by times.
     call, run = overlaps(

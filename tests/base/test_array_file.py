@@ -41,6 +41,7 @@ def test_what_is_written_comes_back_read_only(path):
     values, arrays = read_arrays(path)
     assert values == {"name": "x", "n": 1 << 70}
     same(arrays)
+    assert not any(array.flags.writeable for array in arrays.values())
     with pytest.raises(ValueError, match="read-only"):
         arrays["times"][0] = 5
 
@@ -70,6 +71,8 @@ def test_a_file_cut_anywhere_is_noticed(path):
         path.write_bytes(data[:length])
         with pytest.raises(DamagedFileError):
             read_arrays(path)
+    with pytest.raises(DamagedFileError, match="array table is not complete"):
+        read_arrays(path)  # its last byte alone is missing
 
 
 def crafted(path: Path, contents: object) -> None:

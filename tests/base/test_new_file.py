@@ -35,6 +35,7 @@ def test_old_file_shows_until_the_new_one_is_complete(tmp_path):
         file.stream.flush()
         assert target.read_bytes() == b"old"
     assert target.read_bytes() == b"new"
+    assert file.stream.closed
 
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, SystemExit, GeneratorExit])
@@ -63,6 +64,7 @@ def test_part_of_a_capture_is_kept_where_no_older_file_is(tmp_path, keeps_part, 
     with pytest.raises(WriteError), NewFile(target, keeps_part=keeps_part) as file:  # noqa: PT012
         file.stream.write(b"half")
         raise OSError(errno.EIO, "broken")
+    assert file.has_name == (keeps_part and not older)
     expected = {"a": b"old"} if older else {"a": b"half"} if keeps_part else {}
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == expected
 
@@ -352,6 +354,7 @@ def test_publishing_twice_and_discarding_later_leave_the_file(tmp_path):
         file.stream.write(b"one")
         file.publish()
         assert file.has_name
+        assert (tmp_path / "a").read_bytes() == b"one"
         file.publish()
         file.stream.write(b" two")
         raise RuntimeError
@@ -475,6 +478,8 @@ def test_a_new_file_may_be_read_and_written_by_all_whom_the_mask_lets(tmp_path):
 def test_text_goes_to_devices_only_where_they_are_named_for_a_stream():
     with pytest.raises(WriteError, match="device or a pipe"), new_text_file("/dev/null"):
         pytest.fail("it was begun")
+    with pytest.raises(WriteError, match="device or a pipe"):
+        NewFile("/dev/null")
     with new_text_file("/dev/null", streams=True) as file:
         file.write("x")
 
@@ -530,3 +535,59 @@ def test_what_others_may_not_read_they_may_never_read(tmp_path, monkeypatch):
     write_file(secret, b"new")
     assert modes == [0o600]  # until it has the permissions of the old one
     assert stat.S_IMODE(secret.stat().st_mode) == 0o640
+
+
+@POSIX
+def test_where_files_cannot_be_locked_leftovers_stay(tmp_path, monkeypatch):
+    """Whose they are is not known there; writing works."""
+
+    def fails(_descriptor: int, _operation: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr("fcntl.flock", fails)
+    (tmp_path / ".a.0123abcd.satview-tmp").write_bytes(b"part")
+    write_file(tmp_path / "a", b"x")
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {
+        "a": b"x", ".a.0123abcd.satview-tmp": b"part"}  # fmt: skip
+
+
+@POSIX
+def test_on_windows_a_file_is_closed_before_it_takes_its_name(tmp_path, monkeypatch):
+    """No locks, no folders brought to the disk; what is left and not open goes, as only that can be removed there."""
+    monkeypatch.setattr("satview.base.new_file._IS_WINDOWS", True)
+    (tmp_path / ".a.0123abcd.satview-tmp").write_bytes(b"part")
+    synced, closed, replace = [], [], os.replace
+    file = NewFile(tmp_path / "a")
+    monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(stat.S_ISDIR(os.fstat(descriptor).st_mode)))
+    monkeypatch.setattr(os, "replace", lambda *paths: closed.append(file.stream.closed) or replace(*paths))
+    file.stream.write(b"x")
+    file.commit()
+    assert (synced, closed) == ([False], [True])
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"a": b"x"}
+
+
+@POSIX
+def test_a_name_that_another_writer_has_is_not_taken(tmp_path, monkeypatch):
+    """Nor one that leads elsewhere."""
+    (tmp_path / ".a.00000003.satview-tmp").symlink_to("victim")
+    numbers = iter([3, 1, 1, 1, 2])
+    monkeypatch.setattr(os, "urandom", lambda _count: bytes((0, 0, 0, next(numbers))))
+    with NewFile(tmp_path / "a"), NewFile(tmp_path / "a"):
+        names = sorted(path.name for path in tmp_path.iterdir())
+        assert names == [f".a.0000000{number}.satview-tmp" for number in (1, 2, 3)]
+
+
+@POSIX
+@pytest.mark.parametrize("is_gone", [False, True])
+def test_a_growing_file_that_cannot_take_its_name_leaves_nothing(tmp_path, monkeypatch, is_gone):
+    """Whoever cleans the folder may have taken the temporary file away."""
+
+    def fails(part: Path, _target: Path) -> None:
+        if is_gone:
+            part.unlink()
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "replace", fails)
+    with pytest.raises(WriteError, match="a: Input/output error"):
+        begin_growing(tmp_path / "a")
+    assert list(tmp_path.iterdir()) == []

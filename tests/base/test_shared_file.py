@@ -43,6 +43,8 @@ def test_the_limit_is_the_last_size_that_is_read(tmp_path):
         read_small(path, 999, "too long")
     with pytest.raises(UsageError, match=r"^none: No such file or directory$"):
         read_small(tmp_path / "none", 999, "too long")
+    with pytest.raises(UsageError, match=r"^a.b: there is a NUL in it"):
+        read_small(tmp_path / "a\0b", 999, "too long")
 
 
 @pytest.mark.parametrize(

@@ -121,6 +121,22 @@ def test_a_message_is_part_of_the_one_that_its_sender_serves(reply_first, parent
     assert sent.round_trip_cycles.tolist() == [38 if reply_first else -1, -1]
 
 
+def test_a_message_that_is_answered_is_not_what_its_server_sends_for(tmp_path):
+    """5.1 receives from 7.1, then from 8.1 and 9.1; it has answered these two when it sends on."""
+    builder = TraceBuilder().time_event(0)
+    for number, client in enumerate((7, 8, 9)):
+        now = 20 * number
+        builder.state("RUNNING", now + 1, client, 1).event(SEND, now + 2, (number, 5)).state(
+            "REPLY", now + 3, client, 1
+        )
+        builder.state("RUNNING", now + 4, 5, 1).event(RECEIPT, now + 5, (number, 5))
+        if client > 7:
+            builder.event(REPLY, now + 6, (1, client)).state("READY", now + 7, client, 1)
+        builder.state("READY", now + 8, 5, 1)
+    builder.state("RUNNING", 70, 5, 1).event(SEND, 80, (9, 6)).state("SEND", 81, 5, 1)
+    assert satview.transactions(builder.open(tmp_path)).parent.tolist() == [-1, -1, -1, 0]
+
+
 def test_pulses_are_exact_alone_and_guessed_in_company(tmp_path):
     builder = TraceBuilder().time_event(0).state("RUNNING", 5, 5, 1)
     builder.event(SPULSE, 10, (9, 5)).event(RPULSE, 11, (9, 5))  # nobody saw the queue empty
@@ -162,6 +178,18 @@ def test_nothing_is_linked_across_lost_events(tmp_path):
     assert satview.transactions(trace).receive_row.tolist() == [-1]
 
 
+@pytest.mark.parametrize(("number", "is_known"), [(2, True), (3, False)])
+def test_a_wait_is_in_the_call_before_it_unless_events_are_missing(number, is_known, tmp_path):
+    builder = TraceBuilder().event(wire.CONTROL_BUFFER, 0, (1, 0)).time_event(0).state("RUNNING", 10, 5, 1)
+    builder.call(LOCK, 20, (MUTEX, 0)).event(wire.CONTROL_BUFFER, 30, (number, 0)).time_event(30)
+    builder.state("MUTEX", 40, 5, 1).state("RUNNING", 41, 5, 2).state("READY", 50, 5, 1)
+    trace, found = opened(builder.event(wire.code(6, 1), 60), tmp_path)
+    waits = found.blockers.waits
+    assert (trace.events.time_cycles[waits.row] - START).tolist() == [40]
+    assert waits.has_object.tolist() == [is_known]
+    assert (waits.call.tolist() == [LOCK]) is is_known
+
+
 @pytest.mark.parametrize(("joined_tid", "expected"), [(2, [(51, 53, Certainty.EXACT)]), (3, [])])
 def test_a_thread_that_joins_another_waits_for_it_and_goes_on_with_its_end(joined_tid, expected, tmp_path):
     builder = TraceBuilder().time_event(0).state("READY", 1, 5, 3).state("READY", 2, 5, 2).state("RUNNING", 10, 5, 1)
@@ -172,6 +200,21 @@ def test_a_thread_that_joins_another_waits_for_it_and_goes_on_with_its_end(joine
     at = found.blockers.waits.value.tolist().index(STATE_BY_NAME["JOIN"].value)
     assert trace.threads.tid[found.blockers.thread[at]] == joined_tid
     assert found.blockers.certainty[at] == Certainty.EXACT
+
+
+@pytest.mark.parametrize(("dead", "is_received", "expected"), [
+    ((5, 1), True, [(50, 60, Certainty.EXACT)]), ((9, 1), True, []), ((5, 2), True, []),
+    ((5, 2), False, [(50, 60, Certainty.INFERRED)]), ((9, 1), False, []),
+])  # fmt: skip
+def test_who_waits_for_a_thread_that_ends_goes_on(dead, is_received, expected, tmp_path):
+    """7.1 has sent to 5.1, which has received it, or to process 5, where nobody has."""
+    builder = TraceBuilder().time_event(0).state("READY", 1, 5, 2).state("READY", 2, 9, 1).state("RUNNING", 10, 7, 1)
+    builder.event(SEND, 20, (0x10001, 5)).state("SEND", 21, 7, 1).state("RUNNING", 22, 5, 1)
+    if is_received:
+        builder.event(RECEIPT, 23, (0x10001, 5)).state("REPLY", 24, 7, 1)
+    builder.state("RUNNING", 30, *dead).event(wire.THREAD_DESTROY, 50, dead).state("READY", 60, 7, 1)
+    trace, found = opened(builder, tmp_path)
+    assert times(trace, found.wake_ups) == expected
 
 
 def test_a_signal_wakes_whom_it_is_sent_to(tmp_path):

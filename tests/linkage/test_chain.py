@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from satview.events import wire
 from satview.events.kernel_calls import call_numbers
 from satview.events.spec import Release
 from satview.linkage import messages
@@ -38,7 +39,7 @@ def at(trace, time):
     return int((trace.events.time_cycles - trace.clock.start_cycles).searchsorted(time))
 
 
-def shown(trace, steps):
+def shown_of(trace, steps):
     """Return steps as (what the other event is, its time)."""
     times = trace.events.time_cycles - trace.clock.start_cycles
     return [(str(step.relation), int(times[step.row])) for step in steps]
@@ -55,8 +56,8 @@ def shown(trace, steps):
     (210, [("Was ready", 180)], []),
 ])  # fmt: skip
 def test_a_step_leads_to_the_cause_and_to_the_effects(trace, time, before, after):
-    assert shown(trace, causes(trace, at(trace, time))) == before
-    assert shown(trace, effects(trace, at(trace, time))) == after
+    assert shown_of(trace, causes(trace, at(trace, time))) == before
+    assert shown_of(trace, effects(trace, at(trace, time))) == after
 
 
 def test_effects_followed_from_the_call_lead_to_the_client_running_again(trace):
@@ -98,3 +99,46 @@ def test_the_way_leads_from_the_first_cause_to_the_last_effect(trace):
     times = (trace.events.time_cycles - trace.clock.start_cycles).tolist()
     hops = [(times[hop.from_row], times[hop.to_row]) for hop in way(trace, at(trace, 150))]
     assert hops == [(110, 120), (120, 150), (150, 170), (170, 180), (180, 210)]
+
+
+@pytest.mark.parametrize(("woken", "shown"), [(16, 16), (17, 16)])
+def test_of_those_that_a_broadcast_wakes_the_first_sixteen_are_shown(woken, shown, tmp_path):
+    builder, broadcast = TraceBuilder().time_event(0), CALLS["SYNC_CONDVAR_SIGNAL"]
+    for tid in range(1, woken + 1):
+        builder.state("RUNNING", 10 * tid, 5, tid).call(CALLS["SYNC_CONDVAR_WAIT"], 10 * tid + 1, (0x3000, 0x1000))
+        builder.state("CONDVAR", 10 * tid + 2, 5, tid)
+    builder.state("RUNNING", 500, 5, 99).call(broadcast, 510, (0x3000, 1))
+    for tid in range(1, woken + 1):
+        builder.state("READY", 510 + tid, 5, tid)
+    trace = builder.exit(broadcast, 600).open(tmp_path)
+    assert shown_of(trace, effects(trace, at(trace, 510))) == [("Wakes", 511 + number) for number in range(shown)]
+
+
+@pytest.mark.parametrize(("sent", "named"), [(64, 64), (65, 64)])
+def test_of_what_one_call_sends_the_first_events_are_named(sent, named, tmp_path):
+    builder = TraceBuilder().time_event(0).state("RUNNING", 5, CLIENT, 1).call(CALLS["MSG_DELIVER_EVENT"], 10)
+    for number in range(sent):
+        builder.event(wire.code(7, 1), 20 + number, (9, SERVER))
+    trace = builder.exit(CALLS["MSG_DELIVER_EVENT"], 200).open(tmp_path)
+    found = [step.row for step in effects(trace, at(trace, 10)) if step.relation is Relation.SENDS]
+    assert found == [at(trace, 20 + number) for number in range(named)]
+
+
+def test_a_way_has_no_more_steps_each_way_than_asked_for(tmp_path):
+    """Threads 1 and 2 signal one another: every signal wakes the one that signals next."""
+    builder, wait, signal = TraceBuilder().time_event(0), CALLS["SYNC_SEM_WAIT"], CALLS["SYNC_SEM_POST"]
+    builder.state("RUNNING", 1, 5, 2).call(wait, 2, (0x3002, 0)).state("SEM", 3, 5, 2).state("RUNNING", 4, 5, 1)
+    for number in range(30):
+        now, own, other = 100 * (number + 1), 1 + number % 2, 2 - number % 2
+        builder.call(signal, now, (0x3000 + other, 0)).state("READY", now + 1, 5, other).exit(signal, now + 2)
+        builder.call(wait, now + 3, (0x3000 + own, 0)).state("SEM", now + 4, 5, own)
+        builder.state("RUNNING", now + 5, 5, other).exit(wait, now + 6)
+    trace = builder.open(tmp_path)
+    for row in (at(trace, 1501), at(trace, 1505)):
+        for most in (1, 3):
+            hops = way(trace, row, most)
+            before = [hop for hop in hops if hop.to_row <= row]
+            assert len(before) <= most
+            assert before[-1].to_row == row
+            assert len({hop.from_row for hop in hops if hop.from_row >= row}) <= most
+    assert [hop.to_row for hop in way(trace, at(trace, 1500), 1)] == [at(trace, 1501)]

@@ -11,16 +11,25 @@ import pytest
 from satview.events import wire
 from satview.events.spec import Release
 from satview.formats.kev.growth.growing import GrowingFile
+from satview.formats.kev.payloads import WordsAhead
 from satview.formats.kev.reader import open_kev
+from satview.formats.registry import open_trace
+from satview.linkage import actors
+from satview.linkage.accessor import links
+from satview.linkage.blockers import blockers
 from satview.linkage.calls import partner, partners
+from satview.linkage.interrupts import STEP_OF_CODE
+from satview.linkage.latencies import latencies
 from satview.linkage.states import state_ends
 from satview.linkage.table import OPEN, Certainty, Link, LinkKind, LinkTable
-from satview.linkage.trace_links import link_of, link_table
+from satview.linkage.trace_links import link_of, link_table, reading_ahead
+from satview.linkage.transactions import transactions
 from satview.session.events.event_text import event_details
 from satview.store.losses import losses
-from tests.capture.made import damaged
-from tests.capture.mishaps import setup
+from tests.capture.made import FAST, WIDE, damaged, traced
+from tests.capture.mishaps import DURATION_MS, setup
 from tests.helpers.kev import START, TraceBuilder
+from tests.helpers.thread_trace import write_set
 
 SEND, RECEIVE, INFO = 11, 14, 19
 INTERRUPTED = 256
@@ -148,9 +157,45 @@ class TestTable:
 
     def test_columns_cannot_be_changed(self, tmp_path):
         trace, _ = opened(TraceBuilder().time_event(0).call(INFO, 10).exit(INFO, 20), tmp_path)
-        for column in (partners(trace), state_ends(trace), link_table(trace, LinkKind.CALL).to_row):
+        tables = STEP_OF_CODE, actors._SWITCHES
+        for column in (partners(trace), state_ends(trace), link_table(trace, LinkKind.CALL).to_row, *tables):
             with pytest.raises(ValueError, match="read-only"):
                 column[:] = 0
+
+
+def test_scripts_find_every_table_by_its_name(tmp_path):
+    trace = TraceBuilder().time_event(0).state("RUNNING", 1, 5, 1).call(INFO, 10).exit(INFO, 20).open(tmp_path)
+    found = links(trace)
+    for kind in LinkKind:
+        name = {LinkKind.REPLY: "replies", LinkKind.DELIVERY: "deliveries", LinkKind.DISPATCH: "dispatches",
+                LinkKind.WAKE_UP: "wake_ups", LinkKind.ROUND_TRIP: "round_trips"}.get(kind, f"{kind}s")  # fmt: skip
+        assert getattr(found, name) is found.of(kind) is link_table(trace, kind)
+        assert found.of(kind).kind is kind
+    assert found.blockers is blockers(trace)
+    assert found.transactions is transactions(trace)
+    assert found.latencies is latencies(trace)
+
+
+def test_a_format_that_pairs_its_records_has_calls_and_states_alone(tmp_path):
+    """Of thread_trace: a call of t1 from 0 to 40, in which it waits; no messages, pulses or interrupts."""
+    text = "  0 lwp1 t1 thr_create 1 0 0 4096 0 0\n 10 lwp1 t1 thr_create 2 0 2\n 20 lwp1 t1 mutex_lock 1 65552\n"
+    write_set(tmp_path, text + " 40 lwp1 t1 mutex_lock 2 0 0\n")
+    trace = open_trace(tmp_path)
+    assert trace.pairs is not None
+    calls = link_table(trace, LinkKind.CALL)
+    for kind in LinkKind:
+        assert kind in (LinkKind.CALL, LinkKind.STATE) or not len(link_table(trace, kind)), kind
+    assert len(transactions(trace)) == len(latencies(trace)) == len(blockers(trace)) == 0
+    assert len(calls) == 2
+    ends = dict(zip(calls.from_row.tolist(), calls.to_row.tolist(), strict=True))
+    starts = {last: first for first, last in ends.items()}
+    for row in range(len(trace.events)):
+        link, end = link_of(trace, row), int(state_ends(trace)[row])
+        if row in ends or row in starts:
+            begin = starts.get(row, row)
+            assert link == Link(LinkKind.CALL, begin, ends[begin], Certainty.EXACT)
+        else:
+            assert link == (None if end == 2**32 - 1 else Link(LinkKind.STATE, row, end, Certainty.EXACT))
 
 
 @pytest.mark.parametrize("release", ["6.x", "8.0"])
@@ -172,6 +217,32 @@ def test_a_followed_file_has_the_links_of_the_whole_one_at_every_step(release, t
         counts.append(len(link_table(grown, LinkKind.CALL)))
     assert counts == sorted(counts)
     assert counts[0] < counts[-1]
+
+
+@pytest.mark.parametrize("modes", [FAST, WIDE], ids=["fast", "wide"])
+@pytest.mark.parametrize("release", [Release.QNX_6, Release.QNX_8], ids=str)
+def test_all_words_that_links_need_are_read_at_once(release, modes, tmp_path, monkeypatch):
+    trace, not_read, asked, real = (
+        traced(setup, DURATION_MS, tmp_path, release, 1, 5, modes).trace,
+        [],
+        [],
+        WordsAhead.halves,
+    )
+
+    def halves(self, rows, step):
+        found = real(self, rows, step)
+        asked.append(len(rows))
+        if found is None:
+            not_read.extend(trace.catalogue.name(int(code)) for code in np.unique(trace.events.code[rows]))
+        return found
+
+    monkeypatch.setattr(WordsAhead, "halves", halves)
+    with reading_ahead(trace):
+        for kind in LinkKind:
+            link_table(trace, kind)
+        assert len(blockers(trace))
+    assert len(asked) > 5
+    assert not not_read
 
 
 def test_a_closed_trace_is_gone_at_once(tmp_path):

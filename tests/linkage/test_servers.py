@@ -74,6 +74,20 @@ def test_connect_attach_shows_server_and_channel(attached: Trace) -> None:
     assert server_of(attached, client, COID + 1, at(attached, 90)) is None
 
 
+@pytest.mark.parametrize(("has_call", "channel"), [(True, CHID), (False, -1)])
+def test_the_channel_of_a_message_is_that_of_the_call_of_its_receiver(has_call, channel, tmp_path):
+    """Another thread waits on channel 9."""
+    builder = TraceBuilder().time_event(0).state("RUNNING", 10, CLIENT, 2).call(CALLS["MSG_RECEIVEV"], 20, (9, 0))
+    builder.state("RECEIVE", 30, CLIENT, 2).state("RUNNING", 31, SERVER, 1)
+    if has_call:
+        builder.call(CALLS["MSG_RECEIVEV"], 40, (CHID, 0))
+    builder.state("RECEIVE", 50, SERVER, 1).state("RUNNING", 60, CLIENT, 1).call(CALLS["MSG_SENDV"], 90, (COID, 0))
+    builder.event(messages.SEND, 100, (RCVID, SERVER)).state("REPLY", 110, CLIENT, 1).state("RUNNING", 111, SERVER, 1)
+    trace = builder.event(messages.RECEIPT, 121, (RCVID, SERVER)).open(tmp_path)
+    found = server_of(trace, row_of(trace, CLIENT), COID, at(trace, 110))
+    assert found == Server(SERVER, channel, at(trace, 100), Certainty.EXACT)
+
+
 def test_a_channel_leads_to_its_creation(attached: Trace) -> None:
     server = row_of(attached, SERVER)
     assert creation_of(attached, server, CHID, at(attached, 40)) == at(attached, 20)

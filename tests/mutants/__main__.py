@@ -56,7 +56,10 @@ ROOMS: Final = {
     ),
     "linkage": Room(
         ("satview/linkage/*.py",),
-        ("tests/linkage/test_*.py", "tests/core/test_same_links.py", "tests/formats/test_axis.py"),
+        (
+            *("tests/linkage/test_*.py", "tests/core/test_same_links.py", "tests/formats/test_axis.py"),
+            *("tests/analysis/test_client_server.py", "tests/analysis/test_snapshot.py", "tests/formats/test_linux.py"),
+        ),
     ),
     "verdicts": Room(
         ("satview/analysis/verdicts/*.py",),

@@ -14,7 +14,7 @@ from satview.analysis.times.scope import Scope
 from satview.analysis.times.walk import CpuSums, walk
 from satview.core.ordering import time_order
 from satview.events.states import FIRST_PROCESS, IDLE, KERNEL_CALL
-from satview.linkage.rows import narrow
+from satview.linkage.rows import stable_order
 from satview.store.losses import losses, losses_of
 from satview.store.time_ranges import Cycles, TimeRanges
 
@@ -305,7 +305,7 @@ def _migrations(scope: Scope, begins: NDArray[np.bool_]) -> Migrations:
     # Runs before the range show where a thread came from; those behind it do not matter.
     rows = np.flatnonzero((runs.thread > 0) & (runs.start < scope.window.end) & ~scope.basis.is_idle[runs.thread])
     rows = rows[time_order(runs.start[rows])]
-    rows = rows[np.argsort(narrow(runs.thread[rows], len(scope.trace.threads)), kind="stable")]
+    rows = rows[stable_order(runs.thread[rows])]
     before, after = rows[:-1], rows[1:]
     moved = (runs.cpu[before] != runs.cpu[after]) & (runs.thread[before] == runs.thread[after]) & begins[after]
     before, after = before[moved], after[moved]

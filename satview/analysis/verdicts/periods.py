@@ -15,7 +15,7 @@ from satview.analysis.verdicts.verdict import Severity, Verdict
 from satview.events.states import READY, STATE_BY_NAME
 from satview.linkage.pulses import pulses
 from satview.linkage.rows import comm_words
-from satview.linkage.table import OPEN, Certainty
+from satview.linkage.table import Certainty
 from satview.linkage.whole import is_whole
 
 NANOSLEEP: Final = STATE_BY_NAME["NANOSLEEP"].value
@@ -49,7 +49,7 @@ def missed_periods(evidence: Evidence, limits: Limits) -> list[Verdict]:
 def _late_pulses(evidence: Evidence, limits: Limits) -> list[Verdict]:
     trace = evidence.trace
     table = pulses(trace)
-    at = np.flatnonzero(table.to_row != OPEN)
+    at = np.arange(len(table))
     sent, received = table.from_row[at].astype(np.int64), table.to_row[at].astype(np.int64)
     if not len(at):
         return []

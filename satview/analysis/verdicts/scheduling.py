@@ -14,6 +14,7 @@ from satview.events.states import READY, RUNNING
 from satview.linkage.whole import is_whole_on
 from satview.store.axis import are_beside
 from satview.store.idle import KERNEL_PID
+from satview.store.time_ranges import TimeRanges
 
 _Ints = NDArray[np.int64]
 
@@ -40,12 +41,8 @@ def starvations(evidence: Evidence, limits: Limits) -> list[Verdict]:
         bad = np.flatnonzero(waited >= least)
         if not len(bad):
             continue
-        positions = episodes(begins[bad], window)
-        happens = []
-        for first, last in zip(positions.start, positions.end, strict=True):
-            inside = mine[(end[mine] > first) & (begin[mine] < last)]
-            happens.append((int(begin[inside].min()), int(end[inside].max()), int(ready.row[inside].min())))
-        inside = mine[(end[mine] > positions.start[0]) & (begin[mine] < positions.end[0])]
+        happens = _times_of(episodes(begins[bad], window), begin[mine], end[mine], ready.row[mine])
+        inside = mine[(begin[mine] >= happens[0][0]) & (end[mine] <= happens[0][1])]
         span = happens[0][:2]
         again = f", and so {evidence.more(happens)}" if len(happens) > 1 else ""
         total = int((end - begin)[inside].sum())
@@ -59,6 +56,21 @@ def starvations(evidence: Evidence, limits: Limits) -> list[Verdict]:
             occurrences=happens, roles=_ready_and_runs(evidence, ready.at(inside)),
         ))  # fmt: skip
     return verdicts
+
+
+def _times_of(windows: TimeRanges, begin: _Ints, end: _Ints, row: _Ints) -> list[tuple[int, int, int]]:
+    """Return start, end and first event of the intervals that some windows meet, those of windows in common as one.
+
+    Args:
+        windows: Cycles.
+        begin: int64 (n,), cycles, ascending.
+        end: int64 (n,), cycles.
+        row: int64 (n,), the event that begins each.
+    """
+    met = [(end > first) & (begin < last) for first, last in zip(windows.start, windows.end, strict=True)]
+    spans = TimeRanges.of(np.array([begin[each].min() for each in met]), np.array([end[each].max() for each in met]))
+    first_rows = row[np.searchsorted(begin, spans.start)]
+    return list(zip(spans.start.tolist(), spans.end.tolist(), first_rows.tolist(), strict=True))
 
 
 @verdict_rule(

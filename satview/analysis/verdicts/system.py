@@ -72,11 +72,14 @@ def floods(evidence: Evidence, limits: Limits) -> list[Verdict]:
         positions = episodes(begins[bad], window)
         worst = int(bad[np.argmax(weight[bad])])
         which = int(np.searchsorted(positions.start, begins[worst], side="right")) - 1
-        span = int(positions.start[which]), min(int(positions.end[which]), trace.window.end)
+        # A window may begin before its first interrupt.
+        begun = handled.start if handled is not None else times
+        starts = begun[np.searchsorted(begun, positions.start)]
+        span = int(starts[which]), min(int(positions.end[which]), trace.window.end)
         inside = rows[mine[(times >= span[0]) & (times < span[1])]]
         cpu, number = trace.cpu_title(source >> 32), source & 0xFFFFFFFF
-        happens = [(int(begin), int(end), -1) for begin, end in zip(positions.start, positions.end, strict=True)]
-        again = f", and so {evidence.more(happens)}" if len(happens) > 1 else ""
+        happens = [(int(begin), int(end), -1) for begin, end in zip(starts, positions.end, strict=True)]
+        again = f", and so {counted(len(happens) - 1, 'more time')}" if len(happens) > 1 else ""
         text = (f"Interrupt 0x{number:x} comes {counted(len(inside), 'time')} on {cpu} within "
                 f"{evidence.length(span[1] - span[0])} from {evidence.moment(span[0])}")  # fmt: skip
         threads: list[int] = []

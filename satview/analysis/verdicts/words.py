@@ -11,7 +11,7 @@ from satview.linkage.mutexes import MUTEX
 
 # What an object of a wait is called, by state, where it is a synchronisation object or has a number.
 _OBJECTS: Final = {
-    "CONDVAR": "condition variable", "SEM": "semaphore", "BARRIER": "barrier", "RWLOCK_READ": "read/write lock",
+    "CONDVAR": "condition variable", "SEM": "semaphore", "RWLOCK_READ": "read/write lock",
     "RWLOCK_WRITE": "read/write lock",
 }  # fmt: skip
 _RECEIVE: Final = STATE_BY_NAME["RECEIVE"].value

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from satview.events import wire
 from satview.events.states import WAITING
-from satview.linkage.rows import narrow, nested_pairs, rows_of_class, rows_of_codes, rows_where
+from satview.linkage.rows import nested_pairs, rows_of_class, rows_of_codes, rows_where, stable_order
 from satview.linkage.table import OPEN, LinkKind
 from satview.linkage.trace_links import link_table
 from satview.linkage.whole import is_whole
@@ -78,7 +78,7 @@ def functions(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[Fou
     """Return functions of threads; those that have not returned as the trace ends go on to its end."""
     rows = _rows(trace, lane_class.codes)
     rows = rows[trace.events.thread[rows] != UNKNOWN_THREAD]
-    rows = rows[np.argsort(narrow(trace.events.thread[rows], len(trace.threads)), kind="stable")]
+    rows = rows[stable_order(trace.events.thread[rows])]
     step = np.where(trace.events.code[rows] & 0xFF == _FUNC_ENTER, 1, -1).astype(np.int8)
     part = _parts(trace, rows, trace.events.thread[rows])
     at, end = nested_pairs(step, part)
@@ -98,7 +98,7 @@ def functions(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[Fou
 def guests(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[Found]:
     """Return when threads of virtual CPUs ran their guests, and what else they logged of them."""
     rows = _rows(trace, lane_class.codes)
-    rows = rows[np.argsort(narrow(trace.events.thread[rows], len(trace.threads)), kind="stable")]
+    rows = rows[stable_order(trace.events.thread[rows])]
     thread, code = trace.events.thread[rows], trace.events.code[rows]
     is_border = np.isin(code, (_GUEST_ENTER, _GUEST_EXIT))
     borders, of_thread, kind = rows[is_border], thread[is_border], code[is_border]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from satview.events import wire
 from satview.events.user_events import UserEvent, UserField, UserRule, UserRuleKind
 from satview.events.words import join64
-from satview.linkage.rows import narrow, nested_pairs
+from satview.linkage.rows import nested_pairs, stable_order
 from satview.linkage.whole import is_whole
 from satview.store.axis import by_file
 from satview.store.tables import UNKNOWN_THREAD
@@ -83,7 +83,7 @@ def _intervals(trace: Trace, rows: Rows, numbers: NDArray[np.integer], rule: Use
     """Return the intervals from one event to another of the same thread; nested ones are on lanes of their own."""
     mine = rows[np.isin(numbers, (rule.number, rule.end_number))]
     mine = mine[trace.events.thread[mine] != UNKNOWN_THREAD]
-    mine = mine[np.argsort(narrow(trace.events.thread[mine], len(trace.threads)), kind="stable")]
+    mine = mine[stable_order(trace.events.thread[mine])]
     is_begin = trace.events.code[mine] & wire.EVENT_MASK == rule.number
     if rule.number == rule.end_number:  # the same event begins and ends it, alternately
         of_thread = trace.events.thread[mine]

@@ -1,0 +1,749 @@
+"""Every rule on a scene that a reader can add up: whole sentences, events and times, and the last value that counts.
+
+Times of scenes are in microseconds; thresholds are those of the scene, far below the defaults.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from satview.analysis.verdicts.find import find_verdicts
+from satview.analysis.verdicts.rule import Thresholds
+from satview.analysis.verdicts.thresholds import default_thresholds
+from satview.events import wire
+from satview.events.kernel_calls import call_numbers
+from satview.events.spec import Release
+from tests.helpers.kev import START, TraceBuilder
+
+CALLS = call_numbers(Release.QNX_7)
+LOCK, UNLOCK, PAUSE, SIGNAL = (
+    CALLS[f"SYNC_{name}"] for name in ("MUTEX_LOCK", "MUTEX_UNLOCK", "CONDVAR_WAIT", "CONDVAR_SIGNAL")
+)
+SEND, RECEIPT, PULSE, RECEIVED_PULSE, REPLY = (wire.code(7, n) for n in (0, 2, 4, 3, 10))
+INTERRUPT, INTERRUPT_EXIT, END = wire.code(3, 1), wire.code(3, 2), wire.code(6, 1)
+FAILED = (0xFFFFFFFF, 11)
+
+
+class Scene(TraceBuilder):
+    """A trace in microseconds, thread 1.1 being the idle thread of CPU 0."""
+
+    def at(self, time):
+        return self.start + round(time * 1000)
+
+    def swap(self, time, leaves, state, runs, cpu=0):
+        """Put a thread into a state and run another one."""
+        return self.state(state, time, *leaves, cpu).state("RUNNING", time, *runs, cpu)
+
+
+def reported(builder, kind, folder, **limits):
+    """Return what a rule says of a scene, every field of each verdict, times in microseconds."""
+    values = {name: dict(table) for name, table in default_thresholds().values.items()}
+    for name, value in limits.items():
+        other, _, threshold = name.rpartition("__")
+        values[other or kind][threshold] = value
+    trace = builder.open(folder)
+    times = [(time - START) / 1000 for time in trace.events.time_cycles.tolist()]
+
+    def moment(cycles):
+        return (cycles - START) / 1000
+
+    return [{
+        "says": each.says, "severity": each.severity.value, "certainty": each.certainty.name.lower(),
+        "span": (moment(each.start_cycles), moment(each.end_cycles)), "objects": list(each.objects),
+        "threads": [trace.thread_name(row) for row in each.threads],
+        "events": [(times[row], role) for row, role in zip(each.evidence, each.roles, strict=True)],
+        "occurrences": [(moment(own.start_cycles), moment(own.end_cycles), None if own.row == -1 else times[own.row])
+                        for own in each.occurrences],
+    } for each in find_verdicts(trace, Thresholds(values), kinds=[kind])]  # fmt: skip
+
+
+def verdict(says, severity, span, *, threads=(), objects=(), events=(), occurrences=None, certainty="exact"):
+    return {"says": says, "severity": severity, "certainty": certainty, "span": span, "objects": list(objects),
+            "threads": list(threads), "events": list(events),
+            "occurrences": occurrences or [(*span, None)]}  # fmt: skip
+
+
+# --- Who gets the CPUs ----------------------------------------------------------------------------------------------
+def ready_scene():
+    """5.1 is ready from 100 to 400 and from 500 to 900, 6.1 from 200 to 500, 7.1 from 400 to the end at 1,000."""
+    scene = Scene().time_event(0).state("RUNNING", 0, 6, 1).state("READY", 100, 5, 1)
+    scene.swap(200, (6, 1), "READY", (7, 1)).swap(400, (7, 1), "READY", (5, 1)).swap(500, (5, 1), "READY", (6, 1))
+    return scene.swap(900, (6, 1), "RECEIVE", (5, 1)).event(END, 1000)
+
+
+FIVE_WAITS = ("pid 5 1 is ready from 0.000 100 000 s and runs 300.0 µs later; meanwhile ran pid 7 1 200.0 µs, "
+              "pid 6 1 100.0 µs")  # fmt: skip
+LONG = ", and so once more, longest 400.0 µs from 0.000 500 000 s"
+FIVE_READY = verdict(
+    FIVE_WAITS + LONG + ".", "info", (100, 400), threads=["pid 5 1", "pid 7 1", "pid 6 1"],
+    events=[(100, "ready"), (400, "runs at last")], occurrences=[(100, 400, 100), (500, 900, 500)],
+)  # fmt: skip
+SIX_READY = verdict(
+    "pid 6 1 is ready from 0.000 200 000 s and runs 300.0 µs later; meanwhile ran pid 7 1 200.0 µs, pid 5 1 100.0 µs.",
+    "info", (200, 500), threads=["pid 6 1", "pid 7 1", "pid 5 1"], events=[(200, "ready"), (500, "runs at last")],
+    occurrences=[(200, 500, 200)],
+)  # fmt: skip
+SEVEN_READY = verdict(
+    "pid 7 1 is ready from 0.000 400 000 s and runs 600.0 µs later; meanwhile ran pid 6 1 400.0 µs, pid 5 1 200.0 µs.",
+    "info", (400, 1000.001), threads=["pid 7 1", "pid 6 1", "pid 5 1"], events=[(400, "ready")],
+    occurrences=[(400, 1000.001, 400)],
+)  # fmt: skip
+FIVE_LATER = verdict(
+    "pid 5 1 is ready from 0.000 500 000 s and runs 400.0 µs later; meanwhile ran pid 6 1 400.0 µs.", "info",
+    (500, 900), threads=["pid 5 1", "pid 6 1"], events=[(500, "ready"), (900, "runs at last")],
+    occurrences=[(500, 900, 500)],
+)  # fmt: skip
+FIVE_ALONE = {**FIVE_READY, "says": FIVE_WAITS + ".", "occurrences": [(100, 400, 100)]}
+FIVE_STARVES = verdict(
+    "pid 5 1 is ready for 700.0 µs of 800.0 µs from 0.000 100 000 s and gets next to no CPU; meanwhile ran "
+    "pid 6 1 500.0 µs, pid 7 1 200.0 µs.", "warning", (100, 900), threads=["pid 5 1", "pid 6 1", "pid 7 1"],
+    events=[(100, "ready"), (400, "runs at last"), (500, "ready"), (900, "runs at last")],
+    occurrences=[(100, 900, 100)],
+)  # fmt: skip
+EACH_STARVES = [
+    verdict("pid 5 1 is ready for 300.0 µs of 300.0 µs from 0.000 100 000 s and gets next to no CPU; meanwhile ran "
+            "pid 7 1 200.0 µs, pid 6 1 100.0 µs" + LONG + ".", "warning", (100, 400),
+            threads=["pid 5 1", "pid 7 1", "pid 6 1"], events=[(100, "ready"), (400, "runs at last")],
+            occurrences=[(100, 400, 100), (500, 900, 500)]),
+    verdict("pid 6 1 is ready for 300.0 µs of 300.0 µs from 0.000 200 000 s and gets next to no CPU; meanwhile ran "
+            "pid 7 1 200.0 µs, pid 5 1 100.0 µs.", "warning", (200, 500), threads=["pid 6 1", "pid 7 1", "pid 5 1"],
+            events=[(200, "ready"), (500, "runs at last")], occurrences=[(200, 500, 200)]),
+    verdict("pid 7 1 is ready for 600.0 µs of 600.0 µs from 0.000 400 000 s and gets next to no CPU; meanwhile ran "
+            "pid 6 1 400.0 µs, pid 5 1 200.0 µs.", "warning", (400, 1000.001),
+            threads=["pid 7 1", "pid 6 1", "pid 5 1"], events=[(400, "ready")], occurrences=[(400, 1000.001, 400)]),
+]  # fmt: skip
+SIX_RUNS = verdict(
+    "pid 6 1 runs 600.0 µs of 900.0 µs from 0.000 000 000 s without waiting once.", "info", (0, 900),
+    threads=["pid 6 1"], events=[(0, ""), (200, ""), (500, "")],
+)  # fmt: skip
+
+
+def crowd():
+    """5.1 is ready from 100 to 600: 6.1 runs 40, 7.1 120, 8.1 140, 9.1 100, 8.1 again 60, the idle thread 40."""
+    scene = Scene().time_event(0).state("RUNNING", 0, 1, 1).state("READY", 100, 5, 1)
+    scene.state("READY", 100, 1, 1)
+    now = 100
+    for pid, length in ((6, 40), (7, 120), (8, 140), (9, 100), (8, 60)):
+        scene.state("RUNNING", now, pid, 1).state("NANOSLEEP", now + length, pid, 1)
+        now += length
+    scene.state("RUNNING", now, 1, 1).swap(now + 40, (1, 1), "READY", (5, 1))
+    return scene.swap(900, (5, 1), "RECEIVE", (1, 1)).event(END, 1000)
+
+
+CROWD = verdict(
+    "pid 5 1 is ready from 0.000 100 000 s and runs 500.0 µs later; meanwhile ran pid 8 1 200.0 µs, pid 7 1 120.0 µs, "
+    "pid 9 1 100.0 µs.", "info", (100, 600), threads=["pid 5 1", "pid 8 1", "pid 7 1", "pid 9 1"],
+    events=[(100, "ready"), (600, "runs at last")], occurrences=[(100, 600, 100)],
+)  # fmt: skip
+
+
+def awake(pid, start, length, ran=None, rows=None):
+    return verdict(
+        f"pid {pid} 1 runs {ran or length}.0 µs of {length}.0 µs from 0.000 {start} 000 s without waiting once.",
+        "info", (start, start + length), threads=[f"pid {pid} 1"], events=[(time, "") for time in rows or (start,)],
+    )  # fmt: skip
+
+
+CROWD_RUNS = [awake(7, 140, 120), awake(8, 260, 140)]
+FIVE_AWAKE = awake(5, 100, 800, ran=300, rows=(100, 600))
+
+
+def slices(*bursts):
+    """5.1 and 6.1 run on CPU 1 by turns: begin, slices, how long each is; 3.1 and 4.1 did so before, three times."""
+    scene = Scene(cpus=2).time_event(0)
+    for (begin, count, length), first in zip(((1, 3, 1), *bursts), (3, 5, 5), strict=False):
+        threads = [(first, 1), (first + 1, 1)]
+        for number in range(count):
+            scene.state("RUNNING", begin + number * length, *threads[number % 2], 1)
+            scene.state("READY", begin + number * length + length, *threads[number % 2], 1)
+        scene.state("RUNNING", begin + count * length, 1, 2, 1).state("READY", begin + count * length + 1, 1, 2, 1)
+    return scene.event(END, 1000)
+
+
+PING_PONG = verdict(
+    "pid 5 1 and pid 6 1 hand CPU 1 to and fro 9 times within 100.0 µs from 0.000 020 000 s, 10.00 µs at a time.",
+    "info", (20, 120), threads=["pid 5 1", "pid 6 1"], objects=["CPU 1"],
+    events=[(time, "") for time in range(20, 110, 10)],
+)  # fmt: skip
+
+PING_PONGS = verdict(
+    "pid 5 1 and pid 6 1 hand CPU 1 to and fro 13 times within 100.0 µs from 0.000 508 000 s, 8.000 µs at a time.",
+    "info", (508, 648), threads=["pid 5 1", "pid 6 1"], objects=["CPU 1"],
+    events=[(time, "") for time in range(508, 612, 8)], occurrences=[(20, 120, None), (508, 648, None)],
+)  # fmt: skip
+
+
+# --- The system -----------------------------------------------------------------------------------------------------
+SHARE = {"window_ms": 0.1, "taken_percent": 20, "serious_percent": 50}
+
+
+def flood(*bursts, has_exits=True):
+    """Interrupt 0x1f of CPU 1, 2 each, by begin, count and distance; one of another number, and one of another CPU."""
+    scene = Scene(cpus=2).time_event(0).event(INTERRUPT, 1, (0x1F, 0)).event(INTERRUPT, 2, (0x1E, 0), 1)
+    for begin, count, distance in bursts:
+        for time in range(begin, begin + count * distance, distance):
+            scene.event(INTERRUPT, time, (0x1F, 0), 1)
+            if has_exits:
+                scene.event(INTERRUPT_EXIT, time + 2, (0x1F, 0), 1)
+    return scene.event(END, 1000)
+
+
+FLOOD = verdict(
+    "Interrupt 0x1f comes 12 times on CPU 1 within 120.0 µs from 0.000 100 000 s and takes 20 % of it.",
+    "warning", (100, 220), objects=["interrupt 0x1f", "CPU 1"], events=[(time, "") for time in range(100, 220, 10)],
+)  # fmt: skip
+UNTIMED_FLOOD = {**FLOOD, "certainty": "guess", "says": FLOOD["says"].replace(
+    " and takes 20 % of it.", "; how long it is handled is not logged.")}  # fmt: skip
+
+FLOODS = verdict(
+    "Interrupt 0x1f comes 15 times on CPU 1 within 140.0 µs from 0.000 500 000 s and takes 21 % of it, and so 1 more "
+    "time.", "warning", (500, 640), objects=["interrupt 0x1f", "CPU 1"],
+    events=[(time, "") for time in range(500, 620, 8)], occurrences=[(100, 220, None), (500, 640, None)],
+)  # fmt: skip
+LONG_FLOOD = verdict(
+    "Interrupt 0x1f comes 30 times on CPU 1 within 300.0 µs from 0.000 100 000 s and takes 20 % of it.",
+    "warning", (100, 400), objects=["interrupt 0x1f", "CPU 1"], events=[(time, "") for time in range(100, 340, 10)],
+)  # fmt: skip
+
+
+def interrupted(*bursts, is_repeated=False):
+    """MSG_RECEIVEV of 5.1, interrupted, or made again without an end, by begin, count and distance; 4.1 once."""
+    number = CALLS["MSG_RECEIVEV"]
+    scene = Scene().time_event(0).state("RUNNING", 0, 4, 1).call(number, 1).call(number, 2).exit(number, 3)
+    scene.swap(5, (4, 1), "READY", (5, 1)).call(number, 10).exit(number, 15)
+    for begin, count, distance in bursts:
+        for time in range(begin, begin + count * distance, distance):
+            scene.call(number, time)
+            if not is_repeated:
+                scene.call(number + 256, time + 5)
+    return scene.event(END, 1000)
+
+
+RESTARTED = verdict(
+    "MSG_RECEIVEV of pid 5 1 is interrupted 10 times within 100.0 µs from 0.000 100 000 s.", "warning", (100, 190.001),
+    threads=["pid 5 1"], objects=["MSG_RECEIVEV"], events=[(time, "") for time in range(100, 200, 10)],
+)  # fmt: skip
+
+RESTARTED_LATER = verdict(
+    "MSG_RECEIVEV of pid 5 1 is interrupted 12 times within 100.0 µs from 0.000 500 000 s.", "warning", (500, 588.001),
+    threads=["pid 5 1"], objects=["MSG_RECEIVEV"], events=[(time, "") for time in range(500, 596, 8)],
+)  # fmt: skip
+
+
+def channels(count, fails=(), gives=(), create="CHANNEL_CREATE", destroy="CHANNEL_DESTROY",
+             others=("MSG_INFO", "SYNC_MUTEX_LOCK", "MSG_RECEIVEV"), end=250):  # fmt: skip
+    """`srv` creates one every 10 from 100 on; some fail, behind some one is given back. Another process creates one."""
+    scene = Scene().time_event(0).process_name(0, 5, "srv").state("RUNNING", 1, 4, 1).call(CALLS[create], 2)
+    scene.exit(CALLS[create], 3, (1, 0)).swap(4, (4, 1), "READY", (5, 1))
+    for number, name in enumerate(others):
+        scene.call(CALLS[name], 10 + 2 * number).exit(CALLS[name], 11 + 2 * number)
+    for number in range(count):
+        now, result = 100 + number * 10, FAILED if number in fails else (number + 1, 0)
+        scene.call(CALLS[create], now).exit(CALLS[create], now + 5, result)
+        if number in gives:
+            scene.call(CALLS[destroy], now + 7, (number, 0)).exit(CALLS[destroy], now + 8)
+    return scene.event(END, end)
+
+
+def leak(first, last, count, what="channels", left_out=()):
+    return verdict(
+        f"srv creates {count} {what} from 0.000 {first} 000 s to 0.000 {last} 000 s and gives none of them back.",
+        "warning", (first, last), threads=["srv 1"], objects=[f"{what} of srv"],
+        events=[(time, "") for time in range(first, last + 1, 10) if time not in left_out],
+    )  # fmt: skip
+
+
+def lossy():
+    """Of buffers 1, 3 and 6 the ones in between are missing: before 100, 40 after the last event, and before 400."""
+    scene = Scene().event(wire.CONTROL_BUFFER, 0, (1, 0)).time_event(0).state("RUNNING", 60, 5, 1)
+    scene.event(wire.CONTROL_BUFFER, 100, (3, 0)).time_event(100).state("RUNNING", 150, 6, 1)
+    return scene.event(wire.CONTROL_BUFFER, 400, (6, 0)).time_event(400).event(END, 500)
+
+
+def late_ring():
+    """The ring of CPU 1 begins at 100, that of CPU 0 at 0: nothing between two events is missing."""
+    scene = Scene("8.0.0", cpus=2).event(wire.CONTROL_BUFFER, 0, (5, 0)).time_event(0).state("RUNNING", 60, 5, 1)
+    scene.event(wire.CONTROL_BUFFER, 100, (4, 0), 1).time_event(100, 1).state("RUNNING", 150, 6, 1, 1)
+    return scene.event(END, 500)
+
+
+LOSS = verdict(
+    "Events are missing in 2 ranges (3 buffers), 290.0 µs in all; the longest from 0.000 150 000 s for 250.0 µs.",
+    "error", (150, 400), events=[(100, ""), (400, "")],
+)  # fmt: skip
+
+
+# --- Periods and servers --------------------------------------------------------------------------------------------
+def periodic(late, moved=(), *, is_seen=True):
+    """Ten pulses to 5.1, one every 100 from 100 on, received 5 later, or as late as given; one more of another.
+
+    Where the trace does not show that 5.1 waits, which pulse it receives is a guess.
+    """
+    scene = Scene().time_event(0).state("RUNNING", 1, 5, 1).swap(5, (5, 1), "RECEIVE", (6, 1)).event(PULSE, 20, (8, 5))
+    scene.swap(21, (6, 1), "READY", (5, 1)).event(RECEIVED_PULSE, 22, (8, 5)).swap(
+        25, (5, 1), "RECEIVE" if is_seen else "CONDVAR", (6, 1)
+    )
+    for number in range(10):
+        sent = 100 + number * 100 + dict(moved).get(number, 0)
+        received = sent + late.get(number, 5)
+        scene.event(PULSE, sent, (9, 5)).state("READY", sent + 1, 5, 1).swap(received - 1, (6, 1), "READY", (5, 1))
+        scene.event(RECEIVED_PULSE, received, (9, 5))
+        scene.swap(received + 1, (5, 1), "RECEIVE" if is_seen else "CONDVAR", (6, 1))
+    return scene.event(END, 1200)
+
+
+PERIOD = "pid 5 1 has a period of 100.0 µs, and receives the pulse of 0.000 400 000 s only 50.00 µs later"
+ONCE_LATE = verdict(
+    f"{PERIOD} (jitter 45.00 µs).", "warning", (400, 450), threads=["pid 5 1"],
+    events=[(400, "period begins"), (450, "received late")], occurrences=[(400, 450, 400)],
+)  # fmt: skip
+TWICE_LATE = verdict(
+    f"{PERIOD}, and late once more, longest 70.00 µs from 0.000 700 000 s (jitter 65.00 µs).", "warning", (400, 450),
+    threads=["pid 5 1"], events=[(400, "period begins"), (450, "received late"), (700, "period begins"),
+                                 (770, "received late")],
+    occurrences=[(400, 450, 400), (700, 770, 700)],
+)  # fmt: skip
+
+
+def queue(served, later=(), threads=1, count=9):
+    """Nine messages of five clients to `disk`, one every 20 from 100 on; each queues 40, then is served.
+
+    One goes to another server before. More may follow: begin, and how long each queues. Threads receive by turns.
+    """
+    events = [(60, 1, "RUNNING", (4, 1)), (29, 0, "RUNNING", (10, 1)), (30, 0, SEND, (0x70001, 4)),
+              (31, 0, "SEND", (10, 1)), (70, 1, RECEIPT, (0x70001, 4)), (70.5, 1, "REPLY", (10, 1)),
+              (80, 1, REPLY, (1, 10)), (80.5, 1, "READY", (10, 1)), (85, 1, "RECEIVE", (4, 1)),
+              (85, 1, "RUNNING", (5, 1)), (59.5, 1, "READY", (5, 1))]  # fmt: skip
+    for begin, queued in ((100, 40), *later):
+        for number in range(count):
+            sent, client = begin + number * 20, (10 + number % 5, 1)
+            rcvid, received = (begin + number) << 16 | 1, begin + number * 20 + queued
+            events += [
+                (sent - 1, 0, "RUNNING", client),
+                (sent, 0, SEND, (rcvid, 5)),
+                (sent + 0.5, 0, "SEND", client),
+                (received, 1, RECEIPT, (rcvid, 5)),
+                (received + 0.5, 1, "REPLY", client),
+                (received + served, 1, REPLY, client[::-1]),
+                (received + 0.5 + served, 1, "READY", client),
+            ]
+            if threads > 1:
+                events += [(received - 0.1, 1, "READY", (5, 2 - number % 2)),
+                           (received - 0.1, 1, "RUNNING", (5, 1 + number % 2))] * (number > 0)  # fmt: skip
+    scene = Scene(cpus=2).time_event(0).process_name(0, 5, "disk").state("RUNNING", 1, 5, 1, 1)
+    for time, cpu, what, words in sorted(events, key=lambda event: event[0]):
+        scene.state(what, time, *words, cpu) if isinstance(what, str) else scene.event(what, time, words, cpu)
+    return scene.event(END, 1000)
+
+
+def saturated(served, since=100):
+    """From 120 to 220 all six messages sent between 100 and 200 queue, two of them for 20 and the others for 40."""
+    waits = [(time + 0.5, "queues") for time in range(100, 201, 20)]
+    receipts = [(time, "received") for time in range(140, 241, 20)]
+    return verdict(
+        f"Since 0.000 {since} 000 s messages queue for disk longer than they are served, most of all in the 100.0 µs "
+        "from 0.000 120 000 s: 6 messages of 5 clients, each of which queues 40.00 µs and is served in "
+        f"{served}.00 µs (medians); meanwhile disk 1 is in RUNNING 100 %.", "warning",
+        (since, 300 if since == 100 else 280), threads=[*(f"pid {10 + number} 1" for number in range(5)), "disk 1"],
+        objects=["server disk"], events=sorted([*waits, *receipts]),
+    )  # fmt: skip
+
+
+SATURATED_LATER = verdict(
+    "Since 0.000 500 000 s messages queue for disk longer than they are served, most of all in the 100.0 µs from "
+    "0.000 530 000 s: 7 messages of 5 clients, each of which queues 50.00 µs and is served in 20.00 µs (medians); "
+    "meanwhile disk 1 is in RUNNING 100 %.", "warning", (500, 720),
+    threads=[*(f"pid {10 + number} 1" for number in range(5)), "disk 1"], objects=["server disk"],
+    events=sorted([*((time + 0.5, "queues") for time in range(500, 621, 20)),
+                   *((time + 50, "received") for time in range(500, 621, 20))]),
+    occurrences=[(100, 300, None), (500, 720, None)],
+)  # fmt: skip
+TWO_THREADS = {
+    **saturated(20), "threads": [*(f"pid {10 + number} 1" for number in range(5)), "disk 1", "disk 2"],
+    "says": saturated(20)["says"].replace("disk 1 is in RUNNING 100", "its 2 threads are in RUNNING 62 %, READY 38"),
+}  # fmt: skip
+FOUR_QUEUE = verdict(
+    "Since 0.000 100 000 s messages queue for disk longer than they are served, most of all in the 100.0 µs from "
+    "0.000 100 000 s: 4 messages of 4 clients, each of which queues 40.00 µs and is served in 20.00 µs (medians); "
+    "meanwhile disk 1 is in RUNNING 100 %.", "warning", (100, 200),
+    threads=[*(f"pid {10 + number} 1" for number in range(4)), "disk 1"], objects=["server disk"],
+    events=sorted([*((time + 0.5, "queues") for time in range(100, 161, 20)),
+                   *((time + 40, "received") for time in range(100, 161, 20))]),
+)  # fmt: skip
+QUEUE = {"window_ms": 0.1, "queued_percent": 100, "least_count": 5, "least_us": 40}
+
+
+# --- Threads that wait ----------------------------------------------------------------------------------------------
+def convoy(*later, count=8):
+    """5.1, 5.2 and 5.3 wait by turns for a mutex of 5.9, eight times: from 102 on every 20, for 10.5 each.
+
+    Before that 5.1 waits once for another mutex. Later they may wait again: begin, count and distance.
+    """
+    scene = Scene().time_event(0).state("RUNNING", 1, 5, 9)
+    turns = [(50, 1, 0x800)] + [(100 + number * 20, 1 + number % 3, 0x1000) for number in range(count)]
+    for begin, more, distance in later:
+        turns += [(begin + number * distance, 3 - number % 3, 0x1000) for number in range(more)]
+    for now, tid, mutex in turns:
+        who = 5, tid
+        scene.swap(now, (5, 9), "READY", who).call(LOCK, now + 1, (mutex, 9 << 16 | 5))
+        scene.swap(now + 2, who, "MUTEX", (5, 9)).call(UNLOCK, now + 12, (mutex, 0)).state("READY", now + 12.5, *who)
+        scene.exit(UNLOCK, now + 13).swap(now + 14, (5, 9), "READY", who).exit(LOCK, now + 15)
+        scene.swap(now + 16, who, "NANOSLEEP", (5, 9))
+    return scene.event(END, 1000)
+
+
+CONVOY = verdict(
+    "3 threads wait 5 times for mutex 0x1000 (process pid 5) within 100.0 µs from 0.000 102 000 s, 52.50 µs in all, "
+    "while pid 5 9 hold it.", "warning", (102, 262), threads=["pid 5 1", "pid 5 2", "pid 5 3"],
+    objects=["mutex 0x1000 (process pid 5)"], events=[(time, "waits") for time in range(102, 200, 20)],
+)  # fmt: skip
+
+CONVOYS = verdict(
+    "3 threads wait 6 times for mutex 0x1000 (process pid 5) within 100.0 µs from 0.000 502 000 s, 62.50 µs in all, "
+    "while pid 5 9 hold it.", "warning", (484.5, 692), threads=["pid 5 1", "pid 5 2", "pid 5 3"],
+    objects=["mutex 0x1000 (process pid 5)"], events=[(time, "waits") for time in range(502, 600, 18)],
+    occurrences=[(102, 262, None), (484.5, 692, None)],
+)  # fmt: skip
+
+
+def circle(*others):
+    """5.1 waits from 30 on for a mutex of 5.2, which waits from 60 on for one of 5.1, until the trace ends at 1,060."""
+    scene = (
+        Scene().time_event(0).state("READY", 1, 5, 2).state("RUNNING", 10, 5, 1).call(LOCK, 20, (0x2000, 2 << 16 | 5))
+    )
+    scene.swap(30, (5, 1), "MUTEX", (5, 2)).call(LOCK, 50, (0x1000, 1 << 16 | 5)).swap(60, (5, 2), "MUTEX", (1, 1))
+    for pid in others:
+        scene.state("READY", 1002, pid, 2).state("RUNNING", 1002 + pid, pid, 1)
+        scene.call(LOCK, 1002 + pid, (0x2000, 2 << 16 | pid)).swap(1002.2 + pid, (pid, 1), "MUTEX", (pid, 2))
+        scene.call(LOCK, 1002.5 + pid, (0x1000, 1 << 16 | pid)).swap(1002.7 + pid, (pid, 2), "MUTEX", (1, 1))
+        scene.state("READY", 1002.8 + pid, 1, 1)
+    return scene.event(END, 1060)
+
+
+CIRCLE = verdict(
+    "pid 5 2 waits for mutex 0x1000 (process pid 5), held by pid 5 1, pid 5 1 waits for mutex 0x2000 (process pid 5), "
+    "held by pid 5 2: none of them runs again from 0.000 060 000 s to the end of the trace, 1.000 ms.", "error",
+    (60, 1060.001), threads=["pid 5 2", "pid 5 1"],
+    objects=["mutex 0x1000 (process pid 5)", "mutex 0x2000 (process pid 5)"],
+    events=[(20, "asks"), (30, "waits"), (50, "asks"), (60, "waits")],
+)  # fmt: skip
+
+
+def dead_owner():
+    """5.1 ends at 16 with a mutex for which 5.2 waits from 60 on, until the trace ends at 1,060."""
+    scene = Scene().time_event(0).state("READY", 1, 5, 2).state("RUNNING", 10, 5, 1).call(CALLS["THREAD_DESTROY"], 15)
+    scene.event(wire.THREAD_DESTROY, 16, (5, 1)).swap(17, (5, 1), "DEAD", (5, 2)).call(LOCK, 50, (0x1000, 1 << 16 | 5))
+    return scene.swap(60, (5, 2), "MUTEX", (1, 1)).event(END, 1060)
+
+
+DEAD_OWNER = verdict(
+    "pid 5 2 waits for mutex 0x1000 (process pid 5), held by pid 5 1, which has ended, from 0.000 060 000 s to the end "
+    "of the trace, 1.000 ms.", "error", (60, 1060.001), threads=["pid 5 2", "pid 5 1"],
+    objects=["mutex 0x1000 (process pid 5)"], events=[(50, "asks"), (60, "waits")],
+)  # fmt: skip
+
+
+def semaphores():
+    """5.1 posts a semaphore for which 5.2 waits from 30 on, and waits itself from 60 on for one that 5.2 posts."""
+    wait, post = CALLS["SYNC_SEM_WAIT"], CALLS["SYNC_SEM_POST"]
+    scene = Scene().time_event(0).state("RUNNING", 10, 5, 1).call(post, 11, (0x4001, 0)).exit(post, 12)
+    scene.swap(13, (5, 1), "READY", (5, 2)).call(post, 14, (0x4002, 0)).exit(post, 15).call(wait, 20, (0x4001, 0))
+    scene.swap(30, (5, 2), "SEM", (5, 1)).call(wait, 50, (0x4002, 0)).swap(60, (5, 1), "SEM", (1, 1))
+    return scene.event(END, 1060)
+
+
+SEMAPHORES = verdict(
+    "pid 5 1 waits for semaphore 0x4002 (process pid 5), pid 5 2 waits for semaphore 0x4001 (process pid 5): none of "
+    "them runs again from 0.000 060 000 s to the end of the trace, 1.000 ms.", "warning", (60, 1060.001),
+    threads=["pid 5 1", "pid 5 2"],
+    objects=["semaphore 0x4002 (process pid 5)", "semaphore 0x4001 (process pid 5)"],
+    events=[(20, "asks"), (30, "waits"), (50, "asks"), (60, "waits")], certainty="inferred",
+)  # fmt: skip
+
+
+def dead_posters(count):
+    """5.2, 5.3, ... post a semaphore and end; 5.1 waits for it from 100 on, until the trace ends at 1,100."""
+    post, scene = CALLS["SYNC_SEM_POST"], Scene().time_event(0).state("READY", 1, 5, 1)
+    for tid in range(2, 2 + count):
+        scene.state("READY", tid, 5, tid)
+    for tid in range(2, 2 + count):
+        scene.state("RUNNING", 10 * tid, 5, tid).call(post, 10 * tid + 1, (0x4000, 0)).exit(post, 10 * tid + 2)
+        scene.call(CALLS["THREAD_DESTROY"], 10 * tid + 3).event(wire.THREAD_DESTROY, 10 * tid + 4, (5, tid))
+        scene.state("DEAD", 10 * tid + 5, 5, tid)
+    scene.state("RUNNING", 90, 5, 1).call(CALLS["SYNC_SEM_WAIT"], 95, (0x4000, 0)).swap(100, (5, 1), "SEM", (1, 1))
+    return scene.event(END, 1100)
+
+
+def nobody_posts(count, who):
+    return verdict(
+        f"pid 5 1 waits for semaphore 0x4000 (process pid 5), given to others only by {who}, "
+        f"{'which has ended' if count == 1 else 'all of which have ended'}, from 0.000 100 000 s to the end of the "
+        "trace, 1.000 ms.", "warning", (100, 1100.001),
+        threads=[f"pid 5 {tid}" for tid in range(1, 2 + count)], objects=["semaphore 0x4000 (process pid 5)"],
+        events=[(95, "asks"), (100, "waits")], certainty="inferred",
+    )  # fmt: skip
+
+
+def signalled(at=(20,)):
+    """5.2 signals a condition variable at 20; 5.1 waits for it from 60 on, 4.1 for one of its own."""
+    scene = Scene().process_name(0, 5, "app").event(wire.THREAD_CREATE, 0.1, (4, 1))
+    scene.event(wire.THREAD_CREATE, 0.1, (5, 1)).event(wire.THREAD_CREATE, 0.2, (5, 2)).time_event(0.3)
+    scene.state("RUNNING", 1, 4, 1).call(PAUSE, 2, (0x3000, 0x1000)).swap(10, (4, 1), "CONDVAR", (5, 2))
+    for time in at:
+        if time == 30:
+            scene.swap(30, (5, 2), "NANOSLEEP", (5, 1)).call(PAUSE, 50, (0x3000, 0x1000)).state("CONDVAR", 60, 5, 1)
+            scene.state("RUNNING", 60, 5, 2)
+        else:
+            scene.call(SIGNAL, time, (0x3000, 0)).exit(SIGNAL, time + 1)
+    if 30 not in at:
+        scene.swap(30, (5, 2), "NANOSLEEP", (5, 1)).call(PAUSE, 50, (0x3000, 0x1000)).swap(
+            60, (5, 1), "CONDVAR", (1, 1)
+        )
+    return scene.event(END, 1060)
+
+
+def lost_signal(first, *signals):
+    return verdict(
+        "app 1 waits for condition variable 0x3000 (process app) from 0.000 060 000 s to the end of the trace, "
+        f"1.000 ms; app 2 signalled it {60 - first}.00 µs before, when nobody waited, and app 1 ran "
+        "30.00 µs in between.", "error", (60, 1060.001),
+        threads=["app 1", "app 2"], objects=["condition variable 0x3000 (process app)"],
+        events=[*((time, "signals") for time in signals), (50, "asks"), (60, "waits")], certainty="inferred",
+    )  # fmt: skip
+
+
+def inversion(high=30, low=10, middle=20, runs=((3, 100),), later=()):
+    """5.1 (high) waits from 12 on for a mutex of 5.2 (low), which threads in between keep from running from 20 on.
+
+    Args:
+        high, low, middle: Priorities; those in between have 20, 21, ... as given for 5.3.
+        runs: Thread in between, and for how long it runs.
+        later: The same of waits that follow, every 400.
+    """
+    scene = Scene().time_event(0)
+
+    def state(name, time, tid):
+        scene.state(name, time, 5, tid, extra=({1: high, 2: low}.get(tid, middle + tid - 3), 2))
+
+    for tid in (1, 3, 4):
+        state("READY", tid, tid)
+    state("RUNNING", 5, 2)
+    for number, turns in enumerate((runs, *later)):
+        now = 10 + 400 * number
+        state("READY", now, 2)
+        state("RUNNING", now, 1)
+        scene.call(LOCK, now + 1, (0x1000, 2 << 16 | 5))
+        state("MUTEX", now + 2, 1)
+        state("RUNNING", now + 2, 2)
+        now += 10
+        for tid, length in turns:
+            state("READY", now, 2)
+            state("RUNNING", now, tid)
+            state("NANOSLEEP", now + length, tid)
+            state("RUNNING", now + length, 2)
+            now += length + 1
+        now += 9
+        scene.call(UNLOCK, now, (0x1000, 0))
+        state("READY", now + 1, 1)
+        scene.exit(UNLOCK, now + 2)
+        state("READY", now + 3, 2)
+        state("RUNNING", now + 3, 1)
+        scene.exit(LOCK, now + 4)
+        state("NANOSLEEP", now + 5, 1)
+        state("RUNNING", now + 5, 2)
+    return scene.event(END, 2000)
+
+
+def inverted(high=30, low=10, middle=20, again="", occurrences=((12, 131, 12),)):
+    return verdict(
+        f"pid 5 1 (priority {high}) waits 119.0 µs from 0.000 012 000 s for mutex 0x1000 (process pid 5), held by "
+        f"pid 5 2; pid 5 3 (priority {middle}) keeps pid 5 2 (priority {low}) from running for 100.0 µs of "
+        f"that{again}.",
+        "error", (12, 131), threads=["pid 5 1", "pid 5 2", "pid 5 3"], objects=["mutex 0x1000 (process pid 5)"],
+        events=[(12, "waits"), (20, "holder, ready"), (20, "preempts"), (131, "goes on")],
+        occurrences=list(occurrences),
+    )  # fmt: skip
+
+
+TWO_BETWEEN = {
+    **inverted(), "says": inverted()["says"].replace("119.0", "160.0").replace("100.0", "140.0"), "span": (12, 172),
+    "events": [(12, "waits"), (20, "holder, ready"), (20, "preempts"), (61, "preempts"), (172, "goes on")],
+    "occurrences": [(12, 172, 12)],
+}  # fmt: skip
+IN_PIECES = {
+    **inverted(), "says": inverted()["says"].replace("119.0", "186.0").replace("100.0", "160.0"), "span": (12, 198),
+    "events": [(12, "waits"), (20, "holder, ready"), *((20 + 21 * number, "preempts") for number in range(8)),
+               (198, "goes on")],
+    "occurrences": [(12, 198, 12)],
+}  # fmt: skip
+
+ONE_OF_TWO = {
+    **inverted(), "says": inverted()["says"].replace("119.0", "200.0").replace("100.0", "160.0"), "span": (12, 211.999),
+    "events": [(12, "waits"), (20, "holder, ready"), (20, "preempts"), (211.999, "goes on")],
+    "occurrences": [(12, 211.999, 12)],
+}  # fmt: skip
+
+
+def chain():
+    """5.1 (30) waits from 31 on for 5.2 (25), which waits since 16 for 5.4 (10); 5.3 (20) runs from 40 to 140."""
+    scene = Scene().time_event(0)
+
+    def swap(time, leaves, name, runs):
+        for tid, state in ((leaves, name), (runs, "RUNNING")):
+            scene.state(state, time, 5, tid, extra=({1: 30, 2: 25, 3: 20, 4: 10}[tid], 2))
+
+    swap(1, 3, "READY", 4)
+    swap(10, 4, "READY", 2)
+    scene.call(LOCK, 15, (0x2000, 4 << 16 | 5))
+    swap(16, 2, "MUTEX", 4)
+    swap(20, 4, "READY", 1)
+    scene.call(LOCK, 30, (0x1000, 2 << 16 | 5))
+    swap(31, 1, "MUTEX", 4)
+    swap(40, 4, "READY", 3)
+    swap(140, 3, "NANOSLEEP", 4)
+    return scene.event(END, 400)
+
+
+CHAIN = verdict(
+    "pid 5 1 (priority 30) waits 369.0 µs from 0.000 031 000 s for mutex 0x1000 (process pid 5), held by pid 5 2 and "
+    "so, 1 step on, for pid 5 4; pid 5 3 (priority 20) keeps pid 5 4 (priority 10) from running for 100.0 µs of that.",
+    "error", (31, 400.001), threads=["pid 5 1", "pid 5 4", "pid 5 3"], objects=["mutex 0x1000 (process pid 5)"],
+    events=[(31, "waits"), (40, "holder, ready"), (40, "preempts")], occurrences=[(31, 400.001, 31)],
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "scene", "limits", "expected"), [
+    ("long-ready", ready_scene(), {"least_ms": 0.3}, [FIVE_READY, SIX_READY, SEVEN_READY]),
+    ("long-ready", ready_scene(), {"least_ms": 0.300001}, [SEVEN_READY, FIVE_LATER]),
+    ("long-ready", ready_scene(), {"least_ms": 0.4}, [SEVEN_READY, FIVE_LATER]),
+    ("long-ready", ready_scene(), {"least_ms": 0.400001}, [SEVEN_READY]),
+    ("long-ready", ready_scene(), {"least_ms": 0.3, "starvation__window_ms": 0.8, "starvation__ready_percent": 50},
+     [FIVE_ALONE, SIX_READY]),
+    ("long-ready", ready_scene(), {"least_ms": 0.3, "starvation__window_ms": 0.3, "starvation__ready_percent": 100},
+     []),
+    ("long-ready", crowd(), {"least_ms": 0.5}, [CROWD]),
+    ("starvation", ready_scene(), {"window_ms": 0.8, "ready_percent": 87.5}, [FIVE_STARVES]),
+    ("starvation", ready_scene(), {"window_ms": 0.8, "ready_percent": 87.6}, []),
+    ("starvation", ready_scene(), {"window_ms": 0.1, "ready_percent": 100}, EACH_STARVES),
+    ("busy-loop", ready_scene(), {"least_ms": 0.9, "used_percent": 66}, [SIX_RUNS]),
+    ("busy-loop", ready_scene(), {"least_ms": 0.9, "used_percent": 67}, []),
+    ("busy-loop", crowd(), {"least_ms": 0.12, "used_percent": 100}, CROWD_RUNS),
+    ("busy-loop", crowd(), {"least_ms": 0.14, "used_percent": 37.5}, [FIVE_AWAKE, CROWD_RUNS[1]]),
+    ("busy-loop", ready_scene(), {"least_ms": 0.900002, "used_percent": 66}, []),
+    ("ping-pong", slices((10, 11, 10)), {"window_ms": 0.1, "slice_us": 10, "least_count": 9}, [PING_PONG]),
+    ("ping-pong", slices((10, 11, 10)), {"window_ms": 0.1, "slice_us": 10, "least_count": 10}, []),
+    ("ping-pong", slices((10, 11, 10), (500, 16, 8)), {"window_ms": 0.1, "slice_us": 10, "least_count": 9},
+     [PING_PONGS]),
+    ("ping-pong", slices((10, 16, 8), (500, 11, 10)), {"window_ms": 0.1, "slice_us": 10, "least_count": 9}, [{
+        **PING_PONGS, "says": PING_PONGS["says"].replace("508 000", "018 000"), "span": (18, 158),
+        "events": [(time, "") for time in range(18, 122, 8)], "occurrences": [(18, 158, None), (510, 610, None)]}]),
+    ("ping-pong", slices((10, 10, 10)), {"window_ms": 0.1, "slice_us": 10, "least_count": 9}, []),
+    ("ping-pong", slices((10, 11, 10)), {"window_ms": 0.08, "slice_us": 10, "least_count": 9}, []),
+    ("ping-pong", slices((10, 11, 10)), {"window_ms": 0.1, "slice_us": 9.999, "least_count": 9}, []),
+    ("ping-pong", slices((10, 3, 10)), {"window_ms": 0.1, "slice_us": 10, "least_count": 1}, [
+        {**PING_PONG, "events": [(time, "")], "span": (time, time + 100), "occurrences": [(time, time + 100, None)],
+         "threads": [f"pid {pid} 1", f"pid {pid + 1} 1"], "says": f"pid {pid} 1 and pid {pid + 1} 1 hand CPU 1 to and "
+         f"fro 1 times within 100.0 µs from 0.000 {time:03} 000 s, {each} µs at a time."}
+        for pid, time, each in ((3, 2, "1.000"), (5, 20, "10.00"))]),
+    ("interrupt-flood", flood((100, 12, 10)), SHARE, [FLOOD]),
+    ("interrupt-flood", flood((100, 12, 10)), {**SHARE, "taken_percent": 20.001}, []),
+    ("interrupt-flood", flood((100, 12, 10)), {**SHARE, "serious_percent": 20}, [{**FLOOD, "severity": "error"}]),
+    ("interrupt-flood", flood((100, 12, 10), (500, 15, 8)), SHARE, [FLOODS]),
+    ("interrupt-flood", flood((100, 15, 8), (500, 12, 10)), SHARE, [{
+        **FLOODS, "says": FLOODS["says"].replace("500 000", "100 000"), "span": (100, 240),
+        "events": [(time, "") for time in range(100, 220, 8)], "occurrences": [(100, 240, None), (500, 620, None)]}]),
+    ("interrupt-flood", flood((100, 30, 10)), SHARE, [LONG_FLOOD]),
+    ("interrupt-flood", flood((100, 9, 10)), SHARE, []),
+    ("interrupt-flood", flood((100, 12, 10), has_exits=False), {**SHARE, "least_count": 10}, [UNTIMED_FLOOD]),
+    ("interrupt-flood", flood((100, 12, 10), has_exits=False), {**SHARE, "least_count": 11}, []),
+    ("restarted-calls", interrupted((100, 11, 10)), {"window_ms": 0.1, "least_count": 10}, [RESTARTED]),
+    ("restarted-calls", interrupted((100, 11, 10)), {"window_ms": 0.1, "least_count": 11}, []),
+    ("restarted-calls", interrupted((100, 11, 10), (500, 12, 8)), {"window_ms": 0.1, "least_count": 10},
+     [RESTARTED_LATER]),
+    ("restarted-calls", interrupted((100, 11, 10), is_repeated=True), {"window_ms": 0.1, "least_count": 10},
+     [RESTARTED]),
+    ("restarted-calls", interrupted((100, 10, 10), is_repeated=True), {"window_ms": 0.1, "least_count": 10}, []),
+    ("leak", channels(10), {"least_count": 10, "spread_ms": 0.09}, [leak(100, 190, 10)]),
+    ("leak", channels(10), {"least_count": 10, "spread_ms": 0.090001}, []),
+    ("leak", channels(10, end=269), {"least_count": 10, "spread_ms": 0.09}, [leak(100, 190, 10)]),
+    ("leak", channels(10, end=270), {"least_count": 10, "spread_ms": 0.09}, []),
+    ("leak", channels(10), {"least_count": 11, "spread_ms": 0.09}, []),
+    ("leak", channels(12, fails=(3,)), {"least_count": 11, "spread_ms": 0.05}, [leak(100, 210, 11, left_out=(130,))]),
+    ("leak", channels(12, gives=(2,)), {"least_count": 9, "spread_ms": 0.05}, [leak(130, 210, 9)]),
+    ("leak", channels(12, gives=(8,)), {"least_count": 9, "spread_ms": 0.05}, [leak(100, 180, 9)]),
+    ("leak", channels(10, create="CONNECT_ATTACH", destroy="CONNECT_DETACH"), {"least_count": 10, "spread_ms": 0.05},
+     [leak(100, 190, 10, "connections")]),
+    ("leak", channels(10, others=("MSG_INFO", "MSG_RECEIVEV")), {"least_count": 10, "spread_ms": 0.05}, []),
+    ("data-loss", lossy(), {}, [LOSS]),
+    ("data-loss", late_ring(), {}, []),
+    ("missed-period", periodic({3: 50}), {"least_count": 9}, [ONCE_LATE]),
+    ("missed-period", periodic({3: 50}), {"least_count": 10}, []),
+    ("missed-period", periodic({3: 49}), {"least_count": 8}, []),
+    ("missed-period", periodic({3: 50, 6: 70}), {"least_count": 8}, [TWICE_LATE]),
+    ("missed-period", periodic({3: 50}, [(5, 5)]), {"regular_percent": 100}, [ONCE_LATE]),
+    ("missed-period", periodic({3: 50}, [(5, 5.001)]), {"regular_percent": 80}, []),
+    ("missed-period", periodic({3: 50}, [(5, 6)]), {"regular_percent": 77}, [ONCE_LATE]),
+    ("missed-period", periodic({3: 50}, is_seen=False), {"least_count": 8}, [{**ONCE_LATE, "certainty": "inferred"}]),
+    ("server-saturation", queue(20), QUEUE, [saturated(20)]),
+    ("server-saturation", queue(20, [(500, 50)]), QUEUE, [SATURATED_LATER]),
+    ("server-saturation", queue(20, threads=2), QUEUE, [TWO_THREADS]),
+    ("server-saturation", queue(20, count=4), {**QUEUE, "least_count": 4, "queued_percent": 160}, [FOUR_QUEUE]),
+    ("server-saturation", queue(20, count=4), {**QUEUE, "least_count": 4, "queued_percent": 160.001}, []),
+    ("server-saturation", queue(40), QUEUE, [saturated(40)]),
+    ("server-saturation", queue(41), QUEUE, []),
+    ("server-saturation", queue(20), {**QUEUE, "least_us": 40.001}, []),
+    ("server-saturation", queue(20), {**QUEUE, "least_count": 6}, [saturated(20, since=120)]),
+    ("server-saturation", queue(20), {**QUEUE, "least_count": 7}, []),
+    ("server-saturation", queue(20), {**QUEUE, "queued_percent": 200}, [saturated(20, since=120)]),
+    ("server-saturation", queue(20), {**QUEUE, "queued_percent": 201}, []),
+    ("lock-contention", convoy(), {"window_ms": 0.1, "waited_percent": 52.5, "least_count": 5}, [CONVOY]),
+    ("lock-contention", convoy((500, 10, 18)), {"window_ms": 0.1, "waited_percent": 50, "least_count": 5}, [CONVOYS]),
+    ("lock-contention", convoy(count=5), {"window_ms": 0.1, "waited_percent": 52.5, "least_count": 5},
+     [{**CONVOY, "span": (102, 202), "occurrences": [(102, 202, None)]}]),
+    ("lock-contention", convoy((500, 6, 20)), {"window_ms": 0.1, "waited_percent": 50, "least_count": 5},
+     [{**CONVOY, "occurrences": [(102, 262, None), (492.5, 622, None)]}]),
+    ("lock-contention", convoy(), {"window_ms": 0.1, "waited_percent": 52.51, "least_count": 5}, []),
+    ("lock-contention", convoy(), {"window_ms": 0.1, "waited_percent": 50, "least_count": 6}, []),
+    ("deadlock", circle(), {"least_ms": 1.000001}, [CIRCLE]),
+    ("deadlock", circle(), {"least_ms": 1.000002}, []),
+    ("deadlock", circle(4, 6), {"least_ms": 0.06}, [CIRCLE]),
+    ("waits-for-ever", dead_owner(), {"least_ms": 1.000001}, [DEAD_OWNER]),
+    ("waits-for-ever", dead_owner(), {"least_ms": 1.000002}, []),
+    ("waits-for-ever", dead_posters(1), {"least_ms": 1}, [nobody_posts(1, "pid 5 2")]),
+    ("waits-for-ever", dead_posters(3), {"least_ms": 1}, [nobody_posts(3, "pid 5 2 or pid 5 3 or pid 5 4")]),
+    ("waits-for-ever", dead_posters(4), {"least_ms": 1},
+     [nobody_posts(4, "pid 5 2 or pid 5 3 or pid 5 4 or 1 more")]),
+    ("waits-for-ever", dead_posters(5), {"least_ms": 1},
+     [nobody_posts(5, "pid 5 2 or pid 5 3 or pid 5 4 or 2 more")]),
+    ("deadlock", semaphores(), {"least_ms": 1}, [SEMAPHORES]),
+    ("lost-wakeup", signalled(), {"least_ms": 1.000001}, [lost_signal(20, 20)]),
+    ("lost-wakeup", signalled((12, 25)), {"least_ms": 1}, [lost_signal(25, 12, 25)]),
+    ("lost-wakeup", signalled(), {"least_ms": 1.000002}, []),
+    ("lost-wakeup", signalled(), {"least_ms": 1, "work_us": 30}, [lost_signal(20, 20)]),
+    ("lost-wakeup", signalled(), {"least_ms": 1, "work_us": 29.99}, [
+        {**lost_signal(20, 20), "severity": "warning", "certainty": "guess"}]),
+    ("lost-wakeup", signalled((20, 30, 70)), {"least_ms": 0.5}, []),
+    ("priority-inversion", inversion(), {"least_us": 100}, [inverted()]),
+    ("priority-inversion", inversion(), {"least_us": 100.001}, []),
+    ("priority-inversion", inversion(later=[[(3, 100)]]), {"least_us": 100},
+     [inverted(again=", and does so once more", occurrences=[(12, 131, 12), (412, 531, 412)])]),
+    ("priority-inversion", inversion(later=[[(3, 99)], [(3, 150)]]), {"least_us": 100},
+     [inverted(again=", and does so once more, longest 169.0 µs from 0.000 812 000 s",
+               occurrences=[(12, 131, 12), (812, 981, 812)])]),
+    ("priority-inversion", inversion(runs=[(4, 40), (3, 100)]), {"least_us": 140}, [TWO_BETWEEN]),
+    ("priority-inversion", inversion(runs=[(4, 40), (3, 100)]), {"least_us": 140.001}, []),
+    ("priority-inversion", inversion(runs=[(3, 20)] * 8), {"least_us": 160}, [IN_PIECES]),
+    ("priority-inversion", inversion(runs=[(3, 20)] * 7 + [(3, 19.9)]), {"least_us": 160}, []),
+    ("priority-inversion", inversion(runs=[(3, 160), (4, 19.999)]), {"least_us": 160}, [ONE_OF_TWO]),
+    ("priority-inversion", chain(), {"least_us": 100}, [
+        {**CHAIN, "says": "pid 5 2 (priority 25) waits 384.0 µs from 0.000 016 000 s for mutex 0x2000 (process pid 5), "
+         "held by pid 5 4; pid 5 3 (priority 20) keeps pid 5 4 (priority 10) from running for 100.0 µs of that.",
+         "span": (16, 400.001), "objects": ["mutex 0x2000 (process pid 5)"], "occurrences": [(16, 400.001, 16)],
+         "threads": ["pid 5 2", "pid 5 4", "pid 5 3"], "events": [(16, "waits"), *CHAIN["events"][1:]]}, CHAIN]),
+    ("priority-inversion", inversion(high=20), {"least_us": 100}, []),
+    ("priority-inversion", inversion(high=21), {"least_us": 100}, [inverted(high=21)]),
+    ("priority-inversion", inversion(low=20), {"least_us": 100}, []),
+    ("priority-inversion", inversion(low=19), {"least_us": 100}, [inverted(low=19)]),
+])  # fmt: skip
+def test_what_a_rule_says(kind, scene, limits, expected, tmp_path):
+    assert reported(scene, kind, tmp_path, **limits) == expected
