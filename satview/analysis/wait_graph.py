@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.core import links
 from satview.events import wire
 from satview.events.kernel_calls import call_numbers
 from satview.events.states import DEAD, READY, RUNNING, STATE_BY_NAME
@@ -22,8 +24,7 @@ from satview.linkage.messages import RECEIPT, replies
 from satview.linkage.mutexes import MUTEX, entries_of
 from satview.linkage.rows import rows_of_class, rows_of_codes
 from satview.linkage.servers import creation_of, server_of
-from satview.linkage.table import OPEN, Certainty
-from satview.linkage.waits import number_of
+from satview.linkage.table import NO_EVENT, OPEN, Certainty, Rows
 from satview.linkage.wake_ups import wake_ups
 from satview.store.arguments import argument
 from satview.store.losses import losses
@@ -38,6 +39,7 @@ BY_HABIT: Final = (SEM, CONDVAR, *(STATE_BY_NAME[name].value for name in ("BARRI
 """States whose object does not name who can end them: known is only who did so before."""
 _WORKER_STATES: Final = (CONDVAR, SEM, MUTEX, JOIN, RUNNING, READY)  # of a thread that may have been handed a message
 _FEW: Final = 3  # times that a habit needs
+_CALL: Final = 0x7F  # of the code of an event of a kernel call: its number
 _FORM: Final = wire.KER_EXIT_OFFSET | wire.KER_INT_OFFSET  # of the code of an event of a kernel call; 0 = entry
 
 
@@ -76,9 +78,10 @@ class WaitGraph:
         self._repliers = _repliers(trace)
         self.open_waits: dict[int, OpenWait] = {}
         waiting = self.blockers.waits
-        open_rows = np.flatnonzero(waiting.end_row == OPEN)
-        holder, how = self._holders(open_rows)
-        for wait in open_rows.tolist():
+        self._open_rows = np.flatnonzero(waiting.end_row == OPEN)
+        self._timer_timeout = call_numbers(trace.release)["TIMER_TIMEOUT"]
+        holder, how = self._holders(self._open_rows)
+        for wait in self._open_rows.tolist():
             found = None if self.has_timeout(wait) else self._ends_of(wait, holder, how)
             if found is not None:
                 self.open_waits[int(waiting.thread[wait])] = found
@@ -88,15 +91,27 @@ class WaitGraph:
         return self._last_states.get(thread) == DEAD
 
     def has_timeout(self, wait: int) -> bool:
-        """Return whether a thread limits its wait: its call before is TimerTimeout(), and not a sleep by that call."""
+        """Return whether a thread limits its wait: its call before is TimerTimeout(), and not a sleep by that call.
+
+        Args:
+            wait: One that lasts to the end of the trace.
+        """
+        before = int(self._calls_before[int(np.searchsorted(self._open_rows, wait))])
+        if before == NO_EVENT or int(self.trace.events.code[before]) & _CALL != self._timer_timeout:
+            return False
+        return not np.any(self.blockers.waits.call_row == before)
+
+    @cached_property
+    def _calls_before(self) -> Rows:
+        """The last kernel call of each thread that waits when the trace ends before the call that it waits in."""
         trace, waiting = self.trace, self.blockers.waits
         calls = rows_of_class(trace, wire.WireClass.KER_CALL)
-        before = calls[: np.searchsorted(calls, min(int(waiting.call_row[wait]), len(trace.events)))]
-        is_own = (trace.events.thread[before] == waiting.thread[wait]) & (trace.events.code[before] & _FORM == 0)
-        own = before[is_own]
-        if not len(own) or int(number_of(trace, own[-1:])[0]) != call_numbers(trace.release)["TIMER_TIMEOUT"]:
-            return False
-        return not np.any(waiting.call_row == own[-1])
+        calls = calls[trace.events.code[calls] & _FORM == 0]
+        row = np.minimum(waiting.call_row[self._open_rows], len(trace.events)).astype(np.uint32)
+        order, out = np.argsort(row, kind="stable"), np.empty(len(row), np.uint32)
+        out[order] = links.last_of_number(calls, trace.events.thread[calls].astype(np.int64), row[order],
+                                          waiting.thread[self._open_rows[order]], len(trace.threads))  # fmt: skip
+        return out
 
     def reply_ways(self, wait: int) -> OpenWait:
         """Return who may hold the message of a wait in REPLY by the end of the trace; nobody if all are in RECEIVE."""
@@ -276,9 +291,11 @@ def _receivers(found: Blockers, trace: Trace) -> dict[tuple[int, int], frozenset
     waiting = found.waits
     rows = np.flatnonzero((waiting.value == RECEIVE) & waiting.has_object)
     threads: dict[tuple[int, int], set[int]] = {}
-    keys = np.unique(np.stack((trace.threads.pid[waiting.thread[rows]].astype(np.int64), waiting.object[rows],
-                               waiting.thread[rows])), axis=1)  # fmt: skip
-    for pid, chid, thread in keys.T.tolist():
+    # Threads come one after the other, and most receive on one channel only.
+    is_new = np.append(True, (np.diff(waiting.thread[rows]) != 0) | (np.diff(waiting.object[rows]) != 0))[: len(rows)]
+    rows = rows[is_new]
+    pids = trace.threads.pid[waiting.thread[rows]].tolist()
+    for pid, chid, thread in zip(pids, waiting.object[rows].tolist(), waiting.thread[rows].tolist(), strict=True):
         threads.setdefault((pid, chid), set()).add(thread)
         threads.setdefault((pid, -1), set()).add(thread)
     return {key: frozenset(members) for key, members in threads.items()}

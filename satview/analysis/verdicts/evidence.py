@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.verdicts.verdict import Occurrence, Severity, Verdict
+from satview.analysis.wait_graph import WaitGraph
 from satview.analysis.whole_states import StateSpans, end_rows, has_whole_states, whole_states
 from satview.base.time_text import format_duration, format_moment
 from satview.events.states import NOT_A_STATE
@@ -70,6 +71,11 @@ class Evidence:
     @cached_property
     def _states(self) -> StateSpans:
         return whole_states(self.trace, lambda value: value != NOT_A_STATE)
+
+    @cached_property
+    def wait_graph(self) -> WaitGraph:
+        """Who can end the waits that last to the end of the trace."""
+        return WaitGraph(self.trace)
 
     @cached_property
     def slices(self) -> tuple[NDArray[np.uint32], _Ints]:

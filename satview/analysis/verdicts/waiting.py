@@ -49,7 +49,7 @@ def deadlocks(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """
     if not evidence.has_states:
         return []
-    graph = WaitGraph(evidence.trace)
+    graph = evidence.wait_graph
     waits_of = graph.open_waits
     sure = knots({thread: wait.ways | wait.guesses for thread, wait in waits_of.items()})
     stuck = {thread for circle in sure for thread in circle}
@@ -122,7 +122,7 @@ def waits_for_ever(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """
     if not evidence.has_states:
         return []
-    graph, verdicts = WaitGraph(evidence.trace), []
+    graph, verdicts = evidence.wait_graph, []
     waiting, keepers = graph.blockers.waits, keeping_processes(evidence.trace)
     is_long = evidence.trace.window.end - evidence.times[waiting.row] >= limits.cycles("least_ms")
     for wait in np.flatnonzero((waiting.end_row == OPEN) & is_long).tolist():
