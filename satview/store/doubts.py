@@ -18,7 +18,7 @@ from satview.base.time import TimeWindow
 from satview.base.time_text import format_duration
 from satview.events import wire
 from satview.store.problems import Problem, ProblemKind
-from satview.store.tables import BufferTable, EventTable, Fragments, StateIndex
+from satview.store.tables import BufferTable, EventTable, StateIndex
 from satview.store.trace import Trace
 
 _CPUS: Final = 64
@@ -141,13 +141,12 @@ def trusted_part(trace: Trace) -> Trace:
 
 
 def _trusted_part(trace: Trace) -> Trace:
-    window, events, fragments = trusted_window(trace), trace.events, trace.fragments
+    window, events = trusted_window(trace), trace.events
     end = int(np.searchsorted(events.time_cycles, window.end))
-    cut = EventTable(*(getattr(events, column.name)[:end] for column in fields(EventTable)))
+    cut = events.before(end)
     is_state = trace.states.event < end
     kept = np.concatenate(([0], np.cumsum(is_state)))
     states = StateIndex(trace.states.event[is_state], kept[trace.states.start].astype(np.int64))
-    pieces = int(np.searchsorted(fragments.event, end))
     is_buffer = trace.buffers.time_cycles < window.end
     pairs = trace.pairs
     if pairs is not None:
@@ -157,12 +156,11 @@ def _trusted_part(trace: Trace) -> Trace:
         events=cut,
         states=states,
         buffers=BufferTable(*(getattr(trace.buffers, column.name)[is_buffer] for column in fields(BufferTable))),
-        fragments=Fragments(fragments.event[:pieces], fragments.start[: pieces + 1],
-                            fragments.slot[: fragments.start[pieces]]),
+        fragments=trace.fragments.before(end),
         truncated=trace.truncated[trace.truncated < end],
         pairs=pairs,
         _cached=Once(),
-    )  # fmt: skip
+    )
 
 
 def _beyond(trace: Trace) -> list[tuple[int, Problem]]:

@@ -162,6 +162,13 @@ _KINDS: Final = (
         False,
     ),
     ProblemKind(
+        "ring-names",
+        "Names after the capture",
+        "The kernel reported what processes and threads are called after the capture. They are named; the pause counts "
+        "nowhere.",
+        False,
+    ),
+    ProblemKind(
         "injected-struct", "Event too long", "An event claims more slots than any event has; the rest was cut.", True
     ),
     ProblemKind("bad-line", "Line not understood", "A line of a listing fits no known layout; it was left out.", True),

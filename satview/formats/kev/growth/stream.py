@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import BinaryIO, Final
 
 import numpy as np
@@ -24,6 +24,7 @@ from satview.formats.kev.clocks.clock import MAX_CPUS, ClockRebuilder, held_time
 from satview.formats.kev.clocks.clock_chunk import ClockChunk
 from satview.formats.kev.clocks.clock_review import ClockReview, correct
 from satview.formats.kev.clocks.consensus import Correction, Surroundings
+from satview.formats.kev.names_tail import LastEvents, first_of_tail, is_ring, verdicts_without_tail
 from satview.formats.kev.open_events import (
     OpenEvent,
     OpenEvents,
@@ -196,7 +197,7 @@ class EventStream:
                 yield from self._settled(review.final_corrections(), review.waits_from(self._count))
         if len(carry):
             self._waiting.append(self._placed(np.ascontiguousarray(carry)))
-        yield from self._settled(self._clock.verdicts().corrections, None)
+        yield from self._settled(self._last_corrections(), None)
         if self._watch is not None:
             self._watch.finish(self._position)
         self._open.finish()
@@ -233,6 +234,27 @@ class EventStream:
         self._count += len(first)
         self._placed_slots += len(slots)
         return placed
+
+    def _last_corrections(self) -> list[Correction]:
+        """Return the corrections of the times that still wait; the names behind a ring capture confirm nothing."""
+        waiting = self._waiting
+        if not waiting or self._times is not None:
+            return self._clock.verdicts().corrections
+        code, cpu, time = (
+            np.concatenate(columns)
+            for columns in zip(*((each.groups.code, each.groups.cpu, each.time) for each in waiting), strict=True)
+        )
+        slots = np.concatenate([each.slots[each.groups.first] for each in waiting])
+        surroundings = self._clock.review.surroundings
+        if not is_ring(surroundings, code, slots[:, 2:4]):
+            return self._clock.verdicts().corrections
+        thread = np.ascontiguousarray(slots[:, 2:4]).view(np.uint64)[:, 0]
+        begin = waiting[0].first_row
+        row = first_of_tail(LastEvents(begin, time, cpu, code, thread), surroundings.cycles_per_s, self._clock)
+        if row is None:
+            return self._clock.verdicts().corrections
+        found = verdicts_without_tail(self._clock, time[: row - begin], cpu[: row - begin], row).corrections
+        return [replace(one, end_row=min(one.end_row, row)) for one in found]
 
     def _settled(self, corrections: list[Correction], until: int | None) -> Iterator[Batch]:
         """Yield the batches of waiting chunks whose times are final.
