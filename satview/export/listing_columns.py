@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.safe_text import byte_text
 from satview.core import printing
 from satview.core.printing import Field
 from satview.events.layout import SIGEVENT_WORDS, Part
 from satview.events.variants import has_letters, user_text
 from satview.events.words import join64
-from satview.formats.kev.notation import sigevent_text
+from satview.formats.kev.notation import plain_text, sigevent_text, vendor_text
 
 _LINE_FEED = 0x0A
 _PRINTABLE = np.zeros(256, np.bool_)
@@ -151,18 +150,6 @@ def texts(part: Part, *, is_vendor: bool) -> Column:
         ]
 
     return Column(column)
-
-
-def vendor_text(raw: bytes) -> str:
-    """Return a text up to its NUL; empty if a character is neither printable (C locale) nor a line feed."""
-    text = raw.split(b"\0", 1)[0]
-    is_shown = all(0x20 <= byte < 0x7F or byte == 0x0A for byte in text)
-    return text.decode("ascii") if is_shown else ""
-
-
-def plain_text(raw: bytes) -> str:
-    """Return a text up to its NUL as UTF-8; other bytes and control characters escaped."""
-    return byte_text(raw.split(b"\0", 1)[0])
 
 
 def user_tails(*, is_vendor: bool) -> Column:

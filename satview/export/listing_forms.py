@@ -14,7 +14,7 @@ from satview.events.catalogue import Catalogue
 from satview.events.constants import flag_names
 from satview.events.layout import Layout, Part, layout_of, printed_layout
 from satview.events.spec import EventSpec, Release, Show
-from satview.events.variants import BY_COUNT, DOUBTFUL, FAILED, FAILED_UNKNOWN
+from satview.events.variants import BY_COUNT, DOUBTFUL, FAILED, FAILED_UNKNOWN, LISTED
 from satview.export import listing_columns as columns
 from satview.export.listing_columns import Column
 
@@ -91,6 +91,11 @@ def make_form(spec: EventSpec, count: int, style: Style, names: Catalogue, varia
     if style.is_vendor and style.is_old and (spec.code & 0x7F) == MISPLACED_BAD and spec.code >> 10 == 2:
         listed_code = names.find(f"{spec.class_name}/BAD")[0]
         spec = replace(names.spec(listed_code), code=spec.code)
+    if variant >= LISTED:
+        layout = printed_layout(names.release, listed_code, count, variant)
+        if spec.class_name == "USREVENT" and layout is not None:
+            return _listed_user(spec, layout, style)
+        return _listed(spec, count, style, layout)
     special = _SPECIAL.get((spec.class_name, spec.name)) or _SPECIAL.get((spec.class_name, ""))
     form = special(spec, count, style) if special else None
     if form:
@@ -120,7 +125,7 @@ def event_column(spec: EventSpec, style: Style) -> str:
     # Where the 7.x guide labels a kernel call unlike its name, the real listing has the name.
     has_label = style.release == Release.QNX_6 or spec.class_name in ("SYSTEM", "QVM")
     name = (spec.label if has_label else "") or spec.name
-    if spec.class_name in ("KER_CALL", "KER_EXIT"):
+    if spec.class_name in ("KER_CALL", "KER_EXIT") and wire.class_of(spec.code) == wire.WireClass.KER_CALL:
         name = f"{name}/{wire.event_of(spec.code) & 0x7F:02d}"
     if spec.class_name == "VTHREAD" and name not in ("VTHCREATE", "VTHDESTROY"):
         name = name.removeprefix("V")  # printed with the state name of threads
@@ -162,19 +167,35 @@ def _listed(spec: EventSpec, count: int, style: Style, layout: Layout | None) ->
     return Form(template + end, tuple(found))
 
 
+def _listed_user(spec: EventSpec, layout: Layout, style: Style) -> Form:
+    """Return the form of a user event whose text and words a listing shows, and they are not the same."""
+    event = f"EVENT:{wire.event_of(spec.code)}"
+    shown = _values_of(spec, layout, style)
+    texts = [f"{name}:{value}" for name, value, _ in shown if name == "STR"]
+    words = [f"{name}:{value}" for name, value, _ in shown if name != "STR"]
+    ordered = sorted(shown, key=lambda item: item[0] != "STR")
+    text = ", ".join((*texts, *([" ".join(words)] if words else ())))
+    head = (
+        f"{class_column(spec, style)}{event}{'' if texts else ','} "
+        if style.is_old
+        else (f"{class_column(spec, style)}{event:<18} ")
+    )
+    return Form(f"{head}{text}\n", tuple(column for _, _, filled in ordered for column in filled))
+
+
 def _values_of(spec: EventSpec, layout: Layout, style: Style) -> list[tuple[str, str, list[Column]]]:
     """Return (name, template, columns) of every argument of a printed layout; names escaped."""
     found = []
     for index, part in enumerate(layout.parts):
         name = part.name.replace("%", "%%")
         if part.is_text:
-            found.append((name, "%s", [columns.texts(part, is_vendor=style.is_vendor)]))
+            found.append((name, part.template or "%s", [columns.texts(part, is_vendor=style.is_vendor)]))
         elif part.show is Show.STRUCT:
             break
         elif part.show is Show.MSG:
             found.append((name, *_message(part.word, layout.message_words(index), style)))
         elif part.show is not Show.MSG_MORE:
-            learned = style.notations.get((spec.class_name, spec.name, part.name))
+            learned = part.template or style.notations.get((spec.class_name, spec.name, part.name))
             found.append((name, *(_learned(part, learned) if learned else _number(part, style))))
     return found
 

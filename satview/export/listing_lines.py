@@ -105,10 +105,16 @@ def _counts(batch: Batch, rows: NDArray[np.int64]) -> NDArray[np.int64]:
     return batch.start[rows + 1] - batch.start[rows]
 
 
-def _variants(source: Source, batch: Batch, rows: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.uint8]:
-    return variants(
+def _variants(source: Source, batch: Batch, rows: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int32]:
+    found = variants(
         source.release, batch.code[rows], counts, lambda at, word: batch.words[batch.start[rows[at]] + word]
-    )
+    ).astype(np.int32)
+    slots, listed = source.listed
+    if not len(slots):
+        return found
+    last = batch.first_slot + batch.last_slot[rows]
+    at = np.minimum(np.searchsorted(slots, last), len(slots) - 1)
+    return np.where(slots[at] == last, listed[at], found)
 
 
 def _group(source: Source, batch: Batch, rows: NDArray[np.int64], count: int) -> Group:

@@ -20,7 +20,7 @@ from satview.base.errors import Cancelled, UsageError
 from satview.base.new_file import NewFile
 from satview.base.safe_text import csv_text
 from satview.events.spec import EventSpec, Release
-from satview.export.listing import Printer, TextRows, default_time, layout_of
+from satview.export.listing import Printer, TextRows, layout_of
 from satview.export.listing_forms import Form, Style
 from satview.export.listing_lines import Head, Lines
 from satview.export.listing_records import RecordRows
@@ -104,9 +104,7 @@ def write_listing(
     with _source(trace) as source, _new_file(trace, path) as file:
         layout = layout_of(source.release)
         style = Style(layout, source.release, source.byte_order, False, False, source.notations)
-        printer = Printer(
-            source, TextRows(source, style, default_time(layout)), rows_to_print=selected.in_batch, is_ahead=True
-        )
+        printer = Printer(source, TextRows(source, style, ""), rows_to_print=selected.in_batch, is_ahead=True)
         for text in printer.encoded(_checked(selected, progress, cancelled)):
             file.write(text)
         return printer.printed

@@ -20,6 +20,7 @@ from satview.export import listing_columns as columns
 from satview.export.listing_columns import Column, Group
 from satview.export.listing_forms import Form
 from satview.export.listing_lines import Head
+from satview.formats.kev.notation import plain_text
 from satview.formats.kev.slots.batch import Batch
 from satview.formats.source import Source
 
@@ -169,4 +170,4 @@ def _errno_column(name_of: Callable[[int], str | None], word: int) -> Column:
 
 def _user_text(group: Group) -> list[str]:
     raw = group.raw(0, group.words.shape[1])
-    return [columns.plain_text(bytes(row)) for row in raw]
+    return [plain_text(bytes(row)) for row in raw]

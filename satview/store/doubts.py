@@ -23,6 +23,7 @@ from satview.store.trace import Trace
 
 _CPUS: Final = 64
 _RARE: Final = 100  # a CPU beyond those of the header is doubted if it logged less than one event in so many
+_LEAST: Final = 3  # where nothing declares CPUs, of a number behind a gap
 _FEW_STATES: Final = 2  # a real thread that begins or ends during the trace has more, or is created in it
 _LOSSES: Final = frozenset({"lost-buffers", "lost-events"})
 _BEYOND: Final = frozenset({"ring-tail", "clock-unproven"})  # problems whose events may be long after the rest
@@ -171,18 +172,24 @@ def _beyond(trace: Trace) -> list[tuple[int, Problem]]:
 def count_cpus(events: EventTable, declared: int) -> int:
     """Return how many CPUs a target has, 1 to 64.
 
-    CPUs beyond those that header and system page declare count if they log TIME events, or one event in a hundred.
+    CPUs beyond those that header and system page declare count if they log TIME events, or one event in a hundred. So
+    do CPUs behind a gap in the numbers where nothing declares any: a damaged number is rarely the next one.
 
     Args:
         events: Of the trace.
         declared: CPUs of header or system page; 0 = not reported.
     """
     seen = int(events.cpu.max(initial=0)) + 1
-    if not 0 < declared < seen:
-        return max(1, declared, seen)
-    is_real = np.bincount(events.cpu, minlength=_CPUS) >= max(1, len(events) // _RARE)
+    if 0 < seen <= declared:
+        return declared
+    counts = np.bincount(events.cpu, minlength=_CPUS)
+    first = declared or int(np.argmin(np.append(counts, 0) > 0))
+    if not first < seen:
+        return max(1, seen)
+    is_real = counts >= max(1 if declared else _LEAST, len(events) // _RARE)
     is_real[events.cpu[events.code == wire.CONTROL_TIME]] = True
-    return max(declared, int(np.flatnonzero(is_real)[-1]) + 1)
+    is_real[:first] = False
+    return max(1, first, int(np.flatnonzero(is_real)[-1]) + 1 if is_real.any() else 0)
 
 
 def damage(trace: Trace) -> list[tuple[int, Problem]]:

@@ -171,6 +171,13 @@ _KINDS: Final = (
     ProblemKind(
         "injected-struct", "Event too long", "An event claims more slots than any event has; the rest was cut.", True
     ),
+    ProblemKind(
+        "unlisted-line",
+        "Line that fits no row",
+        "An event of a listing has other arguments than the catalogue knows, or is in no table. It is there with those "
+        "that its line shows; `satview catalogue learn` proposes rows.",
+        False,
+    ),
     ProblemKind("bad-line", "Line not understood", "A line of a listing fits no known layout; it was left out.", True),
     ProblemKind(
         "missing-file",

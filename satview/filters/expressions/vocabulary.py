@@ -147,7 +147,6 @@ def error_names(release: Release) -> tuple[str, ...]:
     return tuple(_errors(release))
 
 
-@cache
 def event_names(release: Release) -> tuple[str, ...]:
     """Return the names of all events of a release, each once; user events, which are numbers, are left out."""
     book = catalogue(release)

@@ -59,9 +59,22 @@ def text_argument(name: str, data: bytes, first_word: int, words: int, note: str
     return Argument(name, data.decode("utf-8", "replace"), byte_text(data), first_word, words, note)
 
 
+def vendor_text(raw: bytes) -> str:
+    """Return a text up to its NUL; empty if a character is neither printable (C locale) nor a line feed."""
+    text = raw.split(b"\0", 1)[0]
+    is_shown = all(0x20 <= byte < 0x7F or byte == 0x0A for byte in text)
+    return text.decode("ascii") if is_shown else ""
+
+
+def plain_text(raw: bytes) -> str:
+    """Return a text up to its NUL as UTF-8; other bytes and control characters escaped."""
+    return byte_text(raw.split(b"\0", 1)[0])
+
+
 def number_argument(spec: EventSpec, part: Part, value: int, catalogue: Catalogue) -> Argument:
     """Return a number, signed as its part says, in the notation of the part, with what it means as note."""
     text = str(value) if part.is_signed else hex_text(value, part.words)
+    text = part.template % value if part.template else text
     note = _meaning(spec, part, value, catalogue)
     if not note and not part.is_sure and spec.class_name in ("KER_CALL", "KER_EXIT"):
         note = "notation inferred"

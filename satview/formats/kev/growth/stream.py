@@ -142,6 +142,7 @@ class EventStream:
         offset: Byte offset of the first slot in the file, for problems.
         release: Whose rules for buffers apply; None = the slots come from a listing, where buffers have gaps.
         times: int64, full time of every slot where the source gives it (listings of 7.1 on); else it is rebuilt.
+        has_whole_buffers: False for files that were made of a listing: their buffers have gaps too.
     """
 
     def __init__(
@@ -151,11 +152,13 @@ class EventStream:
         offset: int = 0,
         release: Release | None = Release.QNX_7,
         times: NDArray[np.int64] | None = None,
+        *,
+        has_whole_buffers: bool = True,
     ) -> None:
         self._blocks = blocks
         self._problems = problems
         self._offset = offset
-        self._watch = BufferWatch(release, problems, offset) if release is not None else None
+        self._watch = BufferWatch(release, problems, offset) if release is not None and has_whole_buffers else None
         self._times = times
         self._clock = ClockRebuilder()
         self._numbers = ThreadNumbers()
