@@ -162,6 +162,13 @@ _KINDS: Final = (
         False,
     ),
     ProblemKind(
+        "contradiction",
+        "Events that contradict each other",
+        "A CPU does what it cannot do after its last events: one is damaged or missing. What none supports is shown as "
+        "unknown.",
+        True,
+    ),
+    ProblemKind(
         "ring-names",
         "Names after the capture",
         "The kernel reported what processes and threads are called after the capture. They are named; the pause counts "

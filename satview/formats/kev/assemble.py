@@ -22,6 +22,7 @@ from satview.formats.kev.decode import Decoder
 from satview.formats.kev.decoded import Decoded
 from satview.formats.kev.head.header import FROM_LISTING
 from satview.formats.kev.head.syspage import GLOBAL_CLOCK, VERSIONED, parse_syspage
+from satview.formats.kev.missing import cut_buffers, no_gaps, open_interrupts
 from satview.formats.kev.names_tail import (
     MOST_EVENTS,
     LastEvents,
@@ -160,6 +161,8 @@ def trace_from_slots(
             decoded.time[:] = times[decoded.slot]
             decoded.clock.has_time = True
         verdicts, count = _settle_times(decoded, surroundings, times is None, region, problems)
+    has_whole_buffers &= header.get(FROM_LISTING[0]) != FROM_LISTING[1]
+    gaps = cut_buffers(decoded, count, region, per_cpu=release == Release.QNX_8) if has_whole_buffers else no_gaps()
     with timed("repair and sort"):
         _report_pass(decoded, verdicts, region, names, problems)
         # The order matters: corrected times decide which rows move, moves decide which events have equal times and may
@@ -183,7 +186,6 @@ def trace_from_slots(
     # A BUFFER or DROPPED event whose last slots are missing has words that mean nothing: half a report reports nothing.
     is_control = (rare_class == wire.WireClass.CONTROL) & (rare < count)
     is_control &= ~combine.contains(np.sort(unfinished), rare)
-    is_process = rare_class == wire.WireClass.PR_TH
     buffers = _buffers(
         rare[is_control],
         words[is_control],
@@ -191,15 +193,12 @@ def trace_from_slots(
         release,
         region,
         problems,
-        has_whole_buffers and header.get(FROM_LISTING[0]) != FROM_LISTING[1],
+        has_whole_buffers,
     )
+    if has_whole_buffers:  # else events are missing all over
+        gaps = np.concatenate((gaps, open_interrupts(events, gaps, region, problems)))
     with timed("counts"):
-        first_loss = buffers.time_cycles[buffers.lost_before > 0].min(initial=np.iinfo(np.int64).max)
-        dumped = dump_end(events, _activity(), int(first_loss))
-        threads, processes = thread_and_process_tables(
-            named_by, payloads_of_names, rare[is_process], words[is_process], decoded.keys, dumped, count
-        )
-        states = StateIndex(*group_rows(decoded.state_rows[decoded.state_rows < count], events.thread, len(threads)))
+        dumped, threads, processes, states = _tables(decoded, named_by, payloads_of_names, buffers, count)
     fragments, unfinished = fragments.before(count), unfinished[unfinished < count]
     payloads = SlotPayloads(slots, events, fragments, byte_order, names)
     # Only a ring has slots from after the capture; its buffers but the last one keep a count of 0 (sections 5.5, 6.1).
@@ -230,7 +229,31 @@ def trace_from_slots(
         dumped,
         fragments,
         unfinished.astype(np.uint32),
+        gaps=gaps,
     )
+
+
+def _tables(
+    decoded: Decoded, named_by: EventTable, payloads: SlotPayloads, buffers: BufferTable, count: int
+) -> tuple[int, ThreadTable, ProcessTable, StateIndex]:
+    """Return when the opening state dump ends, the tables of threads and processes, and the index of states.
+
+    Args:
+        decoded: Columns in time order.
+        named_by: All events, with the names behind the capture.
+        payloads: Of these.
+        buffers: Of the capture.
+        count: Events of the capture.
+    """
+    rare, words, events = decoded.rare_rows, decoded.rare_words, named_by.before(count)
+    is_process = decoded.code[rare] >> wire.CLASS_SHIFT == wire.WireClass.PR_TH
+    first_loss = buffers.time_cycles[buffers.lost_before > 0].min(initial=np.iinfo(np.int64).max)
+    dumped = dump_end(events, _activity(), int(first_loss))
+    threads, processes = thread_and_process_tables(
+        named_by, payloads, rare[is_process], words[is_process], decoded.keys, dumped, count
+    )
+    rows = decoded.state_rows[decoded.state_rows < count]
+    return dumped, threads, processes, StateIndex(*group_rows(rows, events.thread, len(threads)))
 
 
 def _settle_times(

@@ -221,6 +221,8 @@ def figure(timeline: Timeline, row: LaneRow, window: TimeWindow) -> str:
         return ""
     window, lane = TimeWindow(start, end), timeline.lane(row.index)
     if lane.use is not None:
+        if not timeline.trace.code_counts[timeline.trace.catalogue.state_value_of_code == states.RUNNING].any():
+            return "unknown"  # no event shows who runs
         used = int(lane.use.totals(window)[0]) / window.length
         return f"{used:.2f} CPU" if used >= _LEAST_FIGURE or not used else f"< {_LEAST_FIGURE} CPU"
     if lane.counter is not None:
