@@ -29,6 +29,7 @@ FAILED_64: Final = 17  # -1 in 64 bits, then errno
 FAILED_UNKNOWN: Final = 18  # -1 in 64 bits, no errno that can be reported
 DOUBTFUL: Final = 19  # begins with -1; neither a value nor an errno can be reported
 TEXT: Final = 20  # a user event whose payload is a text
+FAILED_FOR_VENDOR: Final = 21  # -1 first, however long the payload: a failed call to the printer of 6.x
 LISTED: Final = 32  # from here on: the arguments that a line of a listing shows (`layout.learn_list`)
 FAILURES: Final = (FAILED, FAILED_64, FAILED_UNKNOWN)
 FAILED_ARGUMENTS: Final = ("ret_val", "errno")  # of a call that failed

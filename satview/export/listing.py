@@ -61,6 +61,11 @@ class TextRows:
     format: EventFormat | None = None
     separator: str = ""
 
+    @property
+    def minus_one_fails(self) -> bool:
+        """Whether every exit that begins with -1 is that of a failed call: for the vendor's printer of 6.x."""
+        return self.style.is_vendor and self.style.is_old
+
     def head(self, source: Source) -> Iterator[str]:
         """Yield banner, header and titles."""
         yield from head_lines(

@@ -191,14 +191,22 @@ def user_texts_and_words(*, is_vendor: bool) -> Column:
     return Column(column)
 
 
-def sigevents(word: int) -> Column:
-    """Return a column of sigevents of 6.x as text."""
+def sigevents(word: int, *, is_vendor: bool) -> Column:
+    """Return a column of sigevents of 6.x as text.
+
+    The vendor's printer shows the type of an unknown one without its flags. Of a foreign file it reads the halves of
+    the last word in its own order, extends their sign to 32 bits and turns the bytes of that.
+    """
 
     def column(group: Group) -> list[str]:
-        halves = group.raw(word + 3, 1).copy().view("<i2" if group.byte_order == "little" else ">i2").tolist()
+        raw = group.raw(word + 3, 1).copy()
+        if is_vendor and group.byte_order == "big":
+            halves = raw.view("<i2").astype(np.int32).byteswap().tolist()
+        else:
+            halves = raw.view("<i2" if group.byte_order == "little" else ">i2").tolist()
         words = group.words[:, word : word + SIGEVENT_WORDS].tolist()
         return [
-            sigevent_text(notify, number, value, code, priority)
+            sigevent_text(notify, number, value, code, priority, is_vendor=is_vendor)
             for (notify, number, value, _), (code, priority) in zip(words, halves, strict=True)
         ]
 

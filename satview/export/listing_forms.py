@@ -14,14 +14,14 @@ from satview.events.catalogue import Catalogue
 from satview.events.constants import flag_names
 from satview.events.layout import Layout, Part, layout_of, printed_layout
 from satview.events.spec import EventSpec, Release, Show
-from satview.events.variants import BY_COUNT, DOUBTFUL, FAILED, FAILED_UNKNOWN, LISTED
+from satview.events.variants import BY_COUNT, DOUBTFUL, FAILED, FAILED_FOR_VENDOR, FAILED_UNKNOWN, LISTED
 from satview.export import listing_columns as columns
 from satview.export.listing_columns import Column
 
 _UNPADDED_6 = ("ADDRESS", "FUNC_ENTER", "FUNC_EXIT", "SLOG", "MSG_ERROR")
 _LABEL_WIDTHS_6 = {"THREAD": 13, "VTHREAD": 13, "PROCESS": 13, "COMM": 13, "SYSTEM": 15}
 _ONE_LINE_7 = ("THREAD", "VTHREAD", "QVM")
-_DROPPED_BY_VENDOR_6 = ("RESERVED", "BUFFER_END", "DROPPED")
+_DROPPED_BY_VENDOR_6 = ("RESERVED", "BUFFER_END", "DROPPED", "COMPACTION")
 # Printers take every exit of two words that begins with -1 for a failed call.
 _PRINTED_AS_FAILED = (FAILED, FAILED_UNKNOWN, DOUBTFUL)
 MISPLACED_BAD = 101  # the sources of the 6.4 printer have BAD here, one above its position in every release
@@ -100,7 +100,7 @@ def make_form(spec: EventSpec, count: int, style: Style, names: Catalogue, varia
     form = special(spec, count, style) if special else None
     if form:
         return form
-    if count == 2 and variant in _PRINTED_AS_FAILED:
+    if (count == 2 and variant in _PRINTED_AS_FAILED) or variant == FAILED_FOR_VENDOR:
         return _failed(spec, style)
     return _listed(spec, count, style, printed_layout(names.release, listed_code, count, variant))
 
@@ -108,7 +108,9 @@ def make_form(spec: EventSpec, count: int, style: Style, names: Catalogue, varia
 def _is_known_to_vendor(spec: EventSpec) -> bool:
     wire_class, call = wire.class_of(spec.code), wire.event_of(spec.code) & 0x7F
     if wire_class == wire.WireClass.KER_CALL and spec.class_name in ("KER_CALL", "KER_EXIT", "INT_CALL"):
-        return call == MISPLACED_BAD or (spec.is_known and spec.name != "BAD")
+        # 6.4 has no call of 64 bits, and none that is entered, left and interrupted at once.
+        is_one_of_three = wire.event_of(spec.code) >> 7 < 3
+        return is_one_of_three and (call == MISPLACED_BAD or (spec.is_known and spec.name != "BAD"))
     return spec.is_known and wire_class <= wire.WireClass.COMM and spec.name not in _DROPPED_BY_VENDOR_6
 
 
@@ -301,7 +303,7 @@ def _handler_exit(spec: EventSpec, count: int, style: Style) -> Form | None:
         return None
     head, event = class_column(spec, style) + "0x%08x (%d) SIGEVENT:", parts["sigevent"]
     if event.words:
-        return Form(f"{head}%s\n", (*_vector(parts), columns.sigevents(event.word)))
+        return Form(f"{head}%s\n", (*_vector(parts), columns.sigevents(event.word, is_vendor=style.is_vendor)))
     words = range(event.word, count)
     return Form(
         head + " ".join("0x%08x" for _ in words) + "\n", (*_vector(parts), *(columns.unsigned(word) for word in words))

@@ -238,6 +238,7 @@ class ListRows:
         records: Writes arguments.
         start_cycles: Of the rows of any output; times come from the trace.
         separator: Text between two rows.
+        minus_one_fails: Exits are failed calls where that is known, and not by their first word alone.
     """
 
     trace: Trace
@@ -245,6 +246,7 @@ class ListRows:
     records: RecordRows
     start_cycles: int = 0
     separator: str = ""
+    minus_one_fails: bool = False
     _columns: ListColumns = field(init=False)
 
     def __post_init__(self) -> None:

@@ -99,8 +99,17 @@ def sigevent(event: Any, raw: bytes, first: int) -> Argument:
     return Argument("sigevent", data, text, first, SIGEVENT_WORDS)
 
 
-def sigevent_text(notify: int, number: int, value: int, code: int, priority: int) -> str:
-    """Return a sigevent as the 6.4 printer writes it on a QNX host."""
+def sigevent_text(notify: int, number: int, value: int, code: int, priority: int, *, is_vendor: bool = False) -> str:
+    """Return a sigevent as the 6.4 printer writes it on a QNX host.
+
+    Args:
+        notify: Type in the low byte, and flags.
+        number: Signal, connection or function.
+        value: Of a pulse, signal or thread.
+        code: Signed.
+        priority: Signed.
+        is_vendor: Of a type that is not known show the low byte alone.
+    """
     code32, priority = code & 0xFFFFFFFF, signed(priority & 0xFFFFFFFF, 1)
     kind = flag_names("sigev_notify").get(notify & 0xFF)
     forms = {
@@ -110,7 +119,7 @@ def sigevent_text(notify: int, number: int, value: int, code: int, priority: int
         "PULSE": f"PULSE {_alternate(number)}:{priority} {_alternate(code32)}:{_alternate(value)}",
         "THREAD": f"THREAD {code32:x}:{value:x}",
     }
-    text = forms.get(kind, kind) if kind else f"UNKNOWN({_alternate(notify)})"
+    text = forms.get(kind, kind) if kind else f"UNKNOWN({_alternate(notify & 0xFF if is_vendor else notify)})"
     return f"{text} CRITICAL" if notify & SIGEV_CRITICAL else str(text)
 
 
