@@ -74,6 +74,29 @@ def test_slots_cut_out_inside_of_buffers_leave_unknown_time(release, is_ring, tm
     assert len(silent) == trace.cpu_count if release is Release.QNX_7 else silent
 
 
+@pytest.mark.parametrize("bits", [0x3FF, 0x7C00, 0x3F000000], ids=["event", "class", "cpu"])
+@pytest.mark.parametrize("release", [Release.QNX_7, Release.QNX_8])
+def test_a_flipped_bit_loses_no_event(release, bits, tmp_path):
+    """Simple events only: of one that has several slots the others would not find their first."""
+    _, slots = capture(release)
+    simple = np.flatnonzero(
+        (slots[:, 0] >> wire.STRUCT_SHIFT == 0) & (slots[:, 0] >> 10 & 31 != wire.WireClass.CONTROL)
+    )
+    rng = np.random.default_rng(bits)
+    hit = rng.choice(simple, 60, replace=False)
+    masks = np.uint32(1) << rng.choice([bit for bit in range(32) if bits >> bit & 1], 60).astype(np.uint32)
+
+    def flip(slots):
+        slots[hit, 0] ^= masks
+        return slots
+
+    whole, trace = changed(tmp_path, release, lambda slots: slots), changed(tmp_path, release, flip)
+    empty = int(np.count_nonzero((slots[hit, 0] ^ masks) == 0))
+    assert len(trace.events) == len(whole.events) - empty
+    assert set(trace.events.slot.tolist()) >= set(hit.tolist()) - set(hit[(slots[hit, 0] ^ masks) == 0].tolist())
+    Timeline(trace)
+
+
 def test_a_buffer_from_which_slots_are_missing_lost_events_too(tmp_path):
     builder = TraceBuilder()
     for number in range(3):

@@ -28,6 +28,7 @@ _MOST: Final = 500  # buffers that are looked into, and contradictions: a file o
 _MOST_CPUS: Final = 256  # buffers in which one of each CPU is found
 _NEAR: Final = 1 << 16  # events before a splice among which the last one of a CPU is looked for
 _MOST_OPEN: Final = 0.1  # of a CPU's interrupts; where more have no exit, nothing that they show can be believed
+_SAMPLE: Final = 4096  # events of a CPU's interrupts that show whether the others are to be looked at
 _CALLS: Final = wire.KER_EXIT_OFFSET  # kernel call entries have smaller numbers
 
 
@@ -144,15 +145,24 @@ def open_interrupts(events: EventTable, known: Gaps, region: EventRegion, proble
     rows = np.flatnonzero(events.code >> wire.CLASS_SHIFT == wire.WireClass.INT).astype(np.uint32)
     gaps: list[Gaps] = [no_gaps()]
     entries: list[int] = []
-    for cpu in np.unique(events.cpu[rows]).tolist():
+    of_threads: NDArray[np.intp] | None = None
+    cpus = events.cpu[rows]
+    for cpu in np.flatnonzero(np.bincount(cpus)).tolist():
         ends = np.sort(known[(known[:, 2] == EVERY_CPU) | (known[:, 2] == cpu), 1])
         own, part, step, depth, _ = statistics.nesting(
-            events.code, events.cpu, events.time_cycles, STEP_OF_CODE, rows, cpu, ends
+            events.code, events.cpu, events.time_cycles, STEP_OF_CODE, rows[cpus == cpu], cpu, ends
         )
         # Where each part ends outside of interrupts no exit is missing, as nearly always; or exits were not captured.
         if not np.any(step < 0) or not np.any(depth[np.append(part[1:] != part[:-1], True)[: len(part)]] > 0):
             continue
-        calls = _of_threads(events, cpu)
+        head = own[:_SAMPLE]
+        near = _of_threads(events, int(head[0]), int(head[-1]) + 1)
+        near = near[events.cpu[near] == cpu]
+        first, _ = _left_open(np.searchsorted(near, head), part[:_SAMPLE], step[:_SAMPLE])
+        if len(first) > max(1, _MOST_OPEN * np.count_nonzero(step[:_SAMPLE] > 0)):
+            continue
+        of_threads = _of_threads(events, 0, len(events)) if of_threads is None else of_threads
+        calls = of_threads[events.cpu[of_threads] == cpu]
         segment = np.searchsorted(calls, own)
         first, last = _left_open(segment, part, step)
         behind = segment[last]
@@ -170,11 +180,12 @@ def open_interrupts(events: EventTable, known: Gaps, region: EventRegion, proble
     return np.concatenate(gaps)
 
 
-def _of_threads(events: EventTable, cpu: int) -> NDArray[np.intp]:
-    """Return the rows of the kernel calls that a CPU enters, and of the threads that it begins to run."""
-    is_own = (events.code >> wire.CLASS_SHIFT == wire.WireClass.KER_CALL) & (events.code & 0x1FF < _CALLS)
-    is_own |= events.code == wire.THREAD_RUNNING
-    return np.flatnonzero(is_own & (events.cpu == cpu))
+def _of_threads(events: EventTable, begin: int, end: int) -> NDArray[np.intp]:
+    """Return the rows between two at which CPUs enter kernel calls or begin to run threads."""
+    codes = np.arange(wire.CODE_COUNT)
+    table = (codes >> wire.CLASS_SHIFT == wire.WireClass.KER_CALL) & (codes & 0x1FF < _CALLS)
+    table[wire.THREAD_RUNNING] = True
+    return begin + np.flatnonzero(table.take(events.code[begin:end]))
 
 
 def _left_open(
