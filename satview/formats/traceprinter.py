@@ -24,7 +24,7 @@ from satview.store.problems import Problems
 from satview.store.trace import Listed, Trace
 
 _EVENT_LINE = re.compile(
-    rb"^.{0,40}?\b[tc]:\S{4,40}\s+(?:[tce]:\S{1,40}\s+){0,2}CPU:\d\d?\s+"
+    rb"^.{0,40}?\b[tc]:\S{1,40}\s+(?:[tce]:\S{1,40}\s+){0,2}CPU:\d{1,3}\s+"
     rb"(?:[tce]:\S{1,40}\s+){0,2}[A-Z]",
     re.MULTILINE,
 )

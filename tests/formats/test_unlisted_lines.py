@@ -17,6 +17,7 @@ from satview.formats.listing.learn import unlisted_rows
 from satview.formats.listing.reader import read_listing
 from satview.formats.source import source_of
 from satview.formats.traceprinter import trace_of_listing
+from satview.opened import open_trace
 from satview.store.arguments import argument
 from satview.store.problems import Problems
 from tests.formats.test_listing_notations import listed
@@ -137,6 +138,14 @@ def test_what_is_printed_back_is_what_came():
     back = re.sub(r"\n +(?=\S+:)", " ", printed(text).partition("EVENTS -- \n")[2])
     assert re.sub(r" +", " ", back) == re.sub(r" +", " ", "".join(f"{event}\n" for event in events))
     assert next(iter(unlisted_rows(listing)))[1:] == ("SND_MESSAGE: rcvid hex?, pid dec?, more hex?", 1)
+
+
+def test_lines_alone_are_a_listing(tmp_path):
+    path = tmp_path / "pasted.txt"
+    path.write_text("t:7 CPU:0 FROB            :XYZ                a:1\n")
+    trace = open_trace(path)
+    assert [(event.class_name, event.name, event.args) for event in trace.iter_events()] == [("FROB", "XYZ", {"a": 1})]
+    assert trace.arguments("XYZ")["a"].tolist() == [1]
 
 
 @pytest.mark.parametrize(

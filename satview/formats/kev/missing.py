@@ -56,15 +56,15 @@ def cut_buffers(decoded: Decoded, count: int, region: EventRegion, *, per_cpu: b
     if not len(rows):
         return no_gaps()
     ends = np.append(rows[1:], count)
-    found = np.diff(decoded.slot[rows].astype(np.int64), append=region.slot_count)
+    held = np.diff(decoded.slot[rows].astype(np.int64), append=region.slot_count)
     ring = decoded.cpu[rows].astype(np.int64) if per_cpu else np.full(len(rows), EVERY_CPU)
     following = _following(ring)
     has_next = following >= 0
     missing = np.where(has_next, words[following, 0] - words[:, 0] - 1, 0)
     announced = words[:, 1]
     # Fewer slots than announced, or another buffer's behind its own; of a ring only the numbers tell.
-    is_cut = (announced > 0) & ((found < announced) | ((found != announced) & (missing > 0)))
-    is_cut[-1] &= announced[-1] > found[-1]
+    is_cut = (announced > 0) & ((held < announced) | ((held != announced) & (missing > 0)))
+    is_cut[-1] &= announced[-1] > held[-1]
     is_cut |= (announced == 0) & (missing > 0)
     gaps: list[tuple[int, int, int, int]] = []
     for number in np.flatnonzero(is_cut)[:_MOST].tolist():
@@ -83,8 +83,8 @@ def _following(ring: NDArray[np.int64]) -> NDArray[np.intp]:
     """Return for each buffer the next one of its ring in the file, -1 for the last."""
     after = np.full(len(ring), -1)
     for number in np.unique(ring):
-        mine = np.flatnonzero(ring == number)
-        after[mine[:-1]] = mine[1:]
+        buffers = np.flatnonzero(ring == number)
+        after[buffers[:-1]] = buffers[1:]
     return after
 
 
@@ -123,10 +123,10 @@ def _forget_runners(decoded: Decoded, begin: int, end: int, cpu: int) -> None:
     code, cpus = decoded.code[begin:end], decoded.cpu[begin:end]
     is_own = (code >> wire.CLASS_SHIFT == wire.WireClass.PR_TH) & (code & wire.EVENT_MASK < 64)
     for number in np.unique(cpus).tolist() if cpu == EVERY_CPU else [cpu]:
-        mine = np.flatnonzero(cpus == number)
-        runs = mine[code[mine] == wire.THREAD_RUNNING]
+        of_cpu = np.flatnonzero(cpus == number)
+        runs = of_cpu[code[of_cpu] == wire.THREAD_RUNNING]
         until = int(runs[0]) if len(runs) else end - begin
-        unknown = mine[(mine < until) & ~is_own[mine]]
+        unknown = of_cpu[(of_cpu < until) & ~is_own[of_cpu]]
         decoded.thread[begin + unknown] = 0
 
 
@@ -158,24 +158,24 @@ def open_interrupts(events: EventTable, known: Gaps, region: EventRegion, proble
         head = own[:_SAMPLE]
         near = _of_threads(events, int(head[0]), int(head[-1]) + 1)
         near = near[events.cpu[near] == cpu]
-        first, _ = _left_open(np.searchsorted(near, head), part[:_SAMPLE], step[:_SAMPLE])
-        if len(first) > max(1, _MOST_OPEN * np.count_nonzero(step[:_SAMPLE] > 0)):
+        entry, _ = _left_open(np.searchsorted(near, head), part[:_SAMPLE], step[:_SAMPLE])
+        if len(entry) > max(1, _MOST_OPEN * np.count_nonzero(step[:_SAMPLE] > 0)):
             continue
         of_threads = _of_threads(events, 0, len(events)) if of_threads is None else of_threads
         calls = of_threads[events.cpu[of_threads] == cpu]
         segment = np.searchsorted(calls, own)
-        first, last = _left_open(segment, part, step)
+        entry, last = _left_open(segment, part, step)
         behind = segment[last]
         is_followed = behind < len(calls)
-        first, last, behind = first[is_followed], last[is_followed], behind[is_followed]
-        if len(first) > max(1, _MOST_OPEN * np.count_nonzero(step > 0)):
+        entry, last, behind = entry[is_followed], last[is_followed], behind[is_followed]
+        if len(entry) > max(1, _MOST_OPEN * np.count_nonzero(step > 0)):
             continue
-        entries += own[first].tolist()
+        entries += own[entry].tolist()
         start, stop = events.time_cycles[own[last]], events.time_cycles[calls[behind]]
-        gaps.append(np.stack((start, stop, np.full(len(first), cpu), np.full(len(first), _NO_BUFFER)), axis=1))
-    for entry in sorted(entries)[: problems.limit]:
-        what = f"CPU {events.cpu[entry]} enters an interrupt and runs threads without having left it"
-        problems.add("contradiction", what, region.byte(int(events.slot[entry])), 1, int(events.time_cycles[entry]))
+        gaps.append(np.stack((start, stop, np.full(len(entry), cpu), np.full(len(entry), _NO_BUFFER)), axis=1))
+    for row in sorted(entries)[: problems.limit]:
+        what = f"CPU {events.cpu[row]} enters an interrupt and runs threads without having left it"
+        problems.add("contradiction", what, region.byte(int(events.slot[row])), 1, int(events.time_cycles[row]))
     problems.add_rest("contradiction", len(entries[problems.limit :]), len(entries[problems.limit :]))
     return np.concatenate(gaps)
 
@@ -199,5 +199,5 @@ def _left_open(
     lowest = np.minimum(np.minimum.reduceat(total, begins) - before, 0)
     is_open = total[last] - before - lowest > 0
     is_cut = np.append(part[begins[1:]] != part[last[:-1]], False)  # events are missing behind it, and maybe the exit
-    at = np.flatnonzero(is_open & ~is_cut)
-    return begins[at], last[at]
+    runs = np.flatnonzero(is_open & ~is_cut)
+    return begins[runs], last[runs]

@@ -110,7 +110,7 @@ def _names_from(code: NDArray[np.uint16], thread: NDArray[np.unsignedinteger]) -
 
 
 def verdicts_without_tail(
-    clock: ClockRebuilder, time: NDArray[np.int64], cpu: NDArray[np.uint8], first: int
+    clock: ClockRebuilder, time: NDArray[np.int64], cpu: NDArray[np.uint8], tail_row: int
 ) -> Verdicts:
     """Return what is decided about the clock if the file ended before its tail, whose one TIME event nothing confirms.
 
@@ -118,32 +118,32 @@ def verdicts_without_tail(
         clock: That walked over all events.
         time: int64 (n,), of the last events before the tail, in the order of the file.
         cpu: uint8 (n,), theirs.
-        first: Number of the first event of the tail.
+        tail_row: Number of the first event of the tail.
     """
     begin = max(0, len(cpu) - MOST_EVENTS)
     cpus, from_end = np.unique(cpu[begin:][::-1], return_index=True)
     rows = len(cpu) - 1 - from_end
     ends = dict(
-        zip(cpus.tolist(), zip((rows + first - len(cpu)).tolist(), time[rows].tolist(), strict=True), strict=True)
+        zip(cpus.tolist(), zip((rows + tail_row - len(cpu)).tolist(), time[rows].tolist(), strict=True), strict=True)
     )
-    return clock.verdicts_before(first, ends)
+    return clock.verdicts_before(tail_row, ends)
 
 
-def report_names(decoded: Decoded, first: int, cycles_per_s: int, region: EventRegion, problems: Problems) -> None:
+def report_names(decoded: Decoded, tail_row: int, cycles_per_s: int, region: EventRegion, problems: Problems) -> None:
     """List the names behind a ring capture as what they are.
 
     Args:
         decoded: Columns in the order of the file, its times corrected.
-        first: First event of the tail.
+        tail_row: First event of the tail.
         cycles_per_s: Rate of the clock.
         region: For byte offsets.
         problems: Receives the finding.
     """
-    count = len(decoded.time) - first
-    pause_s = int(decoded.time[first:].min() - decoded.time[:first].max()) / cycles_per_s
+    count = len(decoded.time) - tail_row
+    pause_s = int(decoded.time[tail_row:].min() - decoded.time[:tail_row].max()) / cycles_per_s
     problems.add(
         "ring-names",
         f"{count} events {pause_s:.3g} s after the capture name processes and threads; nothing else is taken of them",
-        region.byte(int(decoded.slot[first])),
+        region.byte(int(decoded.slot[tail_row])),
         count,
     )

@@ -208,12 +208,12 @@ class EventParser:
     ) -> tuple[Placed, int]:
         """Return the arguments of a line at the words of the row that has most of them, and the code of that row."""
         best, code = Placed((), [], -1), codes[0]
-        for each in codes:
-            if (rows := self._rows.get((each, is_long))) is None:
-                rows = self._rows[each, is_long] = self._rows_of(class_name, each, is_long=is_long)
-            found = placed(values, rows, self.byte_order, is_long=is_long)
-            if (found.is_whole, found.matched) > (best.is_whole, best.matched):
-                best, code = found, each
+        for candidate in codes:
+            if (rows := self._rows.get((candidate, is_long))) is None:
+                rows = self._rows[candidate, is_long] = self._rows_of(class_name, candidate, is_long=is_long)
+            payload = placed(values, rows, self.byte_order, is_long=is_long)
+            if (payload.is_whole, payload.matched) > (best.is_whole, best.matched):
+                best, code = payload, candidate
         return best, code
 
     def _rows_of(self, class_name: str, code: int, *, is_long: bool) -> tuple[tuple[Field, ...], ...]:

@@ -89,32 +89,32 @@ def values_of(text: str) -> list[Value]:
     """Return the arguments that a text shows, in its order; what is between them is one text of its own at the end."""
     values: list[Value] = []
     others: list[str] = []
-    at = 0
-    for found in _ARGUMENT.finditer(text):
+    end = 0
+    for argument in _ARGUMENT.finditer(text):
         if len(values) == _MOST:
             break
-        others.append(text[at : found.start()])
-        at = found.end()
-        values.append(_value(found))
-    rest = " ".join(" ".join((*others, text[at:])).replace(",", " ").split())
+        others.append(text[end : argument.start()])
+        end = argument.end()
+        values.append(_value(argument))
+    rest = " ".join(" ".join((*others, text[end:])).replace(",", " ").split())
     return [*values, Value(OTHER, text=rest)] if rest else values
 
 
-def _value(found: re.Match[str]) -> Value:
-    name = found["name"]
-    if found["number"] is not None:
-        number = value_of(found["number"])
+def _value(argument: re.Match[str]) -> Value:
+    name = argument["name"]
+    if argument["number"] is not None:
+        number = value_of(argument["number"])
         if -1 << 63 <= number < 1 << 64:
-            return Value(name, number, printed_as(found["number"]))
-        return Value(name, text=found["number"])
-    if found["words"] is not None:
-        words = [value_of(word) for word in found["words"].replace(",", " ").split()]
+            return Value(name, number, printed_as(argument["number"]))
+        return Value(name, text=argument["number"])
+    if argument["words"] is not None:
+        words = [value_of(word) for word in argument["words"].replace(",", " ").split()]
         if all(-1 << 31 <= word <= WORD_MASK for word in words):
             return Value(name, words=tuple(word & WORD_MASK for word in words))
-        return Value(name, text=found["words"])
-    if found["quoted"] is not None:
-        return Value(name, text=found["quoted"], template='"%s"')
-    return Value(name, text=found["text"].strip())
+        return Value(name, text=argument["words"])
+    if argument["quoted"] is not None:
+        return Value(name, text=argument["quoted"], template='"%s"')
+    return Value(name, text=argument["text"].strip())
 
 
 def placed(values: Sequence[Value], rows: Iterable[tuple[Field, ...]], byte_order: str, *, is_long: bool) -> Placed:
@@ -128,9 +128,9 @@ def placed(values: Sequence[Value], rows: Iterable[tuple[Field, ...]], byte_orde
     """
     best = Placed((), [], -1)
     for row in (*rows, ()):
-        found = _Payload(byte_order).take(values, row)
-        if (found.is_whole, found.matched) > (best.is_whole, best.matched):
-            best = found
+        payload = _Payload(byte_order).take(values, row)
+        if (payload.is_whole, payload.matched) > (best.is_whole, best.matched):
+            best = payload
     words = best.words
     if is_long or len(words) > 2:
         words += [0] * (max(4, len(words) + len(words) % 2) - len(words))
