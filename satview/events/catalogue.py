@@ -41,6 +41,7 @@ _FOREIGN: Final[dict[Release, _Events]] = {Release.UNIXWARE: unixware, Release.L
 _LEARNING: Final = Lock()
 FREE_CLASSES: Final = range(wire.CLASS_MASK, 11, -1)  # internal classes that no release of QNX defines
 _MOST_LEARNED: Final = 1 << 12
+_LONGEST_NAME: Final = 80
 _MOST_CLASSES: Final = 200  # the index of a class has eight bits
 
 
@@ -71,6 +72,7 @@ class Catalogue:
         self._specs: dict[int, EventSpec] = {}
         self._by_name: dict[str, tuple[int, ...]] = {}
         self.learned: dict[tuple[str, str], int] = {}
+        self._spare = (wire.code(free, event) for free in FREE_CLASSES for event in range(wire.EVENT_MASK, -1, -1))
 
     def spec(self, code: int) -> EventSpec:
         """Return what is known of a code; codes that no table names get a spec with `is_known` False."""
@@ -121,15 +123,19 @@ class Catalogue:
         Returns:
             None if too many were learned.
         """
+        class_name, name = class_name[:_LONGEST_NAME], name[:_LONGEST_NAME]
         with _LEARNING:
             full_name = name if number is None else f"{name}/{number:02d}"
             for known in (name, full_name):
                 if codes := self.find(f"{class_name}/{known}"):
                     return codes[0]
-            code = next((each for each in self._free_codes(class_name, name, number) if each not in self._names), None)
-            if code is not None and wire.class_of(code) in FREE_CLASSES:
-                name = full_name  # its number is that of another call
-            if code is None or len(self.learned) >= _MOST_LEARNED:
+            if len(self.learned) >= _MOST_LEARNED:
+                return None
+            own = (code for code in self._own_codes(class_name, name, number) if code not in self._names)
+            code = next(own, None)
+            if code is None:
+                code, name = next(self._spare, None), full_name  # its number may be that of another call
+            if code is None:
                 return None
             rows = [spec.name for spec in self.classes]
             if class_name not in rows:
@@ -142,11 +148,14 @@ class Catalogue:
             table.setflags(write=False)
             # Others look up meanwhile: they see the old tables or the new ones.
             self.class_index_of_code = table
-            self._names = {**self._names, code: naming.Name(class_name, name, "", "", name)}
-            self._codes = tuple(sorted(self._names))
+            if not self.learned:
+                self._names = dict(self._names)  # until now that of all catalogues of the release
+            self._names[code] = naming.Name(class_name, name, "", "", name)
+            self._codes = tuple(sorted((*self._codes, code)))
             self.learned[class_name, name] = code
             self._specs.pop(code, None)
-            self._by_name = self._index_names()
+            for spelling in self._spellings(self._names[code]):
+                self._by_name[spelling] = (*self._by_name.get(spelling, ()), code)
             return code
 
     def learned_call(self, name: str, offset: int) -> int | None:
@@ -159,8 +168,8 @@ class Catalogue:
         class_name = next(class_name for class_name, its in naming.KER_CLASSES if its == offset)
         return self.learned.get((class_name, name))
 
-    def _free_codes(self, class_name: str, name: str, number: int | None) -> Iterator[int]:
-        """Yield the codes of a class that an event of it may get, whatever they are used for, the last ones first."""
+    def _own_codes(self, class_name: str, name: str, number: int | None) -> Iterator[int]:
+        """Yield the codes of a known class that an event of it may get, whatever they are used for, the last first."""
         known = next((spec.internal for spec in self.classes if spec.name == class_name), None)
         offset = dict(naming.KER_CLASSES).get(class_name)
         if offset is not None and number is not None:
@@ -172,9 +181,7 @@ class Catalogue:
             numbers = range(63, 31, -1) if class_name == "VTHREAD" else range(31, -1, -1)
         else:
             numbers = range(wire.EVENT_MASK, 63 if known == WireClass.PR_TH else -1, -1)
-        if known is not None:
-            yield from (wire.code(known, event) for event in numbers)
-        yield from (wire.code(free, event) for free in FREE_CLASSES for event in range(wire.EVENT_MASK, -1, -1))
+        return (wire.code(known, event) for event in numbers) if known is not None else iter(())
 
     def suggest(self, name: str) -> tuple[str, ...]:
         """Return up to five known names near one that `find` does not know."""

@@ -125,6 +125,7 @@ class EventParser:
         self._argument_names: dict[tuple[str, str], frozenset[str]] = {}
         self.notations: dict[tuple[str, str, str], str] = {}
         self.proven: dict[tuple[str, str, str], str] = {}
+        self._labels: dict[tuple[str, str], tuple[int, ...]] = {}
         self._rows: dict[tuple[int, bool], tuple[tuple[Field, ...], ...]] = {}
         self._whole: dict[tuple[int, int, int, bool], bool] = {}
         self._proven_by: dict[int, ListPattern] = {}  # by id; patterns live as long as the parser
@@ -454,11 +455,11 @@ class EventParser:
         return self._names.find(f"{class_name}/{known}") or self._by_label(class_name, name)
 
     def _by_label(self, class_name: str, label: str) -> tuple[int, ...]:
-        return tuple(
-            code
-            for code in self._names.codes()
-            if self._names.class_name(code) == class_name and self._names.spec(code).label == label
-        )
+        if not self._labels:
+            for code in self._names.codes():
+                key = self._names.class_name(code), self._names.spec(code).label
+                self._labels[key] = (*self._labels.get(key, ()), code)
+        return self._labels.get((class_name, label), ())
 
     def _kernel_code(self, name: str, number: str, offset: int) -> int | None:
         """Return the code of a kernel call, None if no release has one of that name.
