@@ -27,6 +27,8 @@ class CombinedCatalogue(Catalogue):
         """
         super().__init__(first.release)
         self._first = first
+        if first.learned:  # events that a listing showed
+            self._names, self.classes, self._codes = dict(first._names), first.classes, first.codes()
         self._more: dict[int, tuple[Catalogue, int]] = {}
         self._added: dict[tuple[Release, int], int] = {}
         self._code_of = {self._key(first, code): code for code in first.codes()}

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.errors import TraceFormatError
-from satview.events.catalogue import Catalogue, catalogue
+from satview.events.catalogue import Catalogue, catalogue, listed_catalogue
 from satview.events.spec import Release
 from satview.events.wire import SLOT_BYTES
 from satview.formats import traceprinter
-from satview.formats.kev.assemble import choose_rate, choose_release, clock_surroundings
+from satview.formats.kev.assemble import LISTING, choose_rate, choose_release, clock_surroundings
 from satview.formats.kev.growth.stream import EventStream, blocks_of_array, blocks_of_file
 from satview.formats.kev.head.header import BEGIN, END, FROM_LISTING, MAX_HEADER_BYTES, key_byte_order, parse_header
 from satview.formats.kev.head.syspage import parse_syspage
@@ -80,8 +80,8 @@ class Source:
 
     @property
     def catalogue(self) -> Catalogue:
-        """Names and lists of the release."""
-        return catalogue(self.release)
+        """Names and lists of the release; of a listing with the events that it showed."""
+        return listed_catalogue(self.release) if self.format == LISTING else catalogue(self.release)
 
 
 @contextmanager
@@ -234,7 +234,7 @@ def _listing(file: BinaryIO, path: Path, first: bytes) -> Source:
     rate = choose_rate(header, None, problems)
     return Source(
         path,
-        "traceprinter",
+        LISTING,
         header,
         b"",
         None,

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.errors import TraceFormatError
-from satview.formats.kev.assemble import trace_from_slots
+from satview.formats.kev.assemble import LISTING, trace_from_slots
 from satview.formats.kev.payloads import SlotPayloads
 from satview.formats.listing.model import Listing
 from satview.formats.listing.reader import read_listing
@@ -95,7 +95,7 @@ def trace_of_listing(listing: Listing, path: Path, cancelled: Callable[[], bool]
         )
     trace = trace_from_slots(
         path,
-        "traceprinter",
+        LISTING,
         listing.header,
         b"",
         listing.slot_array(),

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from satview.base.debug import timed
 from satview.base.time import NS_PER_S, Clock
 from satview.events import wire
-from satview.events.catalogue import Catalogue, catalogue, release_of
+from satview.events.catalogue import Catalogue, catalogue, listed_catalogue, release_of
 from satview.events.spec import Release
 from satview.formats.kev.clocks.clock_review import correct, misplaced
 from satview.formats.kev.clocks.consensus import Surroundings, Verdicts
@@ -57,6 +57,7 @@ from satview.store.problems import Problems
 from satview.store.tables import BufferTable, EventTable, ProcessTable, StateIndex, ThreadTable
 from satview.store.trace import Trace
 
+LISTING: Final = "traceprinter"  # format of traces whose slots were made of text
 # Cycles per second. Counters of boards have some 10^9 at most; beyond this the header is damaged.
 _MAX_RATE: Final = 1_000_000_000_000
 
@@ -149,7 +150,7 @@ def trace_from_slots(
     for doubt in doubts:
         problems.add("syspage", doubt, header.length)
     release = choose_release(header, system, problems) if release is None else release
-    names = catalogue(release)
+    names = listed_catalogue(release) if format_name == LISTING else catalogue(release)
     region = EventRegion(offset, len(slots), byte_of_slot)
     rate = choose_rate(header, system, problems)
     with timed("decode"):

@@ -13,7 +13,7 @@ from enum import IntEnum
 from functools import cache
 
 from satview.events import arguments, wire
-from satview.events.catalogue import Catalogue, catalogue
+from satview.events.catalogue import ListedCatalogue, catalogue, listed_catalogue
 from satview.events.layout import Part, layout_of, learn_list, one_spelling, plan_of, printed_layout
 from satview.events.rows import lists
 from satview.events.spec import EventSpec, Field, Release, Show
@@ -102,7 +102,7 @@ def _call_names() -> frozenset[str]:
     for release in (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8):
         book = catalogue(release)
         for code in book.codes():
-            if wire.class_of(code) == WireClass.KER_CALL and code not in book.learned.values():
+            if wire.class_of(code) == WireClass.KER_CALL:
                 spec = book.spec(code)
                 names |= {spec.name, spec.label}
     return frozenset(names)
@@ -120,7 +120,7 @@ class EventParser:
     def __init__(self, release: Release, byte_order: str) -> None:
         self.release = release
         self.byte_order = byte_order
-        self._names: Catalogue = catalogue(release)
+        self._names: ListedCatalogue = listed_catalogue(release)
         self._patterns: dict[tuple[str, str, bool, bool], tuple[ListPattern, ...]] = {}
         self._argument_names: dict[tuple[str, str], frozenset[str]] = {}
         self.notations: dict[tuple[str, str, str], str] = {}
