@@ -1,4 +1,4 @@
-"""The state dump of START: what exists and in which state, written as if it were just being created.
+"""The state dump of START: what exists and in which state, written as if it were just being created; and names alone.
 
 Source: capture side, section 4.4.
 """
@@ -38,6 +38,28 @@ def dump_state(machine: Machine, emitter: Emitter, cpu: int) -> None:
                 emitter.thread_name(cpu, stamp(), thread)
     if not machine.target.has_handlers:
         _dump_service_threads(machine, emitter, cpu)
+
+
+def dump_names(machine: Machine, emitter: Emitter, cpu: int, start_cycles: int) -> int:
+    """Emit the names of all processes and threads that exist, a microsecond apart; return when the last one is over.
+
+    Args:
+        machine: Whose processes.
+        emitter: Writes them, and leaves out what the filters do.
+        cpu: That reports them.
+        start_cycles: When, by the machine's clock; it may be in the future.
+    """
+    time, step = start_cycles, max(1, machine.target.cycles(1000))
+    for process in sorted(machine.processes.values(), key=lambda p: p.pid & 0xFFF):
+        if process.is_dead or not process.name:
+            continue
+        emitter.process_life(cpu, time, process, "CREATE_NAME")
+        time += step
+        for thread in process.threads.values():
+            if thread.name:
+                emitter.thread_name(cpu, time, thread)
+                time += step
+    return time
 
 
 def _dump_service_threads(machine: Machine, emitter: Emitter, cpu: int) -> None:

@@ -41,11 +41,14 @@ from satview.capture.sim.parts.objects import Semaphore
 from satview.capture.sim.parts.threads import Policy, Program
 from satview.capture.trace_event import mode
 from satview.events import wire
+from satview.events.spec import Release
 
 _FULL, _END = 1, 2  # pulse codes
 SIGHUP, SIGINT, SIGABRT, SIGTERM = 1, 2, 6, 15
 STOP_SIGNALS = (SIGHUP, SIGINT, SIGABRT, SIGTERM)
 _COPY_NS_PER_SLOT = 12
+# From the end of a ring capture to the names of 7.x and 8.0: "over a second" in real files (format description, 6.1).
+_NAMES_PAUSE_NS = 2_500_000_000
 _EVENT_BEGINS = 1  # struct bits: a simple event, or the first slot of a combine event
 
 
@@ -242,6 +245,13 @@ class Logger:
         return next((b for ring in buffers.rings for b in ring.buffers if b.index == index), None)
 
     def _dump_ring(self) -> Program:
+        """Take what the ring holds, oldest first, and in 7.x and 8.0 the names that come a while later."""
+        yield from self._take_ring()
+        if self.kernel.target.release in (Release.QNX_7, Release.QNX_8):
+            self.kernel.control.report_names(_NAMES_PAUSE_NS)
+            yield from self._take_ring()
+
+    def _take_ring(self) -> Program:
         buffers = self.kernel.emitter.buffers
         for ring in buffers.rings if buffers is not None else ():
             for buffer in ring.oldest_first():

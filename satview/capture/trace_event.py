@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from satview.base.errors import one_line
 from satview.capture.buffers import Buffer
-from satview.capture.dump import dump_state
+from satview.capture.dump import dump_names, dump_state
 from satview.capture.emit import Emitter
 from satview.capture.event_data import RULE_DATA, EventData, KernelHandler, finish
 from satview.capture.gate import ON
@@ -230,6 +230,24 @@ class TraceControl:
                 ring.close(now)
             elif self.machine.target.has_buffer_end:
                 ring.close(now, sequence=1)  # 8.0 hands over the trailing buffer and counts from 1 again
+
+    def report_names(self, pause_ns: int, cpu: int = 0) -> None:
+        """Write the names of all processes and threads into a ring that was saved, as 7.x and 8.0 do.
+
+        The last of its buffers counts from 1 again in 8.0, as the trailing buffer of a linear capture does.
+
+        Args:
+            pause_ns: How long after the machine's present moment.
+            cpu: That writes them.
+        """
+        buffers, machine = self.emitter.buffers, self.machine
+        if buffers is None or self.emitter.is_tracing:
+            return
+        self.emitter.is_tracing = True
+        end = dump_names(machine, self.emitter, cpu, machine.now + machine.target.cycles(pause_ns))
+        self.emitter.is_tracing = False
+        for ring in buffers.rings:
+            ring.close(end + ring.skew_cycles, sequence=1 if machine.target.has_buffer_end else None, hand_over=False)
 
     def _allocate(self, count: int, pointer: Any) -> int:
         if not self.is_root:

@@ -9,7 +9,7 @@ from pathlib import Path
 from satview.base.errors import SatviewError, TraceFormatError
 from satview.base.process_end import BAD_USE, FINE
 from satview.cli.shared.files import InputFile
-from satview.formats.listing.learn import proposed_rows
+from satview.formats.listing.learn import proposed_rows, unlisted_rows
 from satview.formats.listing.reader import read_listing
 from satview.store.problems import Problems
 
@@ -23,8 +23,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     learn = actions.add_parser(
         "learn",
         help="print corrected rows",
-        description="Prints the rows of the catalogue that a listing corrects or "
-        "proves, by class, as resources/events holds them. A ? marks notations that no real listing has proven.",
+        description="Prints the rows of the catalogue that a listing corrects or proves, by class, as resources/events "
+        "holds them, and rows for lines that fit none. A ? marks notations that no real listing has proven.",
     )
     learn.add_argument("listing", metavar="LISTING", type=InputFile, help="text printed by the vendor's traceprinter")
     parser.set_defaults(run=run)
@@ -52,6 +52,10 @@ def run(args: argparse.Namespace) -> int:
             print(f"# {class_name}, {listing.release}")
             shown = class_name
         print(row)
-    if not shown:
+    unlisted = list(unlisted_rows(listing))
+    for class_name, row, count in unlisted:
+        print(f"# {class_name}, {listing.release}: {count:,} line{'s' * (count != 1)} like this fit no row")
+        print(row)
+    if not shown and not unlisted:
         print(f"# {path.name} changes nothing: the catalogue of {listing.release} has all its notations")
     return FINE

@@ -10,7 +10,7 @@ from satview.base.process_end import BAD_USE, COST_DATA, FINE, say
 from satview.base.targets import is_standard_output
 from satview.cli.shared.files import InputFile, OutputFile
 from satview.cli.shared.progress import open_trace, working, working_on
-from satview.export.verbatim import write_verbatim
+from satview.export.verbatim import without_names, write_verbatim
 
 PURPOSE = "convert"
 
@@ -33,4 +33,6 @@ def run(args: argparse.Namespace) -> int:
         say(str(error))
         return BAD_USE
     print(f"{args.output}: {count} slots", file=sys.stderr if is_standard_output(args.output) else sys.stdout)
-    return COST_DATA if trace.problems.cost_data else FINE
+    if lost := without_names(trace):
+        say(f"{trace.path.name}: {lost}")
+    return COST_DATA if trace.problems.cost_data or lost else FINE

@@ -21,6 +21,7 @@ from satview.cli.shared.ranges import add_range, window_of
 from satview.events.spec import Release
 from satview.export.c_program import c_program
 from satview.export.subset import SubsetReport, write_subset
+from satview.export.verbatim import without_names
 from satview.filters.derived_columns import TraceDerivedColumns
 from satview.filters.diagnostics import RuleError
 from satview.filters.expressions.expression import Expression
@@ -210,6 +211,8 @@ def _filter(args: argparse.Namespace, built: BuiltRules, trace: Trace) -> None:
     with working(working_on("writing", args.output)) as report:
         written = write_subset(trace, args.output, selected, window, with_context=not args.exact, progress=report)
     print_report(written)
+    if lost := without_names(trace):
+        print(f"  of the listing, {lost}")
 
 
 def _console(args: argparse.Namespace) -> TextIO:

@@ -17,6 +17,7 @@ from satview.cli.shared.progress import open_trace
 from satview.store.doubts import outside_record, outside_words, trusted_duration_ns, trusted_window
 from satview.store.problems import KINDS, Problem
 from satview.store.trace import Trace
+from satview.timeline.state_lanes import contradicted_runs
 
 PURPOSE = "look"
 
@@ -82,6 +83,7 @@ def info(trace: Trace) -> dict[str, Any]:
             {"slug": slug, "count": count, "title": KINDS[slug].title, "costs_data": KINDS[slug].costs_data}
             for slug, count in trace.problems.counts().items()
         ],
+        "contradicted_runs": len(contradicted_runs(trace)[0]),
         "untold": [
             {"key": found.analysis.key, "mark": str(found.trust.mark), "reason": found.trust.reason}
             for found in unanswered(trace)
@@ -116,6 +118,7 @@ def print_page(trace: Trace) -> None:
         ("Lines", ", ".join(f"{count:,} {kind}" for kind, count in trace.lines.items())),
         ("Processes, threads", f"{reported['processes']:,}, {reported['threads']:,}"),
         ("Buffers", f"{reported['buffers']['count']:,}, {reported['buffers']['lost']:,} lost"),
+        ("Contradictions", _contradictions(reported["contradicted_runs"])),
         ("Cannot show", _cannot_answer(trace)),
     ]
     if system and system.strings:
@@ -128,6 +131,14 @@ def print_page(trace: Trace) -> None:
         print()
         print("\n".join(_class_lines(reported["classes"], reported["events"])))
     _print_problems(trace)
+
+
+def _contradictions(runs: int) -> str:
+    """Return in one line how many runs of threads their CPU contradicts; empty if none."""
+    if not runs:
+        return ""
+    times = "once" if runs == 1 else f"{runs:,} times"
+    return f"{times} a CPU begins to run a thread while no event ends the run of another; that one is unknown then"
 
 
 def _class_lines(classes: dict[str, int], events: int) -> list[str]:

@@ -127,7 +127,13 @@ def _print(source: Source, args: argparse.Namespace, selection: Selection, out: 
     style = Style(layout, source.release, source.byte_order, args.vendor, args.one_line, source.notations)
     shown = _event_format(args, style)
     rows = (
-        TextRows(source, style, args.time or default_time(layout), args.verbose, format=shown)
+        TextRows(
+            source,
+            style,
+            args.time or ("" if args.layout is None else default_time(layout)),
+            args.verbose,
+            format=shown,
+        )
         if is_text
         else RecordRows(source, args.format)
     )

@@ -12,7 +12,7 @@ enum { COUNT_OF_ENTRY = 0, VARIANT_OF_ENTRY = 1, FORM_OF_ENTRY = 2, NEXT_OF_ENTR
  * first: of every code its first entry, -1 = none. entries: payload words, variant, form, next entry.
  */
 static int64_t satview_forms(const uint32_t *header, int64_t events, const int64_t *start, const int64_t *row,
-                             int64_t count, const uint8_t *variant, const int32_t *first, const int32_t *entries,
+                             int64_t count, const int32_t *variant, const int32_t *first, const int32_t *entries,
                              int64_t entry_count, int64_t from, int32_t *form)
 {
     if (from < 0)
@@ -38,8 +38,8 @@ static int64_t satview_forms(const uint32_t *header, int64_t events, const int64
 }
 
 PASS(forms,
-     "u4:e i8:e+1 i8:n u1:n i4:32768 i4:4x n i4:n",
-     U4(0), COUNT(0), I8(1), I8(2), COUNT(2), U1(3), I4(4), I4(5), COUNT(5) / ENTRY, NUMBER(6), I4(7))
+     "u4:e i8:e+1 i8:n i4:n i4:32768 i4:4x n i4:n",
+     U4(0), COUNT(0), I8(1), I8(2), COUNT(2), I4(3), I4(4), I4(5), COUNT(5) / ENTRY, NUMBER(6), I4(7))
 
 /* Kinds of fields of a form, and their flags. */
 enum { LITERAL, WORD, WIDE, MESSAGE, HEAD, HEAD_TEXT, TEXT };

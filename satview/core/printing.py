@@ -99,7 +99,7 @@ class Forms:
 
     def find(
         self, header: NDArray[np.uint32], start: NDArray[np.int64], row: NDArray[np.int64],
-        variant: NDArray[np.uint8], form: NDArray[np.int32], done: int,
+        variant: NDArray[np.int32], form: NDArray[np.int32], done: int,
     ) -> int:  # fmt: skip
         """Write the forms of events from number `done` on; return the first whose kind has none, or their number.
 
@@ -107,7 +107,7 @@ class Forms:
             header: uint32 (events,), header words.
             start: int64 (events + 1,), where payloads begin.
             row: int64 (n,), which events.
-            variant: uint8 (n,).
+            variant: int32 (n,).
             form: int32 (n,), receives the numbers.
             done: How many are there already.
         """

@@ -85,6 +85,13 @@ def listing_lists(spec: EventSpec, release: Release) -> Lists:
     return rows.lists("listing_7", file).get(key, (spec.fast, spec.wide))
 
 
+def seen_lists(spec: EventSpec, release: Release) -> Lists:
+    """Return the lists that listings of other people have of an event; no vendor's text confirms them."""
+    if release is not Release.QNX_8 or spec.class_name not in ("KER_CALL", "KER_EXIT"):
+        return UNKNOWN_LISTS
+    return rows.lists(spec.class_name.lower(), "seen_8").get(spec.name, UNKNOWN_LISTS)
+
+
 def _unsure(fields: tuple[Field, ...] | None) -> tuple[Field, ...] | None:
     return fields and tuple(replace(item, is_sure=False) for item in fields)
 

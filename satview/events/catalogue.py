@@ -6,7 +6,9 @@ The rows are data under `resources/events`; this module only reads and arranges 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from functools import cache
+from threading import Lock
 from typing import Final, Protocol
 
 import numpy as np
@@ -36,13 +38,21 @@ class _Events(Protocol):
 _FOREIGN: Final[dict[Release, _Events]] = {Release.UNIXWARE: unixware, Release.LINUX: linux}
 
 
+_LEARNING: Final = Lock()
+FREE_CLASSES: Final = range(wire.CLASS_MASK, 11, -1)  # internal classes that no release of QNX defines
+_MOST_LEARNED: Final = 1 << 12
+_LONGEST_NAME: Final = 80
+_MOST_CLASSES: Final = 200  # the index of a class has eight bits
+
+
 class Catalogue:
-    """All events of one release; immutable, look-ups are cheap.
+    """All events of one release; look-ups are cheap.
 
     Attributes:
         release: Whose numbers, names and lists these are.
         classes: Printed classes in table order, then one entry `CLASS 12` ... per internal class nobody defines.
         class_index_of_code: Shape (32768,), uint8, row in `classes` of every code.
+        learned: (class, event) -> code of what listings showed; empty but for a `ListedCatalogue`.
         state_value_of_code: Shape (32768,), uint8, lane value of thread state events, `states.NOT_A_STATE` otherwise;
             virtual threads, CREATE and DESTROY are no states.
     """
@@ -61,6 +71,7 @@ class Catalogue:
         self._codes = tuple(sorted(self._names))
         self._specs: dict[int, EventSpec] = {}
         self._by_name: dict[str, tuple[int, ...]] = {}
+        self.learned: dict[tuple[str, str], int] = {}
 
     def spec(self, code: int) -> EventSpec:
         """Return what is known of a code; codes that no table names get a spec with `is_known` False."""
@@ -184,10 +195,98 @@ class Catalogue:
         return {text.upper() for name in names if name for text in (name, f"{known.class_name}/{name}")}
 
 
+class ListedCatalogue(Catalogue):
+    """The events of one release, and those that listings showed besides, under numbers that are free.
+
+    Traces of listings and filters look up here. Of a .kev file such a number says nothing.
+    """
+
+    def __init__(self, release: Release) -> None:
+        super().__init__(release)
+        self._spare = (wire.code(free, event) for free in FREE_CLASSES for event in range(wire.EVENT_MASK, -1, -1))
+
+    def learn(self, class_name: str, name: str, number: int | None = None) -> int | None:
+        """Return the code of an event that a listing shows and no table names: a number of its class that is free.
+
+        Args:
+            class_name: As printed; one that no table has becomes a class of its own.
+            name: Of the event.
+            number: Of a kernel call, as printed.
+
+        Returns:
+            None if too many were learned.
+        """
+        class_name, name = class_name[:_LONGEST_NAME], name[:_LONGEST_NAME]
+        with _LEARNING:
+            full_name = name if number is None else f"{name}/{number:02d}"
+            for known in (name, full_name):
+                if codes := self.find(f"{class_name}/{known}"):
+                    return codes[0]
+            if len(self.learned) >= _MOST_LEARNED:
+                return None
+            own = (code for code in self._own_codes(class_name, name, number) if code not in self._names)
+            code = next(own, None)
+            if code is None:
+                code, name = next(self._spare, None), full_name  # its number may be that of another call
+            if code is None:
+                return None
+            rows = [spec.name for spec in self.classes]
+            if class_name not in rows:
+                if len(rows) >= _MOST_CLASSES:
+                    return None
+                self.classes = (*self.classes, ClassSpec(class_name, class_name, None, wire.class_of(code)))
+                rows.append(class_name)
+            table = self.class_index_of_code.copy()
+            table[code] = rows.index(class_name)
+            table.setflags(write=False)
+            # Others look up meanwhile: they see the old tables or the new ones.
+            self.class_index_of_code = table
+            if not self.learned:
+                self._names = dict(self._names)  # until now that of all catalogues of the release
+            self._names[code] = naming.Name(class_name, name, "", "", name)
+            self._codes = tuple(sorted((*self._codes, code)))
+            self.learned[class_name, name] = code
+            self._specs.pop(code, None)
+            for spelling in self._spellings(self._names[code]):
+                self._by_name[spelling] = (*self._by_name.get(spelling, ()), code)
+            return code
+
+    def learned_call(self, name: str, offset: int) -> int | None:
+        """Return the code of a kernel call that listings showed and no table has, None if there is none of that name.
+
+        Args:
+            name: As printed.
+            offset: Of entries, exits or interrupted calls.
+        """
+        class_name = next(class_name for class_name, its in naming.KER_CLASSES if its == offset)
+        return self.learned.get((class_name, name))
+
+    def _own_codes(self, class_name: str, name: str, number: int | None) -> Iterator[int]:
+        """Yield the codes of a known class that an event of it may get, whatever they are used for, the last first."""
+        known = next((spec.internal for spec in self.classes if spec.name == class_name), None)
+        offset = dict(naming.KER_CLASSES).get(class_name)
+        if offset is not None and number is not None:
+            numbers: Iterable[int] = [number + offset] if number < wire.KER_EXIT_OFFSET else []
+        elif offset is not None:  # entry and exit of a call have one number
+            calls = [code & 0x7F for (_, other), code in self.learned.items() if other == name]
+            numbers = [call + offset for call in (*calls, *range(wire.KER_EXIT_OFFSET - 1, -1, -1))]
+        elif class_name in ("THREAD", "VTHREAD"):
+            numbers = range(63, 31, -1) if class_name == "VTHREAD" else range(31, -1, -1)
+        else:
+            numbers = range(wire.EVENT_MASK, 63 if known == WireClass.PR_TH else -1, -1)
+        return (wire.code(known, event) for event in numbers) if known is not None else iter(())
+
+
 @cache
 def catalogue(release: Release) -> Catalogue:
     """Return the catalogue of a release; made once."""
     return Catalogue(release)
+
+
+@cache
+def listed_catalogue(release: Release) -> ListedCatalogue:
+    """Return the catalogue of the listings of a release, with what they showed so far in this process; made once."""
+    return ListedCatalogue(release)
 
 
 @cache

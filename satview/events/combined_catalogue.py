@@ -9,10 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events import wire
-from satview.events.catalogue import Catalogue
+from satview.events.catalogue import FREE_CLASSES, Catalogue
 from satview.events.spec import EventSpec, Release
-
-_FREE_CLASSES = range(wire.CLASS_MASK, 11, -1)  # internal classes that no release of QNX defines, the last one first
 
 
 class CombinedCatalogue(Catalogue):
@@ -29,11 +27,13 @@ class CombinedCatalogue(Catalogue):
         """
         super().__init__(first.release)
         self._first = first
+        if first.learned:  # events that a listing showed
+            self._names, self.classes, self._codes = dict(first._names), first.classes, first.codes()
         self._more: dict[int, tuple[Catalogue, int]] = {}
         self._added: dict[tuple[Release, int], int] = {}
         self._code_of = {self._key(first, code): code for code in first.codes()}
         self._used = set(first.codes())
-        self._free = self._free_codes()
+        self._free = self._codes_to_give()
         self.class_index_of_code = first.class_index_of_code.copy()
         self.state_value_of_code = first.state_value_of_code.copy()
 
@@ -91,8 +91,8 @@ class CombinedCatalogue(Catalogue):
         return wire.class_of(code), spec.class_name, spec.name, spec.is_64bit
 
     @staticmethod
-    def _free_codes() -> Iterator[int]:
-        for number in _FREE_CLASSES:
+    def _codes_to_give() -> Iterator[int]:
+        for number in FREE_CLASSES:
             for event in range(wire.EVENT_MASK, -1, -1):
                 yield wire.code(number, event)
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from dataclasses import field as column
+from functools import lru_cache
+from threading import Lock
 from typing import Final
 
 from satview.events import arguments, variants
@@ -36,6 +38,7 @@ class Part:
         show: Notation; decimal numbers are signed, all others unsigned.
         is_sure: False if the notation was inferred.
         text_index: Of several texts one after the other, which; 0 for the first.
+        template: `%` template of the value in a listing that prints it unlike the notation; empty = as that has it.
     """
 
     name: str
@@ -44,6 +47,7 @@ class Part:
     show: Show
     is_sure: bool = True
     text_index: int = 0
+    template: str = ""
 
     @property
     def is_signed(self) -> bool:
@@ -62,8 +66,8 @@ class Layout:
 
     Attributes:
         form: `fast`, `wide`, `same` (both lists are equal), `failed` (a call that returned an error), `raw` (the list
-            is not known, or the word count fits none).
-        parts: In payload order, without gaps.
+            is not known, or the word count fits none), `listed` (what a line of a listing shows).
+        parts: In payload order, without gaps; of a listed one with gaps where the line lacks an argument.
         end: The first word that no part describes; the number of words where a text goes on to the end.
         rest_name: What the words from there on are called, before their number.
     """
@@ -137,6 +141,8 @@ def layout_of(release: Release, code: int, count: int, variant: int = BY_COUNT) 
         count: Payload words, with padding or without.
         variant: What the words say, see `variants`.
     """
+    if variant >= variants.LISTED:
+        return _listed(variant)
     if variants.is_user(code):
         if variant == variants.TEXT:
             return Layout("same", (Part("text", 0, 0, Show.STRING),), count)
@@ -221,9 +227,10 @@ def argument_part(release: Release, code: int, count: int, name: str, variant: i
 
 
 @lru_cache(maxsize=1 << 12)
-def text_offset(release: Release, code: int, count: int) -> Part | None:
+def text_offset(release: Release, code: int, count: int, variant: int = BY_COUNT) -> Part | None:
     """Return where the text of an event is; user events may be text from their first word on."""
-    variant = variants.TEXT if variants.is_user(code) and count > 2 else BY_COUNT
+    if variant < variants.LISTED:
+        variant = variants.TEXT if variants.is_user(code) and count > 2 else BY_COUNT
     return next((part for part in layout_of(release, code, count, variant).parts if part.is_text), None)
 
 
@@ -233,9 +240,17 @@ def text_at(payload: bytes, part: Part) -> str | None:
     return texts[part.text_index].decode("utf-8", "replace") if part.text_index < len(texts) else None
 
 
-@lru_cache(maxsize=1 << 13)
 def arguments_of(release: Release, code: int) -> tuple[Part, ...]:
     """Return the numbers and texts that payloads of a code can hold in any of their layouts, each name once."""
+    known, learned = _known_arguments(release, code), _LEARNED.by_code.get((release, code))
+    if not learned:
+        return known
+    found = {part.name: part for layout in learned for part in layout.parts} | {part.name: part for part in known}
+    return tuple(found.values())
+
+
+@lru_cache(maxsize=1 << 13)
+def _known_arguments(release: Release, code: int) -> tuple[Part, ...]:
     if variants.is_user(code):
         return ()
     spec = catalogue(release).spec(code)
@@ -254,14 +269,19 @@ def arguments_of(release: Release, code: int) -> tuple[Part, ...]:
     return tuple(part for part in reversed(found.values()) if part.show is not Show.STRUCT)
 
 
-@cache
 def argument_names(release: Release) -> dict[str, tuple[int, ...]]:
-    """Return every argument name of a release and the codes that have it."""
+    """Return every argument name of a release and the codes that have it, those that listings showed included."""
+    return _argument_names(release, len(_LEARNED.layouts))
+
+
+@lru_cache(maxsize=32)
+def _argument_names(release: Release, learned: int) -> dict[str, tuple[int, ...]]:
     book = catalogue(release)
     found: dict[str, list[int]] = {}
     # Any kernel call can fail, those without a name too.
     exits = (code for code in range(CODE_COUNT) if variants.is_exit(code))
-    for code in sorted({*book.codes(), *exits}):
+    more = [code for of, code in list(_LEARNED.by_code) if of is release] if learned else []
+    for code in sorted({*book.codes(), *exits, *more}):
         for part in arguments_of(release, code):
             found.setdefault(part.name, []).append(code)
     for name in [name for name in found if name.endswith("[0]") or f"{name}[1]" in found]:
@@ -270,6 +290,63 @@ def argument_names(release: Release) -> dict[str, tuple[int, ...]]:
     for name, codes in found.items():  # lists spell an argument differently; each spelling is understood everywhere
         alike.setdefault(one_spelling(name), []).extend(codes)
     return {name: tuple(sorted(set(alike[one_spelling(name)]))) for name in found}
+
+
+# ---- lists that listings show ------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Learned:
+    """Lists of arguments that lines of listings showed and no table has; a list keeps its number.
+
+    Attributes:
+        layouts: By number, from `variants.LISTED` on.
+        number: Of each list.
+        by_code: The lists of each release and code.
+    """
+
+    layouts: list[Layout] = column(default_factory=list)
+    number: dict[tuple[Release, int, Layout], int] = column(default_factory=dict)
+    by_code: dict[tuple[Release, int], list[Layout]] = column(default_factory=dict)
+    lock: Lock = column(default_factory=Lock)
+
+
+_LEARNED: Final = _Learned()
+_MOST_LEARNED: Final = 1 << 14  # of one process; each is a kind of line that fits no row
+
+
+def learn_list(release: Release, code: int, parts: Sequence[Part], count: int) -> int | None:
+    """Return the variant of payloads whose arguments are those that a line of a listing shows.
+
+    Args:
+        release: Of the listing.
+        code: Event code.
+        parts: The arguments of the line.
+        count: Payload words.
+
+    Returns:
+        At least `variants.LISTED`; None if there are too many kinds of such lines, unless it is one text alone.
+    """
+    layout = Layout("listed", tuple(parts), count)
+    with _LEARNED.lock:
+        known = _LEARNED.number.get((release, code, layout))
+        is_one_text = len(layout.parts) == 1 and layout.parts[0].is_text
+        if known is None and (is_one_text or len(_LEARNED.layouts) < _MOST_LEARNED):
+            known = variants.LISTED + len(_LEARNED.layouts)
+            _LEARNED.number[release, code, layout] = known
+            _LEARNED.by_code[release, code] = [*_LEARNED.by_code.get((release, code), ()), layout]
+            _LEARNED.layouts.append(layout)
+    return known
+
+
+def learned_lists() -> int:
+    """Return how many lists of arguments listings have shown so far."""
+    return len(_LEARNED.layouts)
+
+
+def _listed(variant: int) -> Layout:
+    at = variant - variants.LISTED
+    return _LEARNED.layouts[at] if at < len(_LEARNED.layouts) else Layout("raw", (), 0)
 
 
 # ---- payloads to be written --------------------------------------------------------------------------------------
@@ -308,6 +385,8 @@ def printed_layout(release: Release, code: int, count: int, variant: int = BY_CO
     The printer of 6.4 goes through its list until the payload is used up, whatever the word count; later ones do that
     with wide lists that end in text, and where none fits what the other listings and the details show is shown.
     """
+    if variant >= variants.LISTED:
+        return _listed(variant)
     spec = catalogue(release).spec(code)
     fast, wide = arguments.listing_lists(spec, release)
     layout: Layout | None = None

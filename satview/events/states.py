@@ -12,6 +12,8 @@ from typing import Final
 
 import numpy as np
 
+from satview.events import wire
+
 
 class StateGroup(StrEnum):
     """Why a thread is not running, in the few kinds that matter when a lane is read from afar."""
@@ -131,3 +133,9 @@ def process_values(
 ) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
     """Return `process_value` of every element, uint8."""
     return (FIRST_PROCESS + process_rows % PROCESS_HUES).astype(np.uint8)
+
+
+STEP_OF_CODE: Final = np.zeros(wire.CODE_COUNT, np.int8)  # how deep a CPU is in interrupts: 1 for entries, -1 for exits
+STEP_OF_CODE[[wire.code(wire.WireClass.INT, event) for event in (1, 5)]] = 1  # 32 and 64 bits
+STEP_OF_CODE[wire.code(wire.WireClass.INT, 2)] = -1
+STEP_OF_CODE.setflags(write=False)

@@ -46,7 +46,7 @@ class TextRows:
     Attributes:
         source: What is printed.
         style: The layout.
-        time: One of `TIMES`.
+        time: One of `TIMES`; empty = as a listing has it, else as the layout does.
         is_verbose: With the system page.
         start_cycles: Time of the first event.
         format: Of `-p`; None = the layout's own columns.
@@ -60,6 +60,11 @@ class TextRows:
     start_cycles: int = 0
     format: EventFormat | None = None
     separator: str = ""
+
+    @property
+    def minus_one_fails(self) -> bool:
+        """Whether every exit that begins with -1 is that of a failed call: for the vendor's printer of 6.x."""
+        return self.style.is_vendor and self.style.is_old
 
     def head(self, source: Source) -> Iterator[str]:
         """Yield banner, header and titles."""
@@ -81,6 +86,9 @@ class TextRows:
         if self.format is not None:
             return self.format.begin(form)
         time = {"ns": "%d.%09ds", "wall": "%s.%09dZ"}.get(self.time, "0x%08x")
+        stamps = self.source.stamps
+        if not self.time and stamps is not None:
+            time = stamps.template
         return f"t:{time} CPU:%02d "
 
     def heads(self, batch: Batch, rows: NDArray[np.int64]) -> list[Head]:
@@ -95,10 +103,15 @@ class TextRows:
         return ""
 
     def _times(self, batch: Batch, rows: NDArray[np.int64]) -> list[Head]:
-        if self.time == "cycles":
+        time = self.time
+        if not time:
+            stamps = self.source.stamps
+            is_low = stamps.is_low if stamps is not None else default_time(self.style.layout) == "cycles"
+            time = "cycles" if is_low else "full"
+        if time == "cycles":
             return [Head(batch.stamp[rows])]
         cycles = batch.time_cycles[rows]
-        if self.time == "full":
+        if time == "full":
             return [Head(cycles.view(np.uint64))]  # as `hex_cycles`
         if self.time == "ns":
             ns = Clock(self.source.cycles_per_s, self.start_cycles).ns_array(cycles)

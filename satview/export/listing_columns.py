@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.safe_text import byte_text
 from satview.core import printing
 from satview.core.printing import Field
 from satview.events.layout import SIGEVENT_WORDS, Part
 from satview.events.variants import has_letters, user_text
 from satview.events.words import join64
-from satview.formats.kev.notation import sigevent_text
+from satview.formats.kev.notation import plain_text, sigevent_text, vendor_text
 
 _LINE_FEED = 0x0A
 _PRINTABLE = np.zeros(256, np.bool_)
@@ -153,18 +152,6 @@ def texts(part: Part, *, is_vendor: bool) -> Column:
     return Column(column)
 
 
-def vendor_text(raw: bytes) -> str:
-    """Return a text up to its NUL; empty if a character is neither printable (C locale) nor a line feed."""
-    text = raw.split(b"\0", 1)[0]
-    is_shown = all(0x20 <= byte < 0x7F or byte == 0x0A for byte in text)
-    return text.decode("ascii") if is_shown else ""
-
-
-def plain_text(raw: bytes) -> str:
-    """Return a text up to its NUL as UTF-8; other bytes and control characters escaped."""
-    return byte_text(raw.split(b"\0", 1)[0])
-
-
 def user_tails(*, is_vendor: bool) -> Column:
     """Return a column of what the printer of 6.x writes of user events of more than two words."""
 
@@ -204,14 +191,22 @@ def user_texts_and_words(*, is_vendor: bool) -> Column:
     return Column(column)
 
 
-def sigevents(word: int) -> Column:
-    """Return a column of sigevents of 6.x as text."""
+def sigevents(word: int, *, is_vendor: bool) -> Column:
+    """Return a column of sigevents of 6.x as text.
+
+    The vendor's printer shows the type of an unknown one without its flags. Of a foreign file it reads the halves of
+    the last word in its own order, extends their sign to 32 bits and turns the bytes of that.
+    """
 
     def column(group: Group) -> list[str]:
-        halves = group.raw(word + 3, 1).copy().view("<i2" if group.byte_order == "little" else ">i2").tolist()
+        raw = group.raw(word + 3, 1).copy()
+        if is_vendor and group.byte_order == "big":
+            halves = raw.view("<i2").astype(np.int32).byteswap().tolist()
+        else:
+            halves = raw.view("<i2" if group.byte_order == "little" else ">i2").tolist()
         words = group.words[:, word : word + SIGEVENT_WORDS].tolist()
         return [
-            sigevent_text(notify, number, value, code, priority)
+            sigevent_text(notify, number, value, code, priority, is_vendor=is_vendor)
             for (notify, number, value, _), (code, priority) in zip(words, halves, strict=True)
         ]
 

@@ -14,14 +14,14 @@ from satview.events.catalogue import Catalogue
 from satview.events.constants import flag_names
 from satview.events.layout import Layout, Part, layout_of, printed_layout
 from satview.events.spec import EventSpec, Release, Show
-from satview.events.variants import BY_COUNT, DOUBTFUL, FAILED, FAILED_UNKNOWN
+from satview.events.variants import BY_COUNT, DOUBTFUL, FAILED, FAILED_FOR_VENDOR, FAILED_UNKNOWN, LISTED
 from satview.export import listing_columns as columns
 from satview.export.listing_columns import Column
 
 _UNPADDED_6 = ("ADDRESS", "FUNC_ENTER", "FUNC_EXIT", "SLOG", "MSG_ERROR")
 _LABEL_WIDTHS_6 = {"THREAD": 13, "VTHREAD": 13, "PROCESS": 13, "COMM": 13, "SYSTEM": 15}
 _ONE_LINE_7 = ("THREAD", "VTHREAD", "QVM")
-_DROPPED_BY_VENDOR_6 = ("RESERVED", "BUFFER_END", "DROPPED")
+_DROPPED_BY_VENDOR_6 = ("RESERVED", "BUFFER_END", "DROPPED", "COMPACTION")
 # Printers take every exit of two words that begins with -1 for a failed call.
 _PRINTED_AS_FAILED = (FAILED, FAILED_UNKNOWN, DOUBTFUL)
 MISPLACED_BAD = 101  # the sources of the 6.4 printer have BAD here, one above its position in every release
@@ -91,11 +91,16 @@ def make_form(spec: EventSpec, count: int, style: Style, names: Catalogue, varia
     if style.is_vendor and style.is_old and (spec.code & 0x7F) == MISPLACED_BAD and spec.code >> 10 == 2:
         listed_code = names.find(f"{spec.class_name}/BAD")[0]
         spec = replace(names.spec(listed_code), code=spec.code)
+    if variant >= LISTED:
+        layout = printed_layout(names.release, listed_code, count, variant)
+        if spec.class_name == "USREVENT" and layout is not None:
+            return _listed_user(spec, layout, style)
+        return _listed(spec, count, style, layout)
     special = _SPECIAL.get((spec.class_name, spec.name)) or _SPECIAL.get((spec.class_name, ""))
     form = special(spec, count, style) if special else None
     if form:
         return form
-    if count == 2 and variant in _PRINTED_AS_FAILED:
+    if (count == 2 and variant in _PRINTED_AS_FAILED) or variant == FAILED_FOR_VENDOR:
         return _failed(spec, style)
     return _listed(spec, count, style, printed_layout(names.release, listed_code, count, variant))
 
@@ -103,7 +108,9 @@ def make_form(spec: EventSpec, count: int, style: Style, names: Catalogue, varia
 def _is_known_to_vendor(spec: EventSpec) -> bool:
     wire_class, call = wire.class_of(spec.code), wire.event_of(spec.code) & 0x7F
     if wire_class == wire.WireClass.KER_CALL and spec.class_name in ("KER_CALL", "KER_EXIT", "INT_CALL"):
-        return call == MISPLACED_BAD or (spec.is_known and spec.name != "BAD")
+        # 6.4 has no call of 64 bits, and none that is entered, left and interrupted at once.
+        is_one_of_three = wire.event_of(spec.code) >> 7 < 3
+        return is_one_of_three and (call == MISPLACED_BAD or (spec.is_known and spec.name != "BAD"))
     return spec.is_known and wire_class <= wire.WireClass.COMM and spec.name not in _DROPPED_BY_VENDOR_6
 
 
@@ -120,7 +127,7 @@ def event_column(spec: EventSpec, style: Style) -> str:
     # Where the 7.x guide labels a kernel call unlike its name, the real listing has the name.
     has_label = style.release == Release.QNX_6 or spec.class_name in ("SYSTEM", "QVM")
     name = (spec.label if has_label else "") or spec.name
-    if spec.class_name in ("KER_CALL", "KER_EXIT"):
+    if spec.class_name in ("KER_CALL", "KER_EXIT") and wire.class_of(spec.code) == wire.WireClass.KER_CALL:
         name = f"{name}/{wire.event_of(spec.code) & 0x7F:02d}"
     if spec.class_name == "VTHREAD" and name not in ("VTHCREATE", "VTHDESTROY"):
         name = name.removeprefix("V")  # printed with the state name of threads
@@ -162,19 +169,35 @@ def _listed(spec: EventSpec, count: int, style: Style, layout: Layout | None) ->
     return Form(template + end, tuple(found))
 
 
+def _listed_user(spec: EventSpec, layout: Layout, style: Style) -> Form:
+    """Return the form of a user event whose text and words a listing shows, and they are not the same."""
+    event = f"EVENT:{wire.event_of(spec.code)}"
+    shown = _values_of(spec, layout, style)
+    texts = [f"{name}:{value}" for name, value, _ in shown if name == "STR"]
+    words = [f"{name}:{value}" for name, value, _ in shown if name != "STR"]
+    ordered = sorted(shown, key=lambda item: item[0] != "STR")
+    text = ", ".join((*texts, *([" ".join(words)] if words else ())))
+    head = (
+        f"{class_column(spec, style)}{event}{'' if texts else ','} "
+        if style.is_old
+        else (f"{class_column(spec, style)}{event:<18} ")
+    )
+    return Form(f"{head}{text}\n", tuple(column for _, _, filled in ordered for column in filled))
+
+
 def _values_of(spec: EventSpec, layout: Layout, style: Style) -> list[tuple[str, str, list[Column]]]:
     """Return (name, template, columns) of every argument of a printed layout; names escaped."""
     found = []
     for index, part in enumerate(layout.parts):
         name = part.name.replace("%", "%%")
         if part.is_text:
-            found.append((name, "%s", [columns.texts(part, is_vendor=style.is_vendor)]))
+            found.append((name, part.template or "%s", [columns.texts(part, is_vendor=style.is_vendor)]))
         elif part.show is Show.STRUCT:
             break
         elif part.show is Show.MSG:
             found.append((name, *_message(part.word, layout.message_words(index), style)))
         elif part.show is not Show.MSG_MORE:
-            learned = style.notations.get((spec.class_name, spec.name, part.name))
+            learned = part.template or style.notations.get((spec.class_name, spec.name, part.name))
             found.append((name, *(_learned(part, learned) if learned else _number(part, style))))
     return found
 
@@ -280,7 +303,7 @@ def _handler_exit(spec: EventSpec, count: int, style: Style) -> Form | None:
         return None
     head, event = class_column(spec, style) + "0x%08x (%d) SIGEVENT:", parts["sigevent"]
     if event.words:
-        return Form(f"{head}%s\n", (*_vector(parts), columns.sigevents(event.word)))
+        return Form(f"{head}%s\n", (*_vector(parts), columns.sigevents(event.word, is_vendor=style.is_vendor)))
     words = range(event.word, count)
     return Form(
         head + " ".join("0x%08x" for _ in words) + "\n", (*_vector(parts), *(columns.unsigned(word) for word in words))

@@ -15,7 +15,7 @@ from satview.core import printing
 from satview.core.printing import Field
 from satview.events import wire
 from satview.events.spec import EventSpec
-from satview.events.variants import variants
+from satview.events.variants import EXITS, FAILED_FOR_VENDOR, MINUS_ONE, variants
 from satview.export.listing_columns import Column, Group
 from satview.export.listing_forms import Form
 from satview.formats.kev.slots.batch import Batch
@@ -54,6 +54,10 @@ class Rows(Protocol):
     @property
     def separator(self) -> str:
         """The text between two lines."""
+
+    @property
+    def minus_one_fails(self) -> bool:
+        """Whether every exit that begins with -1 is printed as that of a failed call, however long it is."""
 
     def head(self, source: Source) -> Iterator[str]:
         """Yield what comes before the first event."""
@@ -105,10 +109,20 @@ def _counts(batch: Batch, rows: NDArray[np.int64]) -> NDArray[np.int64]:
     return batch.start[rows + 1] - batch.start[rows]
 
 
-def _variants(source: Source, batch: Batch, rows: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.uint8]:
-    return variants(
+def _variants(
+    source: Source, batch: Batch, rows: NDArray[np.int64], counts: NDArray[np.int64], *, minus_one_fails: bool = False
+) -> NDArray[np.int32]:
+    found = variants(
         source.release, batch.code[rows], counts, lambda at, word: batch.words[batch.start[rows[at]] + word]
-    )
+    ).astype(np.int32)
+    if minus_one_fails:
+        found[(batch.words[batch.start[rows]] == MINUS_ONE) & EXITS.take(batch.code[rows])] = FAILED_FOR_VENDOR
+    slots, listed = source.listed
+    if not len(slots):
+        return found
+    last = batch.first_slot + batch.last_slot[rows]
+    at = np.minimum(np.searchsorted(slots, last), len(slots) - 1)
+    return np.where(slots[at] == last, listed[at], found)
 
 
 def _group(source: Source, batch: Batch, rows: NDArray[np.int64], count: int) -> Group:
@@ -167,7 +181,7 @@ class CoreLines:
 
     def _form_numbers(self, batch: Batch, rows: NDArray[np.int64]) -> NDArray[np.int32]:
         counts, form, done = _counts(batch, rows), np.empty(len(rows), np.int32), 0
-        found = _variants(self._source, batch, rows, counts)
+        found = _variants(self._source, batch, rows, counts, minus_one_fails=self._rows.minus_one_fails)
         header = np.ascontiguousarray(batch.header)
         while (done := self._forms.find(header, batch.start, rows, found, form, done)) < len(rows):
             code, count, variant = int(header[rows[done]]) & wire.CODE_MASK, int(counts[done]), int(found[done])

@@ -20,7 +20,7 @@ from satview.base.errors import Cancelled, UsageError
 from satview.base.new_file import NewFile
 from satview.base.safe_text import csv_text
 from satview.events.spec import EventSpec, Release
-from satview.export.listing import Printer, TextRows, default_time, layout_of
+from satview.export.listing import Printer, TextRows, layout_of
 from satview.export.listing_forms import Form, Style
 from satview.export.listing_lines import Head, Lines
 from satview.export.listing_records import RecordRows
@@ -104,9 +104,7 @@ def write_listing(
     with _source(trace) as source, _new_file(trace, path) as file:
         layout = layout_of(source.release)
         style = Style(layout, source.release, source.byte_order, False, False, source.notations)
-        printer = Printer(
-            source, TextRows(source, style, default_time(layout)), rows_to_print=selected.in_batch, is_ahead=True
-        )
+        printer = Printer(source, TextRows(source, style, ""), rows_to_print=selected.in_batch, is_ahead=True)
         for text in printer.encoded(_checked(selected, progress, cancelled)):
             file.write(text)
         return printer.printed
@@ -240,6 +238,7 @@ class ListRows:
         records: Writes arguments.
         start_cycles: Of the rows of any output; times come from the trace.
         separator: Text between two rows.
+        minus_one_fails: Exits are failed calls where that is known, and not by their first word alone.
     """
 
     trace: Trace
@@ -247,6 +246,7 @@ class ListRows:
     records: RecordRows
     start_cycles: int = 0
     separator: str = ""
+    minus_one_fails: bool = False
     _columns: ListColumns = field(init=False)
 
     def __post_init__(self) -> None:

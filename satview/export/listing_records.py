@@ -20,6 +20,7 @@ from satview.export import listing_columns as columns
 from satview.export.listing_columns import Column, Group
 from satview.export.listing_forms import Form
 from satview.export.listing_lines import Head
+from satview.formats.kev.notation import plain_text
 from satview.formats.kev.slots.batch import Batch
 from satview.formats.source import Source
 
@@ -45,6 +46,11 @@ class RecordRows:
     def head(self, source: Source) -> Iterator[str]:  # noqa: ARG002  -- one signature for all outputs
         """Yield the column names, or the opening bracket."""
         yield {"csv": CSV_HEAD, "json": "[\n", "jsonl": ""}[self.format]
+
+    @property
+    def minus_one_fails(self) -> bool:
+        """Only what is known to have failed is shown so."""
+        return False
 
     @property
     def separator(self) -> str:
@@ -169,4 +175,4 @@ def _errno_column(name_of: Callable[[int], str | None], word: int) -> Column:
 
 def _user_text(group: Group) -> list[str]:
     raw = group.raw(0, group.words.shape[1])
-    return [columns.plain_text(bytes(row)) for row in raw]
+    return [plain_text(bytes(row)) for row in raw]

@@ -100,7 +100,11 @@ def write_subset(
     rows = trace.rows_between(window) if window is not None else slice(0, len(trace.events))
     keep = _selected(trace, selected, rows)
     count = int(np.count_nonzero(keep))
-    opening = opening_state(trace, rows.start) if with_context and rows.start > 0 else Opening.empty()
+    # Names that came behind a ring capture are no events of it: the new file has them in front.
+    has_names_apart = "ring-names" in trace.problems.counts()
+    opening = Opening.empty()
+    if with_context and (rows.start > 0 or has_names_apart):
+        opening = opening_state(trace, rows.start, with_all_names=has_names_apart)
     if with_context:
         _add_context(trace, keep, rows, opening)
     written = np.flatnonzero(keep).astype(np.uint32)

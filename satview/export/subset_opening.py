@@ -71,13 +71,18 @@ def state_before(trace: Trace, row: int) -> NDArray[np.int64]:
     return last
 
 
-def opening_state(trace: Trace, row: int) -> Opening:
+def opening_state(trace: Trace, row: int, *, with_all_names: bool = False) -> Opening:
     """Return the state of all processes and threads just before an event, in the order of START's dump.
 
     Per process its creation and name; per thread its creation, the event of its state, and its name. A RUNNING event
     carries the CPU the thread runs on, all others CPU 0. Where a CPU was last given to a thread that has left RUNNING
     since, both events follow, for events of that CPU still belong to it. Of a thread that may have changed its state
     where events are missing, the state is left out.
+
+    Args:
+        trace: The trace.
+        row: The first event that is not before the moment.
+        with_all_names: Threads that show no state before it are named too.
     """
     last = state_before(trace, row)
     first = int(trace.events.time_cycles[row]) if row < len(trace.events) else trace.window.end
@@ -88,6 +93,9 @@ def opening_state(trace: Trace, row: int) -> Opening:
         dump.process(process)
         for thread in alive[trace.threads.process[alive] == process].tolist():
             dump.thread(thread, int(last[thread]) if thread in known else None)
+        if with_all_names:
+            for thread in np.setdiff1d(np.flatnonzero(trace.threads.process == process), alive).tolist():
+                dump.name(thread)
     switches = _last_switches(trace, row)
     doubtful = np.isin(trace.events.thread[switches], np.setdiff1d(alive, known))
     switches = switches[_still_true(trace, switches, first) & ~doubtful]
@@ -190,9 +198,14 @@ class _Dump:
         self._event(THREAD_CREATE, 0, ids)
         if state_row is not None:
             self.state(state_row)
+        self.name(thread)
+
+    def name(self, thread: int) -> None:
+        """Add the name of a thread, if it has one."""
+        table = self._trace.threads
         name = name_bytes(table.names[thread])
         if name:
-            self._event(PROC_THREAD_NAME, 0, ids, name)
+            self._event(PROC_THREAD_NAME, 0, (int(table.pid[thread]), int(table.tid[thread])), name)
 
     def state(self, row: int) -> None:
         """Add a state event of the trace again."""

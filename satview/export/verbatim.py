@@ -32,6 +32,15 @@ def write_verbatim(trace: Trace, path: Path | str) -> int:
     return len(slots)
 
 
+def without_names(trace: Trace) -> str:
+    """Return what a .kev file cannot hold of lines that fit no row, as a sentence; empty if nothing."""
+    count = 0 if trace.listed is None else len(trace.listed[0])
+    if not count:
+        return ""
+    events = f"{count:,} events" if count != 1 else "1 event"
+    return f"{events} of lines that fit no row keep words alone in a .kev file; the names are in the listing only"
+
+
 def _pairs(trace: Trace, page_length: int) -> tuple[tuple[str, str], ...]:
     """Return the trace's own header, with what a .kev file needs and a listing may lack."""
     order = f"{trace.byte_order.upper()}_ENDIAN"

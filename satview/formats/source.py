@@ -9,18 +9,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from satview.base.errors import TraceFormatError
-from satview.events.catalogue import Catalogue, catalogue
+from satview.events.catalogue import Catalogue, catalogue, listed_catalogue
 from satview.events.spec import Release
 from satview.events.wire import SLOT_BYTES
 from satview.formats import traceprinter
-from satview.formats.kev.assemble import choose_rate, choose_release, clock_surroundings
+from satview.formats.kev.assemble import LISTING, choose_rate, choose_release, clock_surroundings
 from satview.formats.kev.growth.stream import EventStream, blocks_of_array, blocks_of_file
-from satview.formats.kev.head.header import BEGIN, END, MAX_HEADER_BYTES, key_byte_order, parse_header
+from satview.formats.kev.head.header import BEGIN, END, FROM_LISTING, MAX_HEADER_BYTES, key_byte_order, parse_header
 from satview.formats.kev.head.syspage import parse_syspage
 from satview.formats.kev.reader import SAMPLE_SLOTS, byte_order_of
 from satview.formats.linux import reader as linux
 from satview.formats.listing.reader import read_listing
+from satview.formats.listing.stamps import StampNotation
 from satview.formats.qst import reader as qst
 from satview.formats.qst.one_pass import one_pass
 from satview.formats.unixware import reader as unixware
@@ -53,6 +57,9 @@ class Source:
         problems: Grows while the events are read.
         notations: Of a listing: (class, event, argument) -> how its numbers are printed, where that is not how the
             printer of its release does it.
+        listed: Of a listing: the last slots of events whose arguments only their line shows, int64 (n,) ascending, and
+            the variants of their layouts, int32 (n,).
+        stamps: Of a listing: how its times are printed, where that is not how the printer of its release does it.
     """
 
     path: Path
@@ -66,11 +73,15 @@ class Source:
     events: EventStream
     problems: Problems
     notations: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
+    listed: tuple[NDArray[np.int64], NDArray[np.int32]] = field(
+        default_factory=lambda: (np.empty(0, np.int64), np.empty(0, np.int32))
+    )
+    stamps: StampNotation | None = None
 
     @property
     def catalogue(self) -> Catalogue:
-        """Names and lists of the release."""
-        return catalogue(self.release)
+        """Names and lists of the release; of a listing with the events that it showed."""
+        return listed_catalogue(self.release) if self.format == LISTING else catalogue(self.release)
 
 
 @contextmanager
@@ -182,7 +193,9 @@ def _kev(file: BinaryIO, path: Path, data: bytes) -> Source:
     release = choose_release(header, system, problems)
     rate = choose_rate(header, system, problems)
     blocks = blocks_of_file(file, rest, byte_order, problems, need)
-    events = EventStream(blocks, problems, need, release)
+    # A listing has lines cut out, and its buffers not their announced length.
+    is_listed = header.get(FROM_LISTING[0]) == FROM_LISTING[1]
+    events = EventStream(blocks, problems, need, release, has_whole_buffers=not is_listed)
     events.inform(clock_surroundings(header, system, release))
     return Source(path, "kev", header, page, system, byte_order, release, rate, events, problems)
 
@@ -221,7 +234,7 @@ def _listing(file: BinaryIO, path: Path, first: bytes) -> Source:
     rate = choose_rate(header, None, problems)
     return Source(
         path,
-        "traceprinter",
+        LISTING,
         header,
         b"",
         None,
@@ -231,6 +244,8 @@ def _listing(file: BinaryIO, path: Path, first: bytes) -> Source:
         events,
         problems,
         listing.notations,
+        listing.slots.listed(),
+        listing.stamps,
     )
 
 

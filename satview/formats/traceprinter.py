@@ -12,15 +12,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
+import numpy as np
+from numpy.typing import NDArray
+
 from satview.base.errors import TraceFormatError
-from satview.formats.kev.assemble import trace_from_slots
+from satview.formats.kev.assemble import LISTING, trace_from_slots
+from satview.formats.kev.payloads import SlotPayloads
 from satview.formats.listing.model import Listing
 from satview.formats.listing.reader import read_listing
 from satview.store.problems import Problems
-from satview.store.trace import Trace
+from satview.store.trace import Listed, Trace
 
 _EVENT_LINE = re.compile(
-    rb"^.{0,40}?\b[tc]:\S{4,40}\s+(?:[tce]:\S{1,40}\s+){0,2}CPU:\d\d?\s+"
+    rb"^.{0,40}?\b[tc]:\S{1,40}\s+(?:[tce]:\S{1,40}\s+){0,2}CPU:\d{1,3}\s+"
     rb"(?:[tce]:\S{1,40}\s+){0,2}[A-Z]",
     re.MULTILINE,
 )
@@ -86,10 +90,12 @@ def trace_of_listing(listing: Listing, path: Path, cancelled: Callable[[], bool]
             path, 0, "no line of it is an event of a listing", "open a .kev file, or text printed by traceprinter"
         )
     if not listing.is_release_known:
-        listing.problems.add("release-assumed", f"no usable SYS_RELEASE; the events look like {listing.release}")
+        listing.problems.add(
+            "release-assumed", f"no usable SYS_RELEASE; {listing.release_reason or f'taken as {listing.release}'}"
+        )
     trace = trace_from_slots(
         path,
-        "traceprinter",
+        LISTING,
         listing.header,
         b"",
         listing.slot_array(),
@@ -100,4 +106,18 @@ def trace_of_listing(listing: Listing, path: Path, cancelled: Callable[[], bool]
         times=listing.full_times(),
         release=listing.release,
     )
-    return replace(trace, lines=listing.line_counts.counts())
+    listed = _listed_rows(trace, *listing.slots.listed())
+    if isinstance(trace.payloads, SlotPayloads):
+        trace.payloads.listed = dict(zip(*(column.tolist() for column in listed), strict=True))
+    return replace(trace, lines=listing.line_counts.counts(), listed=listed if len(listed[0]) else None)
+
+
+def _listed_rows(trace: Trace, slots: NDArray[np.int64], variants: NDArray[np.int32]) -> Listed:
+    """Return the rows of the events with these last slots, ascending, and their variants."""
+    last = trace.last_slots()
+    order = np.argsort(last, kind="stable")
+    at = np.minimum(np.searchsorted(last[order], slots), max(0, len(last) - 1))
+    is_there = last[order][at] == slots if len(last) else np.zeros(len(slots), np.bool_)
+    rows = order[at[is_there]] if len(last) else slots
+    by_row = np.argsort(rows, kind="stable")
+    return rows[by_row].astype(np.int64), variants[is_there][by_row]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from satview.core import links, statistics
 from satview.events import wire
+from satview.events.states import STEP_OF_CODE
 from satview.linkage.rows import by_cpu, depth_within, nested_pairs, rows_of_class, stable_order
 from satview.linkage.whole import is_whole_on, part_of
 from satview.store.losses import losses, losses_of
@@ -27,10 +28,6 @@ _HANDLER_ENTRIES: Final = (3, 6)
 _HANDLER_EXIT: Final = 4
 _DELIVERY: Final = 7  # 8.0; it has no exit
 _HANDLER_CODES: Final = [wire.code(wire.WireClass.INT, event) for event in (*_HANDLER_ENTRIES, _HANDLER_EXIT)]
-STEP_OF_CODE: Final = np.zeros(wire.CODE_COUNT, np.int8)
-STEP_OF_CODE[[wire.code(wire.WireClass.INT, event) for event in _ENTRIES]] = 1
-STEP_OF_CODE[wire.code(wire.WireClass.INT, _EXIT)] = -1
-STEP_OF_CODE.setflags(write=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from satview.events.layout import (
     argument_part,
     arguments_of,
     layout_of,
+    learned_lists,
     one_spelling,
     text_at,
     text_offset,
@@ -101,8 +102,15 @@ def codes_with_text(release: Release) -> NDArray[np.bool_]:
 
 
 @lru_cache(maxsize=128)
-def _ranks(name: str | None, release: Release) -> tuple[NDArray[np.intp], NDArray[np.uint16]]:
-    """Return the codes that have an argument (None: a text), and their numbers from 1 on, (32768,), 0 for others."""
+def _ranks(name: str | None, release: Release, learned: int) -> tuple[NDArray[np.intp], NDArray[np.uint16]]:
+    """Return the codes that have an argument (None: a text), and their numbers from 1 on, (32768,), 0 for others.
+
+    Args:
+        name: The argument.
+        release: Of the trace.
+        learned: How many lists listings have shown so far; only they change what is returned.
+    """
+    del learned
     table = codes_with_text(release) if name is None else codes_with(name, release)
     return np.flatnonzero(table), np.where(table, np.cumsum(table), 0).astype(np.uint16)
 
@@ -205,8 +213,8 @@ def argument_under(trace: Trace, rows: Rows, *names: str) -> NDArray[np.int64]:
     return values
 
 
-def variants_of(trace: Trace, rows: Rows, counts: NDArray[np.int64] | None = None) -> NDArray[np.uint8]:
-    """Return the variants of the layouts of events (`events.variants`), uint8 (n,).
+def variants_of(trace: Trace, rows: Rows, counts: NDArray[np.int64] | None = None) -> NDArray[np.integer]:
+    """Return the variants of the layouts of events (`events.variants`), uint8 or int32 (n,).
 
     Args:
         trace: The events.
@@ -214,15 +222,25 @@ def variants_of(trace: Trace, rows: Rows, counts: NDArray[np.int64] | None = Non
         counts: int64 (n,), their payload words, if they are at hand.
     """
     if (axis := files_of(trace)) is not None:
-        out = np.zeros(len(rows), np.uint8)
+        out = np.zeros(len(rows), np.int32)
         for part, at, own in axis.split(rows):
             out[at] = variants_of(part.trace, own)
         return out
     payloads = trace.payloads
     counts = payloads.word_counts(rows) if counts is None else counts
-    return variants(
+    found = variants(
         trace.release, trace.events.code[rows], counts, lambda selected, word: payloads.column(rows[selected], word)
     )
+    return _with_listed(trace, rows, found)
+
+
+def _with_listed(trace: Trace, rows: Rows, found: NDArray[np.uint8]) -> NDArray[np.integer]:
+    """Return variants with those of events whose layout only their line of a listing shows."""
+    if trace.listed is None:
+        return found
+    listed, variant = trace.listed
+    at = np.minimum(np.searchsorted(listed, rows), len(listed) - 1)
+    return np.where(listed[at] == rows, variant[at], found)
 
 
 def argument_offsets(trace: Trace, rows: Rows, name: str | None) -> list[tuple[NDArray[np.intp], Part | None]]:
@@ -234,13 +252,15 @@ def argument_offsets(trace: Trace, rows: Rows, name: str | None) -> list[tuple[N
         Groups: intp (n,), and where their argument is in the payload.
     """
     release, code = trace.release, trace.events.code[rows]
-    codes, rank_of_code = _ranks(name, release)
+    codes, rank_of_code = _ranks(name, release, learned_lists())
     rank = rank_of_code.take(code)
     at = np.flatnonzero(rank)
     if not len(at):
         return []
     counts = np.minimum(trace.payloads.word_counts(rows[at]), _MOST_WORDS)
-    found = np.zeros(len(at), np.uint8) if name is None else variants_of(trace, rows[at], counts)
+    found: NDArray[np.integer] = np.zeros(len(at), np.uint8)
+    if name is not None or trace.listed is not None:
+        found = variants_of(trace, rows[at], counts)
     # There are few different layouts: a number for each, no sorting.
     shape = (len(codes), int(counts.max()) + 1, int(found.max()) + 1)
     kinds, kind = distinct(np.ravel_multi_index((rank[at] - 1, counts, found), shape))
@@ -251,7 +271,9 @@ def argument_offsets(trace: Trace, rows: Rows, name: str | None) -> list[tuple[N
     ):
         only = int(codes[which])
         position = (
-            text_offset(release, only, words) if name is None else argument_part(release, only, words, name, variant)
+            text_offset(release, only, words, variant)
+            if name is None
+            else argument_part(release, only, words, name, variant)
         )
         number_of_kind[number] = positions.setdefault(position, len(positions))
     if len(positions) == 1:
@@ -294,7 +316,8 @@ def all_arguments(trace: Trace, rows: Rows) -> Arguments:
         part = rows[first : first + _CHUNK]
         counts = np.minimum(trace.payloads.word_counts(part), _MOST_WORDS)
         words = trace.payloads.block(part, min(int(counts.max()), _BLOCK_WORDS))
-        variant = variants(trace.release, trace.events.code[part], counts, partial(_word_of, words))
+        found = variants(trace.release, trace.events.code[part], counts, partial(_word_of, words))
+        variant = _with_listed(trace, part, found)
         for at, layout in _layouts(trace, part, counts, variant):
             position = slice(first, first + len(part)) if isinstance(at, slice) else first + at
             mine = words if isinstance(at, slice) else words[at]
@@ -349,7 +372,7 @@ class _Columns:
 
 
 def _layouts(
-    trace: Trace, rows: Rows, counts: NDArray[np.int64], variant: NDArray[np.uint8]
+    trace: Trace, rows: Rows, counts: NDArray[np.int64], variant: NDArray[np.integer]
 ) -> Iterator[tuple[Positions, Layout]]:
     """Yield the different layouts of some events and the positions of the events among the rows."""
     codes, code = distinct(trace.events.code[rows].astype(np.int64))

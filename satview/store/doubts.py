@@ -18,11 +18,12 @@ from satview.base.time import TimeWindow
 from satview.base.time_text import format_duration
 from satview.events import wire
 from satview.store.problems import Problem, ProblemKind
-from satview.store.tables import BufferTable, EventTable, Fragments, StateIndex
+from satview.store.tables import BufferTable, EventTable, StateIndex
 from satview.store.trace import Trace
 
 _CPUS: Final = 64
 _RARE: Final = 100  # a CPU beyond those of the header is doubted if it logged less than one event in so many
+_LEAST: Final = 3  # where nothing declares CPUs, of a number behind a gap
 _FEW_STATES: Final = 2  # a real thread that begins or ends during the trace has more, or is created in it
 _LOSSES: Final = frozenset({"lost-buffers", "lost-events"})
 _BEYOND: Final = frozenset({"ring-tail", "clock-unproven"})  # problems whose events may be long after the rest
@@ -141,13 +142,12 @@ def trusted_part(trace: Trace) -> Trace:
 
 
 def _trusted_part(trace: Trace) -> Trace:
-    window, events, fragments = trusted_window(trace), trace.events, trace.fragments
+    window, events = trusted_window(trace), trace.events
     end = int(np.searchsorted(events.time_cycles, window.end))
-    cut = EventTable(*(getattr(events, column.name)[:end] for column in fields(EventTable)))
+    cut = events.before(end)
     is_state = trace.states.event < end
     kept = np.concatenate(([0], np.cumsum(is_state)))
     states = StateIndex(trace.states.event[is_state], kept[trace.states.start].astype(np.int64))
-    pieces = int(np.searchsorted(fragments.event, end))
     is_buffer = trace.buffers.time_cycles < window.end
     pairs = trace.pairs
     if pairs is not None:
@@ -157,12 +157,11 @@ def _trusted_part(trace: Trace) -> Trace:
         events=cut,
         states=states,
         buffers=BufferTable(*(getattr(trace.buffers, column.name)[is_buffer] for column in fields(BufferTable))),
-        fragments=Fragments(fragments.event[:pieces], fragments.start[: pieces + 1],
-                            fragments.slot[: fragments.start[pieces]]),
+        fragments=trace.fragments.before(end),
         truncated=trace.truncated[trace.truncated < end],
         pairs=pairs,
         _cached=Once(),
-    )  # fmt: skip
+    )
 
 
 def _beyond(trace: Trace) -> list[tuple[int, Problem]]:
@@ -173,18 +172,24 @@ def _beyond(trace: Trace) -> list[tuple[int, Problem]]:
 def count_cpus(events: EventTable, declared: int) -> int:
     """Return how many CPUs a target has, 1 to 64.
 
-    CPUs beyond those that header and system page declare count if they log TIME events, or one event in a hundred.
+    CPUs beyond those that header and system page declare count if they log TIME events, or one event in a hundred. So
+    do CPUs behind a gap in the numbers where nothing declares any: a damaged number is rarely the next one.
 
     Args:
         events: Of the trace.
         declared: CPUs of header or system page; 0 = not reported.
     """
     seen = int(events.cpu.max(initial=0)) + 1
-    if not 0 < declared < seen:
-        return max(1, declared, seen)
-    is_real = np.bincount(events.cpu, minlength=_CPUS) >= max(1, len(events) // _RARE)
+    if 0 < seen <= declared:
+        return declared
+    counts = np.bincount(events.cpu, minlength=_CPUS)
+    first = declared or int(np.argmin(np.append(counts, 0) > 0))
+    if not first < seen:
+        return max(1, seen)
+    is_real = counts >= max(1 if declared else _LEAST, len(events) // _RARE)
     is_real[events.cpu[events.code == wire.CONTROL_TIME]] = True
-    return max(declared, int(np.flatnonzero(is_real)[-1]) + 1)
+    is_real[:first] = False
+    return max(1, first, int(np.flatnonzero(is_real)[-1]) + 1 if is_real.any() else 0)
 
 
 def damage(trace: Trace) -> list[tuple[int, Problem]]:

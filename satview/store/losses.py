@@ -37,6 +37,9 @@ def _losses(trace: Trace) -> NDArray[np.int64]:
     if per_cpu:
         cpus = np.concatenate((buffers.cpu[gaps], events.cpu[drops])).astype(np.int64)
     found = np.stack((_last_before(trace, ends, cpus), ends, cpus), axis=1)
+    # What a buffer lacks that was cut is within it, and not before the next one, which shows that it is missing.
+    is_elsewhere = np.isin(ends, trace.gaps[:, 3]) & np.isin(cpus, trace.gaps[:, 2])
+    found = np.concatenate((found[~is_elsewhere], trace.gaps[:, :3]))
     if per_cpu:
         late = [(trace.window.start - 1, end, cpu) for end, cpu in _late_starts(trace)]
         found = np.concatenate((found, np.array(late, np.int64).reshape(-1, 3)))

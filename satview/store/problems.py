@@ -162,7 +162,28 @@ _KINDS: Final = (
         False,
     ),
     ProblemKind(
+        "contradiction",
+        "Events that contradict each other",
+        "A CPU does what it cannot do after its last events: one is damaged or missing. What none supports is shown as "
+        "unknown.",
+        True,
+    ),
+    ProblemKind(
+        "ring-names",
+        "Names after the capture",
+        "The kernel reported what processes and threads are called after the capture. They are named; the pause counts "
+        "nowhere.",
+        False,
+    ),
+    ProblemKind(
         "injected-struct", "Event too long", "An event claims more slots than any event has; the rest was cut.", True
+    ),
+    ProblemKind(
+        "unlisted-line",
+        "Line that fits no row",
+        "An event of a listing has other arguments than the catalogue knows, or is in no table. It is there with those "
+        "that its line shows; `satview catalogue learn` proposes rows.",
+        False,
     ),
     ProblemKind("bad-line", "Line not understood", "A line of a listing fits no known layout; it was left out.", True),
     ProblemKind(

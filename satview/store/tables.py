@@ -68,6 +68,12 @@ class EventTable:
             raise ValueError("time decreases")
         _freeze(self)
 
+    def before(self, row: int) -> EventTable:
+        """Return the events before a row, as views of the same columns."""
+        if row >= len(self):
+            return self
+        return EventTable(*(getattr(self, column.name)[:row] for column in fields(EventTable)))
+
     def __len__(self) -> int:
         return len(self.time_cycles)
 
@@ -88,6 +94,11 @@ class Fragments:
 
     def __post_init__(self) -> None:
         _freeze(self)
+
+    def before(self, row: int) -> Fragments:
+        """Return the entries of events before a row."""
+        count = int(np.searchsorted(self.event, row))
+        return Fragments(self.event[:count], self.start[: count + 1], self.slot[: self.start[count]])
 
     def slots_at(self, entries: NDArray[np.integer], step: int) -> NDArray[np.unsignedinteger]:
         """Return slot number `step` of some entries, their last one where they are shorter; same shape."""

@@ -86,6 +86,7 @@ def codes_of_names(catalogue: Catalogue, names: Sequence[str]) -> NDArray[np.boo
 
 
 _Made = TypeVar("_Made")
+Listed = tuple[NDArray[np.int64], NDArray[np.int32]]
 
 
 class Axis(Protocol):
@@ -131,6 +132,10 @@ class Trace:
             format leaves pairing to `links`.
         cpu_titles: Titles of the CPU lanes where they are not CPUs, such as `LWP 3`; empty = `CPU 0`, ...
         lines: Lines of a listing by kind, which add up to all of its lines; empty for other formats.
+        gaps: int64 (n, 4): where events are missing though no BUFFER event says so: last time before, first time
+            behind, CPU or -1 for all, and the time of the BUFFER event that shows the loss elsewhere, -1 for none.
+        listed: Rows of events whose arguments are those that their line of a listing shows, ascending, and the variants
+            of their layouts.
         axis: The files that it is made of, where these are several; None for a trace of one target.
     """
 
@@ -157,6 +162,8 @@ class Trace:
     pairs: NDArray[np.uint32] | None = None
     cpu_titles: tuple[str, ...] = ()
     lines: Mapping[str, int] = field(default_factory=dict)
+    gaps: NDArray[np.int64] = field(default_factory=lambda: np.empty((0, 4), np.int64))
+    listed: Listed | None = None
     axis: Axis | None = None
     _cached: Once = field(default_factory=Once, repr=False, compare=False)
 

@@ -34,7 +34,7 @@ from satview.events.states import (
 )
 from satview.linkage.interrupts import nesting
 from satview.linkage.rows import stable_order
-from satview.linkage.states import following
+from satview.linkage.states import following, state_values
 from satview.linkage.table import OPEN, Certainty, LinkKind
 from satview.linkage.trace_links import link_table
 from satview.store.axis import Part, files_of
@@ -200,7 +200,53 @@ def thread_spans(trace: Trace, thread: int, values: NDArray[np.uint8]) -> LaneSp
         time = np.concatenate((np.array([window.start]), time))
         value = np.concatenate((np.array([before], np.uint8), value))
         rows = np.concatenate((np.array([NO_EVENT], np.uint32), rows))
-    return forget_thread(trace, touching(time, value, rows, window.end), first)
+    spans = touching(time, value, rows, window.end)
+    return forget_thread(trace, forget(spans, _contradicted(trace, spans)) if trace.release.is_qnx else spans, first)
+
+
+def _contradicted(trace: Trace, spans: LaneSpans) -> NDArray[np.int64]:
+    """Return when a thread would still run though its CPU runs another one, shape (k, 2), as `forget` takes it."""
+    rows, stops = contradicted_runs(trace)
+    if not len(rows):
+        return np.empty((0, 2), np.int64)
+    at = np.minimum(np.searchsorted(rows, spans.event), len(rows) - 1)
+    mine = np.flatnonzero(rows[at] == spans.event)
+    return np.stack((stops[at[mine]] - 1, np.append(spans.start_cycles[1:], spans.end_cycles)[mine]), axis=1)
+
+
+def contradicted_runs(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    """Return the runs of threads that no event ends before their CPU runs another one; cached with the trace.
+
+    The thread's next state event is damaged or missing: what it does from there on is not known.
+
+    Returns:
+        uint32 (n,), rows of the RUNNING events, ascending; int64 (n,), when the CPU runs the other thread, cycles.
+    """
+    return trace.cached("timeline.contradicted_runs", _contradicted_runs)
+
+
+def _contradicted_runs(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    rows, ends = run_slices(trace)
+    events, states = trace.events, trace.states
+    none = np.empty(0, np.uint32), np.empty(0, np.int64)
+    if not trace.release.is_qnx or trace.axis is not None or not len(rows):
+        return none
+    own = np.flatnonzero(state_values(trace) == RUNNING)
+    if len(own) != len(rows):  # states that are not of the threads that their events name
+        return none
+    after = following(trace)[own]
+    own_end = np.where(after == OPEN, trace.window.end, events.time_cycles[np.minimum(after, len(events) - 1)])
+    own_end = own_end[np.argsort(states.event[own], kind="stable")]
+    at = np.flatnonzero(ends < own_end)
+    if not len(at):
+        return none
+    # Where events are missing slices end too: only another RUNNING event of the CPU contradicts.
+    order = np.argsort(events.cpu[rows], kind="stable")
+    follower = np.full(len(rows), -1, np.int64)
+    same = events.cpu[rows[order[1:]]] == events.cpu[rows[order[:-1]]]
+    follower[order[:-1][same]] = events.time_cycles[rows[order[1:][same]]]
+    at = at[follower[at] == ends[at]]
+    return rows[at], ends[at]
 
 
 def _states(

@@ -55,7 +55,10 @@ HEADER_END_8: Final = 19
 
 
 class Error(IntEnum):
-    """Error numbers up to 7.1; the C names have the prefix `_TRACEPARSER_`. There is no "no error": 0 doubles as it."""
+    """Error numbers; the C names have the prefix `_TRACEPARSER_`. There is no "no error": 0 doubles as it.
+
+    15 is UNKNOWN_ERROR up to 7.1 and INVALID_DATA in 8.0, where UNKNOWN_ERROR is 17.
+    """
 
     UNKNOWN_CLASS = 0
     UNKNOWN_PR_TH_EVENT = 1
@@ -72,8 +75,10 @@ class Error(IntEnum):
     CANNOT_READ_IN_FILE = 12
     WRONG_FILE_VERSION = 13
     MISSING_FIELD = 14
-    UNKNOWN_ERROR = 15  # 8.0: INVALID_DATA, and UNKNOWN_ERROR is 17
+    UNKNOWN_ERROR = 15
+    INVALID_DATA = 15
     NOT_SEEKABLE = 16  # 8.0
+    UNKNOWN_ERROR_8 = 17
 
 
 class Debug(IntFlag):

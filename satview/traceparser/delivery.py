@@ -43,6 +43,8 @@ def deliver(state: State, userdata: Any, source: Source) -> None:
             state.first_cycles = state.previous_time_cycles = state.time_cycles = int(batch.time_cycles[0])
             is_first = False
         rows = np.flatnonzero(requested[batch.code])
+        if start is not None:
+            rows = _with_empty(batch, rows)
         if state.sort == Sort.SORT:
             selected.append((batch, rows))
         elif state.debug_flags & Debug.ALL == Debug.ALL:
@@ -58,11 +60,28 @@ def _deliver_rows(state: State, userdata: Any, source: Source, batch: Batch, row
     words = _as_in_file(batch.words, source)
     code, times = batch.code, batch.time_cycles
     for row in rows.tolist():
+        if row < 0:
+            _deliver_empty(state, userdata, source, batch, ~row)
+            continue
         state.time_cycles = int(times[row])
         buffer = words[batch.start[row] : batch.start[row + 1]]
         registration = state.registrations[int(code[row])]
         _call(state, registration, userdata, int(batch.header[row]), int(batch.stamp[row]), buffer)
         state.previous_time_cycles = state.time_cycles
+
+
+def _deliver_empty(state: State, userdata: Any, source: Source, batch: Batch, slot: int) -> None:
+    """Call back for a slot of class EMPTY, which is no event: its time is that of the event before it."""
+    header, stamp = batch.slots[slot, :2].tolist()
+    words = _as_in_file(batch.slots[slot, 2:4], source)
+    _call(state, state.registrations[0], userdata, header, stamp, words)
+
+
+def _with_empty(batch: Batch, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return rows and, as ~position, the empty slots of a batch, in the order of the file."""
+    empty = np.flatnonzero(batch.slots[:, 0] == 0)
+    order = np.argsort(np.concatenate((batch.last_slot[rows], empty)), kind="stable")
+    return np.concatenate((rows, ~empty))[order]
 
 
 def _deliver_with_slots(state: State, userdata: Any, source: Source, batch: Batch, rows: NDArray[np.intp]) -> None:
@@ -72,7 +91,7 @@ def _deliver_with_slots(state: State, userdata: Any, source: Source, batch: Batc
         texts[slot] += head.stray_line(int(batch.slots[slot, 0]))
     done = 0
     for row in rows.tolist():
-        last = int(batch.last_slot[row]) + 1
+        last = (int(batch.last_slot[row]) if row >= 0 else ~row) + 1
         state.say(Debug.ALL, "".join(texts[done:last]))
         done = last
         _deliver_rows(state, userdata, source, batch, np.array([row]))
@@ -82,11 +101,20 @@ def _deliver_with_slots(state: State, userdata: Any, source: Source, batch: Batc
 def _deliver_sorted(
     state: State, userdata: Any, source: Source, selected: list[tuple[Batch, NDArray[np.intp]]]
 ) -> None:
-    times = np.concatenate([batch.time_cycles[rows] for batch, rows in selected])
+    times = np.concatenate([_times_of(batch, rows) for batch, rows in selected])
     positions = [(batch, int(row)) for batch, rows in selected for row in rows]
     for at in np.argsort(times, kind="stable").tolist():
         batch, row = positions[at]
         _deliver_rows(state, userdata, source, batch, np.array([row]))
+
+
+def _times_of(batch: Batch, rows: NDArray[np.intp]) -> NDArray[np.int64]:
+    """Return the times of what is delivered of a batch; an empty slot has that of what is before it."""
+    if not len(batch):
+        return np.zeros(len(rows), np.int64)
+    times = batch.time_cycles[np.maximum(rows, 0)]
+    before = np.maximum.accumulate(np.where(rows >= 0, np.arange(len(rows)), -1))
+    return np.where((rows >= 0) | (before < 0), times, times[np.maximum(before, 0)])
 
 
 def _as_in_file(words: NDArray[np.uint32], source: Source) -> NDArray[np.uint32]:

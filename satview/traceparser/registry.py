@@ -26,7 +26,7 @@ _KERNEL = {
     "KERCALLINT": (wire.KER_INT_OFFSET,),
 }
 _INTERRUPT = {
-    "INT": range(1, 8),
+    "INT": range(wire.EVENT_MASK + 1),  # with forms that no table names
     "INTENTER": (1, 5),
     "INTEXIT": (2,),
     "INT_HANDLER_ENTER": (3, 6),

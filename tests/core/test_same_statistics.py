@@ -19,7 +19,7 @@ from satview.events.spec import Release
 from satview.events.states import DEAD
 from satview.formats.kev.reader import open_kev
 from satview.linkage.interrupts import nesting
-from satview.store.losses import losses
+from satview.store.losses import EVERY_CPU, losses
 from satview.store.time_ranges import TimeRanges
 from tests.analysis.test_why import made_of
 from tests.core.reference.replacing import numpy_passes
@@ -113,6 +113,8 @@ def test_threads_that_run_anywhere(tmp_path):
     for seed in range(usually(16, complete=1000, thorough=100)):
         path = any_schedule(seed).write(tmp_path / "t.kev")
         trace = open_kev(path)
+        if np.any(losses(trace)[:, 2] != EVERY_CPU):
+            continue  # an interrupt without its exit: CPUs lost events each for itself, and nothing is walked
         assert walk(trace).cpus is not None, "else the code without the walk is compared with itself"
         lossy += len(losses(trace)) > 0
         assert_same(path)

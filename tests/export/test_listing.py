@@ -35,6 +35,8 @@ from tests.helpers.extent import fewer
 from tests.helpers.shared import shared_path
 
 VENDOR = ("control", "int", "ker_fast", "process", "threads", "threads_be", "user")
+PAIRS_2 = ("comm", "compaction", "ker_fail", "sigevent", "unlisted")
+VENDOR_2 = ("attribute_pad", "attributes", *PAIRS_2, *(f"{name}_be" for name in PAIRS_2))
 RELEASES = {"6": "6.4.1", "7": "7.1.0", "8": "8.0.0"}
 HEAD = " -- KERNEL EVENTS -- \n"
 
@@ -79,6 +81,50 @@ def test_vendor_files_to_the_byte(name, ending, options):
     expected = shared_path(f"golden/vendor-6.x/{name}{ending}").read_bytes()
     with opened(shared_path(f"golden/vendor-6.x/{name}.kev")) as source:
         assert printed(source, vendor=True, **options).encode() == expected
+
+
+@pytest.mark.parametrize("name", VENDOR_2)
+@pytest.mark.parametrize(("ending", "one_line"), [(".txt", False), (".n.txt", True)])
+def test_vendor_files_of_the_second_set_to_the_byte(name, ending, one_line):
+    expected = shared_path(f"golden/vendor-6.x-2/{name}{ending}").read_bytes()
+    with opened(shared_path(f"golden/vendor-6.x-2/{name}.kev")) as source:
+        assert printed(source, vendor=True, one_line=one_line).encode() == expected
+
+
+@pytest.mark.parametrize(
+    ("event", "order", "vendor", "ours"),
+    [
+        # COMPACTION, calls of 64 bits and those that are entered and left at once have no line.
+        ((WireClass.SYSTEM, 13, [3, 5]), "little", "", "SYSTEM  :COMPACTION      word 0:0x00000003 word 1:0x00000005"),
+        ((WireClass.KER_CALL, 613, [3, 5]), "little", "", "KER_CALL:EVENT 613/101 word 0:0x00000003 word 1:0x00000005"),
+        # An exit whose first word is -1 has failed, however long it is, and its line has no end.
+        (
+            (WireClass.KER_CALL, 11 + 128, [0xFFFFFFFF, 3, 4, 5]),
+            "big",
+            "KER_EXIT:MSG_SENDV/11 ret_val:-1, errno:50331648",
+            'KER_EXIT:MSG_SENDV/11 status:-1 rmsg:"" (0x00000003 0x00000004 0x00000005)',
+        ),
+        # Code 0x83 and priority -1 of a big-endian file: each half is read in the printer's order, then turned.
+        (
+            (WireClass.INT, 4, [9, 4, 0x40000001, 0x55AA, 0x0083FFFF, 0]),
+            "big",
+            "INT_HANDLER_EXIT:0x00000009 (9) SIGEVENT:PULSE 0x40000001:-1 0x83ffff:0x55aa",
+            "INT_HANDLER_EXIT:0x00000009 (9) SIGEVENT:PULSE 0x40000001:-1 0x83:0x55aa",
+        ),
+        (
+            (WireClass.INT, 4, [9, 0x10A, 0, 0, 0, 0]),
+            "little",
+            "INT_HANDLER_EXIT:0x00000009 (9) SIGEVENT:UNKNOWN(0xa) CRITICAL",
+            "INT_HANDLER_EXIT:0x00000009 (9) SIGEVENT:UNKNOWN(0x10a) CRITICAL",
+        ),
+    ],
+)
+def test_what_the_vendor_prints_otherwise(event, order, vendor, ours):
+    begin = "t:0x00000010 CPU:00 "
+    exact = lines(event, order=order, vendor=True, one_line=True)
+    assert exact.removesuffix("\n") == (begin + vendor if vendor else "")
+    assert exact.endswith("\n") is (bool(vendor) and "errno" not in vendor)
+    assert lines(event, order=order, one_line=True) == f"{begin}{ours}\n"
 
 
 @pytest.mark.parametrize("vendor", [True, False])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,9 +19,11 @@ from satview.gui.swimlane.share_layer import Stack, draw_stack, figure, tops_of
 from satview.gui.swimlane.share_text import share_text
 from satview.gui.theme import LIGHT
 from satview.timeline.lane_info import LaneKind
+from satview.timeline.lane_tree import Timeline
 from satview.timeline.spans import constant_lane, pixel_edges
 from tests.core.reference.replacing import numpy_passes
 from tests.gui.conftest import settle, stack_of
+from tests.helpers.kev import TraceBuilder
 
 NOTHING = constant_lane(TimeWindow(0, 1))
 USER_EVENTS = class_colour("USREVENT", False)
@@ -105,6 +108,14 @@ def test_figures_are_those_of_the_statistics(dense):
         used = int(found.processes.cpu_cycles[process]) / whole.length
         assert abs(used - float(opened.timeline.lane(row.index).use.totals(whole)[0]) / whole.length) < 0.01
     assert figure(opened.timeline, row_of(dense, LaneKind.CPU, "CPU 0"), whole) == "53 %"
+
+
+def test_who_runs_is_unknown_without_events_of_threads(tmp_path):
+    trace = TraceBuilder().time_event(0).process_name(10, 2, "sbin/quiet").event(6 << 10, 1000, (2, 1)).open(tmp_path)
+    timeline = Timeline(trace)
+    for info in timeline.infos:
+        timeline.lane(info.index)
+        assert figure(timeline, SimpleNamespace(index=info.index), trace.window) == "unknown", info.title
 
 
 def test_what_is_rare_is_a_dot(dense):

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
+import satview.traceparser
 from satview.events import wire
 from satview.events.wire import WireClass
 from satview.formats.kev.head.header import header_bytes
@@ -132,6 +133,32 @@ def test_what_cannot_be_registered(function, arguments):
     assert function(state, None, record, *arguments) == -1
     assert state.errno == errno.EINVAL
     assert traceparser_get_info(state, Info.ERROR) == Error.UNKNOWN_ERROR == 15
+
+
+@pytest.mark.parametrize(("flags", "order"), [(0, Sort.NOSORT), (Debug.ALL, Sort.NOSORT), (0, Sort.SORT)])
+def test_empty_slots_and_interrupts_of_no_table_are_delivered(tmp_path, flags, order):
+    path = make(tmp_path, (CALL, [3, 5]), (wire.code(WireClass.INT, 0), [7, 8]), (wire.code(WireClass.INT, 9), [1, 2]))
+    data = path.read_bytes()
+    slot = b"\0" * 4 + b"\x09\0\0\0" + b"\x03\0\0\0" + b"\x05\0\0\0"
+    path.write_bytes(data[:-16] + slot + data[-16:])
+    found, state = [], traceparser_init(None, release="8.0")
+    traceparser_debug(state, io.StringIO(), flags)
+    traceparser_sort(state, order)
+    assert traceparser_cs(state, found, record, 0, 0) == 0
+    assert traceparser_cs_range(state, found, record, INT, 0, 0xFFFFFFFF) == 0
+    assert traceparser(state, None, path) == 0
+    assert found == [
+        (0, 0, None, 0),
+        (wire.code(WireClass.INT, 0), 1, [7, 8], 2),
+        (0, 9, [3, 5], 2),
+        (wire.code(WireClass.INT, 9), 2, [1, 2], 2),
+    ]
+
+
+def test_error_numbers_are_the_vendors():
+    names = ("UNKNOWN_ERROR", "INVALID_DATA", "NOT_SEEKABLE", "UNKNOWN_ERROR_8")
+    assert [int(Error[name]) for name in names] == [15, 15, 16, 17]
+    assert satview.traceparser._TRACEPARSER_INVALID_DATA == 15
 
 
 def test_thread_events_of_8_0_are_numbers(tmp_path):

@@ -22,7 +22,7 @@ from satview.store.tables import StateIndex
 from satview.store.time_ranges import Cycles
 from satview.store.trace import Trace
 from satview.timeline.spans import NO_EVENT
-from satview.timeline.state_lanes import idle_values, thread_spans, value_of_code
+from satview.timeline.state_lanes import contradicted_runs, idle_values, thread_spans, value_of_code
 
 _BLOCK_ROWS: Final = 1 << 19  # state events looked at together: bounds the scratch, whatever the trace
 
@@ -83,7 +83,8 @@ class StateSpans:
 def state_times(scope: Scope) -> StateTimes:
     """Return the times of all threads but row 0, which is nobody."""
     scope.check()
-    if scope.is_whole and (found := walk(scope.trace)) is not None:
+    is_plain = scope.is_whole and not len(contradicted_runs(scope.trace)[0])
+    if is_plain and (found := walk(scope.trace)) is not None:
         count, total, longest, start = (found.states[name] for name in STATE_SUMS)
         return StateTimes(found.thread, found.value, count, total, longest, start, found.preemptions)
     parts = []
@@ -107,7 +108,9 @@ def state_spans(scope: Scope) -> Iterator[StateSpans]:
     """
     # In 8.0 CPUs lose events each for itself; what that does to a thread depends on where it ran.
     # Of several files on one axis each begins and ends when it does.
-    by_lane = scope.basis.loses_per_cpu or scope.trace.axis is not None
+    # A run that its CPU contradicts ends within its interval.
+    is_contradicted = len(contradicted_runs(scope.trace)[0]) > 0
+    by_lane = scope.basis.loses_per_cpu or scope.trace.axis is not None or is_contradicted
     for spans in _lanes(scope) if by_lane else _blocks(scope):
         scope.check()
         yield spans

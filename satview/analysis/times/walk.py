@@ -23,8 +23,7 @@ from satview.core.statistics import (
 )
 from satview.events import wire
 from satview.events.spec import Release
-from satview.events.states import ABSENT, DEAD, FIRST_PROCESS, NOT_A_STATE, READY, RUNNING, UNKNOWN
-from satview.linkage.interrupts import STEP_OF_CODE
+from satview.events.states import ABSENT, DEAD, FIRST_PROCESS, NOT_A_STATE, READY, RUNNING, STEP_OF_CODE, UNKNOWN
 from satview.store.idle import idle_threads
 from satview.store.losses import EVERY_CPU, losses
 from satview.store.time_ranges import Cycles, TimeRanges

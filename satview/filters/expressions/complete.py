@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from satview.events import states
-from satview.events.catalogue import catalogue
+from satview.events.catalogue import listed_catalogue
 from satview.events.layout import argument_names
 from satview.events.spec import Release
 from satview.filters.expressions.operators import FUNCTIONS
@@ -153,7 +153,7 @@ def _arguments(before: str, release: Release) -> list[tuple[str, str]]:
     named = _EVENT.findall(before)
     known = argument_names(release)
     if named:
-        codes = {code for name in named for code in catalogue(release).find(name)}
+        codes = {code for name in named for code in listed_catalogue(release).find(name)}
         of_event = [name for name, owners in known.items() if codes.intersection(owners)]
     names = of_event if named and of_event else list(known)
     return [

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events import states
-from satview.events.catalogue import catalogue
+from satview.events.catalogue import listed_catalogue
 from satview.events.layout import argument_names, arguments_of, is_same_name
 from satview.events.spec import Release, Show
 from satview.events.wire import CODE_COUNT
@@ -286,8 +286,8 @@ def name_table(kind: FieldKind, name: str, release: Release) -> NDArray[np.bool_
         return class_codes(name, release)
     if kind is FieldKind.STATE:
         value = state_value(name)
-        return None if value is None else catalogue(release).state_value_of_code == value
-    found = catalogue(release).find(name[:100])
+        return None if value is None else listed_catalogue(release).state_value_of_code == value
+    found = listed_catalogue(release).find(name[:100])
     if not found:
         return None
     table = np.zeros(CODE_COUNT, np.bool_)
@@ -297,7 +297,7 @@ def name_table(kind: FieldKind, name: str, release: Release) -> NDArray[np.bool_
 
 def pattern_table(kind: FieldKind, pattern: Pattern, release: Release) -> NDArray[np.bool_]:
     """Return which codes have a class, event or state whose name fits a pattern, bool (32768,)."""
-    book = catalogue(release)
+    book = listed_catalogue(release)
     pattern.refill()
     if kind is FieldKind.CLASS:
         fits = np.array([pattern.matches(spec.name) for spec in book.classes])

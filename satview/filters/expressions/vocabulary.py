@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events import states
-from satview.events.catalogue import catalogue
+from satview.events.catalogue import listed_catalogue
 from satview.events.spec import Release
 from satview.events.wire import CODE_COUNT
 from satview.filters.external import ExternalClass, external_of
@@ -92,7 +92,7 @@ FIELDS: Final = {
 
 def class_codes(name: str, release: Release) -> NDArray[np.bool_] | None:
     """Return the codes of a class given by its printed or TraceEvent() name, bool (32768,); None = no such class."""
-    book = catalogue(release)
+    book = listed_catalogue(release)
     requested = name.strip().upper()
     printed = [i for i, spec in enumerate(book.classes) if spec.name.upper() == requested]
     if printed:
@@ -117,7 +117,7 @@ def _external_codes(release: Release) -> dict[str, NDArray[np.bool_]]:
 
 def class_names(release: Release) -> tuple[str, ...]:
     """Return the printed classes of a release, then the names TraceEvent() has for others."""
-    printed = [spec.name for spec in catalogue(release).classes if not spec.name.startswith("CLASS ")]
+    printed = [spec.name for spec in listed_catalogue(release).classes if not spec.name.startswith("CLASS ")]
     return (*printed, *(name for name in _external_codes(release) if name not in printed))
 
 
@@ -137,7 +137,7 @@ def error_number(name: str, release: Release) -> int | None:
 
 @cache
 def _errors(release: Release) -> dict[str, int]:
-    book = catalogue(release)
+    book = listed_catalogue(release)
     named = ((number, book.errno_name(number)) for number in range(1024))
     return {name: number for number, name in named if name is not None}
 
@@ -147,8 +147,7 @@ def error_names(release: Release) -> tuple[str, ...]:
     return tuple(_errors(release))
 
 
-@cache
 def event_names(release: Release) -> tuple[str, ...]:
     """Return the names of all events of a release, each once; user events, which are numbers, are left out."""
-    book = catalogue(release)
+    book = listed_catalogue(release)
     return tuple(dict.fromkeys(book.name(code) for code in book.codes() if book.class_name(code) != "USREVENT"))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from satview.base.debug import timed
 from satview.base.time import NS_PER_S, Clock
 from satview.events import wire
-from satview.events.catalogue import Catalogue, catalogue, release_of
+from satview.events.catalogue import Catalogue, catalogue, listed_catalogue, release_of
 from satview.events.spec import Release
 from satview.formats.kev.clocks.clock_review import correct, misplaced
 from satview.formats.kev.clocks.consensus import Surroundings, Verdicts
@@ -22,6 +22,15 @@ from satview.formats.kev.decode import Decoder
 from satview.formats.kev.decoded import Decoded
 from satview.formats.kev.head.header import FROM_LISTING
 from satview.formats.kev.head.syspage import GLOBAL_CLOCK, VERSIONED, parse_syspage
+from satview.formats.kev.missing import cut_buffers, no_gaps, open_interrupts
+from satview.formats.kev.names_tail import (
+    MOST_EVENTS,
+    LastEvents,
+    first_of_tail,
+    is_ring,
+    report_names,
+    verdicts_without_tail,
+)
 from satview.formats.kev.payloads import SlotPayloads
 from satview.formats.kev.repair import (
     MANY,
@@ -48,6 +57,7 @@ from satview.store.problems import Problems
 from satview.store.tables import BufferTable, EventTable, ProcessTable, StateIndex, ThreadTable
 from satview.store.trace import Trace
 
+LISTING: Final = "traceprinter"  # format of traces whose slots were made of text
 # Cycles per second. Counters of boards have some 10^9 at most; beyond this the header is damaged.
 _MAX_RATE: Final = 1_000_000_000_000
 
@@ -84,11 +94,14 @@ def choose_rate(header: Header, system: SystemInfo | None, problems: Problems) -
 
 def clock_surroundings(header: Header, system: SystemInfo | None, release: Release) -> Surroundings:
     """Return what header and system page say about the clocks of the CPUs (format description, 1.1, 5.1, 6.1)."""
-    uptime_cycles = None
+    uptime_cycles, rate = None, choose_rate(header, system, Problems())
     date, boot = header.date("DATE"), header.date("BOOT_DATE")  # both are local times of the target
     if date is not None and boot is not None:
-        uptime_cycles = (date - boot) // timedelta(seconds=1) * choose_rate(header, system, Problems())
-    return Surroundings({}, _has_common_clock(system, release), release != Release.QNX_8, uptime_cycles)
+        uptime_cycles = (date - boot) // timedelta(seconds=1) * rate
+    says_ring = "-r" in header.get("TRACELOGGER_ARGS").split()
+    return Surroundings(
+        {}, _has_common_clock(system, release), release != Release.QNX_8, uptime_cycles, rate, says_ring
+    )
 
 
 def trace_from_slots(
@@ -137,19 +150,20 @@ def trace_from_slots(
     for doubt in doubts:
         problems.add("syspage", doubt, header.length)
     release = choose_release(header, system, problems) if release is None else release
-    names = catalogue(release)
+    names = listed_catalogue(release) if format_name == LISTING else catalogue(release)
     region = EventRegion(offset, len(slots), byte_of_slot)
+    rate = choose_rate(header, system, problems)
     with timed("decode"):
         decoder = decoder_of(slots, names)
-        decoder.inform(clock_surroundings(header, system, release))
+        surroundings = clock_surroundings(header, system, release)
+        decoder.inform(surroundings)
         decoded = decoder.run(progress, cancelled)
         if times is not None:
             decoded.time[:] = times[decoded.slot]
             decoded.clock.has_time = True
-            verdicts = Verdicts()
-        else:
-            verdicts = decoded.clock.verdicts()
-            correct(verdicts.corrections, decoded.time, decoded.cpu, decoded.code)
+        verdicts, count = _settle_times(decoded, surroundings, times is None, region, problems)
+    has_whole_buffers &= header.get(FROM_LISTING[0]) != FROM_LISTING[1]
+    gaps = cut_buffers(decoded, count, region, per_cpu=release == Release.QNX_8) if has_whole_buffers else no_gaps()
     with timed("repair and sort"):
         _report_pass(decoded, verdicts, region, names, problems)
         # The order matters: corrected times decide which rows move, moves decide which events have equal times and may
@@ -164,14 +178,15 @@ def trace_from_slots(
         if moves is not None:
             went = sort(decoded, moves)
             fragments, unfinished = renumber(fragments, went), np.sort(went[unfinished]).astype(np.int64)
-    events = EventTable(decoded.time, decoded.code, decoded.cpu, decoded.thread, decoded.slot, decoded.slots)
-    payloads = SlotPayloads(slots, events, fragments, byte_order, names)
-    payloads.check()
+    named_by = EventTable(decoded.time, decoded.code, decoded.cpu, decoded.thread, decoded.slot, decoded.slots)
+    events = named_by.before(count)
+    payloads_of_names = SlotPayloads(slots, named_by, fragments, byte_order, names)
+    payloads_of_names.check()
     rare, words = decoded.rare_rows, decoded.rare_words
     rare_class = decoded.code[rare] >> wire.CLASS_SHIFT
     # A BUFFER or DROPPED event whose last slots are missing has words that mean nothing: half a report reports nothing.
-    is_control = (rare_class == wire.WireClass.CONTROL) & ~combine.contains(np.sort(unfinished), rare)
-    is_process = rare_class == wire.WireClass.PR_TH
+    is_control = (rare_class == wire.WireClass.CONTROL) & (rare < count)
+    is_control &= ~combine.contains(np.sort(unfinished), rare)
     buffers = _buffers(
         rare[is_control],
         words[is_control],
@@ -179,25 +194,21 @@ def trace_from_slots(
         release,
         region,
         problems,
-        has_whole_buffers and header.get(FROM_LISTING[0]) != FROM_LISTING[1],
+        has_whole_buffers,
     )
+    if has_whole_buffers:  # else events are missing all over
+        gaps = np.concatenate((gaps, open_interrupts(events, gaps, region, problems)))
     with timed("counts"):
-        first_loss = buffers.time_cycles[buffers.lost_before > 0].min(initial=np.iinfo(np.int64).max)
-        dumped = dump_end(events, _activity(), int(first_loss))
-        threads, processes = thread_and_process_tables(
-            events, payloads, rare[is_process], words[is_process], decoded.keys, dumped
-        )
-        states = StateIndex(*group_rows(decoded.state_rows, decoded.thread, len(threads)))
-    rate = choose_rate(header, system, problems)
+        dumped, threads, processes, states = _tables(decoded, named_by, payloads_of_names, buffers, count)
+    fragments, unfinished = fragments.before(count), unfinished[unfinished < count]
+    payloads = SlotPayloads(slots, events, fragments, byte_order, names)
     # Only a ring has slots from after the capture; its buffers but the last one keep a count of 0 (sections 5.5, 6.1).
-    if "-r" in header.get("TRACELOGGER_ARGS").split() or (len(buffers) and not buffers.slots.all()):
+    if is_ring(surroundings, decoded.code[rare], words):
         report_ring_tail(events, rate, region, problems)
     start = int(events.time_cycles[0]) if len(events) else 0
-    boot_time_s = system.boot_time_s if system else None
     # The header word has six bits for the CPU (section 3), so no file can name more than 64.
     cpus = count_cpus(events, min(64, max(header.number("CPU_NUM") or 0, len(system.cpus) if system else 0)))
-    if cpus > 1:
-        _report_skew(system, release, problems)
+    _report_skew(cpus, system, release, problems)
     return Trace(
         Path(path),
         format_name,
@@ -205,7 +216,7 @@ def trace_from_slots(
         system,
         release,
         byte_order,
-        Clock(rate, start, boot_time_s, decoded.clock.has_time),
+        Clock(rate, start, system.boot_time_s if system else None, decoded.clock.has_time),
         cpus,
         len(slots),
         events,
@@ -219,7 +230,66 @@ def trace_from_slots(
         dumped,
         fragments,
         unfinished.astype(np.uint32),
+        gaps=gaps,
     )
+
+
+def _tables(
+    decoded: Decoded, named_by: EventTable, payloads: SlotPayloads, buffers: BufferTable, count: int
+) -> tuple[int, ThreadTable, ProcessTable, StateIndex]:
+    """Return when the opening state dump ends, the tables of threads and processes, and the index of states.
+
+    Args:
+        decoded: Columns in time order.
+        named_by: All events, with the names behind the capture.
+        payloads: Of these.
+        buffers: Of the capture.
+        count: Events of the capture.
+    """
+    rare, words, events = decoded.rare_rows, decoded.rare_words, named_by.before(count)
+    is_process = decoded.code[rare] >> wire.CLASS_SHIFT == wire.WireClass.PR_TH
+    first_loss = buffers.time_cycles[buffers.lost_before > 0].min(initial=np.iinfo(np.int64).max)
+    dumped = dump_end(events, _activity(), int(first_loss))
+    threads, processes = thread_and_process_tables(
+        named_by, payloads, rare[is_process], words[is_process], decoded.keys, dumped, count
+    )
+    rows = decoded.state_rows[decoded.state_rows < count]
+    return dumped, threads, processes, StateIndex(*group_rows(rows, events.thread, len(threads)))
+
+
+def _settle_times(
+    decoded: Decoded, surroundings: Surroundings, is_rebuilt: bool, region: EventRegion, problems: Problems
+) -> tuple[Verdicts, int]:
+    """Correct the times of events; return what was decided about the clock, and how many events the capture has.
+
+    Behind them are the names that follow a ring capture, which are the last ones by time as well.
+
+    Args:
+        decoded: Columns in the order of the file; its times are corrected in place.
+        surroundings: What is known besides.
+        is_rebuilt: The times follow from stamps and TIME events, and not from the source itself.
+        region: For byte offsets.
+        problems: Receives those names, as what they are.
+    """
+    time, count = decoded.time, len(decoded.time)
+    first, clock = None, decoded.clock if is_rebuilt else None
+    if is_ring(surroundings, decoded.code[decoded.rare_rows], decoded.rare_words):
+        begin = max(0, count - MOST_EVENTS)
+        last = LastEvents(begin, time[begin:], decoded.cpu[begin:], decoded.code[begin:], decoded.thread[begin:])
+        first = first_of_tail(last, surroundings.cycles_per_s, clock)
+    if first is not None:
+        verdicts = Verdicts()
+        if clock is not None:
+            verdicts = verdicts_without_tail(clock, time[:first], decoded.cpu[:first], first)
+        original = time[:first].copy() if verdicts.corrections else time[:0]
+        correct(verdicts.corrections, time[:first], decoded.cpu[:first], decoded.code[:first])
+        if int(time[first:].min()) - int(time[:first].max()) > surroundings.cycles_per_s:
+            report_names(decoded, first, surroundings.cycles_per_s, region, problems)
+            return verdicts, first
+        time[: len(original)] = original
+    verdicts = clock.verdicts() if clock is not None else Verdicts()
+    correct(verdicts.corrections, time, decoded.cpu, decoded.code)
+    return verdicts, count
 
 
 def _has_common_clock(system: SystemInfo | None, release: Release) -> bool:
@@ -228,9 +298,9 @@ def _has_common_clock(system: SystemInfo | None, release: Release) -> bool:
     return flags is None or bool(flags & GLOBAL_CLOCK) or release == Release.QNX_6
 
 
-def _report_skew(system: SystemInfo | None, release: Release, problems: Problems) -> None:
+def _report_skew(cpus: int, system: SystemInfo | None, release: Release, problems: Problems) -> None:
     """Warn where the stamps of CPUs need not agree."""
-    if not _has_common_clock(system, release):
+    if cpus > 1 and not _has_common_clock(system, release):
         problems.add("clock-skew", "the system page does not set the flag of a common clock")
 
 
@@ -341,6 +411,7 @@ def thread_and_process_tables(
     process_words: NDArray[np.uint32],
     keys: NDArray[np.uint64],
     dump_end_cycles: int,
+    count: int,
 ) -> tuple[ThreadTable, ProcessTable]:
     """Build the tables of threads and processes.
 
@@ -351,6 +422,7 @@ def thread_and_process_tables(
         process_words: (len(process_rows), 2): the first two payload words of each.
         keys: (pid, tid) per thread row as two payload words; row 0 is nobody.
         dump_end_cycles: Creations up to here belong to the opening state dump: the process is older than the trace.
+        count: Events of the capture; those behind them name what there was at its end, and create nothing.
     """
     pids = keys.view(np.uint32).reshape(-1, 2)[:, 0].astype(np.int32)
     tids = keys.view(np.uint32).reshape(-1, 2)[:, 1].astype(np.int32)
@@ -366,6 +438,11 @@ def thread_and_process_tables(
             continue
         # Word 0 is the parent, word 1 the process (section 8.5).
         process = processes.setdefault(second, _Process())
+        if row >= count:
+            if process.destroyed_cycles < 0:  # else its number may be another process's by now
+                process.name = _name(payloads, row) if code in _NAMED else process.name
+                process.parent_pid = first
+            continue
         if code in _NAMED and (name := _name(payloads, row)):
             process.name = name
         if code in _CREATED:

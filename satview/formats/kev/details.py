@@ -17,6 +17,7 @@ from satview.events import variants
 from satview.events.catalogue import Catalogue
 from satview.events.layout import Layout, Part, layout_of
 from satview.events.spec import Argument, EventSpec, Payload, Release, Show
+from satview.events.words import join64
 from satview.formats.kev import notation
 
 SLOT_PAYLOAD_BYTES = 8
@@ -85,7 +86,12 @@ _DOUBT = "or data, if the call itself returned -1"
 
 
 def decode_payload(
-    spec: EventSpec, raw: bytes, byte_order: str, catalogue: Catalogue, most: int | None = None
+    spec: EventSpec,
+    raw: bytes,
+    byte_order: str,
+    catalogue: Catalogue,
+    most: int | None = None,
+    listed: int | None = None,
 ) -> Payload:
     """Return the arguments of one event.
 
@@ -95,6 +101,7 @@ def decode_payload(
         byte_order: `little` or `big`.
         catalogue: The release's, for errno names and rules that depend on it.
         most: How much of a giant event is spelled out, as `PayloadSource.decode` has it.
+        listed: Variant of the layout where only a line of a listing shows that.
 
     Returns:
         The decoded payload; never raises, whatever the bytes. What fits no known list is shown as raw words.
@@ -102,6 +109,10 @@ def decode_payload(
     count = len(raw) // 4
     whole = raw[: 4 * count]
     words = unpack(f"{'<' if byte_order == 'little' else '>'}{count}I", whole)
+    if listed is not None:
+        layout = layout_of(catalogue.release, spec.code, count, listed)
+        shown = _Decoder(spec, layout, whole, words, catalogue, most).listed(byte_order)
+        return Payload(layout.form, tuple(shown), words, raw)
     if variants.is_user(spec.code):
         # Nothing in a user event says whether its words are text (section 8.9): what can be read as one is shown as
         # one.
@@ -149,6 +160,23 @@ class _Decoder:
             else:
                 yield notation.number_argument(self.spec, part, values[name], self.catalogue)
         yield from self.rest()
+
+    def listed(self, byte_order: str) -> Iterator[Argument]:
+        """Yield what a line of a listing shows, in its order: between its arguments may be words of no meaning."""
+        for index, part in enumerate(self.layout.parts):
+            if part.is_text:
+                data = (self.raw[4 * part.word :].split(b"\0", part.text_index + 1) + [b""] * 2)[part.text_index]
+                start = 4 * part.word + sum(
+                    len(text) + 1 for text in self.raw[4 * part.word :].split(b"\0")[: part.text_index]
+                )
+                yield self.text(part, data, start)
+            elif part.show is Show.MSG:
+                yield notation.message(part.name, self.raw, self.words, part.word, self.layout.message_words(index))
+            elif part.show is not Show.MSG_MORE:
+                first = self.words[part.word]
+                value = first if part.words == 1 else join64(first, self.words[part.word + 1], byte_order)
+                value = notation.signed(value, part.words) if part.is_signed else value
+                yield notation.number_argument(self.spec, part, value, self.catalogue)
 
     def text(self, part: Part, data: bytes, start: int) -> Argument:
         """Return a text that begins at a byte of the payload."""

@@ -59,9 +59,22 @@ def text_argument(name: str, data: bytes, first_word: int, words: int, note: str
     return Argument(name, data.decode("utf-8", "replace"), byte_text(data), first_word, words, note)
 
 
+def vendor_text(raw: bytes) -> str:
+    """Return a text up to its NUL; empty if a character is neither printable (C locale) nor a line feed."""
+    text = raw.split(b"\0", 1)[0]
+    is_shown = all(0x20 <= byte < 0x7F or byte == 0x0A for byte in text)
+    return text.decode("ascii") if is_shown else ""
+
+
+def plain_text(raw: bytes) -> str:
+    """Return a text up to its NUL as UTF-8; other bytes and control characters escaped."""
+    return byte_text(raw.split(b"\0", 1)[0])
+
+
 def number_argument(spec: EventSpec, part: Part, value: int, catalogue: Catalogue) -> Argument:
     """Return a number, signed as its part says, in the notation of the part, with what it means as note."""
     text = str(value) if part.is_signed else hex_text(value, part.words)
+    text = part.template % value if part.template else text
     note = _meaning(spec, part, value, catalogue)
     if not note and not part.is_sure and spec.class_name in ("KER_CALL", "KER_EXIT"):
         note = "notation inferred"
@@ -86,8 +99,17 @@ def sigevent(event: Any, raw: bytes, first: int) -> Argument:
     return Argument("sigevent", data, text, first, SIGEVENT_WORDS)
 
 
-def sigevent_text(notify: int, number: int, value: int, code: int, priority: int) -> str:
-    """Return a sigevent as the 6.4 printer writes it on a QNX host."""
+def sigevent_text(notify: int, number: int, value: int, code: int, priority: int, *, is_vendor: bool = False) -> str:
+    """Return a sigevent as the 6.4 printer writes it on a QNX host.
+
+    Args:
+        notify: Type in the low byte, and flags.
+        number: Signal, connection or function.
+        value: Of a pulse, signal or thread.
+        code: Signed.
+        priority: Signed.
+        is_vendor: Of a type that is not known show the low byte alone.
+    """
     code32, priority = code & 0xFFFFFFFF, signed(priority & 0xFFFFFFFF, 1)
     kind = flag_names("sigev_notify").get(notify & 0xFF)
     forms = {
@@ -97,7 +119,7 @@ def sigevent_text(notify: int, number: int, value: int, code: int, priority: int
         "PULSE": f"PULSE {_alternate(number)}:{priority} {_alternate(code32)}:{_alternate(value)}",
         "THREAD": f"THREAD {code32:x}:{value:x}",
     }
-    text = forms.get(kind, kind) if kind else f"UNKNOWN({_alternate(notify)})"
+    text = forms.get(kind, kind) if kind else f"UNKNOWN({_alternate(notify & 0xFF if is_vendor else notify)})"
     return f"{text} CRITICAL" if notify & SIGEV_CRITICAL else str(text)
 
 

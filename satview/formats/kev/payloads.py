@@ -134,6 +134,9 @@ class SlotPayloads:
         fragments: The same for events whose slots are not adjacent.
         byte_order: Of the target: decides 64-bit values and text.
         catalogue: Of the release.
+
+    Attributes:
+        listed: Rows of events whose layout only their line of a listing shows, and its variants.
     """
 
     def __init__(
@@ -152,6 +155,7 @@ class SlotPayloads:
         self._one_reads_ahead = Lock()
         self._byte_order = byte_order
         self._catalogue = catalogue
+        self.listed: dict[int, int] = {}
 
     def check(self) -> None:
         """Raise SourceChangedError if the file is not the one that was opened any more."""
@@ -230,7 +234,7 @@ class SlotPayloads:
             return Payload("lost", (Argument("arguments", 0, "not readable any more", 0, 0, error.what),), (), b"")
 
         spec = self._catalogue.spec(int(self._events.code[event]))
-        return decode_payload(spec, raw, self._byte_order, self._catalogue, most)
+        return decode_payload(spec, raw, self._byte_order, self._catalogue, most, self.listed.get(int(event)))
 
     def column(self, events: NDArray[np.integer], word: int) -> NDArray[np.uint32]:
         """Return payload word number `word` of many events, shape (len(events),); 0 where an event is shorter."""

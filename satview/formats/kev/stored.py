@@ -42,7 +42,7 @@ _DTYPES: Final = {
     "processes.destroyed_cycles": "i8", "states.event": "u4", "states.start": "i8", "buffers.slot": "i8",
     "buffers.cpu": "u1", "buffers.sequence": "u4", "buffers.slots": "u4", "buffers.time_cycles": "i8",
     "buffers.lost_before": "u4", "fragments.event": "u4", "fragments.start": "i8", "fragments.slot": "u4 u8",
-    "truncated": "u4", "code_counts": "i8",
+    "truncated": "u4", "code_counts": "i8", "gaps": "i8",
 }  # fmt: skip
 _CPUS: Final = 64
 
@@ -59,7 +59,7 @@ def arrays_of(trace: Trace) -> dict[str, NDArray[Any]]:
         for column in fields(table)
         if column.name != "names"
     }
-    return found | {"truncated": trace.truncated, "code_counts": trace.code_counts}
+    return found | {"truncated": trace.truncated, "code_counts": trace.code_counts, "gaps": trace.gaps.ravel()}
 
 
 def values_of(trace: Trace) -> dict[str, Any]:
@@ -141,6 +141,7 @@ def _trace_of(path: Path, start: Start, values: Mapping[str, Any], arrays: Array
         int(values["dump_end_cycles"]),
         tables["fragments"],
         arrays["truncated"],
+        gaps=np.ascontiguousarray(arrays["gaps"]).reshape(-1, 4),
     )
     trace.cached("code_counts", lambda _trace: arrays["code_counts"])
     return trace

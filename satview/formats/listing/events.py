@@ -1,30 +1,35 @@
 """One printed event taken apart: class, name, arguments, in the layouts of 6.x, 7.1 and 8.0.
 
 Source: listing format, sections 3, 4 and 7. A list of arguments is tried as the catalogue has it for the release, as
-the printers of 7.1 and 6.4 spell it, and in both widths.
+the printers of 7.1 and 6.4 spell it, and in both widths. What fits no list keeps the arguments that the line shows.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from functools import cache
 
 from satview.events import arguments, wire
-from satview.events.catalogue import Catalogue, catalogue
-from satview.events.layout import layout_of, plan_of
+from satview.events.catalogue import ListedCatalogue, catalogue, listed_catalogue
+from satview.events.layout import Part, layout_of, learn_list, one_spelling, plan_of, printed_layout
 from satview.events.rows import lists
-from satview.events.spec import EventSpec, Field, Release
+from satview.events.spec import EventSpec, Field, Release, Show
+from satview.events.variants import BY_COUNT
 from satview.events.wire import WireClass
-from satview.events.words import encode
-from satview.formats.listing.numbers import BARE_HEX, NUMBER, bare_value, is_wide, value_of
+from satview.events.words import encode, word_bytes
+from satview.formats.kev.notation import plain_text, vendor_text
+from satview.formats.listing.numbers import BARE_HEX, NUMBER, bare_value, is_wide, printed_as, value_of
 from satview.formats.listing.patterns import ListPattern, Words, compile_list, listed_text
+from satview.formats.listing.raw import OTHER, Placed, Value, is_argument_line, placed, values_of
 from satview.formats.listing.sigevents import sigevent_of
 
 FAILED = re.compile(rf"\s*ret_val\s*:\s*(?:-1|0x(?:f{{8}}){{1,2}}),?\s*errno\s*:\s*{NUMBER}")
 _MINUS_ONE = 0xFFFFFFFF
-_CLASS = re.compile(r"([A-Z][A-Z_]*|CLASS \d{1,2})\s*:\s*")
-_LABEL = re.compile(r"(?:EVENT|state) \d{1,4}|[A-Za-z_][\w]*(?:/\d{1,3})?")
+_CLASS = re.compile(r"([A-Z][A-Z0-9_]*|CLASS \d{1,2})\s*:\s*")
+_LABEL = re.compile(r"(?:EVENT|state) \d{1,4}|[A-Za-z_]\w*\??(?:/\d{1,3})?")
 _RAW_WORD = re.compile(rf"\s+word \d+\s*:\s*{NUMBER}")
 _RAW_NAME = re.compile(r"word \d+")
 _FLAGS = re.compile(r"(\s+flags:(?:0x[0-9a-f]{1,8}|\d{1,10}))(?: [A-Z_]{1,32}){0,32}\s*$")  # bounded: may be hostile
@@ -49,8 +54,58 @@ _DELIVER = re.compile(rf"INT_DELIVER\s+intr_id:\s*{NUMBER}\s*(?:\((?:{NUMBER[1:-
 _INTERRUPTED = re.compile(r"(?:KER_)(\w+)/(\d{1,3})\s*")
 _PROFILE = re.compile(rf"\s+ip\s*[=:]\s*{NUMBER},?\s+tid\s*[=:]\s*{NUMBER},?\s+pid\s*[=:]\s*{NUMBER}\s*")
 _ARGUMENT = re.compile(r"\s*([^\s:=](?:[^:=\s]|[ ](?=[^\s:=])){0,60}?)\s*[:=]")  # a line that begins with an argument
+_USER_HEAD = re.compile(rf"EVENT[ :]{NUMBER},?")
+_VECTOR_HEAD = re.compile(rf"{NUMBER}\s*(?:\({NUMBER[1:-1]}\))?")
+_VECTOR_CODES = {"INT_ENTR": (1, 5), "INT_EXIT": (2,), "INT_HANDLER_ENTR": (3, 6), "INT_HANDLER_EXIT": (4,)}
+_RESPELLED = {"IP": "ip", "AREA": "area", "PID": "pid"}
+_PRINTED_TIME = (Field("msb", 1, Show.HEX), Field("lsb(offset)", 1, Show.HEX))  # as all printers spell it
+_NEEDED = {"TIME": ("msb", "lsb(offset)"), "BUFFER": ("sequence", "num_events")}  # the reader itself goes by these
+_NO_CLASS = "OTHER"  # of lines that do not begin with one
+_TEXT_WORD = 2  # of a line whose arguments are kept as one text; the words before it name no thread
 Event = tuple[int, Words]  # code, payload words
 _OLD_CLASSES = ("CONTROL", "PROCESS", "THREAD", "VTHREAD", "SYSTEM", "COMM")
+
+
+class Fit(IntEnum):
+    """How the arguments of a line fit the rows of the catalogue."""
+
+    WHOLE = 0
+    PART = 1  # some of them
+    RAW = 2  # none, or no table has the event
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A printed event.
+
+    Attributes:
+        code: Class and event.
+        words: Payload.
+        foreign: Lines behind the first that are not part of it.
+        fit: How it fits.
+        variant: Of the layout of its payload where its line alone shows that, see `layout.learn_list`; else 0.
+        names: The arguments of a line that does not fit, as printed.
+    """
+
+    code: int
+    words: Words
+    foreign: int = 0
+    fit: Fit = Fit.WHOLE
+    variant: int = BY_COUNT
+    names: tuple[tuple[str, str], ...] = ()
+
+
+@cache
+def _call_names() -> frozenset[str]:
+    """Return what any release or its printer calls a kernel call."""
+    names: set[str] = set()
+    for release in (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8):
+        book = catalogue(release)
+        for code in book.codes():
+            if wire.class_of(code) == WireClass.KER_CALL:
+                spec = book.spec(code)
+                names |= {spec.name, spec.label}
+    return frozenset(names)
 
 
 class EventParser:
@@ -65,11 +120,14 @@ class EventParser:
     def __init__(self, release: Release, byte_order: str) -> None:
         self.release = release
         self.byte_order = byte_order
-        self._names: Catalogue = catalogue(release)
+        self._names: ListedCatalogue = listed_catalogue(release)
         self._patterns: dict[tuple[str, str, bool, bool], tuple[ListPattern, ...]] = {}
         self._argument_names: dict[tuple[str, str], frozenset[str]] = {}
         self.notations: dict[tuple[str, str, str], str] = {}
         self.proven: dict[tuple[str, str, str], str] = {}
+        self._labels: dict[tuple[str, str], tuple[int, ...]] = {}
+        self._rows: dict[tuple[int, bool], tuple[tuple[Field, ...], ...]] = {}
+        self._whole: dict[tuple[int, int, int, bool], bool] = {}
         self._proven_by: dict[int, ListPattern] = {}  # by id; patterns live as long as the parser
         self._is_new = False
         self._specials = {
@@ -83,22 +141,116 @@ class EventParser:
             "INTERRUPT": self._deliver,
         }
 
-    def parse(self, text: str, body: Sequence[str] = ()) -> tuple[Event, int] | None:
-        """Return an event and how many lines behind its first are not part of it; None if it cannot be read.
+    def parse(self, text: str, body: Sequence[str] = ()) -> Parsed:
+        """Return an event; whatever its line holds, there is one.
 
         Args:
             text: What is behind `CPU:00 ` on the event's line.
             body: The lines behind it, up to the next event: arguments, or a console's messages between them.
         """
         mine = self._own_lines(text, body)
-        event = self._parse("\n".join((text, *mine)))
-        if event is not None:
-            return event, sum(1 for line in body if line.strip()) - sum(1 for line in mine if line.strip())
+        foreign = sum(1 for line in body if line.strip()) - sum(1 for line in mine if line.strip())
+        if (event := self._parse("\n".join((text, *mine)))) is not None:
+            return Parsed(*event, foreign)
         if len(mine) < len(body) and (event := self._parse("\n".join((text, *body)))) is not None:
-            return event, 0  # a text with line ends in it
-        if body and (event := self._parse(text)) is not None:
-            return event, sum(1 for line in body if line.strip())  # foreign lines that look like arguments
-        return None
+            return Parsed(*event)  # a text with line ends in it
+        is_listed = any(is_argument_line(line) for line in mine)
+        if body and not is_listed and (event := self._parse(text)) is not None:
+            return Parsed(*event, sum(1 for line in body if line.strip()))  # foreign lines that look like arguments
+        return replace(self._unlisted(text, mine), foreign=foreign)
+
+    def fits(self, text: str, body: Sequence[str] = ()) -> bool:
+        """Return whether an event fits a row; nothing is learned of it."""
+        mine = self._own_lines(text, body)
+        if self._parse("\n".join((text, *mine))) is not None:
+            return True
+        head = _CLASS.match(text)
+        label = _LABEL.match(text, head.end()) if head else None
+        codes = self._codes(head[1], label[0]) if head and label else ()
+        if not head or not label or not codes:
+            return False
+        values = values_of("\n".join((text[label.end() :], *mine)))
+        return self._placed(head[1], codes, values, is_long=bool(mine))[0].is_whole
+
+    def names_of(self, code: int) -> tuple[str, str]:
+        """Return class and event of a code as listings print them."""
+        return self._names.class_name(code), self._names.name(code)
+
+    def _unlisted(self, text: str, body: Sequence[str]) -> Parsed:
+        """Return an event whose line fits no row: its arguments as the line shows them."""
+        head = _CLASS.match(text)
+        class_name, rest = (head[1], text[head.end() :]) if head else (_NO_CLASS, text)
+        if head:
+            codes, values, rest = self._begun(class_name, rest)
+            values += values_of("\n".join((rest, *body)))
+        else:
+            codes = (self._names.learn(class_name, "EVENT") or wire.code(wire.CLASS_MASK, 0),)
+            values = [Value(OTHER, text="\n".join((rest, *body)).strip())]
+        names = {value.name for value in values}
+        if class_name == "CONTROL":
+            name = self._names.name(codes[0])
+            if not names.issuperset(_NEEDED.get(name, ())):
+                codes = (self._names.learn(class_name, f"{name.rstrip('?')}?") or codes[0],)
+        best, code = self._placed(class_name, codes, values, is_long=any(line.strip() for line in body))
+        words = best.words + [0] * max(0, 2 - len(best.words))
+        variant = learn_list(self.release, code, best.parts, len(words))
+        if variant is None:
+            shown = " ".join("\n".join((rest, *body)).split())
+            words = [0] * _TEXT_WORD + listed_text(shown, self.byte_order)
+            words += [0] * (len(words) % 2)
+            variant = learn_list(self.release, code, (Part(OTHER, _TEXT_WORD, 0, Show.STRING),), len(words))
+        is_known = (class_name, self._names.name(code)) not in self._names.learned
+        fit = Fit.WHOLE if best.is_whole else Fit.PART if best.matched else Fit.RAW
+        fit = fit if is_known else Fit.RAW
+        return Parsed(code, words, 0, fit, variant or BY_COUNT, tuple((value.name, value.kind) for value in values))
+
+    def _placed(
+        self, class_name: str, codes: Sequence[int], values: Sequence[Value], *, is_long: bool
+    ) -> tuple[Placed, int]:
+        """Return the arguments of a line at the words of the row that has most of them, and the code of that row."""
+        best, code = Placed((), [], -1), codes[0]
+        for candidate in codes:
+            if (rows := self._rows.get((candidate, is_long))) is None:
+                rows = self._rows[candidate, is_long] = self._rows_of(class_name, candidate, is_long=is_long)
+            payload = placed(values, rows, self.byte_order, is_long=is_long)
+            if (payload.is_whole, payload.matched) > (best.is_whole, best.matched):
+                best, code = payload, candidate
+        return best, code
+
+    def _rows_of(self, class_name: str, code: int, *, is_long: bool) -> tuple[tuple[Field, ...], ...]:
+        """Return the lists that an event may have, each once, the likelier before."""
+        spec = self._spec(class_name, "", code)
+        known = (*self._lists(spec), arguments.seen_lists(spec, self.release))
+        rows = [row for pair in known for row in (pair[::-1] if is_long else pair) if row]
+        return tuple(dict.fromkeys([_PRINTED_TIME, *rows] if code == wire.CONTROL_TIME else rows))
+
+    def _begun(self, class_name: str, body: str) -> tuple[tuple[int, ...], list[Value], str]:
+        """Return the codes that a line may have by its beginning, what that shows, and the rest of the line."""
+        if class_name == "USREVENT" and (user := _USER_HEAD.match(body)):
+            number = value_of(user[1])
+            if 0 <= number <= wire.EVENT_MASK:
+                return (wire.code(WireClass.USER, number),), [], body[user.end() :]
+        if (events := _VECTOR_CODES.get(class_name)) and (vector := _VECTOR_HEAD.match(body)):
+            interrupt = Value("interrupt_number", value_of(vector[1]), printed_as(vector[1]))
+            rest = re.sub(r"\b(?:IP|AREA|PID)(?=[:=])", lambda name: _RESPELLED[name[0]], body[vector.end() :])
+            return tuple(wire.code(WireClass.INT, event) for event in events), [interrupt], rest
+        if class_name == "INT_CALL" and (call := re.match(r"KER_(\w+)/(\d{1,3})", body)):
+            code = self._kernel_code(call[1], call[2], wire.KER_INT_OFFSET)
+            if code is not None:
+                return (code,), [], body[call.end() :]
+        label = _LABEL.match(body)
+        printed = label[0] if label and body[label.end() : label.end() + 1] not in (":", "=") else ""
+        rest = body[len(printed) :]
+        if codes := self._codes(class_name, printed):
+            return codes, [], rest
+        if (code := self._names.learned.get((class_name, printed))) is not None:
+            return (code,), [], rest
+        name, _, number_text = printed.partition("/")
+        code = self._names.learn(class_name, name or "EVENT", int(number_text) if number_text else None)
+        if code is not None:
+            return (code,), [], rest
+        other = self._names.learn(_NO_CLASS, "EVENT")  # a table that is full
+        return (other or wire.code(wire.CLASS_MASK, 0),), [Value("event", text=f"{class_name}:{printed}")], rest
 
     def _own_lines(self, text: str, body: Sequence[str]) -> Sequence[str]:
         """Return the lines that begin with an argument that this kind of event has."""
@@ -111,7 +263,9 @@ class EventParser:
             names = self._argument_names[key] = self._names_of(*key)
         found = [_ARGUMENT.match(line) for line in body]
         is_mine = [
-            name is not None and (name[1] in names or _RAW_NAME.fullmatch(name[1]) is not None) for name in found
+            name is not None
+            and (name[1] in names or _RAW_NAME.fullmatch(name[1]) is not None or is_argument_line(line))
+            for name, line in zip(found, body, strict=True)
         ]
         # Blank lines between arguments belong to them, those behind the last do not matter.
         return [line for line, is_part in zip(body, is_mine, strict=True) if is_part or not line.strip()]
@@ -184,7 +338,7 @@ class EventParser:
         likely: ListPattern | None = None
         for pattern in patterns:
             words = pattern.words(rest, self.byte_order)
-            if words is None:
+            if words is None or not self._shows_all(pattern, rest, len(words), is_long=is_long):
                 continue
             if len(words) > 2 if is_long else pattern.is_whole and len(words) <= 2:
                 self._learn(class_name, pattern, rest, is_lenient=is_lenient)
@@ -197,6 +351,30 @@ class EventParser:
         if second is not None and is_long and len(second[1]) <= 2:
             return second[0], (second[1] + [0, 0, 0])[:4]  # printed as a long event: it had more words than names
         return second
+
+    def _shows_all(self, pattern: ListPattern, rest: str, count: int, *, is_long: bool) -> bool:
+        """Return whether a payload of those words has the arguments that the line shows and no others.
+
+        The lists of the printers end where the payload does, so a line that ends early may be whole. What a line lacks
+        is not to be read as 0.
+        """
+        shown = pattern.shown(rest)
+        if len(shown) == len(pattern.spellings):
+            return True
+        key = id(pattern), len(shown), count, is_long
+        if (known := self._whole.get(key)) is None:
+            padded = max(4 if is_long else 2, count + count % 2)
+            names = [one_spelling(name) for name in shown]
+            layouts = (
+                layout_of(self.release, pattern.code, padded),
+                printed_layout(self.release, pattern.code, padded),
+            )
+            known = self._whole[key] = any(
+                [one_spelling(part.name) for part in layout.parts if part.show is not Show.MSG_MORE] == names
+                for layout in layouts
+                if layout is not None
+            )
+        return known
 
     def _learn(self, class_name: str, pattern: ListPattern, rest: str, *, is_lenient: bool) -> None:
         """Remember how the numbers of an event are printed; two widths of one argument make it one without zeros."""
@@ -277,22 +455,29 @@ class EventParser:
         return self._names.find(f"{class_name}/{known}") or self._by_label(class_name, name)
 
     def _by_label(self, class_name: str, label: str) -> tuple[int, ...]:
-        return tuple(
-            code
-            for code in self._names.codes()
-            if self._names.class_name(code) == class_name and self._names.spec(code).label == label
-        )
+        if not self._labels:
+            for code in self._names.codes():
+                key = self._names.class_name(code), self._names.spec(code).label
+                self._labels[key] = (*self._labels.get(key, ()), code)
+        return self._labels.get((class_name, label), ())
 
     def _kernel_code(self, name: str, number: str, offset: int) -> int | None:
-        """Return the code of a kernel call: the number counts, for some are labelled unlike their name."""
+        """Return the code of a kernel call, None if no release has one of that name.
+
+        The number counts, for some are labelled unlike their name.
+        """
+        if number and not name.startswith("EVENT") and name not in _call_names():
+            return self._names.learned_call(name, offset)
         call = int(number) if number else self._names.kernel_call_number(name)
         return None if call is None or call > 127 else wire.code(WireClass.KER_CALL, call + offset)
 
     def _raw_words(self, class_name: str, label: str, rest: str) -> Event | None:
         """Read the form of events whose list is not known: `word 0:0x0000000a word 1:...`."""
         words = [value_of(word) & _MINUS_ONE for word in _RAW_WORD.findall(rest)]
+        if not words:
+            return None
         codes = (*self._codes(class_name, label), *self._by_label(class_name, label))
-        if not words or not codes or _RAW_WORD.sub("", rest).strip():
+        if not codes or _RAW_WORD.sub("", rest).strip():
             return None
         # It was printed so because no list fits: of several codes of that name it is the one of which this is true.
         unlisted = (code for code in codes if layout_of(self.release, code, len(words)).form == "raw")
@@ -313,12 +498,15 @@ class EventParser:
             return None
         code, rest = wire.code(WireClass.USER, value_of(found[1])), found[2]
         if both := _USER_TEXT_AND_WORDS.fullmatch(rest):
-            return code, [value_of(word) & _MINUS_ONE for word in _USER_WORD.findall(both[2])]
+            words = [value_of(word) & _MINUS_ONE for word in _USER_WORD.findall(both[2])]
+            # A text that the words are not is kept beside them.
+            raw = word_bytes(words, self.byte_order)
+            return (code, words) if both[1] in ("", vendor_text(raw), plain_text(raw)) else None
         if text := _USER_TEXT.fullmatch(rest):
             words = listed_text(text[1], self.byte_order)
             return code, words + [0] * (4 - len(words))
         words = [value_of(word) & _MINUS_ONE for word in _USER_WORD.findall(rest)]
-        return (code, words) if words and not _USER_WORD.sub("", rest).strip() else None
+        return (code, words) if len(words) > 1 and not _USER_WORD.sub("", rest).strip() else None
 
     def _interrupted_call(self, _class_name: str, body: str) -> Event | None:
         found = _INTERRUPTED.fullmatch(body)

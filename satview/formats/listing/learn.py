@@ -31,6 +31,21 @@ def proposed_rows(listing: Listing) -> Iterator[tuple[str, str]]:
                 yield class_name, f"{key}: {_text(fast)}" + (f" | {_text(wide)}" if wide != fast else "")
 
 
+def unlisted_rows(listing: Listing) -> Iterator[tuple[str, str, int]]:
+    """Yield class, proposed row and number of lines, of every kind of line that fits no row; the most frequent first.
+
+    Args:
+        listing: As read. Lines that differ in the notation of an argument alone are one kind: the last one counts.
+    """
+    kinds: dict[tuple[str, str, tuple[str, ...]], tuple[tuple[str, ...], int]] = {}
+    for (class_name, event, arguments), count in listing.unlisted.items():
+        key = class_name, event, tuple(name for name, _ in arguments)
+        kinds[key] = tuple(kind for _, kind in arguments), kinds.get(key, ((), 0))[1] + count
+    for (class_name, event, names), (notations, count) in sorted(kinds.items(), key=lambda kind: -kind[1][1]):
+        row = ", ".join(f"{name} {notation}?" for name, notation in zip(names, notations, strict=True))
+        yield class_name, f"{event}: {row or '-'}", count
+
+
 def _corrected(spec: EventSpec, fields: tuple[Field, ...] | None, listing: Listing) -> tuple[Field, ...] | None:
     return fields and tuple(_field(spec, field, listing) for field in fields)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,21 +11,24 @@ from numpy.typing import NDArray
 from satview.events.spec import Release
 from satview.formats.kev.head.header import plain_pairs
 from satview.formats.listing.slots import SlotList
+from satview.formats.listing.stamps import StampNotation
 from satview.store.head import Header
 from satview.store.problems import Problems
 
+MOST_UNLISTED: Final = 4096
 _KIND_OF_LINE = {
     "title": "title",
     "header": "header",
     "syspage": "system page",
     "event": "event",
+    "part": "event that fits its row in part",
+    "raw": "event with raw values",
     "raw_slot": "slot",
     "continuation": "part of event",
     "blank": "blank",
     "cut": "left out",
     "notice": "message of the printer",
     "foreign": "foreign",
-    "bad": "not understood",
 }
 
 
@@ -36,13 +40,14 @@ class LineCounts:
     header: int = 0
     syspage: int = 0
     event: int = 0
+    part: int = 0
+    raw: int = 0
     raw_slot: int = 0
     continuation: int = 0
     blank: int = 0
     cut: int = 0
     notice: int = 0
     foreign: int = 0
-    bad: int = 0
 
     @property
     def lines(self) -> int:
@@ -66,7 +71,11 @@ class Listing:
         release: Whose lists were used: that of the header, else the one that the events look like.
         notations: How arguments are printed that the release's printer prints otherwise; see `EventParser`.
         proven: Arguments that are printed as the release's printer prints them.
+        unlisted: Lines that fit no row, by class, event and the names and notations of their arguments; at most
+            `MOST_UNLISTED` kinds.
         is_release_known: The header shows the release.
+        release_reason: Why it is taken for that release, where the header does not show it.
+        stamps: How its times are printed where that is not how the printer of its release does it.
         byte_order: As the header says; little if it says nothing.
     """
 
@@ -77,8 +86,11 @@ class Listing:
     is_release_known: bool = False
     notations: dict[tuple[str, str, str], str] = field(default_factory=dict)
     proven: dict[tuple[str, str, str], str] = field(default_factory=dict)
+    unlisted: dict[tuple[str, str, tuple[tuple[str, str], ...]], int] = field(default_factory=dict)
     events: int = 0
     release: Release = Release.QNX_6
+    release_reason: str = ""
+    stamps: StampNotation | None = None
     byte_order: str = "little"
 
     @property

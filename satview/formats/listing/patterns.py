@@ -29,6 +29,7 @@ class ListPattern:
         is_whole: The list is printed as a whole or not at all (fast lists).
         has_text: It ends in text; an event of two words then shows its first two values only.
         names: Per group, the argument; empty for text and messages, which have one notation.
+        spellings: Per group, the argument, whatever it is.
     """
 
     regex: re.Pattern[str]
@@ -37,6 +38,12 @@ class ListPattern:
     is_whole: bool
     has_text: bool
     names: tuple[str, ...] = ()
+    spellings: tuple[str, ...] = ()
+
+    def shown(self, text: str) -> tuple[str, ...]:
+        """Return the arguments of the list that a text of it shows; it may end before the list does."""
+        found = self.regex.fullmatch(text)
+        return self.spellings[: found.lastindex or 0] if found else ()
 
     def notations(self, text: str) -> Iterator[tuple[str, str]]:
         """Yield the numbers of a text that the list describes: argument, and how `%` prints a number like it."""
@@ -81,6 +88,7 @@ def compile_list(
     pieces: list[str] = []
     readers: list[Reader] = []
     names: list[str] = []
+    spellings: list[str] = []
     has_text = False
     for index, field in enumerate(fields):
         if field.show == Show.MSG_MORE:
@@ -103,13 +111,16 @@ def compile_list(
             value, reader = _any_number(field, has_short_hex) if is_lenient else _number(field, has_short_hex)
         pieces.append(rf"{before}{name}{colon}{value}")
         readers.append(reader)
+        spellings.append(field.name)
         names.append("" if field.show in (Show.MSG, Show.STRING) else field.name)
     end = "" if has_text else r"[\s,]*" if is_lenient else r"\s*"
     if is_whole:
         source = "".join(pieces)
     else:
         source = pieces[0] + "".join(f"(?:{piece}" for piece in pieces[1:]) + ")?" * (len(pieces) - 1)
-    return ListPattern(re.compile(source + end, re.DOTALL), tuple(readers), code, is_whole, has_text, tuple(names))
+    return ListPattern(
+        re.compile(source + end, re.DOTALL), tuple(readers), code, is_whole, has_text, tuple(names), tuple(spellings)
+    )
 
 
 def _more(fields: Sequence[Field]) -> int:

@@ -15,10 +15,12 @@ from typing import BinaryIO
 from satview.base.errors import Cancelled
 from satview.base.time import NS_PER_S
 from satview.events.catalogue import release_of
+from satview.events.spec import Release
+from satview.events.wire import CONTROL_TIME
 from satview.formats.kev.head.header import holds_key, is_key
-from satview.formats.listing.events import EventParser
-from satview.formats.listing.guess import guess_release
-from satview.formats.listing.model import Listing
+from satview.formats.listing.events import EventParser, Fit, Parsed
+from satview.formats.listing.guess import possible_releases
+from satview.formats.listing.model import MOST_UNLISTED, Listing
 from satview.formats.listing.stamps import Stamps
 from satview.store.problems import Problems
 
@@ -26,6 +28,7 @@ MAX_LINE_BYTES = 1 << 16  # no printer writes longer ones; the rest of such a li
 MAX_BODY_LINES = 4096  # continuation lines of one event
 _REPORT_LINES = 1 << 14
 _LOOK_AHEAD = 4096  # events that are looked at for the release where the header does not show it
+_LOOK_AT_STAMPS = 64  # events that show whether their stamps are decimal
 _LAST_CPU = 63
 _MAX_NOISE = 200  # characters of a line in which an event may begin behind a prompt
 
@@ -83,7 +86,7 @@ class _Printed:
     text: str
     line: int
     cpu: int
-    time_cycles: int
+    time: str
     body: list[str] = field(default_factory=list)
 
 
@@ -100,6 +103,7 @@ class _Reader:
         self._is_verbose = False
         self._is_cut = False
         self._stamps = Stamps(listing.problems)
+        self._has_clock = False
 
     def line(self, number: int, text: str) -> None:
         """Take one line."""
@@ -144,6 +148,8 @@ class _Reader:
         self._flush()
         self._read_waiting()
         self._set_release()
+        digits = 8 if self.listing.release in (Release.QNX_6, Release.QNX_6_6) else 16
+        self.listing.stamps = self._stamps.notation(digits, self._has_clock)
 
     def _continuation(self, text: str) -> None:
         # Blank lines between were part of a text, or of nothing; either way they were counted as blank.
@@ -174,10 +180,7 @@ class _Reader:
             head = following
 
     def _start(self, number: int, head: re.Match[str], rest: str) -> None:
-        cpu = int(head[2])
-        rate = self.listing.header.number("CYCLES_PER_SEC") or NS_PER_S
-        time_cycles = self._stamps.cycles(number, cpu, f"{head[1]} {head[3]}", rate)
-        self._open, self._blanks = _Printed(rest, number, cpu, time_cycles), 0
+        self._open, self._blanks = _Printed(rest, number, int(head[2]), f"{head[1]} {head[3]}"), 0
 
     def _raw_slot(self, number: int, slot: re.Match[str], rest: str) -> None:
         self._flush()
@@ -208,7 +211,8 @@ class _Reader:
         if self._parser is None:
             self._waiting.append(done)
             self._set_release()
-            if self.listing.is_release_known or len(self._waiting) >= _LOOK_AHEAD:
+            enough = _LOOK_AT_STAMPS if self.listing.is_release_known else _LOOK_AHEAD
+            if len(self._waiting) >= enough:
                 self._read_waiting()
             return
         self._read(done)
@@ -218,34 +222,63 @@ class _Reader:
         if self._parser is None:
             self._set_release()
             if not self.listing.is_release_known:
-                self.listing.release = guess_release(event.text for event in self._waiting)
+                self._guess_release()
+            self._stamps.look_ahead(event.time for event in self._waiting)
             self._parser = EventParser(self.listing.release, self.listing.byte_order)
             self.listing.notations, self.listing.proven = self._parser.notations, self._parser.proven
         for event in self._waiting:
             self._read(event)
         self._waiting.clear()
 
+    def _guess_release(self) -> None:
+        """Take the release that the events look like; of several alike the one whose rows most lines fit."""
+        listing, waiting = self.listing, self._waiting
+        candidates = possible_releases([(event.text, event.time) for event in waiting])
+        listing.release = candidates[0]
+        listing.release_reason = f"the events look like {listing.release}"
+        if len(candidates) == 1:
+            return
+        parsers = [EventParser(release, listing.byte_order) for release in candidates]
+        fits = [sum(parser.fits(event.text, event.body) for event in waiting) for parser in parsers]
+        listing.release = candidates[fits.index(max(fits))]
+        each = ", ".join(f"{count:,} as {release}" for release, count in zip(candidates, fits, strict=True))
+        listing.release_reason = f"read as {listing.release}: of {len(waiting):,} lines {each} fit"
+
     def _read(self, printed: _Printed) -> None:
         assert self._parser is not None
-        found = self._parser.parse(printed.text, printed.body)
+        rate = self.listing.header.number("CYCLES_PER_SEC") or NS_PER_S
+        time_cycles = self._stamps.cycles(printed.line, printed.cpu, printed.time, rate)
+        text, cpu = printed.text, printed.cpu
+        if cpu > _LAST_CPU:  # no slot holds it
+            text, cpu = f"{text} CPU:{cpu}", 0
+        found = self._parser.parse(text, printed.body)
         counts = self.listing.line_counts
-        if found is None or printed.cpu > _LAST_CPU:
-            self.listing.events -= 1
-            counts.event -= 1
-            counts.bad += 1
-            self.listing.problems.add(
-                "bad-line", f"line {printed.line} fits no known event: {_excerpt(printed.text)}", line=printed.line
-            )
-            return
-        event, foreign = found
-        counts.continuation -= foreign
-        counts.foreign += foreign
-        if foreign:
-            self.listing.problems.add(
-                "foreign-line", f"{foreign} in the event of line {printed.line}", count=foreign, line=printed.line
-            )
-        self.listing.slots.event(event[0], printed.cpu, printed.time_cycles, event[1])
+        counts.continuation -= found.foreign
+        counts.foreign += found.foreign
+        if found.foreign:
+            what = f"{found.foreign} in the event of line {printed.line}"
+            self.listing.problems.add("foreign-line", what, count=found.foreign, line=printed.line)
+        if found.fit is not Fit.WHOLE:
+            self._note_unlisted(printed, found)
+        self.listing.slots.event(found.code, cpu, time_cycles, found.words, found.variant)
+        self._has_clock |= found.code == CONTROL_TIME and found.words[0] != 0
         self.listing.slots.has_full_times |= self._stamps.is_wall
+
+    def _note_unlisted(self, printed: _Printed, found: Parsed) -> None:
+        """Count a line whose event is there as the line shows it."""
+        counts = self.listing.line_counts
+        counts.event -= 1
+        if found.fit is Fit.PART:
+            counts.part += 1
+        else:
+            counts.raw += 1
+        how = "in part" if found.fit is Fit.PART else "with none of its arguments"
+        what = f"line {printed.line} fits its row {how}: {_excerpt(printed.text)}"
+        self.listing.problems.add("unlisted-line", what, line=printed.line)
+        assert self._parser is not None
+        key = (*self._parser.names_of(found.code), found.names)
+        if key in self.listing.unlisted or len(self.listing.unlisted) < MOST_UNLISTED:
+            self.listing.unlisted[key] = self.listing.unlisted.get(key, 0) + 1
 
     def _foreign(self, number: int, text: str) -> None:
         self.listing.line_counts.foreign += 1

@@ -22,11 +22,12 @@ class SlotList:
         self._words = array("I")  # 32 bits wherever CPython runs
         self._times = array("q")
         self.has_full_times = False
+        self._listed_slot, self._listed_variant = array("q"), array("i")
 
     def __len__(self) -> int:
         return len(self._words) // 4
 
-    def event(self, code: int, cpu: int, time_cycles: int, words: list[int]) -> None:
+    def event(self, code: int, cpu: int, time_cycles: int, words: list[int], variant: int = 0) -> None:
         """Append an event: one slot for up to two words, else combine slots, padded with a zero word.
 
         Args:
@@ -34,7 +35,11 @@ class SlotList:
             cpu: 0 to 63.
             time_cycles: As printed, 32 or up to 63 bits.
             words: Payload.
+            variant: Of its layout where only its line shows that; else 0.
         """
+        if variant:
+            self._listed_slot.append(len(self) + max(1, (len(words) + 1) // 2) - 1)
+            self._listed_variant.append(variant)
         header, stamp = code | cpu << CPU_SHIFT, time_cycles & _LOW
         self.has_full_times |= time_cycles > _LOW
         if len(words) <= 2:
@@ -55,6 +60,10 @@ class SlotList:
     def slots(self) -> NDArray[np.uint32]:
         """Return all slots, shape (n, 4), host order."""
         return np.frombuffer(self._words, np.uint32).reshape(-1, 4)
+
+    def listed(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Return the last slots of the events whose layout only their line shows, ascending, and its variants."""
+        return np.frombuffer(self._listed_slot, np.int64), np.frombuffer(self._listed_variant, np.int32)
 
     def times(self) -> NDArray[np.int64]:
         """Return the time of every slot as printed, shape (n,)."""

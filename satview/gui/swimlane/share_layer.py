@@ -212,6 +212,8 @@ def _use(
 def figure(timeline: Timeline, row: LaneRow, window: TimeWindow) -> str:
     """Return how busy a lane is in a window: `53 %` of a CPU, `1.05 CPU` of a process, `\u2264 17` of a counter.
 
+    `unknown` where events show nothing of the whole window.
+
     On an axis of several files it is about what the file covers of the window; empty where that is nothing.
     """
     info = timeline.infos[row.index]
@@ -220,6 +222,10 @@ def figure(timeline: Timeline, row: LaneRow, window: TimeWindow) -> str:
     if not timeline.is_ready(row.index) or end <= start:  # a longer reading may be there before the view of it
         return ""
     window, lane = TimeWindow(start, end), timeline.lane(row.index)
+    if info.kind in (LaneKind.CPU, LaneKind.PROCESS, LaneKind.THREAD):
+        unknown = lane.shares.totals(window)[np.asarray(lane.shares.values) == states.UNKNOWN].sum()
+        if int(unknown) == window.length:
+            return "unknown"  # no event shows who runs
     if lane.use is not None:
         used = int(lane.use.totals(window)[0]) / window.length
         return f"{used:.2f} CPU" if used >= _LEAST_FIGURE or not used else f"< {_LEAST_FIGURE} CPU"

@@ -38,7 +38,8 @@ def share_text(opened: OpenTrace, lane: int, window: TimeWindow, spans: LaneSpan
     lines = [f"<b>{format_duration(trace.clock.duration_ns(window.length))}</b> of {html_text(info.title)}"]
     if made.use is not None:
         used = int(made.use.totals(window)[0]) / window.length
-        lines.append(f"{used:.2f} CPUs in use (full height: {made.most_cpus})")
+        runs = trace.code_counts[trace.catalogue.state_value_of_code == states.RUNNING].any()
+        lines.append(f"{used:.2f} CPUs in use (full height: {made.most_cpus})" if runs else "CPUs in use: unknown")
     key = spans.value[part].astype(np.int64)
     if info.kind is LaneKind.CPU and spans.thread is not None:  # by process, of which several share a hue
         process = trace.threads.process[spans.thread[part]].astype(np.int64)

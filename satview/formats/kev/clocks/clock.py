@@ -97,6 +97,19 @@ class ClockRebuilder:
         lost = self.review.after_lost(self.ignored, self._ignored_cpus, verdicts.corrections)
         return replace(verdicts, doubtful=verdicts.doubtful + lost)
 
+    def verdicts_before(self, row: int, ends: dict[int, tuple[int, int]]) -> Verdicts:
+        """Return corrections and reports for the events before a row, as if those from there on were not in the file.
+
+        Args:
+            row: The first event that is left out.
+            ends: CPU to row and time of its last event before it.
+        """
+        ignored = [(at, cpu) for at, cpu in zip(self.ignored, self._ignored_cpus, strict=True) if at < row]
+        review = self.review.before(row)
+        verdicts = review.verdicts(ends, is_damaged=bool(ignored))
+        rows, cpus = [at for at, _ in ignored], [cpu for _, cpu in ignored]
+        return replace(verdicts, doubtful=verdicts.doubtful + review.after_lost(rows, cpus, verdicts.corrections))
+
     def settle(self) -> None:
         """Decide what cannot wait for any longer, for a reader that hands on events before it has all."""
         if self.review.is_due(self.rows):

@@ -9,7 +9,7 @@ neighbours (`misplaced`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -59,11 +59,19 @@ class ClockReview:
 
     def __deepcopy__(self, _: object) -> ClockReview:
         """Return a review that goes on alone; what was noted is shared, for nobody changes it."""
-        surroundings = Surroundings({cpu: list(rows) for cpu, rows in self.surroundings.breaks.items()},
-                                    self.surroundings.has_common_clock, self.surroundings.has_shared_buffers,
-                                    self.surroundings.uptime_cycles)  # fmt: skip
+        breaks = {cpu: list(rows) for cpu, rows in self.surroundings.breaks.items()}
+        surroundings = replace(self.surroundings, breaks=breaks)
         return ClockReview(surroundings, self.start_row, self.settled, list(self._parts), self._first_odd_row,
                            self._settled_row, dict(self._standing))  # fmt: skip
+
+    def before(self, row: int) -> ClockReview:
+        """Return a review of what was noted of the events before a row."""
+        breaks = {cpu: [at for at in rows if at < row] for cpu, rows in self.surroundings.breaks.items()}
+        review = ClockReview(replace(self.surroundings, breaks=breaks), self.start_row, self.settled, [], None,
+                             self._settled_row, dict(self._standing))  # fmt: skip
+        claims = self._claims()
+        review.add(claims.rows(np.flatnonzero(claims.row < row)))
+        return review
 
     def add_breaks(self, breaks: list[tuple[int, int]]) -> None:
         """Note (row, CPU or -1 for all) where buffers are missing or out of order, ascending."""

@@ -119,12 +119,16 @@ class Surroundings:
         has_common_clock: Its CPUs share one counter.
         has_shared_buffers: They log into the same buffers, so that the order of the file is nearly that of time.
         uptime_cycles: When the capture began, by the header's dates; None = it does not say.
+        cycles_per_s: Rate of the clock; 0 = not known.
+        says_ring: The logger's arguments say that it kept a ring.
     """
 
     breaks: dict[int, list[int]] = field(default_factory=dict)
     has_common_clock: bool = True
     has_shared_buffers: bool = True
     uptime_cycles: int | None = None
+    cycles_per_s: int = 0
+    says_ring: bool = False
 
 
 @dataclass(slots=True, eq=False)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import BinaryIO, Final
 
 import numpy as np
@@ -24,6 +24,7 @@ from satview.formats.kev.clocks.clock import MAX_CPUS, ClockRebuilder, held_time
 from satview.formats.kev.clocks.clock_chunk import ClockChunk
 from satview.formats.kev.clocks.clock_review import ClockReview, correct
 from satview.formats.kev.clocks.consensus import Correction, Surroundings
+from satview.formats.kev.names_tail import LastEvents, first_of_tail, is_ring, verdicts_without_tail
 from satview.formats.kev.open_events import (
     OpenEvent,
     OpenEvents,
@@ -141,6 +142,7 @@ class EventStream:
         offset: Byte offset of the first slot in the file, for problems.
         release: Whose rules for buffers apply; None = the slots come from a listing, where buffers have gaps.
         times: int64, full time of every slot where the source gives it (listings of 7.1 on); else it is rebuilt.
+        has_whole_buffers: False for files that were made of a listing: their buffers have gaps too.
     """
 
     def __init__(
@@ -150,11 +152,13 @@ class EventStream:
         offset: int = 0,
         release: Release | None = Release.QNX_7,
         times: NDArray[np.int64] | None = None,
+        *,
+        has_whole_buffers: bool = True,
     ) -> None:
         self._blocks = blocks
         self._problems = problems
         self._offset = offset
-        self._watch = BufferWatch(release, problems, offset) if release is not None else None
+        self._watch = BufferWatch(release, problems, offset) if release is not None and has_whole_buffers else None
         self._times = times
         self._clock = ClockRebuilder()
         self._numbers = ThreadNumbers()
@@ -196,7 +200,7 @@ class EventStream:
                 yield from self._settled(review.final_corrections(), review.waits_from(self._count))
         if len(carry):
             self._waiting.append(self._placed(np.ascontiguousarray(carry)))
-        yield from self._settled(self._clock.verdicts().corrections, None)
+        yield from self._settled(self._last_corrections(), None)
         if self._watch is not None:
             self._watch.finish(self._position)
         self._open.finish()
@@ -233,6 +237,27 @@ class EventStream:
         self._count += len(first)
         self._placed_slots += len(slots)
         return placed
+
+    def _last_corrections(self) -> list[Correction]:
+        """Return the corrections of the times that still wait; the names behind a ring capture confirm nothing."""
+        waiting = self._waiting
+        if not waiting or self._times is not None:
+            return self._clock.verdicts().corrections
+        code, cpu, time = (
+            np.concatenate(columns)
+            for columns in zip(*((each.groups.code, each.groups.cpu, each.time) for each in waiting), strict=True)
+        )
+        slots = np.concatenate([each.slots[each.groups.first] for each in waiting])
+        surroundings = self._clock.review.surroundings
+        if not is_ring(surroundings, code, slots[:, 2:4]):
+            return self._clock.verdicts().corrections
+        thread = np.ascontiguousarray(slots[:, 2:4]).view(np.uint64)[:, 0]
+        begin = waiting[0].first_row
+        row = first_of_tail(LastEvents(begin, time, cpu, code, thread), surroundings.cycles_per_s, self._clock)
+        if row is None:
+            return self._clock.verdicts().corrections
+        found = verdicts_without_tail(self._clock, time[: row - begin], cpu[: row - begin], row).corrections
+        return [replace(one, end_row=min(one.end_row, row)) for one in found]
 
     def _settled(self, corrections: list[Correction], until: int | None) -> Iterator[Batch]:
         """Yield the batches of waiting chunks whose times are final.

@@ -1,0 +1,203 @@
+"""Where events are missing though no BUFFER event says so: inside buffers that were cut, and where events contradict.
+
+A buffer of another length than it announces was cut or spliced, and what is missing is somewhere between its first slot
+and the next buffer's: where time stands still longest. A CPU that begins to run a thread, or calls the kernel, while it
+handles an interrupt does not handle it any more: its exit is missing.
+Source: kernel event trace format, sections 6.1, 8.2 and 8.6.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.core import statistics
+from satview.events import wire
+from satview.events.states import STEP_OF_CODE
+from satview.formats.kev.decoded import Decoded
+from satview.formats.kev.slots.buffers import EventRegion
+from satview.store.losses import EVERY_CPU
+from satview.store.problems import Problems
+from satview.store.tables import EventTable
+
+Gaps = NDArray[np.int64]  # (n, 4), as `Trace.gaps`
+_NO_BUFFER: Final = -1
+_MOST: Final = 500  # buffers that are looked into, and contradictions: a file of rubbish has more
+_MOST_CPUS: Final = 256  # buffers in which one of each CPU is found
+_NEAR: Final = 1 << 16  # events before a splice among which the last one of a CPU is looked for
+_MOST_OPEN: Final = 0.1  # of a CPU's interrupts; where more have no exit, nothing that they show can be believed
+_SAMPLE: Final = 4096  # events of a CPU's interrupts that show whether the others are to be looked at
+_CALLS: Final = wire.KER_EXIT_OFFSET  # kernel call entries have smaller numbers
+
+
+def no_gaps() -> Gaps:
+    """Return none."""
+    return np.empty((0, 4), np.int64)
+
+
+def cut_buffers(decoded: Decoded, count: int, region: EventRegion, *, per_cpu: bool) -> Gaps:
+    """Return where events are missing inside of buffers, and forget who ran behind it.
+
+    Args:
+        decoded: Columns in the order of the file; threads of events behind a gap are set to 0 up to where a CPU shows
+            again who runs.
+        count: Events of the capture.
+        region: How many slots there are.
+        per_cpu: Every CPU has buffers of its own (8.0).
+
+    Returns:
+        int64 (n, 4): last time before, first time behind, CPU or `EVERY_CPU`, and the time of the BUFFER event that
+        shows the loss, -1 = none does.
+    """
+    is_buffer = (decoded.code[decoded.rare_rows] == wire.CONTROL_BUFFER) & (decoded.rare_rows < count)
+    rows, words = decoded.rare_rows[is_buffer], decoded.rare_words[is_buffer].astype(np.int64)
+    if not len(rows):
+        return no_gaps()
+    ends = np.append(rows[1:], count)
+    held = np.diff(decoded.slot[rows].astype(np.int64), append=region.slot_count)
+    ring = decoded.cpu[rows].astype(np.int64) if per_cpu else np.full(len(rows), EVERY_CPU)
+    following = _following(ring)
+    has_next = following >= 0
+    missing = np.where(has_next, words[following, 0] - words[:, 0] - 1, 0)
+    announced = words[:, 1]
+    # Fewer slots than announced, or another buffer's behind its own; of a ring only the numbers tell.
+    is_cut = (announced > 0) & ((held < announced) | ((held != announced) & (missing > 0)))
+    is_cut[-1] &= announced[-1] > held[-1]
+    is_cut |= (announced == 0) & (missing > 0)
+    gaps: list[tuple[int, int, int, int]] = []
+    for number in np.flatnonzero(is_cut)[:_MOST].tolist():
+        begin, end = int(rows[number]), int(ends[number])
+        for cpu, before, behind in _still(decoded, begin, end, int(ring[number])):
+            start, stop = int(decoded.time[before]), int(decoded.time[behind])
+            if stop <= start or behind >= end:
+                continue  # before the next buffer, which shows it
+            shown_by = _next_buffer(decoded, rows[number + 1 :], cpu)
+            gaps.append((start, stop, cpu, shown_by))
+            _forget_runners(decoded, behind, end, cpu)
+    return np.array(gaps, np.int64).reshape(-1, 4)
+
+
+def _following(ring: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Return for each buffer the next one of its ring in the file, -1 for the last."""
+    after = np.full(len(ring), -1)
+    for number in np.unique(ring):
+        buffers = np.flatnonzero(ring == number)
+        after[buffers[:-1]] = buffers[1:]
+    return after
+
+
+def _still(decoded: Decoded, begin: int, end: int, ring: int) -> list[tuple[int, int, int]]:
+    """Return (CPU, event before, event behind) of where time stands still longest between the events of a cut buffer.
+
+    A buffer of one CPU goes on with events of another where it was spliced: what these lack is before them.
+    """
+    cpus = decoded.cpu[begin:end]
+    if ring != EVERY_CPU and (cpus != ring).any():
+        strangers = []
+        for cpu in np.unique(cpus[cpus != ring]).tolist():
+            behind = begin + int(np.argmax(cpus == cpu))
+            near = max(0, begin - _NEAR)
+            earlier = np.flatnonzero(decoded.cpu[near:begin] == cpu)
+            if len(earlier):
+                strangers.append((cpu, near + int(earlier[-1]), behind))
+        return strangers
+    # The next buffer's first event counts too: where the longest step leads there, it shows the loss itself.
+    time = np.maximum.accumulate(decoded.time[begin : min(end + 1, len(decoded.time))])
+    steps = np.diff(time)
+    if not len(steps):
+        return []
+    longest = begin + int(np.argmax(steps))
+    return [(ring, longest, longest + 1)]
+
+
+def _next_buffer(decoded: Decoded, rows: NDArray[np.int64], cpu: int) -> int:
+    """Return the time of the first of some BUFFER events that is of a CPU; -1 for none."""
+    near = rows[:_MOST_CPUS] if cpu == EVERY_CPU else rows[:_MOST_CPUS][decoded.cpu[rows[:_MOST_CPUS]] == cpu]
+    return int(decoded.time[near[0]]) if len(near) else _NO_BUFFER
+
+
+def _forget_runners(decoded: Decoded, begin: int, end: int, cpu: int) -> None:
+    """Let events from one on belong to nobody until each CPU shows again who runs on it."""
+    code, cpus = decoded.code[begin:end], decoded.cpu[begin:end]
+    is_own = (code >> wire.CLASS_SHIFT == wire.WireClass.PR_TH) & (code & wire.EVENT_MASK < 64)
+    for number in np.unique(cpus).tolist() if cpu == EVERY_CPU else [cpu]:
+        of_cpu = np.flatnonzero(cpus == number)
+        runs = of_cpu[code[of_cpu] == wire.THREAD_RUNNING]
+        until = int(runs[0]) if len(runs) else end - begin
+        unknown = of_cpu[(of_cpu < until) & ~is_own[of_cpu]]
+        decoded.thread[begin + unknown] = 0
+
+
+def open_interrupts(events: EventTable, known: Gaps, region: EventRegion, problems: Problems) -> Gaps:
+    """Return where interrupts end that have no exit: at the CPU's last event of an interrupt before it runs a thread.
+
+    Args:
+        events: In time order.
+        known: Where events are missing anyway; nesting begins again behind it.
+        region: For byte offsets.
+        problems: Receives the contradictions.
+
+    Returns:
+        As `cut_buffers`. None where so many interrupts have no exit that events of interrupts say nothing.
+    """
+    rows = np.flatnonzero(events.code >> wire.CLASS_SHIFT == wire.WireClass.INT).astype(np.uint32)
+    gaps: list[Gaps] = [no_gaps()]
+    entries: list[int] = []
+    of_threads: NDArray[np.intp] | None = None
+    cpus = events.cpu[rows]
+    for cpu in np.flatnonzero(np.bincount(cpus)).tolist():
+        ends = np.sort(known[(known[:, 2] == EVERY_CPU) | (known[:, 2] == cpu), 1])
+        own, part, step, depth, _ = statistics.nesting(
+            events.code, events.cpu, events.time_cycles, STEP_OF_CODE, rows[cpus == cpu], cpu, ends
+        )
+        # Where each part ends outside of interrupts no exit is missing, as nearly always; or exits were not captured.
+        if not np.any(step < 0) or not np.any(depth[np.append(part[1:] != part[:-1], True)[: len(part)]] > 0):
+            continue
+        head = own[:_SAMPLE]
+        near = _of_threads(events, int(head[0]), int(head[-1]) + 1)
+        near = near[events.cpu[near] == cpu]
+        entry, _ = _left_open(np.searchsorted(near, head), part[:_SAMPLE], step[:_SAMPLE])
+        if len(entry) > max(1, _MOST_OPEN * np.count_nonzero(step[:_SAMPLE] > 0)):
+            continue
+        of_threads = _of_threads(events, 0, len(events)) if of_threads is None else of_threads
+        calls = of_threads[events.cpu[of_threads] == cpu]
+        segment = np.searchsorted(calls, own)
+        entry, last = _left_open(segment, part, step)
+        behind = segment[last]
+        is_followed = behind < len(calls)
+        entry, last, behind = entry[is_followed], last[is_followed], behind[is_followed]
+        if len(entry) > max(1, _MOST_OPEN * np.count_nonzero(step > 0)):
+            continue
+        entries += own[entry].tolist()
+        start, stop = events.time_cycles[own[last]], events.time_cycles[calls[behind]]
+        gaps.append(np.stack((start, stop, np.full(len(entry), cpu), np.full(len(entry), _NO_BUFFER)), axis=1))
+    for row in sorted(entries)[: problems.limit]:
+        what = f"CPU {events.cpu[row]} enters an interrupt and runs threads without having left it"
+        problems.add("contradiction", what, region.byte(int(events.slot[row])), 1, int(events.time_cycles[row]))
+    problems.add_rest("contradiction", len(entries[problems.limit :]), len(entries[problems.limit :]))
+    return np.concatenate(gaps)
+
+
+def _of_threads(events: EventTable, begin: int, end: int) -> NDArray[np.intp]:
+    """Return the rows between two at which CPUs enter kernel calls or begin to run threads."""
+    codes = np.arange(wire.CODE_COUNT)
+    table = (codes >> wire.CLASS_SHIFT == wire.WireClass.KER_CALL) & (codes & 0x1FF < _CALLS)
+    table[wire.THREAD_RUNNING] = True
+    return begin + np.flatnonzero(table.take(events.code[begin:end]))
+
+
+def _left_open(
+    segment: NDArray[np.intp], part: NDArray[np.int64], step: NDArray[np.int8]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the first entry left open and the last event of every run between calls that ends within an interrupt."""
+    begins = np.flatnonzero(np.append(True, (segment[1:] != segment[:-1]) | (part[1:] != part[:-1]))[: len(segment)])
+    last = np.append(begins[1:], len(segment)) - 1
+    total = np.cumsum(step, dtype=np.int64)
+    before = total[begins] - step[begins]
+    lowest = np.minimum(np.minimum.reduceat(total, begins) - before, 0)
+    is_open = total[last] - before - lowest > 0
+    is_cut = np.append(part[begins[1:]] != part[last[:-1]], False)  # events are missing behind it, and maybe the exit
+    runs = np.flatnonzero(is_open & ~is_cut)
+    return begins[runs], last[runs]

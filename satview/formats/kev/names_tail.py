@@ -1,0 +1,149 @@
+"""Finds the names at the end of a ring capture: they name what the trace shows, and are no part of its time.
+
+A kernel of 7.x or 8.0 writes the names of processes and threads once a ring is saved, after a pause of more than a
+second. Nothing happened in that pause that the trace shows, so a state that lasted through it would be invented.
+Source: kernel event trace format, sections 5.5 and 6.1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.events import wire
+from satview.formats.kev.clocks.clock import ClockRebuilder
+from satview.formats.kev.clocks.clock_review import correct
+from satview.formats.kev.clocks.consensus import Surroundings, Verdicts
+from satview.formats.kev.decoded import Decoded
+from satview.formats.kev.slots.buffers import EventRegion
+from satview.store.problems import Problems
+
+MOST_EVENTS: Final = 1 << 17  # no target has so many processes and threads that their names are more
+_PAUSE_S: Final = 1
+_NAMES: Final = (wire.PROC_CREATE, wire.PROC_CREATE_NAME, wire.PROC_THREAD_NAME)
+
+
+def _table_of_codes() -> NDArray[np.bool_]:
+    """Return which codes a tail may hold: control events, names, creations, states; bool (32768,)."""
+    codes = np.arange(wire.CODE_COUNT)
+    wire_class = codes >> wire.CLASS_SHIFT
+    is_state = (wire_class == wire.WireClass.PR_TH) & (codes & wire.EVENT_MASK < 64)
+    is_state[wire.THREAD_DESTROY] = False
+    return np.asarray((wire_class == wire.WireClass.CONTROL) | is_state | np.isin(codes, _NAMES))
+
+
+_MAY_HOLD: Final = _table_of_codes()
+
+
+def is_ring(surroundings: Surroundings, code: NDArray[np.unsignedinteger], words: NDArray[np.uint32]) -> bool:
+    """Return whether a file holds what a ring kept: its logger says so, or buffers that were never handed over do.
+
+    Args:
+        surroundings: What the header says.
+        code: uint16 (n,), of CONTROL events, and maybe others.
+        words: uint32 (n, 2), their first two payload words.
+    """
+    return surroundings.says_ring or bool(np.any((code == wire.CONTROL_BUFFER) & (words[:, 1] == 0)))
+
+
+@dataclass(frozen=True, slots=True)
+class LastEvents:
+    """The last events of a file, in its order, with the times that stamps and TIME events give them.
+
+    Attributes:
+        first_row: Number of the first of them.
+        time: int64 (n,), cycles.
+        cpu: uint8 (n,).
+        code: uint16 (n,).
+        thread: (n,), what tells threads apart, of THREAD events.
+    """
+
+    first_row: int
+    time: NDArray[np.int64]
+    cpu: NDArray[np.uint8]
+    code: NDArray[np.uint16]
+    thread: NDArray[np.unsignedinteger]
+
+
+def first_of_tail(last: LastEvents, cycles_per_s: int, clock: ClockRebuilder | None) -> int | None:
+    """Return the number of the first of the names at the end of a ring capture, None if there are none.
+
+    That is the earliest event after a pause of more than a second behind which are only names, creations with at most
+    one state each, as START reports what exists, and control events.
+
+    Args:
+        last: At least as many events as a target has processes and threads.
+        cycles_per_s: Rate of the clock.
+        clock: That walked over all events; None = the times are those of the source.
+    """
+    start = _names_from(last.code, last.thread)
+    if not start > 0 or not np.isin(last.code[start:], _NAMES[1:]).any():
+        return None
+    time = last.time
+    if clock is not None:
+        corrections = verdicts_without_tail(clock, time[:start], last.cpu[:start], last.first_row + start).corrections
+        time = time.copy()
+        correct(corrections, time[:start], last.cpu[:start], last.code[:start], last.first_row)
+    latest = np.maximum.accumulate(np.append(time[:start].max(), time[start:-1]))
+    behind = np.flatnonzero(time[start:] - latest > _PAUSE_S * cycles_per_s)
+    if not len(behind) or not np.isin(last.code[start + behind[0] :], _NAMES[1:]).any():
+        return None
+    return last.first_row + start + int(behind[0])
+
+
+def _names_from(code: NDArray[np.uint16], thread: NDArray[np.unsignedinteger]) -> int:
+    """Return the first event from which on all are names, creations, a state of what was created, or control events."""
+    others = np.flatnonzero(~_MAY_HOLD[code])
+    start = int(others[-1]) + 1 if len(others) else 0
+    code, thread = code[start:], thread[start:]
+    is_thread = (code >> wire.CLASS_SHIFT == wire.WireClass.PR_TH) & (code & wire.EVENT_MASK < 64)
+    states = np.flatnonzero(is_thread & (code != wire.THREAD_CREATE))
+    _, from_end = np.unique(thread[states][::-1], return_index=True)
+    is_last = np.zeros(len(states), np.bool_)
+    is_last[len(states) - 1 - from_end] = True
+    is_reported = is_last & np.isin(thread[states], thread[code == wire.THREAD_CREATE])
+    activity = states[~is_reported]
+    return start + (int(activity[-1]) + 1 if len(activity) else 0)
+
+
+def verdicts_without_tail(
+    clock: ClockRebuilder, time: NDArray[np.int64], cpu: NDArray[np.uint8], tail_row: int
+) -> Verdicts:
+    """Return what is decided about the clock if the file ended before its tail, whose one TIME event nothing confirms.
+
+    Args:
+        clock: That walked over all events.
+        time: int64 (n,), of the last events before the tail, in the order of the file.
+        cpu: uint8 (n,), theirs.
+        tail_row: Number of the first event of the tail.
+    """
+    begin = max(0, len(cpu) - MOST_EVENTS)
+    cpus, from_end = np.unique(cpu[begin:][::-1], return_index=True)
+    rows = len(cpu) - 1 - from_end
+    ends = dict(
+        zip(cpus.tolist(), zip((rows + tail_row - len(cpu)).tolist(), time[rows].tolist(), strict=True), strict=True)
+    )
+    return clock.verdicts_before(tail_row, ends)
+
+
+def report_names(decoded: Decoded, tail_row: int, cycles_per_s: int, region: EventRegion, problems: Problems) -> None:
+    """List the names behind a ring capture as what they are.
+
+    Args:
+        decoded: Columns in the order of the file, its times corrected.
+        tail_row: First event of the tail.
+        cycles_per_s: Rate of the clock.
+        region: For byte offsets.
+        problems: Receives the finding.
+    """
+    count = len(decoded.time) - tail_row
+    pause_s = int(decoded.time[tail_row:].min() - decoded.time[:tail_row].max()) / cycles_per_s
+    problems.add(
+        "ring-names",
+        f"{count} events {pause_s:.3g} s after the capture name processes and threads; nothing else is taken of them",
+        region.byte(int(decoded.slot[tail_row])),
+        count,
+    )
