@@ -11,9 +11,11 @@ from satview.core import links
 from satview.events import wire
 from satview.linkage.actors import open_calls
 from satview.linkage.calls import partners
+from satview.linkage.mutexes import entries_of
 from satview.linkage.rows import comm_words, rows_of_codes, thread_rows
-from satview.linkage.table import NO_EVENT, LinkKind, LinkTable, Pairs, no_pairs, pairs_of
+from satview.linkage.table import NO_EVENT, Certainty, LinkKind, LinkTable, Pairs, no_pairs, pairs_of
 from satview.linkage.whole import is_whole
+from satview.store.arguments import argument
 from satview.store.tables import UNKNOWN_THREAD
 from satview.store.trace import Trace
 
@@ -73,6 +75,36 @@ def answers(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     return begin[sure], end[sure]
 
 
+def answers_by_number(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    """Return the same of messages whose sender no event shows, by the rcvid of the call that replies.
+
+    In a trace without events of threads that is all there is. A reply counts that picks the one open message with its
+    rcvid: after that message was received no other one with that number was, by any server.
+
+    Returns:
+        Two of uint32 (n,), rows of SND_MESSAGE and of the reply or error.
+    """
+    table, given = messages(trace), rows_of_codes(trace, REPLY, ERROR)
+    is_open = trace.events.thread[table.from_row] == UNKNOWN_THREAD
+    sends, receipts = table.from_row[is_open], table.to_row[is_open]
+    calls = open_calls(trace, given)
+    is_reply = np.isin(calls, entries_of(trace, "MSG_REPLYV", "MSG_ERROR"))
+    given, calls = given[is_reply], calls[is_reply]
+    number, known = argument(trace, calls, "rcvid")
+    given, number = given[known], number[known]
+    rows = np.concatenate((receipts, given))
+    rcvid = np.concatenate((comm_words(trace, receipts)[0].astype(np.int64), number & 0xFFFFFFFF))
+    order = np.argsort(rows, kind="stable")
+    is_receipt, before = order < len(receipts), links.previous_same(rcvid[order])
+    at = np.flatnonzero(~is_receipt & (before >= 0))
+    at = at[is_receipt[before[at]]]
+    earlier = before[before[at]]
+    at = at[(earlier < 0) | ~is_receipt[earlier]]  # else two messages with that number are open
+    begin, end = sends[order[before[at]]], rows[order[at]]
+    sure = is_whole(trace, begin, end)
+    return begin[sure], end[sure]
+
+
 def _messages(trace: Trace) -> Pairs:
     if not len(sends_of(trace)) or not trace.code_counts[RECEIPT]:
         return no_pairs()
@@ -114,10 +146,12 @@ def receiver_keys(
 
 
 def _replies(trace: Trace) -> Pairs:
-    sends, given = answers(trace)
+    exact, inferred = answers(trace), answers_by_number(trace)
+    sends, given = np.concatenate((exact[0], inferred[0])), np.concatenate((exact[1], inferred[1]))
+    certainty = np.repeat((Certainty.EXACT, Certainty.INFERRED), (len(exact[0]), len(inferred[0])))
     received = messages(trace).ends_of(sends)
-    found = (received != NO_EVENT) & (received < given)
-    return pairs_of(received[found], given[found])
+    known = (received != NO_EVENT) & (received < given)
+    return pairs_of(received[known], given[known], certainty[known])
 
 
 def _round_trips(trace: Trace) -> Pairs:

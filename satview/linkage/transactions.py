@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from satview.linkage.blockers import REPLY as REPLY_STATE
 from satview.linkage.blockers import SEND as SEND_STATE
-from satview.linkage.messages import answers, messages, sends_of
+from satview.linkage.messages import answers, answers_by_number, messages, sends_of
 from satview.linkage.rows import comm_words, positions
 from satview.linkage.states import IS_RUN, LANE_VALUES, first_that_fits, state_positions, state_values
 from satview.linkage.table import NO_EVENT, Certainty, ReadOnlyColumns
@@ -51,7 +51,7 @@ class Transactions(ReadOnlyColumns):
         message_type: int64, the first word of the message; -1 = not known. Only calls whose events have it show it.
         parent: int64, row of the transaction that the client itself was serving when it sent this one, of several the
             one received last; -1 = none, or not known. That it sends on behalf of that one is inferred.
-        certainty: uint8, `Certainty` of receipt and reply: exact, events name them.
+        certainty: uint8, `Certainty` of receipt and reply: exact where events name them, inferred by an rcvid alone.
     """
 
     client: _Ints
@@ -86,6 +86,10 @@ def _transactions(trace: Trace) -> Transactions:
     replied = np.full(len(sends), -1, np.int64)
     requested, answer = answers(trace)
     replied[np.searchsorted(sends, requested)] = answer
+    certainty = np.full(len(sends), Certainty.EXACT, np.uint8)
+    requested, answer = answers_by_number(trace)
+    at = np.searchsorted(sends, requested)
+    replied[at], certainty[at] = answer, Certainty.INFERRED
     blocked, free, done = _client_states(trace, sends)
     server = np.full(len(sends), -1, np.int64)
     known = received >= 0
@@ -119,7 +123,7 @@ def _transactions(trace: Trace) -> Transactions:
         length(sent, done),
         _types(trace, sends, client),
         _parents(trace, sent, client, server, received, over),
-        np.full(len(sends), Certainty.EXACT, np.uint8),
+        certainty,
     )
 
 

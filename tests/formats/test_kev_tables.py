@@ -88,7 +88,7 @@ def test_what_is_known_of_clocks(flags, release, common):
     assert (found.has_common_clock, found.uptime_cycles) == (common, (30 * 60 + 30) * 10)
     assert assemble.clock_surroundings(header(DATE="Thu Oct 21 08:28:25 2021"), None, release).uptime_cycles is None
     problems = Problems()
-    assemble._report_skew(system, release, problems)
+    assemble._report_skew(2, system, release, problems)
     assert [each.detail for each in problems] == (
         [] if common else ["the system page does not set the flag of a common clock"]
     )

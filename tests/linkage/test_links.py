@@ -257,3 +257,42 @@ def test_a_closed_trace_is_gone_at_once(tmp_path):
         assert borrowed() is None
     finally:
         gc.enable()
+
+
+class TestRepliesByNumber:
+    """Captures without events of threads: who sends is not known, and the rcvid of MsgReply() picks the message."""
+
+    SENT, RECEIVED, REPLIED = (wire.code(7, event) for event in (0, 2, 10))
+    REPLY = 15
+
+    def scene(self, *steps):
+        builder = TraceBuilder().time_event(0)
+        for time, what, rcvid, pid in steps:
+            if what == "reply":
+                builder.call(self.REPLY, time, (rcvid, 0)).event(self.REPLIED, time + 1, (1, pid))
+                builder.exit(self.REPLY, time + 2)
+            else:
+                builder.event(self.SENT if what == "send" else self.RECEIVED, time, (rcvid, pid))
+        return builder
+
+    @pytest.mark.parametrize(("steps", "replied"), [
+        ([(10, "send", 5, 8), (20, "receive", 5, 8), (30, "reply", 5, 9)], {10: 31}),
+        ([(10, "send", 5, 8), (20, "receive", 5, 8), (30, "reply", 6, 9)], {10: None}),
+        ([(10, "send", 5, 8), (20, "receive", 5, 8), (30, "reply", 5, 9), (40, "send", 5, 8), (50, "receive", 5, 8),
+          (60, "reply", 5, 9)], {10: 31, 40: 61}),
+        # Two servers have a message 5 open: it may be either.
+        ([(10, "send", 5, 8), (12, "send", 5, 7), (20, "receive", 5, 8), (22, "receive", 5, 7), (30, "reply", 5, 9)],
+         {10: None, 12: None}),
+        ([(10, "send", 5, 8), (12, "send", 6, 8), (20, "receive", 5, 8), (22, "receive", 6, 8), (30, "reply", 6, 9),
+          (40, "reply", 5, 9)], {10: 41, 12: 31}),
+    ])  # fmt: skip
+    def test_the_one_open_message_is_answered(self, steps, replied, tmp_path):
+        trace = self.scene(*steps).open(tmp_path)
+        times = trace.events.time_cycles - START
+        found = transactions(trace)
+        assert {int(times[sent]): int(times[row]) if row >= 0 else None
+                for sent, row in zip(found.send_row, found.reply_row, strict=True)} == replied  # fmt: skip
+        known = found.reply_row >= 0
+        assert (found.certainty[known] == Certainty.INFERRED).all()
+        assert (found.client == -1).all()
+        assert np.array_equal(np.sort(link_table(trace, LinkKind.REPLY).to_row), np.sort(found.reply_row[known]))

@@ -73,7 +73,8 @@ def cut_buffers(decoded: Decoded, count: int, region: EventRegion, *, per_cpu: b
             start, stop = int(decoded.time[before]), int(decoded.time[behind])
             if stop <= start or behind >= end:
                 continue  # before the next buffer, which shows it
-            shown_by = _next_buffer(decoded, rows[number + 1 :], cpu)
+            # Of a ring, that has no lengths, it is not known which of both it is: a cut one or lost ones behind it.
+            shown_by = _next_buffer(decoded, rows[number + 1 :], cpu) if announced[number] else _NO_BUFFER
             gaps.append((start, stop, cpu, shown_by))
             _forget_runners(decoded, behind, end, cpu)
     return np.array(gaps, np.int64).reshape(-1, 4)
@@ -108,7 +109,7 @@ def _still(decoded: Decoded, begin: int, end: int, ring: int) -> list[tuple[int,
     steps = np.diff(time)
     if not len(steps):
         return []
-    longest = begin + int(np.argmax(steps))
+    longest = begin + len(steps) - 1 - int(np.argmax(steps[::-1]))  # of equal ones that before the next buffer
     return [(ring, longest, longest + 1)]
 
 
