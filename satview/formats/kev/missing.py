@@ -25,6 +25,7 @@ from satview.store.tables import EventTable
 Gaps = NDArray[np.int64]  # (n, 4), as `Trace.gaps`
 _NO_BUFFER: Final = -1
 _MOST: Final = 500  # buffers that are looked into, and contradictions: a file of rubbish has more
+_LONGER: Final = 4  # times the step to the next buffer of a ring, within a buffer that was cut
 _MOST_CPUS: Final = 256  # buffers in which one of each CPU is found
 _NEAR: Final = 1 << 16  # events before a splice among which the last one of a CPU is looked for
 _MOST_OPEN: Final = 0.1  # of a CPU's interrupts; where more have no exit, nothing that they show can be believed
@@ -73,6 +74,8 @@ def cut_buffers(decoded: Decoded, count: int, region: EventRegion, *, per_cpu: b
             start, stop = int(decoded.time[before]), int(decoded.time[behind])
             if stop <= start or behind >= end:
                 continue  # before the next buffer, which shows it
+            if not announced[number] and stop - start < _LONGER * (int(decoded.time[end]) - int(decoded.time[end - 1])):
+                continue  # buffers are missing behind it: what they held takes longer than any step within one
             # Of a ring, that has no lengths, it is not known which of both it is: a cut one or lost ones behind it.
             shown_by = _next_buffer(decoded, rows[number + 1 :], cpu) if announced[number] else _NO_BUFFER
             gaps.append((start, stop, cpu, shown_by))
