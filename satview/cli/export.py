@@ -54,10 +54,10 @@ def add_parser(subparsers: Any) -> None:
     )
     add = parser.add_argument
     add("file", metavar="FILE", type=InputFile, help="a .kev file, a listing or a thread trace; or a folder of traces")
+    add("out", metavar="OUT", nargs="?", type=OutputFile, help="the same as -o OUT")
     add(
         "-o",
         "--output",
-        required=True,
         metavar="OUT",
         type=OutputFile,
         help="the new file, or a new folder; - is standard output",
@@ -86,6 +86,11 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         UsageError: The arguments do not fit, a package is missing, or the file cannot be written.
     """
+    if args.out is not None and args.output is not None:
+        raise UsageError(f"there are two outputs, {args.out} and {args.output}; one FILE is exported to one OUT")
+    args.output = args.out if args.output is None else args.output
+    if args.output is None:
+        raise UsageError("-o OUT is missing; its ending says what is written, such as -o events.csv")
     if is_folder_of_traces(args.file):
         from satview.cli.shared import fleet
 

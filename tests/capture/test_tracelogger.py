@@ -475,8 +475,8 @@ def test_bad_use_is_one_sentence_and_exit_code_2(
 
 
 def test_an_unwritable_path_is_a_clear_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["tracelogger", "-f", str(tmp_path / "no" / "such.kev"), "--workload", "polite"]) == 1
-    assert "such.kev: cannot be written: No such file or directory" in capsys.readouterr().err
+    assert main(["tracelogger", "-f", str(tmp_path / "no" / "such.kev"), "--workload", "polite"]) == 2
+    assert "such.kev: there is no folder" in capsys.readouterr().err
     assert main(["tracelogger", "-f", str(tmp_path), "--workload", "polite"]) == 2, "a folder is bad use"
 
 

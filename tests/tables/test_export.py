@@ -141,6 +141,10 @@ def test_nothing_is_left_of_a_folder_that_fails(dense, tmp_path, monkeypatch):
         (["-o", "a.csv", "--table", "stat"], "there is no table 'stat'"),
         (["-o", "a.csv", "--table", "state", "-e", "cpu == 1"], "choose events"),
         (["-o", "a", "--table", "state", "--by-class"], "--by-class is for the table event"),
+        (["-o", "no/such/a.csv"], "a.csv: there is no folder 'no/such'; make it first"),
+        (["-o", "no/a", "--table", "all"], "a: there is no folder 'no'; make it first"),
+        (["a.csv", "-o", "b.csv"], "two outputs, a.csv and b.csv"),
+        ([], "-o OUT is missing"),
     ],
 )
 def test_bad_use_of_export(arguments, says, tmp_path, monkeypatch, capfd):
@@ -156,7 +160,7 @@ def test_a_missing_package_is_named(monkeypatch, tmp_path, capfd):
     assert main(["export", VENDOR, "-o", str(tmp_path / "a.csv")]) == 2
     assert "pip install 'pyarrow>=" in capfd.readouterr().err
     assert list(tmp_path.iterdir()) == []
-    assert main(["export", VENDOR, "-o", str(tmp_path / "a.kev")]) == 0, "that needs none"
+    assert main(["export", VENDOR, str(tmp_path / "a.kev")]) == 0, "that needs none; -o may be left out"
 
 
 def test_query(capfd, tmp_path):
@@ -180,6 +184,36 @@ def test_query_from_standard_input(capfd, monkeypatch):
     assert capfd.readouterr().out.splitlines() == ['"n"', "4"]
 
 
+@pytest.mark.parametrize(
+    ("words", "lines"),
+    [
+        (["show tables"], ['"name","kind","meaning"', '"event","table","Every event, in time order."']),
+        (["SHOW", "ALL", "TABLES;"], ['"name","kind","meaning"', '"event","table","Every event, in time order."']),
+        (["describe", "cpu"], ['"column_name","column_type","null","key","default","extra"',
+                               '"cpu","UTINYINT","YES",,,']),
+        (["select 7 as n"], ['"n"', "7"]),
+        (["select", "7", "as", "n"], ['"n"', "7"]),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("order", ["{option} {file} {query}", "{file} {option} {query}", "{file} {query} {option}"])
+def test_what_is_typed_first_works(words, lines, order, capfd, tmp_path):
+    """With options in any position, without quotes, and with the format that the output's ending names."""
+    for option in (["--format", "csv"], ["-o", str(tmp_path / "rows.csv")]):
+        parts = {"{option}": option, "{file}": [VENDOR], "{query}": words}
+        assert main(["query", *(word for part in order.split() for word in parts[part])]) == 0
+    printed = capfd.readouterr().out
+    assert printed.splitlines()[:2] == lines
+    assert (tmp_path / "rows.csv").read_text() == printed
+
+
+def test_tables_that_are_shown_can_be_queried(capfd):
+    rows = open_trace(VENDOR).sql("show tables").rows()
+    assert {name for name, kind, _ in rows if kind == "table"} == set(SCHEMAS)
+    assert ("load_per(bin_ns)", "macro") in [row[:2] for row in rows]
+    assert main(["query", VENDOR, "describe load_per"]) == 2
+    assert "it is a macro: `from load_per(bin_ns)`" in capfd.readouterr().err
+
+
 def test_query_lists_what_there_is(capfd):
     assert main(["query", "--list"]) == 0
     out = capfd.readouterr().out
@@ -193,7 +227,9 @@ def test_query_lists_what_there_is(capfd):
         ([], "a FILE is missing"),
         ([VENDOR], "a query is missing"),
         ([VENDOR, "select nothing from event"], '"nothing" not found'),
-        ([VENDOR, "select 1", "-o", "a.csv"], "-o goes with --format"),
+        ([VENDOR, "select 1", "-o", "a.xls"], "-o goes with --format"),
+        ([VENDOR, "select 1", "a.csv"], "2 arguments where one QUERY is; -o FILE"),
+        ([VENDOR, "select 1", "--json"], "--format {table,csv,json,parquet}"),
         ([VENDOR, "select 1", "--time-limit", "0"], "above 0"),
         ([VENDOR, "select count(*) from range(100000000000) a(i) where i % 7 = 3", "--time-limit", "0.1"], "0.1 s"),
     ],
