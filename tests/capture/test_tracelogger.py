@@ -50,6 +50,43 @@ def tracelogger(folder: Path, *options: str) -> int:
     return main(["tracelogger", "-f", str(folder / "t.kev"), "--workload", "client-server", *options])
 
 
+HANDLER = """
+from satview.capture import nto
+from satview.capture.event_data import EventData
+from satview.capture.sim.calls import Sleep, ThreadCtl, TraceEvent
+
+def stop_at_the_tenth(event):
+    event.area[0] += 1
+    if event.area[0] == 10:
+        yield TraceEvent(nto._NTO_TRACE_STOP)
+    return 1
+
+def main():
+    yield ThreadCtl(nto._NTO_TCTL_IO)
+    yield TraceEvent(nto._NTO_TRACE_ADDCLASS, nto._NTO_TRACE_COMM)
+    yield TraceEvent(nto._NTO_TRACE_ADDEVENTHANDLER, nto._NTO_TRACE_COMM, 2, stop_at_the_tenth, EventData(area=[0]))
+    yield TraceEvent(nto._NTO_TRACE_START)
+    yield Sleep(200_000_000)
+"""
+
+
+@pytest.mark.parametrize("release", fewer(("6.x", "6.6", "7.x", "8.0"), 4))
+@pytest.mark.parametrize("stops", ["program", "handler"])
+def test_what_was_captured_before_a_stop_is_kept(release: str, stops: str, tmp_path: Path) -> None:
+    if stops == "handler" and release == "8.0":
+        return  # it has no handlers
+    program = (
+        HANDLER if stops == "handler" else CONTROL.replace("    yield TraceEvent(nto._NTO_TRACE_FLUSHBUFFER)\n", "")
+    )
+    (tmp_path / "control.py").write_text(program, encoding="utf-8")
+    options = ("-d", "1", "--control", str(tmp_path / "control.py"), "--duration", "0.25", "--release", release)
+    assert tracelogger(tmp_path, *options) == 0
+    received = sum(name == "REC_MESSAGE" for name in names(open_kev(tmp_path / "t.kev")))
+    assert received == 9 if stops == "handler" else received > 9, "the tenth found tracing off"
+    assert tracelogger(tmp_path, *options, "--no-flush") == 0
+    assert len(open_kev(tmp_path / "t.kev").events) == 0 or release == "8.0", "8.0 hands it over at STOP"
+
+
 def test_default_is_32_buffers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tracelogger", "-f", str(tmp_path / "t.kev"), "--cpus", "2"]) == 0
     trace = open_kev(tmp_path / "t.kev")
