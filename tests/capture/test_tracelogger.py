@@ -83,8 +83,31 @@ def test_what_was_captured_before_a_stop_is_kept(release: str, stops: str, tmp_p
     assert tracelogger(tmp_path, *options) == 0
     received = sum(name == "REC_MESSAGE" for name in names(open_kev(tmp_path / "t.kev")))
     assert received == 9 if stops == "handler" else received > 9, "the tenth found tracing off"
-    assert tracelogger(tmp_path, *options, "--no-flush") == 0
-    assert len(open_kev(tmp_path / "t.kev").events) == 0 or release == "8.0", "8.0 hands it over at STOP"
+    is_handed_over = release == "8.0"  # at STOP
+    assert tracelogger(tmp_path, *options, "--no-flush") == (0 if is_handed_over else 1)
+    assert (len(open_kev(tmp_path / "t.kev").events) > 0) == is_handed_over
+
+
+@pytest.mark.parametrize(
+    ("options", "rules", "code", "says"),
+    [
+        (("-d", "1"), "", 1, "nothing was captured: START was never called"),
+        ((), "DELALLCLASSES\nADDCLASS QVM\n", 1,
+         "nothing was captured: of the classes that are on (QVM) no event happened or passed"),
+        (("--no-flush",), "DELALLCLASSES\nADDCLASS PROCESS\n", 1, "nothing was captured: no buffer was full"),
+        ((), "DELALLCLASSES\nADDCLASS PROCESS\n", 0, ""),
+        ((), "WHERE class == THREAD\nWHERE class == COMM\n", 2,
+         "r.satrules:2:1: no event can fit this and the other conditions"),
+        ((), "ADDALLCLASSES\nADDCLASSEVHANDLER COMM WHERE 3 < cpu and cpu <= 3\n", 2, "r.satrules:2:30: no event"),
+    ],
+)  # fmt: skip
+def test_a_capture_of_nothing_says_why(
+    options: tuple[str, ...], rules: str, code: int, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "r.satrules").write_text(rules, encoding="utf-8")
+    where = ("--rules", str(tmp_path / "r.satrules")) if rules else ()
+    assert tracelogger(tmp_path, "--duration", "0.02", *options, *where) == code
+    assert says in capsys.readouterr().err
 
 
 def test_default_is_32_buffers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -218,7 +241,7 @@ def test_daemon_mode_waits_for_its_control_program(tmp_path: Path) -> None:
     trace = open_kev(tmp_path / "t.kev")
     assert set(trace.class_counts()) <= {"COMM", "CONTROL"}
     assert names(trace).count("SND_MESSAGE") > 10
-    assert tracelogger(tmp_path, "-d1", "-c") == 0
+    assert tracelogger(tmp_path, "-d1", "-c") == 1
     assert len(open_kev(tmp_path / "t.kev").events) == 0, "nobody started the trace"
 
 
@@ -470,9 +493,11 @@ def test_options_of_every_release_cause_no_complaint(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], release: str
 ) -> None:
     everything = [word for number in range(1, 8) for word in ("-F", str(number))]
-    for options in ([], ["-w"], everything):
+    for options in ([], ["-w"]):
         assert tracelogger(tmp_path, "-c", "--duration", "0.01", "--release", release, *options) == 0
     assert capsys.readouterr().err == ""
+    assert tracelogger(tmp_path, "-c", "--duration", "0.01", "--release", release, *everything) == 1
+    assert re.search(r"^tracelogger: nothing was captured: .*\n\Z", capsys.readouterr().err)
 
 
 @pytest.mark.parametrize(
