@@ -115,6 +115,8 @@ def run(args: argparse.Namespace) -> int:
         say(f"{written.count:,} {written.unit}")
     else:
         print(f"{args.output}: {written.count:,} {written.unit}")
+    for line in written.left_out:
+        (say if to_output else print)(f"  {line}")
     if reason:
         return report_nothing(reason)
     return COST_DATA if trace.problems.cost_data else FINE

@@ -267,6 +267,8 @@ def _print_arguments(trace: Trace) -> None:
 def print_report(report: SubsetReport) -> None:
     """Print what was written."""
     print(f"{report.path}: {report.selected:,} of {report.total:,} events")
+    if report.remade:
+        print(f"  {report.remade_text}")
     if report.context:
         print(f"  {report.context:,} more so that threads, names and states stay right (--exact leaves them out)")
     if report.opening:

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import sys
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from satview.__main__ import main
 from satview.base.errors import WriteError
+from satview.events import wire
 from satview.export import tables
 from satview.export.table_files import WRITERS, write_csv
 from satview.opened import open_trace
@@ -103,6 +105,33 @@ def test_selected_events(dense, tmp_path):
     assert rows.tolist() == expected[(expected >= inside.start) & (expected < inside.stop)].tolist()
     assert main(["export", DENSE, "-o", str(tmp_path / "a.kev"), "-e", "class == COMM"]) == 0
     assert open_trace(tmp_path / "a.kev").class_counts()["COMM"] == dense.class_counts()["COMM"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "lines"),
+    [
+        # 4 of 5 events: the BUFFER event is another one in the new file.
+        (["a.kev"], ["a.kev: 4 of 5 events", "1 BUFFER events are not copied: the new file has its own, "]),
+        (["a.kev", "--range", "#2..#4", "-e", "class == USER"],
+         ["a.kev: 1 of 5 events", "3 events are outside of the range", "1 events do not fit the filter"]),
+        (["a.csv", "--format", "list"], ["a.csv: 5 events"]),
+        (["a.csv"], ["a.csv: 5 rows of event", "arguments are left out: a table has the same columns for all events"]),
+        (["a.csv", "--table", "cpu"], ["a.csv: 1 rows of cpu"]),
+        (["a.pftrace"], ["a.pftrace: ", "arguments of events are left out",
+                         "events that are no slices are left out: 2 of CONTROL, 1 of USREVENT, 1 of pulses"]),
+    ],
+)  # fmt: skip
+def test_what_is_left_out_is_said(arguments, lines, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    builder = TraceBuilder().event(wire.CONTROL_BUFFER, 0, (1, 0)).time_event(0).state("RUNNING", 10, 2, 1)
+    builder.event(wire.code(wire.WireClass.USER, 5), 20, (1, 2)).event(wire.code(wire.WireClass.COMM, 1), 30, (1, 2))
+    builder.write(tmp_path / "in.kev")
+    assert main(["export", "in.kev", *arguments]) == 0
+    about_kev = re.compile(r"  [0-9,]+ (more so|made up|slots).*")
+    printed = [line.strip() for line in capfd.readouterr().out.splitlines() if not about_kev.fullmatch(line)]
+    assert len(printed) == len(lines)
+    for line, begin in zip(printed, lines, strict=True):
+        assert line.startswith(begin)
 
 
 def test_names_are_no_formulas(tmp_path):
