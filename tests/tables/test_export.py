@@ -112,7 +112,7 @@ def test_selected_events(dense, tmp_path):
     [
         # 4 of 5 events: the BUFFER event is another one in the new file.
         (["a.kev"], ["a.kev: 4 of 5 events", "1 BUFFER events are not copied: the new file has its own, "]),
-        (["a.kev", "--range", "#2..#4", "-e", "class == USER"],
+        (["a.kev", "--range", "#3..#4", "-e", "class == USER"],
          ["a.kev: 1 of 5 events", "3 events are outside of the range", "1 events do not fit the filter"]),
         (["a.csv", "--format", "list"], ["a.csv: 5 events"]),
         (["a.csv"], ["a.csv: 5 rows of event", "arguments are left out: a table has the same columns for all events"]),
