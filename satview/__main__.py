@@ -7,6 +7,7 @@ import gc
 import importlib
 import os
 import sys
+from types import ModuleType
 from typing import Final, NoReturn
 
 from satview import __version__
@@ -129,14 +130,28 @@ def _run_command(arguments: list[str]) -> int:
     module = importlib.import_module(f"satview.cli.{command_names()[arguments[0]]}")
     if not hasattr(module, "add_parser"):
         raise UsageError(f"{arguments[0]!r} is no command; `satview --help` lists them")
-    parser = argparse.ArgumentParser(prog="satview")
-    module.add_parser(parser.add_subparsers(dest="command", required=True))
-    parsed = parser.parse_args(with_times_attached(arguments))
+    parsed = _parsed(module, arguments)
     with keeps_inputs(lambda: files_read(parsed)):
         code = int(module.run(parsed))
     if arguments[0] != "plugins":  # which lists them
         _report_plugins()
     return code
+
+
+def _parsed(module: ModuleType, arguments: list[str]) -> argparse.Namespace:
+    """Return the options of a command, which may be before, between and behind its files.
+
+    Args:
+        module: Of `satview.cli`.
+        arguments: The name of the command first.
+    """
+    commands = argparse.ArgumentParser(prog="satview").add_subparsers()
+    module.add_parser(commands)
+    parser: argparse.ArgumentParser = commands.choices[arguments[0]]
+    rest = with_times_attached(arguments[1:])
+    if any(isinstance(action, argparse._SubParsersAction) for action in parser._actions):
+        return parser.parse_args(rest)  # argparse cannot intermix where an argument decides what follows
+    return parser.parse_intermixed_args(rest)
 
 
 def _report_plugins() -> None:

@@ -103,6 +103,8 @@ SQL; the views and macros below are there too, and the three functions `time_ns(
 `cycles(ns)` convert times.
 
 ```
+satview query boot.kev show tables                     # names, and what a row is
+satview query boot.kev describe lock_contention        # columns
 satview query boot.kev "select * from lock_contention"
 satview query boot.kev "select * from load_per(100000000) where cpu = 0" --format csv
 satview query boot.kev "from state where state = 'MUTEX' and length_ns > 1000000" --format parquet -o waits.parquet
@@ -153,7 +155,7 @@ name the second has a number behind it.
 | `.jsonl` | one table, an object a line | types |
 | `.pftrace` | the whole trace for Perfetto, see below | arguments |
 | `.json` | the whole trace for Chrome and viewers that read its format | arguments, wakers, priorities |
-| `.kev` | a smaller trace (`-e`, `--range`), as `satview filter` writes it | nothing of what was selected |
+| `.kev` | a smaller trace (`-e`, `--range`), as `satview filter` writes it | only BUFFER events: it has its own |
 
 Several tables, or the events with `--by-class`, are files of a new folder, which programs that read data sets take as a
 whole. The metadata of Parquet and Arrow has `satview.cycles_per_s` and `satview.start_cycles`, which make nanoseconds

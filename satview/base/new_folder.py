@@ -10,6 +10,7 @@ from pathlib import Path
 
 from satview.base.errors import WriteError
 from satview.base.new_file import SUFFIX, sync_folder
+from satview.base.targets import refuse_missing_folder
 
 
 @contextmanager
@@ -22,6 +23,7 @@ def new_folder(path: Path | str) -> Iterator[Path]:
     path = Path(path)
     if path.exists() or path.is_symlink():
         raise WriteError(path, "it exists; give the name of a new folder")
+    refuse_missing_folder(path)
     try:
         part = Path(tempfile.mkdtemp(SUFFIX, f".{path.name[:100]}.", path.parent))
     except OSError as error:

@@ -78,7 +78,8 @@ def find_target(path: Path | str, reading: Sources = (), *, streams: bool = Fals
             it they are refused. Disks and sockets are always refused.
 
     Raises:
-        WriteError: The name is a folder, a device that may not be written, write-protected, or what is being read.
+        WriteError: The name is a folder, or in none that is there, a device that may not be written, write-protected,
+            or what is being read.
     """
     if streams and (number := descriptor_of(path)) >= 0:
         _refuse_same(Path(path), os.fstat(number), reading)
@@ -87,6 +88,7 @@ def find_target(path: Path | str, reading: Sources = (), *, streams: bool = Fals
     try:
         found = path.stat()
     except FileNotFoundError:
+        refuse_missing_folder(path)
         return Target(TargetKind.FILE, Path(os.path.realpath(path)))
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         raise WriteError(path, getattr(error, "strerror", None) or str(error)) from error
@@ -100,6 +102,18 @@ def find_target(path: Path | str, reading: Sources = (), *, streams: bool = Fals
     if streams and (stat.S_ISFIFO(found.st_mode) or stat.S_ISCHR(found.st_mode)):
         return Target(TargetKind.STREAM, path)
     raise WriteError(path, "this is a device or a pipe, which a file must not replace")
+
+
+def refuse_missing_folder(path: Path) -> None:
+    """Refuse the name of a new file or folder that is to be in a folder which is not there.
+
+    Raises:
+        WriteError: Names that folder, and says what to do.
+    """
+    home = Path(os.path.realpath(path)).parent
+    if not home.exists():
+        shown = home if path.is_symlink() else path.parent
+        raise WriteError(path, f"there is no folder {str(shown)!r}; make it first, or give another name")
 
 
 def descriptor_of(path: Path | str) -> int:

@@ -285,9 +285,10 @@ class Logger:
 
     def _finish(self) -> Program:
         options = self.options
+        if options.flushes_at_end and not options.is_ring and self.kernel.emitter.buffers is not None:
+            # Also after somebody's STOP, which hands over nothing in linear mode.
+            yield from self._trace_event("FLUSHBUFFER")
         if self.kernel.emitter.is_tracing:
-            if options.flushes_at_end and not options.is_ring:
-                yield from self._trace_event("FLUSHBUFFER")
             yield from self._trace_event("STOP")
         if not options.is_ring:
             yield from self._take_rest()

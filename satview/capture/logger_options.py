@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.events import wire
 from satview.events.spec import Release
 from satview.events.wire import SLOT_BYTES
 from satview.filters.external import SECURITY, ExternalClass, classes_of
@@ -98,6 +99,7 @@ class LoggerReport:
 
     Attributes:
         buffers, slots: Logged.
+        events: Events among the slots, those of CONTROL aside, which kernels write about their own buffers.
         dropped: Kernel buffers that found none of the logger's own free.
         most_used: Largest number of its own buffers in use.
         interrupts: Hand-overs: full buffers it heard of.
@@ -107,6 +109,7 @@ class LoggerReport:
 
     buffers: int = 0
     slots: int = 0
+    events: int = 0
     dropped: int = 0
     most_used: int = 0
     interrupts: int = 0
@@ -123,7 +126,12 @@ class LoggerReport:
         try:
             output.write(slots)
         finally:
-            self.slots += (output.written - before) // SLOT_BYTES
+            written = (output.written - before) // SLOT_BYTES
+            self.slots += written
+            heads = slots[:written, 0]
+            begins = heads >> wire.STRUCT_SHIFT <= 1  # a simple event, or the first slot of a combine event
+            is_control = heads >> wire.CLASS_SHIFT & wire.CLASS_MASK == wire.WireClass.CONTROL
+            self.events += int(np.count_nonzero(begins & ~is_control))
 
 
 def filter_calls(options: LoggerOptions, release: Release) -> list[RULE]:

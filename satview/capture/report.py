@@ -4,16 +4,39 @@ from __future__ import annotations
 
 from collections import Counter
 
+import numpy as np
+
+from satview.capture.kernel import Kernel
+from satview.capture.logger_options import LoggerOptions
 from satview.capture.sim.machine.machine import Machine
 from satview.capture.sim.machine.programs import MAX_FAULTS
 from satview.capture.sim.parts.history import describe
 from satview.capture.sim.parts.objects import lock_state
 from satview.capture.sim.parts.threads import Thread
+from satview.events.catalogue import catalogue
 
 _SERVICE_STATES = frozenset({"READY", "RUNNING", "DEAD", "RECEIVE", "NANOSLEEP", "INTR", "SIGWAITINFO"})
 
 
 _OURS = frozenset({"procnto-instr", "procnto-smp-instr", "tracelogger"})
+
+
+def why_nothing(kernel: Kernel, options: LoggerOptions) -> str:
+    """Return why a logger that ended without a fault saved no event, as a sentence without a full stop.
+
+    Args:
+        kernel: As it is before the logger switches everything off.
+        options: Of the logger.
+    """
+    if not kernel.control.was_started:
+        return "START was never called"
+    release, codes = kernel.target.release, kernel.emitter.rules.codes_at()
+    classes = {catalogue(release).class_name(code) for code in np.flatnonzero(codes).tolist()} - {"CONTROL"}
+    if not classes:
+        return "every class of events is off"
+    if not options.flushes_at_end and not options.is_ring:
+        return "no buffer was full, and without a flush at the end a buffer that is not full is not saved"
+    return f"of the classes that are on ({', '.join(sorted(classes))}) no event happened or passed"
 
 
 def _blocked(machine: Machine) -> list[Thread]:

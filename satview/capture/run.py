@@ -16,7 +16,7 @@ from satview.capture.logger import Logger
 from satview.capture.logger_options import SET_UP_PRIORITY, LoggerOptions, LoggerReport, Say
 from satview.capture.probe import Probe
 from satview.capture.qst import QstFile, QstForm, QstTracer
-from satview.capture.report import findings
+from satview.capture.report import findings, why_nothing
 from satview.capture.rules import calls_of_text
 from satview.capture.sim.machine.machine import Machine
 from satview.capture.sim.parts.target import target
@@ -159,11 +159,13 @@ def run(
         logger = _logger(kernel, options, file, say or _say_nothing, capture.control)
         share = (lambda now: progress(min(1.0, (now - begin) / max(1, end - begin)))) if progress is not None else None
         _advance(machine, end, capture.pace, poll, share)
-        found = findings(machine)
+        found, reason = findings(machine), why_nothing(kernel, options)
         lost, dropped = _losses(kernel)
         _finish(kernel, logger, capture.patience_s)
         if logger.failure is not None:
             raise logger.failure
+        if not logger.report.events and not options.is_probe and not isinstance(file, QstFile):
+            found.append(f"nothing was captured: {reason}")
         if file.is_cut:
             found.append(f"{path.name} is full with its {capture.limit_bytes} bytes: what came later is not in it")
     duration_ns = (machine.now - begin) * NS_PER_S // machine.target.cycles_per_s

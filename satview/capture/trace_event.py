@@ -64,6 +64,7 @@ class TraceControl:
     Attributes:
         hook: Called with every full buffer, besides what programs hooked with InterruptHookTrace().
         is_root: Whether the caller may allocate buffers and attach handlers.
+        was_started: START was carried out at least once.
         buffer_address: Physical address that ALLOCBUFFER gives the buffers.
     """
 
@@ -72,6 +73,7 @@ class TraceControl:
         self.emitter = emitter
         self.hook: Callable[[Buffer], None] | None = None
         self.is_root = True
+        self.was_started = False
         self.buffer_address = _BUFFER_ADDRESS
         self._caller = (0, 0)  # CPU and pid
         self._in_handler = False
@@ -216,6 +218,7 @@ class TraceControl:
         if self.emitter.is_tracing:
             return
         self.emitter.is_tracing, self.emitter.origin = True, None
+        self.was_started = True
         if with_state:
             dump_state(self.machine, self.emitter, self._caller[0])
 

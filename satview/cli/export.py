@@ -12,12 +12,11 @@ from typing import Any, Final
 from satview.base.errors import UsageError
 from satview.base.process_end import COST_DATA, FINE, say
 from satview.base.targets import is_standard_output
-from satview.cli.filter import built_rules, print_report, selected_events
+from satview.cli.filter import built_rules, print_report, report_nothing, selected_events
 from satview.cli.shared.files import InputFile, OutputFile
 from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.ranges import add_range, range_of
 from satview.export.by_ending import FORMATS, export, format_of
-from satview.filters.derived_columns import TraceDerivedColumns
 from satview.formats.unixware import members
 from satview.tables.schema import SCHEMAS
 
@@ -36,7 +35,7 @@ docs/tables.md says what the tables and their columns are.
 
 A folder is gone through again at any time: only what is new or has changed is read. Details: docs/fleet.md.
 Needs the package pyarrow, but for .pftrace, .json, .kev, .txt and --format list.
-Exit status: 0 fine, 1 the trace has problems that cost data, 2 not a trace or bad use.
+Exit status: 0 fine, 1 the trace has problems that cost data or nothing is kept, 2 not a trace or bad use.
 """
 
 
@@ -54,10 +53,10 @@ def add_parser(subparsers: Any) -> None:
     )
     add = parser.add_argument
     add("file", metavar="FILE", type=InputFile, help="a .kev file, a listing or a thread trace; or a folder of traces")
+    add("out", metavar="OUT", nargs="?", type=OutputFile, help="the same as -o OUT")
     add(
         "-o",
         "--output",
-        required=True,
         metavar="OUT",
         type=OutputFile,
         help="the new file, or a new folder; - is standard output",
@@ -86,6 +85,11 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         UsageError: The arguments do not fit, a package is missing, or the file cannot be written.
     """
+    if args.out is not None and args.output is not None:
+        raise UsageError(f"there are two outputs, {args.out} and {args.output}; one FILE is exported to one OUT")
+    args.output = args.out if args.output is None else args.output
+    if args.output is None:
+        raise UsageError("-o OUT is missing; its ending says what is written, such as -o events.csv")
     if is_folder_of_traces(args.file):
         from satview.cli.shared import fleet
 
@@ -94,13 +98,13 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--jobs, --pattern and --dask are for a folder of traces")
     trace = open_trace(args.file)
     tables = list(SCHEMAS) if "all" in args.table else list(dict.fromkeys(args.table))
-    window, rows = range_of(args.range, trace), None
+    window, rows, reason = range_of(args.range, trace), None, ""
     is_part = bool(args.range or args.expression)
     format_of(args.output, args.format or "", tables, by_class=args.by_class, is_part=is_part)  # before the long part
-    if args.expression:
+    if is_part:
         _, built = built_rules([], False, trace)
         with working(working_on("filtering", trace.path)):
-            rows = selected_events(built, args.expression, trace, TraceDerivedColumns(trace))
+            rows, reason = selected_events(built, args.expression, trace, window)
     with working(working_on("writing", args.output)) as report:
         written = export(trace, args.output, args.format or "", tables, by_class=args.by_class, events=rows,
                          window=window, progress=report)  # fmt: skip
@@ -111,6 +115,10 @@ def run(args: argparse.Namespace) -> int:
         say(f"{written.count:,} {written.unit}")
     else:
         print(f"{args.output}: {written.count:,} {written.unit}")
+    for line in written.left_out:
+        (say if to_output else print)(f"  {line}")
+    if reason:
+        return report_nothing(reason)
     return COST_DATA if trace.problems.cost_data else FINE
 
 

@@ -15,6 +15,7 @@ from satview.base.new_file import write_file
 from satview.base.process_end import COST_DATA, FINE, say
 from satview.base.safe_text import visible, visible_line
 from satview.base.targets import is_standard_output
+from satview.base.time import TimeWindow
 from satview.cli.shared.files import InputFile, OutputFile, RuleFile
 from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.ranges import add_range, window_of
@@ -24,14 +25,15 @@ from satview.export.subset import SubsetReport, write_subset
 from satview.export.verbatim import without_names
 from satview.filters.derived_columns import TraceDerivedColumns
 from satview.filters.diagnostics import RuleError
-from satview.filters.expressions.expression import Expression
+from satview.filters.expressions.expression import Expression, possible
 from satview.filters.names import process_names
-from satview.filters.rules.building import BuiltRules, build
+from satview.filters.rules.building import BuiltRules, build, never_true_rules
 from satview.filters.rules.explain import explain
 from satview.filters.rules.handlers import Handlers
 from satview.filters.rules.rule import Rule
 from satview.filters.rules.text import check_rules, read_rule_text, rules_text
 from satview.filters.rules.tracelogger_command import from_tracelogger_args, tracelogger_command
+from satview.filters.views.nothing import why_nothing
 from satview.filters.views.would_capture import WouldCapture, would_capture
 from satview.store.trace import Trace
 
@@ -44,8 +46,8 @@ RULES is a .satrules file: one rule per line in the words of TraceEvent(), such 
 
 Without -o the events are only counted. The new file keeps times, names and the opening states;
 --exact leaves out all that was not selected, whatever the file then looks like.
-Exit status: 0 fine, 1 the trace has problems that cost data or the C program has #error lines, 2 not a trace
-or bad use.
+Exit status: 0 fine, 1 the trace has problems that cost data, nothing is kept or the C program has #error lines,
+2 not a trace or bad use; a condition that no event can ever fit is bad use.
 """
 
 
@@ -114,8 +116,10 @@ def _run(args: argparse.Namespace) -> int:
         for note in explain(rules, trace.release):
             print(f"line {note.line}: {visible_line(note.message)}")
     is_whole = _capture(args, built, trace)
-    if not (args.from_args and not (args.rules or args.expression or args.output)):
-        _filter(args, built, trace)
+    if not (args.from_args and not (args.rules or args.expression or args.output)) and (
+        reason := _filter(args, built, trace)
+    ):
+        return report_nothing(reason)
     return COST_DATA if trace.problems.cost_data or not is_whole else FINE
 
 
@@ -131,17 +135,38 @@ def built_rules(files: list[str], allow_code: bool, trace: Trace) -> tuple[tuple
 
 
 def selected_events(
-    built: BuiltRules, expressions: list[str], trace: Trace, derived: TraceDerivedColumns
-) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Return the events that pass rules and conditions, bool (events,).
+    built: BuiltRules,
+    expressions: list[str],
+    trace: Trace,
+    window: TimeWindow | None = None,
+    derived: TraceDerivedColumns | None = None,
+) -> tuple[np.ndarray[tuple[int], np.dtype[np.bool_]], str]:
+    """Return the events that pass rules and conditions, bool (events,), and why these are none, empty if some are.
+
+    Args:
+        built: The rules.
+        expressions: Texts of conditions.
+        trace: What is filtered.
+        window: The part of the trace that is looked at to say whether there are some; None = all.
+        derived: Where durations and priorities come from; None = worked out from the trace.
 
     Raises:
-        UsageError: A condition is faulty.
+        UsageError: A condition is faulty, or no event can ever fit it.
     """
+    derived = derived or TraceDerivedColumns(trace)
+    conditions = [_expression(text, trace.release) for text in expressions]
     selected = built.mask(trace, derived)
-    for text in expressions:
-        selected &= _expression(text, trace.release).mask(trace, None, derived)
-    return selected
+    for condition in conditions:
+        selected &= condition.mask(trace, None, derived)
+    rows = trace.rows_between(window) if window is not None else slice(0, len(trace.events))
+    reason = "" if selected[rows].any() else why_nothing(built, conditions, trace, rows, derived)
+    return selected, reason
+
+
+def report_nothing(reason: str) -> int:
+    """Say why nothing was kept; return the exit code, which is not that of a quiet system."""
+    say(f"nothing is kept: {visible_line(reason)}")
+    return COST_DATA
 
 
 def _complain(text: str) -> None:
@@ -160,7 +185,7 @@ def _rules(files: list[str], trace: Trace) -> tuple[Rule, ...]:
     for name in files:
         found, faults = check_rules(read_rule_text(name), trace.release, processes)
         rules += found
-        for fault in faults:
+        for fault in (*faults, *never_true_rules(found, trace.release)):
             print(visible(f"{Path(name).name}:{fault.line}:{fault.column}: {fault.message}"), file=sys.stderr)
             has_faults = True
     if has_faults:
@@ -198,21 +223,22 @@ def _write_program(args: argparse.Namespace, built: BuiltRules) -> bool:
     return not program.faults
 
 
-def _filter(args: argparse.Namespace, built: BuiltRules, trace: Trace) -> None:
-    derived = TraceDerivedColumns(trace)
+def _filter(args: argparse.Namespace, built: BuiltRules, trace: Trace) -> str:
+    """Count or write what passes; return why that is nothing, empty if it is something."""
     window = window_of(trace, args.begin, args.end, args.range)
     with working(working_on("filtering", trace.path)):
-        selected = selected_events(built, args.expression, trace, derived)
+        selected, reason = selected_events(built, args.expression, trace, window)
     if args.output is None:
         rows = trace.rows_between(window) if window else slice(0, len(trace.events))
         count = int(np.count_nonzero(selected[rows]))
         print(f"{count:,} of {len(trace.events):,} events fit")
-        return
+        return reason
     with working(working_on("writing", args.output)) as report:
         written = write_subset(trace, args.output, selected, window, with_context=not args.exact, progress=report)
     print_report(written)
     if lost := without_names(trace):
         print(f"  of the listing, {lost}")
+    return reason
 
 
 def _console(args: argparse.Namespace) -> TextIO:
@@ -222,7 +248,7 @@ def _console(args: argparse.Namespace) -> TextIO:
 
 def _expression(text: str, release: Release) -> Expression:
     try:
-        return Expression(text, release)
+        return possible(Expression(text, release))
     except RuleError as error:
         fault = error.diagnostics[0]
         arrow = " " * fault.start + "^" * max(fault.end - fault.start, 1)
@@ -244,6 +270,8 @@ def _print_arguments(trace: Trace) -> None:
 def print_report(report: SubsetReport) -> None:
     """Print what was written."""
     print(f"{report.path}: {report.selected:,} of {report.total:,} events")
+    if report.remade:
+        print(f"  {report.remade_text}")
     if report.context:
         print(f"  {report.context:,} more so that threads, names and states stay right (--exact leaves them out)")
     if report.opening:

@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from satview.base.errors import UsageError
@@ -18,6 +19,7 @@ from satview.cli.shared.progress import open_trace, working, working_on
 if TYPE_CHECKING:
     from satview.tables.result import Result
 
+_FILE_FORMATS: Final = ("csv", "json", "parquet")  # each is the ending of such files, too
 _MIB: Final = 1 << 20
 _MOST_S: Final = 1_000_000
 _MOST_MIB: Final = 1 << 24  # 16 TiB
@@ -28,6 +30,8 @@ their columns mean. A query reads: it reaches neither files nor the network, and
 of its own, which is ended beyond a limit. An answer beyond --answer-limit is cut: the rows until there are printed,
 JSON has a last entry {"cut": ...}, standard error says so.
 
+  satview query boot.kev show tables                          # names, and what a row is
+  satview query boot.kev describe ready_wait                  # its columns
   satview query boot.kev "select * from ready_wait limit 10"
   satview query boot.kev "select * from load_per(100000000)" --format csv
   satview query fleet "select trace, count(*) from verdict group by trace"     # of a data set of many traces
@@ -59,9 +63,9 @@ def add_parser(subparsers: Any) -> None:
         type=InputFile,
         help="a .kev file, a traceprinter listing or a thread trace; or a data set of many",
     )
-    add("query", nargs="?", default="", metavar="QUERY", help="one SELECT; - reads it from standard input")
+    add("query", nargs="*", metavar="QUERY", help="one SELECT, show tables or describe NAME; - reads standard input")
     add("--list", action="store_true", help="print the tables, views and macros instead of a query")
-    add("--format", choices=("table", "csv", "json", "parquet"), default="table", help="(default %(default)s)")
+    add("--format", choices=("table", *_FILE_FORMATS), help="(default: by the ending of OUT, else table)")
     add(
         "-o",
         "--output",
@@ -92,13 +96,15 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"--answer-limit is above 0 and at most {_MOST_MIB:,}, --threads at most {_MOST_THREADS:,}")
     if not args.file:
         raise UsageError("a FILE is missing")
-    text = sys.stdin.read() if args.query == "-" and args.file != "-" else args.query
+    text = _query_text(args.query)
+    text = sys.stdin.read() if text == "-" and args.file != "-" else text
     if not text.strip():
         raise UsageError('a query is missing, such as "select * from ready_wait"; --list prints what there is')
     if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
         raise UsageError("the query holds bytes that are no UTF-8")
+    args.format = args.format or _format_of(args.output)
     if args.format == "table" and args.output != "-":
-        raise UsageError("-o goes with --format csv, json or parquet")
+        raise UsageError("-o goes with --format csv, json or parquet, or names a file with such an ending")
     if args.format == "parquet" and is_standard_output(args.output) and sys.stdout.isatty():
         raise UsageError("Parquet is nothing for a terminal; give a file with -o")
     from satview.tables.query_process import start_early
@@ -121,6 +127,23 @@ def run(args: argparse.Namespace) -> int:
         found = sql(trace, text, limits, is_part_enough=True)
     _print(found, args)
     return COST_DATA if trace.problems.cost_data or found.is_cut else FINE
+
+
+def _query_text(words: list[str]) -> str:
+    """Return the query, which may be typed without quotes.
+
+    Raises:
+        UsageError: There is a query in quotes, and something else.
+    """
+    if len(words) > 1 and any(any(map(str.isspace, word)) for word in words):
+        raise UsageError(f"there are {len(words)} arguments where one QUERY is; -o FILE says where its rows go")
+    return " ".join(words)
+
+
+def _format_of(output: str) -> str:
+    """Return the format that the ending of a file names, `table` if none."""
+    ending = Path(output).suffix.lower().removeprefix(".")
+    return ending if ending in _FILE_FORMATS else "table"
 
 
 def _print(found: Result, args: argparse.Namespace) -> None:

@@ -34,7 +34,8 @@ _ALL: Final = "all"
 _EPILOG: Final = """\
 Columns that count events, kernel calls, messages and interrupts follow --filter and --rules.
 Times of threads and CPUs never do: hiding events does not change who ran.
-Exit status: 0 fine, 1 the trace has problems that cost data, 2 not a trace or bad use.
+Exit status: 0 fine, 1 the trace has problems that cost data or no event passes, 2 not a trace or bad
+use.
 """
 
 
@@ -113,13 +114,16 @@ def run(args: argparse.Namespace) -> int:
     trace = open_trace(args.file, says_outside=False)
     window = range_of(args.range, trace)
     derived = TraceDerivedColumns(trace)
-    passes = None
+    passes, is_nothing = None, False
     if args.rules or args.expression:
-        from satview.cli.filter import built_rules, selected_events  # seldom needed: brings all of rules
+        from satview.cli.filter import built_rules, report_nothing, selected_events  # brings all of rules
 
         _, built = built_rules(args.rules, args.allow_code, trace)
         with working(working_on("filtering", trace.path)):
-            passes = selected_events(built, args.expression, trace, derived)
+            passes, reason = selected_events(built, args.expression, trace, window, derived)
+        is_nothing = bool(reason)
+        if is_nothing:
+            report_nothing(reason)
     found = Statistics(trace, window, passes, Basis(trace, derived))
     shown = _threads_of(trace, passes)
     names, sheets = _requested(args.by), []
@@ -138,7 +142,7 @@ def run(args: argparse.Namespace) -> int:
         _print_json(found, args, sheets, orders)
     else:
         _print_tables(found, args, sheets, orders)
-    return COST_DATA if trace.problems.cost_data else FINE
+    return COST_DATA if trace.problems.cost_data or is_nothing else FINE
 
 
 def _requested(names: list[str] | None) -> list[str]:

@@ -1,7 +1,7 @@
 """Names of the trace interface as the C headers spell them, with their numbers, for one release.
 
-What programs pass to TraceEvent() and to the traceparser library: modes, classes, events, bits. Names that the headers
-have and no source at hand gives a number for (`_NTO_TRACE_FI_NUM`) are missing.
+What programs pass to TraceEvent() and to the traceparser library: modes, classes, events, bits, and how many features
+(`_NTO_TRACE_FI_NUM`) an event handler gets.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ _ALIASES: Final = {
     "USEREVENT": "USER",
 }
 _BOUNDS: Final = {"INTFIRST": 0, "INTLAST": 0xFFFFFFFF, "USERFIRST": 0, "USERLAST": wire.EVENT_MASK}
-_FEATURES: Final = {"FIPID": 0, "FITID": 1, "FMPID": 1, "FMTID": 2}
+# Indices of `feature[]`, how many there are, and their bits in `feature_mask`.
+_FEATURES: Final = {"FIPID": 0, "FITID": 1, "FI_NUM": 2, "FMPID": 1, "FMTID": 2}
 _POWER_MASK: Final = 0xFFFF
 _FLAG_TABLES: Final = ("power", "power_idle", "power_frequency")
 # Of <sys/neutrino.h>: flags of handlers, commands of ThreadCtl().

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -30,6 +30,8 @@ _WHOLE: Final = {"kev": "a .kev file holds events alone", "listing": "a listing 
                  "chrome": "a file for Chrome holds the whole trace"}  # fmt: skip
 _OF_EVENTS: Final = ("kev", "listing", "list")  # of which rows can be selected
 _EVENT: Final = ("event",)
+_WITHOUT_EVENTS: Final = {"perfetto": "a file of slices for Perfetto", "chrome": "a file of slices for Chrome"}
+_NO_SLICES: Final = ("SYSTEM", "USREVENT", "SEC", "QVM", "CONTROL")  # classes that neither format has slices of
 Progress = Callable[[float], None]
 
 
@@ -41,11 +43,13 @@ class Written:
         count: How many there are of `unit`.
         unit: `rows of event`, `packets`, `events`, ...
         subset: Of a .kev file what is in it; None = it is none.
+        left_out: What of the trace is not in the file, and why; a line each.
     """
 
     count: int
     unit: str
     subset: SubsetReport | None = None
+    left_out: tuple[str, ...] = ()
 
 
 def plugged_endings() -> dict[str, Plugin]:
@@ -115,6 +119,15 @@ def export(
     """
     names = tuple(dict.fromkeys(tables)) or _EVENT
     kind = format_of(path, form, tables, by_class=by_class, is_part=events is not None or window is not None)
+    written = _export(trace, path, kind, names, by_class, events, window, progress)
+    return replace(written, left_out=tuple(_left_out(trace, kind, names, events, window)))
+
+
+def _export(
+    trace: Trace, path: Path | str, kind: str, names: tuple[str, ...], by_class: bool, events: Bools | None,
+    window: TimeWindow | None, progress: Progress | None,
+) -> Written:  # fmt: skip
+    """Write the file; arguments as of `export`, the format and the tables by their names."""
     rows = _within(trace, events, window)
     if rows is not None and names != _EVENT:
         raise UsageError("--range and --filter choose events; the other tables are written whole")
@@ -139,6 +152,30 @@ def export(
     else:
         count = write_table(trace, path, names[0], kind, rows, progress)
     return Written(count, f"rows of {', '.join(names)}")
+
+
+def _left_out(
+    trace: Trace, kind: str, names: tuple[str, ...], events: Bools | None, window: TimeWindow | None
+) -> Iterator[str]:
+    """Yield what is not in a file that was written, and why."""
+    if window is not None:
+        inside = trace.rows_between(window)
+        if outside := len(trace.events) - (inside.stop - inside.start):
+            yield f"{outside:,} events are outside of the range"
+    if events is not None:
+        part = trace.rows_between(window) if window is not None else slice(0, len(trace.events))
+        if refused := int(np.count_nonzero(~events[part])):
+            yield f"{refused:,} events do not fit the filter"
+    if kind in _WITHOUT_EVENTS:
+        yield f"arguments of events are left out: {_WITHOUT_EVENTS[kind]} has nothing of that form"
+        without = [f"{count:,} of {name}" for name, count in trace.class_counts().items() if name in _NO_SLICES]
+        codes = np.flatnonzero(trace.code_counts).tolist()
+        pulses = sum(int(trace.code_counts[code]) for code in codes if "PULSE" in trace.catalogue.name(code))
+        if without or pulses:
+            without += [f"{pulses:,} of pulses"] if pulses else []
+            yield f"events that are no slices are left out: {', '.join(without)}"
+    elif kind not in _OF_EVENTS and not kind.startswith(".") and "event" in names:
+        yield "arguments are left out: a table has the same columns for all events; --format list has them"
 
 
 def _within(trace: Trace, events: Bools | None, window: TimeWindow | None) -> Bools | None:

@@ -53,6 +53,7 @@ class SubsetReport:
         context: Events written besides, because the selected ones cannot be understood without them.
         opening: Events made up to show the state where the window begins.
         total: Events of the whole trace.
+        remade: BUFFER events (and their ends) that were requested and are not copied: the new file has its own.
         slots: Slots in the new file, its TIME and BUFFER events included.
     """
 
@@ -61,7 +62,18 @@ class SubsetReport:
     context: int
     opening: int
     total: int
+    remade: int
     slots: int
+
+    @property
+    def remade_text(self) -> str:
+        """What became of the BUFFER events, as a sentence without a full stop; empty if none was requested."""
+        if not self.remade:
+            return ""
+        return (
+            f"{self.remade:,} BUFFER events are not copied: the new file has its own, numbered by its buffers, "
+            "and TIME events where they need them"
+        )
 
 
 def write_subset(
@@ -113,7 +125,8 @@ def write_subset(
     with NewFile(path, reading=source_files(trace.path), streams=True) as file:
         write_start(file.stream, header_pairs(trace), _system_page(trace))
         slots = write_slots(file.stream, trace, written, opening, progress, cancelled)
-    return SubsetReport(path, count, len(written) - count, len(opening), len(trace.events), slots)
+    remade = int(np.count_nonzero(selected[rows])) - count
+    return SubsetReport(path, count, len(written) - count, len(opening), len(trace.events), remade, slots)
 
 
 def _selected(trace: Trace, selected: Bools, rows: slice) -> Bools:

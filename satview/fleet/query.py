@@ -15,7 +15,7 @@ from satview.fleet.layout import RECORD, Dataset, open_dataset
 from satview.fleet.views import uses, view_statements
 from satview.tables.question import Limits, Query, Question
 from satview.tables.result import Result
-from satview.tables.views import mentioned, quoted
+from satview.tables.views import mentioned, quoted, with_list
 
 # Only a query that names it pays for it: a comparison with the clock of its trace for each event.
 _TIME_NS: Final = re.compile(r"\btime_ns\b|(?:^|[\s,.])\*|\bdescribe\b", re.IGNORECASE)
@@ -44,7 +44,7 @@ def query_dataset(
         Cancelled: `cancelled()` returned True.
     """
     dataset, limits = open_dataset(path), limits or Limits()
-    shown, found = uses(query)
+    shown, found = uses(with_list(query, dataset.tables))
     folder = dataset.folder.as_posix()
     # As DuckDB compares them with patterns too, in which brackets and stars of the folder's name are escaped.
     reading = Question(shown, tuple(_tables(dataset, shown)), folders=(folder, glob.escape(folder)))

@@ -49,7 +49,8 @@ def write_events(
         written = write_subset(trace, path, mask, window, progress=report, cancelled=is_cancelled)
         more = written.context + written.opening
         with_more = f", and {more:,} more so that threads, names and states stay right" if more else ""
-        return f"{path.name}: {written.selected:,} events{with_more}"
+        remade = f"; {written.remade_text}" if written.remade else ""
+        return f"{path.name}: {written.selected:,} events{with_more}{remade}"
     write = write_listing if kind == "txt" else write_event_list
     return f"{path.name}: {write(trace, path, mask, report, is_cancelled):,} events"
 

@@ -275,7 +275,7 @@ def _refuse_other(duckdb: Any, connection: Any, query: str) -> None:
     if len(statements) != 1:
         raise UsageError(f"this is {len(statements)} statements; give one query")
     if statements[0].type not in (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN):
-        raise UsageError(f"{statements[0].type.name} is no query; SELECT, DESCRIBE, SUMMARIZE and EXPLAIN are")
+        raise UsageError(f"{statements[0].type.name} is no query; SELECT, SHOW TABLES, DESCRIBE and EXPLAIN are")
 
 
 def _rows_that_fit(batch: Any, most_bytes: int) -> int:

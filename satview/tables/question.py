@@ -236,6 +236,9 @@ def _first_lines(text: str) -> str:
 
 def _remedy(name: str) -> str:
     """Return what to do about a table that does not exist: DuckDB would propose those of its own."""
+    view = views().get(name.lower())
+    if view is not None and view.parameters:
+        return f"it is a macro: `from {view.usage}`, `describe from {view.usage}`, with numbers"
     near = difflib.get_close_matches(name.lower(), (*SCHEMAS, *views()), 2, 0.7)
     proposed = f"is {' or '.join(near)} meant? " if near else ""
     return f"{proposed}`satview query --list` shows the tables, views and macros"

@@ -14,7 +14,7 @@ from satview.tables.question import Limits, Query, Question
 from satview.tables.result import Result
 from satview.tables.schema import SCHEMAS, Column, TableSchema
 from satview.tables.table import table
-from satview.tables.views import clock_macros, definition, mentioned, views
+from satview.tables.views import clock_macros, definition, mentioned, views, with_list
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,7 +37,7 @@ def sql(
 
     Args:
         trace: The trace.
-        query: One SELECT, WITH, VALUES, DESCRIBE, SUMMARIZE or EXPLAIN.
+        query: One SELECT, WITH, VALUES, SHOW TABLES, DESCRIBE, SUMMARIZE or EXPLAIN.
         limits: How much it may take; None = the usual ones.
         cancelled: Called now and then while it runs.
         is_part_enough: Return the first rows of an answer that is too large; `Result.is_cut` says so.
@@ -56,6 +56,7 @@ def asked(trace: Trace, query: str, limits: Limits | None = None, cancelled: Cal
         UsageError: As of `sql`, as far as that shows by now.
         Cancelled: As of `sql`.
     """
+    query = with_list(query, SCHEMAS)
     tables, needed = mentioned(query)
     is_plain = _fits_plain_numbers(trace)
     statements = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Final
@@ -15,6 +15,7 @@ from satview.tables.schema import SCHEMAS
 
 _LITERALS: Final = re.compile(r"'(?:[^']|'')*'")
 _WORDS: Final = re.compile(r"(?:(\w+)\.)?\b([A-Za-z_]\w*)")
+_SHOW_TABLES: Final = re.compile(r"\s*(?:show\s+(?:all\s+)?(?:tables|views)|describe|\.tables)\s*;?\s*", re.IGNORECASE)
 _SOURCES: Final = re.compile(r"\b(?:from|join)\s+(\w+)")  # as the file of views writes them
 
 
@@ -52,6 +53,21 @@ def views() -> dict[str, View]:
         for row in rows
     ]
     return {view.name: view for view in found}
+
+
+def with_list(query: str, tables: Iterable[str]) -> str:
+    """Return a query, and in place of `show tables` one that lists what there is: DuckDB has only what is mentioned.
+
+    Args:
+        query: What somebody typed.
+        tables: Those that can be queried; views and macros come behind them.
+    """
+    if not _SHOW_TABLES.fullmatch(query):
+        return query
+    rows = [(name, "table", SCHEMAS[name].meaning) for name in tables if name in SCHEMAS]
+    rows += [(view.usage, "macro" if view.parameters else "view", view.says) for view in views().values()]
+    values = ", ".join(f"({', '.join(map(quoted, row))})" for row in rows)
+    return f"SELECT * FROM (VALUES {values}) AS _(name, kind, meaning)"  # noqa: S608  -- of ours, and quoted
 
 
 def mentioned(text: str) -> tuple[list[str], list[str]]:

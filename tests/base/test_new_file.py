@@ -132,7 +132,7 @@ def test_devices_folders_and_pipes_are_refused_unless_named_for_a_stream(tmp_pat
             write_file(path, b"x", streams=True)
     with pytest.raises(WriteError, match="No space left"):
         write_file("/dev/full", b"x", streams=True)
-    with pytest.raises(WriteError, match="No such file"):
+    with pytest.raises(WriteError, match="there is no folder"):
         write_file(tmp_path / "gone" / "a", b"x")
     assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
 

@@ -38,7 +38,7 @@ def forgotten(tmp_path: Path, capsys: pytest.CaptureFixture[str], body: str) -> 
     """Return the lines of a control program of which the command says that a yield is missing."""
     program = (
         "from satview.capture.sim.calls import Sleep, TraceEvent\n"  # lines 1 to 4
-        "from satview.capture import nto\n\ndef main():\n" + body
+        "from satview.capture import nto\n\ndef main():\n" + body + "    yield TraceEvent(nto._NTO_TRACE_START)\n"
     )
     (tmp_path / "ctl.py").write_text(program, encoding="utf-8")
     code = main(

@@ -23,7 +23,6 @@ NO_NAMES = {
     "_NTO_TRACE_SYS_",
     "_NTO_TRACE_FI",
     "_NTO_TRACE_FM",
-    "_NTO_TRACE_FI_NUM",
     "_NTO_TRACE_KERCALL64",
     "_NTO_TRACE_DEFRAG_END",
     "_NTO_TRACE_INTENTER_64",
@@ -64,6 +63,7 @@ def test_every_name_of_the_descriptions_is_there():
         ("_NTO_TRACE_USERLAST", 1023, 1023),
         ("_NTO_TRACE_CONTROLDROPPED", None, 8),
         ("_NTO_TRACE_POWER_IDLE", 0x10000, 0x10000),
+        ("_NTO_TRACE_FI_NUM", 2, 2),
         ("_NTO_TRACE_NONSENSE", None, None),
     ],
 )

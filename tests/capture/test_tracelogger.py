@@ -50,6 +50,66 @@ def tracelogger(folder: Path, *options: str) -> int:
     return main(["tracelogger", "-f", str(folder / "t.kev"), "--workload", "client-server", *options])
 
 
+HANDLER = """
+from satview.capture import nto
+from satview.capture.event_data import EventData
+from satview.capture.sim.calls import Sleep, ThreadCtl, TraceEvent
+
+def stop_at_the_tenth(event):
+    event.area[0] += 1
+    if event.area[0] == 10:
+        yield TraceEvent(nto._NTO_TRACE_STOP)
+    return 1
+
+def main():
+    yield ThreadCtl(nto._NTO_TCTL_IO)
+    yield TraceEvent(nto._NTO_TRACE_ADDCLASS, nto._NTO_TRACE_COMM)
+    yield TraceEvent(nto._NTO_TRACE_ADDEVENTHANDLER, nto._NTO_TRACE_COMM, 2, stop_at_the_tenth, EventData(area=[0]))
+    yield TraceEvent(nto._NTO_TRACE_START)
+    yield Sleep(200_000_000)
+"""
+
+
+@pytest.mark.parametrize("release", fewer(("6.x", "6.6", "7.x", "8.0"), 4))
+@pytest.mark.parametrize("stops", ["program", "handler"])
+def test_what_was_captured_before_a_stop_is_kept(release: str, stops: str, tmp_path: Path) -> None:
+    if stops == "handler" and release == "8.0":
+        return  # it has no handlers
+    program = (
+        HANDLER if stops == "handler" else CONTROL.replace("    yield TraceEvent(nto._NTO_TRACE_FLUSHBUFFER)\n", "")
+    )
+    (tmp_path / "control.py").write_text(program, encoding="utf-8")
+    options = ("-d", "1", "--control", str(tmp_path / "control.py"), "--duration", "0.25", "--release", release)
+    assert tracelogger(tmp_path, *options) == 0
+    received = sum(name == "REC_MESSAGE" for name in names(open_kev(tmp_path / "t.kev")))
+    assert received == 9 if stops == "handler" else received > 9, "the tenth found tracing off"
+    is_handed_over = release == "8.0"  # at STOP
+    assert tracelogger(tmp_path, *options, "--no-flush") == (0 if is_handed_over else 1)
+    assert (len(open_kev(tmp_path / "t.kev").events) > 0) == is_handed_over
+
+
+@pytest.mark.parametrize(
+    ("options", "rules", "code", "says"),
+    [
+        (("-d", "1"), "", 1, "nothing was captured: START was never called"),
+        ((), "DELALLCLASSES\nADDCLASS QVM\n", 1,
+         "nothing was captured: of the classes that are on (QVM) no event happened or passed"),
+        (("--no-flush",), "DELALLCLASSES\nADDCLASS PROCESS\n", 1, "nothing was captured: no buffer was full"),
+        ((), "DELALLCLASSES\nADDCLASS PROCESS\n", 0, ""),
+        ((), "WHERE class == THREAD\nWHERE class == COMM\n", 2,
+         "r.satrules:2:1: no event can fit this and the other conditions"),
+        ((), "ADDALLCLASSES\nADDCLASSEVHANDLER COMM WHERE 3 < cpu and cpu <= 3\n", 2, "r.satrules:2:30: no event"),
+    ],
+)  # fmt: skip
+def test_a_capture_of_nothing_says_why(
+    options: tuple[str, ...], rules: str, code: int, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "r.satrules").write_text(rules, encoding="utf-8")
+    where = ("--rules", str(tmp_path / "r.satrules")) if rules else ()
+    assert tracelogger(tmp_path, "--duration", "0.02", *options, *where) == code
+    assert says in capsys.readouterr().err
+
+
 def test_default_is_32_buffers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tracelogger", "-f", str(tmp_path / "t.kev"), "--cpus", "2"]) == 0
     trace = open_kev(tmp_path / "t.kev")
@@ -181,7 +241,7 @@ def test_daemon_mode_waits_for_its_control_program(tmp_path: Path) -> None:
     trace = open_kev(tmp_path / "t.kev")
     assert set(trace.class_counts()) <= {"COMM", "CONTROL"}
     assert names(trace).count("SND_MESSAGE") > 10
-    assert tracelogger(tmp_path, "-d1", "-c") == 0
+    assert tracelogger(tmp_path, "-d1", "-c") == 1
     assert len(open_kev(tmp_path / "t.kev").events) == 0, "nobody started the trace"
 
 
@@ -434,9 +494,11 @@ def test_options_of_every_release_cause_no_complaint(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], release: str
 ) -> None:
     everything = [word for number in range(1, 8) for word in ("-F", str(number))]
-    for options in ([], ["-w"], everything):
+    for options in ([], ["-w"]):
         assert tracelogger(tmp_path, "-c", "--duration", "0.01", "--release", release, *options) == 0
     assert capsys.readouterr().err == ""
+    assert tracelogger(tmp_path, "-c", "--duration", "0.01", "--release", release, *everything) == 1
+    assert re.search(r"^tracelogger: nothing was captured: .*\n\Z", capsys.readouterr().err)
 
 
 @pytest.mark.parametrize(
@@ -476,8 +538,8 @@ def test_bad_use_is_one_sentence_and_exit_code_2(
 
 
 def test_an_unwritable_path_is_a_clear_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["tracelogger", "-f", str(tmp_path / "no" / "such.kev"), "--workload", "polite"]) == 1
-    assert "such.kev: cannot be written: No such file or directory" in capsys.readouterr().err
+    assert main(["tracelogger", "-f", str(tmp_path / "no" / "such.kev"), "--workload", "polite"]) == 2
+    assert "such.kev: there is no folder" in capsys.readouterr().err
     assert main(["tracelogger", "-f", str(tmp_path), "--workload", "polite"]) == 2, "a folder is bad use"
 
 

@@ -18,9 +18,12 @@ from tests.helpers.shared import shared_path
 FOLDER = Path(__file__).parents[2] / "examples" / "tutorial"
 
 
-def capture(example: str, folder: Path, cpus: int = 1, sys_release: str = "6.1.0", number: int | None = None) -> Trace:
+def capture(
+    example: str, folder: Path, cpus: int = 1, sys_release: str = "6.1.0", number: int | None = None,
+    seed: int = 1,
+) -> Trace:  # fmt: skip
     main = runpy.run_path(str(FOLDER / f"{example}.py"))["main"]
-    result = run_tutorial(main if number is None else partial(main, number), folder / "t.kev", cpus, sys_release)
+    result = run_tutorial(main if number is None else partial(main, number), folder / "t.kev", cpus, sys_release, seed)
     assert not result.findings
     assert 1 <= result.buffers <= 3, "-n 3"
     return open_kev(folder / "t.kev")
@@ -73,7 +76,10 @@ def test_all_kernel_calls(tmp_path: Path) -> None:
 
 
 def test_one_kernel_call(tmp_path: Path) -> None:
-    trace = capture("ker_calls", tmp_path, number=14)
+    # With the seed of the example its third buffer ends with an event, as the one with all calls does.
+    seed = runpy.run_path(str(FOLDER / "ker_calls.py"))["SEED"]
+    trace = capture("ker_calls", tmp_path, number=14, seed=seed)
+    assert not trace.problems.cost_data
     assert set(trace.class_counts()) >= {"THREAD", "KER_CALL", "KER_EXIT"}
     assert {name for name in names(trace) if not name.startswith("TH")} == {"MSG_RECEIVEV"}
 
@@ -131,7 +137,7 @@ def test_they_print_the_guide_s_shape(
     with pytest.raises(SystemExit) as stop:
         runpy.run_path(str(FOLDER / f"{example}.py"), run_name="__main__")
     printed = capsys.readouterr()
-    assert stop.value.code in (0, 1), "1: the third buffer ends within an event"
+    assert stop.value.code == 0
     expected = [shape(line) for line in shared_path(f"golden/{golden}.results.txt").read_text().splitlines()]
     got = [shape(line) for line in printed.out.splitlines()]
     keys = {line.split("::")[0] for line in expected if line.startswith("TRACE_")}

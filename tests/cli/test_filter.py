@@ -8,6 +8,7 @@ from satview.export.subset import write_subset
 from satview.formats.kev.reader import open_kev
 from satview.formats.kev.writer import write_kev
 from tests.filters.made import Maker, random_trace
+from tests.helpers.kev import TraceBuilder
 
 
 @pytest.fixture
@@ -45,6 +46,38 @@ def test_without_output_events_are_counted(trace_file, capsys):
     large = open_kev(trace_file)
     count = sum(large.spec(row).name == "MSG_SENDV" for row in range(len(large.events)))
     assert capsys.readouterr().out == f"{count:,} of {len(large.events):,} events fit\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "rules", "code", "says"),
+    [
+        (["-e", "class == SEC"], "", 1, "`class == SEC` needs events of SEC, of which there are none"),
+        (["-e", "pid == 999"], "", 1, "`pid == 999` holds for none of 16 events"),
+        (["-e", "class == THREAD", "-e", "event != THREADY"], "", 1, "none of them passes all"),
+        (["-e", "event == THREADY"], "DELALLCLASSES\nADDCLASS COMM\n", 1, "the rules leave out all that is there, "),
+        (["-e", "class == THREAD"], "DELALLCLASSES\nADDCLASS PROCESS\n", 1, "needs events that the rules leave out"),
+        (["-e", "pid == 2 and (cpu == 1 and cpu > 1)"], "", 2, "-e, column 15: no event can ever fit 'cpu == 1 and"),
+        (["-e", "not not 2 < 1"], "", 2, "-e, column 9: no event can ever fit"),
+        (["-e", "arg.coid == 1 and class == THREAD"], "", 2, "no event can ever fit"),
+        ([], "WHERE pid > 0 and class == COMM and state == READY\n", 2, "r.satrules:1:7: no event can ever fit"),
+        (["-e", "cpu >= 0 and cpu <= 0 and not cpu > 0"], "", 0, ""),
+    ],
+)
+@pytest.mark.parametrize("command", ["filter", "filter -o a.kev", "export a.csv --format list"])
+def test_nothing_is_kept_for_a_reason(options, rules, code, says, command, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    builder = TraceBuilder().time_event(0).process_name(5, 2, "bin/a")
+    for number in range(14):
+        builder.state("READY", 10 + number, 2, 1)
+    builder.write(tmp_path / "t.kev")
+    (tmp_path / "r.satrules").write_text(rules)
+    if rules and command.startswith("export"):
+        return  # it takes none
+    name, *rest = command.split()
+    assert main([name, "t.kev", *rest, *options, *(["-r", "r.satrules"] if rules else [])]) == code
+    printed = capsys.readouterr()
+    assert says in printed.err
+    assert (tmp_path / "a.kev").exists() == (code != 2 and "a.kev" in rest)
 
 
 def test_faults_are_shown_with_their_position(tmp_path, trace_file, capsys):

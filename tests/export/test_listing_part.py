@@ -104,7 +104,7 @@ def test_it_can_be_stopped(trace, tmp_path):
 
 def test_the_command_line(trace, tmp_path, capsys):
     assert main(["export", str(trace.path), "-o", str(tmp_path / "a.txt"), "--range", "1us..5us"]) == 1
-    assert capsys.readouterr().out.endswith("a.txt: 4 events\n")
+    assert capsys.readouterr().out.endswith("a.txt: 4 events\n  13 events are outside of the range\n")
     path = tmp_path / "users"
     assert main(["export", str(trace.path), "-o", str(path), "--format", "list", "-e", "class == USREVENT"]) == 1
     assert [line.split(",")[0] for line in path.read_text("utf-8").splitlines()] == ["number", "11", "17"]

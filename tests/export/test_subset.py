@@ -323,7 +323,7 @@ def test_refusals_leave_nothing_behind(tmp_path):
     everything = np.ones(len(trace.events), np.bool_)
     with pytest.raises(Cancelled):
         write_subset(trace, tmp_path / "a.kev", everything, cancelled=lambda: True)
-    with pytest.raises(UsageError, match="No such file"):
+    with pytest.raises(UsageError, match="there is no folder"):
         write_subset(trace, tmp_path / "none" / "a.kev", everything)
     assert list(tmp_path.iterdir()) == []
     write_kev(tmp_path / "own.kev", trace.header.pairs, b"", np.zeros((0, 4), np.uint32), "little")

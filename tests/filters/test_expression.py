@@ -1,5 +1,6 @@
 """Expressions: what they mean, that the fast way and the slow way agree, and that no text can break the parser."""
 
+import random
 import time
 
 import numpy as np
@@ -16,6 +17,7 @@ from satview.filters.derived_columns import TraceDerivedColumns, event_contexts
 from satview.filters.diagnostics import ExpressionError
 from satview.filters.expressions.columns import NUMBERS
 from satview.filters.expressions.expression import Expression, validate
+from satview.filters.expressions.reach import never_true
 from satview.filters.expressions.scalar import number_of
 from tests.filters.made import (
     MSG_RECEIVEV,
@@ -31,6 +33,7 @@ from tests.filters.made import (
     make_trace,
     random_trace,
 )
+from tests.helpers.extent import usually
 
 USER = code(WireClass.USER, 17)
 
@@ -410,3 +413,25 @@ def test_tables_of_codes_are_those_of_single_codes():
     codes = range(CODE_COUNT)
     assert EXITS.tolist() == [is_exit(code) for code in codes]
     assert NUMBERS.tolist() == [number_of(code) for code in codes]
+
+
+def test_what_is_refused_as_never_true_holds_for_no_event():
+    atoms = ["cpu == 0", "cpu == 1", "cpu > 0", "pid == 7", "pid < 3", "class == COMM", "class == THREAD", "1 < cpu",
+             "event == MSG_SENDV", "state == READY", "duration > 1us", "duration < 2us", "failed", "tid in (1, 2)",
+             "arg.coid == 1", "priority > 5", 'class ~ "KER*"']  # fmt: skip
+    numbers, trace, refused = random.Random(4), random_trace(1, 800), 0
+
+    def condition(depth):
+        if not depth:
+            return numbers.choice(atoms)
+        word = numbers.choice(("and", "and", "or", "not"))
+        if word == "not":
+            return f"not ({condition(depth - 1)})"
+        return f"({condition(depth - 1)}) {word} ({condition(depth - 1)})"
+
+    for _ in range(usually(150, thorough=500, complete=5000)):
+        expression = Expression(condition(numbers.choice((1, 2, 3))), trace.release)
+        if never_true(expression.tree, trace.release) is not None:
+            refused += 1
+            assert not expression.mask(trace).any(), expression.text
+    assert refused > 5

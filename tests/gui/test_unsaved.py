@@ -51,12 +51,16 @@ def lose_folder(window):
     return folder
 
 
+def no_folder(folder):
+    return f"there is no folder '{folder}'; make it first, or give another name"
+
+
 def test_failed_save_shows_until_it_succeeds(window, qtbot):
     folder = lose_folder(window)
     note(window)
     field = window.workspace.unsaved
     assert field.isVisible()
-    assert field.text() == "Notes are not saved: scene.kev.marks.json: No such file or directory"
+    assert field.text() == f"Notes are not saved: scene.kev.marks.json: {no_folder(folder)}"
     folder.with_name("away").rename(folder)
     field.click()
     assert not field.isVisible()
@@ -65,11 +69,11 @@ def test_failed_save_shows_until_it_succeeds(window, qtbot):
 
 @pytest.mark.thorough
 def test_closing_asks_and_stays_or_lets_go(window, monkeypatch):
-    lose_folder(window)
+    folder = lose_folder(window)
     note(window)
     reasons = answers(monkeypatch, dialogs.Unsaved.STAY)
     assert not window.close()
-    assert reasons == ["scene.kev.marks.json: No such file or directory"]
+    assert reasons == [f"scene.kev.marks.json: {no_folder(folder)}"]
     assert window.isVisible()
     assert len(window.workspace.opened.marks) == 1
     answers(monkeypatch, dialogs.Unsaved.RETRY, dialogs.Unsaved.DISCARD)
@@ -86,7 +90,7 @@ def test_closing_can_save_elsewhere(window, monkeypatch, tmp_path):
     reported = []
     monkeypatch.setattr(dialogs, "report", lambda *arguments: reported.append(arguments[2]))
     assert window.close()
-    assert reported == ["x: No such file or directory"]
+    assert reported == [f"x: {no_folder(tmp_path / 'none')}"]
     assert [mark.text for mark in Marks(tmp_path / "scene.kev", trace_window)] == ["stored"]
 
 

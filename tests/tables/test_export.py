@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import sys
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from satview.__main__ import main
 from satview.base.errors import WriteError
+from satview.events import wire
 from satview.export import tables
 from satview.export.table_files import WRITERS, write_csv
 from satview.opened import open_trace
@@ -105,6 +107,33 @@ def test_selected_events(dense, tmp_path):
     assert open_trace(tmp_path / "a.kev").class_counts()["COMM"] == dense.class_counts()["COMM"]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "lines"),
+    [
+        # 4 of 5 events: the BUFFER event is another one in the new file.
+        (["a.kev"], ["a.kev: 4 of 5 events", "1 BUFFER events are not copied: the new file has its own, "]),
+        (["a.kev", "--range", "#3..#4", "-e", "class == USER"],
+         ["a.kev: 1 of 5 events", "3 events are outside of the range", "1 events do not fit the filter"]),
+        (["a.csv", "--format", "list"], ["a.csv: 5 events"]),
+        (["a.csv"], ["a.csv: 5 rows of event", "arguments are left out: a table has the same columns for all events"]),
+        (["a.csv", "--table", "cpu"], ["a.csv: 1 rows of cpu"]),
+        (["a.pftrace"], ["a.pftrace: ", "arguments of events are left out",
+                         "events that are no slices are left out: 2 of CONTROL, 1 of USREVENT, 1 of pulses"]),
+    ],
+)  # fmt: skip
+def test_what_is_left_out_is_said(arguments, lines, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    builder = TraceBuilder().event(wire.CONTROL_BUFFER, 0, (1, 0)).time_event(0).state("RUNNING", 10, 2, 1)
+    builder.event(wire.code(wire.WireClass.USER, 5), 20, (1, 2)).event(wire.code(wire.WireClass.COMM, 1), 30, (1, 2))
+    builder.write(tmp_path / "in.kev")
+    assert main(["export", "in.kev", *arguments]) == 0
+    about_kev = re.compile(r"  [0-9,]+ (more so|made up|slots).*")
+    printed = [line.strip() for line in capfd.readouterr().out.splitlines() if not about_kev.fullmatch(line)]
+    assert len(printed) == len(lines)
+    for line, begin in zip(printed, lines, strict=True):
+        assert line.startswith(begin)
+
+
 def test_names_are_no_formulas(tmp_path):
     trace = TraceBuilder().time_event(0).process_name(1, 7, "=cmd()\x1b[2J").open(tmp_path)
     out = io.BytesIO()
@@ -141,6 +170,10 @@ def test_nothing_is_left_of_a_folder_that_fails(dense, tmp_path, monkeypatch):
         (["-o", "a.csv", "--table", "stat"], "there is no table 'stat'"),
         (["-o", "a.csv", "--table", "state", "-e", "cpu == 1"], "choose events"),
         (["-o", "a", "--table", "state", "--by-class"], "--by-class is for the table event"),
+        (["-o", "no/such/a.csv"], "a.csv: there is no folder 'no/such'; make it first"),
+        (["-o", "no/a", "--table", "all"], "a: there is no folder 'no'; make it first"),
+        (["a.csv", "-o", "b.csv"], "two outputs, a.csv and b.csv"),
+        ([], "-o OUT is missing"),
     ],
 )
 def test_bad_use_of_export(arguments, says, tmp_path, monkeypatch, capfd):
@@ -156,7 +189,7 @@ def test_a_missing_package_is_named(monkeypatch, tmp_path, capfd):
     assert main(["export", VENDOR, "-o", str(tmp_path / "a.csv")]) == 2
     assert "pip install 'pyarrow>=" in capfd.readouterr().err
     assert list(tmp_path.iterdir()) == []
-    assert main(["export", VENDOR, "-o", str(tmp_path / "a.kev")]) == 0, "that needs none"
+    assert main(["export", VENDOR, str(tmp_path / "a.kev")]) == 0, "that needs none; -o may be left out"
 
 
 def test_query(capfd, tmp_path):
@@ -180,6 +213,36 @@ def test_query_from_standard_input(capfd, monkeypatch):
     assert capfd.readouterr().out.splitlines() == ['"n"', "4"]
 
 
+@pytest.mark.parametrize(
+    ("words", "lines"),
+    [
+        (["show tables"], ['"name","kind","meaning"', '"event","table","Every event, in time order."']),
+        (["SHOW", "ALL", "TABLES;"], ['"name","kind","meaning"', '"event","table","Every event, in time order."']),
+        (["describe", "cpu"], ['"column_name","column_type","null","key","default","extra"',
+                               '"cpu","UTINYINT","YES",,,']),
+        (["select 7 as n"], ['"n"', "7"]),
+        (["select", "7", "as", "n"], ['"n"', "7"]),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("order", ["{option} {file} {query}", "{file} {option} {query}", "{file} {query} {option}"])
+def test_what_is_typed_first_works(words, lines, order, capfd, tmp_path):
+    """With options in any position, without quotes, and with the format that the output's ending names."""
+    for option in (["--format", "csv"], ["-o", str(tmp_path / "rows.csv")]):
+        parts = {"{option}": option, "{file}": [VENDOR], "{query}": words}
+        assert main(["query", *(word for part in order.split() for word in parts[part])]) == 0
+    printed = capfd.readouterr().out
+    assert printed.splitlines()[:2] == lines
+    assert (tmp_path / "rows.csv").read_text() == printed
+
+
+def test_tables_that_are_shown_can_be_queried(capfd):
+    rows = open_trace(VENDOR).sql("show tables").rows()
+    assert {name for name, kind, _ in rows if kind == "table"} == set(SCHEMAS)
+    assert ("load_per(bin_ns)", "macro") in [row[:2] for row in rows]
+    assert main(["query", VENDOR, "describe load_per"]) == 2
+    assert "it is a macro: `from load_per(bin_ns)`" in capfd.readouterr().err
+
+
 def test_query_lists_what_there_is(capfd):
     assert main(["query", "--list"]) == 0
     out = capfd.readouterr().out
@@ -193,7 +256,9 @@ def test_query_lists_what_there_is(capfd):
         ([], "a FILE is missing"),
         ([VENDOR], "a query is missing"),
         ([VENDOR, "select nothing from event"], '"nothing" not found'),
-        ([VENDOR, "select 1", "-o", "a.csv"], "-o goes with --format"),
+        ([VENDOR, "select 1", "-o", "a.xls"], "-o goes with --format"),
+        ([VENDOR, "select 1", "a.csv"], "2 arguments where one QUERY is; -o FILE"),
+        ([VENDOR, "select 1", "--json"], "--format {table,csv,json,parquet}"),
         ([VENDOR, "select 1", "--time-limit", "0"], "above 0"),
         ([VENDOR, "select count(*) from range(100000000000) a(i) where i % 7 = 3", "--time-limit", "0.1"], "0.1 s"),
     ],

@@ -21,6 +21,7 @@ from satview.filters.event_context import EventContext
 from satview.filters.expressions import nodes
 from satview.filters.expressions.compiled import Condition, compile_expression
 from satview.filters.expressions.pattern import share_budget
+from satview.filters.expressions.reach import never_true
 from satview.filters.expressions.scalar import evaluate
 from satview.filters.expressions.semantics import resolve
 from satview.filters.expressions.syntax import parse
@@ -97,6 +98,19 @@ class Expression:
                 raise Cancelled("the filter was stopped")
             result[part] = condition.of(part if rows is None else rows[part])
         return result
+
+
+def possible(expression: Expression) -> Expression:
+    """Return an expression that some event may fit.
+
+    Raises:
+        ExpressionError: None of any trace can; with the position of the part that forbids it.
+    """
+    part = never_true(expression.tree, expression.release)
+    if part is not None:
+        text = expression.text[part.start : part.end]
+        raise ExpressionError(f"no event can ever fit {text[:80]!r}", part.start, part.end)
+    return expression
 
 
 def select(trace: Trace, text: str, derived: DerivedColumns | None = None) -> NDArray[np.uint32]:

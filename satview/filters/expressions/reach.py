@@ -7,7 +7,7 @@ event catalogue. Rules for a capture, its dialog, completion and the C export re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Final
@@ -23,11 +23,13 @@ from satview.events.variants import EXITS, FAILED_ARGUMENTS, USER_CLASSES
 from satview.events.wire import CODE_COUNT, class_of
 from satview.filters.expressions import nodes
 from satview.filters.expressions.compiled import domains, table_of
+from satview.filters.expressions.operators import COMPARISONS
 from satview.filters.expressions.semantics import CodeTest
 from satview.filters.expressions.vocabulary import FIELDS, Domain, Known
 
 Bools = NDArray[np.bool_]
 _TEXT: Final = "text"
+_NUMBER_MAX: Final = 1 << 62  # larger ones wrap
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,28 +118,93 @@ def _has_room(items: tuple[Item, ...], word: int) -> bool:
 
 def can_hold(node: nodes.Node, logged: Logged) -> Bools:
     """Return for which codes a checked condition may be true in a capture, bool (32768,)."""
-    return _outcomes(node, logged)[0] & logged.codes
+    return _outcomes(node, lambda part: _knowable(part, logged))[0] & logged.codes
 
 
 def always_holds(node: nodes.Node, logged: Logged) -> Bools:
     """Return for which codes a checked condition is true whatever the event holds, bool (32768,)."""
-    return ~_outcomes(node, logged)[1] & logged.codes
+    return ~_outcomes(node, lambda part: _knowable(part, logged))[1] & logged.codes
 
 
-def _outcomes(node: nodes.Node, logged: Logged) -> tuple[Bools, Bools]:
-    """Return for which codes a condition may be true, and for which it may be false."""
+def never_true(node: nodes.Node, release: Release) -> nodes.Node | None:
+    """Return the smallest part of a checked condition that no event of any trace fits and all depends on, None if none.
+
+    A release of another system has names that only a trace brings; nothing is said of those.
+    """
+    if not release.is_qnx or _outcomes(node, lambda part: _in_traces(part, release))[0].any():
+        return None
+    for part in node.parts if isinstance(node, nodes.And) else ():
+        if (smallest := never_true(part, release)) is not None:
+            return smallest
+    return node
+
+
+def codes_that_fit(node: nodes.Node) -> Bools:
+    """Return for which codes a condition may be true, as far as class and event say, bool (32768,)."""
+    every = np.ones(CODE_COUNT, np.bool_)
+    return _outcomes(node, lambda _part: every)[0]
+
+
+def _in_traces(node: nodes.Node, release: Release) -> Bools:
+    """Return for which codes all parts of a comparison can be known in a trace, which is whole."""
+    result = np.ones(CODE_COUNT, np.bool_)
+    if isinstance(node, nodes.Argument):
+        codes = [*argument_names(release).get(node.name, ())]
+        return np.isin(np.arange(CODE_COUNT), codes) if codes else result
+    if isinstance(node, nodes.In):
+        return _in_traces(node.value, release)
+    for part in nodes.children(node):
+        result = result & _in_traces(part, release)
+    return result
+
+
+def _is_contradiction(parts: Iterable[nodes.Node]) -> bool:
+    """Return whether comparisons of one value with numbers, which all must hold, leave it no number."""
+    bounds: dict[tuple[type, object], tuple[int, int]] = {}
+    for part in parts:
+        if not isinstance(part, nodes.Compare):
+            continue
+        sign, value, number = part.sign, part.left, part.right
+        if isinstance(value, nodes.Number):
+            sign, value, number = COMPARISONS[sign].swapped, number, value
+        if not isinstance(number, nodes.Number) or number.value >= _NUMBER_MAX:
+            continue
+        if isinstance(value, nodes.Field | nodes.Argument):
+            key: tuple[type, object] = (type(value), value.name)
+        elif isinstance(value, nodes.Word):
+            key = (nodes.Word, value.index)
+        else:
+            continue
+        least, most = bounds.get(key, (-_NUMBER_MAX * 2, _NUMBER_MAX * 2))
+        if sign in ("==", ">=", ">"):
+            least = max(least, number.value + (sign == ">"))
+        if sign in ("==", "<=", "<"):
+            most = min(most, number.value - (sign == "<"))
+        bounds[key] = (least, most)
+    return any(least > most for least, most in bounds.values())
+
+
+def _outcomes(node: nodes.Node, knowable: Callable[[nodes.Node], Bools]) -> tuple[Bools, Bools]:
+    """Return for which codes a condition may be true, and for which it may be false.
+
+    Args:
+        node: The condition.
+        knowable: Returns for which codes all parts of a comparison can be known.
+    """
     if isinstance(node, nodes.Not):
-        true, false = _outcomes(node.part, logged)
+        true, false = _outcomes(node.part, knowable)
         return false, true
     if isinstance(node, nodes.And | nodes.Or):
-        pairs = [_outcomes(part, logged) for part in node.parts]
+        if isinstance(node, nodes.And) and _is_contradiction(node.parts):
+            return np.zeros(CODE_COUNT, np.bool_), np.ones(CODE_COUNT, np.bool_)
+        pairs = [_outcomes(part, knowable) for part in node.parts]
         both, either = np.logical_and.reduce, np.logical_or.reduce
         trues, falses = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
         return (both(trues), either(falses)) if isinstance(node, nodes.And) else (either(trues), both(falses))
     if isinstance(node, CodeTest) or domains(node) <= {Domain.CODE}:
         table = table_of(node)
         return table, ~table
-    return _knowable(node, logged), np.ones(CODE_COUNT, np.bool_)
+    return knowable(node), np.ones(CODE_COUNT, np.bool_)
 
 
 def _knowable(node: nodes.Node, logged: Logged) -> Bools:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,8 +12,8 @@ from satview.base.errors import UsageError
 from satview.events.modes import Mode
 from satview.events.spec import Release
 from satview.filters.derived_columns import DerivedColumns
-from satview.filters.diagnostics import Diagnostic, RuleError
-from satview.filters.expressions.expression import Expression
+from satview.filters.diagnostics import Diagnostic, ExpressionError, RuleError
+from satview.filters.expressions.expression import Expression, possible
 from satview.filters.expressions.pattern import share_budget
 from satview.filters.external import LATER_CLASSES, classes_of
 from satview.filters.rows import Bools
@@ -95,6 +95,19 @@ def build(
     dynamic = (*state.class_handlers.values(), *state.event_handlers.values(), *conditions)
     share_budget([pattern for item in set(dynamic) if isinstance(item, Expression) for pattern in item.patterns])
     return BuiltRules(rules, state, tuple(conditions))
+
+
+def never_true_rules(rules: Iterable[Rule], release: Release) -> Iterator[Diagnostic]:
+    """Yield a fault for every condition of a rule that no event of any trace fits."""
+    for rule in rules:
+        if not rule.condition:
+            continue
+        try:
+            possible(Expression(rule.condition, release))
+        except ExpressionError as error:
+            fault = error.diagnostics[0]
+            start = rule.condition_start
+            yield Diagnostic(fault.message, start + fault.start, start + fault.end, rule.line)
 
 
 def opening_rules(rules: Iterable[Rule], release: Release) -> tuple[Rule, ...]:

@@ -20,7 +20,7 @@ import numpy as np
 
 from satview.events.modes import Mode
 from satview.events.spec import Release
-from satview.events.wire import CODE_COUNT
+from satview.events.wire import CLASS_SHIFT, CODE_COUNT, WireClass
 from satview.filters.diagnostics import Diagnostic, RuleError
 from satview.filters.event_context import EventContext
 from satview.filters.expressions import nodes
@@ -98,11 +98,13 @@ def for_capture(built: BuiltRules, has_handlers: bool = True) -> CaptureRules:
     notes: list[str] = []
     if built.conditions and not faults:
         where = _Where(built.conditions, state, has_handlers)
+        faults += where.faults(built)
         switches = [*where.switches()]
         for rule in switches:
             carry_out(rule, state)
         rules += switches
-        handlers, faults, notes = where.handlers, _unasked(built, where.undecided), where.notes()
+        handlers, notes = where.handlers, where.notes()
+        faults += _unasked(built, where.undecided)
         for external, handler in handlers.items():
             if state.add_class_ev_handler(external, handler):
                 faults.append(_fault(built, f"all {state.handler_limit} positions for handlers are taken"))
@@ -304,6 +306,14 @@ class _Where:
             is_bit = has_event_masks(external, self._state.release)
             for number in sorted(mine):
                 yield Rule(Mode.DELEVENT, external, 1 << number if is_bit else number)
+
+    def faults(self, built: BuiltRules) -> Iterator[Diagnostic]:
+        """Yield the fault of conditions that hold for some events each, but for none together."""
+        is_control = np.arange(len(self._on)) >> CLASS_SHIFT == WireClass.CONTROL
+        if (self._on & ~is_control).any() and not (self._can & ~is_control).any():
+            rule = [rule for rule in built.rules if rule.mode is None][-1]
+            text = rule.text(self._state.release)
+            yield Diagnostic("no event can fit this and the other conditions", 0, len(text), rule.line)
 
     def notes(self) -> list[str]:
         """Return what is captured whole, one sentence per reason."""
