@@ -140,6 +140,15 @@ EVENTS = """\
 8   KER_CALL:MSG_SENDV/11|coid:0x00000001                            -> 80b 1 0 0 0
 7   KER_EXIT:MSG_SENDV/11   status:0x00000001                        -> a8b 1 0
 7   KER_EXIT:MSG_RECEIVEV/14   rcvid:1|rmsg:"" (0x00000000 1 2)      -> 88e 1 0 1 2
+7   KER_CALL:MSG_SENDV/126   coid:0x00000001 msg:"" (0x00000001)     -> 87e 1 1
+7   KER_CALL:MSG_SENDV/126   coid:0x00000001|msg:"" (0x00000001)|x:1 -> 87e 1 1 +1
+6   KER_CALL:MSG_SENDV/11|coid:0x00000001|sparts:1|rparts:2|msg:"a" (0x61 0x0)|x:1 -> 80b 1 1 2 61 0 +1
+7   KER_CALL:TRACE_EVENT/1   mode:0x00000001 class[header]:0x00000002 -> 801 1 2
+7   KER_CALL:TIMER_SETTIME/72   id:0x00000001 itime->nsec(sec):2     -> 848 1 2
+7   KER_CALL:TIMER_SETTIME/72   clock_id:0x00000001 itime->nsec_sec:2 -> 848 1 2
+7   SYSTEM:APS_BANKRUPTCY|   pid:1|   tid:2|   partition_id:3        -> 1405 1 2 3
+7   SYSTEM:APS_BANKRUPTCY|  suspect pid:1|  suspect tid:2|  partition id:3|x:1 -> 1405 1 2 3 +1
+8   THREAD:THMQ_SEND|   pid:1|   tid:2|   priority:3|   policy:4|   partition:5 -> 1007 1 2 3 4 5
 7   KER_CALL:                                                        -> -
 7   KER_CALL:11/11 x                                                 -> -
 7   kER_CALL:NOP/0                                                   -> -
@@ -151,7 +160,7 @@ EVENTS = """\
 @pytest.mark.parametrize("line", EVENTS.splitlines())
 def test_what_a_printed_event_becomes(line):
     release, text = line.split(None, 1)
-    event, expected = (part.strip() for part in text.split("->"))
+    event, expected = (part.strip() for part in text.split(" ->"))
     assert parsed(EventParser(RELEASES[release], "little"), release, event) == expected
 
 
@@ -192,6 +201,16 @@ def test_which_notations_a_listing_shows():
         "COMM REC_PULSE scoid": "%d", "COMM REC_PULSE pid": "0x%x", "COMM SND_PULSE scoid": "0x%x",
         "COMM SND_PULSE pid": "0x%x", "COMM SIGNAL si_signo": "0x%x", "COMM SIGNAL si_code": "0x%03x",
     }  # fmt: skip
+
+
+def test_hexadecimal_numbers_of_6x_have_no_zeros():
+    """Which is proven by the first event, and no notation of a printer with wide columns."""
+    parser = EventParser(Release.QNX_6, "little")
+    for release, address in (("6", "0x1"), ("6", "0x12345678"), ("7", "0x1")):
+        event = f"SYSTEM:MUNMAP|  pid:1|  vaddr:{address}|  len:0x2"
+        assert parsed(parser, release, event) == f"1407 1 {int(address, 16):x} 0 2 0"
+        assert parser.proven["SYSTEM", "MUNMAP", "vaddr"] == "0x%x"
+        assert bool(parser.notations) == (release == "7")
 
 
 def test_a_parser_remembers_what_it_compiled():
