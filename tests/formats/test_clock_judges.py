@@ -254,6 +254,8 @@ def test_which_others_say_when_there_was_work():
     moved.place(moved.level + 1)
     assert doubt(moved, few, spanning(3, 107 * R, 112 * R, 5)) == 15, "the middle of 101, 105 and 107"
     assert doubt(few, spanning(3, 107 * R, 112 * R, 5)) == 13, "107 to 112: while both were at work"
+    three = [spanning(cpu, 100 * R, end * R, 5) for cpu, end in ((1, 105), (2, 122), (3, 123))]
+    assert doubt(*three) == 0, "the middle end is 122"
 
 
 # ---- pauses --------------------------------------------------------------------------------------------------------
@@ -367,3 +369,18 @@ def test_what_follows_from_where_runs_are_placed():
         back, verdicts = clock([1, 2], [0, 0], jumps=[0, -1], gaps=[0, gap]), Verdicts()
         _add_verdicts(verdicts, back)
         assert verdicts == Verdicts(steps=steps)
+
+
+@pytest.mark.parametrize(("runs", "is_searched"), [(1024, True), (1025, False)])
+def test_how_many_runs_are_worth_a_search(monkeypatch, runs, is_searched):
+    """Of more, each stays where stamps and many TIME events put it, though the CPU was placed by one that moved."""
+    monkeypatch.setattr(Consensus, "_anchor", lambda *_: 5)
+    levels = np.tile([0, 8], runs // 2 + 1)[:runs]
+    other = claims([2], [5], cpu=1)
+    for first in "ts":
+        rows = claims(np.arange(runs) * 10 + 5, levels * R, kinds=first + "t" * (runs - 1), source=1,
+                      jumps=np.diff(levels, prepend=0).tolist(), gaps=[R // 8] * runs)  # fmt: skip
+        both = Claims(*(np.concatenate(pair) for pair in zip(other, rows, strict=True)))
+        found = Consensus(both, {}, Surroundings(has_common_clock=False), {}).clocks[0]
+        assert np.array_equal(found.placed, levels) != is_searched
+        assert found.doubt.any() == is_searched
