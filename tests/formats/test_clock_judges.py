@@ -90,6 +90,13 @@ def test_times_of_a_clock(ends, expected):
     assert alone.span() == (7 + 2 * R, 7 + 2 * R)
 
 
+@pytest.mark.parametrize(("sources", "levels"), [([-1, -1], [8, 11]), ([0, -1], [0, 3]), ([-1, 0], [8]), ([1, 1], [0])])
+def test_time_events_where_another_clock_stood_in(sources, levels):
+    """By how much they are off that one says nothing of the CPU's own clock."""
+    found = claims([1, 2], [0, 0], jumps=[8, 3])._replace(source=np.array(sources))
+    assert _Clock.of(0, found, 0, Surroundings(), None).level.tolist() == levels
+
+
 # ---- one among others ----------------------------------------------------------------------------------------------
 
 
@@ -384,3 +391,15 @@ def test_how_many_runs_are_worth_a_search(monkeypatch, runs, is_searched):
         found = Consensus(both, {}, Surroundings(has_common_clock=False), {}).clocks[0]
         assert np.array_equal(found.placed, levels) != is_searched
         assert found.doubt.any() == is_searched
+
+
+@pytest.mark.parametrize(
+    ("jumps", "doubt"),
+    [([5, 3], [0, 3]), ([5, -3], [0, 3]), ([5], [0]), ([5, 0], [0])],
+)
+def test_of_two_time_events_nobody_knows_which_is_damaged(jumps, doubt):
+    """Both stay where they are; the second is in doubt by as much as it is off the first."""
+    rows = list(range(1, len(jumps) + 1))
+    of = Consensus(claims(rows, [0] * len(rows), jumps=jumps), {}, Surroundings(), {})
+    found = of.clocks[0]
+    assert (found.placed.tolist(), found.doubt.tolist()) == (found.level.tolist(), doubt)

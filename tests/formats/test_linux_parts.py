@@ -100,8 +100,9 @@ def test_what_is_behind_the_used_bytes_is_not_read():
     assert len(rows(walked("<", page("<", 100, one * 3, commit=15)))) == 1
     found = walked("<", page("<", 100, one * 6, commit=48))  # as much as fits a page of 64 bytes
     assert (len(rows(found)), found.damaged.tolist()) == (6, [])
-    found = walked("<", page("<", 100, one * 6, commit=49))
-    assert (len(rows(found)), found.damaged.tolist()) == (6, [0])
+    for commit in (49, 56, 0xFFFFF):
+        found = walked("<", page("<", 100, one * 6, commit=commit), page("<", 200, one), cpus=(0, 1))
+        assert ([cpu for cpu, *_ in rows(found)], found.damaged.tolist()) == ([0] * 6 + [1], [0])
 
 
 def test_lost_events_and_small_words_of_used_bytes():

@@ -153,7 +153,6 @@ def test_a_line_longer_than_any_printer_writes(monkeypatch):
     monkeypatch.setattr(reader, "MAX_LINE_BYTES", 100)
     listing, _ = read([*HEAD, at(9, PULSE) + " " * 60 + "x"])
     assert (listing.line_counts.event, listing.line_counts.foreign) == (1, 1)
-    assert (reader.MAX_BODY_LINES, Path(reader.__file__).name) == (4096, "reader.py")
 
 
 def test_how_far_the_reader_is():
@@ -194,3 +193,15 @@ def test_events_that_wait_for_the_release(monkeypatch, events, release):
 )  # fmt: skip
 def test_how_sure_a_file_is_a_listing(text, points):
     assert score(text.encode(), Path("x")) == points
+
+
+def test_limits_of_lines():
+    """A line of 64 KiB, 4,096 lines of an event, 4,096 events that wait for one that shows the release."""
+    for length, lines in ((1 << 16, 1), ((1 << 16) + 1, 2)):
+        assert read(b"x" * (length - 1) + b"\n")[0].line_counts.lines == lines
+    for extra in (0, 1):
+        _, problems = read([*HEAD, at(9, PULSE), *["# x"] * (4096 + extra)])
+        assert [problem.count for problem in problems] == [1] * extra + [4096]
+    for waiting, release in ((4095, Release.QNX_8), (4096, Release.QNX_7)):
+        listing, _ = read([*[at(9, PULSE)] * waiting, at(9, "INTERRUPT       :INT_DELIVER       intr_id:1")])
+        assert (listing.release, listing.events) == (release, waiting + 1)

@@ -34,6 +34,14 @@ def fields(content: bytes) -> perfetto.Fields:
     return fields_of(data, ints(0), ints(len(data))).inner(1)[0]
 
 
+def test_fields_of_one_number_that_are_bytes_and_numbers():
+    """Field 1 of two messages: bytes, none and two of them, and a number, at which only `numbers` looks."""
+    found = fields(b"\x0a\x06\x0a\x00\x08\x07\x0a\x00" + b"\x0a\x06\x0a\x02ab\x0a\x00")
+    assert (found.messages, found.length.tolist()) == (2, [0, -1, 0, 2, 0])
+    assert (found.numbers(1, default=5).tolist(), found.texts(1)) == ([7, 5], ["", "ab"])
+    assert [rows.tolist() for rows in found.inner(1)[1:]] == [[0, 0, 1, 1]]
+
+
 # ---- what the first bytes show -----------------------------------------------------------------------------------
 
 
