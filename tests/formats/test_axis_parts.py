@@ -300,3 +300,31 @@ def test_opening_reports_each_file_s_share_and_stops(tmp_path):
     assert {0.5, 1.0} <= set(shares)
     with pytest.raises(Cancelled):
         open_axis(target, None, lambda: True)
+
+
+def test_columns_of_events_of_two_files():
+    """Rows in the order of time; threads, slots and CPUs of the second file behind those of the first.
+
+    CPUs beyond those of a file, up to 255, which only damaged slots name, become one behind those of all.
+    """
+    events = SimpleNamespace(
+        time_cycles=np.array([5, 6, 7]), code=np.array([1, 2, 3], np.uint16), cpu=np.array([0, 254, 255], np.uint8),
+        thread=np.array([0, 1, 1], np.uint16), slot=np.array([0, 4, 9], np.uint32),
+        slot_count=np.array([1, 3, 1], np.uint8),
+    )  # fmt: skip
+    parts = [
+        SimpleNamespace(
+            trace=SimpleNamespace(events=events, cpu_count=cpus, slot_count=10), rows=np.array(rows), first_cpu=first,
+            cycles=lambda cycles, factor=factor: cycles * 2 + factor, codes=np.arange(10, dtype=np.uint16) + factor,
+            threads=np.array([0, factor], np.uint32),
+        )
+        for cpus, rows, first, factor in ((1, [0, 2, 4], 0, 1), (254, [1, 3, 5], 1, 2))
+    ]  # fmt: skip
+    found = assemble._events(parts)
+    assert found.time_cycles.tolist() == [11, 12, 13, 14, 15, 16]
+    assert found.code.tolist() == [2, 3, 3, 4, 4, 5]
+    assert found.cpu.tolist() == [0, 1, 255, 255, 255, 255]
+    assert found.thread.tolist() == [0, 0, 1, 2, 1, 2]
+    assert found.slot.tolist() == [0, 10, 4, 14, 9, 19]
+    assert found.slot_count.tolist() == [1, 1, 3, 3, 1, 1]
+    assert [found.thread.dtype, found.slot.dtype, found.cpu.dtype] == [np.uint16, np.uint32, np.uint8]

@@ -326,6 +326,9 @@ def test_bits_that_show_that_there_was_no_pause(gap, bits):
     last = clock("tttt", [0, 0, 0, 8], gaps=[0, 0, 0, gap])
     last.most_bits = 2.0
     assert last.ties()[1] == (bits if gap < -(1 << 24) else bits / 2)
+    third = clock("ttttt", [0, 0, 5, 5, 8], gaps=[0, 0, gap, 0, gap])
+    third.most_bits = 2.0
+    assert third.ties()[1:].tolist() == [bits, bits if gap < -(1 << 24) else bits / 2]
 
 
 def costs(found, steps: list[int]) -> list[float]:
@@ -418,6 +421,10 @@ def test_which_cpus_agree_with_a_time():
     assert agreeing(times, [other]) == [1, 0.5, 1, 0, 0.5, 0]
     assert agreeing(times[:2], [other, other]) == [2, 1]
     assert agreeing([5, high], [[(60, high)]]) == [1, 1], "nothing is in front of it"
+    assert agreeing([high + SLACK, high + SLACK + 1], [[(60, high)]]) == [1, 0]
+    assert agreeing([low - SLACK, low - SLACK - 1], [[(40, low)]]) == [1, 0]
+    assert agreeing([high - 1], [[(40, high + SLACK), (60, high)]]) == [0.5], "a quarter is not out of order"
+    assert agreeing([high - 1], [[(40, high + SLACK + 1), (60, high)]]) == [1]
     assert agreeing([low, 5 * high], [[(40, low)]]) == [1, 1], "nothing follows"
     assert agreeing([low, 0, 99 * ROLLOVER], [[(40, high), (60, low)]]) == [1, 1, 1], "buffers out of order"
     both = [other, [(40, low)]]

@@ -1,8 +1,10 @@
 """Which TIME events are believed: clocks of CPUs written as levels, and what becomes of them.
 
 `0*6 8*2 0*4` are six TIME events where they belong, two that are 8 rollovers late and four that are right again. Each
-CPU has a TIME event every eighth of a rollover. `s0` is an event of a CPU that has no TIME yet, `x1` one that passes a
-rollover without a TIME, `|` a place where buffers are missing.
+CPU has a TIME event every eighth of a rollover. `s0` is an event of a CPU that has no TIME yet, `s0@2` one that was
+placed by CPU 2, `x1` one that passes a rollover without a TIME, `|` a place where buffers are missing, `||` one for all
+CPUs, `.9` a silence of nine eighths. `~10` says that what follows is 2^10 cycles behind the event before, `~-25` that
+it is 2^25 in front of it. `$` is a CPU whose last event is not known, `+2` one to whose times two rollovers were added.
 """
 
 from __future__ import annotations
@@ -29,26 +31,35 @@ PACE = ROLLOVER // 8  # cycles between the TIME events of a CPU
 
 def consensus(cpus: list[str], gap: int = PACE, **known: object) -> Consensus:
     """Return the consensus about CPUs from 0 on; all log event after event in turn."""
-    claims, breaks, ends = [], {}, {}
+    claims, breaks, ends, standing = [], {}, {}, {}
     for cpu, text in enumerate(cpus):
-        number, level, last = 0, 0, 0
+        number, level, last, distance, begins = 0, 0, 0, gap, True
         for word in text.split():
-            if word == "|":
-                breaks.setdefault(cpu, []).append(number * len(cpus) + cpu)
+            if word in ("|", "||"):
+                breaks.setdefault(cpu if word == "|" else -1, []).append(number * len(cpus) + cpu)
+            if word[0] == "+":
+                standing[cpu] = int(word[1:])
+            if word[0] == ".":
+                number += int(word[1:])
+            if word[0] == "~":
+                distance = (-1 if word[1] == "-" else 1) << int(word[1:].lstrip("-"))
+            if word[0] in "|+.~$":
                 continue
             kind = {"s": SEED, "x": CROSSING}.get(word[0], TIME)
-            claimed, _, count = word.lstrip("sx").partition("*")
+            text_of_claim, _, origin = word.partition("@")
+            claimed, _, count = text_of_claim.lstrip("sx").partition("*")
             for _ in range(int(count or 1)):
                 row, last = number * len(cpus) + cpu, int(claimed) if kind != CROSSING else last
                 value = 100 * ROLLOVER + number * PACE + cpu + last * ROLLOVER
                 rollovers = int(claimed) if kind == CROSSING else last - level
-                source = 0 if kind == SEED else -1
-                claims.append((row, cpu, kind, value, rollovers if number or kind == CROSSING else 0,
-                               gap if number else 0, source, int(kind == TIME)))  # fmt: skip
-                level, number = last, number + 1
-        ends[cpu] = (number * len(cpus) + cpu, value + 10)
+                source = int(origin or 0) if kind == SEED else -1
+                claims.append((row, cpu, kind, value, 0 if begins and kind != CROSSING else rollovers,
+                               0 if begins else distance, source, int(kind == TIME)))  # fmt: skip
+                level, number, begins = last, number + 1, False
+        if "$" not in text:
+            ends[cpu] = (number * len(cpus) + cpu, value + 10)
     columns = np.array(sorted(claims), np.int64).T
-    return Consensus(Claims(*columns), {}, Surroundings(breaks, **known), ends)
+    return Consensus(Claims(*columns), standing, Surroundings(breaks, **known), ends)
 
 
 def told(of: Consensus, cpu: int) -> str:
@@ -155,6 +166,7 @@ s0 x1 0*9                   -> 0*1 0*1 0*9                    :
 0*9 / 0*4 x1 1*4            -> 0*9 / 0*4 0*1 0*4              : damaged 4
 0*9 / 8*9 / s8 8*8          -> 8*9 / 8*9 / 16*1 8*8           : reseeded 1 damaged 9
 8*9 / s8 / 0*9 / 0*9        -> 0*9 / 0*1 / 0*9 / 0*9          : damaged 9
+s1 0*6 1*5 -> 1*1 0*6?1 1*5?1 : unproven 1
 """
 OWN_BUFFERS = """\
 0*9 8*3 / 0*9 8*3           -> 0*9 8*3?8 / 0*9 8*3?8             : doubtful 2
@@ -186,6 +198,8 @@ s3                          -> 3*1                            :
 0*9 / 0*4 x1 1*4            -> 0*9 / 0*4?1 0*1 1*4?1          : doubtful 2
 0*9 / 8*9 / s8 8*8          -> 8*9?2 / 8*9 / 8*1 8*8          : damaged 9 doubtful 1
 8*9 / s8 / 0*9 / 0*9        -> 0*9?2 / 0*1?2 / 0*9 / 0*9      : damaged 9 doubtful 2
+-8*4 | 0 / s5@1 0*5 -8*9 -8*4 8*2 -> -8*4 -8*1 / -8*1 -8*5 -8*13 8*2?16 : damaged 6 unproven 1
+s65 / s4 64 / x1 65*9 -> 65*1?3 / 64*1 64*1?60 / 65*1 65*9 : doubtful 2
 """
 OWN_COUNTERS = """\
 0*9 / 8*9                   -> 0*9 / 8*9                         :
@@ -209,6 +223,7 @@ OWN_COUNTERS = """\
 0*9 / 8*9 / s8 8*8          -> 0*9 / 8*9 / 8*1 8*8            :
 8*9 / s8 / 0*9 / 0*9        -> 8*9 / 8*1 / 0*9 / 0*9          :
 0*9 / 0*9 | 8*3             -> 0*9 / 0*9 8*3?8                : unproven 1
+64*3 x1 65*3 / ~-29 64*12 .9 0*12 64 -> 64*3?1 64*1 65*3?1 / 64*12?64 0*12?64 64*1?64 : steps 1 doubtful 5
 """
 HEADER_SAYS_0 = """\
 0*9 -8*9     -> 0*9?8 0*9?8    : damaged 9 doubtful 2

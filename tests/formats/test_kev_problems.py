@@ -1,16 +1,22 @@
-"""One .kev file with every kind of damage: each problem with its text, its byte, how often and when."""
+"""What is said of damage: of a .kev file with every kind of it, and of each kind: text, byte, how often and when."""
 
 from __future__ import annotations
 
 from contextlib import nullcontext
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from satview.events import wire
+from satview.events.catalogue import catalogue
+from satview.events.spec import Release
+from satview.formats.kev import assemble
+from satview.formats.kev.clocks.consensus import Verdicts
 from satview.formats.kev.growth.growing import GrowingFile
 from satview.formats.kev.reader import open_kev
 from satview.formats.kev.writer import write_kev
+from satview.store.problems import Problems
 from tests.core.reference.replacing import numpy_passes
 from tests.helpers.kev import START, TraceBuilder, header_and_page
 
@@ -94,3 +100,68 @@ def test_what_a_header_lacks(tmp_path, change, expected):
     path.write_bytes(content)
     first = next(iter(open_kev(path).problems))
     assert (first.kind.slug, first.detail, first.offset, first.count) == expected
+
+
+REGION = SimpleNamespace(byte=lambda slot: 1000 + SLOT * slot)
+
+
+def listed(problems: Problems) -> list[tuple[str, str, int | None, int, int | None]]:
+    return [(each.kind.slug, each.detail, each.offset, each.count, each.time_cycles) for each in problems]
+
+
+def decoded(times: list[int], **known: object) -> SimpleNamespace:
+    """Return events of CPU 1 in every third slot."""
+    count = len(times)
+    columns = {"time": np.array(times), "cpu": np.ones(count, np.uint8), "slot": np.arange(count) * 3, "count": count}
+    return SimpleNamespace(**columns, **known)
+
+
+@pytest.mark.parametrize(("most", "said", "rest"), [(2, 2, 1), (3, 3, 0), (4, 3, 0)])
+def test_events_with_damaged_stamps_move_between_their_neighbours(monkeypatch, most, said, rest):
+    """Three of them; more than `most` are one problem."""
+    monkeypatch.setattr(assemble, "MANY", most)
+    far = 9 << 24
+    events, problems = decoded([n + far * (n in (4, 8, 12)) for n in range(16)]), Problems()
+    assert assemble._move_between_neighbours(events, np.arange(1, 15), REGION, problems)
+    assert events.time.tolist() == [n if n not in (4, 8, 12) else n - 1 for n in range(16)]
+    text = f"the stamp of an event is {far + 1} cycles off those around it; it shows between them"
+    assert listed(problems) == [
+        ("clock-damaged", text, 1000 + SLOT * 3 * 4 * n, 1, 4 * n - 1) for n in range(1, said + 1)
+    ] + [("clock-damaged", "and more of the same", None, rest, None)] * bool(rest)  # fmt: skip
+    assert not assemble._move_between_neighbours(events, np.arange(1, 15), REGION, problems)
+
+
+@pytest.mark.parametrize(("most", "rest"), [(2, 1), (3, 0)])
+@pytest.mark.parametrize(
+    ("name", "slug", "text"),
+    [
+        ("steps", "clock-step", "CPU 1 went back by 7 cycles"),
+        ("reseeded", "clock-seed", "the first TIME of CPU 1 is 7 cycles from where it was placed"),
+        ("unproven", "clock-unproven", "a TIME event of CPU 1 is 7 rollovers after the events before it"),
+        ("damaged", "clock-damaged", "a TIME event of CPU 1 is 7 rollovers off its neighbours, and ignored"),
+        ("doubtful", "clock-doubt", "events of CPU 1 from here on may be off by up to 7 rollovers"),
+        ("", "clock-damaged", "a TIME event of CPU 1 holds an impossible value and was ignored"),
+    ],
+)
+def test_what_is_said_of_a_clock(monkeypatch, name, slug, text, most, rest):
+    """Three times each, in the order of the file, for the first few events."""
+    monkeypatch.setattr(assemble, "MANY", most)
+    rows, problems = [5, 1, 3], Problems()
+    verdicts = Verdicts(**{name: [(row, 1, 7) for row in rows]} if name else {})
+    clock = SimpleNamespace(has_time=True, ignored=[] if name else rows)
+    events = decoded([n * 10 for n in range(6)], empty=[(2, 1), (4, 2)], unknown={}, clock=clock)
+    assemble._report_pass(events, verdicts, REGION, catalogue(Release.QNX_7), problems)
+    assert listed(problems) == [
+        ("empty-slots", "1 slot of zeros", 1032, 1, None), ("empty-slots", "2 slots of zeros", 1064, 2, None),
+        *[(slug, text, 1000 + SLOT * 3 * row, 1, row * 10) for row in (1, 3, 5)[:most]],
+        *[(slug, "and more of the same", None, 1, None)] * rest,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("count", "has_time", "is_said"), [(1, False, True), (0, False, False), (1, True, False)])
+def test_events_without_any_time_event(count, has_time, is_said):
+    clock, problems = SimpleNamespace(has_time=has_time, ignored=[]), Problems()
+    events = decoded([5] * count, empty=[], unknown={}, clock=clock)
+    assemble._report_pass(events, Verdicts(), REGION, catalogue(Release.QNX_7), problems)
+    expected = ("clock-unknown", "no TIME event: times count from the first event", None, 1, None)
+    assert listed(problems) == [expected] * is_said

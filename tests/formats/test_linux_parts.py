@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from satview.base.errors import TraceFormatError
 from satview.events import linux
 from satview.events.states import READY, STATE_BY_NAME
+from satview.formats.linux import records
 from satview.formats.linux.assemble import trace_from_schedule
 from satview.formats.linux.cursor import Cursor
 from satview.formats.linux.event_format import lane_value, parse_format
@@ -98,8 +100,9 @@ def test_what_is_behind_the_used_bytes_is_not_read():
     assert len(rows(walked("<", page("<", 100, one * 3, commit=15)))) == 1
     found = walked("<", page("<", 100, one * 6, commit=48))  # as much as fits a page of 64 bytes
     assert (len(rows(found)), found.damaged.tolist()) == (6, [])
-    found = walked("<", page("<", 100, one * 6, commit=49))
-    assert (len(rows(found)), found.damaged.tolist()) == (6, [0])
+    for commit in (49, 56, 0xFFFFF):
+        found = walked("<", page("<", 100, one * 6, commit=commit), page("<", 200, one), cpus=(0, 1))
+        assert ([cpu for cpu, *_ in rows(found)], found.damaged.tolist()) == ([0] * 6 + [1], [0])
 
 
 def test_lost_events_and_small_words_of_used_bytes():
@@ -203,6 +206,18 @@ def test_records_become_switches_and_points(order):
     assert details.text(2) == ("tracepoint 99", ())
     assert dict(details.text(3)[1]) == {"prev_comm": "one", "prev_pid": 0, "next_comm": ""}
     assert details.raw(2) == parts[2]
+
+
+@pytest.mark.parametrize(
+    ("at", "length", "text"),
+    [(5, 5, "hello"), (6, 4, "ello"), (5, 6, "hello!"), (5, 7, "hello!"), (5, 0, ""), (12, 4096, "x" * 4096),
+     (12, 4097, "x" * 4096), (12, 0xFFFF, "x" * 4096), (12, 4095, "x" * 4095), (5000, 9, "")],
+)  # fmt: skip
+def test_texts_whose_place_and_length_are_in_the_record(at, length, text):
+    """Both have 16 bits; more than 4,096 characters are damage."""
+    field = SimpleNamespace(offset=0, size=4, is_text=False, is_dynamic=True, is_number=False, is_signed=False)
+    raw = struct.pack("<HH", at, length) + b"?hello!\0" + b"x" * 4900
+    assert records._value(raw, field, "little") == text
 
 
 def test_numbers_of_one_to_eight_bytes():

@@ -132,6 +132,22 @@ def test_times_of_lines():
     ]
 
 
+@pytest.mark.parametrize(
+    ("last", "digits", "time"),
+    [
+        (0x1000, "0000000", 0x1000), (0x1000, "0001234", 0x1234), (0x1235, "0001234", 0x10234), (0x1000, "000", 0),
+        (0x50001000, "0000000", 0x60000000), (0x1_0000_1000, "0001234", 0x1_0000_1234), (0x1000, "00000000", 0),
+        (0xFFFFFFF0, "1234567", 0x1234567), (None, "0001234", 0x1234), (0, "0000001", 1), (0x1000, "000000", 0),
+    ],
+)  # fmt: skip
+def test_a_time_that_lost_a_digit(last, digits, time):
+    """The first one from the time before on that gives it when a digit is lost; as it is where there is none."""
+    stamps = Stamps(Problems())
+    if last is not None:
+        assert stamps.cycles(1, 0, f"t:0x{last:08x} ", 1) == last
+    assert stamps.cycles(2, 0, f"t:0x{digits} ", 1) == time
+
+
 def test_lines_of_slots():
     slots = np.array([[0x12345678, 1, 2, 0xA0B0C0D0]], np.uint32)
     assert slot_lines(slots, "little") == ["event => h:0x12345678 d0:0x00000001 d1:0x00000002 d2:0xa0b0c0d0\n"]

@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 
 from satview.events import wire
+from satview.formats.kev import open_events
+from satview.formats.kev.clocks.rollover import ROLLOVER
 from satview.formats.kev.growth.stream import EventStream
 from satview.formats.kev.open_events import OpenEvents, Runs, pairs_of
+from satview.formats.kev.slots import combine
 from satview.store.problems import Problems
 from tests.benchmarks.made_traces import make_slots
 from tests.fuzz.traces import damaged
@@ -53,3 +56,43 @@ def test_what_is_alone_with_its_key() -> None:
     runs = Runs(key, np.zeros(len(key), np.int64), count, count + 1, head, head, opens, closes, now)
     heads, tails = pairs_of(runs, np.array([5], np.uint64), np.zeros(1, np.int64))
     assert (heads.tolist(), tails.tolist()) == ([0], [2])
+
+
+@pytest.mark.parametrize(
+    ("head", "tail", "apart", "fits"),
+    [
+        (2, 2, 0, True), (2, 3, 0, False), (3, 2, 0, False), (1, 1, ROLLOVER - 1, True), (1, 1, ROLLOVER, False),
+        (1, 1, 1 - ROLLOVER, True), (1, 1, -ROLLOVER, False),
+    ],
+)  # fmt: skip
+def test_how_long_and_how_old_an_event_may_be(monkeypatch, head, tail, apart, fits) -> None:
+    """Here four slots; a rollover after it began, its stamp may be that of another event."""
+    monkeypatch.setattr(open_events, "MAX_SLOTS", 4)
+    first, length = np.array([100, 300]), np.array([head, tail])
+    is_head, word = np.array([True, False]), np.zeros(2, np.uint32)
+    runs = Runs(np.array([5, 5], np.uint64), np.array([1, 9]), first, first + length, word, word, is_head, ~is_head,
+                np.array([0, 50 + apart]))  # fmt: skip
+    heads, tails = pairs_of(runs, np.array([], np.uint64), np.array([10 * ROLLOVER, 50]))
+    assert (heads.tolist(), tails.tolist()) == (([0], [1]) if fits else ([], []))
+
+
+@pytest.mark.parametrize("ascends", [False, True])
+@pytest.mark.parametrize("rows", [1, 2, 4])
+def test_where_a_clock_may_have_gone_around(monkeypatch, rows, ascends) -> None:
+    """One event of ten is a rollover ahead; it counts for all pairs of rows that are more than two blocks apart."""
+    monkeypatch.setattr(combine, "_BLOCK_ROWS", rows)
+    times = np.arange(10)
+    times[4:] += ROLLOVER * ascends
+    times[4] = 4 + ROLLOVER
+    before, owner = np.array([1, 3, 5, 9, 3, 4, 9, 9]), np.array([0, 0, 3, 5, 2, 4, 0, 8])
+    found = combine._may_be_given_up(before, owner, times, ascends=ascends)
+    if ascends:
+        assert found.tolist() == [False, False, True, False, False, False, True, False]
+        return
+    low, high = owner // rows, before // rows
+    seen = [range(first * rows, (last + 1) * rows) if last - first <= 1 else range(10)
+            for first, last in zip(low, high, strict=True)]  # fmt: skip
+    begun = times[owner].tolist()
+    assert found.tolist() == [any(abs(int(times[row]) - start) >= ROLLOVER for row in block if row < 10)
+                              for block, start in zip(seen, begun, strict=True)]  # fmt: skip
+    assert combine._may_be_given_up(before[:0], owner[:0], times, ascends=ascends).tolist() == []

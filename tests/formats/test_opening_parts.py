@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -172,6 +173,18 @@ def test_a_file_that_unpacks_to_too_much(monkeypatch, packed):
         else:
             with pytest.raises(TraceFormatError, match="it unpacks to more than 1 times its size, as no trace does"):
                 stream.read()
+
+
+def test_zstd_comes_with_newer_pythons(monkeypatch):
+    """From 3.14 on `compression.zstd` is there, whose decompressor and errors are the same in what is used of them."""
+    zstd = SimpleNamespace(
+        ZstdDecompressor=lambda: zstandard.ZstdDecompressor().decompressobj(), ZstdError=zstandard.ZstdError
+    )
+    monkeypatch.setattr(unpacked, "sys", SimpleNamespace(version_info=(3, 14)))
+    monkeypatch.setattr(unpacked, "import_module", {"compression.zstd": zstd}.__getitem__)
+    assert zstd_block(PACKERS["zstd"](b"a" * 500), 500) == b"a" * 500
+    with pytest.raises(ValueError, match="zstd"):
+        zstd_block(b"rubbish", 5)
 
 
 def test_one_block_of_zstd():

@@ -34,6 +34,14 @@ def fields(content: bytes) -> perfetto.Fields:
     return fields_of(data, ints(0), ints(len(data))).inner(1)[0]
 
 
+def test_fields_of_one_number_that_are_bytes_and_numbers():
+    """Field 1 of two messages: bytes, none and two of them, and a number, at which only `numbers` looks."""
+    found = fields(b"\x0a\x06\x0a\x00\x08\x07\x0a\x00" + b"\x0a\x06\x0a\x02ab\x0a\x00")
+    assert (found.messages, found.length.tolist()) == (2, [0, -1, 0, 2, 0])
+    assert (found.numbers(1, default=5).tolist(), found.texts(1)) == ([7, 5], ["", "ab"])
+    assert [rows.tolist() for rows in found.inner(1)[1:]] == [[0, 0, 1, 1]]
+
+
 # ---- what the first bytes show -----------------------------------------------------------------------------------
 
 
@@ -270,11 +278,14 @@ def test_states_that_switches_show_are_theirs():
 def test_arguments_of_ftrace_events(monkeypatch):
     """By name where the package has the protocol, by number where it is missing."""
     event = protocol.IrqHandlerEntryFtraceEvent(irq=42, name="eth0").SerializeToString()
-    data = np.frombuffer(b"..." + event, np.uint8)
-    spans = perfetto_details.RecordSpans(ints(5, 9), ints(36, 4000), ints(3, 3), ints(len(data), len(data)))
+    unnamed_event = protocol.IrqHandlerEntryFtraceEvent(irq=0, name="").SerializeToString()
+    end = len(event) + 3
+    data = np.frombuffer(b"..." + event + unnamed_event, np.uint8)
+    spans = perfetto_details.RecordSpans(ints(5, 9, 12), ints(36, 4000, 36), ints(3, 3, end), ints(end, end, len(data)))
     slices = perfetto_details.Slices(ints(70, 71), perfetto.TextColumn(ints(1, 0), ("", "called")))
     details = perfetto_details.PerfettoDetails(data, spans, slices)
     assert details.text(5) == ("irq_handler_entry", (("irq", 42), ("name", "eth0")))
+    assert details.text(12) == ("irq_handler_entry", (("irq", 0), ("name", "")))
     unnamed = (("field 1", 42), ("field 2", "eth0"), ("names", "pip install perfetto shows them"))
     assert details.text(9) == ("ftrace event 4000", unnamed)
     assert [details.text(record) for record in (4, 6, 10)] == [("", ())] * 3

@@ -14,6 +14,7 @@ from satview.capture.qst import QstForm
 from satview.capture.run import Capture, run
 from satview.events.spec import Release
 from satview.formats.qst import layout
+from satview.formats.source import opened
 from satview.store.trace import Trace
 from tests.helpers.commands import satview as command
 
@@ -55,6 +56,21 @@ def test_every_event_of_the_ring_is_found_and_none_invented(files, release, form
     assert _same_events(found, truth)
     assert len(found.events) > 2000
     assert found.payloads.words(500).tolist() == truth.payloads.words(500).tolist()
+
+
+@pytest.mark.parametrize(("release", "form"), FORMS[:1] + FORMS[-1:])
+def test_it_is_read_in_one_pass_as_at_once(files, release, form):
+    """As traceprinter reads it; the file of the same run that is no QST file is read by the same function."""
+    at_once = satview.open_trace(files[release, form])
+    with opened(files[release, form]) as source:
+        assert (source.format, source.release, source.cycles_per_s) == (
+            "qst",
+            at_once.release,
+            at_once.clock.cycles_per_s,
+        )
+        assert (source.header.pairs, source.system_page, source.system) == (at_once.header.pairs, b"", None)
+        times = np.concatenate([batch.time_cycles for batch in source.events])
+    assert sorted(times.tolist()) == at_once.events.time_cycles.tolist()
 
 
 @pytest.mark.parametrize(("release", "form"), FORMS)

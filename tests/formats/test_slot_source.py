@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -164,3 +165,16 @@ def test_a_disk_that_fails_in_the_middle(tmp_path, monkeypatch):
         with pytest.raises(SourceChangedError, match="it cannot be read any more: ") as failed:
             read()
         assert failed.value.offset == 30
+
+
+@pytest.mark.parametrize(("byte", "is_noticed"), [(0, True), (4095, True), (4096, False)])
+def test_a_file_is_another_one_by_its_first_bytes(tmp_path, byte, is_noticed):
+    path = tmp_path / "a.kev"
+    data = bytearray(5000)
+    path.write_bytes(data)
+    file = SourceFile(path, len(data))
+    data[byte] = 1
+    path.write_bytes(data)
+    os.utime(path, ns=(1, 1))
+    with pytest.raises(SourceChangedError, match="written over") if is_noticed else nullcontext():
+        file.check()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from satview.base.errors import UsageError
 from satview.events.unixware import record_code
 from satview.formats.registry import open_trace
-from satview.formats.unixware import assemble, calls, columns
+from satview.formats.unixware import assemble, calls, changes, columns
 from satview.formats.unixware.columns import SetReader, concatenated
 from satview.formats.unixware.members import files_of, is_member_name, is_set, names_files, times_files
 from satview.formats.unixware.names import Names, read_names
@@ -333,3 +334,18 @@ def test_who_changes_the_state_of_another_thread():
     needed[12] = True
     other = calls.effects(found, threads, np.array([0, 1, 1, 2], np.int32), needed)
     assert list(zip(other.event.tolist(), other.thread.tolist(), strict=True)) == [(0, 2), (3, 2), (7, 2)]
+
+
+@pytest.mark.parametrize(
+    ("waited", "needed"), [([], [0, 1, 3]), ([0], [0, 1, 2, 3]), ([3], [0, 1, 3]), ([2], [0, 1, 3])]
+)
+def test_records_that_show_a_change_of_their_own_thread(waited, needed):
+    """Records of threads 5, 7, 5 and 7: the first of each, that on another LWP, and what follows a wait of the same."""
+    calls = SimpleNamespace(
+        code=np.zeros(4), by_thread=np.array([0, 2, 1, 3]), thread=np.array([5, 7, 5, 7], np.uint32)
+    )
+    waiting = np.isin(np.arange(4), waited)
+    found = changes.needed_for_own_state(calls, waiting, np.array([0, 1, 0, 2], np.uint8))
+    assert np.flatnonzero(found).tolist() == needed
+    none = SimpleNamespace(code=np.zeros(0), by_thread=np.zeros(0, np.intp), thread=np.zeros(0, np.uint32))
+    assert changes.needed_for_own_state(none, np.zeros(0, np.bool_), np.zeros(0, np.uint8)).tolist() == []

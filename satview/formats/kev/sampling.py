@@ -112,7 +112,7 @@ def sample_of(path: Path, start: Start, cancelled: Callable[[], bool] | None = N
 
 def _read_order(count: int) -> NDArray[np.int64]:
     """Return where samples begin, coarse ones first, so that any number of the first ones is spread over the file."""
-    most = max(2, min(SAMPLES, count // (4 * SAMPLE_LENGTH)))
+    most = min(SAMPLES, count // (4 * SAMPLE_LENGTH))
     spread = np.linspace(0, count - SAMPLE_LENGTH, most).astype(np.int64)
     head = np.arange(_HEAD_SAMPLES) * SAMPLE_LENGTH
     spread = spread[(spread == 0) | (spread >= head[-1] + SAMPLE_LENGTH)]

@@ -137,7 +137,7 @@ def _starts(data: NDArray[np.uint8], begin: int, end: int, order: ByteOrder, pro
     while at + _WORD <= end:
         count = min(1 << _BLOCK_SHIFT, (end - at) // _WORD)
         block = data[at : at + count * _WORD].reshape(count, _WORD)
-        steps = np.ascontiguousarray(block[:, 6:8]).view(word)[:, 0].astype(np.int64) // _WORD
+        steps = np.ascontiguousarray(block[:, 6:]).view(word)[:, 0].astype(np.int64) // _WORD
         steps[steps == 0] = 1 << 20  # no record is so short: the chain ends
         reached = np.zeros(count + 1, np.bool_)
         reached[0] = True

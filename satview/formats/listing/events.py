@@ -129,7 +129,6 @@ class EventParser:
         self._rows: dict[tuple[int, bool], tuple[tuple[Field, ...], ...]] = {}
         self._whole: dict[tuple[int, int, int, bool], bool] = {}
         self._proven_by: dict[int, ListPattern] = {}  # by id; patterns live as long as the parser
-        self._is_new = False
         self._specials = {
             "CONTROL": self._control,
             "USREVENT": self._user,
@@ -296,7 +295,7 @@ class EventParser:
         if head is None:
             return None
         class_name, body = head[1], text[head.end() :]
-        self._is_new = head.end(1) < 16 and text[15:17] == " :"  # the class column of 7.1 on
+        self._is_new = text[15:17] == " :"  # the class column of 7.1 on
         special = self._specials.get(class_name)
         if special is not None and (event := special(class_name, body)) is not None:
             return event

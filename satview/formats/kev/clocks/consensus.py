@@ -228,7 +228,7 @@ class _Clock:
         """
         gap = self.column("gap")
         bits = np.clip(np.log2(ROLLOVER / np.maximum(np.abs(gap), 1)) - 1, _PAUSE, self.most_bits)
-        if len(bits) > 1 and self.weight[-1] == 1 and self.claims.kind[0] != SEED:
+        if self.weight[-1] == 1 and self.claims.kind[0] != SEED:
             bits[-1] /= 2  # nothing follows that could show damage, and a pause before the last TIME is usual
         return np.where(gap < -_LATE_CYCLES, _PAUSE, bits)  # without a pause they would go back
 
@@ -306,7 +306,7 @@ class Consensus:
             self._choose(clock, [])
         is_common = self._surroundings.has_common_clock
         others = {clock.cpu: [one for one in timed if one is not clock and is_common] for clock in timed}
-        for _ in range(2 if is_common and len(timed) > 1 else 0):
+        for _ in range(2):  # who moved in the first round judges anew
             for clock in sorted(timed, key=self._trust):
                 self._choose(clock, others[clock.cpu])
         # A CPU without a clock was placed by another one, which may have been placed by a third one before.

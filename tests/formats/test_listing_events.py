@@ -1,0 +1,227 @@
+"""One printed event and its lines: the code and the payload words it becomes, and how many of its lines are foreign."""
+
+from __future__ import annotations
+
+import pytest
+
+from satview.events.spec import Release
+from satview.formats.listing.events import EventParser
+
+RELEASES = {"6": Release.QNX_6, "6.6": Release.QNX_6_6, "7": Release.QNX_7, "8": Release.QNX_8}
+NEW_CLASS_COLUMN = "78"  # releases that fill it to 16 characters
+
+
+def parsed(parser: EventParser, release: str, event: str) -> str:
+    """Return code and words in hexadecimal, behind + the foreign lines; `-` if it is no event. `|` ends a line."""
+    class_name, _, rest = event.partition(":")
+    column = f"{class_name:16}" if release[0] in NEW_CLASS_COLUMN else class_name
+    text, *body = f"{column}:{rest}".split("|")
+    found = parser.parse(text, body)
+    if found is None:
+        return "-"
+    (code, words), foreign = found
+    return " ".join(f"{word:x}" for word in (code, *words)) + (f" +{foreign}" if foreign else "")
+
+
+EVENTS = """\
+7   CONTROL:TIME   msb:0x00000005 lsb(offset):0x00000007             -> 401 5 7
+7   CONTROL:TIME   msb:5, lsb(offset) : -1                           -> 401 5 ffffffff
+7   CONTROL:TIME   msb:-1|   lsb(offset):7                           -> 401 ffffffff 7
+7   CONTROL:TIME   msb:5                                             -> -
+7   CONTROL:BUFFER   sequence = 10, num_events = 1000                -> 402 a 3e8
+7   CONTROL:BUFFER   sequence:-1 num_events:-2                       -> 402 ffffffff fffffffe
+8   CONTROL:BUFFER_END   cookie1 = 10, cookie2 = e6e6e6e6            -> 404 10 e6e6e6e6
+8   CONTROL:BUFFER_END   cookie1=0x100000002 cookie2=0x3             -> 404 2 3
+7   CONTROL:BUFFER_END   sequence = 10, num_events = 1000            -> -
+7   USREVENT:EVENT:11, d0:0x00000001 d1:2                            -> 180b 1 2
+7   USREVENT:EVENT:0 d0:1 d1:-2                                      -> 1800 1 fffffffe
+7   USREVENT:EVENT:1023, d0:1                                        -> 1bff 1
+7   USREVENT:EVENT:1024, d0:1                                        -> -
+7   USREVENT:EVENT:-1, d0:1                                          -> -
+7   USREVENT:EVENT:3                                                 -> -
+7   USREVENT:EVENT:3, d0:1, junk                                     -> -
+7   USREVENT:EVENT:3, d0:1|  d1:2|  d127:3                           -> 1803 1 2 3
+7   USREVENT:EVENT:3, d0:1|d128:3                                    -> 1803 1 +1
+7   USREVENT:EVENT:3, STR:"abc"                                      -> 1803 636261 0 0 0
+7   USREVENT:EVENT:3, STR:"abcdefghijklmnop"                         -> 1803 64636261 68676665 6c6b6a69 706f6e6d 0
+7   USREVENT:EVENT:3, STR:"a"bc"                                     -> 1803 63622261 0 0 0
+7   USREVENT:EVENT:3, STR:"ab|cd"                                    -> 1803 630a6261 64 0 0
+7   USREVENT:EVENT:3, STR:"abc", d0:-1 d1:2 d2:0x3                   -> 1803 ffffffff 2 3
+7   INT_CALL:KER_MSG_SENDV/11                                        -> 90b 0 0
+7   INT_CALL:KER_MSG_SENDV/127                                       -> 97f 0 0
+7   INT_CALL:KER_MSG_SENDV/128                                       -> -
+7   INT_CALL:MSG_SENDV/11                                            -> -
+7   INT_ENTR:0x0000001c (28)      inkernel=5                         -> c01 1c 5
+7   INT_ENTR:0x0000001c (28)      IP:0x00001234                      -> c01 1c 1234
+7   INT_ENTR:0x0000001c (28)      IP:0x0000000000001234              -> c05 1c 0 1234 0
+7   INT_ENTR:28 (28)|IP:0x12345678                                   -> c01 1c 12345678
+7   INT_ENTR:28                                                      -> -
+6   INT_EXIT:0x0000001c (28)      inkernel=5                         -> c02 1c 5
+7   INT_EXIT:0x0000001c (28)      inkernel=5                         -> c02 1c 5
+7   INT_EXIT:0x0000001c (28)      inkernel=0x0000000000000005        -> c02 1c 5
+8   INT_EXIT:0x0000001c (28)      inkernel=5                         -> c02 1c 5
+7   INT_HANDLER_ENTR:28 (28) PID:7 IP:0x00001234 AREA:0x00000020     -> c03 7 1c 1234 20
+7   INT_HANDLER_ENTR:28 (28) PID:7 IP:0x1234 AREA:0x0000000000000020 -> c06 7 1c 1234 0 20 0
+7   INT_HANDLER_ENTR:28 (28) PID:7 IP:0x100001234 AREA:0x20          -> c06 7 1c 1234 1 20 0
+8   INT_HANDLER_ENTR:28 (28) PID:7 IP:0x00001234 AREA:0x00000020     -> c03 7 1c 1234 20
+7   INT_HANDLER_ENTR:28 (28) PID:7 IP:0x00001234                     -> -
+7   INT_HANDLER_EXIT:28 (28) SIGEVENT:0x1 0x2 0x3 -1 0x5             -> c04 1c 1 2 3 ffffffff 5
+7   INT_HANDLER_EXIT:-1 (28) SIGEVENT:PULSE 0x4:10 2:0x55            -> c04 ffffffff 4 4 55 a0002 0
+7   INT_HANDLER_EXIT:28 (28) SIGEVENT:                               -> c04 1c 0 0 0 0 0
+7   INT_HANDLER_EXIT:28 (28) SIGEVENT:NOTHING 1                      -> -
+7   INT_HANDLER_EXIT:28 (28)                                         -> -
+8   INTERRUPT:INT_DELIVER       intr_id:0x1c(28)                     -> c07 1c 0
+8   INTERRUPT:INT_DELIVER       intr_id:-1                           -> c07 ffffffff 0
+8   INTERRUPT:INT_DELIVER       intr:0x1c                            -> -
+7   CLASS 12:EVENT 5 word 0:0x0000000a word 1:11                     -> 3005 a b
+7   CLASS 12:EVENT 0 word 0:10                                       -> 3000 a
+7   CLASS 31:EVENT 1023 word 0:0x0000000a word 1:-1                  -> 7fff a ffffffff
+7   CLASS 31:EVENT 1024 word 0:0x0000000a                            -> -
+7   CLASS 12:EVENT 5 word 0:1|  word 1:2|  word 2:3|  word 3:4       -> 3005 1 2 3 4
+7   CLASS 12:EVENT 5 word 0:1 x                                      -> -
+7   CLASS 12:EVENT 5                                                 -> -
+7   KER_CALL:UNHEARD/105 word 0:0x0000000a word 1:0x0000000b         -> 869 a b
+7   KER_CALL:UNHEARD/0 word 0:10 word 1:11                           -> a00 a b
+7   KER_CALL:UNHEARD/127 word 0:10 word 1:11                         -> 87f a b
+7   KER_CALL:UNHEARD/128 word 0:10 word 1:11                         -> -
+7   KER_EXIT:UNHEARD/105 word 0:10 word 1:11                         -> 8e9 a b
+7   KER_EXIT:MSG_SENDV/11 ret_val:-1 errno:5                         -> 88b ffffffff 5
+6   KER_EXIT:MSG_SENDV/11 ret_val:-1, errno:0x5                      -> 88b ffffffff 5
+7   KER_EXIT:MSG_SENDV/11|   ret_val:0xffffffffffffffff|   errno:5   -> 88b ffffffff 5
+7   KER_EXIT:MSG_SENDV ret_val:0xffffffff errno:-5                   -> 88b ffffffff fffffffb
+7   KER_EXIT:NOSUCH ret_val:-1 errno:5                               -> -
+7   KER_CALL:MSG_SENDV/11 ret_val:-1 errno:5                         -> -
+7   SYSTEM:PROFILE_64   ip:0x0000000000001234 tid:2 pid:3            -> 1614 1234 0 2 3
+6   SYSTEM:PROFILE_64   ip=0x100001234, tid=2, pid=3                 -> 1614 1234 1 2 3
+7   SYSTEM:PROFILE_64   ip:0x1234, tid:2                             -> 1614 1234 0 2
+7   SYSTEM:TIMER   pid:1 tid:2 timer_id:0x00000003 flags:0x00000004  -> 1412 1 2 3 4
+7   SYSTEM:TIMER   pid:1 tid:2 timer_id:0x00000003 flags:0x00000004 CREATE ARM -> 1412 1 2 3 4
+7   SYSTEM:TIMER   pid:1 tid:2 timer_id:3 flags:4 CREATE             -> 1412 1 2 3 4
+7   SYSTEM:TIMER   pid:1 tid:2 timer_id:0x00000003 flags:0x00000004 12 -> -
+7   SYSTEM:IPI   ipicmd:0x00000001 interrupted_ip:0x00000002 tid:3 pid:4 -> 1410 1 2 3 4
+7   SYSTEM:FUNC_ENTER   thisfn:0x00000001 call_site:0x00000002       -> 140a 1 2
+7   SYSTEM:FUNC_ENTER   thisfn:0x0000000000000001 call_site:0x0000000000000002 -> 160a 1 0 2 0
+6   SYSTEM:FUNC_ENTER thisfn:0x1 call_site:0x2                       -> 140a 1 2
+7   SYSTEM:PATHMGR   pid:1 tid:2|   path:/dev/x                      -> 1402 1 2 7665642f 782f
+7   SYSTEM:PATHMGR_OPEN   pid:1 tid:2|   pathname:/dev/x             -> 1402 1 2 7665642f 782f
+7   SYSTEM:APS_NAME|   partition id:1|   partition name:System       -> 1403 1 74737953 6d65
+7   SYSTEM:APS_NAME|   partition_id:1|   partition_name:System       -> 1403 1 74737953 6d65
+7   SYSTEM:MMAP|   pid:1|   addr:0x0000000000000001|   len:2|   flags:3 -> 1406 1 1 0 2 0 3
+7   PROCESS:PROCCREATE   ppid:1 pid:2                                -> 1040 1 2
+6   PROCESS:PROCCREATE ppid:1 pid:2                                  -> 1040 1 2
+7   PROCESS:PROCCREATE_NAME|   ppid:1|   pid:2|   name:a|b           -> 10c0 1 2 61 +1
+7   PROCESS:PROCCREATE_NAME|   ppid:1|   pid:2|   name:              -> 10c0 1 2 0
+7   PROCESS:PROCCREATE_NAME   ppid:1 pid:2                           -> 10c0 1 2
+7   THREAD:THREADY   pid:1 tid:2                                     -> 1002 1 2
+7   THREAD:THREADY|   pid:1|   tid:2                                 -> 1002 1 2 0 0
+7   THREAD:THREADY|   pid:1|   tid:2|   priority:3                   -> 1002 1 2 3
+7   THREAD:THREADY|  pid:1|  tid:2|  priority:3|  policy:4|  partition_id:5|  sched_flags:0x00000006 -> 1002 1 2 3 4 5 6
+7   THREAD:THREADY|   pid:1|   tid:2|| |xyz|   junk:10| #            -> 1002 1 2 0 0 +3
+7   THREAD:THREADY   pid:1 tid:2|pid:1 exited                        -> 1002 1 2 +1
+7   THREAD:THREADY   pid:1 tid:2|pid:1 exited|                       -> 1002 1 2 +1
+7   THREAD:THREADY   pid:1 tid:2|word 3:5                            -> 1002 1 2 +1
+7   THREAD:EVENT 2   pid:1 tid:2                                     -> 1002 1 2
+7   THREAD:EVENT 70 word 0:0x0000000a word 1:0x0000000b              -> -
+7   THREAD:EVENT 2                                                   -> -
+6   THREAD:THREADY pid:1 tid:2                                       -> 1002 1 2
+6   THREAD:THCREATE|pid:1|tid:2|policy:3                             -> 1018 1 2 3
+7   VTHREAD:THREADY   pid:1 tid:2                                    -> 101c 1 2
+7   VTHREAD:VTHREADY   pid:1 tid:2                                   -> 101c 1 2
+7   VTHREAD:THCREATE   pid:1 tid:2                                   -> 1032 1 2
+7   COMM:SND_PULSE_EXE   scoid:0x00010001 pid:1                      -> 1c04 10001 1
+7   COMM:SND_PULSE_EXE   scoid = 65537,pid=0x1                       -> 1c04 10001 1
+7   COMM:SND_PULSE_EXE   scoid:65537 pid:-2147483648                 -> 1c04 10001 80000000
+7   COMM:SND_PULSE_EXE   scoid:65537 pid:-2147483649                 -> -
+6   COMM:MSG_ERROR tid:1 pid:2                                       -> 1c0b 1 2
+7   KER_CALL:MSG_SENDV/11   coid:0x00000001 msg:"abcd" (0x64636261)  -> 80b 1 64636261
+6   KER_CALL:MSG_SENDV/11|coid:0x00000001|sparts:1|rparts:2|msg[0]:"a" (0x61 0x0 0x5) -> 80b 1 1 2 61 0 5
+6   KER_CALL:MSG_SENDV/11|coid:0x00000001|sparts:1                   -> 80b 1 1 0 0
+6   KER_CALL:MSG_SENDV/11|coid:1|sparts:0x1|rparts:2                 -> 80b 1 1 2
+8   KER_CALL:MSG_SENDV/11|coid:0x00000001                            -> 80b 1 0 0 0
+7   KER_EXIT:MSG_SENDV/11   status:0x00000001                        -> a8b 1 0
+7   KER_EXIT:MSG_RECEIVEV/14   rcvid:1|rmsg:"" (0x00000000 1 2)      -> 88e 1 0 1 2
+7   KER_CALL:MSG_SENDV/126   coid:0x00000001 msg:"" (0x00000001)     -> 87e 1 1
+7   KER_CALL:MSG_SENDV/126   coid:0x00000001|msg:"" (0x00000001)|x:1 -> 87e 1 1 +1
+6   KER_CALL:MSG_SENDV/11|coid:0x00000001|sparts:1|rparts:2|msg:"a" (0x61 0x0)|x:1 -> 80b 1 1 2 61 0 +1
+7   KER_CALL:TRACE_EVENT/1   mode:0x00000001 class[header]:0x00000002 -> 801 1 2
+7   KER_CALL:TIMER_SETTIME/72   id:0x00000001 itime->nsec(sec):2     -> 848 1 2
+7   KER_CALL:TIMER_SETTIME/72   clock_id:0x00000001 itime->nsec_sec:2 -> 848 1 2
+7   SYSTEM:APS_BANKRUPTCY|   pid:1|   tid:2|   partition_id:3        -> 1405 1 2 3
+7   SYSTEM:APS_BANKRUPTCY|  suspect pid:1|  suspect tid:2|  partition id:3|x:1 -> 1405 1 2 3 +1
+8   THREAD:THMQ_SEND|   pid:1|   tid:2|   priority:3|   policy:4|   partition:5 -> 1007 1 2 3 4 5
+7   KER_CALL:                                                        -> -
+7   KER_CALL:11/11 x                                                 -> -
+7   kER_CALL:NOP/0                                                   -> -
+7   NOCLASS:THREADY pid:1 tid:2                                      -> -
+7   NOCLASS:THREADY pid:1 tid:2|pid:1                                -> -
+"""
+
+
+@pytest.mark.parametrize("line", EVENTS.splitlines())
+def test_what_a_printed_event_becomes(line):
+    release, text = line.split(None, 1)
+    event, expected = (part.strip() for part in text.split(" ->"))
+    assert parsed(EventParser(RELEASES[release], "little"), release, event) == expected
+
+
+@pytest.mark.parametrize(
+    ("event", "expected"),
+    [
+        ('USREVENT:EVENT:3, STR:"abc"', "1803 61626300 0 0 0"),
+        ("USREVENT:EVENT:3, d0:1 d1:2", "1803 1 2"),
+        ("INT_ENTR:28 (28)      IP:0x0000000100001234", "c05 1c 0 1 1234"),
+        ("INT_HANDLER_EXIT:28 (28) SIGEVENT:PULSE 0x4:10 2:0x55", "c04 1c 4 4 55 2000a 0"),
+        ("SYSTEM:FUNC_ENTER   thisfn:0x0000000000000001 call_site:0x0000000000000002", "160a 0 1 0 2"),
+        ("SYSTEM:APS_NAME|   partition_id:1|   partition_name:System", "1403 1 53797374 656d0000"),
+    ],
+)
+def test_halves_and_texts_of_a_big_endian_target(event, expected):
+    assert parsed(EventParser(Release.QNX_7, "big"), "7", event) == expected
+
+
+def test_which_notations_a_listing_shows():
+    """In that of the printer: proven, by one event of a kind. In another: what all events of a kind have in common."""
+    parser = EventParser(Release.QNX_7, "little")
+    for event in (
+        "COMM:SND_PULSE_EXE      scoid:0x00010001 pid:1", "COMM:SND_PULSE_EXE      scoid:0x00010002 pid:-7",
+        "COMM:REC_PULSE      scoid:65537 pid:0x00000001", "COMM:REC_PULSE      scoid:65538 pid:0x1b",
+        "COMM:SND_PULSE      scoid:65537 pid:0x1", "COMM:SND_PULSE      scoid:0x00000001 pid:0x00000001",
+        "COMM:SIGNAL     si_signo:0x1 si_code:0x010", "COMM:SIGNAL     si_signo:0x1 si_code:5",
+        "THREAD:THREADY|  pid:1|  tid:2|  priority:3", "PROCESS:PROCCREATE_NAME|  ppid:1|  pid:2|  name:x",
+        "COMM:REC_MESSAGE  rcvid:bad pid:1",
+    ):  # fmt: skip
+        parsed(parser, "7", event)
+    shown = {" ".join(key): template for key, template in parser.proven.items()}
+    assert shown == {
+        "COMM SND_PULSE_EXE scoid": "0x%08x", "COMM SND_PULSE_EXE pid": "%d", "THREAD THREADY pid": "%d",
+        "THREAD THREADY tid": "%d", "THREAD THREADY priority": "%d", "PROCESS PROCCREATE_NAME ppid": "%d",
+        "PROCESS PROCCREATE_NAME pid": "%d",
+    }  # fmt: skip
+    assert {" ".join(key): template for key, template in parser.notations.items()} == {
+        "COMM REC_PULSE scoid": "%d", "COMM REC_PULSE pid": "0x%x", "COMM SND_PULSE scoid": "0x%x",
+        "COMM SND_PULSE pid": "0x%x", "COMM SIGNAL si_signo": "0x%x", "COMM SIGNAL si_code": "0x%03x",
+    }  # fmt: skip
+
+
+def test_hexadecimal_numbers_of_6x_have_no_zeros():
+    """Which is proven by the first event, and no notation of a printer with wide columns."""
+    parser = EventParser(Release.QNX_6, "little")
+    for release, address in (("6", "0x1"), ("6", "0x12345678"), ("7", "0x1")):
+        event = f"SYSTEM:MUNMAP|  pid:1|  vaddr:{address}|  len:0x2"
+        assert parsed(parser, release, event) == f"1407 1 {int(address, 16):x} 0 2 0"
+        assert parser.proven["SYSTEM", "MUNMAP", "vaddr"] == "0x%x"
+        assert bool(parser.notations) == (release == "7")
+
+
+def test_a_parser_remembers_what_it_compiled():
+    """Patterns of narrow and wide columns, of exact and lenient numbers, apart."""
+    parser = EventParser(Release.QNX_7, "little")
+    events = ("COMM:SND_PULSE_EXE  scoid:0x00010001 pid:1", "COMM:SND_PULSE_EXE  scoid:65537 pid:0x1")
+    for release in ("7", "6", "7"):
+        for event in events:
+            assert parsed(parser, release, event) == "1c04 10001 1"
+    patterns = {key: id(value) for key, value in parser._patterns.items()}
+    assert len(patterns) == 4
+    for event in events:
+        parsed(parser, "7", event)
+    assert {key: id(value) for key, value in parser._patterns.items()} == patterns

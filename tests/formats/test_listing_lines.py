@@ -1,0 +1,207 @@
+"""Lines of a listing: what each counts as, what is said of it, and the slots that are left."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from satview.base.errors import Cancelled
+from satview.events.spec import Release
+from satview.formats.listing import reader
+from satview.formats.listing.reader import read_listing
+from satview.formats.traceprinter import score
+from satview.store.problems import Problems
+
+PULSE = "COMM            :SND_PULSE_EXE      scoid:0x00010001 pid:1"
+STATE = "THREAD          :THREADY            "
+CREATE = "PROCESS         :PROCCREATE_NAME    "
+HEAD = ["  TRACE_CYCLES_PER_SEC:: 1000", "  TRACE_SYS_RELEASE:: 7.1.0"]
+RAW = "event => h:0x00001c04 d0:0x00000009 d1:0x00010001 d2:0x00000001"
+FAILED_EXIT = "KER_EXIT        :MSG_SENDV/11       ret_val:-1, errno:5"
+
+
+def at(time: int, event: str, cpu: int = 0) -> str:
+    return f"t:0x{time:08x} CPU:{cpu:02} {event}"
+
+
+def read(lines, **known):
+    problems = Problems()
+    text = lines if isinstance(lines, bytes) else "\n".join([*lines, ""]).encode("utf-8", "surrogateescape")
+    return read_listing(io.BytesIO(text), problems, **known), problems
+
+
+def shown(listing, problems):
+    """Return counts of lines, problems as text, and slots as hexadecimal: event, CPU, time and words."""
+    counts = " ".join(f"{name} {count}" for name, count in asdict(listing.line_counts).items() if count)
+    reported = [f"{problem.kind.slug}: {problem.detail}" for problem in problems]
+    slots = [f"{header & 0x7FFF:x}@{header >> 24 & 63} {stamp:x}: {first:x} {second:x}"
+             for header, stamp, first, second in listing.slot_array().tolist()]  # fmt: skip
+    return counts, reported, slots
+
+
+@pytest.mark.parametrize(
+    ("lines", "counts", "reported", "slots"),
+    [
+        ([at(9, PULSE)], "event 1", [], ["1c04@0 9: 10001 1"]),
+        ([at(9, PULSE, 63), at(10, PULSE, 64)], "event 1 bad 1",
+         [f"bad-line: line 4 fits no known event: {PULSE[:60]!r}"], ["1c04@63 9: 10001 1"]),
+        ([at(9, "COMM            :UNHEARD            " + "x" * 60)], "bad 1",
+         ["bad-line: line 3 fits no known event: 'COMM            :UNHEARD            " + "x" * 24 + "'"], []),
+        ([".", "", ".", at(9, PULSE), " . ", "."], "event 1 blank 1 cut 4",
+         ["cut-listing: lines were left out at line 3", "cut-listing: lines were left out at line 7"],
+         ["1c04@0 9: 10001 1"]),
+        ([at(9, STATE), "    pid:1", "", "    tid:2", "", at(10, PULSE)], "event 2 continuation 2 blank 2", [],
+         ["1002@0 9: 1 2", "1002@0 9: 0 0", "1c04@0 a: 10001 1"]),
+        ([at(9, STATE + "pid:1 tid:2"), "# ls", "", "file", at(10, PULSE)], "event 2 blank 1 foreign 2",
+         ["foreign-line: 2 in the event of line 3"], ["1002@0 9: 1 2", "1c04@0 a: 10001 1"]),
+        (["# ls", at(9, PULSE)], "event 1 foreign 1", ["foreign-line: line 3: '# ls'"], ["1c04@0 9: 10001 1"]),
+        ([" -- KERNEL EVENTS -- ", "  TRACE_FILE_NAME:: x", at(9, PULSE)], "title 1 event 1 foreign 1",
+         ["foreign-line: line 4: '  TRACE_FILE_NAME:: x'"], ["1c04@0 9: 10001 1"]),
+        ([at(9, PULSE), " -- SYSPAGE INFORMATION -- ", " size=200", "TRACEPRINTER: x", " processor=x",
+          " -- KERNEL EVENTS -- ", " size=200"], "title 2 syspage 2 event 1 notice 1 foreign 1",
+         ["foreign-line: line 9: ' size=200'"], ["1c04@0 9: 10001 1"]),
+        (["TRACEPRINTER version 1.02", "TRACEPARSER LIBRARY version 1.02", " -- HEADER FILE INFORMATION -- ", "junk"],
+         "title 1 notice 2 foreign 1", ["foreign-line: line 6: 'junk'"], []),
+        ([at(9, STATE + "pid:1 tid:2"), "TRACEPARSER: unbalanced end of combine event ignored", "junk"],
+         "event 1 notice 1 foreign 1", ["foreign-line: 1 in the event of line 3"], ["1002@0 9: 1 2"]),
+        ([at(9, STATE + "pid:1 tid:2"), ".", "junk"], "event 1 cut 1 foreign 1",
+         ["cut-listing: lines were left out at line 4", "foreign-line: line 5: 'junk'"], ["1002@0 9: 1 2"]),
+        # A failed exit has no line end behind it.
+        ([at(9, FAILED_EXIT) + at(10, FAILED_EXIT) + at(11, PULSE), "junk"], "event 1 foreign 1",
+         ["foreign-line: 1 in the event of line 3"],
+         ["88b@0 9: ffffffff 5", "88b@0 a: ffffffff 5", "1c04@0 b: 10001 1"]),
+        ([at(9, FAILED_EXIT) + RAW, "junk"], "event 1 foreign 1",
+         ["foreign-line: line 4: 'junk'"], ["88b@0 9: ffffffff 5", "1c04@0 9: 10001 1"]),
+        ([at(9, FAILED_EXIT) + "TRACEPRINTER: x", "junk"], "event 1 foreign 1", ["foreign-line: line 4: 'junk'"],
+         ["88b@0 9: ffffffff 5"]),
+        ([RAW, at(9, PULSE), RAW.replace("9", "a") + at(10, PULSE), "  # ls"],
+         "event 1 raw_slot 2 continuation 1", [], ["1c04@0 9: 10001 1", "1c04@0 a: 10001 1"]),
+        ([RAW + "junk", "junk"], "raw_slot 1 foreign 1", ["foreign-line: line 4: 'junk'"], ["1c04@0 9: 10001 1"]),
+        (["  event => h:0x00001c04"], "foreign 1", ["foreign-line: line 3: '  event => h:0x00001c04'"], []),
+        ([RAW[:-1]], "foreign 1", [f"foreign-line: line 3: {RAW[:60]!r}"], []),
+        # What is before an event: a prompt or a pager's mark, but no quoted text and no word.
+        (["# " + at(9, PULSE)], "event 1", [], ["1c04@0 9: 10001 1"]),
+        (["x" * 3 + at(9, PULSE)], "foreign 1", [f"foreign-line: line 3: {('xxx' + at(9, PULSE))[:60]!r}"], []),
+        (['" ' + at(9, PULSE)], "foreign 1", [f"foreign-line: line 3: {(chr(34) + ' ' + at(9, PULSE))[:60]!r}"], []),
+        (["#" * 180 + at(9, PULSE)], "event 1", [], ["1c04@0 9: 10001 1"]),
+        (["#" * 181 + at(9, PULSE)], "foreign 1", [f"foreign-line: line 3: {'#' * 60!r}"], []),
+        # What a terminal adds.
+        (["\x1b[31;1m" + at(9, PULSE) + "\x1b[0m"], "event 1", [], ["1c04@0 9: 10001 1"]),
+        (["x\x08" + at(9, PULSE) + "\x07"], "event 1", [], ["1c04@0 9: 10001 1"]),
+        ([at(9, PULSE) + "\r"], "event 1", [], ["1c04@0 9: 10001 1"]),
+        ([at(9, CREATE), "    ppid:1", "    pid:2", "    name:a\udcff"], "event 1 continuation 3", [],
+         ["10c0@0 9: 1 2", "10c0@0 9: ff61 0"]),
+    ],
+)  # fmt: skip
+def test_what_lines_are(lines, counts, reported, slots):
+    listing, problems = read(HEAD + lines)
+    listing.line_counts.header -= 2
+    assert shown(listing, problems) == (counts, reported, slots)
+
+
+@pytest.mark.parametrize(
+    ("line", "pair"),
+    [
+        ("   TRACE_FILE_NAME:: x y", ("FILE_NAME", "x y")), ("TRACE_A::x", ("A", "x")), ("TRACE_A:: ", ("A", "")),
+        ('TRACE_A:: (len=3) -> "a"b" ', ("A", 'a"b')), ('TRACE_A:: (len=3) -> "abc', ("A", '(len=3) -> "abc')),
+        ("TRACE_A b:: x", ("A b", "x")), ("TRACE_A:: TRACE_B:: x", None), ("x TRACE_A:: x", None), ("TRACE_A: x", None),
+    ],
+)  # fmt: skip
+def test_lines_of_the_header(line, pair):
+    listing, problems = read([line])
+    assert listing.pairs == ([pair] if pair else [])
+    assert (listing.line_counts.header, listing.line_counts.foreign) == ((1, 0) if pair else (0, 1))
+    assert len(list(problems)) == (pair is None)
+
+
+def test_words_of_slots_of_a_big_endian_target():
+    """In host order: header and stamp; as the target had them: payload words."""
+    lines = ["TRACE_BIG_ENDIAN:: TRUE", *HEAD, "event => h:0x00001c04 d0:0x00000102 d1:0x00000102 d2:0x01020304"]
+    assert read(lines)[0].slot_array().tolist() == [[0x1C04, 0x102, 0x02010000, 0x04030201]]
+    lines[0] = "TRACE_LITTLE_ENDIAN:: TRUE"
+    assert read(lines)[0].slot_array().tolist() == [[0x1C04, 0x102, 0x102, 0x01020304]]
+
+
+def test_a_verbose_listing_gives_its_slots_and_no_event_twice():
+    listing, _ = read([*HEAD, RAW, at(9, PULSE), RAW, at(9, PULSE, 70), "x"])
+    assert (len(listing.slots), listing.events, listing.full_times()) == (2, 2, None)
+    assert listing.line_counts.bad == 0
+
+
+@pytest.mark.parametrize(("lines", "foreign"), [(0, 0), (3, 0), (4, 1), (6, 3)])
+def test_lines_behind_the_longest_event(monkeypatch, lines, foreign):
+    monkeypatch.setattr(reader, "MAX_BODY_LINES", 3)
+    listing, problems = read([*HEAD, at(9, PULSE), *["# x"] * lines, at(10, PULSE)])
+    assert (listing.line_counts.foreign, listing.line_counts.continuation) == (lines, 0)
+    assert len([problem for problem in problems if problem.detail.startswith("line ")]) == foreign
+
+
+@pytest.mark.parametrize(("blanks", "text"), [(1, "a\n\nb"), (3, "a\n\n\n\nb"), (5, "a\n\n\n\nb")])
+def test_blank_lines_inside_a_text(monkeypatch, blanks, text):
+    monkeypatch.setattr(reader, "MAX_BODY_LINES", 3)
+    event = at(9, 'USREVENT        :EVENT:3, STR:"a')
+    listing, _ = read([*HEAD, event, *[""] * blanks, 'b"'])
+    words = b"".join(int(word).to_bytes(4, "little") for slot in listing.slot_array() for word in slot[2:])
+    assert words.rstrip(b"\0").decode() == text
+    assert (listing.line_counts.blank, listing.line_counts.continuation) == (blanks, 1)
+
+
+def test_a_line_longer_than_any_printer_writes(monkeypatch):
+    monkeypatch.setattr(reader, "MAX_LINE_BYTES", 100)
+    listing, _ = read([*HEAD, at(9, PULSE) + " " * 60 + "x"])
+    assert (listing.line_counts.event, listing.line_counts.foreign) == (1, 1)
+
+
+def test_how_far_the_reader_is():
+    """It says so every 16,384 lines, and looks there whether it is to stop."""
+    line = b"\n"
+    done, looks = [], []
+    listing, _ = read(line * (2 << 14), progress=done.append, cancelled=lambda: looks.append(1) is not None)
+    assert (done, len(looks), listing.line_counts.blank) == ([1 << 14, 2 << 14], 2, 2 << 14)
+    done.clear()
+    read(line * ((1 << 14) - 1), progress=done.append)
+    assert done == []
+    with pytest.raises(Cancelled):
+        read(line * (1 << 14), cancelled=lambda: True)
+
+
+@pytest.mark.parametrize(("events", "release"), [(2, Release.QNX_7), (4, Release.QNX_8)])
+def test_events_that_wait_for_the_release(monkeypatch, events, release):
+    """The header does not show it: the first ones do, here three of them; the header behind them comes too late."""
+    monkeypatch.setattr(reader, "_LOOK_AHEAD", events)
+    lines = [at(number, PULSE) for number in range(3)] + [at(4, "INTERRUPT       :INT_DELIVER       intr_id:1")]
+    listing, _ = read(lines)
+    assert (listing.release, listing.is_release_known, listing.events) == (release, False, 4)
+    assert len(listing.slots) == listing.events
+    known, _ = read([HEAD[1].replace("7.1.0", "8.0.0"), *lines])
+    assert (known.release, known.is_release_known, known.line_counts.bad) == (Release.QNX_8, True, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "points"),
+    [
+        ("TRACE_HEADER_BEGIN:: TRACEPRINTER version 1", 0), ("TRACEPRINTER version 1.02\n", 95),
+        (" TRACEPRINTER version 1.02\n", 60), (at(9, PULSE), 70), (f"x\n{at(9, PULSE)}", 70),
+        (f"-- KERNEL EVENTS --\n{at(9, PULSE)}", 90), (" TRACE_FILE_NAME:: x\n", 60),
+        (" TRACE_FILE_NAME:: x\n\0", 0), (f"\0TRACE_A:: x\n{at(9, PULSE)}", 70), ("hello", 0), ("", 0),
+        ("#" * 40 + " " + at(9, PULSE), 0), ("#" * 39 + " " + at(9, PULSE), 70), (f"x{at(9, PULSE)}", 0),
+        ("\n" * (4096 - len(at(9, ""))) + at(9, PULSE), 0), ("\n" * (4095 - len(at(9, ""))) + at(9, PULSE), 70),
+    ],
+)  # fmt: skip
+def test_how_sure_a_file_is_a_listing(text, points):
+    assert score(text.encode(), Path("x")) == points
+
+
+def test_limits_of_lines():
+    """A line of 64 KiB, 4,096 lines of an event, 4,096 events that wait for one that shows the release."""
+    for length, lines in ((1 << 16, 1), ((1 << 16) + 1, 2)):
+        assert read(b"x" * (length - 1) + b"\n")[0].line_counts.lines == lines
+    for extra in (0, 1):
+        _, problems = read([*HEAD, at(9, PULSE), *["# x"] * (4096 + extra)])
+        assert [problem.count for problem in problems] == [1] * extra + [4096]
+    for waiting, release in ((4095, Release.QNX_8), (4096, Release.QNX_7)):
+        listing, _ = read([*[at(9, PULSE)] * waiting, at(9, "INTERRUPT       :INT_DELIVER       intr_id:1")])
+        assert (listing.release, listing.events) == (release, waiting + 1)
