@@ -5,22 +5,25 @@ from __future__ import annotations
 import pytest
 
 from satview.events.spec import Release
-from satview.formats.listing.events import EventParser
+from satview.formats.listing.events import EventParser, Fit
 
 RELEASES = {"6": Release.QNX_6, "6.6": Release.QNX_6_6, "7": Release.QNX_7, "8": Release.QNX_8}
 NEW_CLASS_COLUMN = "78"  # releases that fill it to 16 characters
 
 
 def parsed(parser: EventParser, release: str, event: str) -> str:
-    """Return code and words in hexadecimal, behind + the foreign lines; `-` if it is no event. `|` ends a line."""
+    """Return code and words in hexadecimal, behind + the foreign lines; `|` ends a line.
+
+    Of what fits in part `~` and what is known, of what fits no row `-`.
+    """
     class_name, _, rest = event.partition(":")
     column = f"{class_name:16}" if release[0] in NEW_CLASS_COLUMN else class_name
     text, *body = f"{column}:{rest}".split("|")
     found = parser.parse(text, body)
-    if found is None:
+    if found.fit is Fit.RAW:
         return "-"
-    (code, words), foreign = found
-    return " ".join(f"{word:x}" for word in (code, *words)) + (f" +{foreign}" if foreign else "")
+    part, more = "~ " if found.fit is Fit.PART else "", f" +{found.foreign}" if found.foreign else ""
+    return part + " ".join(f"{word:x}" for word in (found.code, *found.words)) + more
 
 
 EVENTS = """\
@@ -35,27 +38,24 @@ EVENTS = """\
 7   CONTROL:BUFFER_END   sequence = 10, num_events = 1000            -> -
 7   USREVENT:EVENT:11, d0:0x00000001 d1:2                            -> 180b 1 2
 7   USREVENT:EVENT:0 d0:1 d1:-2                                      -> 1800 1 fffffffe
-7   USREVENT:EVENT:1023, d0:1                                        -> 1bff 1
-7   USREVENT:EVENT:1024, d0:1                                        -> -
 7   USREVENT:EVENT:-1, d0:1                                          -> -
-7   USREVENT:EVENT:3                                                 -> -
+7   USREVENT:EVENT:3                                                 -> 1803 0 0
 7   USREVENT:EVENT:3, d0:1, junk                                     -> -
 7   USREVENT:EVENT:3, d0:1|  d1:2|  d127:3                           -> 1803 1 2 3
-7   USREVENT:EVENT:3, d0:1|d128:3                                    -> 1803 1 +1
+7   USREVENT:EVENT:3, d0:1|d128:3                                    -> 1803 1 3
 7   USREVENT:EVENT:3, STR:"abc"                                      -> 1803 636261 0 0 0
 7   USREVENT:EVENT:3, STR:"abcdefghijklmnop"                         -> 1803 64636261 68676665 6c6b6a69 706f6e6d 0
 7   USREVENT:EVENT:3, STR:"a"bc"                                     -> 1803 63622261 0 0 0
 7   USREVENT:EVENT:3, STR:"ab|cd"                                    -> 1803 630a6261 64 0 0
-7   USREVENT:EVENT:3, STR:"abc", d0:-1 d1:2 d2:0x3                   -> 1803 ffffffff 2 3
+7   USREVENT:EVENT:3, STR:"abc", d0:-1 d1:2 d2:0x3                   -> -
 7   INT_CALL:KER_MSG_SENDV/11                                        -> 90b 0 0
 7   INT_CALL:KER_MSG_SENDV/127                                       -> 97f 0 0
-7   INT_CALL:KER_MSG_SENDV/128                                       -> -
-7   INT_CALL:MSG_SENDV/11                                            -> -
+7   INT_CALL:MSG_SENDV/11                                            -> 90b 0 0
 7   INT_ENTR:0x0000001c (28)      inkernel=5                         -> c01 1c 5
 7   INT_ENTR:0x0000001c (28)      IP:0x00001234                      -> c01 1c 1234
 7   INT_ENTR:0x0000001c (28)      IP:0x0000000000001234              -> c05 1c 0 1234 0
 7   INT_ENTR:28 (28)|IP:0x12345678                                   -> c01 1c 12345678
-7   INT_ENTR:28                                                      -> -
+7   INT_ENTR:28                                                      -> ~ c01 1c 0
 6   INT_EXIT:0x0000001c (28)      inkernel=5                         -> c02 1c 5
 7   INT_EXIT:0x0000001c (28)      inkernel=5                         -> c02 1c 5
 7   INT_EXIT:0x0000001c (28)      inkernel=0x0000000000000005        -> c02 1c 5
@@ -64,40 +64,27 @@ EVENTS = """\
 7   INT_HANDLER_ENTR:28 (28) PID:7 IP:0x1234 AREA:0x0000000000000020 -> c06 7 1c 1234 0 20 0
 7   INT_HANDLER_ENTR:28 (28) PID:7 IP:0x100001234 AREA:0x20          -> c06 7 1c 1234 1 20 0
 8   INT_HANDLER_ENTR:28 (28) PID:7 IP:0x00001234 AREA:0x00000020     -> c03 7 1c 1234 20
-7   INT_HANDLER_ENTR:28 (28) PID:7 IP:0x00001234                     -> -
+7   INT_HANDLER_ENTR:28 (28) PID:7 IP:0x00001234                     -> ~ c03 7 1c 1234 0 29383228 0
 7   INT_HANDLER_EXIT:28 (28) SIGEVENT:0x1 0x2 0x3 -1 0x5             -> c04 1c 1 2 3 ffffffff 5
 7   INT_HANDLER_EXIT:-1 (28) SIGEVENT:PULSE 0x4:10 2:0x55            -> c04 ffffffff 4 4 55 a0002 0
 7   INT_HANDLER_EXIT:28 (28) SIGEVENT:                               -> c04 1c 0 0 0 0 0
-7   INT_HANDLER_EXIT:28 (28) SIGEVENT:NOTHING 1                      -> -
-7   INT_HANDLER_EXIT:28 (28)                                         -> -
+7   INT_HANDLER_EXIT:28 (28) SIGEVENT:NOTHING 1                      -> ~ c04 1c 48544f4e 20474e49 32280031 2938 0
+7   INT_HANDLER_EXIT:28 (28)                                         -> ~ c04 1c 29383228 0 0
 8   INTERRUPT:INT_DELIVER       intr_id:0x1c(28)                     -> c07 1c 0
 8   INTERRUPT:INT_DELIVER       intr_id:-1                           -> c07 ffffffff 0
 8   INTERRUPT:INT_DELIVER       intr:0x1c                            -> -
-7   CLASS 12:EVENT 5 word 0:0x0000000a word 1:11                     -> 3005 a b
-7   CLASS 12:EVENT 0 word 0:10                                       -> 3000 a
-7   CLASS 31:EVENT 1023 word 0:0x0000000a word 1:-1                  -> 7fff a ffffffff
-7   CLASS 31:EVENT 1024 word 0:0x0000000a                            -> -
-7   CLASS 12:EVENT 5 word 0:1|  word 1:2|  word 2:3|  word 3:4       -> 3005 1 2 3 4
-7   CLASS 12:EVENT 5 word 0:1 x                                      -> -
-7   CLASS 12:EVENT 5                                                 -> -
-7   KER_CALL:UNHEARD/105 word 0:0x0000000a word 1:0x0000000b         -> 869 a b
-7   KER_CALL:UNHEARD/0 word 0:10 word 1:11                           -> a00 a b
-7   KER_CALL:UNHEARD/127 word 0:10 word 1:11                         -> 87f a b
-7   KER_CALL:UNHEARD/128 word 0:10 word 1:11                         -> -
-7   KER_EXIT:UNHEARD/105 word 0:10 word 1:11                         -> 8e9 a b
 7   KER_EXIT:MSG_SENDV/11 ret_val:-1 errno:5                         -> 88b ffffffff 5
 6   KER_EXIT:MSG_SENDV/11 ret_val:-1, errno:0x5                      -> 88b ffffffff 5
 7   KER_EXIT:MSG_SENDV/11|   ret_val:0xffffffffffffffff|   errno:5   -> 88b ffffffff 5
 7   KER_EXIT:MSG_SENDV ret_val:0xffffffff errno:-5                   -> 88b ffffffff fffffffb
-7   KER_EXIT:NOSUCH ret_val:-1 errno:5                               -> -
 7   KER_CALL:MSG_SENDV/11 ret_val:-1 errno:5                         -> -
 7   SYSTEM:PROFILE_64   ip:0x0000000000001234 tid:2 pid:3            -> 1614 1234 0 2 3
 6   SYSTEM:PROFILE_64   ip=0x100001234, tid=2, pid=3                 -> 1614 1234 1 2 3
-7   SYSTEM:PROFILE_64   ip:0x1234, tid:2                             -> 1614 1234 0 2
+7   SYSTEM:PROFILE_64   ip:0x1234, tid:2                             -> ~ 1614 1234 0 2 0
 7   SYSTEM:TIMER   pid:1 tid:2 timer_id:0x00000003 flags:0x00000004  -> 1412 1 2 3 4
 7   SYSTEM:TIMER   pid:1 tid:2 timer_id:0x00000003 flags:0x00000004 CREATE ARM -> 1412 1 2 3 4
 7   SYSTEM:TIMER   pid:1 tid:2 timer_id:3 flags:4 CREATE             -> 1412 1 2 3 4
-7   SYSTEM:TIMER   pid:1 tid:2 timer_id:0x00000003 flags:0x00000004 12 -> -
+7   SYSTEM:TIMER   pid:1 tid:2 timer_id:0x00000003 flags:0x00000004 12 -> ~ 1412 1 2 3 4 3231 0
 7   SYSTEM:IPI   ipicmd:0x00000001 interrupted_ip:0x00000002 tid:3 pid:4 -> 1410 1 2 3 4
 7   SYSTEM:FUNC_ENTER   thisfn:0x00000001 call_site:0x00000002       -> 140a 1 2
 7   SYSTEM:FUNC_ENTER   thisfn:0x0000000000000001 call_site:0x0000000000000002 -> 160a 1 0 2 0
@@ -114,15 +101,12 @@ EVENTS = """\
 7   PROCESS:PROCCREATE_NAME   ppid:1 pid:2                           -> 10c0 1 2
 7   THREAD:THREADY   pid:1 tid:2                                     -> 1002 1 2
 7   THREAD:THREADY|   pid:1|   tid:2                                 -> 1002 1 2 0 0
-7   THREAD:THREADY|   pid:1|   tid:2|   priority:3                   -> 1002 1 2 3
+7   THREAD:THREADY|   pid:1|   tid:2|   priority:3                   -> ~ 1002 1 2 3 0 0 0
 7   THREAD:THREADY|  pid:1|  tid:2|  priority:3|  policy:4|  partition_id:5|  sched_flags:0x00000006 -> 1002 1 2 3 4 5 6
-7   THREAD:THREADY|   pid:1|   tid:2|| |xyz|   junk:10| #            -> 1002 1 2 0 0 +3
+7   THREAD:THREADY|   pid:1|   tid:2|| |xyz|   junk:10| #            -> ~ 1002 1 2 0 0 0 0 a 0 +2
 7   THREAD:THREADY   pid:1 tid:2|pid:1 exited                        -> 1002 1 2 +1
 7   THREAD:THREADY   pid:1 tid:2|pid:1 exited|                       -> 1002 1 2 +1
 7   THREAD:THREADY   pid:1 tid:2|word 3:5                            -> 1002 1 2 +1
-7   THREAD:EVENT 2   pid:1 tid:2                                     -> 1002 1 2
-7   THREAD:EVENT 70 word 0:0x0000000a word 1:0x0000000b              -> -
-7   THREAD:EVENT 2                                                   -> -
 6   THREAD:THREADY pid:1 tid:2                                       -> 1002 1 2
 6   THREAD:THCREATE|pid:1|tid:2|policy:3                             -> 1018 1 2 3
 7   VTHREAD:THREADY   pid:1 tid:2                                    -> 101c 1 2
@@ -131,29 +115,23 @@ EVENTS = """\
 7   COMM:SND_PULSE_EXE   scoid:0x00010001 pid:1                      -> 1c04 10001 1
 7   COMM:SND_PULSE_EXE   scoid = 65537,pid=0x1                       -> 1c04 10001 1
 7   COMM:SND_PULSE_EXE   scoid:65537 pid:-2147483648                 -> 1c04 10001 80000000
-7   COMM:SND_PULSE_EXE   scoid:65537 pid:-2147483649                 -> -
+7   COMM:SND_PULSE_EXE   scoid:65537 pid:-2147483649                 -> ~ 1c04 10001 0 7fffffff ffffffff
 6   COMM:MSG_ERROR tid:1 pid:2                                       -> 1c0b 1 2
 7   KER_CALL:MSG_SENDV/11   coid:0x00000001 msg:"abcd" (0x64636261)  -> 80b 1 64636261
 6   KER_CALL:MSG_SENDV/11|coid:0x00000001|sparts:1|rparts:2|msg[0]:"a" (0x61 0x0 0x5) -> 80b 1 1 2 61 0 5
-6   KER_CALL:MSG_SENDV/11|coid:0x00000001|sparts:1                   -> 80b 1 1 0 0
-6   KER_CALL:MSG_SENDV/11|coid:1|sparts:0x1|rparts:2                 -> 80b 1 1 2
-8   KER_CALL:MSG_SENDV/11|coid:0x00000001                            -> 80b 1 0 0 0
+6   KER_CALL:MSG_SENDV/11|coid:0x00000001|sparts:1                   -> ~ 80b 1 1 0 0 0 0
+6   KER_CALL:MSG_SENDV/11|coid:1|sparts:0x1|rparts:2                 -> ~ 80b 1 1 2 0 0 0
+8   KER_CALL:MSG_SENDV/11|coid:0x00000001                            -> ~ 80b 1 0 0 0 0 0
 7   KER_EXIT:MSG_SENDV/11   status:0x00000001                        -> a8b 1 0
-7   KER_EXIT:MSG_RECEIVEV/14   rcvid:1|rmsg:"" (0x00000000 1 2)      -> 88e 1 0 1 2
-7   KER_CALL:MSG_SENDV/126   coid:0x00000001 msg:"" (0x00000001)     -> 87e 1 1
-7   KER_CALL:MSG_SENDV/126   coid:0x00000001|msg:"" (0x00000001)|x:1 -> 87e 1 1 +1
+7   KER_EXIT:MSG_RECEIVEV/14   rcvid:1|rmsg:"" (0x00000000 1 2)      -> ~ 88e 1 0 1 2 0 0 0 0 0 0 0 0 0 0 0 0 0 0
 6   KER_CALL:MSG_SENDV/11|coid:0x00000001|sparts:1|rparts:2|msg:"a" (0x61 0x0)|x:1 -> 80b 1 1 2 61 0 +1
 7   KER_CALL:TRACE_EVENT/1   mode:0x00000001 class[header]:0x00000002 -> 801 1 2
 7   KER_CALL:TIMER_SETTIME/72   id:0x00000001 itime->nsec(sec):2     -> 848 1 2
 7   KER_CALL:TIMER_SETTIME/72   clock_id:0x00000001 itime->nsec_sec:2 -> 848 1 2
 7   SYSTEM:APS_BANKRUPTCY|   pid:1|   tid:2|   partition_id:3        -> 1405 1 2 3
 7   SYSTEM:APS_BANKRUPTCY|  suspect pid:1|  suspect tid:2|  partition id:3|x:1 -> 1405 1 2 3 +1
-8   THREAD:THMQ_SEND|   pid:1|   tid:2|   priority:3|   policy:4|   partition:5 -> 1007 1 2 3 4 5
+8   THREAD:THMQ_SEND|   pid:1|   tid:2|   priority:3|   policy:4|   partition:5 -> ~ 1007 1 2 3 4 5 0
 7   KER_CALL:                                                        -> -
-7   KER_CALL:11/11 x                                                 -> -
-7   kER_CALL:NOP/0                                                   -> -
-7   NOCLASS:THREADY pid:1 tid:2                                      -> -
-7   NOCLASS:THREADY pid:1 tid:2|pid:1                                -> -
 """
 
 
@@ -187,14 +165,14 @@ def test_which_notations_a_listing_shows():
         "COMM:REC_PULSE      scoid:65537 pid:0x00000001", "COMM:REC_PULSE      scoid:65538 pid:0x1b",
         "COMM:SND_PULSE      scoid:65537 pid:0x1", "COMM:SND_PULSE      scoid:0x00000001 pid:0x00000001",
         "COMM:SIGNAL     si_signo:0x1 si_code:0x010", "COMM:SIGNAL     si_signo:0x1 si_code:5",
-        "THREAD:THREADY|  pid:1|  tid:2|  priority:3", "PROCESS:PROCCREATE_NAME|  ppid:1|  pid:2|  name:x",
+        "THREAD:THREADY  pid:1 tid:2", "PROCESS:PROCCREATE_NAME|  ppid:1|  pid:2|  name:x",
         "COMM:REC_MESSAGE  rcvid:bad pid:1",
     ):  # fmt: skip
         parsed(parser, "7", event)
     shown = {" ".join(key): template for key, template in parser.proven.items()}
     assert shown == {
         "COMM SND_PULSE_EXE scoid": "0x%08x", "COMM SND_PULSE_EXE pid": "%d", "THREAD THREADY pid": "%d",
-        "THREAD THREADY tid": "%d", "THREAD THREADY priority": "%d", "PROCESS PROCCREATE_NAME ppid": "%d",
+        "THREAD THREADY tid": "%d", "PROCESS PROCCREATE_NAME ppid": "%d",
         "PROCESS PROCCREATE_NAME pid": "%d",
     }  # fmt: skip
     assert {" ".join(key): template for key, template in parser.notations.items()} == {

@@ -46,10 +46,6 @@ def shown(listing, problems):
     ("lines", "counts", "reported", "slots"),
     [
         ([at(9, PULSE)], "event 1", [], ["1c04@0 9: 10001 1"]),
-        ([at(9, PULSE, 63), at(10, PULSE, 64)], "event 1 bad 1",
-         [f"bad-line: line 4 fits no known event: {PULSE[:60]!r}"], ["1c04@63 9: 10001 1"]),
-        ([at(9, "COMM            :UNHEARD            " + "x" * 60)], "bad 1",
-         ["bad-line: line 3 fits no known event: 'COMM            :UNHEARD            " + "x" * 24 + "'"], []),
         ([".", "", ".", at(9, PULSE), " . ", "."], "event 1 blank 1 cut 4",
          ["cut-listing: lines were left out at line 3", "cut-listing: lines were left out at line 7"],
          ["1c04@0 9: 10001 1"]),
@@ -73,8 +69,6 @@ def shown(listing, problems):
         ([at(9, FAILED_EXIT) + at(10, FAILED_EXIT) + at(11, PULSE), "junk"], "event 1 foreign 1",
          ["foreign-line: 1 in the event of line 3"],
          ["88b@0 9: ffffffff 5", "88b@0 a: ffffffff 5", "1c04@0 b: 10001 1"]),
-        ([at(9, FAILED_EXIT) + RAW, "junk"], "event 1 foreign 1",
-         ["foreign-line: line 4: 'junk'"], ["88b@0 9: ffffffff 5", "1c04@0 9: 10001 1"]),
         ([at(9, FAILED_EXIT) + "TRACEPRINTER: x", "junk"], "event 1 foreign 1", ["foreign-line: line 4: 'junk'"],
          ["88b@0 9: ffffffff 5"]),
         ([RAW, at(9, PULSE), RAW.replace("9", "a") + at(10, PULSE), "  # ls"],
@@ -128,7 +122,7 @@ def test_words_of_slots_of_a_big_endian_target():
 def test_a_verbose_listing_gives_its_slots_and_no_event_twice():
     listing, _ = read([*HEAD, RAW, at(9, PULSE), RAW, at(9, PULSE, 70), "x"])
     assert (len(listing.slots), listing.events, listing.full_times()) == (2, 2, None)
-    assert listing.line_counts.bad == 0
+    assert listing.line_counts.part + listing.line_counts.raw == 0
 
 
 @pytest.mark.parametrize(("lines", "foreign"), [(0, 0), (3, 0), (4, 1), (6, 3)])
@@ -177,7 +171,7 @@ def test_events_that_wait_for_the_release(monkeypatch, events, release):
     assert (listing.release, listing.is_release_known, listing.events) == (release, False, 4)
     assert len(listing.slots) == listing.events
     known, _ = read([HEAD[1].replace("7.1.0", "8.0.0"), *lines])
-    assert (known.release, known.is_release_known, known.line_counts.bad) == (Release.QNX_8, True, 0)
+    assert (known.release, known.is_release_known, known.line_counts.raw) == (Release.QNX_8, True, 0)
 
 
 @pytest.mark.parametrize(
