@@ -338,7 +338,7 @@ def test_instances_of_version_6(monkeypatch, order, values, parts):
     for value in values:
         at = struct.pack(end + "Q", 5000 if value is None else instance_at)
         content = at[:value] if isinstance(value, int) else at + (value or b"")
-        options += struct.pack(end + "HI", trace_dat._BUFFER, len(content)) + content
+        options += struct.pack(end + "HI", 3, len(content)) + content
     options += struct.pack(end + "HI5s", 5, 5, b"Linux")
     head = b"..." + struct.pack(end + "I", 2) + b"options  \0" + options + bytes(2) + b"flyrecord\0"
     head += struct.pack(end + "QQQQ", 300, 0, 310, 0)
@@ -375,11 +375,11 @@ def test_sections_of_version_7(monkeypatch, order):
         file.parts = [(0, 0, len(value) - 3)]
 
     monkeypatch.setattr(trace_dat, "_read_buffer", read_buffer)
-    kinds = trace_dat._HEADER, trace_dat._FTRACE, trace_dat._EVENTS, trace_dat._CMDLINES
+    kinds = 16, 17, 18, 21
     at = [200, 300, 400, 500]
     options = [option(kind, struct.pack(end + "Q", where)) for kind, where in zip(kinds[:3], at, strict=False)]
     options += [option(kinds[3], struct.pack(end + "Q", 500)[:7]), option(kinds[3], struct.pack(end + "QB", 500, 0))]
-    options += [option(trace_dat._BUFFER, value) for value in (b"one", b"four", b"never")] + [option(5, b"Linux")]
+    options += [option(3, value) for value in (b"one", b"four", b"never")] + [option(5, b"Linux")]
     data = (b"none\0\0" + struct.pack(end + "Q", 20)).ljust(20, b"\xff") + section(b"".join(options))
     for where, text in zip(at, (b"header", b"ftrace", b"events", b"names"), strict=True):
         data = data.ljust(where, b"\xff") + section(text)
