@@ -180,6 +180,23 @@ def test_where_the_events_of_the_same_cpu_are_looked_for(before, behind, is_misp
     assert misplaced(times, cpus, np.arange(1, 299))[0].tolist() == [150] * is_misplaced
 
 
+@pytest.mark.parametrize(("count", "is_mended"), [(20_000, True), (20_001, False)])
+def test_how_many_misplaced_events_damage_makes(count, is_mended):
+    times = np.arange(3 * count + 3)
+    times[1:-2:3] += 9 * NEAR
+    found, off = misplaced(times, np.zeros(len(times), np.uint8), np.arange(1, len(times) - 1))
+    assert len(found) == (count if is_mended else 0)
+    assert set(off.tolist()) <= {9 * NEAR + 1, 9 * NEAR}
+
+
+def test_how_long_a_reader_can_wait():
+    """65,536 events for what is odd, 8,192 for a clock that is not established."""
+    review = ClockReview()
+    assert (review.is_due(1 << 16), review.is_due((1 << 16) + 1)) == (False, True)
+    review.add(claims((7, 0, TIME, 0)))
+    assert (review.waits_from(1 << 13), review.waits_from((1 << 13) + 1)) == (0, None)
+
+
 B, U = wire.CONTROL_BUFFER, wire.code(wire.WireClass.USER, 1)
 
 
@@ -207,6 +224,8 @@ def test_corrections_are_added_to_the_rows_of_their_cpu(corrections, first_row, 
         ([U, B, U, U], [5, 8, 9, 10], [0, 1, 0, 0], 2, [0, 0, 1, 1]),
         ([U, B, U, U], [5, 9, 9, 10], [0, 0, 1, 0], 0, [1, 0, 0, 1]),  # that one is of another CPU
         ([U, U, U, B], [5, 6, 7, 8], [0, 0, 0, 0], 1, [0, 1, 1, 1]),
+        ([U, U, U, U], [5, 9, 9, 9], [0, 0, 0, 0], 2, [0, 0, 1, 1]),  # no BUFFER: it is in front of the correction
+        ([U, B, U, U], [5, 8, 9, 10], [0, 1, 0, 0], 0, [1, 0, 1, 1]),
     ],
 )  # fmt: skip
 def test_buffer_events_with_the_time_of_the_next_event(codes, times, cpus, first, expected):

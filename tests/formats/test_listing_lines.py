@@ -221,3 +221,16 @@ def test_how_far_a_listing_is_opened(tmp_path):
     open_listing(path, done.append)
     assert done[0] == pytest.approx(0.9 * (len(text) - (1 << 14)) / len(text))
     assert done[1] == pytest.approx(0.9)
+
+
+@pytest.mark.parametrize(
+    ("head", "said"),
+    [(HEAD, []), (HEAD[:1], ["no usable SYS_RELEASE; the events look like 7.x"]),
+     ([HEAD[0], "TRACE_SYS_RELEASE:: x"], ["no usable SYS_RELEASE; the events look like 7.x"])],
+)  # fmt: skip
+def test_a_release_that_the_header_does_not_show(tmp_path, head, said):
+    path = tmp_path / "x.txt"
+    path.write_text("\n".join([*head, at(9, PULSE), ""]))
+    trace = open_listing(path)
+    assert [each.detail for each in trace.problems if each.kind.slug == "release-assumed"] == said
+    assert (trace.release, trace.lines["event"], trace.format) == (Release.QNX_7, 1, "traceprinter")
