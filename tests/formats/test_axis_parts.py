@@ -20,7 +20,7 @@ from satview.store.axis import _FIRST_SPECIAL, files_of
 from satview.store.axis_file import AxisEntry, write_axis
 from satview.store.doubts import Doubts
 from satview.store.losses import EVERY_CPU
-from satview.store.tables import StateIndex
+from satview.store.tables import Fragments, StateIndex
 from satview.store.trace import Trace
 from tests.helpers.kev import START, TraceBuilder, write_trace
 
@@ -386,3 +386,20 @@ def test_pids_of_three_files(largest, expected):
     """The number of the file is in front of the digits of a pid; of damaged ones 2^31 is shared by all."""
     traces = [SimpleNamespace(processes=SimpleNamespace(pid=np.array([-1, pid], np.int32))) for pid in (*largest, 3)]
     assert [pids.tolist() for pids in assemble._pids(traces)] == expected
+
+
+def test_slots_of_events_that_are_not_together():
+    """Events by their rows on the axis; their slots behind those of the files before."""
+    parts = [
+        SimpleNamespace(rows=np.array(rows), trace=SimpleNamespace(slot_count=10, fragments=Fragments(
+            np.array(event, np.uint32), np.array(start), np.array(slot))))
+        for rows, event, start, slot in (
+            ([0, 2, 4], [0, 2], [0, 2, 5], [1, 3, 5, 7, 9]), ([1, 3, 5], [], [0], []),
+            ([6, 7, 3], [1, 2], [0, 1, 3], [2, 4, 6]),
+        )
+    ]  # fmt: skip
+    found = assemble._fragments(parts)
+    assert found.event.tolist() == [0, 3, 4, 7]
+    assert found.start.tolist() == [0, 2, 4, 7, 8]
+    assert found.slot.tolist() == [1, 3, 24, 26, 5, 7, 9, 22]
+    assert len(assemble._fragments(parts[1:2]).event) == 0

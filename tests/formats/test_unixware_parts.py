@@ -367,3 +367,14 @@ def test_records_of_processor_time_that_count():
     assert sorted(mixed[calls._without_samples(code[mixed], thread[mixed])].tolist()) == kept.tolist()
     none = code == plain
     assert calls._without_samples(code[none], thread[none]).tolist() == [0, 1, 2, 3, 4]
+
+
+def test_numbers_of_a_record_in_no_table(tmp_path):
+    """They are shown of the last record of a thread too, whose code says that it is the last."""
+    (tmp_path / "tr.0000001.001").write_text("1:0:1:1:1:300:-4:9:7:0:0:0:0\n1:1:1:1:1:301:-5:1:8:0:0:0:0\n")
+    trace = open_trace(tmp_path)
+    shown = [[(each.name, each.value) for each in trace.payloads.decode(event).arguments][:4] for event in (0, 1)]
+    assert shown == [
+        [("event1", 300), ("event2", -4), ("which", 9), ("a1", 7)],
+        [("event1", 301), ("event2", -5), ("which", 1), ("a1", 8)]
+    ]  # fmt: skip
