@@ -20,6 +20,7 @@ from satview.store.axis import _FIRST_SPECIAL, files_of
 from satview.store.axis_file import AxisEntry, write_axis
 from satview.store.doubts import Doubts
 from satview.store.losses import EVERY_CPU
+from satview.store.tables import Fragments, StateIndex
 from satview.store.trace import Trace
 from tests.helpers.kev import START, TraceBuilder, write_trace
 
@@ -328,3 +329,77 @@ def test_columns_of_events_of_two_files():
     assert found.slot.tolist() == [0, 10, 4, 14, 9, 19]
     assert found.slot_count.tolist() == [1, 1, 3, 3, 1, 1]
     assert [found.thread.dtype, found.slot.dtype, found.cpu.dtype] == [np.uint16, np.uint32, np.uint8]
+
+
+def two_parts() -> list[SimpleNamespace]:
+    """Return two files: each has nobody, and two threads of a process and one of another; of the first one pid 7."""
+    parts = []
+    for number, (pids, tids) in enumerate((([-1, 7, 9], [-1, 1, 2, 1]), ([-1, 3, 4], [-1, 5, 6, 7]))):
+        processes = SimpleNamespace(
+            names=("", f"a{number}", f"b{number}"), pid=np.array(pids), parent_pid=np.array([-1, 1, pids[1]]),
+            created_cycles=np.array([-1, 0, -1]), destroyed_cycles=np.array([-1, 30 + number, 40]),
+        )  # fmt: skip
+        threads = SimpleNamespace(
+            tid=np.array(tids), process=np.array([0, 1, 1, 2]), names=("", f"x{number}", "", f"z{number}")
+        )
+        states = StateIndex(np.array([0, 1, 2, 3, 4], np.uint32), np.array([0, 1, 3, 3, 5]))  # of nobody: row 0
+        parts.append(SimpleNamespace(
+            trace=SimpleNamespace(processes=processes, threads=threads, states=states),
+            pids=np.array(pids) + 100 * number,
+            processes=np.array([0, 1, 2]) + 2 * number * np.array([0, 1, 1]), rows=np.arange(5) * 2 + number,
+            cycles=lambda cycles: cycles * 10, axis_pids=lambda own, number=number: own + 100 * number,
+        ))  # fmt: skip
+    return parts
+
+
+def test_threads_and_processes_of_two_files():
+    """Those of the second file behind those of the first; nobody is there once."""
+    threads, processes = assemble._threads(two_parts()), assemble._processes(two_parts())
+    assert threads.pid.tolist() == [-1, 7, 7, 9, 103, 103, 104]
+    assert threads.tid.tolist() == [-1, 1, 2, 1, 5, 6, 7]
+    assert threads.process.tolist() == [0, 1, 1, 2, 3, 3, 4]
+    assert threads.names == ("", "x0", "", "z0", "x1", "", "z1")
+    assert processes.pid.tolist() == [-1, 7, 9, 103, 104]
+    assert processes.parent_pid.tolist() == [-1, 1, 7, 101, 103]
+    assert processes.names == ("", "a0", "b0", "a1", "b1")
+    assert processes.created_cycles.tolist() == [-1, 0, -1, 0, -1]
+    assert processes.destroyed_cycles.tolist() == [-1, 300, 400, 310, 400]
+
+
+def test_states_of_two_files():
+    """Events of nobody first, of both; then of each thread its own."""
+    found = assemble._states(two_parts())
+    assert found.event.tolist() == [0, 1, 2, 4, 6, 8, 3, 5, 7, 9]
+    assert found.start.tolist() == [0, 2, 4, 4, 6, 8, 8, 10]
+
+
+@pytest.mark.parametrize(
+    ("largest", "expected"),
+    [
+        ((7, 9), [[-1, 7], [-1, 19], [-1, 23]]), ((10, 9), [[-1, 10], [-1, 109], [-1, 203]]),
+        ((99, 100), [[-1, 99], [-1, 1100], [-1, 2003]]),
+        ((2**31 - 1, 9), [[-1, 715827881], [-1, 715827891], [-1, 1431655767]]),
+        ((715827881, 9), [[-1, 715827881], [-1, 715827891], [-1, 1431655767]]),
+    ],
+)  # fmt: skip
+def test_pids_of_three_files(largest, expected):
+    """The number of the file is in front of the digits of a pid; of damaged ones 2^31 is shared by all."""
+    traces = [SimpleNamespace(processes=SimpleNamespace(pid=np.array([-1, pid], np.int32))) for pid in (*largest, 3)]
+    assert [pids.tolist() for pids in assemble._pids(traces)] == expected
+
+
+def test_slots_of_events_that_are_not_together():
+    """Events by their rows on the axis; their slots behind those of the files before."""
+    parts = [
+        SimpleNamespace(rows=np.array(rows), trace=SimpleNamespace(slot_count=10, fragments=Fragments(
+            np.array(event, np.uint32), np.array(start), np.array(slot))))
+        for rows, event, start, slot in (
+            ([0, 2, 4], [0, 2], [0, 2, 5], [1, 3, 5, 7, 9]), ([1, 3, 5], [], [0], []),
+            ([6, 7, 3], [1, 2], [0, 1, 3], [2, 4, 6]),
+        )
+    ]  # fmt: skip
+    found = assemble._fragments(parts)
+    assert found.event.tolist() == [0, 3, 4, 7]
+    assert found.start.tolist() == [0, 2, 4, 7, 8]
+    assert found.slot.tolist() == [1, 3, 24, 26, 5, 7, 9, 22]
+    assert len(assemble._fragments(parts[1:2]).event) == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from satview.formats.kev.clocks import clock_review, consensus
 from satview.formats.kev.clocks.clock import _rollovers_after, held_times
 from satview.formats.kev.clocks.clock_chunk import LATEST, ClockChunk, time_values
 from satview.formats.kev.clocks.clock_review import ClockReview, correct, misplaced
-from satview.formats.kev.clocks.consensus import CROSSING, SEED, TIME, Claims, Correction, Surroundings
+from satview.formats.kev.clocks.consensus import CROSSING, SEED, TIME, Claims, Correction, Surroundings, Verdicts
 from satview.formats.kev.clocks.rollover import ROLLOVER, SLACK, unwrap, unwrap_segments
 
 LAG = 1 << 26
@@ -170,6 +171,32 @@ def test_more_misplaced_events_than_damage_makes(monkeypatch):
     assert misplaced(times, cpus, rows)[0].tolist() == [10, 20, 30, 40]
 
 
+@pytest.mark.parametrize(("before", "behind", "is_misplaced"), [(64, 64, True), (65, 64, False), (64, 65, False)])
+def test_where_the_events_of_the_same_cpu_are_looked_for(before, behind, is_misplaced):
+    """Up to 64 rows away; farther off there is nothing to compare with."""
+    times, cpus = np.arange(300), np.ones(300, np.uint8)
+    times[150] += 9 * NEAR
+    cpus[[150 - before, 150, 150 + behind]] = 0
+    assert misplaced(times, cpus, np.arange(1, 299))[0].tolist() == [150] * is_misplaced
+
+
+@pytest.mark.parametrize(("count", "is_mended"), [(20_000, True), (20_001, False)])
+def test_how_many_misplaced_events_damage_makes(count, is_mended):
+    times = np.arange(3 * count + 3)
+    times[1:-2:3] += 9 * NEAR
+    found, off = misplaced(times, np.zeros(len(times), np.uint8), np.arange(1, len(times) - 1))
+    assert len(found) == (count if is_mended else 0)
+    assert set(off.tolist()) <= {9 * NEAR + 1, 9 * NEAR}
+
+
+def test_how_long_a_reader_can_wait():
+    """65,536 events for what is odd, 8,192 for a clock that is not established."""
+    review = ClockReview()
+    assert (review.is_due(1 << 16), review.is_due((1 << 16) + 1)) == (False, True)
+    review.add(claims((7, 0, TIME, 0)))
+    assert (review.waits_from(1 << 13), review.waits_from((1 << 13) + 1)) == (0, None)
+
+
 B, U = wire.CONTROL_BUFFER, wire.code(wire.WireClass.USER, 1)
 
 
@@ -197,6 +224,8 @@ def test_corrections_are_added_to_the_rows_of_their_cpu(corrections, first_row, 
         ([U, B, U, U], [5, 8, 9, 10], [0, 1, 0, 0], 2, [0, 0, 1, 1]),
         ([U, B, U, U], [5, 9, 9, 10], [0, 0, 1, 0], 0, [1, 0, 0, 1]),  # that one is of another CPU
         ([U, U, U, B], [5, 6, 7, 8], [0, 0, 0, 0], 1, [0, 1, 1, 1]),
+        ([U, U, U, U], [5, 9, 9, 9], [0, 0, 0, 0], 2, [0, 0, 1, 1]),  # no BUFFER: it is in front of the correction
+        ([U, B, U, U], [5, 8, 9, 10], [0, 1, 0, 0], 0, [1, 0, 1, 1]),
     ],
 )  # fmt: skip
 def test_buffer_events_with_the_time_of_the_next_event(codes, times, cpus, first, expected):
@@ -245,6 +274,64 @@ def test_doubts_behind_time_events_that_are_lost():
     corrections = [Correction(0, 28, 40, -2), Correction(0, 65, 99, 3)]
     assert review.after_lost([20, 50], [0, 0], corrections) == [(50, 0, 3)]
     assert ClockReview().after_lost([5], [2], []) == [(5, 2, 1)]
+
+
+def test_what_is_decided_for_good(monkeypatch):
+    """By a reader that cannot wait: corrections without an end end where their CPU goes on being judged.
+
+    What goes on is the last TIME event of each CPU, moved as the CPU was, which stands for eight at most.
+    """
+    never, asked = 2**63 - 1, []
+    first = Verdicts(corrections=[Correction(0, 5, never, -8), Correction(1, 2, 4, 3)], steps=[(1, 1, 1)],
+                     reseeded=[(2, 2, 2)], damaged=[(3, 3, 3)], doubtful=[(4, 4, 4)], unproven=[(5, 5, 5)])  # fmt: skip
+
+    def consensus_of(*args):
+        asked.append(args)
+        return SimpleNamespace(verdicts=lambda: first)
+
+    monkeypatch.setattr(clock_review, "Consensus", consensus_of)
+    monkeypatch.setattr(clock_review, "LOOK_AHEAD_EVENTS", 50)
+    review, ends = ClockReview(), {0: (49, 7)}
+    review.add(claims(*((row, 0, TIME, 8 * (row == 5)) for row in range(10)), (10, 1, TIME, 0), (11, 1, SEED, 0)))
+    review.add(claims((12, 2, SEED, 0), (13, 1, TIME, 0), (14, 1, CROSSING, 1)))
+    assert (review.waits_from(9999), review.verdicts(ends)) == (5, first)
+    review.settle(50, ends)
+    judged, standing, surroundings, last = asked[-1]
+    assert (judged.row.tolist(), standing, surroundings, last) == ([*range(15)], {}, review.surroundings, ends)
+    assert (review.settled, review.waits_from(9999)) == (first, None)
+    assert (review.is_due(100), review.is_due(101)) == (False, True)
+    kept = review._claims()
+    assert [column.tolist() for column in kept] == [
+        [9, 13], [0, 1], [TIME, TIME], [9000 - 8 * ROLLOVER, 13000], [0, 0], [0, 0], [-1, -1], [8, 2]
+    ]  # fmt: skip
+    assert review.final_corrections() == first.corrections
+    assert review.verdicts(ends) is review.settled, "nothing odd came since"
+    review.add(claims((60, 1, TIME, 0), (70, 0, TIME, 0), (80, 0, CROSSING, 1)))
+    expected = [Correction(0, 5, 70, -8), Correction(1, 2, 4, 3)]
+    assert review.final_corrections() == expected
+    both = review.verdicts(ends)
+    assert asked[-1][1] == {0: -8, 1: 0}
+    assert both == Verdicts(expected + first.corrections, *(getattr(first, name) * 2 for name in (
+        "steps", "reseeded", "damaged", "doubtful", "unproven")))  # fmt: skip
+    assert ClockReview().final_corrections() == []
+    none = ClockReview()
+    none.settle(5, {})
+    assert (none._claims().row.tolist(), none.is_due(56)) == ([], True)
+
+
+@pytest.mark.parametrize(
+    ("is_damaged", "has_claims", "is_judged"), [(False, True, False), (True, True, True), (True, False, False)]
+)
+def test_damaged_time_events_have_the_others_judged(monkeypatch, is_damaged, has_claims, is_judged):
+    asked = []
+    monkeypatch.setattr(
+        clock_review, "Consensus", lambda *args: asked.append(args) or SimpleNamespace(verdicts=Verdicts)
+    )
+    review = ClockReview()
+    if has_claims:
+        review.add(claims((1, 0, TIME, 0)))
+    assert review.verdicts({}, is_damaged=is_damaged) == Verdicts()
+    assert len(asked) == is_judged
 
 
 # ---- what assumptions cost ---------------------------------------------------------------------------------------

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import numpy as np
 import pytest
 
 from satview.formats.kev import open_events, repair
 from satview.formats.kev.clocks.rollover import ROLLOVER
+from satview.formats.kev.decoded import Parts
 from satview.formats.kev.open_events import OpenEvent, OpenEvents
 from satview.formats.kev.slots import combine
 from satview.formats.kev.slots.combine import MAX_SLOTS
@@ -187,3 +190,16 @@ def test_fragments_follow_their_events():
     found = repair.renumber(fragments, went)
     assert (found.event.tolist(), found.start.tolist()) == ([4, 5, 6], [0, 3, 5, 7])
     assert found.slot.tolist() == [1, 3, 8, 2, 7, 4, 9]
+
+
+def test_what_a_chunk_leaves_to_be_matched():
+    """Open events and runs of tails by their slots; a run is no event, and has the row of the event before it."""
+    parts, slots = Parts(), np.arange(40, dtype=np.uint32).reshape(10, 4)
+    opened = tuple(np.array(column) for column in ([2, 7], [1, 3], [0, 4]))
+    runs = (*(np.array(column) for column in ([0, 5], [2, 1], [-1, 3])), np.array([True, False]))
+    parts.note_unmatched(100, 50, slots, opened, runs)
+    [found] = parts.unmatched
+    assert [getattr(found, each.name).tolist() for each in fields(found)] == [
+        [100, 102, 105, 107], [2, 1, 1, 3], [0, 8, 20, 28], [1, 9, 21, 29], [True, False, False, False],
+        [-1, 50, -1, 54], [49, 50, 53, 54],
+    ]  # fmt: skip

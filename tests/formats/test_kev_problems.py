@@ -11,7 +11,7 @@ import pytest
 from satview.events import wire
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release
-from satview.formats.kev import assemble
+from satview.formats.kev import assemble, repair
 from satview.formats.kev.clocks.consensus import Verdicts
 from satview.formats.kev.growth.growing import GrowingFile
 from satview.formats.kev.reader import open_kev
@@ -165,3 +165,21 @@ def test_events_without_any_time_event(count, has_time, is_said):
     assemble._report_pass(events, Verdicts(), REGION, catalogue(Release.QNX_7), problems)
     expected = ("clock-unknown", "no TIME event: times count from the first event", None, 1, None)
     assert listed(problems) == [expected] * is_said
+
+
+@pytest.mark.parametrize(("most", "rest"), [(2, 2), (3, 1), (4, 0)])
+@pytest.mark.parametrize(
+    ("kind", "slug"),
+    [(wire.Struct.COMBINE_END, "orphan-slots"), (wire.Struct.COMBINE_BEGIN, "unfinished-events")],
+)
+def test_parts_of_events_beyond_some_are_counted(tmp_path, monkeypatch, kind, slug, most, rest):
+    """Four of them, between events of one slot."""
+    monkeypatch.setattr(repair, "MANY", most)
+    path, rows_of = tmp_path / "a.kev", []
+    for number in range(4):
+        rows_of += [(wire.code(6, 1), 10 * number, 1, 2), (kind << 30 | wire.code(2, 5), 10 * number + 5, 1, 2)]
+    pairs, page = header_and_page("7.1.0", cpus=2)
+    write_kev(path, pairs, page, np.array(rows_of, np.uint32), "little")
+    said = [each for each in open_kev(path).problems if each.kind.slug == slug]
+    found = [(each.detail == "and more of the same", each.count) for each in said]
+    assert found == [(False, 1)] * most + [(True, rest)] * bool(rest)

@@ -12,6 +12,7 @@ from satview.events.spec import Release
 from satview.formats.kev import assemble, owners, sampling
 from satview.formats.kev.clocks.rollover import ROLLOVER
 from satview.formats.kev.owners import Discontinuities, ThreadNumbers
+from satview.formats.kev.slots.slot_source import MemorySlots
 from satview.store.head import Header
 from satview.store.problems import Problems
 from satview.store.tables import EventTable
@@ -251,15 +252,15 @@ def test_where_buffers_are_missing():
 # ---- samples -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("count", [4096 * 4, 60_000, 1 << 20, 5_000_000])
-def test_samples_are_spread_over_a_file(count):
+@pytest.mark.parametrize(("count", "samples"), [(4096 * 4, 10), (60_000, 20), (1 << 20, 262), (5_000_000, 607)])
+def test_samples_are_spread_over_a_file(count, samples):
+    """Eight at the start, and one for each 4,096 slots, 600 at most, that is not among the eight."""
     order = sampling._read_order(count)
     length, head = sampling.SAMPLE_LENGTH, sampling._HEAD_SAMPLES
     assert len(set(order.tolist())) == len(order)
     assert order[:head].tolist() == [length * n for n in range(head)]
     assert order[head] == count - length, "the end comes next"
-    most = min(sampling.SAMPLES, count // (4 * length))
-    assert abs(len(order) - head - most) <= head
+    assert len(order) == samples
     for taken in range(head + 2, len(order) + 1):
         begins = np.sort(order[:taken])
         if taken > head + 4:
@@ -343,6 +344,39 @@ def test_a_disk_that_is_slow_gives_fewer_samples(tmp_path, monkeypatch):
         assert len(found.first_slot) == (count or len(sampling._read_order(3001)))
         slots = found.first_slot[found.position] + found.trace.events.slot - found.position * 64
         assert (found.trace.events.time_cycles - START).tolist() == [max(slot - 1, 0) for slot in slots.tolist()]
+
+
+def test_each_gap_between_samples_counts_by_itself():
+    """Of a cycle for each slot; one of the two gaps is as long as a quarter of a rollover."""
+    rows_of = [(n, 1024 * n + m, 0, not n and not m) for n in range(3) for m in (0, 1024)]
+    for gaps, expected in (((1024, QUARTER), [True, True, False]), ((QUARTER, 1024), [True, False, False]),
+                           ((QUARTER - 1, QUARTER - 1), [True, True, True])):  # fmt: skip
+        first = np.cumsum((0, *(1024 + gap for gap in gaps)))
+        assert timed(rows_of, tuple(first.tolist())) == expected
+
+
+@pytest.mark.parametrize(
+    ("announced", "next_at", "number", "cpu", "release", "is_timed", "lost"),
+    [
+        (1, 1, 8, 0, Release.QNX_7, True, True), (3, 3, 8, 0, Release.QNX_7, True, True),
+        (3, 3, 7, 0, Release.QNX_7, True, True),
+        (3, 3, 6, 0, Release.QNX_7, True, False), (3, 3, 5, 0, Release.QNX_7, True, False),
+        (0, 1, 8, 0, Release.QNX_7, True, False), (3, 2, 8, 0, Release.QNX_7, True, False),
+        (9, 9, 8, 0, Release.QNX_7, True, True), (10, 9, 8, 0, Release.QNX_7, True, False),
+        (3, 3, 8, 0, Release.QNX_7, False, False), (3, 3, 8, 1, Release.QNX_7, True, True),
+        (3, 3, 8, 1, Release.QNX_8, True, False), (3, 3, 8, 0, Release.QNX_8, True, True),
+    ],
+)  # fmt: skip
+def test_buffers_behind_a_sample_that_show_a_loss(announced, next_at, number, cpu, release, is_timed, lost):
+    """Buffer 5 of CPU 0 in slot 0; the next one is as many slots behind it as it has, in a file of ten."""
+    slots = np.zeros((10, 4), np.uint32)
+    slots[:, 0] = MARK
+    slots[next_at] = wire.CONTROL_BUFFER | cpu << wire.CPU_SHIFT, 700, number, 1
+    buffers = SimpleNamespace(slot=ints(0), slots=ints(announced), sequence=ints(5), cpu=ints(0),
+                              time_cycles=ints(3 * ROLLOVER + 500))  # fmt: skip
+    trace = SimpleNamespace(buffers=buffers, release=release, events=events((40, wire.CONTROL_DROPPED, 0, 0)))
+    found = sampling._lost(trace, MemorySlots(slots), ints(0), np.array([is_timed]))
+    assert found.tolist() == [40, *[3 * ROLLOVER + 700] * lost]
 
 
 def test_samples_without_any_time_event():

@@ -12,6 +12,9 @@ import pytest
 
 import satview
 from satview.base.errors import TraceFormatError
+from satview.base.time import Clock
+from satview.events.spec import Release
+from satview.formats.linux import assemble
 from satview.formats.linux.ring_pages import Pages, walk
 from satview.store.trace import Trace
 from tests.helpers import linux_scene, perf_data, trace_dat
@@ -394,3 +397,27 @@ def test_a_wake_up_that_repeats_another_one_has_the_numbers_of_the_file(tmp_path
         "pid": 200, "prio": 100, "target_cpu": 1
     }  # fmt: skip
     assert event.args["comm"] == "server"
+
+
+def test_threads_of_events():
+    """Their numbers, but for the idle one of each CPU, and those that cannot be."""
+    unknown = -(1 << 31)
+    thread = np.array([0, 0, 0, 1, (1 << 31) - 1, 1 << 31, -1])
+    cpu = np.array([0, 255, 256, 3, 3, 3, 3])
+    assert assemble._who(thread, cpu).tolist() == [-1, -256, -256, 1, (1 << 31) - 1, unknown, unknown]
+
+
+@pytest.mark.parametrize(
+    ("name", "form"), [("trace.dat", linux_scene.as_trace_dat), ("perf.data", linux_scene.as_perf_data)]
+)
+def test_what_a_schedule_is_as_a_trace(tmp_path, name, form):
+    """Nanoseconds since nobody knows when, one event for each slot, no buffers, and no system page."""
+    trace = opened(tmp_path, form())
+    count = len(trace.events)
+    assert trace.clock == Clock(1_000_000_000, int(trace.events.time_cycles[0]), None, is_absolute=False)
+    assert (trace.format, trace.release, trace.byte_order, trace.system) == (name, Release.LINUX, "little", None)
+    assert (trace.slot_count, len(trace.buffers), trace.header.get("SYS_RELEASE")) == (count, 0, "Linux")
+    assert trace.events.slot.tolist() == list(range(count))
+    assert set(trace.events.slot_count.tolist()) == {1}
+    assert trace.cpu_count == max(2, int(trace.events.cpu.max()) + 1)
+    assert trace.dump_end_cycles == trace.clock.start_cycles - 1

@@ -319,6 +319,79 @@ def test_options_go_on_where_the_last_one_says(order):
             trace_dat._options(Cursor(data, HERE, 0, order), len(data) - 1, "none"))  # fmt: skip
 
 
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(
+    ("values", "parts"),
+    [
+        ((), (0,)), ((b"",), (7,)), ((b"name\0",), (7,)), ((b"", b""), (7,)), ((None, b""), (7,)), ((7,), (0,)),
+        ((b"", 7), (7,)),
+    ],
+)  # fmt: skip
+def test_instances_of_version_6(monkeypatch, order, values, parts):
+    """Pages of an instance of ftrace count where the usual one has none; its option says where they are described.
+
+    None is an offset behind the file, a number the bytes of an option that is too short for one.
+    """
+    monkeypatch.setattr(trace_dat.metadata, "read_all", lambda cursor, meta: cursor.take(3, "metadata"))
+    end, instance_at = ORDERS[order], 400
+    options = b""
+    for value in values:
+        at = struct.pack(end + "Q", 5000 if value is None else instance_at)
+        content = at[:value] if isinstance(value, int) else at + (value or b"")
+        options += struct.pack(end + "HI", 3, len(content)) + content
+    options += struct.pack(end + "HI5s", 5, 5, b"Linux")
+    head = b"..." + struct.pack(end + "I", 2) + b"options  \0" + options + bytes(2) + b"flyrecord\0"
+    head += struct.pack(end + "QQQQ", 300, 0, 310, 0)
+    data = head.ljust(instance_at, b"\xff") + b"flyrecord\0" + struct.pack(end + "QQQQ", 320, 7, 330, 0)
+    file, problems = file_of(data, order), Problems()
+    trace_dat._read_6(file, problems)
+    expected = [(0, 320, 7), (1, 330, 0)] if parts == (7,) else [(0, 300, 0), (1, 310, 0)]
+    assert (file.parts, file.cpus, file.head_rows, rows(problems)) == (expected, 2, [("UNAME", "Linux")], [])
+    plain = file_of(b"..." + struct.pack(end + "I", 1) + b"flyrecord\0" + struct.pack(end + "QQ", 2, 5), order)
+    trace_dat._read_6(plain, problems)
+    assert (plain.parts, plain.head_rows) == ([(0, 2, 5)], [])
+    for kind, what in ((b"latency  \0", "it holds the text of a latency tracer"), (b"flyrecord ", "the kind of its")):
+        bad = file_of(b"..." + struct.pack(end + "I", 1) + kind, order)
+        refused(what, 7, trace_dat._read_6, bad, problems)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_sections_of_version_7(monkeypatch, order):
+    """Options of eight bytes say where a section is; of the buffers the first one with pages is read."""
+    end, seen = ORDERS[order], []
+
+    def section(content: bytes) -> bytes:
+        return struct.pack(end + "HHIQ", 0, 0, 0, len(content)) + content
+
+    def option(kind: int, value: bytes) -> bytes:
+        return struct.pack(end + "HI", kind, len(value)) + value
+
+    for name in ("read_header_info", "read_ftrace_formats", "read_event_formats", "read_names"):
+        monkeypatch.setattr(trace_dat.metadata, name, lambda cursor, _meta, name=name: seen.append(
+            (name, cursor.take(cursor.left, "all"))))  # fmt: skip
+
+    def read_buffer(file, value, algorithm, _problems):
+        seen.append((value, algorithm))
+        file.parts = [(0, 0, len(value) - 3)]
+
+    monkeypatch.setattr(trace_dat, "_read_buffer", read_buffer)
+    kinds = 16, 17, 18, 21
+    at = [200, 300, 400, 500]
+    options = [option(kind, struct.pack(end + "Q", where)) for kind, where in zip(kinds[:3], at, strict=False)]
+    options += [option(kinds[3], struct.pack(end + "Q", 500)[:7]), option(kinds[3], struct.pack(end + "QB", 500, 0))]
+    options += [option(3, value) for value in (b"one", b"four", b"never")] + [option(5, b"Linux")]
+    data = (b"none\0\0" + struct.pack(end + "Q", 20)).ljust(20, b"\xff") + section(b"".join(options))
+    for where, text in zip(at, (b"header", b"ftrace", b"events", b"names"), strict=True):
+        data = data.ljust(where, b"\xff") + section(text)
+    file = file_of(data, order)
+    trace_dat._read_7(file, Problems())
+    assert seen == [
+        ("read_header_info", b"header"), ("read_ftrace_formats", b"ftrace"), ("read_event_formats", b"events"),
+        (b"one", "none"), (b"four", "none"),
+    ]  # fmt: skip
+    assert file.head_rows == [("UNAME", "Linux")]
+
+
 def test_packed_sections():
     packed = zlib.compress(b"content")
     block = struct.pack("<II", len(packed), 7) + packed

@@ -105,6 +105,16 @@ def test_what_is_behind_the_used_bytes_is_not_read():
         assert ([cpu for cpu, *_ in rows(found)], found.damaged.tolist()) == ([0] * 6 + [1], [0])
 
 
+@pytest.mark.parametrize("order", "<>")
+@pytest.mark.parametrize("words", [1, 27, 28])
+def test_records_whose_words_are_in_their_first_word(order, words):
+    """Up to 28 of them."""
+    content = word(order, words, 2) + bytes(4 * words) + word(order, 1, 3) + b"last"
+    data = np.frombuffer((struct.pack(f"{order}qQ", 100, len(content)) + content).ljust(256, b"\xaa"), np.uint8)
+    found = walk(data, Pages(ints(0), ints(6), 256, 8), order)
+    assert rows(found) == [(6, 102, 20, 4 * words), (6, 105, 24 + 4 * words, 4)]
+
+
 def test_lost_events_and_small_words_of_used_bytes():
     one = word("<", 1, 2) + b"1234"
     found = walked("<", page("<", 100, one), page("<", 200, one, commit=8 | 1 << 31), cpus=(4, 2))

@@ -11,8 +11,9 @@ import pytest
 from satview.base.errors import Cancelled
 from satview.events.spec import Release
 from satview.formats.listing import reader
+from satview.formats.listing.model import LineCounts
 from satview.formats.listing.reader import read_listing
-from satview.formats.traceprinter import score
+from satview.formats.traceprinter import open_listing, score
 from satview.store.problems import Problems
 
 PULSE = "COMM            :SND_PULSE_EXE      scoid:0x00010001 pid:1"
@@ -199,3 +200,31 @@ def test_limits_of_lines():
     for waiting, release in ((4095, Release.QNX_8), (4096, Release.QNX_7)):
         listing, _ = read([*[at(9, PULSE)] * waiting, at(9, "INTERRUPT       :INT_DELIVER       intr_id:1")])
         assert (listing.release, listing.events) == (release, waiting + 1)
+
+
+def test_kinds_of_lines_by_their_names():
+    counts = LineCounts(header=2, raw_slot=3, bad=1)
+    assert (counts.counts(), counts.lines) == ({"header": 2, "slot": 3, "not understood": 1}, 6)
+
+
+def test_how_far_a_listing_is_opened(tmp_path):
+    """Nine tenths are reading, by bytes; the rest is no part of it."""
+    path, done = tmp_path / "x.txt", []
+    text = at(9, PULSE).encode() + b"\n" * (2 << 14)
+    path.write_bytes(text)
+    open_listing(path, done.append)
+    assert done[0] == pytest.approx(0.9 * (len(text) - (1 << 14)) / len(text))
+    assert done[1] == pytest.approx(0.9)
+
+
+@pytest.mark.parametrize(
+    ("head", "said"),
+    [(HEAD, []), (HEAD[:1], ["no usable SYS_RELEASE; the events look like 7.x"]),
+     ([HEAD[0], "TRACE_SYS_RELEASE:: x"], ["no usable SYS_RELEASE; the events look like 7.x"])],
+)  # fmt: skip
+def test_a_release_that_the_header_does_not_show(tmp_path, head, said):
+    path = tmp_path / "x.txt"
+    path.write_text("\n".join([*head, at(9, PULSE), ""]))
+    trace = open_listing(path)
+    assert [each.detail for each in trace.problems if each.kind.slug == "release-assumed"] == said
+    assert (trace.release, trace.lines["event"], trace.format) == (Release.QNX_7, 1, "traceprinter")

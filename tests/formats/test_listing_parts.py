@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from satview.events import wire
+from satview.events.spec import Field, Show
 from satview.formats.listing.head import key_column, slot_lines, stray_line, syspage_lines
 from satview.formats.listing.numbers import is_wide, printed_as, value_of
-from satview.formats.listing.patterns import any32, hex32, hex64, message_words, number32, number64
+from satview.formats.listing.patterns import any32, compile_list, hex32, hex64, message_words, number32, number64
 from satview.formats.listing.sigevents import sigevent_of
 from satview.formats.listing.slots import SlotList
 from satview.formats.listing.stamps import MAX_CYCLES, Stamps
@@ -79,6 +80,14 @@ def test_sigevents_that_are_none():
     assert sigevent_of("UNKNOWN(1f)", "little") == [0x1F, 0, 0, 0]
     for text in ("PULSE 1:2", "SIGNAL", "NOTHING 1", "SIGNAL_CODE 1 2", "UNKNOWN(xyz)"):
         assert sigevent_of(text, "little") is None
+
+
+def test_a_list_is_read_up_to_a_structure():
+    """Words of a structure have a form of their own."""
+    fields = [Field("number", 1, Show.DEC), Field("sigevent", 0, Show.STRUCT), Field("more", 1, Show.DEC)]
+    found = compile_list(fields, 5, is_whole=True, has_short_hex=False)
+    assert (found.names, found.words(" number:7", "little")) == (("number",), [7])
+    assert found.words(" number:7 more:8", "little") is None
 
 
 def test_slots_of_events():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from types import SimpleNamespace
 
 import pytest
 
@@ -175,3 +176,10 @@ def test_words_of_a_user_event_that_may_be_a_text():
     assert second[1:] == ("0x66650064", "")
     assert shown(Q7, number, words, most=3)[0][2] == '"\\x01ab"...'
     assert shown(Q7, number, [1, 2])[0][2] == ""
+
+
+def test_a_sigevent_has_four_words():
+    raw, event = bytes(range(40)), SimpleNamespace(notify=1, number=5, value=0, code=0, priority=0)
+    found = notation.sigevent(event, raw, 1)
+    assert (found.value, found.text) == (raw[4:20], "SIGNAL 5")
+    assert notation.sigevent(event, bytes(20) + b"\1", 1).text == "NONE"

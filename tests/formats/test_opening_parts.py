@@ -187,6 +187,21 @@ def test_zstd_comes_with_newer_pythons(monkeypatch):
         zstd_block(b"rubbish", 5)
 
 
+@pytest.mark.parametrize("looks", [1, 3])
+def test_unpacking_can_be_stopped(tmp_path, looks):
+    """Before a reader sees anything of it; it is asked for every 256 KiB."""
+    path, asked = tmp_path / "a.gz", []
+    path.write_bytes(gzip.compress(bytes(5 << 18)))
+
+    def cancelled() -> bool:
+        asked.append(1)
+        return len(asked) == looks
+
+    with pytest.raises(Cancelled, match="unpacking was stopped"):
+        unpacked.opened_plain(path, lambda plain: pytest.fail(f"{plain} was opened"), cancelled)
+    assert len(asked) == looks
+
+
 def test_one_block_of_zstd():
     packed = PACKERS["zstd"](b"a" * 500)
     assert [zstd_block(packed, size) for size in (500, 501)] == [b"a" * 500] * 2

@@ -165,6 +165,10 @@ def test_a_disk_that_fails_in_the_middle(tmp_path, monkeypatch):
         with pytest.raises(SourceChangedError, match="it cannot be read any more: ") as failed:
             read()
         assert failed.value.offset == 30
+    monkeypatch.setattr(os, "preadv", lambda _file, views, at: 4 if at < 38 else fails())
+    with pytest.raises(SourceChangedError) as failed:
+        opened.read_into(np.zeros(5, np.uint32), 30)
+    assert failed.value.offset == 38, "eight bytes were there"
 
 
 @pytest.mark.parametrize(("byte", "is_noticed"), [(0, True), (4095, True), (4096, False)])

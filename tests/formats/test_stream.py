@@ -20,6 +20,7 @@ from satview.formats.kev.writer import SlotWriter
 from satview.formats.source import opened, source_of
 from satview.store.head import Header
 from satview.store.problems import Problems
+from tests.helpers.kev import START, TraceBuilder
 
 PAIRS = [
     ("FILE_NAME", "x"),
@@ -400,3 +401,22 @@ def test_slots_of_an_event(words, kinds, payload):
     assert [slot[0] for slot in slots] == [kind << 30 | 1 << 24 | CALL for kind in kinds]
     assert {slot[1] for slot in slots} == {7}
     assert [word for slot in slots for word in slot[2:]] == payload
+
+
+@pytest.mark.parametrize("length", [7, 40, 1000])
+@pytest.mark.parametrize("late", [(), (5,), (11, 12), (17,)])
+def test_damaged_clocks_are_mended_in_blocks_of_any_length(length, late):
+    """Twenty TIME events, some 4,096 rollovers late, and ten events behind each: all of these are where they were."""
+    builder = TraceBuilder("7.1.0", cpus=2)
+    for number in range(20):
+        builder.time_event(number * 1_000_000, number % 2)
+        for more in range(10):
+            builder.event(wire.code(6, 1), number * 1_000_000 + 100 * more + 10, cpu=number % 2)
+    slots = np.array(builder.writer.slots(), np.uint32).reshape(-1, 4)
+    at = np.flatnonzero(slots[:, 0] & wire.CODE_MASK == wire.CONTROL_TIME)
+    slots[at[list(late)], 2] ^= np.uint32(1 << 12)
+    batches = list(EventStream([slots[first : first + length] for first in range(0, len(slots), length)], Problems()))
+    time = np.concatenate([batch.time_cycles for batch in batches]) - START
+    is_mark = np.concatenate([batch.header for batch in batches]) & wire.CODE_MASK != wire.CONTROL_TIME
+    expected = [number * 1_000_000 + 100 * more + 10 for number in range(20) for more in range(10)]
+    assert time[is_mark].tolist() == expected

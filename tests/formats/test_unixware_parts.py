@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from satview.base.errors import UsageError
-from satview.events.unixware import record_code
+from satview.events.unixware import cpu_time_codes, record_code
 from satview.formats.registry import open_trace
 from satview.formats.unixware import assemble, calls, changes, columns
 from satview.formats.unixware.columns import SetReader, concatenated
@@ -349,3 +349,32 @@ def test_records_that_show_a_change_of_their_own_thread(waited, needed):
     assert np.flatnonzero(found).tolist() == needed
     none = SimpleNamespace(code=np.zeros(0), by_thread=np.zeros(0, np.intp), thread=np.zeros(0, np.uint32))
     assert changes.needed_for_own_state(none, np.zeros(0, np.bool_), np.zeros(0, np.uint8)).tolist() == []
+
+
+def test_records_of_processor_time_that_count():
+    """The last one of a thread that neither waited nor ended before; a second value for the same is one of them."""
+    passing, last = cpu_time_codes()
+    plain, first, ended = (record_code(*of) for of in (("mutex_init", 0), ("mutex_lock", 1), ("thr_exit", 0)))
+    of_threads = (
+        (passing,), (plain, last), (first, passing), (ended, passing), (passing,), (passing, plain),
+        (plain, passing, passing), (plain, first, passing), (first, plain, last),
+    )  # fmt: skip
+    code = np.array([each for codes in of_threads for each in codes], np.uint16)
+    thread = np.array([number for number, codes in enumerate(of_threads) for _ in codes], np.uint32)
+    kept = calls._without_samples(code, thread)
+    assert kept.tolist() == [1, 2, 3, 5, 9, 10, 12, 13, 14, 16, 17, 18]
+    mixed = np.argsort(-thread.astype(int), kind="stable")
+    assert sorted(mixed[calls._without_samples(code[mixed], thread[mixed])].tolist()) == kept.tolist()
+    none = code == plain
+    assert calls._without_samples(code[none], thread[none]).tolist() == [0, 1, 2, 3, 4]
+
+
+def test_numbers_of_a_record_in_no_table(tmp_path):
+    """They are shown of the last record of a thread too, whose code says that it is the last."""
+    (tmp_path / "tr.0000001.001").write_text("1:0:1:1:1:300:-4:9:7:0:0:0:0\n1:1:1:1:1:301:-5:1:8:0:0:0:0\n")
+    trace = open_trace(tmp_path)
+    shown = [[(each.name, each.value) for each in trace.payloads.decode(event).arguments][:4] for event in (0, 1)]
+    assert shown == [
+        [("event1", 300), ("event2", -4), ("which", 9), ("a1", 7)],
+        [("event1", 301), ("event2", -5), ("which", 1), ("a1", 8)]
+    ]  # fmt: skip
