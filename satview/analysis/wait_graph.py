@@ -24,7 +24,8 @@ from satview.linkage.messages import RECEIPT, replies
 from satview.linkage.mutexes import MUTEX, entries_of
 from satview.linkage.rows import rows_of_class, rows_of_codes
 from satview.linkage.servers import creation_of, server_of
-from satview.linkage.table import NO_EVENT, OPEN, Certainty, Rows
+from satview.linkage.table import OPEN, Certainty
+from satview.linkage.waits import number_of
 from satview.linkage.wake_ups import wake_ups
 from satview.store.arguments import argument
 from satview.store.losses import losses
@@ -39,7 +40,6 @@ BY_HABIT: Final = (SEM, CONDVAR, *(STATE_BY_NAME[name].value for name in ("BARRI
 """States whose object does not name who can end them: known is only who did so before."""
 _WORKER_STATES: Final = (CONDVAR, SEM, MUTEX, JOIN, RUNNING, READY)  # of a thread that may have been handed a message
 _FEW: Final = 3  # times that a habit needs
-_CALL: Final = 0x7F  # of the code of an event of a kernel call: its number
 _FORM: Final = wire.KER_EXIT_OFFSET | wire.KER_INT_OFFSET  # of the code of an event of a kernel call; 0 = entry
 
 
@@ -79,7 +79,6 @@ class WaitGraph:
         self.open_waits: dict[int, OpenWait] = {}
         waiting = self.blockers.waits
         self._open_rows = np.flatnonzero(waiting.end_row == OPEN)
-        self._timer_timeout = call_numbers(trace.release)["TIMER_TIMEOUT"]
         holder, how = self._holders(self._open_rows)
         for wait in self._open_rows.tolist():
             found = None if self.has_timeout(wait) else self._ends_of(wait, holder, how)
@@ -96,13 +95,13 @@ class WaitGraph:
         Args:
             wait: One that lasts to the end of the trace.
         """
-        before = int(self._calls_before[int(np.searchsorted(self._open_rows, wait))])
-        if before == NO_EVENT or int(self.trace.events.code[before]) & _CALL != self._timer_timeout:
+        before = self._calls_before[np.searchsorted(self._open_rows, [wait])]
+        if int(number_of(self.trace, before)[0]) != call_numbers(self.trace.release)["TIMER_TIMEOUT"]:
             return False
-        return not np.any(self.blockers.waits.call_row == before)
+        return not np.any(self.blockers.waits.call_row == before[0])
 
     @cached_property
-    def _calls_before(self) -> Rows:
+    def _calls_before(self) -> NDArray[np.uint32]:
         """The last kernel call of each thread that waits when the trace ends before the call that it waits in."""
         trace, waiting = self.trace, self.blockers.waits
         calls = rows_of_class(trace, wire.WireClass.KER_CALL)
@@ -146,7 +145,7 @@ class WaitGraph:
         state = int(waiting.value[wait])
         if state == MUTEX and (thread := holder.get(wait, -1)) > 0:
             return OpenWait(wait, frozenset((thread,)), frozenset(), how[wait])
-        if state == MUTEX and self.knows_all_threads:  # whoever holds it is most likely of its process
+        if state == MUTEX and self.knows_all_threads:  # its holder is most likely a thread of the same process
             own = int(waiting.thread[wait])
             ways = self._alive(int(self.trace.threads.pid[own])) - {own}
             return OpenWait(wait, ways, frozenset(), Certainty.GUESS) if ways else None

@@ -17,7 +17,15 @@ from numpy.typing import NDArray
 from satview.capture.buffers import Buffer
 from satview.capture.files import CaptureError
 from satview.capture.kernel import Kernel
-from satview.capture.logger_options import SET_UP_PRIORITY, LoggerOptions, LoggerReport, Output, Say, filter_calls
+from satview.capture.logger_options import (
+    SET_UP_PRIORITY,
+    LoggerOptions,
+    LoggerReport,
+    Output,
+    Say,
+    begin_events,
+    filter_calls,
+)
 from satview.capture.sim.calls import (
     ChannelCreate,
     Compute,
@@ -40,7 +48,6 @@ from satview.capture.sim.parts.errors import QnxError
 from satview.capture.sim.parts.objects import Semaphore
 from satview.capture.sim.parts.threads import Policy, Program
 from satview.capture.trace_event import mode
-from satview.events import wire
 from satview.events.spec import Release
 
 _FULL, _END = 1, 2  # pulse codes
@@ -49,7 +56,6 @@ STOP_SIGNALS = (SIGHUP, SIGINT, SIGABRT, SIGTERM)
 _COPY_NS_PER_SLOT = 12
 # From the end of a ring capture to the names of 7.x and 8.0: "over a second" in real files (format description, 6.1).
 _NAMES_PAUSE_NS = 2_500_000_000
-_EVENT_BEGINS = 1  # struct bits: a simple event, or the first slot of a combine event
 
 
 class Logger:
@@ -235,7 +241,7 @@ class Logger:
         """Print a line of the running table: interrupts, iterations, and events of the buffer."""
         if self.report.buffers == 1:
             self.say(3, f"{'interrupts':>10}  {'iterations':>10}  {'events':>6}")
-        begins = slots[:, 0] >> wire.STRUCT_SHIFT <= _EVENT_BEGINS
+        begins = begin_events(slots[:, 0])
         self.say(3, f"{self.report.interrupts:10}  {self.report.buffers:10}  {np.count_nonzero(begins):6}")
 
     def _buffer(self, index: int) -> Buffer | None:

@@ -129,9 +129,13 @@ class LoggerReport:
             written = (output.written - before) // SLOT_BYTES
             self.slots += written
             heads = slots[:written, 0]
-            begins = heads >> wire.STRUCT_SHIFT <= 1  # a simple event, or the first slot of a combine event
             is_control = heads >> wire.CLASS_SHIFT & wire.CLASS_MASK == wire.WireClass.CONTROL
-            self.events += int(np.count_nonzero(begins & ~is_control))
+            self.events += int(np.count_nonzero(begin_events(heads) & ~is_control))
+
+
+def begin_events(heads: NDArray[np.uint32]) -> NDArray[np.bool_]:
+    """Return for header words of slots whether an event begins there: it is simple, or its first slot of several."""
+    return heads >> wire.STRUCT_SHIFT <= 1
 
 
 def filter_calls(options: LoggerOptions, release: Release) -> list[RULE]:

@@ -7,9 +7,13 @@ Source: kernel event trace format, sections 3 and 7. Names of events and their a
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 from satview.events.class_table import plain_classes
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 SLOT_BYTES: Final = 16
 
@@ -62,6 +66,15 @@ def class_of(event_code: int) -> int:
 def event_of(event_code: int) -> int:
     """Return the 10-bit event number of a code."""
     return event_code & EVENT_MASK
+
+
+def are_of_threads(codes: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
+    """Return which codes are events of threads, bool of the same shape: below 64, where those of processes begin.
+
+    Source: section 7.1.
+    """
+    result: NDArray[np.bool_] = (codes >> CLASS_SHIFT == WireClass.PR_TH) & (codes & EVENT_MASK < 64)
+    return result
 
 
 CONTROL_TIME: Final = code(WireClass.CONTROL, 1)

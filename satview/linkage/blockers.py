@@ -22,11 +22,11 @@ from satview.linkage.waits import Waits, waits
 from satview.linkage.wake_ups import last_sends, wake_ups
 from satview.linkage.whole import is_whole
 from satview.store.arguments import argument
+from satview.store.idle import KERNEL_PID
 from satview.store.tables import UNKNOWN_THREAD
 from satview.store.trace import Trace
 
 OWNER_MASK: Final = 0x7FFFFFFF
-_PROCESS_MANAGER: Final = 1  # it shares no mutexes
 
 
 def owners_within(trace: Trace, word: _Ints, pid: _Ints) -> _Ints:
@@ -60,7 +60,7 @@ def owners_anywhere(trace: Trace, word: _Ints) -> _Ints:
         int64 (n,), rows of the thread table; -1 where none or several fit.
     """
     tid, pid = trace.threads.tid.astype(np.int64), trace.threads.pid.astype(np.int64)
-    who = np.flatnonzero((tid > 0) & (tid < 1 << 15) & (pid > _PROCESS_MANAGER))
+    who = np.flatnonzero((tid > 0) & (tid < 1 << 15) & (pid > KERNEL_PID))  # whose own process shares no mutexes
     codes = np.concatenate((tid[who] << 16 | pid[who] & 0xFFFF, (pid[who] & 0x7FFF) << 16 | tid[who]))
     order = np.argsort(codes, kind="stable")
     codes, thread = codes[order], np.tile(who, 2)[order]

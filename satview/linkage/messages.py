@@ -53,12 +53,19 @@ def sends_of(trace: Trace) -> NDArray[np.uint32]:
     return rows_of_codes(trace, SEND) if trace.pairs is None else np.empty(0, np.uint32)
 
 
-def answers(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+def answers(trace: Trace) -> Pairs:
     """Return SND_MESSAGE and the reply or error that its client gets before it sends again, in any order.
 
-    Returns:
-        Two of uint32 (n,), rows of events.
+    Exact where the reply names the client that sent. In a trace without events of threads no event shows who sends;
+    there the rcvid of the call that replies picks the one open message, which is inferred.
     """
+    sends, given = _answers_by_client(trace)
+    more_sends, more_given = _answers_by_number(trace)
+    certainty = np.repeat((Certainty.EXACT, Certainty.INFERRED), (len(sends), len(more_sends)))
+    return pairs_of(np.concatenate((sends, more_sends)), np.concatenate((given, more_given)), certainty)
+
+
+def _answers_by_client(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     sends, given = sends_of(trace), rows_of_codes(trace, REPLY, ERROR)
     if not len(sends) or not len(given):
         return no_pairs()[:2]
@@ -75,17 +82,16 @@ def answers(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     return begin[sure], end[sure]
 
 
-def answers_by_number(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-    """Return the same of messages whose sender no event shows, by the rcvid of the call that replies.
+def _answers_by_number(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    """Return the messages of unknown senders and the replies that pick them by their rcvid.
 
-    In a trace without events of threads that is all there is. A reply counts that picks the one open message with its
-    rcvid: after that message was received no other one with that number was, by any server.
-
-    Returns:
-        Two of uint32 (n,), rows of SND_MESSAGE and of the reply or error.
+    After such a message was received no other one with that number was, by any server.
     """
-    table, given = messages(trace), rows_of_codes(trace, REPLY, ERROR)
+    table = messages(trace)
     is_open = trace.events.thread[table.from_row] == UNKNOWN_THREAD
+    if not is_open.any():
+        return no_pairs()[:2]
+    given = rows_of_codes(trace, REPLY, ERROR)
     sends, receipts = table.from_row[is_open], table.to_row[is_open]
     calls = open_calls(trace, given)
     is_reply = np.isin(calls, entries_of(trace, "MSG_REPLYV", "MSG_ERROR"))
@@ -146,9 +152,7 @@ def receiver_keys(
 
 
 def _replies(trace: Trace) -> Pairs:
-    exact, inferred = answers(trace), answers_by_number(trace)
-    sends, given = np.concatenate((exact[0], inferred[0])), np.concatenate((exact[1], inferred[1]))
-    certainty = np.repeat((Certainty.EXACT, Certainty.INFERRED), (len(exact[0]), len(inferred[0])))
+    sends, given, certainty = answers(trace)
     received = messages(trace).ends_of(sends)
     known = (received != NO_EVENT) & (received < given)
     return pairs_of(received[known], given[known], certainty[known])

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from satview.linkage.blockers import REPLY as REPLY_STATE
 from satview.linkage.blockers import SEND as SEND_STATE
-from satview.linkage.messages import answers, answers_by_number, messages, sends_of
+from satview.linkage.messages import answers, messages, sends_of
 from satview.linkage.rows import comm_words, positions
 from satview.linkage.states import IS_RUN, LANE_VALUES, first_that_fits, state_positions, state_values
 from satview.linkage.table import NO_EVENT, Certainty, ReadOnlyColumns
@@ -84,12 +84,10 @@ def _transactions(trace: Trace) -> Transactions:
     events, sends = trace.events, sends_of(trace)
     received = _or_none(messages(trace).ends_of(sends))
     replied = np.full(len(sends), -1, np.int64)
-    requested, answer = answers(trace)
-    replied[np.searchsorted(sends, requested)] = answer
     certainty = np.full(len(sends), Certainty.EXACT, np.uint8)
-    requested, answer = answers_by_number(trace)
+    requested, answer, how = answers(trace)
     at = np.searchsorted(sends, requested)
-    replied[at], certainty[at] = answer, Certainty.INFERRED
+    replied[at], certainty[at] = answer, how
     blocked, free, done = _client_states(trace, sends)
     server = np.full(len(sends), -1, np.int64)
     known = received >= 0

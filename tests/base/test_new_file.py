@@ -580,7 +580,7 @@ def test_a_name_that_another_writer_has_is_not_taken(tmp_path, monkeypatch):
 @POSIX
 @pytest.mark.parametrize("is_gone", [False, True])
 def test_a_growing_file_that_cannot_take_its_name_leaves_nothing(tmp_path, monkeypatch, is_gone):
-    """Whoever cleans the folder may have taken the temporary file away."""
+    """The temporary file may be gone by then, as somebody cleans the folder."""
 
     def fails(part: Path, _target: Path) -> None:
         if is_gone:

@@ -16,6 +16,7 @@ from satview.base.time_text import format_duration, format_moment
 from satview.events.states import NOT_A_STATE
 from satview.filters.derived_columns import TraceDerivedColumns
 from satview.linkage.table import Certainty, Rows
+from satview.linkage.waits import Waits
 from satview.store.idle import idle_threads
 from satview.store.time_ranges import TimeRanges
 from satview.store.trace import Trace
@@ -133,6 +134,34 @@ class Evidence:
         """Return a moment for people: time from the start of the trace."""
         return format_moment(int(cycles), self.trace.clock)
 
+    def ran_in(self, span: tuple[int, int]) -> tuple[_Ints, _Ints]:
+        """Return the threads of the slices that have a part in a span of time, and how long each part is, cycles.
+
+        Returns:
+            int64 (k,) each: rows of the thread table, cycles.
+        """
+        rows, ends = self.slices
+        inside = self.slices_in(span)
+        part = np.minimum(ends[inside], span[1]) - np.maximum(self.times[rows[inside]], span[0])
+        return self.trace.events.thread[rows[inside]].astype(np.int64), part
+
+    def most_of(self, threads: _Ints, cycles: _Ints, most: int = 3) -> list[tuple[int, int]]:
+        """Return (thread, cycles) of the threads with the most cycles, most first; idle and unknown ones have none.
+
+        Args:
+            threads: int64 (n,), rows of the thread table, in any order and several times.
+            cycles: int64 (n,).
+            most: How many at most.
+        """
+        total = np.bincount(threads, cycles, len(self.is_idle)).astype(np.int64)
+        total[self.is_idle] = total[0] = 0
+        order = np.argsort(-total, kind="stable")[:most]
+        return [(row, int(total[row])) for row in order.tolist() if total[row] > 0]
+
+    def shares(self, who: Sequence[tuple[int, int]]) -> str:
+        """Return threads and cycles as `most_of` returns them in words."""
+        return ", ".join(f"{self.name(row)} {self.length(cycles)}" for row, cycles in who)
+
     def more(self, occurrences: Sequence[tuple[int, int, int]]) -> str:
         """Return in words how often something happened besides the first time, which is reported, and when for longest.
 
@@ -145,6 +174,20 @@ class Evidence:
         if first == occurrences[0][0]:
             return often
         return f"{often}, longest {self.length(last - first)} from {self.moment(first)}"
+
+    def again(self, how: str, occurrences: Sequence[tuple[int, int, int]]) -> str:
+        """Return `more` in words that follow the first time: `, and so once more`; empty if that is the only one.
+
+        Args:
+            how: Such as `so`, `late`.
+            occurrences: As of `more`.
+        """
+        return f", and {how} {self.more(occurrences)}" if len(occurrences) > 1 else ""
+
+    def span_of_wait(self, found: Waits, wait: int) -> tuple[int, int, int]:
+        """Return start and end of a wait in cycles, and the event by which it begins."""
+        row, end = int(found.row[wait]), int(self.end_rows(found.end_row[wait : wait + 1])[0])
+        return int(self.times[row]), int(self.times[end]), row
 
     def verdict(
         self, severity: Severity, span: tuple[int, int], threads: Rows | list[int],

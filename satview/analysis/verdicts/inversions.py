@@ -147,8 +147,8 @@ def _verdicts(evidence: Evidence, found: Blockers, columns: list[_Ints], least: 
         name, object_text = evidence.name, waited_for(evidence, found, begin)
         more = int(steps[mine[0]]) - 1
         chain = f" and so, {counted(more, 'step')} on, for {name(low_row)}" if more else ""
-        times = [_position(evidence, found, int(wait[each[0]])) for _, each in long]
-        again = f", and does so {evidence.more(times)}" if len(long) > 1 else ""
+        times = [evidence.span_of_wait(waiting, int(wait[each[0]])) for _, each in long]
+        again = evidence.again("does so", times)
         held = _row_before(evidence, low_row, int(first[mine[0]]))
         low_priority = _priority(evidence, held)
         roles = {
@@ -170,12 +170,6 @@ def _verdicts(evidence: Evidence, found: Blockers, columns: list[_Ints], least: 
             int(found.certainty[np.array([begin, *link[mine]])].min()), times, roles,
         ))  # fmt: skip
     return verdicts
-
-
-def _position(evidence: Evidence, found: Blockers, wait: int) -> tuple[int, int, int]:
-    """Return start, end and first event of a wait."""
-    row, end = int(found.waits.row[wait]), int(evidence.end_rows(found.waits.end_row[wait : wait + 1])[0])
-    return int(evidence.times[row]), int(evidence.times[end]), row
 
 
 def _row_before(evidence: Evidence, thread: int, row: int) -> int:

@@ -49,9 +49,8 @@ def missed_periods(evidence: Evidence, limits: Limits) -> list[Verdict]:
 def _late_pulses(evidence: Evidence, limits: Limits) -> list[Verdict]:
     trace = evidence.trace
     table = pulses(trace)
-    at = np.arange(len(table))
-    sent, received = table.from_row[at].astype(np.int64), table.to_row[at].astype(np.int64)
-    if not len(at):
+    sent, received = table.from_row.astype(np.int64), table.to_row.astype(np.int64)
+    if not len(table):
         return []
     scoid, pid = comm_words(trace, sent)
     verdicts = []
@@ -66,9 +65,9 @@ def _late_pulses(evidence: Evidence, limits: Limits) -> list[Verdict]:
         thread = int(trace.events.thread[received[mine[first]]])
         lateness = evidence.length(int(late[first]))
         positions = [(int(times[i]), int(times[i] + late[i]), int(sent[mine[i]])) for i in bad.tolist()]
-        again = f", and late {evidence.more(positions)}" if len(bad) > 1 else ""
+        again = evidence.again("late", positions)
         jitter = evidence.length(int(late.max() - late.min()))
-        certainty = max(table.certainty[at[mine[bad]]].min(), Certainty.INFERRED)  # one timer's pulses queue in turn
+        certainty = max(table.certainty[mine[bad]].min(), Certainty.INFERRED)  # one timer's pulses queue in turn
         verdicts.append(evidence.verdict(
             Severity.WARNING, positions[0][:2], [thread], [],
             [*sent[mine[bad]].tolist(), *received[mine[bad]].tolist()],
@@ -99,7 +98,7 @@ def _late_sleepers(evidence: Evidence, limits: Limits) -> list[Verdict]:
         positions = [(int(evidence.times[due[i]]), int(evidence.times[end[i]]), int(due[i])) for i in bad.tolist()]
         start, stop = positions[0][:2]
         who = ran_instead(evidence, (start, stop), thread)
-        again = f", and late {evidence.more(positions)}" if len(bad) > 1 else ""
+        again = evidence.again("late", positions)
         verdicts.append(evidence.verdict(
             Severity.WARNING, (start, stop), [thread, *(row for row, _ in who)], [],
             [*due[bad].tolist(), *end[bad].tolist()],

@@ -44,7 +44,7 @@ def starvations(evidence: Evidence, limits: Limits) -> list[Verdict]:
         happens = _times_of(episodes(begins[bad], window), begin[mine], end[mine], ready.row[mine])
         inside = mine[(begin[mine] >= happens[0][0]) & (end[mine] <= happens[0][1])]
         span = happens[0][:2]
-        again = f", and so {evidence.more(happens)}" if len(happens) > 1 else ""
+        again = evidence.again("so", happens)
         total = int((end - begin)[inside].sum())
         who = ran_instead(evidence, span, thread)
         verdicts.append(evidence.verdict(
@@ -97,13 +97,12 @@ def long_readies(evidence: Evidence, limits: Limits) -> list[Verdict]:
                   for i in mine.tolist()]  # fmt: skip
         span = positions[0][:2]
         who = ran_instead(evidence, span, thread)
-        again = f", and so {evidence.more(positions)}"
         is_serious = max(end - start for start, end, _ in positions) >= limits.cycles("serious_ms")
         verdicts.append(evidence.verdict(
             Severity.WARNING if is_serious else Severity.INFO, span, [thread, *(row for row, _ in who)], [],
             [int(ready.row[first]), int(ready.end_row[first])],
             (f"{evidence.name(thread)} is ready from {evidence.moment(span[0])} and runs "
-             f"{evidence.length(span[1] - span[0])} later{instead(evidence, who)}{again if len(mine) > 1 else ''}.",
+             f"{evidence.length(span[1] - span[0])} later{instead(evidence, who)}{evidence.again('so', positions)}.",
              "Look at the priorities of the threads that ran, or at the budget of its partition."),
             occurrences=positions, roles=_ready_and_runs(evidence, ready.at(mine)),
         ))  # fmt: skip
@@ -133,22 +132,14 @@ def ran_instead(evidence: Evidence, span: tuple[int, int], thread: int, most: in
         thread: Row of the thread that is left out.
         most: How many.
     """
-    rows, ends = evidence.slices
-    inside = evidence.slices_in(span)
-    start = evidence.trace.events.time_cycles[rows[inside]]
-    who = evidence.trace.events.thread[rows[inside]].astype(np.int64)
-    part = np.minimum(ends[inside], span[1]) - np.maximum(start, span[0])
-    part[(who == thread) | evidence.is_idle[who] | (who == 0) | ~are_beside(evidence.trace, who, thread)] = 0
-    total = np.bincount(who, part).astype(np.int64) if len(who) else np.empty(0, np.int64)
-    order = np.argsort(-total, kind="stable")[:most]
-    return [(int(row), int(total[row])) for row in order if total[row] > 0]
+    who, part = evidence.ran_in(span)
+    part[(who == thread) | ~are_beside(evidence.trace, who, thread)] = 0
+    return evidence.most_of(who, part, most)
 
 
 def instead(evidence: Evidence, who: list[tuple[int, int]]) -> str:
     """Return in words who ran meanwhile, to be put behind what happened; empty if nobody did."""
-    if not who:
-        return ""
-    return "; meanwhile ran " + ", ".join(f"{evidence.name(row)} {evidence.length(cycles)}" for row, cycles in who)
+    return f"; meanwhile ran {evidence.shares(who)}" if who else ""
 
 
 @verdict_rule(

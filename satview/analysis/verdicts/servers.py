@@ -58,15 +58,14 @@ def _passed_over(evidence: Evidence, limits: Limits) -> list[Verdict]:
         waits = at[mine].tolist()
         pid, thread = int(found.pid[waits[0]]), int(waiting.thread[waits[0]])
         rows = receipts[receiver == pid]
-        others = [int(np.searchsorted(rows, end[i])) - int(np.searchsorted(rows, waiting.row[i])) for i in waits]
-        happens = [(int(evidence.times[waiting.row[i]]), int(evidence.times[end[i]]), int(waiting.row[i]))
-                   for i, count in zip(waits, others, strict=True) if count > 1]  # fmt: skip
+        others = np.searchsorted(rows, end[waits]) - np.searchsorted(rows, waiting.row[waits])
+        happens = [evidence.span_of_wait(waiting, i) for i, count in zip(waits, others, strict=True) if count > 1]
         if not happens:
             continue
         start, stop, row = happens[0]
-        name, count = evidence.process_of(pid), others[[int(waiting.row[i]) for i in waits].index(row)]
+        name, count = evidence.process_of(pid), others[others > 1][0]
         servers = np.unique(trace.events.thread[rows[(rows >= row) & (evidence.times[rows] < stop)]])
-        again = f", and so {evidence.more(happens)}" if len(happens) > 1 else ""
+        again = evidence.again("so", happens)
         verdicts.append(evidence.verdict(
             Severity.WARNING, (start, stop), [thread, *servers.tolist()], [f"server {name}"], [row],
             (f"{evidence.name(thread)} waits {evidence.length(stop - start)} from {evidence.moment(start)} for {name} "

@@ -31,7 +31,6 @@ _FORM: Final = wire.KER_EXIT_OFFSET | wire.KER_INT_OFFSET  # of the code of an e
 _CALLS: Final = 128  # numbers of kernel calls
 _PAUSES: Final = 8  # who has not created one for so many times the usual pause is done with it
 _PULSE_ROWS: Final = 2  # events from a delivered interrupt to the pulse that it sends
-_MOST_NAMED: Final = 3  # threads in one sentence
 _LEAST_CALLS: Final = 4  # kinds of kernel calls in a trace that is taken to have all kinds
 _LEAKS: Final = (("channels", "CHANNEL_CREATE", "CHANNEL_DESTROY"), ("connections", "CONNECT_ATTACH", "CONNECT_DETACH"))
 _Ints = NDArray[np.int64]
@@ -57,10 +56,11 @@ def floods(evidence: Evidence, limits: Limits) -> list[Verdict]:
     rows = interrupt_rows(trace)
     window = limits.cycles("window_ms")
     key = trace.events.cpu[rows].astype(np.int64) << 32 | trace.payloads.column(rows, 0)
+    woken_by = _causes_of_slices(evidence) if trace.release is Release.QNX_8 and evidence.has_states else None
     verdicts = []
     for source, mine in groups(key):
         times = evidence.times[rows[mine]]
-        handled = _handled(evidence, rows[mine])
+        handled = _handled(evidence, rows[mine], woken_by)
         if handled is not None:
             begins, weight = covered(handled.start, handled.end, window)
             bad = np.flatnonzero(weight * 100 >= window * limits.number("taken_percent"))
@@ -87,11 +87,12 @@ def floods(evidence: Evidence, limits: Limits) -> list[Verdict]:
         if handled is not None:
             if weight[worst] * 100 >= window * limits.number("serious_percent"):
                 severity = Severity.ERROR
-            part = np.minimum(handled.end, span[1]) - np.maximum(handled.start, span[0])
-            threads, whom = _most(evidence, handled.thread, part.clip(0))
+            part = (np.minimum(handled.end, span[1]) - np.maximum(handled.start, span[0])).clip(0)
+            most = evidence.most_of(handled.thread, part)
+            threads = [row for row, _ in most]
             link = "it takes that time from" if handled.is_stolen else "it is handled by"
-            text += (f" and takes {100 * part.clip(0).sum() / (span[1] - span[0]):.0f} % of it"
-                     f"{f'; {link} {whom}' if whom else ''}{again}.")  # fmt: skip
+            text += (f" and takes {100 * part.sum() / (span[1] - span[0]):.0f} % of it"
+                     f"{f'; {link} {evidence.shares(most)}' if most else ''}{again}.")  # fmt: skip
         else:
             text += f"{again}; how long it is handled is not logged."
         verdicts.append(evidence.verdict(
@@ -120,42 +121,46 @@ class _Handled:
     is_stolen: bool
 
 
-def _handled(evidence: Evidence, rows: NDArray[np.uint32]) -> _Handled | None:
+def _handled(evidence: Evidence, rows: NDArray[np.uint32], woken_by: _Ints | None) -> _Handled | None:
     """Return when the interrupts of one number and CPU are handled; None if the trace does not show it.
 
     Up to 7.x that is from entry to exit. From 8.0 on a thread does it, that the interrupt or its pulse wakes: what it
     runs until something else wakes it.
+
+    Args:
+        evidence: The trace.
+        rows: The interrupts.
+        woken_by: What woke the thread of each slice (`_causes_of_slices`); None where threads handle no interrupts.
     """
     trace = evidence.trace
     ends = partners(trace)[rows]
     if (is_timed := ends != NO_EVENT).any():
         first, last = rows[is_timed], ends[is_timed]
         return _Handled(evidence.times[first], evidence.times[last], trace.events.thread[first].astype(np.int64), True)
-    if trace.release is not Release.QNX_8 or not evidence.has_states:
+    if woken_by is None:
         return None
-    woken = wake_ups(trace)
-    cause = woken.from_row.astype(np.int64)
-    before = np.searchsorted(rows, cause, side="right") - 1
-    is_ours = (before >= 0) & (cause - rows[np.maximum(before, 0)].astype(np.int64) <= _PULSE_ROWS)
-    is_ours &= trace.events.cpu[cause] == trace.events.cpu[rows[0]]
-    by = trace.events.thread[woken.to_row].astype(np.int64)
-    slices, slice_ends = evidence.slices
-    runner = trace.events.thread[slices].astype(np.int64)
-    at = np.flatnonzero(np.isin(runner, np.unique(by[is_ours])))
+    before = np.searchsorted(rows, woken_by, side="right") - 1
+    is_ours = (before >= 0) & (woken_by - rows[np.maximum(before, 0)].astype(np.int64) <= _PULSE_ROWS)
+    is_ours &= trace.events.cpu[np.maximum(woken_by, 0)] == trace.events.cpu[rows[0]]
+    at = np.flatnonzero(is_ours)
+    slices, ends_of_slices = evidence.slices
+    runner = trace.events.thread[slices[at]].astype(np.int64)
+    return _Handled(evidence.times[slices[at]], ends_of_slices[at], runner, False) if len(at) else None
+
+
+def _causes_of_slices(evidence: Evidence) -> _Ints:
+    """Return for each of `Evidence.slices` the event that woke its thread last, int64 (n,), -1 where none is known."""
+    thread, woken = evidence.trace.events.thread, wake_ups(evidence.trace)
+    by = thread[woken.to_row].astype(np.int64)
     order = np.lexsort((woken.to_row, by))
-    keys = by[order] << 32 | woken.to_row[order]
-    last_wake = np.searchsorted(keys, runner[at] << 32 | slices[at], side="right") - 1
-    at = at[(last_wake >= 0) & is_ours[order[np.maximum(last_wake, 0)]] & (by[order[np.maximum(last_wake, 0)]]
-                                                                       == runner[at])]  # fmt: skip
-    return _Handled(evidence.times[slices[at]], slice_ends[at], runner[at], False) if len(at) else None
-
-
-def _most(evidence: Evidence, threads: _Ints, cycles: _Ints) -> tuple[list[int], str]:
-    """Return the threads with the most cycles, most first and no idle ones, and in words how long the first ones."""
-    total = np.bincount(threads, cycles, len(evidence.is_idle)).astype(np.int64)
-    total[evidence.is_idle] = total[0] = 0
-    order = [row for row in np.argsort(-total, kind="stable")[:_MOST_NAMED].tolist() if total[row]]
-    return order, ", ".join(f"{evidence.name(row)} {evidence.length(int(total[row]))}" for row in order)
+    rows = evidence.slices[0]
+    runner = thread[rows].astype(np.int64)
+    last = np.searchsorted(by[order] << 32 | woken.to_row[order], runner << 32 | rows, side="right") - 1
+    known = np.flatnonzero(last >= 0)
+    known = known[by[order[last[known]]] == runner[known]]
+    out = np.full(len(rows), -1, np.int64)
+    out[known] = woken.from_row[order[last[known]]]
+    return out
 
 
 @verdict_rule(

@@ -268,11 +268,8 @@ def lost_wakeups(evidence: Evidence, limits: Limits) -> list[Verdict]:
 
 def _ran(evidence: Evidence, thread: int, start: int, end: int) -> int:
     """Return the cycles that a thread had a CPU in a span of time."""
-    rows, ends = evidence.slices
-    inside = evidence.slices_in((start, end))
-    inside = inside[evidence.trace.events.thread[rows[inside]] == thread]
-    begin = evidence.times[rows[inside]]
-    return int((np.minimum(ends[inside], end) - np.maximum(begin, start)).clip(0).sum())
+    who, part = evidence.ran_in((start, end))
+    return int(part[who == thread].clip(0).sum())
 
 
 @verdict_rule(
@@ -312,15 +309,14 @@ def _passed_over(evidence: Evidence, limits: Limits) -> list[Verdict]:
         givers = gives.thread[is_between & (gives.thread != thread)]
         if len(givers) < _OFTEN:
             continue
-        others, counts = np.unique(givers, return_counts=True)
-        others = others[np.argsort(-counts, kind="stable")]
+        others = _most_of(givers, np.ones(len(givers), np.int64))
         start, length = int(evidence.times[row]), int(evidence.times[stop] - evidence.times[row])
         what = waited_for(evidence, found, wait)
         verdicts.append(evidence.verdict(
-            Severity.WARNING, (start, start + length), [thread, *others.tolist()], [what],
+            Severity.WARNING, (start, start + length), [thread, *others], [what],
             [int(waiting.call_row[wait]), row, stop],
             (f"{evidence.name(thread)} waits {evidence.length(length)} from {evidence.moment(start)} for {what}, which "
-             f"others have and give up {len(givers):,} times meanwhile: {_some(evidence, others.tolist())}.",
+             f"others have and give up {len(givers):,} times meanwhile: {_some(evidence, others)}.",
              "A mutex goes to the thread of the highest priority that waits: hold it for less of the time."),
             Certainty.INFERRED, roles={int(waiting.call_row[wait]): "asks", row: "waits", stop: "goes on"},
         ))  # fmt: skip
@@ -340,12 +336,11 @@ def _kept_holders(evidence: Evidence, limits: Limits) -> list[Verdict]:
     at, kept = at[kept >= least], kept[kept >= least]
     verdicts = []
     for _, group in groups(waiting.thread[at] << 32 | found.thread[at]):
-        happens = [(int(evidence.times[waiting.row[i]]), int(evidence.times[end[i]]), int(waiting.row[i]))
-                   for i in at[group].tolist()]  # fmt: skip
+        happens = [evidence.span_of_wait(waiting, i) for i in at[group].tolist()]
         wait, span = int(at[group[0]]), happens[0][:2]
         thread, holder = int(waiting.thread[wait]), int(found.thread[wait])
         who = ran_instead(evidence, span, holder)
-        again = f", and so {evidence.more(happens)}" if len(happens) > 1 else ""
+        again = evidence.again("so", happens)
         verdicts.append(evidence.verdict(
             Severity.WARNING, span, [thread, holder, *(row for row, _ in who)], [waited_for(evidence, found, wait)],
             [int(waiting.call_row[wait]), int(waiting.row[wait]), int(end[wait])],

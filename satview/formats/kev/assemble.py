@@ -519,7 +519,7 @@ def dump_end(events: EventTable, code_is_activity: NDArray[np.bool_], first_loss
 
 def _is_state(code: NDArray[np.uint16]) -> NDArray[np.bool_]:
     """Return which codes are states of threads."""
-    is_thread = (code >> wire.CLASS_SHIFT == wire.WireClass.PR_TH) & (code & wire.EVENT_MASK < 64)
+    is_thread = wire.are_of_threads(code)
     return np.asarray(is_thread & (code != wire.THREAD_CREATE))
 
 

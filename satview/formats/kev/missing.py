@@ -125,7 +125,7 @@ def _next_buffer(decoded: Decoded, rows: NDArray[np.int64], cpu: int) -> int:
 def _forget_runners(decoded: Decoded, begin: int, end: int, cpu: int) -> None:
     """Let events from one on belong to nobody until each CPU shows again who runs on it."""
     code, cpus = decoded.code[begin:end], decoded.cpu[begin:end]
-    is_own = (code >> wire.CLASS_SHIFT == wire.WireClass.PR_TH) & (code & wire.EVENT_MASK < 64)
+    is_own = wire.are_of_threads(code)
     for number in np.unique(cpus).tolist() if cpu == EVERY_CPU else [cpu]:
         of_cpu = np.flatnonzero(cpus == number)
         runs = of_cpu[code[of_cpu] == wire.THREAD_RUNNING]

@@ -30,7 +30,7 @@ def _table_of_codes() -> NDArray[np.bool_]:
     """Return which codes a tail may hold: control events, names, creations, states; bool (32768,)."""
     codes = np.arange(wire.CODE_COUNT)
     wire_class = codes >> wire.CLASS_SHIFT
-    is_state = (wire_class == wire.WireClass.PR_TH) & (codes & wire.EVENT_MASK < 64)
+    is_state = wire.are_of_threads(codes)
     is_state[wire.THREAD_DESTROY] = False
     return np.asarray((wire_class == wire.WireClass.CONTROL) | is_state | np.isin(codes, _NAMES))
 
@@ -99,7 +99,7 @@ def _names_from(code: NDArray[np.uint16], thread: NDArray[np.unsignedinteger]) -
     others = np.flatnonzero(~_MAY_HOLD[code])
     start = int(others[-1]) + 1 if len(others) else 0
     code, thread = code[start:], thread[start:]
-    is_thread = (code >> wire.CLASS_SHIFT == wire.WireClass.PR_TH) & (code & wire.EVENT_MASK < 64)
+    is_thread = wire.are_of_threads(code)
     states = np.flatnonzero(is_thread & (code != wire.THREAD_CREATE))
     _, from_end = np.unique(thread[states][::-1], return_index=True)
     is_last = np.zeros(len(states), np.bool_)

@@ -306,7 +306,7 @@ class Consensus:
             self._choose(clock, [])
         is_common = self._surroundings.has_common_clock
         others = {clock.cpu: [one for one in timed if one is not clock and is_common] for clock in timed}
-        for _ in range(2):  # who moved in the first round judges anew
+        for _ in range(2 if is_common and len(timed) > 1 else 0):  # who moved in the first round judges again
             for clock in sorted(timed, key=self._trust):
                 self._choose(clock, others[clock.cpu])
         # A CPU without a clock was placed by another one, which may have been placed by a third one before.

@@ -297,8 +297,7 @@ class EventStream:
     def _owners(self, chunk: _Placed) -> NDArray[np.uint32]:
         """Return the thread of every event that begins in a chunk."""
         code, cpu = chunk.groups.code, chunk.groups.cpu
-        # Thread events have numbers below 64, processes begin there (section 7.1).
-        subjects = np.flatnonzero((code >> wire.CLASS_SHIFT == wire.WireClass.PR_TH) & (code & wire.EVENT_MASK < 64))
+        subjects = np.flatnonzero(wire.are_of_threads(code))
         at = chunk.groups.first[subjects]
         keys = np.ascontiguousarray(chunk.slots[at, 2:4]).view(np.uint64)[:, 0]
         numbers = self._numbers.numbers(keys)
