@@ -11,6 +11,7 @@ import numpy as np
 from satview.analysis.times.message_sizes import has_sizes
 from satview.analysis.trust import Mark
 from satview.analysis.whole_states import has_whole_states
+from satview.base.counts import counted
 from satview.base.time_text import format_duration
 from satview.events import wire
 from satview.events.spec import Release
@@ -178,7 +179,8 @@ def _holders(trace: Trace) -> str:
     found = blockers(trace)
     stuck = (found.waits.value == MUTEX) & (found.waits.end_row == OPEN) & (found.pid < 0)
     count = np.count_nonzero(stuck)
-    return f"at the end {count} threads wait for a mutex of which no event shows the holder" if count else ""
+    who = f"{counted(int(count), 'thread')} {'waits' if count == 1 else 'wait'}"
+    return f"at the end {who} for a mutex of which no event shows the holder" if count else ""
 
 
 def _all_holders(trace: Trace) -> str:

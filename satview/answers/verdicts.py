@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
 from satview.analysis.doctor.analyses import ANALYSES
+from satview.analysis.doctor.capture_line import CaptureLine, capture_line
 from satview.analysis.doctor.report import diagnosis, may_be_more
+from satview.analysis.needs import PRIORITIES
 from satview.analysis.verdicts.find import all_kinds, find_verdicts
 from satview.analysis.verdicts.rule import Thresholds, rules
 from satview.analysis.verdicts.thresholds import default_thresholds
@@ -47,7 +49,9 @@ QUESTION: Final = Question(
         Column("objects", Kind.TEXT, "what it is about: mutexes, channels, interrupts, CPUs", "Objects"),
         Column("evidence", Kind.EVENT, "the events that show it, the first ones if there are many", "Events", sql=""),
         Column("says", Kind.SENTENCE, "one sentence: who, what, when, for how long", "What"),
-        Column("remedy", Kind.SENTENCE, "one sentence: what would help", "Remedy"),
+        Column("remedy", Kind.SENTENCE, "advice, one sentence: what would help", "Advice"),
+        Column("proof", Kind.SENTENCE, "one sentence: what would prove it, where it rests on what is inferred",
+               "Proof"),
         Column("certainty", Kind.TEXT, "how sure the least certain of the links is that it rests on", "Certainty"),
     ),
     "",
@@ -74,13 +78,16 @@ class Verdicts:
 
     Attributes:
         verdicts: The records, the most severe first: the rows of `table`.
-        table: The verdicts; below each its remedy, cases and events.
+        table: The verdicts; below each advice, what would prove it, its cases and events.
         undecided: The kinds that were looked for and that the trace cannot show, or not all of them.
+        capture: How to capture the target again, wide, so that those can be told, and what is inferred shows; None if
+            no capture would show more.
     """
 
     verdicts: tuple[Verdict, ...]
     table: Table
     undecided: Table
+    capture: CaptureLine | None = None
 
     def within(self, window: TimeWindow | None) -> Verdicts:
         """Return the verdicts of which any case is in a range; None = all."""
@@ -88,7 +95,7 @@ class Verdicts:
             return self
         mask = np.array([_is_in(verdict, window) for verdict in self.verdicts], np.bool_)
         inside = tuple(verdict for verdict, is_in in zip(self.verdicts, mask, strict=True) if is_in)
-        return Verdicts(inside, self.table.rows(mask), self.undecided)
+        return replace(self, verdicts=inside, table=self.table.rows(mask))
 
     @property
     def severities(self) -> str:
@@ -133,7 +140,8 @@ def find(
     requested = [kind for kind in all_kinds() if (kinds is None or kind in kinds) and limits.is_enabled(kind)]
     verdicts = find_verdicts(trace, limits, requested, cancelled, progress, everything=everything)
     undecided = undecided_table(trace, requested)
-    return Verdicts(verdicts, verdict_table(trace, verdicts, undecided), undecided)
+    table = verdict_table(trace, verdicts, undecided)
+    return Verdicts(verdicts, table, undecided, _capture_again(trace, verdicts, undecided))
 
 
 def undecided_table(trace: Trace, kinds: Collection[str] | None = None) -> Table:
@@ -156,7 +164,7 @@ def undecided_table(trace: Trace, kinds: Collection[str] | None = None) -> Table
 
 
 def verdict_table(trace: Trace, verdicts: Sequence[Verdict], undecided: Table) -> Table:
-    """Return verdicts as a table: below each its remedy, its cases if there are several, and its events.
+    """Return verdicts as a table: below each advice, what would prove it, its cases if there are several, its events.
 
     Args:
         trace: The events.
@@ -191,6 +199,7 @@ def verdict_table(trace: Trace, verdicts: Sequence[Verdict], undecided: Table) -
             "evidence": Several(tuple(row.evidence for row in rows)),
             "says": Texts.of(says),
             "remedy": Texts.of([row.remedy for row in rows]),
+            "proof": Texts.of([row.proof for row in rows]),
             "certainty": Texts(np.array([row.certainty for row in rows], np.uint8), CERTAINTIES),
         },
         known={"length": np.where(is_open, Known.AT_LEAST, Known.EXACT).astype(np.uint8)},
@@ -200,6 +209,14 @@ def verdict_table(trace: Trace, verdicts: Sequence[Verdict], undecided: Table) -
         place="shown_event",
         cannot_tell="\n".join(filter(None, (_undecided_words(undecided), may_be_more(trace)))),
     )
+
+
+def _capture_again(trace: Trace, verdicts: Sequence[Verdict], undecided: Table) -> CaptureLine | None:
+    kinds = dict.fromkeys(undecided.text(row, "kind") for row in range(len(undecided)))
+    if not len(trace.events) or PRIORITIES.reason(trace):  # events are not wide: what is inferred may have been logged
+        kinds |= dict.fromkeys(verdict.kind for verdict in verdicts if verdict.proof)
+    needs = dict.fromkeys(need for kind in kinds if kind in ANALYSES for need in ANALYSES[kind].all_needs)
+    return capture_line(trace, needs, is_wide=True) if needs else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +230,7 @@ class _Row:
     event: int = -1
     says: str = ""
     remedy: str = ""
+    proof: str = ""
     is_event: bool = False
     cases: int = -1
     certainty: int = 0
@@ -224,12 +242,15 @@ class _Row:
 def _row_of(trace: Trace, verdict: Verdict) -> _Row:
     shown = _shown_event(trace, verdict)
     return _Row(verdict.kind, str(verdict.severity), verdict.start_cycles, verdict.end_cycles, shown, verdict.says,
-                remedy=verdict.remedy, cases=len(verdict.occurrences), certainty=int(verdict.certainty),
-                threads=verdict.threads, objects=verdict.objects, evidence=verdict.evidence)  # fmt: skip
+                remedy=verdict.remedy, proof=verdict.proof, cases=len(verdict.occurrences),
+                certainty=int(verdict.certainty), threads=verdict.threads, objects=verdict.objects,
+                evidence=verdict.evidence)  # fmt: skip
 
 
 def _parts(trace: Trace, verdict: Verdict) -> list[_Row]:
-    parts = [_Row("remedy", says=verdict.remedy)]
+    parts = [_Row("advice", says=verdict.remedy)]
+    if verdict.proof:
+        parts.append(_Row("proof", says=verdict.proof))
     count = len(verdict.occurrences)
     for number, case in enumerate(verdict.occurrences[:_MOST_CASES] if count > 1 else (), 1):
         is_main = case.start_cycles == verdict.start_cycles

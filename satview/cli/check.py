@@ -16,7 +16,7 @@ from satview.base.safe_text import visible_line
 from satview.cli.shared.files import InputFile
 from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.ranges import add_range, range_of
-from satview.cli.shared.table_output import FORMATS, print_table
+from satview.cli.shared.table_output import FORMATS, card, print_table
 from satview.store.doubts import outside_record, outside_words
 from satview.store.trace import Trace
 
@@ -91,7 +91,12 @@ def run(args: argparse.Namespace) -> int:
         more: dict[str, Any] = {"undecided": found.undecided.records()}
         if window is None and (beyond := outside_record(trace)):
             more["outside"] = beyond
+        if found.capture is not None:
+            more["capture_again"] = {"command": found.capture.command, "rules": found.capture.rules}
         print_table(found.table, args.format, "verdicts", [_head(trace, found)], more)
+        if args.format == "table" and found.capture is not None:
+            print("\nTo see what this trace does not show, capture again, wide:")
+            print(f"  {visible_line(found.capture.command)}")
         if args.format == "table" and (words := outside_words(trace)):
             print(f"\n{visible_line(words)}; they are looked at with --range only.")
     least = SEVERITIES.index(args.severity)
@@ -110,21 +115,23 @@ def _head(trace: Trace, found: Verdicts) -> str:
 
 def _junit(trace: Trace, found: Verdicts, kinds: list[str]) -> str:
     """Return one test case for each kind, failed if there are verdicts of it, skipped if the trace cannot show it."""
-    verdicts = found.table.records()
-    failed = {str(verdict["kind"]) for verdict in verdicts}
-    skipped = {row["kind"]: row["reason"] for row in found.undecided.records() if row["kind"] not in failed}
+    failed = {verdict.kind for verdict in found.verdicts}
+    undecided = {row["kind"]: row["reason"] for row in found.undecided.records()}
+    skipped = undecided.keys() - failed
     suite = ET.Element("testsuite", name=f"satview check {_xml_text(trace.path.name)}", tests=str(len(kinds)),
                        failures=str(len(failed)), errors="0", skipped=str(len(skipped)))  # fmt: skip
     for kind in kinds:
         case = ET.SubElement(suite, "testcase", classname="satview.check", name=kind)
-        own = [verdict for verdict in verdicts if verdict["kind"] == kind]
+        own = [row for row, verdict in enumerate(found.verdicts) if verdict.kind == kind]
         if own:  # readers of JUnit show one failure of a case
-            text = "\n".join(f"{verdict['severity']}: {_xml_text(verdict['says'])} {_xml_text(verdict['remedy'])}"
-                             for verdict in own)  # fmt: skip
-            failure = ET.SubElement(case, "failure", type=own[0]["severity"], message=_xml_text(own[0]["says"]))
-            failure.text = text
+            first = found.verdicts[own[0]]
+            failure = ET.SubElement(case, "failure", type=str(first.severity), message=_xml_text(first.says))
+            lines = [line for row in own for heading, figures, below in [card(found.table, row)]
+                     for line in (f"{heading}  {figures}", *(f"  {text}" for text in below))]  # fmt: skip
+            lines += [f"Not all: {undecided[kind]}"] if kind in undecided else []
+            failure.text = "\n".join(map(_xml_text, lines))
         elif kind in skipped:
-            ET.SubElement(case, "skipped", message=_xml_text(skipped[kind]))
+            ET.SubElement(case, "skipped", message=_xml_text(undecided[kind]))
     suites = ET.Element("testsuites", tests=str(len(kinds)), failures=str(len(failed)))
     suites.append(suite)
     ET.indent(suites)

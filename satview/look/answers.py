@@ -245,7 +245,8 @@ def _verdict(trace: Trace, handle: Handle) -> Details:
     clock = trace.clock
     when = " to ".join(format_moment(cycles, clock) for cycles in (verdict.start_cycles, verdict.end_cycles))
     lines = [Line("Severity", str(verdict.severity)), Line("When", when), Line("What", verdict.says),
-             Line("Remedy", verdict.remedy), Line("Open", location.command)]  # fmt: skip
+             Line("Advice", verdict.remedy), Line("Certainty", verdict.certainty.name.lower()),
+             *([Line("Proof", verdict.proof)] if verdict.proof else []), Line("Open", location.command)]  # fmt: skip
     lines += [Line("Thread", trace.thread_name(thread), thread=thread) for thread in verdict.threads]
     lines += [Line("Object", each) for each in verdict.objects]
     roles = verdict.roles or ("",) * len(verdict.evidence)

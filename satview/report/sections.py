@@ -173,9 +173,12 @@ def _verdict(trace: Trace, verdict: Verdict, drawn: str) -> str:
     row = verdict.evidence[0] if verdict.evidence else -1
     location = location_of(trace, verdict.start_cycles, verdict.end_cycles, row)
     times = f", {len(verdict.occurrences):,} times" if len(verdict.occurrences) > 1 else ""
+    sure = verdict.certainty.name.lower()
+    proof = f'<p class="note">{sure.capitalize()}. Proof: {html_text(verdict.proof)}</p>' if verdict.proof else ""
     return (
         f'<article class="{verdict.severity}"><h3>{verdict.severity}: {verdict.kind}{times}</h3>'
-        f"<p>{html_text(verdict.says)}</p><p>{html_text(verdict.remedy)}</p>{drawn}{_command(location.command)}</article>"
+        f"<p>{html_text(verdict.says)}</p><p>Advice: {html_text(verdict.remedy)}</p>{proof}{drawn}"
+        f"{_command(location.command)}</article>"
     )
 
 

@@ -132,7 +132,7 @@ def crowd():
 
 CROWD = verdict(
     "pid 5 1 is ready from 0.000 100 000 s and runs 500.0 µs later; meanwhile ran pid 8 1 200.0 µs, pid 7 1 120.0 µs, "
-    "pid 9 1 100.0 µs.", "info", (100, 600), threads=["pid 5 1", "pid 8 1", "pid 7 1", "pid 9 1"],
+    "pid 9 1 100.0 µs, and 1 more 40.00 µs.", "info", (100, 600), threads=["pid 5 1", "pid 8 1", "pid 7 1", "pid 9 1"],
     events=[(100, "ready"), (600, "runs at last")], occurrences=[(100, 600, 100)],
 )  # fmt: skip
 
@@ -566,7 +566,9 @@ def inverted(high=30, low=10, middle=20, again="", occurrences=((12, 131, 12),))
 
 
 TWO_BETWEEN = {
-    **inverted(), "says": inverted()["says"].replace("119.0", "160.0").replace("100.0", "140.0"), "span": (12, 172),
+    **inverted(), "span": (12, 172), "threads": [*inverted()["threads"], "pid 5 4"],
+    "says": inverted()["says"].replace("119.0", "160.0").replace("100.0", "140.0").replace(
+        "pid 5 3 (priority 20) keeps", "pid 5 3 (priority 20) 100.0 µs, pid 5 4 (priority 21) 40.00 µs keep"),
     "events": [(12, "waits"), (20, "holder, ready"), (20, "preempts"), (61, "preempts"), (172, "goes on")],
     "occurrences": [(12, 172, 12)],
 }  # fmt: skip

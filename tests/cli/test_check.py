@@ -20,7 +20,7 @@ from tests.helpers.scene import scene
 
 HOSTILE = "<x>=cmd()\x1b]0;x\x07[bold]a&\n\u202eb\x9b2J\uffff"
 WORDS = ["severity", "kind", "start_ns", "end_ns", "length_ns", "cases", "threads", "objects", "evidence", "says",
-         "remedy", "certainty", "known"]  # fmt: skip
+         "remedy", "proof", "certainty", "known"]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def test_a_table_for_people(check, deadlock):
     assert lines[2].startswith("error: deadlock  From 0.00")
     assert "Length \N{GREATER-THAN OR EQUAL TO} " in lines[2], "it is still so when the trace ends"
     assert "held by deadlock 3 (backwards)" in lines[3]
-    assert lines[4].startswith("  Let all threads take these objects in the same order")
+    assert lines[4].startswith("  Advice: Let all threads take these objects in the same order")
     assert lines[5] == "  Threads: deadlock 2 (forwards), deadlock 3 (backwards)"
     assert lines[7].startswith("  Events: #")
 

@@ -44,7 +44,9 @@ def test_one_line_for_each_step(why, inversion):
     assert ", held by low 1 (low), until 0.101 020 753 858 s" in first
     runs = "middle 1 (middle) (priority 20) has CPU 0 since 0.068 991 662 422 s"
     lost, ended = "0.068 990 708 719 s", "0.064 990 645 447 s"
-    assert second.startswith(f"2. low 1 (low) (priority 10) is ready since {lost} and does not run: {runs}. ")
+    assert second.startswith(
+        f"2. low 1 (low) (priority 10) is ready since {lost} and does not run: {runs}; interrupt 0x0 "
+    )
     assert f"It lost CPU 0 at {lost}, after 1.997 ms on it; its wait in RECEIVE ended at {ended} by " in second
     assert why(inversion, "--thread", "high", "--at", "90ms", "--steps", "1")[1].splitlines() == [first]
 

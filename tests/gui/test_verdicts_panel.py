@@ -115,7 +115,7 @@ def test_the_key_shows_a_deadlock(empty_window, load, deadlock, qtbot):
     panel.table.setFocus()
     panel.table.setCurrentIndex(model.index(0, 0))
     QTest.keyClick(panel.table, Qt.Key.Key_Right)
-    assert [texts(panel, row)[0] for row in (1, 2)] == ["remedy", "event 90"]
+    assert [texts(panel, row)[0] for row in (1, 2)] == ["advice", "event 90"]
     assert "same order" in texts(panel, 1)[3]
     assert texts(panel, 2)[3].startswith("asks: deadlock 3 (backwards)  SYNC_MUTEX_LOCK  sync_p=0x00000000080f6c80")
 

@@ -33,7 +33,7 @@ class CaptureLine:
     command: str
 
 
-def capture_line(trace: Trace, needs: Iterable[Need]) -> CaptureLine | None:
+def capture_line(trace: Trace, needs: Iterable[Need], *, is_wide: bool = False) -> CaptureLine | None:
     """Return a capture that meets needs, of all classes that take part in them and no others; None if none can.
 
     Classes PROCESS and THREAD are always in it: without them nothing has a name or an owner.
@@ -41,6 +41,7 @@ def capture_line(trace: Trace, needs: Iterable[Need]) -> CaptureLine | None:
     Args:
         trace: The trace that does not meet them; its release says which options there are.
         needs: All needs of an analysis, met or not.
+        is_wide: All events wide, whether a need asks for it or not.
     """
     if not trace.release.is_qnx:
         return None
@@ -50,7 +51,8 @@ def capture_line(trace: Trace, needs: Iterable[Need]) -> CaptureLine | None:
     rules = [Rule(Mode.ADDALLCLASSES)]
     rules += [Rule(Mode.DELCLASS, external) for external in _LEFT_OUT
               if external in classes_of(release) and external not in requested]  # fmt: skip
-    rules.append(Rule(Mode.SETALLCLASSESWIDE if any(need.is_wide for need in needs) else Mode.SETALLCLASSESFAST))
+    is_wide |= any(need.is_wide for need in needs)
+    rules.append(Rule(Mode.SETALLCLASSESWIDE if is_wide else Mode.SETALLCLASSESFAST))
     command = tracelogger_command(build(rules, release)).text
     if NO_LOSS in needs and NO_LOSS.reason(trace):
         command = command.replace("tracelogger", f"tracelogger {_more_buffers(trace)}", 1)

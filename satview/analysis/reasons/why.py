@@ -18,6 +18,7 @@ from satview.analysis.reasons.why_step import IN_NO_STATE, WhyStep
 from satview.analysis.verdicts.evidence import Evidence
 from satview.analysis.verdicts.scheduling import ran_instead
 from satview.analysis.verdicts.words import of_whom, waited_for
+from satview.analysis.wait_graph import RECEIVE
 from satview.base.errors import UsageError
 from satview.events import wire
 from satview.events.states import ABSENT, READY, RUNNING, STATE_BY_VALUE, UNKNOWN
@@ -101,11 +102,13 @@ class _Chain:
             seen.add((thread, at))
             if step.holder > 0:
                 thread = step.holder
+            elif step.value == RECEIVE and step.waker > 0 and len(out) > 1:
+                thread = step.waker  # the client above waits for what that one does
             elif step.may_receive:
                 # The last one is followed: it receives the message, or is the only one.
                 *others, thread = step.may_receive
                 out += [self.step(other, at) for other in others][: most - len(out)]
-            elif step.waker > 0 and step.cause_row >= 0:
+            elif step.value in (RUNNING, READY) and step.waker > 0 and step.cause_row >= 0:
                 thread, at = step.waker, int(self.trace.events.time_cycles[step.cause_row])
             else:
                 break
@@ -129,7 +132,8 @@ class _Chain:
             return replace(step, says=f"{self.evidence.name(thread)} {IN_NO_STATE[value]} at {self._moment(at)}.")
         if self.evidence.is_idle[thread]:
             return replace(step, says=f"{self.evidence.name(thread)} is an idle thread.")
-        serves, received = self._served(thread, at)
+        # Who receives again holds no message that it has to answer: another thread does.
+        serves, received = self._served(thread, at) if value != RECEIVE else (_NONE, _NONE)
         step = replace(step, priority=self._priority(_row(spans, position)), serves=serves, receive_row=received)
         if value == RUNNING:
             return self._running(step, spans, first)
@@ -152,12 +156,18 @@ class _Chain:
         cause, _ = self.causes.of_end(end)
         by = f", when {self.causes.words(cause)} ends it" if cause >= 0 else ""
         says = f"{begins} for {words}{of_whom(self.evidence, found, wait)}, until {ends}{by}."
+        answers = self.causes.actor(cause) if cause >= 0 and step.value == REPLY else _NONE
+        if holder > 0 and holder != answers and self._value(holder, step.at_cycles) == RECEIVE:
+            says = f"{says} {self.evidence.name(holder)} has received it and receives again: another thread has it."
+            holder = answers
         servers: tuple[int, ...] = ()
         if step.value == SEND and holder <= 0 and found.pid[wait] > 0:
             servers, count = self._servers(step, int(found.pid[wait]), row)
             if count > 1:
                 some = "" if count == len(servers) else f", {len(servers)} of which follow"
                 says = f"{says} Any of the {count} threads of the server may receive it{some}."
+        if step.value == RECEIVE and cause >= 0:
+            step = replace(step, cause_row=cause, waker=self.causes.actor(cause))
         return replace(step, waits_for=words, holder=holder, may_receive=servers, certainty=sure, says=says)
 
     def _servers(self, step: WhyStep, pid: int, row: int) -> tuple[tuple[int, ...], int]:
@@ -223,11 +233,18 @@ class _Chain:
             has.append(f"others have {len(on_cpus) - _MOST_CPUS} more CPUs")
         has += [f"{self.trace.cpu_title(cpu)} is idle" for cpu in idle[:_MOST_CPUS]]
         now = f": {', '.join(has)}" if has else ""
-        ran = ", ".join(f"{self._named(row, priority, step)} {self.evidence.length(cycles)}"
-                        for row, priority, cycles in instead)  # fmt: skip
+        priorities = {row: priority for row, priority, _ in instead}
+        ran = self.evidence.shares([(row, cycles) for row, _, cycles in instead],
+                                   lambda row: self._named(row, priorities[row], step))  # fmt: skip
         # One thread that has had a CPU all the time is named already.
         says_it = len(instead) == 1 and instead[0][0] in [row for _, row, *_ in on_cpus]
-        says = f"{self._begins(step)} and does not run{now}{f'; meanwhile ran {ran}' if ran and not says_it else ''}."
+        says = f"{self._begins(step)} and does not run{now}{f'; meanwhile ran {ran}' if ran and not says_it else ''}"
+        if taken := self.evidence.interrupts_of_all((step.since_cycles, step.at_cycles)):
+            says = f"{says}; {taken} of that time"
+        if idle:
+            keeps = "its runmask or the budget of its partition" if self.partitions is not None else "its runmask"
+            says = f"{says}; only {keeps} can keep it from a CPU that is idle"
+        says = f"{says}."
         if first and spans.value[first - 1] == RUNNING:
             got = _row(spans, first - 1)
             cpu = f" {self.trace.cpu_title(int(self.trace.events.cpu[got]))}" if got >= 0 else " the CPU"

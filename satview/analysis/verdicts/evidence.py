@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Final
 
@@ -15,16 +15,20 @@ from satview.analysis.whole_states import StateSpans, end_rows, has_whole_states
 from satview.base.time_text import format_duration, format_moment
 from satview.events.states import NOT_A_STATE
 from satview.filters.derived_columns import TraceDerivedColumns
-from satview.linkage.table import Certainty, Rows
+from satview.linkage.actors import interrupt_rows
+from satview.linkage.calls import partners
+from satview.linkage.table import NO_EVENT, Certainty, Rows
 from satview.linkage.waits import Waits
 from satview.store.idle import idle_threads
-from satview.store.time_ranges import TimeRanges
+from satview.store.time_ranges import TimeRanges, overlaps
 from satview.store.trace import Trace
 from satview.timeline.state_lanes import run_slices
 
 _Ints = NDArray[np.int64]
 _RUNS_FOR_A_FAULT: Final = 1000  # events of threads may be lost without a trace now and then
 _MOST_EVENTS: Final = 24  # rows of evidence of one verdict
+MOST_NAMED: Final = 3
+"""Threads or interrupts that a sentence names; it says how many more there are."""
 
 
 class Evidence:
@@ -145,22 +149,76 @@ class Evidence:
         part = np.minimum(ends[inside], span[1]) - np.maximum(self.times[rows[inside]], span[0])
         return self.trace.events.thread[rows[inside]].astype(np.int64), part
 
-    def most_of(self, threads: _Ints, cycles: _Ints, most: int = 3) -> list[tuple[int, int]]:
-        """Return (thread, cycles) of the threads with the most cycles, most first; idle and unknown ones have none.
+    def most_of(self, threads: _Ints, cycles: _Ints) -> list[tuple[int, int]]:
+        """Return (thread, cycles) of all threads with any cycles, most first; idle and unknown ones have none.
 
         Args:
             threads: int64 (n,), rows of the thread table, in any order and several times.
             cycles: int64 (n,).
-            most: How many at most.
         """
         total = np.bincount(threads, cycles, len(self.is_idle)).astype(np.int64)
         total[self.is_idle] = total[0] = 0
-        order = np.argsort(-total, kind="stable")[:most]
-        return [(row, int(total[row])) for row in order.tolist() if total[row] > 0]
+        return _most_first(total)
 
-    def shares(self, who: Sequence[tuple[int, int]]) -> str:
-        """Return threads and cycles as `most_of` returns them in words."""
-        return ", ".join(f"{self.name(row)} {self.length(cycles)}" for row, cycles in who)
+    def shares(self, who: Sequence[tuple[int, int]], name: Callable[[int], str] | None = None) -> str:
+        """Return what `most_of` or `interrupts_in` returns in words: the first ones by name, the rest as one.
+
+        Args:
+            who: Numbers and cycles.
+            name: What a number is called; None = threads.
+        """
+        count = _named_count(who)
+        shown = [f"{(name or self.name)(row)} {self.length(cycles)}" for row, cycles in who[:count]]
+        if rest := [cycles for _, cycles in who[count:]]:
+            shown.append(f"and {len(rest)} more {self.length(sum(rest))}")
+        return ", ".join(shown)
+
+    def interrupts_in(self, start: _Ints, end: _Ints, cpu: _Ints) -> tuple[_Ints, _Ints, _Ints]:
+        """Return which interrupts CPUs handled in spans of time: one row for each pair of span and interrupt.
+
+        What interrupts another one counts for that one. Nothing from 8.0 on, where threads handle interrupts.
+
+        Args:
+            start: int64 (n,), cycles.
+            end: int64 (n,), cycles.
+            cpu: int64 (n,).
+
+        Returns:
+            int64 (k,) each: which span, which interrupt, cycles.
+        """
+        cpus, entry, ends, number = self._handled
+        first, last = (np.searchsorted(self.times, moment).astype(np.int64) for moment in (start, end))
+        span, which = overlaps(cpu, first, last, cpus, entry, ends)
+        cycles = np.minimum(self.times[ends[which]], end[span]) - np.maximum(self.times[entry[which]], start[span])
+        return span.astype(np.int64), number[which], cycles.clip(0)
+
+    def interrupts(self, start: _Ints, end: _Ints, cpu: _Ints) -> str:
+        """Return how long interrupts were handled in spans, in words: `interrupt 0x21 3.100 ms`; empty if none was."""
+        _, number, cycles = self.interrupts_in(start, end, cpu)
+        kinds, which = np.unique(number, return_inverse=True)
+        total = np.bincount(which, cycles, len(kinds)).astype(np.int64)
+        taken = [(int(kinds[at]), length) for at, length in _most_first(total)]
+        return self.shares(taken, lambda number: f"interrupt 0x{number:x}")
+
+    def interrupts_of_all(self, span: tuple[int, int]) -> str:
+        """Return the same of one span on all CPUs."""
+        cpus = np.arange(self.trace.cpu_count)
+        return self.interrupts(np.full(len(cpus), span[0]), np.full(len(cpus), span[1]), cpus)
+
+    @cached_property
+    def _handled(self) -> tuple[_Ints, _Ints, _Ints, _Ints]:
+        """The interrupts that are within no other: CPU, rows of entry and exit, number; by CPU, then by row."""
+        trace, rows = self.trace, interrupt_rows(self.trace)
+        exits = partners(trace)[rows]
+        rows, exits = rows[exits != NO_EVENT].astype(np.int64), exits[exits != NO_EVENT].astype(np.int64)
+        order = np.argsort(trace.events.cpu[rows], kind="stable")
+        rows, exits = rows[order], exits[order]
+        cpu = trace.events.cpu[rows].astype(np.int64)
+        # Behind the last one that ended before, over all CPUs with the number of the CPU in front.
+        latest = np.maximum.accumulate(cpu << 32 | exits)
+        is_outer = np.append(True, (cpu << 32 | rows)[1:] > latest[:-1])[: len(rows)]
+        return (cpu[is_outer], rows[is_outer], exits[is_outer],
+                trace.payloads.column(rows[is_outer], 0).astype(np.int64))  # fmt: skip
 
     def more(self, occurrences: Sequence[tuple[int, int, int]]) -> str:
         """Return in words how often something happened besides the first time, which is reported, and when for longest.
@@ -218,6 +276,22 @@ class Evidence:
                        tuple(rows.tolist()), *words, Certainty(int(certainty)),
                        tuple(sorted(happens)) or (Occurrence(start, end),),
                        tuple((roles or {}).get(row, "") for row in rows.tolist()))  # fmt: skip
+
+
+def named(who: Sequence[tuple[int, int]]) -> list[int]:
+    """Return the threads of `Evidence.most_of` that a sentence names."""
+    return [row for row, _ in who[: _named_count(who)]]
+
+
+def _named_count(who: Sequence[tuple[int, int]]) -> int:
+    """Return how many of those with the most cycles are worth a name: not those with next to nothing of it."""
+    least = sum(cycles for _, cycles in who) / 100
+    return min(MOST_NAMED, sum(cycles >= least for _, cycles in who))
+
+
+def _most_first(cycles: _Ints) -> list[tuple[int, int]]:
+    """Return (position, cycles) of what is not 0, most first."""
+    return [(at, int(cycles[at])) for at in np.argsort(-cycles, kind="stable").tolist() if cycles[at] > 0]
 
 
 def covered(start: _Ints, end: _Ints, window: int) -> tuple[_Ints, _Ints]:

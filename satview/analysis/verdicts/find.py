@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from satview.analysis.thread_names import threads_named
 from satview.analysis.verdicts.evidence import Evidence
 from satview.analysis.verdicts.on_axis import on_axis
-from satview.analysis.verdicts.rule import Limits, Thresholds, rules
+from satview.analysis.verdicts.rule import Limits, Rule, Thresholds, rules
 from satview.analysis.verdicts.thresholds import default_thresholds
 from satview.analysis.verdicts.verdict import Occurrence, Severity, Verdict
 from satview.base.errors import Cancelled, UsageError
 from satview.base.plugins import PluginKind, plugins
+from satview.linkage.table import Certainty
 from satview.linkage.trace_links import reading_ahead
 from satview.store.axis import files_of
 from satview.store.doubts import trusted_part
@@ -65,13 +66,17 @@ def find_verdicts(
                 progress(number / len(rules()))
             if (kinds is None or kind in kinds) and limits.is_enabled(kind):
                 found = rule.search(evidence, Limits(limits, kind, trace.clock))
-                verdicts += [replace(verdict, kind=kind) for verdict in found]
+                verdicts += [_of_rule(rule, verdict) for verdict in found]
         for plugin in plugins(PluginKind.VERDICT):
             if cancelled is not None and cancelled():
                 raise Cancelled
             if kinds is None or plugin.name in kinds:
                 verdicts += plugin.run(partial(_plugged, evidence, plugin.name), [])
     return _in_order([_weighed(limits, verdict) for verdict in verdicts if _is_asked_for(trace, limits, verdict)])
+
+
+def _of_rule(rule: Rule, verdict: Verdict) -> Verdict:
+    return replace(verdict, kind=rule.kind, proof="" if verdict.certainty is Certainty.EXACT else rule.proof)
 
 
 def _weighed(limits: Thresholds, verdict: Verdict) -> Verdict:

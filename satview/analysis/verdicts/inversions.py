@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.needs import CALLS, MESSAGES_SENT, NO_DAMAGE, NO_LOSS, PRIORITIES, STATES
-from satview.analysis.verdicts.evidence import Evidence, groups
+from satview.analysis.verdicts.evidence import Evidence, groups, named
 from satview.analysis.verdicts.rule import Limits, verdict_rule
 from satview.analysis.verdicts.verdict import Severity, Verdict
 from satview.analysis.verdicts.words import of_whom, waited_for
 from satview.analysis.whole_states import StateSpans
 from satview.base.counts import counted
 from satview.events.states import READY, RUNNING
-from satview.linkage.blockers import Blockers, blockers
+from satview.linkage.blockers import REPLY, RWLOCKS, SEND, Blockers, blockers
+from satview.linkage.mutexes import MUTEX
 from satview.store.time_ranges import TimeRanges, overlaps
 
 _MOST_STEPS: Final = 8  # of a chain: who waits for whom waits for whom
@@ -52,6 +54,8 @@ class _Chains:
     thresholds={
         "least_us": (1000, "all that threads of a priority in between ran meanwhile, in one wait"),
     },
+    proof="Wide events of the class KER_CALL have the owner of a mutex in its word, of one in shared memory "
+    "a part of its pid only; who shares it is in the source.",
 )
 def inversions(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return waits for a thread of lower priority that a thread of a priority in between prevented from running.
@@ -138,35 +142,38 @@ def _verdicts(evidence: Evidence, found: Blockers, columns: list[_Ints], least: 
         long.sort(key=lambda episode: int(waiting.row[wait[episode[1][0]]]))
         total, mine = long[0]
         begin, high_row, low_row = int(wait[mine[0]]), int(keys[number][0]), int(keys[number][1])
-        middle, which_one = np.unique(trace.events.thread[run[mine]].astype(np.int64), return_inverse=True)
-        busiest = int(np.argmax(np.bincount(which_one, ends[mine] - begins[mine])))
+        runs = run[mine]
+        middle = trace.events.thread[runs].astype(np.int64)
+        between = evidence.most_of(middle, ends[mine] - begins[mine])
         start, stop = int(waiting.row[begin]), int(evidence.end_rows(waiting.end_row[begin : begin + 1])[0])
-        at_run = int(run[mine[which_one == busiest]][0])
-        priorities = evidence.derived.priority(np.array([start, at_run]))
-        between, waited = int(middle[busiest]), evidence.length(evidence.times[stop] - evidence.times[start])
+        waited = evidence.length(evidence.times[stop] - evidence.times[start])
         name, object_text = evidence.name, waited_for(evidence, found, begin)
+        ranked = partial(_ranked_by_run, evidence, runs, middle)
+        is_one = len(between) == 1
+        who = f"{ranked(between[0][0])} keeps" if is_one else f"{evidence.shares(between, ranked)} keep"
+        taken = evidence.interrupts(begins[mine], ends[mine], trace.events.cpu[runs].astype(np.int64))
         more = int(steps[mine[0]]) - 1
         chain = f" and so, {counted(more, 'step')} on, for {name(low_row)}" if more else ""
         times = [evidence.span_of_wait(waiting, int(wait[each[0]])) for _, each in long]
-        again = evidence.again("does so", times)
+        again = evidence.again("does so" if is_one else "do so", times)
         held = _row_before(evidence, low_row, int(first[mine[0]]))
-        low_priority = _priority(evidence, held)
         roles = {
-            **dict.fromkeys(run[mine].tolist(), "preempts"),
+            **dict.fromkeys(runs.tolist(), "preempts"),
             held: "holder, ready",
             start: "waits",
             stop: "goes on",
         }
         verdicts.append(evidence.verdict(
             Severity.ERROR,
-            (int(evidence.times[start]), int(evidence.times[stop])), [high_row, low_row, between], [object_text],
-            [start, held, *run[mine].tolist(), stop],
-            (f"{name(high_row)} (priority {priorities[0]}) waits {waited} from "
+            (int(evidence.times[start]), int(evidence.times[stop])), [high_row, low_row, *named(between)],
+            [object_text],
+            [start, held, *runs.tolist(), stop],
+            (f"{_ranked(evidence, high_row, start)} waits {waited} from "
              f"{evidence.moment(int(evidence.times[start]))} for {object_text}{of_whom(evidence, found, begin)}"
              f"{chain}; "
-             f"{name(between)} (priority {priorities[1]}) keeps {name(low_row)} (priority {low_priority}) from running "
-             f"for {evidence.length(total)} of that{again}.",
-             "Use priority inheritance or a priority ceiling, or let servers take the priority of their clients."),
+             f"{who} {_ranked(evidence, low_row, held)} from running for {evidence.length(total)} of that"
+             f"{f' ({taken} of it)' if taken else ''}{again}.",
+             _remedy(evidence, found, int(link[mine[0]]), _priority(evidence, start))),
             int(found.certainty[np.array([begin, *link[mine]])].min()), times, roles,
         ))  # fmt: skip
     return verdicts
@@ -177,6 +184,38 @@ def _row_before(evidence: Evidence, thread: int, row: int) -> int:
     mine = evidence.trace.states.of(thread)
     mine = mine[mine <= row]
     return int(mine[-1]) if len(mine) else -1
+
+
+def _ranked_by_run(evidence: Evidence, runs: _Ints, threads: _Ints, thread: int) -> str:
+    """Return a thread with the priority of the first of some runs that is its own."""
+    return _ranked(evidence, thread, int(runs[threads == thread][0]))
+
+
+def _ranked(evidence: Evidence, thread: int, row: int) -> str:
+    """Return a thread with its priority in an event of its state."""
+    return f"{evidence.name(thread)} (priority {_priority(evidence, row)})"
+
+
+def _remedy(evidence: Evidence, found: Blockers, link: int, priority: int) -> str:
+    """Return what would help against an inversion by what the last wait of its chain is for.
+
+    Args:
+        evidence: The trace.
+        found: Whom its waits are for.
+        link: The wait for the thread that others keep from running.
+        priority: Of the thread that waits first.
+    """
+    value, holder = int(found.waits.value[link]), evidence.name(int(found.thread[link]))
+    what = waited_for(evidence, found, link)
+    if value == MUTEX:
+        return (f"Give {what} the protocol PTHREAD_PRIO_INHERIT, or a ceiling of priority {priority}: {holder} then "
+                "runs at that priority while it holds it.")  # fmt: skip
+    if value in RWLOCKS:
+        return f"A read/write lock passes no priority on: use a mutex with PTHREAD_PRIO_INHERIT in place of {what}."
+    if value in (SEND, REPLY):
+        return (f"Let the channel of {holder} pass on the priority of clients (no _NTO_CHF_FIXED_PRIORITY), and "
+                f"whom it hands messages to run at priority {priority} while it serves.")  # fmt: skip
+    return f"Let {holder} run at priority {priority} while others wait for it."
 
 
 def _priority(evidence: Evidence, row: int) -> int:

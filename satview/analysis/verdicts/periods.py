@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.needs import NO_DAMAGE, NO_LOSS, PERIODS, PULSES, STATES
-from satview.analysis.verdicts.evidence import Evidence, groups
+from satview.analysis.verdicts.evidence import Evidence, groups, named
 from satview.analysis.verdicts.rule import Limits, verdict_rule
 from satview.analysis.verdicts.scheduling import instead, ran_instead
 from satview.analysis.verdicts.verdict import Severity, Verdict
@@ -34,6 +34,8 @@ _REMEDY: Final = "Look what it did in the period before, and what ran instead: i
         "tolerance_percent": (5, "... within this"),
         "late_percent": (50, "of the period: the work begins at least so much later than it should"),
     },
+    proof="A user event where the work of a period begins, or the timers' own events (class KER_CALL), tell "
+    "when each one was due.",
 )
 def missed_periods(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return periods of which the work began so late that they were as good as over.
@@ -100,11 +102,11 @@ def _late_sleepers(evidence: Evidence, limits: Limits) -> list[Verdict]:
         who = ran_instead(evidence, (start, stop), thread)
         again = evidence.again("late", positions)
         verdicts.append(evidence.verdict(
-            Severity.WARNING, (start, stop), [thread, *(row for row, _ in who)], [],
+            Severity.WARNING, (start, stop), [thread, *named(who)], [],
             [*due[bad].tolist(), *end[bad].tolist()],
             (f"{evidence.name(thread)} has a period of {evidence.length(period)}, has slept enough at "
              f"{evidence.moment(start)} and runs only {evidence.length(stop - start)} later"
-             f"{instead(evidence, who)}{again}.", _REMEDY),
+             f"{instead(evidence, (start, stop), who)}{again}.", _REMEDY),
             Certainty.INFERRED, positions,
             {**dict.fromkeys(due[bad].tolist(), "has slept"), **dict.fromkeys(end[bad].tolist(), "runs late")},
         ))  # fmt: skip

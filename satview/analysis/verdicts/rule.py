@@ -110,6 +110,7 @@ class Rule:
         needs: Without any of these the trace cannot show it.
         bounds: Without any of these there may be more than is found.
         thresholds: By name; the end of a name is its unit: `_ms`, `_us`, `_percent`, `_count`.
+        proof: One sentence: what would prove a verdict that rests on what is inferred; empty if none does.
     """
 
     kind: str
@@ -119,6 +120,7 @@ class Rule:
     needs: tuple[Need, ...]
     bounds: tuple[Need, ...]
     thresholds: Mapping[str, Threshold]
+    proof: str
 
     @property
     def title(self) -> str:
@@ -134,6 +136,7 @@ def verdict_rule(
     needs: tuple[Need, ...] = (),
     bounds: tuple[Need, ...] = (NO_DAMAGE, NO_LOSS),
     thresholds: Mapping[str, tuple[float, str]] | None = None,
+    proof: str = "",
 ) -> Callable[[Search], Search]:
     """Make a function the rule of a kind of verdict.
 
@@ -144,12 +147,13 @@ def verdict_rule(
         needs: As of `Rule`; that the events are those of a kernel is added.
         bounds: As of `Rule`.
         thresholds: By name the default, and what it means.
+        proof: As of `Rule`.
     """
     all_needs = (KERNEL, *needs) if needs else ()
     numbers = {name: Threshold(float(default), text) for name, (default, text) in (thresholds or {}).items()}
 
     def register(search: Search) -> Search:
-        _RULES[kind] = Rule(kind, meaning, question, search, all_needs, bounds, MappingProxyType(numbers))
+        _RULES[kind] = Rule(kind, meaning, question, search, all_needs, bounds, MappingProxyType(numbers), proof)
         return search
 
     return register

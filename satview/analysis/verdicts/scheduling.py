@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.needs import STATES
-from satview.analysis.verdicts.evidence import Evidence, counts_within, covered, episodes, groups
+from satview.analysis.verdicts.evidence import Evidence, counts_within, covered, episodes, groups, named
 from satview.analysis.verdicts.rule import Limits, verdict_rule
 from satview.analysis.verdicts.verdict import Severity, Verdict
 from satview.analysis.whole_states import StateSpans
@@ -48,10 +48,10 @@ def starvations(evidence: Evidence, limits: Limits) -> list[Verdict]:
         total = int((end - begin)[inside].sum())
         who = ran_instead(evidence, span, thread)
         verdicts.append(evidence.verdict(
-            Severity.WARNING, span, [thread, *(row for row, _ in who)], [],
+            Severity.WARNING, span, [thread, *named(who)], [],
             [*ready.row[inside].tolist(), *ready.end_row[inside].tolist()],
             (f"{evidence.name(thread)} is ready for {evidence.length(total)} of {evidence.length(span[1] - span[0])} "
-             f"from {evidence.moment(span[0])} and gets next to no CPU{instead(evidence, who)}{again}.",
+             f"from {evidence.moment(span[0])} and gets next to no CPU{instead(evidence, span, who)}{again}.",
              "Give it a higher priority or a partition with a budget, or let the threads that ran wait at times."),
             occurrences=happens, roles=_ready_and_runs(evidence, ready.at(inside)),
         ))  # fmt: skip
@@ -99,10 +99,11 @@ def long_readies(evidence: Evidence, limits: Limits) -> list[Verdict]:
         who = ran_instead(evidence, span, thread)
         is_serious = max(end - start for start, end, _ in positions) >= limits.cycles("serious_ms")
         verdicts.append(evidence.verdict(
-            Severity.WARNING if is_serious else Severity.INFO, span, [thread, *(row for row, _ in who)], [],
+            Severity.WARNING if is_serious else Severity.INFO, span, [thread, *named(who)], [],
             [int(ready.row[first]), int(ready.end_row[first])],
             (f"{evidence.name(thread)} is ready from {evidence.moment(span[0])} and runs "
-             f"{evidence.length(span[1] - span[0])} later{instead(evidence, who)}{evidence.again('so', positions)}.",
+             f"{evidence.length(span[1] - span[0])} later{instead(evidence, span, who)}"
+             f"{evidence.again('so', positions)}.",
              "Look at the priorities of the threads that ran, or at the budget of its partition."),
             occurrences=positions, roles=_ready_and_runs(evidence, ready.at(mine)),
         ))  # fmt: skip
@@ -123,23 +124,31 @@ def _readies(evidence: Evidence) -> StateSpans:
     return ready.at(np.flatnonzero(is_seen & (~is_own | (evidence.times[ready.row] > evidence.trace.dump_end_cycles))))
 
 
-def ran_instead(evidence: Evidence, span: tuple[int, int], thread: int, most: int = 3) -> list[tuple[int, int]]:
-    """Return (thread, cycles) of the threads that had the CPUs in a span of time, those with the most first.
+def ran_instead(evidence: Evidence, span: tuple[int, int], thread: int) -> list[tuple[int, int]]:
+    """Return (thread, cycles) of all threads that had the CPUs in a span of time, those with the most first.
 
     Args:
         evidence: The trace.
         span: Start and end in cycles.
         thread: Row of the thread that is left out.
-        most: How many.
     """
     who, part = evidence.ran_in(span)
     part[(who == thread) | ~are_beside(evidence.trace, who, thread)] = 0
-    return evidence.most_of(who, part, most)
+    return evidence.most_of(who, part)
 
 
-def instead(evidence: Evidence, who: list[tuple[int, int]]) -> str:
-    """Return in words who ran meanwhile, to be put behind what happened; empty if nobody did."""
-    return f"; meanwhile ran {evidence.shares(who)}" if who else ""
+def instead(evidence: Evidence, span: tuple[int, int], who: list[tuple[int, int]]) -> str:
+    """Return in words who ran meanwhile and which interrupts took time of that, to be put behind what happened.
+
+    Args:
+        evidence: The trace.
+        span: Start and end in cycles.
+        who: As of `ran_instead`; of nobody the text is empty.
+    """
+    if not who:
+        return ""
+    taken = evidence.interrupts_of_all(span)
+    return f"; meanwhile ran {evidence.shares(who)}{f' ({taken} of it)' if taken else ''}"
 
 
 @verdict_rule(

@@ -36,6 +36,7 @@ _STILL_GROWS: Final = 0.75  # of the longest queue: one that is as long still gr
         "least_us": (200, "time in the queue of a message that counts"),
         "passed_ms": (100, "time in the queue of one message while later ones are received: it is reported alone"),
     },
+    proof="A capture of the class COMM from before the first of these messages has the receipt of each.",
 )
 def saturations(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return servers whose messages queue for as long as they are served, or longer, much of the time.
@@ -150,6 +151,7 @@ def _does(evidence: Evidence, servers: NDArray[np.int64], span: tuple[int, int])
         "least_count": (16, "pulses of one connection that wait when the trace ends"),
         "least_ms": (100, "since the queue was last empty"),
     },
+    proof="A longer capture shows whether anybody receives what waits.",
 )
 def growing_queues(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return connections whose pulses wait in a queue that has grown since it was last empty.

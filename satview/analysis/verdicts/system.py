@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.needs import CALLS, INTERRUPTS
-from satview.analysis.verdicts.evidence import Evidence, counts_within, covered, episodes, groups
+from satview.analysis.verdicts.evidence import Evidence, counts_within, covered, episodes, groups, named
 from satview.analysis.verdicts.rule import Limits, verdict_rule
 from satview.analysis.verdicts.verdict import Severity, Verdict
 from satview.base.counts import counted
@@ -47,6 +47,8 @@ _Ints = NDArray[np.int64]
         "serious_percent": (50, "of the window: from that share on it is an error"),
         "least_count": (300, "interrupts within the window, where the trace has no ends of them: 15,000 a second"),
     },
+    proof="Entries and exits of interrupts (class INT) show how long each is handled, from 8.0 on the class "
+    "THREAD, as threads handle them.",
 )
 def floods(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return interrupts that take much of a CPU; those that come too often where the trace does not show how long."""
@@ -89,7 +91,7 @@ def floods(evidence: Evidence, limits: Limits) -> list[Verdict]:
                 severity = Severity.ERROR
             part = (np.minimum(handled.end, span[1]) - np.maximum(handled.start, span[0])).clip(0)
             most = evidence.most_of(handled.thread, part)
-            threads = [row for row, _ in most]
+            threads = named(most)
             link = "it takes that time from" if handled.is_stolen else "it is handled by"
             text += (f" and takes {100 * part.sum() / (span[1] - span[0]):.0f} % of it"
                      f"{f'; {link} {evidence.shares(most)}' if most else ''}{again}.")  # fmt: skip

@@ -50,6 +50,7 @@ class Verdict:
         occurrences: All times at which it happens, in time order; that of the sentence is one of them.
         roles: What each event of `evidence` is in it: waits, holder, preempts, ...; empty where that is not known.
         certainty: Of the weakest link that it rests on.
+        proof: One sentence: what would prove it, where that link is not exact; else empty.
     """
 
     kind: str
@@ -64,3 +65,4 @@ class Verdict:
     certainty: Certainty = Certainty.EXACT
     occurrences: tuple[Occurrence, ...] = ()
     roles: tuple[str, ...] = ()
+    proof: str = ""

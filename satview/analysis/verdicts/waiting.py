@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.needs import CALLS, HOLDERS, MESSAGES_SENT, NO_DAMAGE, NO_LOSS, OPENING, STATES
-from satview.analysis.verdicts.evidence import Evidence, covered, episodes, groups
+from satview.analysis.verdicts.evidence import MOST_NAMED, Evidence, covered, episodes, groups, named
 from satview.analysis.verdicts.rule import Limits, verdict_rule
 from satview.analysis.verdicts.scheduling import instead, ran_instead
 from satview.analysis.verdicts.verdict import Severity, Verdict
@@ -26,7 +26,6 @@ from satview.store.arguments import argument
 from satview.store.losses import losses
 from satview.store.time_ranges import overlaps
 
-_MOST_NAMED: Final = 3  # threads in one sentence
 _OFTEN: Final = 3  # times that others get a mutex while a thread waits for it
 _Ints = NDArray[np.int64]
 
@@ -40,6 +39,8 @@ _Ints = NDArray[np.int64]
     thresholds={
         "least_ms": (20, "threads have waited for each other that long when the trace ends"),
     },
+    proof="Wide events of the class KER_CALL have the owners of mutexes; `pidin` on the target shows what "
+    "each of the threads is blocked on.",
 )
 def deadlocks(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return circles of threads that wait for each other until the trace ends.
@@ -94,11 +95,11 @@ def _severity(found: Blockers, positions: list[int], *, is_guess: bool) -> Sever
     return Severity.WARNING if is_guess or is_by_habit else Severity.ERROR
 
 
-def _some(evidence: Evidence, threads: Iterable[int]) -> str:
+def _some(evidence: Evidence, threads: Iterable[int], word: str = "or") -> str:
     """Return the names of some threads, and how many more there are."""
     names = [evidence.name(thread) for thread in sorted(threads)]
-    more = f" or {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return f"{' or '.join(names[:_MOST_NAMED])}{more}"
+    more = f" {word} {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f"{f' {word} '.join(names[:MOST_NAMED])}{more}"
 
 
 @verdict_rule(
@@ -110,6 +111,8 @@ def _some(evidence: Evidence, threads: Iterable[int]) -> str:
     thresholds={
         "least_ms": (100, "the wait, up to the end of the trace"),
     },
+    proof="A longer capture shows whether anything ends the wait, `pidin` on the target whether the thread "
+    "is still blocked.",
 )
 def waits_for_ever(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return waits that nothing can end.
@@ -205,6 +208,7 @@ def _for_ever(evidence: Evidence, graph: WaitGraph, wait: int, keepers: frozense
         "least_ms": (100, "the wait that nobody ended, up to the end of the trace"),
         "work_us": (100, "who ran longer between signal and wait has worked, if it waited only once"),
     },
+    proof="The source shows whether the thread tests its condition under the mutex before it waits.",
 )
 def lost_wakeups(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return waits for condition variables whose last signal came before, when nobody waited.
@@ -284,6 +288,7 @@ def _ran(evidence: Evidence, thread: int, start: int, end: int) -> int:
         "passed_ms": (100, "of one wait, in which others get the mutex: it is reported alone"),
         "kept_ms": (20, "of one wait, that its holder could run and did not, where no event has priorities"),
     },
+    proof="Wide events of the classes THREAD and KER_CALL show the priorities and the owner of the mutex.",
 )
 def contentions(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return mutexes that threads wait for much of the time, and single waits that are too long.
@@ -342,12 +347,12 @@ def _kept_holders(evidence: Evidence, limits: Limits) -> list[Verdict]:
         who = ran_instead(evidence, span, holder)
         again = evidence.again("so", happens)
         verdicts.append(evidence.verdict(
-            Severity.WARNING, span, [thread, holder, *(row for row, _ in who)], [waited_for(evidence, found, wait)],
+            Severity.WARNING, span, [thread, holder, *named(who)], [waited_for(evidence, found, wait)],
             [int(waiting.call_row[wait]), int(waiting.row[wait]), int(end[wait])],
             (f"{evidence.name(thread)} waits {evidence.length(span[1] - span[0])} from {evidence.moment(span[0])} for "
              f"{waited_for(evidence, found, wait)}{of_whom(evidence, found, wait)}, which could run and did not for "
-             f"{evidence.length(int(kept[group[0]]))} of that{instead(evidence, who)}{again}: a priority inversion is "
-             "possible, no event has priorities.",
+             f"{evidence.length(int(kept[group[0]]))} of that{instead(evidence, span, who)}{again}: a priority "
+             "inversion is possible, no event has priorities.",
              "Capture wide events of the class THREAD to see the priorities; priority inheritance would help."),
             int(found.certainty[wait]), happens,
             {int(waiting.call_row[wait]): "asks", int(waiting.row[wait]): "waits", int(end[wait]): "goes on"},
@@ -382,7 +387,7 @@ def _contended(evidence: Evidence, limits: Limits) -> list[Verdict]:
                                                                       & (end > begins[worst])])  # fmt: skip
         what = mutex_text(evidence, int(found.thread[inside[0]]), int(found.object[inside[0]]))
         holders = np.unique(blockers(trace).thread[inside])
-        held = ", ".join(evidence.name(int(row)) for row in holders[holders >= 0][:3])
+        held = _some(evidence, holders[holders >= 0].tolist(), "and")
         verdicts.append(evidence.verdict(
             Severity.WARNING, span, threads, [what], found.row[inside],
             (f"{len(threads)} threads wait {int(count[worst])} times for {what} within {evidence.length(window)} from "

@@ -65,22 +65,34 @@ def _print_for_people(table: Table, head: Sequence[str]) -> None:
         print(dim(visible_line(line)))
 
 
-def _print_cards(table: Table) -> None:
-    """Print rows with sentences: a heading of words and figures, below it the sentences and the lists."""
+def card(table: Table, row: int) -> tuple[str, str, list[str]]:
+    """Return a row with sentences as text, of the columns that say something in any row.
+
+    Args:
+        table: The rows.
+        row: One of them.
+
+    Returns:
+        What it is called, its figures, and below it the sentences and the lists; all but the first sentence titled.
+    """
     columns = table.filled()
-    lists = [column for column in columns if table.is_list(column)]
-    sentences = [column for column in columns if column.kind is Kind.SENTENCE]
-    plain = [column for column in columns if column not in lists and column not in sentences]
+    plain = [column for column in columns if not table.is_list(column) and column.kind is not Kind.SENTENCE]
     count = next((number for number, column in enumerate(plain) if not column.kind.is_words), len(plain))
+    figures = [f"{column.title} {text}" for column in plain[count:] for text in _cells(table, row, [column])]
+    said, *more = [column for column in columns if column not in plain and not table.is_list(column)]
+    more += [column for column in columns if table.is_list(column)]
+    below = _cells(table, row, [said]) + [
+        f"{each.title}: {text}" for each in more for text in _cells(table, row, [each])
+    ]
+    return ": ".join(_cells(table, row, plain[:count])), ", ".join(figures), below
+
+
+def _print_cards(table: Table) -> None:
     for row in range(len(table)):
-        print(f"\n{bold(': '.join(_cells(table, row, plain[:count])))}", end="")
-        figures = [f"{column.title} {text}" for column in plain[count:] for text in _cells(table, row, [column])]
-        print(f"  {', '.join(figures)}" if figures else "")
-        for text in _cells(table, row, sentences):
+        heading, figures, below = card(table, row)
+        print(f"\n{bold(heading)}" + (f"  {figures}" if figures else ""))
+        for text in below:
             print(f"  {text}")
-        for column in lists:
-            for text in _cells(table, row, [column]):
-                print(f"  {column.title}: {text}")
 
 
 def _cells(table: Table, row: int, columns: Sequence[Column]) -> list[str]:

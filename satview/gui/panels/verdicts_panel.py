@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
-from satview.base.safe_text import visible_line
+from satview.base.safe_text import tool_tip, visible_line
 from satview.gui.answer_table.panel import AnswerPanel
 from satview.gui.panel import PanelContext
 from satview.gui.plain_label import CutLabel, PlainLabel
@@ -16,6 +16,7 @@ class VerdictsPanel(AnswerPanel):
 
     Attributes:
         statement: How many there are of which severity.
+        capture: Opens the dialog of captures with rules that show what this trace does not.
         missing: What this trace cannot show, and what to capture.
     """
 
@@ -34,6 +35,10 @@ class VerdictsPanel(AnswerPanel):
         head = QHBoxLayout()
         head.setContentsMargins(8, 2, 8, 2)
         head.addWidget(self.statement, 1)
+        self.capture = QPushButton("Capture again\N{HORIZONTAL ELLIPSIS}", self)
+        self.capture.setProperty("flat", "true")
+        self.capture.clicked.connect(self._on_capture)
+        head.addWidget(self.capture)
         self.add_buttons(head, self.statement)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -58,6 +63,11 @@ class VerdictsPanel(AnswerPanel):
         search = self._opened.verdicts
         found, (name, descending) = search.found, self._order
         self.missing.hide()
+        line = found.capture if found is not None else None
+        self.capture.setVisible(line is not None)
+        if line is not None:
+            does = "Capture again, wide, to see what this trace does not show"
+            self.capture.setToolTip(tool_tip(f"{does}:\n{line.command}"))
         if found is None or search.error:
             self.statement.setText("")
             self.show_page(search.error or "Looking for what is wrong\N{HORIZONTAL ELLIPSIS}")
@@ -68,6 +78,12 @@ class VerdictsPanel(AnswerPanel):
         self.missing.setText("\n".join(f"Not all: {visible_line(line)}." for line in table.missing))
         self.missing.setVisible(bool(table.missing and len(table)))
         self.show_page("" if len(table) else table.says_why_empty)
+
+    @Slot()
+    def _on_capture(self) -> None:
+        found = self._opened.verdicts.found
+        if found is not None and found.capture is not None:
+            self._opened.capture_requested.emit(found.capture.rules)
 
     def _show(self, row: int) -> None:
         super()._show(row)
