@@ -10,7 +10,7 @@ either absent (below 0 or the empty text, and `EXACT`: there is none, such as th
 
 The sheets of the statistics are to become tables too: their `Trust` is `Known` with the reason of the column,
 `doubtful` the rows where it applies, `Column.cycles` and `events` the place of a row, one row per place. The funnel of
-columns that follow the filter and shares with their bars have no counterpart yet.
+columns that follow the filter and the bars of shares have no counterpart yet.
 """
 
 from __future__ import annotations
@@ -72,6 +72,7 @@ class Known(IntEnum):
         return ("", "\N{GREATER-THAN OR EQUAL TO}", "\N{LESS-THAN OR EQUAL TO}", "~", "?", "")[self]
 
 
+SHARE: Final = 1_000_000  # what a share of all is
 CERTAINTIES: Final = ("", *(certainty.name.lower() for certainty in Certainty))  # by `Certainty`
 KNOWN_WORDS: Final = tuple(known.word for known in Known)
 _DOUBT: Final = np.array((0, 2, 2, 1, 3, 4), np.uint8)  # by `Known`: a lower bound of what is inferred is a lower bound
@@ -104,6 +105,7 @@ class Kind(StrEnum):
     TIME = "time"  # cycles of the trace's clock; written as nanoseconds since the start of the trace
     DURATION = "duration"  # cycles; written as nanoseconds
     COUNT = "count"
+    SHARE = "share"  # millionths of a whole; written as percent for people and as a number from 0 to 1 for programs
     NUMBER = "number"  # a name that is a number, such as a pid
     HEX = "hex"  # a number that people know in hexadecimal
     CPU = "cpu"
@@ -260,6 +262,7 @@ class _Data:
             Kind.TIME: lambda cycles: format_moment(cycles, clock),
             Kind.DURATION: lambda cycles: format_duration(clock.duration_ns(cycles)),
             Kind.COUNT: lambda count: f"{count:,}",
+            Kind.SHARE: lambda share: f"{100 * share / SHARE:.1f} %",
             Kind.HEX: lambda number: f"0x{number:x}",
             Kind.EVENT: lambda event: str(event + 1),
         }
@@ -590,6 +593,8 @@ class Table(Frames):
                 None if is_unknown else text
                 for text, is_unknown in zip(written, known[self.positions] == Known.UNKNOWN, strict=True)]  # fmt: skip
         part = self._ns(column, values[self.positions]) if column.kind.is_cycles else values[self.positions]
+        if column.kind is Kind.SHARE:
+            part = part / SHARE
         step = 1 if column.kind is Kind.EVENT else 0
         return [None if value < 0 else value + step for value in part.tolist()]
 
@@ -641,6 +646,8 @@ class Table(Frames):
         if isinstance(values, Several):
             return Texts.of([self._data.writer(column)(position) for position in self.positions.tolist()])
         values = values[self.positions]
+        if column.kind is Kind.SHARE:
+            return np.where(values < 0, np.nan, values / SHARE)
         return self._ns(column, values) if column.kind.is_cycles and name.endswith("_ns") else np.asarray(values)
 
     def _ns(self, column: Column, cycles: NDArray[np.int64]) -> NDArray[np.int64]:

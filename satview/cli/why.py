@@ -8,24 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from satview.analysis.reasons.critical_path import (
-    PIECE_WORDS,
-    CriticalPath,
-    PathWords,
-    PieceKind,
-    count_of_pieces,
-    critical_path,
-)
+from satview.analysis.reasons.critical_path import count_of_pieces, critical_path
 from satview.analysis.reasons.why import MOST_STEPS, why
-from satview.analysis.reasons.why_step import WhyStep
+from satview.analysis.reasons.why_step import WhyStep, chain_lines
+from satview.answers.path import path_answer
 from satview.base.errors import UsageError
 from satview.base.process_end import COST_DATA, FINE
 from satview.base.safe_text import visible_line
-from satview.base.time_text import format_duration, format_moment, parse_moment_inside, parse_range
+from satview.base.time_text import format_duration, parse_moment_inside, parse_range
 from satview.cli.shared.files import InputFile
 from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.ranges import RANGES
-from satview.linkage.table import Certainty
+from satview.cli.shared.table_output import print_table
 from satview.store.trace import Trace
 
 _EPILOG = """\
@@ -91,78 +85,30 @@ def _print_steps(trace: Trace, args: argparse.Namespace) -> None:
     if args.format == "json":
         print(json.dumps({"steps": [as_record(trace, step) for step in found]}, indent=2))
     else:
-        for number, step in enumerate(found, 1):
-            print(f"{number}. {visible_line(step.says)}")
+        for line in chain_lines(trace, found):
+            print(visible_line(line.says if line.is_folded else f"{line.step + 1}. {line.says}"))
 
 
 def _print_path(trace: Trace, args: argparse.Namespace) -> None:
     window = parse_range(args.range, trace.time_axis)
     with working(working_on("following waits of", trace.path)):
-        path = critical_path(trace, args.thread, window)
-    length = path.end_cycles - path.start_cycles
-    shown = np.sort(np.argsort(-length, kind="stable")[: args.top])
+        answer = path_answer(trace, critical_path(trace, args.thread, window))
+    path, clock = answer.path, trace.clock
+    shown = answer.pieces if args.format == "json" else answer.folded
+    if args.top is not None and args.top < len(path):
+        length = path.end_cycles - path.start_cycles
+        shown = answer.pieces.at(answer.pieces.positions[np.sort(np.argsort(-length, kind="stable")[: args.top])])
+    whole = format_duration(clock.duration_ns(path.window.length))
+    head = [f"{trace.thread_name(path.thread)}: {whole} in {count_of_pieces(len(path))}"]
+    about = {"thread": trace.thread_name(path.thread), "start_ns": clock.ns(path.window.start),
+             "end_ns": clock.ns(path.window.end), "totals": answer.totals.records()}  # fmt: skip
+    print_table(shown, "json" if args.format == "json" else "table", "pieces", head, about)
     if args.format == "json":
-        print(json.dumps(path_record(trace, path, shown.tolist()), indent=2))
         return
-    ns, words = trace.clock.duration_ns, PathWords(trace)
-    whole = path.window.length
-    print(
-        f"{visible_line(trace.thread_name(path.thread))}: {format_duration(ns(whole))} in {count_of_pieces(len(path))}"
-    )
-    print()
-    for i in shown.tolist():
-        start = format_moment(int(path.start_cycles[i]), trace.clock)
-        who = f"{'  ' * int(path.depth[i])}{trace.thread_name(int(path.on_thread[i]))}"
-        sure = "" if path.certainty[i] == Certainty.EXACT else " (inferred)"
-        said = visible_line(f"{who} {words.says(path, i)}{sure}")
-        print(f"{start:>14}  {format_duration(ns(int(length[i]))):>10}  {said}")
-    if len(shown) < len(path):
-        rest = int(length.sum() - length[shown].sum())
-        print(f"{'':>14}  {format_duration(ns(rest)):>10}  {count_of_pieces(len(path) - len(shown), 'shorter ')}")
-    print()
-    for (thread, kind), cycles in path.totals().items():
-        share = 100 * cycles / whole
-        print(
-            f"{format_duration(ns(cycles)):>10}  {share:5.1f} %  "
-            f"{visible_line(trace.thread_name(thread))}, {PIECE_WORDS[kind]}"
-        )
-
-
-def path_record(trace: Trace, path: CriticalPath, shown: list[int]) -> dict[str, Any]:
-    """Return a path as plain values; times in nanoseconds from the start of the trace, events numbered from 1.
-
-    Args:
-        trace: The events.
-        path: Its path.
-        shown: Which pieces.
-    """
-    ns, words = trace.clock.ns, PathWords(trace)
-    return {
-        "thread": trace.thread_name(path.thread),
-        "start_ns": ns(path.window.start),
-        "end_ns": ns(path.window.end),
-        "pieces": [
-            {
-                "start_ns": ns(int(path.start_cycles[i])),
-                "end_ns": ns(int(path.end_cycles[i])),
-                "start_cycles": int(path.start_cycles[i]),
-                "end_cycles": int(path.end_cycles[i]),
-                "thread": trace.thread_name(int(path.on_thread[i])),
-                "depth": int(path.depth[i]),
-                "kind": PIECE_WORDS[PieceKind(int(path.kind[i]))],
-                "event": int(path.row[i]) + 1 if path.row[i] >= 0 else None,
-                "cause_event": int(path.cause_row[i]) + 1 if path.cause_row[i] >= 0 else None,
-                "certainty": Certainty(int(path.certainty[i])).name.lower(),
-                "says": words.says(path, i),
-            }
-            for i in shown
-        ],
-        "totals": [
-            {"thread": trace.thread_name(thread), "kind": PIECE_WORDS[kind],
-             "length_ns": trace.clock.duration_ns(cycles), "length_cycles": cycles}
-            for (thread, kind), cycles in path.totals().items()
-        ],
-    }  # fmt: skip
+    if args.top is not None and len(shown) < len(path):
+        rest = int(path.window.length - shown["length_cycles"].sum())
+        print(f"\n{count_of_pieces(len(path) - len(shown), 'shorter ')}: {format_duration(clock.duration_ns(rest))}")
+    print_table(answer.totals, "table", "totals")
 
 
 def as_record(trace: Trace, step: WhyStep) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from satview.analysis.doctor.report import may_be_more
 from satview.analysis.reasons.why import why
+from satview.analysis.reasons.why_step import chain_lines
 from satview.analysis.statistics import Statistics
 from satview.analysis.verdicts.find import find_verdicts
 from satview.analysis.verdicts.verdict import Verdict
@@ -232,9 +233,10 @@ def _why_lines(trace: Trace, event: int) -> tuple[Line, ...]:
         steps = why(trace, thread, int(trace.events.time_cycles[event]))
     except UsageError as error:
         return (Line("", str(error)),)
-    rows = (step.cause_row if step.cause_row >= 0 else step.row for step in steps)
-    return tuple(Line(f"{number}.", step.says, event=row if row >= 0 else None, thread=step.thread)
-                 for number, (step, row) in enumerate(zip(steps, rows, strict=True), 1))  # fmt: skip
+    rows = [step.cause_row if step.cause_row >= 0 else step.row for step in steps]
+    return tuple(Line("" if line.is_folded else f"{line.step + 1}.", line.says, thread=steps[line.step].thread,
+                      event=rows[line.step] if rows[line.step] >= 0 else None)
+                 for line in chain_lines(trace, steps))  # fmt: skip
 
 
 def _verdict(trace: Trace, handle: Handle) -> Details:

@@ -10,8 +10,11 @@ import numpy as np
 import pytest
 
 from satview.analysis.reasons.critical_path import CriticalPath, PathWords, PieceKind, critical_path
+from satview.analysis.reasons.rounds import Rounds, find_rounds
+from satview.answers.path import path_answer
 from satview.base.errors import UsageError
 from satview.base.time import TimeWindow
+from satview.base.time_text import format_duration, format_moment
 from satview.capture.workloads import registry
 from satview.events.spec import Release
 from satview.events.states import STATE_BY_VALUE
@@ -158,7 +161,10 @@ def test_an_inversion_adds_up(tmp_path: Path) -> None:
     path = critical_path(trace, "high", TimeWindow(start, start + trace.clock.cycles_of(40_000_000)))
     lines = reported(trace, path)
     instead = [line for line in lines if "meanwhile ran pid 135172 1 (middle)" in line]
-    assert instead == ["24999 .pid 2 1 (low) is ready; meanwhile ran pid 135172 1 (middle)"]
+    [line] = instead
+    assert line.startswith(
+        "24999 .pid 2 1 (low) is ready; meanwhile ran pid 135172 1 (middle) 25.00 ms (interrupt 0x0 "
+    )
     assert max(path.totals(), key=path.totals().get) == (trace.threads.row(2, 1), PieceKind.READY)
 
 
@@ -174,3 +180,62 @@ def test_bad_questions(tmp_path: Path) -> None:
     whole = critical_path(trace, "forwards", TimeWindow(window.start - 10, window.end + 10))
     assert is_a_partition(whole, window)
     assert "held by pid 2 2 (forwards)" in reported(trace, whole)[-1]
+
+
+@pytest.mark.parametrize(("steps", "rounds"), [
+    ("", []), ("abcabc", []), ("aaa", []), ("aaaa", [(0, 1, 4)]), ("xabababababy", [(1, 2, 5)]),
+    ("aabaabaabaab", [(0, 3, 4)]), ("aaaabbbbb", [(0, 1, 4), (4, 1, 5)]),
+    ("abcdefghijklmnop" * 4, [(0, 16, 4)]), ("abcdefghijklmnopq" * 4, []),
+])  # fmt: skip
+def test_rounds_of_steps(steps: str, rounds: list[tuple[int, int, int]]) -> None:
+    assert find_rounds(steps) == [Rounds(*each) for each in rounds]
+
+
+def test_what_comes_again_and_again_is_one_row(tmp_path: Path) -> None:
+    """A task of 10 ms that nobody disturbs at first: it waits, wakes up, is ready, runs."""
+    trace = made_of("periodic", Release.QNX_7, True, False, tmp_path).trace
+    start = trace.window.start + trace.clock.cycles_of(10_000_000)
+    answer = path_answer(trace, critical_path(trace, "fast-10ms", TimeWindow(start, trace.window.end)))
+    heads = [row for row in range(len(answer.folded)) if len(answer.folded.children(row))]
+    assert len(heads) == 1
+    below = answer.folded.at(answer.folded.children(heads[0]))
+    assert below["kind"].tolist() == ["waiting", "waking up", "ready", "running"] * (len(below) // 4)
+    rounds = below["length_cycles"].reshape(-1, 4).sum(axis=1)
+    longest = int(rounds.argmax())
+    assert answer.folded["does"][heads[0]] == (
+        f"the same 4 steps {len(rounds)} more times, longest "
+        f"{format_duration(trace.clock.duration_ns(int(rounds.max())))} from "
+        f"{format_moment(int(below['start_cycles'][4 * longest]), trace.clock)}")  # fmt: skip
+    assert len(answer.folded) - 1 + len(below) == len(answer.pieces) == len(answer.path)
+    assert answer.folded["length_cycles"].sum() == answer.pieces["length_cycles"].sum() == trace.window.end - start
+    assert answer.totals["length_cycles"].sum() == trace.window.end - start
+    assert answer.totals["share"].sum() == pytest.approx(1, abs=1e-5)
+
+
+def test_interrupts_have_their_share(tmp_path: Path) -> None:
+    """What handlers took from threads of the path, counted interrupt by interrupt."""
+    trace = made_of("interrupt-flood", Release.QNX_7, True, False, tmp_path).trace
+    path = critical_path(trace, "victim", TimeWindow(trace.window.start, trace.window.end))
+    answer = path_answer(trace, path)
+    names = [trace.spec(row).name for row in range(len(trace.events))]
+    times, cpus = trace.events.time_cycles.tolist(), trace.events.cpu.tolist()
+    handled, begun = defaultdict(list), {}
+    for row, name in enumerate(names):
+        if name.startswith("INTENTER"):
+            begun.setdefault(cpus[row], []).append(times[row])
+        elif name == "INTEXIT" and begun.get(cpus[row]):
+            start = begun[cpus[row]].pop()
+            if not begun[cpus[row]]:
+                handled[cpus[row]].append((start, times[row]))
+    taken = Counter()
+    for piece in np.flatnonzero(path.kind == PieceKind.RUNNING).tolist():
+        span = int(path.start_cycles[piece]), int(path.end_cycles[piece])
+        taken[int(path.on_thread[piece])] += sum(
+            max(0, min(end, span[1]) - max(start, span[0])) for start, end in handled[cpus[path.row[piece]]]
+        )
+    runs = answer.totals.rows(answer.totals["kind"] == "running")
+    reported = dict(zip(runs["thread"].tolist(), runs["interrupted_cycles"].tolist(), strict=True))
+    assert sum(taken.values()) > trace.clock.cycles_of(1_000_000)
+    assert {thread: max(cycles, 0) for thread, cycles in reported.items()} == {
+        thread: taken[thread] for thread in reported
+    }

@@ -13,17 +13,20 @@ import satview
 from satview.__main__ import main
 from satview.analysis.reasons.thread_names import thread_of
 from satview.analysis.reasons.why import MOST_STEPS, why
+from satview.analysis.reasons.why_step import WhyStep, chain_lines
 from satview.base.errors import UsageError
 from satview.base.time_text import format_moment
 from satview.capture.workloads import registry
 from satview.events import wire
 from satview.events.spec import Release
 from satview.events.states import READY, RUNNING
-from satview.linkage.table import Certainty
+from satview.linkage.blockers import REPLY, blockers
+from satview.linkage.table import OPEN, Certainty
 from satview.linkage.transactions import transactions
 from tests.capture.made import FAST, WIDE, Traced, damaged, traced
 from tests.helpers.extent import LOSS, WIDTH, points
 from tests.helpers.kev import START, TraceBuilder
+from tests.helpers.scene import scene
 
 RELEASES = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
 QUESTIONS = 60
@@ -77,7 +80,10 @@ def test_every_step_is_true(name: str, loss: bool, wide: bool, release: Release,
             seen["held"] += state == "REPLY" and time > made.since
             if step.holder > 0:
                 held_by = int(trace.threads.pid[step.holder]), int(trace.threads.tid[step.holder])
-                assert held_by in waits[thread, time].owners, step.says
+                held = waits[thread, time]
+                # Who received the message may have handed it on: then it is with whom replies in the end.
+                is_handed_on = "receives again: another thread has it." in step.says
+                assert held_by in ((held.waker,) if is_handed_on else held.owners), step.says
                 seen["holder"] += state == "REPLY" and time > made.since
             if step.value in (RUNNING, READY) and step.wait_row >= 0:
                 began = int(trace.events.time_cycles[step.wait_row])
@@ -302,3 +308,41 @@ def test_partitions_are_named(tmp_path: Path) -> None:
     [step, *_] = trace.why("uploader", trace.clock.cycles(300_000_000))
     assert "(uploader) (priority 15, partition Telemetry) is ready since" in step.says
     assert "render 1 (render) (priority 10, partition System)" in step.says
+
+
+def test_who_receives_again_holds_no_message(tmp_path: Path) -> None:
+    """The shell waits for a child: one thread of procnto receives that, and another one replies when the child ends."""
+    trace = made_of("fork-storm", Release.QNX_7, True, False, tmp_path).trace
+    waits = blockers(trace).waits
+    handed = 0
+    for wait in np.flatnonzero((waits.value == REPLY) & (waits.end_row != OPEN)).tolist():
+        steps = why(trace, int(waits.thread[wait]), int(trace.events.time_cycles[waits.row[wait]]))
+        if len(steps) < 3 or "receives again: another thread has it." not in steps[0].says:
+            continue
+        reply = int(waits.end_row[wait])
+        replies = [row for row in range(reply) if trace.spec(row).name == "REPLY_MESSAGE"]
+        assert steps[1].thread == trace.events.thread[replies[-1]], "the one that replies"
+        assert steps[1].state == "RECEIVE"
+        assert steps[1].serves < 0
+        assert trace.thread_name(steps[2].thread).startswith("cmd"), "its pulse is what the server waits for"
+        handed += 1
+    assert handed >= 2
+
+
+def test_a_chain_that_goes_round_is_folded(tmp_path: Path) -> None:
+    """A client and a server run in turn: of five rounds back in time the first and the last show."""
+    trace = satview.open_trace(scene(tmp_path))
+    client, server = (thread_of(trace, name) for name in ("client 1", "server 1"))
+    moments = [18_000, 17_000, 16_000, 15_000, 9_000, 8_000, 7_000, 6_000, 5_000, 4_000, 1_000]
+    begin = trace.window.start
+    steps = [WhyStep(server if number % 2 else client, begin + at, RUNNING, "RUNNING", 0, 0, says=f"at {at}.")
+             for number, at in enumerate(moments)]  # fmt: skip
+    lines = chain_lines(trace, steps)
+    assert [(line.step, line.says) for line in lines] == [
+        (0, "at 18000."), (1, "at 17000."),
+        (2, "Before that the same 2 steps 3 more times, back to 0.000 005 000 s; the longest round took "
+            "7.000 \N{MICRO SIGN}s up to 0.000 016 000 s."),
+        (8, "at 5000."), (9, "at 4000."), (10, "at 1000."),
+    ]  # fmt: skip
+    assert [line.is_folded for line in lines] == [False, False, True, False, False, False]
+    assert len(chain_lines(trace, steps[:6])) == 6, "three rounds are not folded"

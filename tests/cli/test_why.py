@@ -125,11 +125,11 @@ def test_a_critical_path_adds_up(why, inversion):
     _, text, _ = why(inversion, "--thread", "high", "--range", "60ms..100ms", "--top", "2")
     reported = json.loads(why(inversion, "--thread", "high", "--range", "60ms..100ms", "--format", "json")[1])
     pieces = reported["pieces"]
-    assert (pieces[0]["start_ns"], pieces[-1]["end_ns"]) == (60_000_000, 100_000_000)
-    assert all(one["end_cycles"] == other["start_cycles"] for one, other in pairwise(pieces))
-    whole = pieces[-1]["end_cycles"] - pieces[0]["start_cycles"]
-    assert sum(total["length_cycles"] for total in reported["totals"]) == whole
+    assert (pieces[0]["start_ns"], reported["start_ns"], reported["end_ns"]) == (60_000_000, 60_000_000, 100_000_000)
+    assert all(abs(one["start_ns"] + one["length_ns"] - other["start_ns"]) <= 1 for one, other in pairwise(pieces))
+    whole = 40_000_000
+    assert abs(sum(total["length_ns"] for total in reported["totals"]) - whole) <= len(reported["totals"])
     assert (reported["totals"][0]["thread"], reported["totals"][0]["kind"]) == ("low 1 (low)", "ready")
     lines = text.splitlines()
     assert lines[0] == f"high 1 (high): 40.00 ms in {len(pieces)} pieces"
-    assert lines[4].split(maxsplit=2)[2] == f"{len(pieces) - 2} shorter pieces"
+    assert any(line.startswith(f"{len(pieces) - 2} shorter pieces: ") for line in lines)

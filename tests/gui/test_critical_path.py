@@ -48,19 +48,18 @@ def test_shift_y_lists_the_path_of_the_range(empty_window, load, inversion, qtbo
     panel = request_path(window, qtbot)
     assert window.workspace.panel_shows("path")
     assert panel.statement.text().endswith("28.00 ms in 17 pieces")
-    assert text_of(panel.totals, 0) == ["store 1", "ready", "20.05 ms", "71.6 %"]
-    lines = [text_of(panel.pieces, row) for row in range(panel.pieces.rowCount())]
-    depths = [len(line[2]) - len(line[2].lstrip("\N{EM SPACE}")) for line in lines]
-    assert (max(depths), depths[0], depths[-1]) == (2, 0, 0)
-    longest = next(line for line in lines if line[1] == "20.05 ms")
-    assert longest[2:4] == ["\N{EM SPACE}\N{EM SPACE}store 1", "is ready; meanwhile ran middle 1, procnto-smp-instr 2"]
+    assert text_of(panel.totals, 0) == ["store 1", "ready", "20.05 ms", "71.6 %", ""]
+    lines = [text_of(panel.model, row) for row in range(panel.model.rowCount())]
+    longest = next(line for line in lines if line[2] == "20.05 ms")
+    assert longest[0] == "\N{EM SPACE}     store 1"
+    assert longest[3].startswith("is ready; meanwhile ran middle 1 20.0")
 
 
 @pytest.mark.thorough
 def test_names_of_threads_have_the_room_that_is_there(empty_window, load, inversion, qtbot):
     window = load(empty_window, inversion)
     panel = request_path(window, qtbot)
-    assert panel.table.columnWidth(2) >= panel.table.sizeHintForColumn(2)
+    assert panel.table.columnWidth(0) >= panel.table.sizeHintForColumn(0)
     for width_px in (1300, 1700):
         window.resize(width_px, 900)
         qtbot.waitUntil(lambda: panel.sums.horizontalHeader().length() == panel.sums.viewport().width())
@@ -132,15 +131,15 @@ def test_a_folded_process_carries_the_line(empty_window, load, inversion, qtbot)
 def test_a_click_on_a_piece_goes_there_and_copy_takes_the_table(empty_window, load, inversion, qtbot):
     window = load(empty_window, inversion)
     panel, opened = request_path(window, qtbot), window.session.opened
-    position = next(row for row in range(panel.pieces.rowCount()) if text_of(panel.pieces, row)[1] == "20.05 ms")
-    panel.table.clicked.emit(panel.pieces.index(position, 1))
+    position = next(row for row in range(panel.model.rowCount()) if text_of(panel.model, row)[2] == "20.05 ms")
+    panel.table.clicked.emit(panel.model.index(position, 1))
     assert opened.selection.lane == opened.lane_of_thread(thread_of(opened.trace, "store 1"))
     assert opened.selection.span.start_cycles == int(opened.path.found.path.start_cycles[position])
     panel.table.setFocus()
     QTest.keyClick(panel.table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
     lines = QApplication.clipboard().text().splitlines()
     assert len(lines) == 18
-    assert lines[0].split("\t") == ["Time", "Length", "Thread", "What", "Certainty"]
+    assert lines[0].split("\t") == ["Thread", "Time", "Length", "Is", "What", "Certainty", "Event", "Ended by", "Depth"]
 
 
 @pytest.mark.thorough
@@ -149,12 +148,12 @@ def test_pieces_are_exported_in_the_order_that_shows(empty_window, load, inversi
     monkeypatch.setattr(
         dialogs, "ask_save", lambda _parent, path, _k: requested.append(path.name) or tmp_path / "p.csv"
     )
-    panel.ask_export()
+    panel._export()
     qtbot.waitUntil(lambda: panel.statement.text() == "Wrote 17 rows")
     assert requested == ["nested-inversion-path.csv"]
     lines = (tmp_path / "p.csv").read_text().splitlines()
-    assert (len(lines), lines[0]) == (18, "start_ns,length_ns,thread,does,certainty")
-    assert lines[1].startswith("7000000,")
+    assert (len(lines), lines[0]) == (18, "thread,start_ns,length_ns,kind,does,certainty,event,cause,depth")
+    assert lines[1].startswith("high 1,7000000,")
 
 
 def test_without_a_selection_it_says_what_is_missing(window, view):

@@ -20,7 +20,7 @@ from satview.analysis.reasons.causes import NO_ROW, Causes
 from satview.analysis.reasons.thread_names import thread_of
 from satview.analysis.reasons.why_step import IN_NO_STATE
 from satview.analysis.verdicts.evidence import Evidence
-from satview.analysis.verdicts.scheduling import ran_instead
+from satview.analysis.verdicts.scheduling import instead, ran_instead
 from satview.analysis.verdicts.words import of_whom, waited_for
 from satview.base.counts import counted
 from satview.base.errors import UsageError
@@ -262,16 +262,29 @@ class PathWords:
         self._evidence = Evidence(trace)
         self._causes = Causes(trace)
 
+    def interrupted(self, path: CriticalPath) -> dict[tuple[int, PieceKind], int]:
+        """Return how many cycles the CPUs of threads that run handled interrupts meanwhile, by (thread, kind)."""
+        runs = np.flatnonzero((path.kind == PieceKind.RUNNING) & (path.row >= 0))
+        cpu = self._trace.events.cpu[path.row[runs]].astype(np.int64)
+        piece, _, cycles = self._evidence.interrupts_in(path.start_cycles[runs], path.end_cycles[runs], cpu)
+        total: dict[tuple[int, PieceKind], int] = defaultdict(int)
+        for thread, taken in zip(path.on_thread[runs[piece]].tolist(), cycles.tolist(), strict=True):
+            total[thread, PieceKind.RUNNING] += taken
+        return dict(total)
+
     def says(self, path: CriticalPath, piece: int) -> str:
         """Return the words for one piece."""
         kind, row = PieceKind(int(path.kind[piece])), int(path.row[piece])
         thread, cause = int(path.on_thread[piece]), int(path.cause_row[piece])
+        span = int(path.start_cycles[piece]), int(path.end_cycles[piece])
         if kind is PieceKind.RUNNING:
-            return f"runs on {self._trace.cpu_title(int(self._trace.events.cpu[row]))}" if row >= 0 else "runs"
+            if row < 0:
+                return "runs"
+            cpu = int(self._trace.events.cpu[row])
+            taken = self._evidence.interrupts(*(np.array([each]) for each in (*span, cpu)))
+            return f"runs on {self._trace.cpu_title(cpu)}{f'; {taken} of it' if taken else ''}"
         if kind is PieceKind.READY:
-            span = int(path.start_cycles[piece]), int(path.end_cycles[piece])
-            ran = ", ".join(self._evidence.name(other) for other, _ in ran_instead(self._evidence, span, thread))
-            return f"is ready; meanwhile ran {ran}" if ran else "is ready"
+            return f"is ready{instead(self._evidence, span, ran_instead(self._evidence, span, thread))}"
         if kind is PieceKind.UNKNOWN:
             return IN_NO_STATE[int(path.value[piece])]
         by = f", until {self._causes.words(cause)}" if cause >= 0 else ""

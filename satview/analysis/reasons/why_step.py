@@ -1,12 +1,17 @@
-"""One step of an answer to why a thread is in its state: plain values, with the sentence that says them."""
+"""Steps of an answer to why a thread is in its state: plain values, the sentence of each, and the chain for people."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
+from satview.analysis.reasons.rounds import find_rounds
+from satview.base.time_text import format_duration, format_moment
 from satview.events.states import ABSENT, DEAD, UNKNOWN
 from satview.linkage.table import Certainty
+from satview.store.trace import Trace
 
 _NONE: Final = -1
 
@@ -69,3 +74,44 @@ class WhyStep:
     ran_instead: tuple[tuple[int, int, int], ...] = ()
     certainty: Certainty = Certainty.EXACT
     says: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ChainLine:
+    """Steps as they are shown: those of rounds that repeat are one line.
+
+    Attributes:
+        step: Number of the step that is shown, or of the first one that is not, from 0.
+        says: What it says, or how often the same follows.
+        is_folded: It stands for several steps.
+    """
+
+    step: int
+    says: str
+    is_folded: bool = False
+
+
+def chain_lines(trace: Trace, steps: Sequence[WhyStep]) -> list[ChainLine]:
+    """Return a chain for people: of four rounds of the same steps or more only the first and the last are shown.
+
+    Steps are the same if they are of one process in one state.
+
+    Args:
+        trace: The trace.
+        steps: The chain, as `why` returns it.
+    """
+    process, lines, next_step = trace.threads.process, list[ChainLine](), 0
+    for rounds in find_rounds([(int(process[step.thread]), step.value) for step in steps]):
+        lines += [ChainLine(at, steps[at].says) for at in range(next_step, rounds.folded.start)]
+        # A chain goes back in time: a round lasts from its last step to where the round before it began.
+        edges = [steps[at].at_cycles for at in range(rounds.folded.start, rounds.folded.stop + 1, rounds.size)]
+        length = [newer - older for newer, older in pairwise(edges)]
+        worst, clock = max(range(len(length)), key=length.__getitem__), trace.clock
+        what = f"the same {rounds.size} steps" if rounds.size > 1 else "the same step"
+        lines.append(ChainLine(
+            rounds.folded.start,
+            f"Before that {what} {rounds.count - 2} more times, back to {format_moment(edges[-1], clock)}; the longest "
+            f"round took {format_duration(clock.duration_ns(length[worst]))} up to "
+            f"{format_moment(edges[worst], clock)}.", is_folded=True))  # fmt: skip
+        next_step = rounds.folded.stop
+    return lines + [ChainLine(at, steps[at].says) for at in range(next_step, len(steps))]

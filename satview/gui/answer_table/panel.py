@@ -96,10 +96,15 @@ class AnswerPanel(TablePanel[AnswerModel]):
     def _copy(self) -> None:
         QGuiApplication.clipboard().setText(self._rows_as_text())
 
+    @property
+    def exported(self) -> Table | None:
+        """The rows that Export writes: those that show."""
+        return self.model.answer
+
     @Slot()
     def _export(self) -> None:
-        if self.model.answer is not None:
-            self._csv.save_table(self.model.answer, self._opened.trace.path)
+        if self.exported is not None:
+            self._csv.save_table(self.exported, self._opened.trace.path)
 
     def _set_up_table(self, name: str, height_px: int) -> None:
         table = self.table

@@ -5,99 +5,80 @@ from __future__ import annotations
 from typing import Final
 
 from PySide6.QtCore import QModelIndex, Qt, Slot
-from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import (
-    QHBoxLayout,
-    QHeaderView,
-    QSizePolicy,
-    QSplitter,
-    QStackedWidget,
-    QTableView,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QHBoxLayout, QHeaderView, QSizePolicy, QSplitter, QTableView, QVBoxLayout, QWidget
 
 from satview.analysis.reasons.critical_path import count_of_pieces
+from satview.answers.table import Table
 from satview.base.safe_text import visible_line
 from satview.base.time_text import format_duration, format_moment
-from satview.gui.panel import Panel, PanelContext
-from satview.gui.plain_label import Notice, PlainLabel
-from satview.gui.row_table import add_copy_and_export, set_up_rows
-from satview.gui.sheet_export import SheetExport
-from satview.gui.statistics.model import SheetModel
-from satview.gui.statistics.share_bar import ShareBar
+from satview.gui.answer_table.model import AnswerModel
+from satview.gui.answer_table.panel import AnswerPanel
+from satview.gui.panel import PanelContext
+from satview.gui.plain_label import PlainLabel
+from satview.gui.row_table import set_up_rows
 from satview.gui.theme import Theme
-from satview.session.panels.statistics_task import sheet_text
 
 _HOW: Final = (
     "Click an interval of a thread, or drag over a range of its lane, and press Shift+Y:\n"
     "what had to happen for the thread to get to the end of it."
 )
-_BAR_PX: Final = 6  # below the text of a row with a bar
-_PIECE_WIDTHS_PX: Final = (120, 80)  # before the threads; what they do takes the rest
-_TOTAL_WIDTHS_PX: Final = (116, 76, 80, 66)
-_THREAD: Final = 2  # column of the pieces
-_NAME_WIDTHS_PX: Final = (90, 420)
+_TOTAL_WIDTHS_PX: Final = (136, 76, 80, 66)
+_LEAST_NAME_PX, _WIDEST_NAME_PX = 90, 420
 
 
-class PathPanel(Panel):
-    """The critical path that was requested last.
+class PathPanel(AnswerPanel):
+    """The critical path that was requested last; pieces that repeat are folded.
 
     Attributes:
-        pieces, totals: Models of the two tables.
-        table, sums: The tables.
+        totals, sums: What it adds up to, and the table of that.
+        statement: Whose path it is, and how long.
     """
 
+    shown_names = ("thread", "start", "length", "does", "certainty")
+
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
-        super().__init__(context, parent)
+        super().__init__(context, "Pieces of the critical path", parent)
         self.setMinimumSize(120, 64)
-        height_px = context.settings.number("events/row_height_px")
-        self.pieces, self.totals = SheetModel(context.theme, self), SheetModel(context.theme, self)
-        self.table, self.sums = QTableView(self), QTableView(self)
-        set_up_rows(self.table, self.pieces, "Pieces of the critical path", height_px)
-        set_up_rows(self.sums, self.totals, "Critical path by thread", height_px + _BAR_PX)
-        self._bars = ShareBar(context.theme, self)
-        self.sums.setItemDelegate(self._bars)
+        self.totals, self.sums = AnswerModel(context.theme, self), QTableView(self)
+        set_up_rows(self.sums, self.totals, "Critical path by thread", context.settings.number("events/row_height_px"))
         for table in (self.table, self.sums):
             table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
             table.horizontalHeader().setStretchLastSection(table is self.table)
-            table.clicked.connect(self._on_row)
-            table.activated.connect(self._on_row)
+        self.sums.clicked.connect(self._on_sum)
+        self.sums.activated.connect(self._on_sum)
+        self._order = "", False
         self._lay_out()
-        self._csv = SheetExport(self, self.statement)
         self._opened.path.changed.connect(self._on_path)
         self._on_path()
 
     def set_theme(self, theme: Theme) -> None:
         """Draw in other colours."""
         super().set_theme(theme)
-        for model in (self.pieces, self.totals):
-            model.set_theme(theme)
-        self._bars.theme = theme
-        for table in (self.table, self.sums):
-            table.viewport().update()
+        self.totals.set_theme(theme)
+        self.sums.viewport().update()
 
-    def close_down(self) -> None:
-        """Cancel the background task."""
-        self._csv.close()
+    def sort(self, name: str, *, descending: bool) -> None:
+        """Show the pieces in the order of a column; those of a fold stay below it."""
+        self._order = name, descending
+        self._fill()
+
+    def _rows_as_text(self) -> str:
+        """Return the sums while their table has the focus; else all pieces, or those that are selected."""
+        if self.sums.hasFocus() and self.totals.answer is not None:
+            return self.totals.answer.lines(range(self.totals.rowCount()))
+        if len(self.table.selectionModel().selectedRows()) > 1 or self.exported is None:
+            return super()._rows_as_text()
+        return self.exported.lines(range(len(self.exported)))
 
     def copied_text(self) -> str:
-        """Return the table that has the focus as tab-separated text."""
-        for table, model in ((self.table, self.pieces), (self.sums, self.totals)):
-            if table.hasFocus() and model.sheet is not None:
-                return sheet_text(model.sheet, model.order.tolist())
-        return ""
+        """Return the rows of the table that has the focus."""
+        return self._rows_as_text() if self.table.hasFocus() or self.sums.hasFocus() else ""
 
-    @Slot()
-    def copy(self) -> None:
-        """Copy all pieces."""
-        if self.pieces.sheet is not None:
-            QGuiApplication.clipboard().setText(sheet_text(self.pieces.sheet, self.pieces.order.tolist()))
-
-    @Slot()
-    def ask_export(self) -> None:
-        """Let the user name a file, and write the pieces to it."""
-        self._csv.save_as(self.pieces.sheet, self.pieces.order, self._opened.trace.path)
+    @property
+    def exported(self) -> Table | None:
+        """All pieces, whatever is folded."""
+        found = self._opened.path.found
+        return found.pieces if found is not None else None
 
     def _lay_out(self) -> None:
         self.statement = PlainLabel(self)
@@ -105,34 +86,28 @@ class PathPanel(Panel):
         head = QHBoxLayout()
         head.setContentsMargins(10, 4, 8, 4)
         head.addWidget(self.statement, 1)
-        self._buttons = add_copy_and_export(head, self, self.copy, self.ask_export)
+        self.add_buttons(head, self.statement)
         split = QSplitter(Qt.Orientation.Horizontal, self)
-        split.addWidget(self.table)
+        split.addWidget(self.stack)
         split.addWidget(self.sums)
         split.setStretchFactor(0, 1)
         split.setStretchFactor(1, 0)
-        split.setSizes([680, 418])
-        self.message = Notice("", self)
-        self._stack = QStackedWidget(self)
-        self._stack.addWidget(split)
-        self._stack.addWidget(self.message)
+        split.setSizes([640, 458])
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addLayout(head)
-        layout.addWidget(self._stack, 1)
+        layout.addWidget(split, 1)
 
     @Slot()
     def _on_path(self) -> None:
+        self._order = "", False
         search, trace = self._opened.path, self._opened.trace
         found = search.found
-        for button in self._buttons:
-            button.setEnabled(found is not None)
+        self.sums.setVisible(found is not None)
         if found is None:
             self.statement.setText("")
-            self.message.setText(search.error or (
-                "Looking for the path\N{HORIZONTAL ELLIPSIS}" if search.is_busy else _HOW))  # fmt: skip
-            self._stack.setCurrentWidget(self.message)
+            self.show_page(search.error or ("Looking for the path\N{HORIZONTAL ELLIPSIS}" if search.is_busy else _HOW))
             return
         window, clock = found.path.window, trace.clock
         self.statement.setText(visible_line(
@@ -140,37 +115,40 @@ class PathPanel(Panel):
             f"{format_moment(window.end, clock)}: {format_duration(clock.duration_ns(window.length))} in "
             f"{count_of_pieces(len(found.path))}"
         ))  # fmt: skip
-        self.pieces.set_sheet(found.pieces, follows=False)
-        self.totals.set_sheet(found.totals, follows=False)
-        for table, widths_px in ((self.table, _PIECE_WIDTHS_PX), (self.sums, _TOTAL_WIDTHS_PX)):
-            for section, width_px in enumerate(widths_px):
-                table.setColumnWidth(section, width_px)
-        self._give_names_room()
-        self._stack.setCurrentIndex(0)
-
-    def _give_names_room(self) -> None:
-        """Make the columns of threads as wide as their names; in the sums they take all that is left."""
+        self._fill()
+        self.totals.show(found.totals, "", is_descending=False)
+        for section, width_px in enumerate(_TOTAL_WIDTHS_PX):
+            self.sums.setColumnWidth(section, width_px)
         self.sums.horizontalHeader().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
-        self.table.resizeColumnToContents(_THREAD)
-        least_px, most_px = _NAME_WIDTHS_PX
-        self.table.setColumnWidth(_THREAD, min(max(self.table.columnWidth(_THREAD), least_px), most_px))
+        self.show_page("")
+
+    def _fill(self) -> None:
+        found, (name, descending) = self._opened.path.found, self._order
+        if found is not None:
+            rows = found.folded.sorted_by(name, descending) if name else found.folded
+            self.show_answer(rows, name, is_descending=descending)
+            self.table.resizeColumnToContents(0)
+            self.table.setColumnWidth(0, min(max(self.table.columnWidth(0), _LEAST_NAME_PX), _WIDEST_NAME_PX))
+
+    def _show(self, row: int) -> None:
+        """Go to a piece."""
+        answer, opened = self.model.answer, self._opened
+        if answer is None or not 0 <= row < self.model.rowCount():
+            return
+        lane = opened.lane_of_thread(int(answer["thread"][row]))
+        if lane is not None:
+            start = int(answer["start_cycles"][row])
+            opened.lanes.reveal(lane)
+            opened.viewport.reveal(start)
+            opened.select_at(lane, start)
 
     @Slot(QModelIndex)
-    def _on_row(self, index: QModelIndex) -> None:
-        """Go to a piece, or to the thread of a sum."""
-        found, opened = self._opened.path.found, self._opened
-        if found is None or not index.isValid():
+    def _on_sum(self, index: QModelIndex) -> None:
+        """Go to the thread of a sum."""
+        answer, opened = self.totals.answer, self._opened
+        if answer is None or not index.isValid():
             return
-        model = self.pieces if index.model() is self.pieces else self.totals
-        assert model.sheet is not None
-        row = int(model.order[index.row()])
-        lane = opened.lane_of_thread(int(model.sheet.subjects[row]))
-        if lane is None:
-            return
-        opened.lanes.reveal(lane)
-        if model is self.totals:
+        lane = opened.lane_of_thread(int(answer["thread"][index.row()]))
+        if lane is not None:
+            opened.lanes.reveal(lane)
             self._navigation.show_lane(lane)
-            return
-        start = int(found.path.start_cycles[row])
-        opened.viewport.reveal(start)
-        opened.select_at(lane, start)

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from satview.analysis.reasons.why_step import WhyStep
+from satview.analysis.reasons.why_step import WhyStep, chain_lines
 from satview.analysis.trust import EXACT, Mark, Trust, sign
 from satview.base.safe_text import visible_line
 from satview.base.time import NS_PER_S
@@ -145,8 +145,9 @@ def why_details(trace: Trace, steps: Sequence[WhyStep], error: str = "") -> Deta
         text = error or "Looking for the answer\N{HORIZONTAL ELLIPSIS}"
         return Details("Why?", "", "answer", (Section("Answer", (Line("", text),), is_prose=True),))
     lines = []
-    for number, step in enumerate(steps, 1):
-        lines.append(Line(f"{number}.", step.says))
+    for shown in chain_lines(trace, steps):
+        lines.append(Line("" if shown.is_folded else f"{shown.step + 1}.", shown.says))
+        step = steps[shown.step]
         row = step.cause_row if step.cause_row >= 0 else step.row
         if row >= 0:
             lines.append(Line("", event_name(trace, row), event=row))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from PySide6.QtCore import QObject, Slot
 
@@ -14,17 +13,7 @@ from satview.session.tasks import IsCancelled, Report
 from satview.store.trace import Trace
 
 if TYPE_CHECKING:
-    from satview.analysis.reasons.critical_path import CriticalPath
-    from satview.analysis.sheets.sheet import Sheet
-
-
-@dataclass(frozen=True, slots=True)
-class FoundPath:
-    """A critical path, and its tables."""
-
-    path: CriticalPath
-    pieces: Sheet
-    totals: Sheet
+    from satview.answers.path import PathAnswer
 
 
 class PathSearch(Answer):
@@ -36,7 +25,7 @@ class PathSearch(Answer):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self.found: FoundPath | None = None
+        self.found: PathAnswer | None = None
 
     def search(self, trace: Trace, thread: int, window: TimeWindow) -> None:
         """Look for a path.
@@ -58,13 +47,12 @@ class PathSearch(Answer):
             self.changed.emit()
 
     def _take(self, result: object) -> None:
-        self.found = result if isinstance(result, FoundPath) else None
+        self.found = cast("PathAnswer | None", result)
 
 
-def _find(trace: Trace, thread: int, window: TimeWindow, is_cancelled: IsCancelled, _report: Report) -> FoundPath:
+def _find(trace: Trace, thread: int, window: TimeWindow, is_cancelled: IsCancelled, _report: Report) -> PathAnswer:
     """Run in the task; holds the trace, no widget."""
     from satview.analysis.reasons.critical_path import critical_path  # on first use: no picture waits for it
-    from satview.analysis.sheets.path_sheets import pieces_sheet, totals_sheet
+    from satview.answers.path import path_answer
 
-    path = critical_path(trace, thread, window)
-    return FoundPath(path, pieces_sheet(trace, path, is_cancelled), totals_sheet(trace, path))
+    return path_answer(trace, critical_path(trace, thread, window), is_cancelled)

@@ -1,0 +1,152 @@
+"""The critical path of a thread as tables: its pieces, folded where they repeat, and what they add up to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from satview.analysis.reasons.critical_path import PIECE_WORDS, CriticalPath, PathWords, PieceKind
+from satview.analysis.reasons.rounds import Rounds, find_rounds
+from satview.answers.frames import Texts
+from satview.answers.table import CERTAINTIES, SHARE, Column, Kind, Question, Table
+from satview.base.errors import Cancelled
+from satview.base.time_text import format_duration, format_moment
+from satview.store.trace import Trace
+
+_NONE: Final = -1
+_CHECK_EVERY: Final = 256  # pieces put into words between two looks at whether they are cancelled
+_KINDS: Final = tuple(PIECE_WORDS[kind] for kind in PieceKind)
+_PIECES: Final = Question(
+    "path",
+    "Critical path",
+    "What had to happen, one after the other, for a thread to get from one moment to another?",
+    (
+        Column(
+            "thread", Kind.THREAD, "the thread that the path is with; indented: the one above waits for it", "Thread"
+        ),
+        Column("start", Kind.TIME, "when the piece begins", "Time"),
+        Column("end", Kind.TIME, "when it ends, and the next one begins"),
+        Column("length", Kind.DURATION, "how long it is", "Length"),
+        Column("kind", Kind.TEXT, "what it is spent with: `running`, `ready`, `waiting`, `waking up`", "Is"),
+        Column("does", Kind.TEXT, "what that thread does, and what ends it", "What"),
+        Column("certainty", Kind.TEXT, "how sure it is that the path goes over this thread", "Certainty"),
+        Column("event", Kind.EVENT, "the event that begins the state", "Event", is_nullable=True),
+        Column("cause", Kind.EVENT, "the event that ends it", "Ended by", is_nullable=True),
+        Column("depth", Kind.COUNT, "how many threads wait for it, one for the other", "Depth"),
+    ),
+    "",
+    "The path has no pieces.",
+)
+_TOTALS: Final = Question(
+    "path_totals",
+    "Critical path by thread",
+    "What did that time go into?",
+    (
+        Column("thread", Kind.THREAD, "a thread that the path is with", "Thread"),
+        Column("kind", Kind.TEXT, "what its pieces are spent with", "Is"),
+        Column("length", Kind.DURATION, "sum of these pieces", "Length"),
+        Column("share", Kind.SHARE, "of the interval", "Share"),
+        Column("interrupted", Kind.DURATION, "how long its CPUs handled interrupts meanwhile", "Interrupts"),
+    ),
+    "",
+    _PIECES.empty,
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PathAnswer:
+    """A critical path as tables.
+
+    Attributes:
+        path: The path.
+        pieces: One row for each piece, in time order.
+        folded: The same; where four rounds of the same steps or more follow each other one row in place of all but the
+            first and the last, with these pieces below it.
+        totals: What the path spends with which thread, the longest first; adds up to the interval.
+    """
+
+    path: CriticalPath
+    pieces: Table
+    folded: Table
+    totals: Table
+
+
+def path_answer(trace: Trace, path: CriticalPath, is_cancelled: Callable[[], bool] = bool) -> PathAnswer:
+    """Return the tables of a path.
+
+    Args:
+        trace: The events.
+        path: Its path.
+        is_cancelled: Called now and then.
+
+    Raises:
+        Cancelled: It said so.
+    """
+    words, says = PathWords(trace), list[str]()
+    for piece in range(len(path)):
+        if piece % _CHECK_EVERY == 0 and is_cancelled():
+            raise Cancelled("the path was stopped")
+        says.append(words.says(path, piece))
+    process = trace.threads.process[path.on_thread]
+    steps = list(zip(path.depth.tolist(), process.tolist(), path.kind.tolist(), path.value.tolist(), strict=True))
+    found = find_rounds(steps)
+    # A row for the rounds is in front of the first piece that is below it.
+    at = np.array([rounds.folded.start for rounds in found], np.int64)
+    of_row = np.insert(np.arange(len(path)), at, at)
+    heads = at + np.arange(len(found))
+    parent = np.full(len(of_row), _NONE, np.int64)
+    for head, rounds in zip(heads.tolist(), found, strict=True):
+        parent[head + 1 : head + 1 + len(rounds.folded)] = head
+    is_piece = np.ones(len(of_row), np.bool_)
+    is_piece[heads] = False
+    end = path.end_cycles[of_row]
+    end[heads] = [path.end_cycles[rounds.folded.stop - 1] for rounds in found]
+    start = path.start_cycles[of_row]
+    texts = np.array(says, np.object_)[of_row]
+    texts[heads] = [_rounds_words(trace, path, rounds) for rounds in found]
+    folded = Table(
+        _PIECES,
+        trace,
+        {
+            "thread": path.on_thread[of_row],
+            "start": start,
+            "end": end,
+            "length": end - start,
+            "kind": Texts(np.where(is_piece, path.kind[of_row], len(PieceKind)).astype(np.uint8), (*_KINDS, "")),
+            "does": Texts.of(texts.tolist()),
+            "certainty": Texts(path.certainty[of_row], CERTAINTIES),
+            "event": np.where(is_piece, path.row[of_row], _NONE),
+            "cause": np.where(is_piece, path.cause_row[of_row], _NONE),
+            "depth": path.depth[of_row],
+        },
+        parent=parent,
+        has_parts=True,
+    )
+    return PathAnswer(path, folded.at(np.flatnonzero(is_piece)), folded, _totals(trace, path, words))
+
+
+def _rounds_words(trace: Trace, path: CriticalPath, rounds: Rounds) -> str:
+    first = slice(rounds.folded.start, rounds.folded.stop, rounds.size)
+    last = slice(rounds.folded.start + rounds.size - 1, rounds.folded.stop, rounds.size)
+    start = path.start_cycles[first]
+    length = path.end_cycles[last] - start
+    worst, clock = int(np.argmax(length)), trace.clock
+    steps = f"the same {rounds.size} steps" if rounds.size > 1 else "the same"
+    return (f"{steps} {rounds.count - 2} more times, longest {format_duration(clock.duration_ns(int(length[worst])))} "
+            f"from {format_moment(int(start[worst]), clock)}")  # fmt: skip
+
+
+def _totals(trace: Trace, path: CriticalPath, words: PathWords) -> Table:
+    totals = path.totals()
+    cycles = np.array(list(totals.values()), np.int64)
+    taken = words.interrupted(path)
+    return Table(_TOTALS, trace, {
+        "thread": np.array([thread for thread, _ in totals], np.int64),
+        "kind": Texts(np.array([kind for _, kind in totals], np.uint8), _KINDS),
+        "length": cycles,
+        "share": np.rint(cycles * (SHARE / max(path.window.length, 1))).astype(np.int64),
+        "interrupted": np.array([taken.get(key, _NONE) for key in totals], np.int64),
+    }, place="")  # fmt: skip
