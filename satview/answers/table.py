@@ -433,6 +433,10 @@ class Table(Frames):
         position = int(self.positions[row])
         return np.asarray(child[start[position] : start[position + 1]])
 
+    def parent(self, row: int) -> int:
+        """Return the position of the row that a row is below, -1 for none."""
+        return -1 if self._data.parent is None else int(self._data.parent[self.positions[row]])
+
     def unfolded(self) -> Table:
         """Return the rows, below each all rows that are below it, with a column that says how deep.
 
@@ -459,6 +463,10 @@ class Table(Frames):
     def is_list(self, column: Column) -> bool:
         """Return whether a row may have several values in a column."""
         return isinstance(self._data.values(column.name), Several)
+
+    def several(self, row: int, name: str) -> tuple[Any, ...]:
+        """Return the values of a row in a column of which `is_list` is true, as they are held."""
+        return tuple(self._data.values(name).rows[self.positions[row]])
 
     def tone(self, row: int) -> str:
         """Return how much a row matters, such as `error`; empty for parts of others and where the question has none."""

@@ -164,7 +164,7 @@ def undecided_table(trace: Trace, kinds: Collection[str] | None = None) -> Table
 
 
 def verdict_table(trace: Trace, verdicts: Sequence[Verdict], undecided: Table) -> Table:
-    """Return verdicts as a table: below each advice, what would prove it, its cases if there are several, its events.
+    """Return verdicts as a table: below each advice, proof, its cases if there are several, the worst first, events.
 
     Args:
         trace: The events.
@@ -252,7 +252,9 @@ def _parts(trace: Trace, verdict: Verdict) -> list[_Row]:
     if verdict.proof:
         parts.append(_Row("proof", says=verdict.proof))
     count = len(verdict.occurrences)
-    for number, case in enumerate(verdict.occurrences[:_MOST_CASES] if count > 1 else (), 1):
+    worst_first = sorted(enumerate(verdict.occurrences, 1),
+                         key=lambda case: case[1].start_cycles - case[1].end_cycles)  # fmt: skip
+    for number, case in worst_first[:_MOST_CASES] if count > 1 else ():
         is_main = case.start_cycles == verdict.start_cycles
         says = "the time that the sentence is about" if is_main else ""
         parts.append(_Row(f"{number} of {count:,}", "", case.start_cycles, case.end_cycles, case.row, says))

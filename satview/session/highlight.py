@@ -1,8 +1,10 @@
-"""One transaction or latency that is drawn over the lanes: its arrows, and how long each part of it took."""
+"""One transaction, latency or verdict that is drawn over the lanes: its arrows, who holds what, how long parts took."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,13 +13,19 @@ from PySide6.QtCore import QObject, Signal, Slot
 from satview.answers.latencies import QUESTION as LATENCIES
 from satview.answers.table import Known, Table
 from satview.answers.transactions import QUESTION as TRANSACTIONS
+from satview.answers.verdicts import QUESTION as VERDICTS
 from satview.base.time import TimeWindow
+from satview.events.states import DEAD, NOT_A_STATE, READY, RUNNING
+from satview.linkage.blockers import REPLY, SEND, blockers
 from satview.linkage.chain import Hop
 from satview.linkage.latencies import Latencies, latencies
 from satview.linkage.table import Certainty
 from satview.linkage.transactions import Transactions, transactions
 from satview.session.selection import Selection
 from satview.store.trace import Trace
+
+_MOST_WAITS: Final = 8  # of a chain: who waits for whom waits for whom
+_MOST_RUNS: Final = 24  # of each thread that runs instead
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +45,26 @@ class Leg:
 
 
 @dataclass(frozen=True, slots=True)
+class WaitsFor:
+    """A thread that waits for another one, which has what it waits for: an arrow, and an outline around the other.
+
+    Attributes:
+        thread: Row of the thread table.
+        holder: Row of the other one.
+        start_cycles, end_cycles: From when to when.
+        title: What the other one does: `holds it`, `serves it`.
+        certainty: Of the link between them.
+    """
+
+    thread: int
+    holder: int
+    start_cycles: int
+    end_cycles: int
+    title: str
+    certainty: Certainty
+
+
+@dataclass(frozen=True, slots=True)
 class Highlighted:
     """What is drawn.
 
@@ -44,11 +72,18 @@ class Highlighted:
         event: The event that is selected with it; it goes when another one is.
         hops: Its arrows.
         legs: Its parts.
+        waits: Who waits for whom in it.
     """
 
     event: int
     hops: tuple[Hop, ...]
     legs: tuple[Leg, ...]
+    waits: tuple[WaitsFor, ...] = ()
+
+    @property
+    def threads(self) -> tuple[int, ...]:
+        """Rows of the threads on whose lanes it is drawn."""
+        return (*(leg.thread for leg in self.legs), *(row for wait in self.waits for row in (wait.thread, wait.holder)))
 
 
 class Highlight(QObject):
@@ -96,6 +131,8 @@ def of_row(table: Table, row: int) -> Highlighted:
         ways = latencies(trace)
         shown, thread = of_latency(ways, position), ways.thread
         legs = (("scheduling", "to RUNNING", ways.ready_row, thread), ("receipt", "to receipt", ways.pulse_row, thread))
+    elif table.question is VERDICTS:
+        return _of_verdict(table, row)
     else:
         return Highlighted(table.event(row), (), ())
     one, times = table.at(table.positions[row : row + 1]), trace.events.time_cycles
@@ -138,10 +175,75 @@ def of_latency(made: Latencies, position: int) -> Highlighted:
     return Highlighted(first, hops, tuple(legs))
 
 
+def _of_verdict(table: Table, row: int) -> Highlighted:
+    """Return what is to be drawn of a verdict, in its worst case, or of one of its cases.
+
+    From who suffers on: whom it waits for, whom that one waits for, and so on; then what the others of the verdict do.
+    """
+    trace, main = table.trace, table.parent(row)
+    if main >= 0 and table.span(row) is None:  # one of its events, or what it says
+        return Highlighted(table.event(row), (), ())
+    verdict = table.at(table.positions[row : row + 1] if main < 0 else np.array([main]))
+    cases = verdict.at(verdict.children(0))
+    spans = [span for case in range(len(cases)) if (span := cases.span(case)) is not None]
+    worst = max(spans, key=lambda span: span[1] - span[0], default=verdict.span(0))
+    span = table.span(row) if main >= 0 else worst
+    threads = [int(thread) for thread in verdict.several(0, "threads")]
+    if span is None or not threads:
+        return Highlighted(table.event(row), (), ())
+    chain, waits, legs, ahead = list[int](), list[WaitsFor](), list[Leg](), threads[0]
+    while ahead > 0 and ahead not in chain and len(chain) < _MOST_WAITS:
+        chain.append(ahead)
+        wait = _wait_in(trace, ahead, span)
+        waits += [wait] if wait is not None else []
+        ahead = wait.holder if wait is not None else -1
+    for thread in (*chain, *(thread for thread in threads if thread not in chain)):
+        wait = None if thread in chain else _wait_in(trace, thread, span)
+        waits += [wait] if wait is not None else []
+        blocked = _legs(trace, thread, span, lambda value: value not in (NOT_A_STATE, RUNNING, DEAD))
+        runs = _legs(trace, thread, span, lambda value: value == RUNNING)
+        # Who suffers or holds something is shown by what keeps it from running, the others by when they run.
+        legs += blocked[:1] if thread in chain or wait is not None or not runs else runs[:_MOST_RUNS]
+    has = {wait.holder: wait.title for wait in waits}
+    legs = [replace(leg, title=", ".join(filter(None, (has.get(leg.thread), leg.title)))) for leg in legs]
+    event = legs[0].from_row if legs and legs[0].thread == threads[0] else table.event(row)
+    return Highlighted(event, (), tuple(legs), tuple(waits))
+
+
+def _wait_in(trace: Trace, thread: int, span: tuple[int, int]) -> WaitsFor | None:
+    """Return the longest wait of a thread in a span of time of which it is known for whom it is."""
+    found, times = blockers(trace), trace.events.time_cycles
+    first, last = np.searchsorted(found.waits.thread, (thread, thread + 1)).tolist()
+    known = np.flatnonzero(found.thread[first:last] > 0) + first
+    end_rows = np.minimum(found.waits.end_row[known].astype(np.int64), len(times))
+    start = np.maximum(times[found.waits.row[known]], span[0])
+    end = np.minimum(np.append(times, trace.window.end)[end_rows], span[1])
+    if not len(known) or (end - start).max() <= 0:
+        return None
+    longest = int((end - start).argmax())
+    wait = int(known[longest])
+    title = "serves it" if found.waits.value[wait] in (SEND, REPLY) else "holds it"
+    return WaitsFor(thread, int(found.thread[wait]), int(start[longest]), int(end[longest]), title,
+                    Certainty(int(found.certainty[wait])))  # fmt: skip
+
+
+def _legs(trace: Trace, thread: int, span: tuple[int, int], is_asked: Callable[[int], bool]) -> list[Leg]:
+    """Return the intervals of a thread in some states that have a part in a span of time, the longest first."""
+    rows, times = trace.states.of(thread).astype(np.int64), np.append(trace.events.time_cycles, trace.window.end)
+    ends = np.append(rows[1:], len(times) - 1)
+    length = np.minimum(times[ends], span[1]) - np.maximum(times[rows], span[0])
+    values = trace.catalogue.state_value_of_code[trace.events.code[rows]].tolist()
+    mine = [at for at in np.argsort(-length, kind="stable").tolist() if length[at] > 0 and is_asked(values[at])]
+    titles = {READY: "ready", RUNNING: "runs"}
+    return [Leg(thread, int(rows[at]), min(int(ends[at]), len(times) - 2), titles.get(values[at], "waits"))
+            for at in mine]  # fmt: skip
+
+
 def window_of(trace: Trace, shown: Highlighted) -> TimeWindow:
     """Return the time that it takes: from its first event to its last, at least a cycle."""
     rows = [shown.event, *(row for hop in shown.hops for row in (hop.from_row, hop.to_row)),
             *(row for leg in shown.legs for row in (leg.from_row, leg.to_row))]  # fmt: skip
     times = trace.events.time_cycles
-    start, end = int(times[min(rows)]), int(times[max(rows)])
+    start = min((int(times[min(rows)]), *(wait.start_cycles for wait in shown.waits)))
+    end = max((int(times[max(rows)]), *(wait.end_cycles for wait in shown.waits)))
     return TimeWindow(start, max(end, start + 1))

@@ -50,7 +50,7 @@ def test_a_table_for_people(check, deadlock):
     assert lines[2].startswith("error: deadlock  From 0.00")
     assert "Length \N{GREATER-THAN OR EQUAL TO} " in lines[2], "it is still so when the trace ends"
     assert "held by deadlock 3 (backwards)" in lines[3]
-    assert lines[4].startswith("  Advice: Let all threads take these objects in the same order")
+    assert lines[4].startswith("  Advice: Let all threads take mutex 0x")
     assert lines[5] == "  Threads: deadlock 2 (forwards), deadlock 3 (backwards)"
     assert lines[7].startswith("  Events: #")
 

@@ -157,12 +157,14 @@ def test_every_time_of_a_fault_is_a_row_that_leads_there_and_a_mark(empty_window
     assert texts(panel, 0)[1:3] == ["0.066 993 213 734 s", "34.03 ms"]
     assert "does so once more, longest 34.06 ms from 0.136 993 119 598 s." in texts(panel, 0)[3]
     panel.model.unfold(0)
-    assert [texts(panel, row)[:3] for row in range(2, 5)] == [
-        ["1 of 2", "0.066 993 213 734 s", "34.03 ms"],
+    assert [texts(panel, row)[:3] for row in range(1, 6)] == [
+        ["advice", "", ""],
+        ["proof", "", ""],
         ["2 of 2", "0.136 993 119 598 s", "34.06 ms"],
+        ["1 of 2", "0.066 993 213 734 s", "34.03 ms"],
         ["event 197", "0.066 993 213 734 s", ""],
     ]
-    said = [texts(panel, row)[3].partition(":")[0] for row in range(4, panel.model.rowCount())]
+    said = [texts(panel, row)[3].partition(":")[0] for row in range(5, panel.model.rowCount())]
     assert said == ["waits", "holder, ready", "preempts", "goes on"]
     overview = window.workspace.area.overview
     opened.viewport.show_all()
@@ -225,3 +227,76 @@ def test_y_without_a_thread_says_what_is_missing(window, view):
     opened.selection.select(None, None, None)
     QTest.keyClick(view, Qt.Key.Key_Y)
     assert "No thread is known for the selection" in window.statusBar().currentMessage()
+
+
+def outlined(window, thread):
+    """Return whether the lane of a thread has an outline in the colour of what is selected, at its lower edge."""
+    area, opened = window.workspace.area, window.session.opened
+    row = opened.lanes.row_of(opened.lane_of_thread(thread))
+    image, y = area.view.grab().toImage(), row.y_px - area.view.scroll_px + row.height_px - 1
+    return sum(image.pixelColor(x, y).rgb() & 0xFFFFFF == LIGHT.accent for x in range(image.width())) > 100
+
+
+def test_a_click_shows_the_worst_case_on_the_lanes(empty_window, load, inversion, qtbot):
+    window = load(empty_window, inversion)
+    panel = show(window, qtbot)
+    opened = window.session.opened
+    [verdict] = opened.verdicts.found.verdicts
+    high, low, middle = verdict.threads
+    worst = max(verdict.occurrences, key=lambda case: case.end_cycles - case.start_cycles)
+    assert worst.start_cycles != verdict.start_cycles, "the sentence is about another case"
+    assert not outlined(window, low)
+    click(panel, 0)
+    shown = opened.highlight.shown
+    [wait] = shown.waits
+    assert (wait.thread, wait.holder, wait.title) == (high, low, "holds it")
+    assert (wait.start_cycles, wait.end_cycles) == (worst.start_cycles, worst.end_cycles)
+    assert list(dict.fromkeys((leg.thread, leg.title) for leg in shown.legs)) == [
+        (high, "waits"), (low, "holds it, ready"), (middle, "runs")]  # fmt: skip
+    assert shown.event == worst.row == opened.selection.event
+    assert opened.viewport.window.start < worst.start_cycles < worst.end_cycles < opened.viewport.window.end
+    assert outlined(window, low)
+    assert not outlined(window, middle)
+    QTest.keyClick(panel.table, Qt.Key.Key_Right)
+    names = [texts(panel, row)[0] for row in range(6)]
+    assert names[:3] == ["\N{BLACK DOWN-POINTING SMALL TRIANGLE} priority-inversion", "advice", "proof"]
+    number = verdict.occurrences.index(worst) + 1
+    assert names[3] == f"{number} of {len(verdict.occurrences)}", "the worst one first"
+    for _ in range(4):
+        QTest.keyClick(panel.table, Qt.Key.Key_Down)
+    second = sorted(verdict.occurrences, key=lambda case: case.start_cycles - case.end_cycles)[1]
+    [wait] = opened.highlight.shown.waits
+    assert (wait.start_cycles, wait.end_cycles) == (second.start_cycles, second.end_cycles)
+    window.workspace.area.view.setFocus()
+    QTest.keyClick(window.workspace.area.view, Qt.Key.Key_Escape)
+    assert opened.highlight.shown is None
+    assert not outlined(window, low)
+
+
+def test_both_threads_of_a_deadlock_wait_for_each_other(empty_window, load, deadlock, qtbot):
+    window = load(empty_window, deadlock)
+    panel = show(window, qtbot)
+    click(panel, 0)
+    first, second = window.session.opened.highlight.shown.waits
+    assert (first.thread, first.holder) == (second.holder, second.thread)
+    assert {first.end_cycles, second.end_cycles} == {window.session.opened.trace.window.end}
+    assert outlined(window, first.holder)
+    assert outlined(window, second.holder)
+
+
+def test_one_click_captures_again_wide(empty_window, load, tmp_path, qtbot):
+    main(["tracelogger", "--workload", "inversion", "-f", str(tmp_path / "fast.kev")])
+    window = load(empty_window, tmp_path / "fast.kev")
+    panel, requested = show(window, qtbot), []
+    assert "tracelogger -F2 -F5 -F7 -w -f " in panel.capture.toolTip()
+    window.session.opened.capture_requested.disconnect()
+    window.session.opened.capture_requested.connect(requested.append)
+    QTest.mouseClick(panel.capture, Qt.MouseButton.LeftButton)
+    [rules] = requested
+    assert "SETALLCLASSESWIDE" in rules
+
+
+@pytest.mark.thorough
+def test_a_trace_that_shows_all_needs_no_other_capture(empty_window, load, deadlock, qtbot):
+    panel = show(load(empty_window, deadlock), qtbot)
+    assert panel.capture.isHidden()

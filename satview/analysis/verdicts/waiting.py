@@ -17,7 +17,7 @@ from satview.analysis.verdicts.verdict import Severity, Verdict
 from satview.analysis.verdicts.words import mutex_text, object_text, of_whom, waited_for
 from satview.analysis.wait_graph import BY_HABIT, CONDVAR, INTR, SEM, WaitGraph, keeping_processes, knots
 from satview.events.states import READY
-from satview.linkage.blockers import REPLY, Blockers, blockers
+from satview.linkage.blockers import REPLY, SEND, Blockers, blockers
 from satview.linkage.mutexes import MUTEX, entries_of, mutexes
 from satview.linkage.table import NO_EVENT, OPEN, Certainty
 from satview.linkage.waits import waits
@@ -77,12 +77,22 @@ def deadlocks(evidence: Evidence, limits: Limits) -> list[Verdict]:
             _severity(found, positions, is_guess=certainty is Certainty.GUESS), (start, end), circle, objects, rows,
             (f"{', '.join(parts)}:{unless} none of them runs again from {evidence.moment(start)} to the end of the "
              f"trace, {evidence.length(end - start)}.",
-             "Let all threads take these objects in the same order, or send messages in one direction only."),
+             _way_out({int(found.waits.value[i]) for i in positions}, objects)),
             certainty,
             roles={int(found.waits.call_row[i]): "asks" for i in positions}
             | {int(found.waits.row[i]): "waits" for i in positions},
         ))  # fmt: skip
     return verdicts
+
+
+def _way_out(states: set[int], objects: list[str]) -> str:
+    """Return what would help against a circle, by the states of its waits and what they are for."""
+    locks = " and ".join(dict.fromkeys(what for what in objects if "0x" in what)) or "these objects"
+    if states <= {SEND, REPLY}:
+        return "Let messages go in one direction only, and send a pulse in the other: who sends a pulse does not wait."
+    if states & {SEND, REPLY}:
+        return f"Give up {locks} before a message is sent to who needs the same."
+    return f"Let all threads take {locks} in the same order."
 
 
 def _unless_held(found: Blockers, wait: int) -> str:

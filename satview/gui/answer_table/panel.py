@@ -5,9 +5,19 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Final
 
-from PySide6.QtCore import QEvent, QModelIndex, QObject, Qt, Slot
+from PySide6.QtCore import QEvent, QModelIndex, QObject, QPersistentModelIndex, QSize, Qt, Slot
 from PySide6.QtGui import QFontMetrics, QGuiApplication, QKeyEvent, QMouseEvent
-from PySide6.QtWidgets import QAbstractItemView, QHBoxLayout, QHeaderView, QLabel, QStackedWidget, QTableView, QWidget
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHBoxLayout,
+    QHeaderView,
+    QLabel,
+    QStackedWidget,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTableView,
+    QWidget,
+)
 
 from satview.answers.table import Kind, Table
 from satview.base.time import TimeWindow
@@ -26,6 +36,17 @@ _CELL_PX, _NEAR_PX = 6, 4  # padding of a cell; how far beside the sign a click 
 _COPY_ROWS_MAX: Final = 10_000
 _MARGIN: Final = 0.25  # on both sides of what is shown of a row
 _SAMPLE: Final = "a server 2 (work)"  # names are not cut when other rows come
+
+
+class _Wrapped(QStyledItemDelegate):
+    """Cells of sentences that are as tall as their text: Qt forgets the padding of a style sheet as it wraps."""
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
+        """Return the size that a cell needs at the width that it has."""
+        room = option.rect
+        room.setWidth(room.width() - 2 * _CELL_PX)
+        option.rect = room
+        return super().sizeHint(option, index)
 
 
 class AnswerPanel(TablePanel[AnswerModel]):
@@ -47,6 +68,7 @@ class AnswerPanel(TablePanel[AnswerModel]):
         self.model = AnswerModel(context.theme, self, self.shown_names)
         self.table = QTableView(self)
         self._set_up_table(name, context.settings.number("events/row_height_px"))
+        self._wrapped = _Wrapped(self)
         self.message = Notice("", self)
         self.stack = QStackedWidget(self)
         for page in (self.table, self.message):
@@ -66,8 +88,13 @@ class AnswerPanel(TablePanel[AnswerModel]):
         self.model.show(answer, sort_name, is_descending=is_descending)
         if self.model.columns and self.model.columns[-1].kind is Kind.SENTENCE:  # few rows, each as tall as it needs
             self.table.setWordWrap(True)
+            self.table.setItemDelegateForColumn(len(self.model.columns) - 1, self._wrapped)
             self.table.horizontalHeader().setStretchLastSection(True)
             self.table.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+            # The heights depend on the width that is left, which a scroll bar changes after they were taken.
+            self.table.horizontalHeader().sectionResized.connect(
+                self.table.resizeRowsToContents, Qt.ConnectionType.UniqueConnection
+            )
         self._fit_columns()
 
     def show_page(self, why_empty: str) -> None:
@@ -167,7 +194,8 @@ class AnswerPanel(TablePanel[AnswerModel]):
         if shown.event < 0:
             self._fit(row)
             return
-        lanes = [opened.lane_of_thread(leg.thread) for leg in reversed(shown.legs)]  # the first one is in view at last
+        # The first one is in view at last.
+        lanes = [opened.lane_of_thread(thread) for thread in reversed(shown.threads)]
         for lane in lanes:
             if lane is not None:
                 opened.lanes.reveal(lane)
@@ -175,7 +203,7 @@ class AnswerPanel(TablePanel[AnswerModel]):
         for lane in lanes:
             if lane is not None:
                 self._area.view.reveal_lane(lane)
-        if shown.legs or shown.hops:
+        if shown.threads or shown.hops:
             opened.highlight.show(shown)
             opened.viewport.fit(window_of(opened.trace, shown), _MARGIN)
         else:
@@ -190,7 +218,12 @@ class AnswerPanel(TablePanel[AnswerModel]):
         if self.model.is_open(row):
             self.model.fold(row)
         else:
-            self.model.unfold(row)
+            self._unfold(row)
+
+    def _unfold(self, row: int) -> None:
+        self.model.unfold(row)
+        if self.table.columnWidth(0) < (needed_px := min(self.table.sizeHintForColumn(0), _WIDEST_PX)):
+            self.table.setColumnWidth(0, needed_px)
 
     def _is_on_sign(self, index: QModelIndex) -> bool:
         """Return whether the mouse is on the sign before the name, or before it."""
@@ -208,7 +241,7 @@ class AnswerPanel(TablePanel[AnswerModel]):
         if watched is self.table and event.type() == QEvent.Type.KeyPress and isinstance(event, QKeyEvent):
             row = self.table.currentIndex().row()
             if row >= 0 and event.key() == Qt.Key.Key_Right and not self.model.is_open(row):
-                self.model.unfold(row)
+                self._unfold(row)
                 return True
             if row >= 0 and event.key() == Qt.Key.Key_Left and self.model.is_open(row):
                 self.model.fold(row)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import atan2, cos, pi, sin
 from typing import Final
 
@@ -14,7 +14,7 @@ from satview.gui.swimlane.scale import TimeScale
 from satview.gui.theme import Theme, colour
 from satview.linkage.chain import Hop
 from satview.linkage.table import Certainty
-from satview.session.highlight import Leg
+from satview.session.highlight import Leg, WaitsFor
 from satview.session.lanes.lane_row import LaneRow
 from satview.session.open_trace import OpenTrace
 
@@ -25,6 +25,7 @@ _BEYOND_PX: Final = 60.0  # ends outside the picture are drawn that far outside,
 _HALO_PX: Final = 4.0
 _TICK_PX: Final = 4.0
 _TEXT_ROOM_PX: Final = 8
+_ARROW_PX: Final = 14.0  # from the begin of a wait to its arrow, and between arrows
 
 
 def draw_arrows(
@@ -42,12 +43,14 @@ def draw_arrows(
     """
     shown = opened.highlight.shown
     hops = shown.hops if shown is not None else opened.event_links.found.way
+    waits = shown.waits if shown is not None else ()
     if not hops and shown is None:
         return
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     if shown is not None:
         _draw_legs(painter, opened, shown.legs, rows, scroll_px, scale, theme)
     _draw_hops(painter, opened, hops, scroll_px, scale, theme)
+    _draw_waits(painter, opened, waits, scroll_px, scale, theme)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
 
 
@@ -68,6 +71,35 @@ def _draw_hops(
         start = QPointF(max(left, -_BEYOND_PX), middles[lanes[0]])
         end = QPointF(min(right, width + _BEYOND_PX), middles[lanes[1]])
         _draw_arrow(painter, start, end, theme, is_exact=hop.certainty is Certainty.EXACT)
+
+
+def _draw_waits(
+    painter: QPainter, opened: OpenTrace, waits: Sequence[WaitsFor], scroll_px: int, scale: TimeScale, theme: Theme
+) -> None:
+    """Draw an arrow from each thread that waits to who has what it waits for, and outline that one meanwhile."""
+    rows = opened.lanes.rows if waits else ()
+    tops = {row.index: (float(row.y_px - scroll_px), float(row.height_px)) for row in rows}
+    used_px: list[float] = []
+    for wait in waits:
+        lanes = [_lane_in(opened, opened.lane_of_thread(row), tops) for row in (wait.thread, wait.holder)]
+        left, right = scale.x(wait.start_cycles), scale.x(wait.end_cycles)
+        if lanes[0] is None or lanes[1] is None or right < 0 or left > scale.width_px:
+            continue
+        left, right = max(left, 0.0), min(right, float(scale.width_px))
+        (from_top, from_height), (top, height) = tops[lanes[0]], tops[lanes[1]]
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        for pen in (QPen(colour(theme.base, 230), 4.0), QPen(colour(theme.accent), 2.0)):
+            painter.setPen(pen)
+            painter.drawRoundedRect(QRectF(left, top + 1, max(right - left, 2.0), height - 2), 3, 3)
+        if lanes[0] == lanes[1]:
+            continue
+        x = left + _ARROW_PX
+        while any(abs(x - other) < _ARROW_PX for other in used_px):  # of a circle each has a place of its own
+            x += _ARROW_PX
+        used_px.append(x)
+        begin = QPointF(x, from_top + from_height * MIDDLE)
+        end = QPointF(x, top + (height if begin.y() > top else 0.0))
+        _draw_arrow(painter, begin, end, theme, is_exact=wait.certainty is Certainty.EXACT)
 
 
 def _draw_legs(
@@ -110,7 +142,7 @@ def _draw_label(
     painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
 
 
-def _lane_in(opened: OpenTrace, lane: int | None, middles: dict[int, float]) -> int | None:
+def _lane_in(opened: OpenTrace, lane: int | None, middles: Mapping[int, object]) -> int | None:
     """Return a lane, or the one that it is folded into, if one of them shows."""
     if lane is not None and lane not in middles:
         lane = opened.timeline.infos[lane].parent
