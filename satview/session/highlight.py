@@ -73,12 +73,14 @@ class Highlighted:
         hops: Its arrows.
         legs: Its parts.
         waits: Who waits for whom in it.
+        span: From when to when it is, in cycles; None = from the first to the last of what is drawn.
     """
 
     event: int
     hops: tuple[Hop, ...]
     legs: tuple[Leg, ...]
     waits: tuple[WaitsFor, ...] = ()
+    span: tuple[int, int] | None = None
 
     @property
     def threads(self) -> tuple[int, ...]:
@@ -207,7 +209,7 @@ def _of_verdict(table: Table, row: int) -> Highlighted:
     has = {wait.holder: wait.title for wait in waits}
     legs = [replace(leg, title=", ".join(filter(None, (has.get(leg.thread), leg.title)))) for leg in legs]
     event = legs[0].from_row if legs and legs[0].thread == threads[0] else table.event(row)
-    return Highlighted(event, (), tuple(legs), tuple(waits))
+    return Highlighted(event, (), tuple(legs), tuple(waits), span)
 
 
 def _wait_in(trace: Trace, thread: int, span: tuple[int, int]) -> WaitsFor | None:
@@ -241,9 +243,10 @@ def _legs(trace: Trace, thread: int, span: tuple[int, int], is_asked: Callable[[
 
 def window_of(trace: Trace, shown: Highlighted) -> TimeWindow:
     """Return the time that it takes: from its first event to its last, at least a cycle."""
+    if shown.span is not None:
+        return TimeWindow(*shown.span)
     rows = [shown.event, *(row for hop in shown.hops for row in (hop.from_row, hop.to_row)),
             *(row for leg in shown.legs for row in (leg.from_row, leg.to_row))]  # fmt: skip
     times = trace.events.time_cycles
-    start = min((int(times[min(rows)]), *(wait.start_cycles for wait in shown.waits)))
-    end = max((int(times[max(rows)]), *(wait.end_cycles for wait in shown.waits)))
+    start, end = int(times[min(rows)]), int(times[max(rows)])
     return TimeWindow(start, max(end, start + 1))
