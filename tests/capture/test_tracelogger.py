@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import satview
 from satview.__main__ import main
 from satview.capture import control
 from satview.capture.kernel import Kernel
@@ -690,3 +691,24 @@ def test_buffers_can_be_placed_kept_and_reused() -> None:
     assert "5 kernel buffers allocated at physical address 0x5000000" in said
     assert "kernel buffers reused" in said
     assert made.emitter.buffers is None, "the second one was not requested to keep them"
+
+
+@pytest.mark.parametrize(("options", "is_wide"), [
+    ((), True), (("--fast",), False), (("-w",), True), (("--workload", "polite"), False),
+    (("--workload", "polite", "-w"), True),
+])  # fmt: skip
+def test_lessons_log_what_they_show(options, is_wide, tmp_path, capsys):
+    """The lesson of the inversion is about priorities, which only wide events have."""
+    path = tmp_path / "t.kev"
+    assert main(["tracelogger", "--workload", "inversion", "--duration", "0.02", "-f", str(path), *options]) == 0
+    trace = satview.open_trace(path)
+    ready = list(trace.iter_events("THREADY"))
+    assert ready
+    assert any("priority" in [argument.name for argument in event.arguments] for event in ready) is is_wide
+    says = "events are wide, as what inversion shows needs priorities and owners; --fast: fast ones"
+    assert (says in capsys.readouterr().err) is (not options)
+
+
+def test_fast_and_wide_exclude_each_other(tmp_path, capsys):
+    assert main(["tracelogger", "--fast", "-w", "-f", str(tmp_path / "t.kev")]) == 2
+    assert "--fast: not together with -w" in capsys.readouterr().err

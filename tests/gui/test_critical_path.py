@@ -139,7 +139,7 @@ def test_a_click_on_a_piece_goes_there_and_copy_takes_the_table(empty_window, lo
     QTest.keyClick(panel.table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
     lines = QApplication.clipboard().text().splitlines()
     assert len(lines) == 18
-    assert lines[0].split("\t") == ["Thread", "Time", "Length", "Is", "What", "Certainty", "Event", "Ended by", "Depth"]
+    assert lines[0].split("\t") == ["Thread", "Time", "Length", "Is", "Certainty", "Event", "Ended by", "Depth", "What"]
 
 
 @pytest.mark.thorough
@@ -152,7 +152,7 @@ def test_pieces_are_exported_in_the_order_that_shows(empty_window, load, inversi
     qtbot.waitUntil(lambda: panel.statement.text() == "Wrote 17 rows")
     assert requested == ["nested-inversion-path.csv"]
     lines = (tmp_path / "p.csv").read_text().splitlines()
-    assert (len(lines), lines[0]) == (18, "thread,start_ns,length_ns,kind,does,certainty,event,cause,depth")
+    assert (len(lines), lines[0]) == (18, "thread,start_ns,length_ns,kind,certainty,event,cause,depth,does")
     assert lines[1].startswith("high 1,7000000,")
 
 

@@ -285,7 +285,7 @@ def test_both_threads_of_a_deadlock_wait_for_each_other(empty_window, load, dead
 
 
 def test_one_click_captures_again_wide(empty_window, load, tmp_path, qtbot):
-    main(["tracelogger", "--workload", "inversion", "-f", str(tmp_path / "fast.kev")])
+    main(["tracelogger", "--workload", "inversion", "--fast", "-f", str(tmp_path / "fast.kev")])
     window = load(empty_window, tmp_path / "fast.kev")
     panel, requested = show(window, qtbot), []
     assert "tracelogger -F2 -F5 -F7 -w -f " in panel.capture.toolTip()

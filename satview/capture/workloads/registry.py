@@ -31,6 +31,7 @@ class Workload:
         cpus: CPUs it is made for.
         duration_ns: Simulated time that shows the point.
         lead_in_ns: Simulated time before the capture, 0 where the start is part of the lesson.
+        is_wide: What it shows needs wide events: priorities, owners of mutexes.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Workload:
     cpus: int = 1
     duration_ns: int = 200 * MS
     lead_in_ns: int = 0
+    is_wide: bool = False
 
 
 # name: (module, CPUs, duration in ms, lead-in in ms, summary)
@@ -69,6 +71,14 @@ _ROWS: dict[str, tuple[str, int, int, int, str]] = {
 }
 
 
+_WIDE = frozenset(("inversion", "inheritance", "nested-inversion", "deadlock", "convoy", "lost-wakeup"))
+
+
+def is_wide(name: str) -> bool:
+    """Return whether what a workload shows needs wide events; of a file that is not known."""
+    return name in _WIDE
+
+
 def names() -> list[tuple[str, str]]:
     """Return names and summaries of all workloads."""
     return [(name, row[4]) for name, row in _ROWS.items()]
@@ -93,7 +103,7 @@ def find(name: str) -> Workload:
     module, cpus, duration_ms, lead_in_ms, summary = row
     code = importlib.import_module(f"satview.capture.workloads.{module}")
     setup = getattr(code, "setup_" + name.replace("-", "_"), None) or code.setup
-    return Workload(name, summary, setup, cpus, duration_ms * MS, lead_in_ms * MS)
+    return Workload(name, summary, setup, cpus, duration_ms * MS, lead_in_ms * MS, is_wide(name))
 
 
 def _from_file(path: Path) -> Workload:

@@ -13,6 +13,7 @@ from satview.base.targets import is_standard_output
 from satview.capture.logger_options import NO_RING0, LoggerOptions
 from satview.capture.qst import QstForm
 from satview.capture.run import DAY_S
+from satview.capture.workloads.registry import is_wide
 from satview.cli.shared.files import InputFile, OutputFile, RuleFile
 from satview.cli.shared.ranges import seconds
 from satview.events.spec import Release
@@ -140,6 +141,9 @@ def add_logger_options(parser: argparse.ArgumentParser) -> None:
 def add_target_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the simulated target, which are long words: no release of tracelogger has them."""
     group = parser.add_argument_group("simulated target")
+    group.add_argument(
+        "--fast", action="store_true", help="fast events, also of a workload whose point shows in wide ones"
+    )
     group.add_argument(
         "--workload",
         metavar="NAME|FILE.py",
@@ -285,7 +289,7 @@ def logger_options(args: argparse.Namespace) -> LoggerOptions:
         is_daemon=args.daemon is not None,
         sets_filters=args.enable,
         is_ring=args.ring,
-        is_wide=args.wide,
+        is_wide=args.wide or is_wide_by_itself(args),
         without=tuple(args.without),
         with_security=args.security,
         flush_every_s=args.flush,
@@ -297,18 +301,23 @@ def logger_options(args: argparse.Namespace) -> LoggerOptions:
     )
 
 
+def is_wide_by_itself(args: argparse.Namespace) -> bool:
+    """Return whether events are wide since the workload needs it, and nothing says which ones are to be."""
+    says = args.wide or args.fast or args.rules or args.daemon is not None or args.control or args.events
+    return not says and is_wide(args.workload)
+
+
 def notes(args: argparse.Namespace, limit: int) -> Iterator[str]:
     """Yield a sentence for each option that has no effect here.
 
     Raises:
         UsageError: Options exclude each other.
     """
+    _check_together(args, limit)
+    if is_wide_by_itself(args):
+        yield f"events are wide, as what {args.workload} shows needs priorities and owners; --fast: fast ones"
     if args.unknown:
         yield "-u: accepted as tracelogger of 8.0 does; its meaning is not documented, it does nothing here"
-    if args.probe and (args.daemon is not None or args.control):
-        raise UsageError("--probe: goes without -d1 and --control, since no logger waits for a program")
-    if args.mapped and not limit:
-        raise UsageError("-M needs -S: a mapped file must know its size")
     if args.mapped:
         yield "-M: the file is written, not mapped; its content is the same"
     if args.keep:
@@ -325,6 +334,15 @@ def notes(args: argparse.Namespace, limit: int) -> Iterator[str]:
         yield "-D: has no effect with -r, a ring is not flushed while tracing is on"
     if args.control and args.daemon is None:
         yield "--control: without -d1 the trace starts by itself, and the program changes it while it runs"
+
+
+def _check_together(args: argparse.Namespace, limit: int) -> None:
+    if args.wide and args.fast:
+        raise UsageError("--fast: not together with -w")
+    if args.probe and (args.daemon is not None or args.control):
+        raise UsageError("--probe: goes without -d1 and --control, since no logger waits for a program")
+    if args.mapped and not limit:
+        raise UsageError("-M needs -S: a mapped file must know its size")
 
 
 def _address(text: str | None) -> int:

@@ -330,6 +330,8 @@ class NewCaptureDialog(QDialog):
         if self.path.text() == self._suggested:
             self._suggested = str(_free(self._folder, workload.name))
             self.path.setText(self._suggested)
+        if workload.is_wide:
+            self.form.setCurrentIndex(1)
         self._on_target()
 
     @Slot()
