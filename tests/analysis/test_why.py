@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter, defaultdict
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,7 @@ from satview.events.states import READY, RUNNING
 from satview.linkage.blockers import REPLY, blockers
 from satview.linkage.table import OPEN, Certainty
 from satview.linkage.transactions import transactions
+from tests.analysis.pairs import PAIRS, ring_of_servers
 from tests.capture.made import FAST, WIDE, Traced, damaged, traced
 from tests.helpers.extent import LOSS, WIDTH, points
 from tests.helpers.kev import START, TraceBuilder
@@ -346,3 +348,16 @@ def test_a_chain_that_goes_round_is_folded(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert [line.is_folded for line in lines] == [False, False, True, False, False, False]
     assert len(chain_lines(trace, steps[:6])) == 6, "three rounds are not folded"
+
+
+def test_a_ring_of_servers_with_workers_closes(tmp_path: Path) -> None:
+    """Each server's worker waits for the next server, whose receiver receives again: its own worker has the message."""
+    pair = next(pair for pair in PAIRS if pair.setup is ring_of_servers)
+    trace = traced(partial(ring_of_servers, is_faulty=True), pair.ms, tmp_path, Release.QNX_7, 1, 1, WIDE).trace
+    worker = next(row for row in range(len(trace.threads)) if trace.threads.names[row] == "worker")
+    steps = why(trace, worker, trace.window.end - 1)
+    assert [trace.threads.names[step.thread] for step in steps] == ["worker"] * 3
+    assert [step.state for step in steps] == ["REPLY"] * 3
+    assert all("receives again: another thread has it. That may be " in step.says for step in steps)
+    assert steps[0].thread in steps[2].may_receive
+    assert steps[-1].says.endswith("waits for it too: none of them goes on by itself.")

@@ -25,7 +25,7 @@ from satview.events.states import ABSENT, READY, RUNNING, STATE_BY_VALUE, UNKNOW
 from satview.linkage.blockers import REPLY, SEND, blockers
 from satview.linkage.messages import messages
 from satview.linkage.rows import last_before, rows_by_cpu
-from satview.linkage.table import NO_EVENT, Certainty
+from satview.linkage.table import NO_EVENT, OPEN, Certainty
 from satview.linkage.transactions import transactions
 from satview.linkage.wake_ups import last_sends
 from satview.linkage.whole import is_whole, is_whole_on
@@ -156,11 +156,16 @@ class _Chain:
         cause, _ = self.causes.of_end(end)
         by = f", when {self.causes.words(cause)} ends it" if cause >= 0 else ""
         says = f"{begins} for {words}{of_whom(self.evidence, found, wait)}, until {ends}{by}."
+        servers: tuple[int, ...] = ()
         answers = self.causes.actor(cause) if cause >= 0 and step.value == REPLY else _NONE
         if holder > 0 and holder != answers and self._value(holder, step.at_cycles) == RECEIVE:
             says = f"{says} {self.evidence.name(holder)} has received it and receives again: another thread has it."
             holder = answers
-        servers: tuple[int, ...] = ()
+            if answers < 0 and end == OPEN:
+                ways = self.evidence.wait_graph.reply_ways(wait)
+                servers = tuple(sorted(ways.ways or ways.guesses)[:_MOST_SERVERS])
+                names = " or ".join(self.evidence.name(thread) for thread in servers)
+                says = f"{says} That may be {names}." if servers else f"{says} No thread is left that could reply."
         if step.value == SEND and holder <= 0 and found.pid[wait] > 0:
             servers, count = self._servers(step, int(found.pid[wait]), row)
             if count > 1:

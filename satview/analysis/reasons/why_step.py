@@ -38,7 +38,8 @@ class WhyStep:
         priority: Its priority then, -1 if no wide event shows it.
         waits_for: What it waits for, in words; empty if it does not.
         holder: Row of the thread that holds or serves that.
-        may_receive: Rows of the threads of the server, any of which may receive the message that it waits in SEND with.
+        may_receive: Rows of the threads of the server, any of which may receive the message that it waits in SEND with,
+            or may have it where the one that received it receives again and nobody replies.
         serves: Row of the client whose message it has received and not answered yet, of several the one received last.
         receive_row: The event by which it received that message.
         wait_row: Of a thread that runs or is ready: the event by which it began to wait the last time before.

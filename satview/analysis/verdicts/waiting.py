@@ -39,8 +39,8 @@ _Ints = NDArray[np.int64]
     thresholds={
         "least_ms": (20, "threads have waited for each other that long when the trace ends"),
     },
-    proof="Wide events of the class KER_CALL have the owners of mutexes; `pidin` on the target shows what "
-    "each of the threads is blocked on.",
+    proof="`pidin` on the target shows what each of the threads is blocked on; where mutexes are in it, wide events "
+    "of the class KER_CALL have their owners.",
 )
 def deadlocks(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return circles of threads that wait for each other until the trace ends.
