@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.times.walk import walk
-from satview.events.states import RUNNING
+from satview.core.lanes import whole_spans
+from satview.events.states import NOT_A_STATE, RUNNING
 from satview.linkage.states import following, state_ends
 from satview.linkage.table import NO_EVENT, OPEN, Rows
 from satview.linkage.whole import is_whole_on
@@ -19,6 +19,7 @@ from satview.store.losses import losses
 from satview.store.trace import Trace
 
 _Ints = NDArray[np.int64]
+_VALUES: Final = 256  # of lanes
 _RUNS_FOR_A_FAULT: Final = 1000  # events of threads may be lost without a trace now and then
 
 
@@ -71,8 +72,7 @@ def runs_and_overlaps(trace: Trace) -> tuple[int, int]:
         return found.cpus.works, found.cpus.overlaps
     if trace.pairs is not None:
         return 0, 0
-    at = np.flatnonzero(trace.catalogue.state_value_of_code[trace.events.code[trace.states.event]] == RUNNING)
-    runs = _spans(trace, at, following(trace)[at])
+    runs = _spans(trace, np.arange(_VALUES) == RUNNING, following(trace))
     runs = runs.at(np.argsort(runs.row, kind="stable"))  # rows are in the order of time
     cpu, wrong = trace.events.cpu[runs.row], 0
     for number in np.flatnonzero(np.bincount(cpu)).tolist():
@@ -82,44 +82,31 @@ def runs_and_overlaps(trace: Trace) -> tuple[int, int]:
     return len(runs), wrong
 
 
-def whole_states(trace: Trace, requested: Callable[[NDArray[np.uint8]], NDArray[np.bool_]]) -> StateSpans:
-    """Return the states whose lane values are requested, where no event is missing; idle threads have none.
-
-    Args:
-        trace: The events.
-        requested: Of lane values, which of them are requested.
-    """
+def whole_states(trace: Trace) -> StateSpans:
+    """Return the states of threads where no event is missing; idle threads have none."""
     if trace.pairs is not None:  # threads of a library, not of the kernel
         none = np.empty(0, np.int64)
         return StateSpans(none, none.astype(np.uint8), none, none)
-    index = trace.states.event
-    value = trace.catalogue.state_value_of_code[trace.events.code[index]]
-    at = np.flatnonzero(requested(value))
-    # What ends all states is a column of its own: not made where few are looked at and nothing is missing.
+    # What ends all states is a column of its own: not made where nothing is missing.
     is_whole = not len(losses(trace)) and not trace.is_cached("links.state_ends")
-    return _spans(trace, at, following(trace)[at] if is_whole else state_ends(trace)[index[at]])
+    ends = following(trace) if is_whole else state_ends(trace)[trace.states.event]
+    return _spans(trace, np.arange(_VALUES) != NOT_A_STATE, ends)
 
 
-def _spans(trace: Trace, at: NDArray[np.intp], ends: Rows) -> StateSpans:
+def _spans(trace: Trace, wanted: NDArray[np.bool_], ends: Rows) -> StateSpans:
     """Return states of threads that are no idle threads.
 
     Args:
         trace: The events.
-        at: (n,), where they are in `Trace.states.event`, ascending.
-        ends: (n,), the events that end them, `NO_EVENT` for those that are left out.
+        wanted: bool (256,), which lane values.
+        ends: For every entry of `Trace.states.event` the event that ends it, `NO_EVENT` for those that are left out.
     """
-    index = trace.states.event
-    thread = np.searchsorted(trace.states.start, at, side="right") - 1
-    keep = np.flatnonzero((ends != NO_EVENT) & ~idle_threads(trace)[thread] & (thread != 0))
-    thread, row = thread[keep], index[at[keep]].astype(np.int64)
-    value = trace.catalogue.state_value_of_code[trace.events.code[row]]
-    end = end_rows(trace, ends[keep])
-    cpu = trace.events.cpu[row]
-    goes_on = (thread[1:] == thread[:-1]) & (value[1:] == value[:-1]) & (end[:-1] == row[1:])
-    goes_on &= (value[1:] != RUNNING) | (cpu[1:] == cpu[:-1])
-    first = np.append(True, ~goes_on)[: len(row)]
-    last = np.append(~goes_on, True)[: len(row)]
-    return StateSpans(thread[first], value[first], row[first], end[last])
+    states, events = trace.states, trace.events
+    left_out = idle_threads(trace).copy()
+    left_out[0] = True
+    return StateSpans(*whole_spans(states.event, states.start, ends, events.code, events.cpu,
+                                   trace.catalogue.state_value_of_code, wanted, left_out, RUNNING, NO_EVENT,
+                                   OPEN))  # fmt: skip
 
 
 def end_rows(trace: Trace, rows: Rows) -> _Ints:

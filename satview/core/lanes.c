@@ -75,6 +75,56 @@ PASS(run_slices,
      U8(9), COUNT(9), I8(10), I8(11), U4(12), I8(13))
 
 /*
+ * Write the states of threads that are whole, those of a thread that go on into the same one as one: on one CPU, if it
+ * runs.
+ *
+ * index, start: as of run_slices; ends: the event that ends each state, none where events are missing, open where the
+ * trace ends before; wanted: by value; left_out: by thread. An open state ends with the number of events.
+ *
+ * Returns how many there are.
+ */
+static int64_t satview_whole_spans(const uint32_t *index, int64_t indexed, const int64_t *start, int64_t threads,
+                                   const uint32_t *ends, const uint16_t *code, const uint8_t *cpu, int64_t events,
+                                   const uint8_t *value, const uint8_t *wanted, const uint8_t *left_out,
+                                   int64_t running, int64_t none, int64_t open, int64_t *out_thread,
+                                   uint8_t *out_value, int64_t *out_row, int64_t *out_end, int64_t room)
+{
+    int64_t count = 0;
+    for (int64_t thread = 0; thread < threads; thread++) {
+        if (start[thread] < 0 || start[thread + 1] > indexed)
+            return REFUSED;
+        int64_t first = count, last_cpu = -1;
+        for (int64_t k = left_out[thread] ? start[thread + 1] : start[thread]; k < start[thread + 1]; k++) {
+            int64_t row = index[k];
+            if (row >= events)
+                return REFUSED;
+            int64_t now = value[code[row] & CODE_MASK], end = ends[k] == open ? events : ends[k];
+            if (ends[k] == none || !wanted[now])
+                continue;
+            int goes_on = count > first && out_value[count - 1] == now && out_end[count - 1] == row &&
+                          (now != running || last_cpu == cpu[row]);
+            last_cpu = cpu[row];
+            if (goes_on) {
+                out_end[count - 1] = end;
+                continue;
+            }
+            if (count >= room)
+                return REFUSED;
+            out_thread[count] = thread;
+            out_value[count] = (uint8_t)now;
+            out_row[count] = row;
+            out_end[count] = end;
+            count++;
+        }
+    }
+    return count;
+}
+
+PASS(whole_spans, "u4:i i8:t+1 u4:i u2:n u1:n u1:32768 u1:256 u1:t n n n i8:r u1:r i8:r i8:r",
+     U4(0), COUNT(0), I8(1), COUNT(7), U4(2), U2(3), U1(4), COUNT(3), U1(5), U1(6), U1(7), NUMBER(8), NUMBER(9),
+     NUMBER(10), I8(11), U1(12), I8(13), I8(14), COUNT(11))
+
+/*
  * Write who ran on a CPU when, and nobody between two run slices.
  *
  * rows, ends: run slices of all CPUs, ascending; cpu, time, narrow or wide: of every event, the last two its thread;

@@ -38,6 +38,37 @@ def run_slices(
     return None if slices < 0 else (rows[:slices].copy(), ends[:slices].copy())
 
 
+def whole_spans(
+    index: NDArray[np.uint32], start: NDArray[np.int64], ends: NDArray[np.integer], code: NDArray[np.uint16],
+    cpu: NDArray[np.uint8], value: NDArray[np.uint8], wanted: NDArray[np.bool_], left_out: NDArray[np.bool_],
+    running: int, none: int, still_open: int,
+) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]:  # fmt: skip
+    """Return the states of threads that are whole, by thread, neighbours of one state as one.
+
+    Args:
+        index: uint32 (n,), rows of states, by thread.
+        start: int64 (threads + 1,), where each thread's begin.
+        ends: uint32 (n,), the event that ends each.
+        code: uint16 (events,).
+        cpu: uint8 (events,).
+        value: uint8 (32768,), lane value by code.
+        wanted: bool (256,), by value.
+        left_out: bool (threads,).
+        running: The value of running threads, which are one interval on one CPU only.
+        none: The end of states that are not whole.
+        still_open: That of those that go on when the trace ends; the number of events takes its place.
+
+    Returns:
+        int64 thread, uint8 value, int64 first row, int64 end row; (k,) each.
+    """
+    thread, values = np.empty(len(index), np.int64), np.empty(len(index), np.uint8)
+    row, end = np.empty(len(index), np.int64), np.empty(len(index), np.int64)
+    count = call("whole_spans", index, np.ascontiguousarray(start, np.int64), ends, code, cpu, value,
+                 wanted.view(np.uint8), left_out.view(np.uint8), running, none, still_open, thread, values, row,
+                 end)  # fmt: skip
+    return thread[:count].copy(), values[:count].copy(), row[:count].copy(), end[:count].copy()
+
+
 def cpu_states(
     rows: NDArray[np.uint32], ends: NDArray[np.int64], cpu: NDArray[np.uint8], time: NDArray[np.int64],
     thread: NDArray[np.unsignedinteger], number: int, value: NDArray[np.uint8], gap: int, end: int,

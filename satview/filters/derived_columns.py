@@ -22,6 +22,7 @@ UNKNOWN: Final = -1
 _Rows = NDArray[np.integer]
 _PRIORITY_WORD: Final = 2  # of a wide thread state event: pid, tid, priority, policy
 _BLOCK: Final = 1 << 16
+_MANY: Final = 8  # of so few parts of all states the priorities are read one by one
 _FIRST_BLOCK: Final = 1 << 8
 
 
@@ -85,6 +86,10 @@ class TraceDerivedColumns:
         Returns:
             int64 (len(rows),).
         """
+        if "_priorities" not in self.__dict__ and len(rows) * _MANY < len(self._trace.states.event):
+            own = self._own_priorities(rows)
+            if own is not None:
+                return own
         keys, values = self._priorities
         if not len(keys):
             return np.full(len(rows), UNKNOWN, np.int64)
@@ -96,6 +101,16 @@ class TraceDerivedColumns:
         at[first] = np.minimum(at[first] + 1, len(keys) - 1)
         known[first] = keys[at[first]] >> 32 == thread[first]
         return np.where(known, values[at], UNKNOWN)
+
+    def _own_priorities(self, rows: _Rows) -> NDArray[np.int64] | None:
+        """Return what events log themselves, if all of them are wide states of threads: without the whole table."""
+        events = self._trace.events
+        codes = events.code[rows]
+        is_own = (events.slot_count[rows] >= 2) & (events.thread[rows] != 0)
+        is_own &= self._trace.catalogue.state_value_of_code[codes] != NOT_A_STATE
+        if not is_own.all():
+            return None
+        return self._trace.payloads.column(rows, _PRIORITY_WORD).astype(np.int64)
 
     def has_priorities(self) -> bool:
         """Return whether any event of a thread shows a priority; the first one that does ends the search."""

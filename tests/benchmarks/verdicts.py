@@ -25,7 +25,11 @@ def run(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks verdicts", description=__doc__)
     parser.add_argument("--seeds", type=int, default=2, help="runs of each pair, release and form (default 2)")
     parser.add_argument("--programs", type=int, default=100, help="programs drawn at random (default 100)")
+    parser.add_argument("--healthy", type=int, default=0, help="only so many seeds of the healthy twins (default: no)")
     options = parser.parse_args(arguments)
+    if options.healthy:
+        _print_healthy(options.healthy)
+        return
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for pair in PAIRS:
         for seed in range(1, options.seeds + 1):
@@ -48,8 +52,22 @@ def run(arguments: list[str]) -> None:
           f"in {false} that is said of a thread that goes on")  # fmt: skip
 
 
-def _judge(pair: Pair, release: Release, wide: bool, seed: int, count: Counter[str]) -> None:
-    for is_faulty in (True, False):
+def _print_healthy(seeds: int) -> None:
+    """Print how often something is reported of healthy twins, each with every release, form and seed."""
+    count, runs = Counter[str](), [
+        (pair, release, wide, seed)
+        for seed in range(1, seeds + 1) for pair in PAIRS for release in RELEASES for wide in (True, False)
+    ]  # fmt: skip
+    for pair, release, wide, seed in runs:
+        _judge(pair, release, wide, seed, count, (False,))
+    named = ", ".join(f"{count[severity]} with {severity}" for severity in Severity)
+    print(f"{len(runs):,} healthy runs: {named}")
+
+
+def _judge(
+    pair: Pair, release: Release, wide: bool, seed: int, count: Counter[str], which: tuple[bool, ...] = (True, False)
+) -> None:
+    for is_faulty in which:
         # Some programs need two CPUs; the others run on one, where it is known who can run.
         with tempfile.TemporaryDirectory() as folder:
             made = traced(partial(_set_up, pair, is_faulty), pair.ms, Path(folder), release, pair.cpus, seed,

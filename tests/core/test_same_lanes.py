@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from satview.analysis.whole_states import runs_and_overlaps, whole_states
 from satview.core import lanes
 from satview.events.spec import Release
 from satview.events.states import ABSENT, READY, RUNNING, UNKNOWN, WAITING
@@ -29,7 +30,9 @@ def lanes_of(path):
     timeline = Timeline(trace)
     timeline.build(range(min(60, len(timeline.infos))))
     lanes = [columns(timeline.lane(index).spans) for index in range(min(60, len(timeline.infos)))]
-    return [column.tolist() for column in run_slices(trace)], lanes
+    states = whole_states(trace)
+    whole = [column.tolist() for column in (states.thread, states.value, states.row, states.end_row)]
+    return [column.tolist() for column in run_slices(trace)], lanes, whole, runs_and_overlaps(trace)
 
 
 def assert_same(path):

@@ -13,7 +13,6 @@ from satview.analysis.verdicts.verdict import Occurrence, Severity, Verdict
 from satview.analysis.wait_graph import WaitGraph
 from satview.analysis.whole_states import StateSpans, end_rows, has_whole_states, whole_states
 from satview.base.time_text import format_duration, format_moment
-from satview.events.states import NOT_A_STATE
 from satview.filters.derived_columns import TraceDerivedColumns
 from satview.linkage.actors import interrupt_rows
 from satview.linkage.calls import partners
@@ -75,7 +74,7 @@ class Evidence:
 
     @cached_property
     def _states(self) -> StateSpans:
-        return whole_states(self.trace, lambda value: value != NOT_A_STATE)
+        return whole_states(self.trace)
 
     @cached_property
     def wait_graph(self) -> WaitGraph:
@@ -307,18 +306,14 @@ def covered(start: _Ints, end: _Ints, window: int) -> tuple[_Ints, _Ints]:
         one: no other window covers more. None begins before the first interval, which may be when the trace begins.
     """
     at = np.sort(np.concatenate((start, np.maximum(end - window, start.min()))))
-    return at, _before(start, end, at + window) - _before(start, end, at)
-
-
-def _before(start: _Ints, end: _Ints, time: _Ints) -> _Ints:
-    """Return the sum of the parts of intervals before each moment."""
-    total = np.zeros(len(time), np.int64)
+    total = np.zeros(len(at), np.int64)
     for edges, sign in ((np.sort(start), 1), (np.sort(end), -1)):
         # Sums are relative to the first edge, as times themselves may be near 2^63.
-        count = np.searchsorted(edges, time)
         sums = np.append(0, np.cumsum(edges - edges[0]))
-        total += sign * (count * (time - edges[0]) - sums[count])
-    return total
+        for time, of_time in ((at + window, sign), (at, -sign)):  # what is before its end, without what is before it
+            count = np.searchsorted(edges, time)
+            total += of_time * (count * (time - edges[0]) - sums[count])
+    return at, total
 
 
 def counts_within(times: _Ints, window: int) -> _Ints:

@@ -66,11 +66,12 @@ def inversions(evidence: Evidence, limits: Limits) -> list[Verdict]:
     found = blockers(evidence.trace)
     at = np.flatnonzero(found.thread > 0)
     waiting = found.waits
-    high = evidence.derived.priority(waiting.row)
-    at = at[high[at] > 0]
     least = limits.cycles("least_us")
     end = evidence.end_rows(waiting.end_row)
     at = at[evidence.lengths(waiting.row[at], end[at]) >= least]
+    high = np.zeros(len(found), np.int64)
+    high[at] = evidence.derived.priority(waiting.row[at])
+    at = at[high[at] > 0]
     if not len(at):
         return []
     ready = evidence.states.of_state(READY)

@@ -19,7 +19,7 @@ from satview.events.variants import FAILURES
 from satview.linkage.actors import interrupt_rows
 from satview.linkage.calls import partners
 from satview.linkage.mutexes import entries_of
-from satview.linkage.rows import rows_of_class
+from satview.linkage.rows import rows_of_class, stable_order
 from satview.linkage.table import NO_EVENT, Certainty
 from satview.linkage.waits import number_of
 from satview.linkage.wake_ups import wake_ups
@@ -181,9 +181,9 @@ def restarted_calls(evidence: Evidence, limits: Limits) -> list[Verdict]:
     if trace.pairs is not None:
         return []
     calls = rows_of_class(trace, wire.WireClass.KER_CALL)
+    order = stable_order(trace.events.thread[calls])
+    calls = calls[order]
     thread = trace.events.thread[calls].astype(np.int64)
-    order = np.argsort(thread << 32 | calls)
-    calls, thread = calls[order], thread[order]
     form, number = trace.events.code[calls] & _FORM, number_of(trace, calls)
     entered, after = calls[:-1], calls[1:]
     follows = (thread[:-1] == thread[1:]) & (thread[1:] != 0) & (form[:-1] == 0) & (number[:-1] == number[1:])

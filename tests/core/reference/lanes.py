@@ -11,6 +11,19 @@ def run_slices(*_arguments):
     """Return None, as for an index of states that is not by the threads of events: the caller's numpy code does it."""
 
 
+def whole_spans(index, start, ends, code, cpu, value, wanted, left_out, running, none, still_open):
+    """Return the wanted states that end, neighbours of a thread and state as one, on one CPU if they run."""
+    values = value[code[index]]
+    owner = np.searchsorted(start, np.arange(len(index)), side="right") - 1
+    keep = np.flatnonzero(wanted[values] & (ends != none) & ~left_out[owner])
+    thread, row, values = owner[keep], index[keep].astype(np.int64), values[keep]
+    end = np.where(ends[keep] == still_open, len(code), ends[keep].astype(np.int64))
+    goes_on = (thread[1:] == thread[:-1]) & (values[1:] == values[:-1]) & (end[:-1] == row[1:])
+    goes_on &= (values[1:] != running) | (cpu[row[1:]] == cpu[row[:-1]])
+    first, last = np.append(True, ~goes_on)[: len(row)], np.append(~goes_on, True)[: len(row)]
+    return thread[first].astype(np.int64), values[first], row[first], end[last]
+
+
 def cpu_states(rows, ends, cpu, time, thread, number, value, gap, end):
     """Return who ran on a CPU, and the gaps between."""
     mine = cpu[rows] == number
