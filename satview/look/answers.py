@@ -12,8 +12,7 @@ from satview.analysis.doctor.report import may_be_more
 from satview.analysis.reasons.why import why
 from satview.analysis.reasons.why_step import chain_lines
 from satview.analysis.statistics import Statistics
-from satview.analysis.verdicts.find import find_verdicts
-from satview.analysis.verdicts.verdict import Verdict
+from satview.analysis.verdicts.find import verdicts_of
 from satview.answers.transactions import LEGS, transaction_table
 from satview.answers.verdicts import undecided_table
 from satview.base.counts import counted
@@ -52,11 +51,6 @@ def look(trace: Trace, handle: str = "") -> Details:
         return overview(trace)
     found = handle_of(handle)
     return _LOOKS[found.subject](trace, found)
-
-
-def verdicts_of(trace: Trace) -> tuple[Verdict, ...]:
-    """Return the verdicts in the order of their handles; they are found once for each trace."""
-    return trace.cached("look.verdicts", find_verdicts)
 
 
 def overview(trace: Trace) -> Details:

@@ -18,6 +18,7 @@ from threading import RLock
 from typing import Any, Final
 
 from satview.analysis.reasons.why import why
+from satview.analysis.verdicts.find import verdicts_of
 from satview.base.errors import SatviewError, UsageError
 from satview.base.extras import required
 from satview.base.named_files import name_fault, only_below
@@ -26,7 +27,7 @@ from satview.base.resources import resource_path
 from satview.base.safe_text import visible_line
 from satview.base.time_text import parse_moment_inside
 from satview.formats.registry import open_trace
-from satview.look.answers import look, verdicts_of
+from satview.look.answers import look
 from satview.look.handles import Subject, handle_of
 from satview.look.text import as_text
 from satview.session.events.event_text import why_details

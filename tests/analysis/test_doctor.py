@@ -12,6 +12,7 @@ from satview.analysis.doctor.analyses import ANALYSES
 from satview.analysis.doctor.report import Diagnosis, capture_for, diagnosis, doctor, notes
 from satview.analysis.doctor.shown import summary
 from satview.analysis.trust import Mark, Trust
+from satview.analysis.verdicts.find import find_verdicts
 from satview.analysis.verdicts.rule import rules
 from satview.answers.verdicts import undecided_table
 from satview.capture.kernel import Kernel
@@ -24,6 +25,7 @@ from satview.filters.rules.text import parse_rules
 from satview.filters.rules.tracelogger_command import from_tracelogger_args, tracelogger_command
 from satview.formats.registry import open_trace
 from satview.store.trace import Trace
+from tests.analysis.test_why import made_of
 from tests.capture.made import ALL, FAST, WIDE, damaged, traced
 from tests.helpers.extent import points, usually
 from tests.helpers.kev import TraceBuilder
@@ -175,3 +177,18 @@ def test_the_public_name(tmp_path):
     # What takes long is left out, and nothing is said of it then.
     quick = {one.analysis.key: one.trust.mark for one in satview.doctor(trace, is_quick=True)}
     assert quick["deadlock"] is Mark.EXACT
+
+
+@pytest.mark.parametrize(("workload", "mark"), [("inversion", Mark.ESTIMATE), ("deadlock", Mark.EXACT)])
+def test_exact_is_what_the_rule_could_decide(workload, mark, tmp_path):
+    """All classes are there, wide: of a mutex in shared memory the word has a part of the owner's pid only."""
+    trace = made_of(workload, Release.QNX_7, True, False, tmp_path).trace
+    kind = {"inversion": "priority-inversion"}.get(workload, workload)
+    assert any(verdict.kind == kind for verdict in find_verdicts(trace))
+    found = next(one for one in doctor(trace) if one.analysis.key == kind)
+    assert found.trust.mark is mark
+    if mark is Mark.ESTIMATE:
+        assert found.says.startswith(
+            "1 verdict of this kind rests on links that no event shows; wide events of the class"
+        )
+    assert next(one for one in doctor(trace, is_quick=True) if one.analysis.key == kind).trust.mark is Mark.EXACT

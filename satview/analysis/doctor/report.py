@@ -10,6 +10,8 @@ from satview.analysis.doctor.analyses import Analysis
 from satview.analysis.doctor.shown import NO_EVENTS, applicable, shown
 from satview.analysis.needs import NO_DAMAGE, NO_LOSS, Need
 from satview.analysis.trust import Mark, Trust
+from satview.analysis.verdicts.find import verdicts_of
+from satview.base.counts import counted
 from satview.store.trace import Trace
 
 if TYPE_CHECKING:
@@ -46,7 +48,7 @@ def doctor(trace: Trace, is_quick: bool = False) -> tuple[Diagnosis, ...]:
 
     Args:
         trace: The events.
-        is_quick: Leave out what takes as long as `satview check`: whether the holders of mutexes are known.
+        is_quick: Leave out what takes as long as `satview check`: what links decide.
     """
     return tuple(diagnosis(trace, key, is_quick) for key in applicable(trace))
 
@@ -64,6 +66,12 @@ def diagnosis(trace: Trace, key: str, is_quick: bool = False) -> Diagnosis:
     if trust is NO_EVENTS:
         return Diagnosis(analysis, trust, "", _capture(trace, analysis.all_needs))
     if not found.limits:
+        proofs = [] if is_quick or not analysis.is_verdict else [
+            verdict.proof for verdict in verdicts_of(trace) if verdict.kind == key and verdict.proof]  # fmt: skip
+        if proofs:  # all events are there, and still they do not decide it
+            rest = f"{counted(len(proofs), 'verdict')} of this kind {'rests' if len(proofs) == 1 else 'rest'}"
+            proof = f"{proofs[0][:1].lower()}{proofs[0][1:].rstrip('.')}"
+            return Diagnosis(analysis, Trust(Mark.ESTIMATE, f"{rest} on links that no event shows"), proof)
         return Diagnosis(analysis, trust)
     remedies = dict.fromkeys(need.remedy for need in found.limits[: None if found.is_bound else 1] if need.remedy)
     if not trace.release.is_qnx:  # remedies are captures of QNX

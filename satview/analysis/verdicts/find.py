@@ -75,6 +75,11 @@ def find_verdicts(
     return _in_order([_weighed(limits, verdict) for verdict in verdicts if _is_asked_for(trace, limits, verdict)])
 
 
+def verdicts_of(trace: Trace) -> tuple[Verdict, ...]:
+    """Return what `find_verdicts` returns by itself; found at the first call and cached with the trace."""
+    return trace.cached("verdicts.found", find_verdicts)
+
+
 def _of_rule(rule: Rule, verdict: Verdict) -> Verdict:
     return replace(verdict, kind=rule.kind, proof="" if verdict.certainty is Certainty.EXACT else rule.proof)
 
