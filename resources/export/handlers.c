@@ -9,7 +9,7 @@
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 
 /// number:
-/* A number that may not be known: a comparison with something unknown is false. */
+/* A number that may not be known: no comparison with something unknown holds. */
 struct number {
     int64_t value;
     int is_known;
@@ -151,6 +151,14 @@ static int has_failed(const event_data_t *event)
 {
     const unsigned variant = variant_of(event);
     return variant == FAILED || variant == FAILED_64 || variant == FAILED_UNKNOWN;
+}
+
+/// shows_failure: variant_of
+/* Whether the event says if a kernel call failed. */
+static int shows_failure(const event_data_t *event)
+{
+    const unsigned code = code_of(event);
+    return code >> 10 == 2 && (code >> 7 & 3) == 1 && variant_of(event) != DOUBTFUL;
 }
 
 /// error_of: variant_of known unknown
@@ -336,6 +344,12 @@ static struct number signed_word(struct number a)
     return a.is_known ? known((int32_t)(uint32_t)a.value) : unknown();
 }
 
+/// is_known: number
+static int is_known(struct number a)
+{
+    return a.is_known;
+}
+
 /// is_equal: number
 static int is_equal(struct number a, struct number b)
 {
@@ -416,6 +430,12 @@ static uint32_t next_character(const unsigned char **at, const unsigned char *en
         character = character << 6 | (*(*at)++ & 0x3f);
     }
     return character;
+}
+
+/// has_text: text
+static int has_text(struct text a)
+{
+    return a.bytes != NULL;
 }
 
 /// same_text: text next_character as_text

@@ -1,6 +1,7 @@
 """Conditions as C expressions over an `event_data_t`, with the tables that they look into.
 
-An expression in C means what it means in a view, unknown values included. What an event handler cannot know is not
+An expression in C means what it means in a view, unknown values included: both write the tree of
+`filters.expressions.three_valued`. What an event handler cannot know is not
 guessed: it is listed in `Condition.unwritten`, and the program does not compile.
 """
 
@@ -19,7 +20,7 @@ from satview.filters.expressions import nodes
 from satview.filters.expressions.operators import ARITHMETIC, COMPARISONS, FUNCTIONS, wrapped
 from satview.filters.expressions.reach import has_argument
 from satview.filters.expressions.semantics import CodeTest
-from satview.filters.expressions.vocabulary import FIELDS, Domain
+from satview.filters.expressions.vocabulary import FIELDS, Domain, FieldKind
 from satview.filters.rules.switch_state import C
 
 NAMES_THREAD: Final = frozenset({C.KERCALLENTER, C.KERCALLEXIT, C.THREAD})
@@ -84,7 +85,16 @@ class Condition:
         if isinstance(node, nodes.TimeTest):
             self.unwritten.append((node, *_UNTOLD["time"]))
             return "0"
+        if isinstance(node, nodes.Known):
+            return self._is_known(node)
         return self._tables.use("has_failed", "event")  # the only flag is `failed`
+
+    def _is_known(self, node: nodes.Known) -> str:
+        if node.as_text:
+            return self._texts(node.value, lambda text: self._tables.use("has_text", text), "any")
+        if isinstance(node.value, nodes.Field) and FIELDS[node.value.name].kind is FieldKind.FLAG:
+            return self._tables.use("shows_failure", "event")
+        return self._tables.use("is_known", self._number(node.value))
 
     def _code_test(self, node: CodeTest) -> str:
         ranges = code_ranges(node.table)

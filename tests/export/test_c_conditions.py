@@ -63,7 +63,9 @@ def random_condition(rng, depth=0):
         candidates = ", ".join(random_value(rng, 2) for _ in range(rng.randrange(1, 4)))
         return f"{random_value(rng)} in ({candidates})"
     if shape < 0.65:
-        return "failed"
+        return rng.choice(("failed", "failed is unknown", f"{random_value(rng)} is known"))
+    if shape < 0.7:
+        return f"({random_condition(rng, depth + 1)}) is {rng.choice(('', 'not '))}{rng.choice(('true', 'false'))}"
     return f"{random_value(rng)} {rng.choice(('==', '!=', '<', '<=', '>', '>='))} {random_value(rng)}"
 
 
@@ -107,7 +109,7 @@ def test_arithmetic_comparisons_and_errors_are_those_of_views(tmp_path):
         if one != other
     ]
     assert not wrong, wrong[0]
-    assert 0.2 < sum(expected) / len(expected) < 0.8
+    assert 0.1 < sum(expected) / len(expected) < 0.8
 
 
 @pytest.mark.parametrize("release", fewer([Release.QNX_7, Release.QNX_6, Release.QNX_6_6], 1))
@@ -173,6 +175,9 @@ PATTERNS = (
     f'~ "{"?" * 70}*"',
     "~ /(?:a|b|k|x|0){55,60}/",
     '!~ "*a*"',
+    '!= "ab"',
+    "is known",
+    "is unknown",
     "~ /\u212a/i",
     '== "a\\"?\\\\"',
 )
@@ -202,7 +207,8 @@ def test_names_and_patterns_are_those_of_views(tmp_path):
         for number in conditions
         for pid, name in names.items()
     ]
-    events.append(call(code(WireClass.KER_CALL, 2), (0, 0), 5000))  # a process that is not known
+    # A process that is not known.
+    events += [call(code(WireClass.KER_CALL, number), (0, 0), 5000) for number in conditions]
     program = c_program(build(parse_rules("\n".join(lines), release), release))
     assert program.faults == ()
     target, _ = compiled([program.source], release, tmp_path)
@@ -212,7 +218,7 @@ def test_names_and_patterns_are_those_of_views(tmp_path):
         assert found == bool(known(info)), (known.text, info.process_name)
     for number, known in conditions.items():
         fit = {found for info, found in zip(events, passes, strict=True) if info.code & 0x7F == number}
-        assert len(fit) == 2 or known.text in ('name ~ ""', 'name == ""', "name ~ /^$/", 'name ~ "*"'), known.text
+        assert len(fit) == 2 or known.text in ('name ~ ""', 'name == ""', "name ~ /^$/", "name is unknown"), known.text
 
 
 def test_texts_end_with_the_payload_or_a_nul(tmp_path):
@@ -223,18 +229,21 @@ def test_texts_end_with_the_payload_or_a_nul(tmp_path):
         b"/bin/ab\0zz": True,
         b"/bin/abc": False,
         b"/bin/ab": True,
-        b"": False,
-        b"\0": False,
+        b"": False,  # two words are the fast form, which has no text
+        b"\0": True,
         b"/sbin/ab\0\0\0\0/bin/ab": False,
     }
     events = []
     for text in payloads:
         data = text + bytes(-len(text) % 4)
         events.append(call(name, (1, 7, *struct.unpack(f"={len(data) // 4}I", data))))
-    rules = 'ADDALLCLASSES\nADDCLASSEVHANDLER PROCESS WHERE text == "/bin/ab" and arg.name ~ "*ab" and not text == "x"'
+    condition = 'text == "/bin/ab" and arg.name ~ "*ab" and not text == "x" or text !~ "*a*" and arg.name is known'
+    rules = f"ADDALLCLASSES\nADDCLASSEVHANDLER PROCESS WHERE {condition}"
+    expected = [bool(Expression(condition, release)(info)) for info in events]
+    assert expected == [*payloads.values()]
     program = c_program(build(parse_rules(rules, release), release))
     target, _ = compiled([program.source], release, tmp_path)
-    assert Runner(release, {}, events).run(target, 0).passes == list(payloads.values())
+    assert Runner(release, {}, events).run(target, 0).passes == expected
 
 
 @pytest.mark.parametrize("order", ["little", "big"])

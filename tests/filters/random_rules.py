@@ -83,6 +83,9 @@ class RandomRules:
             return f"({self.condition(external, depth + 1)} {sign} {self.condition(external, depth + 1)})"
         if depth < 3 and shape < 0.6:
             return f"not {self.condition(external, depth + 1)}"
+        if depth < 3 and shape < 0.65:
+            word = rng.choice(("true", "not true", "false"))
+            return f"({self.condition(external, depth + 1)}) is {word}"
         return self._test(external)
 
     def _test(self, external: ExternalClass) -> str:
@@ -100,6 +103,8 @@ class RandomRules:
             f"pid in ({self._pid()}, {self._pid()}, 77)",
             *[f"{self._value(external, row)} {rng.choice(_SIGNS)} {self._value(external, row)}"] * 4,
             f"{self._value(external, row)} in ({self._value(external, row)}, 1, {self._value(external, row)})",
+            f"{self._value(external, row)} is {rng.choice(('known', 'unknown'))}",
+            rng.choice(("failed", "state", "pid", "tid", "errno", "text", "name")) + " is known",
         ]
         if external is ExternalClass.KERCALLEXIT:
             tests += ["failed", "errno in (EAGAIN, ETIMEDOUT)", "errno > 100"] * 2

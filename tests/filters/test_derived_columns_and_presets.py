@@ -238,6 +238,9 @@ def test_completion_knows_what_can_follow():
     assert "~" in proposals("name ")
     assert "<" not in proposals("name ")
     assert proposals("pid == 7 and dur") == ["duration"]
+    assert proposals("failed ")[:2] == ["is known", "is unknown"]
+    assert proposals("pid is ") == ["known", "unknown", "true", "false", "not"]
+    assert proposals("(pid == 7) is not t") == ["true"]
 
 
 def test_completion_knows_the_trace():

@@ -114,10 +114,37 @@ def hits(trace, text):
         ("-word[0] == -5", [40]),
         ("abs(0 - word[0]) == 5 && !(pid == 7)", [40]),
         ("time >= 9.049ms and time < 9069us", [9030, 9040]),
+        ("not failed", [9040]),
+        ("failed is known", [45, 9040]),
+        ("failed is not true and class == KERCALL", [20, 40, 9040, 9060]),
+        ("(failed) is false", [9040]),
+        ("not arg.coid == 3", [9060]),
+        ("arg.coid not in (3, 4)", [9060]),
+        ("arg.coid == 3 is not true and event == MSG_SENDV and class == KER_CALL", None),
+        ("(arg.coid == 3) is not true and event == MSG_SENDV", [9040, 9060]),
+        ("arg.coid is known", [20, 9060]),
+        ("arg.coid is unknown and class == KERCALL", [40, 45, 9040]),
+        ("not arg.coid is known and class == KERCALL", [40, 45, 9040]),
+        ("state != REPLY", [10, 31, 9030]),
+        ("state is known", [10, 30, 31, 9030]),
+        ("state is unknown and pid == 12", [40, 45]),
+        ("errno is unknown and class == KER_EXIT", [9040]),
+        ("arg.sparts not in (1, arg.coid)", []),
+        ("arg.sparts not in (2, arg.coid)", [20]),
+        ("arg.rparts not in (4, arg.ret_val)", []),
+        ("word[2] != 4 and event == MSG_SENDV", []),
+        ("word[2] / 0 is unknown and word[2] is known and event == MSG_SENDV", [20]),
+        ("duration is known and duration > 1ms is known", None),
+        ('thread_name !~ "x*"', []),
+        ("class is known and event is unknown", []),
     ],
 )
 def test_meaning(small, text, expected):
-    assert hits(small, text) == expected
+    if expected is None:
+        with pytest.raises(ExpressionError):
+            Expression(text, small.release)
+    else:
+        assert hits(small, text) == expected
 
 
 def test_text_of_events():
@@ -133,7 +160,12 @@ def test_text_of_events():
     assert hits(trace, "text ~ /FRAME/i") == [10, 20, 40]
     assert hits(trace, 'arg.name == "Frames"') == [40]
     assert hits(trace, 'thread_name == "Frames"') == []
-    assert hits(trace, 'text !~ "frame*" and class == USER') == [30]
+    assert hits(trace, 'text !~ "frame*"') == [40]
+    assert hits(trace, "text is unknown and class == USER") == [30], "numbers are no text"
+    assert hits(trace, "text is known") == [10, 20, 40]
+    assert hits(trace, 'text not in ("Frames", "x")') == [10, 20]
+    assert hits(trace, 'arg.name != "Frames"') == []
+    assert hits(trace, "arg.name is known") == [40]
     rows = np.flatnonzero(Expression('thread_name ~ "F*"', trace.release).mask(trace))
     assert set(trace.events.thread[rows]) == {trace.threads.row(7, 2)}
 
@@ -196,6 +228,14 @@ def test_arguments_are_those_of_the_decoded_payload():
         ("pid == 7 and tid", "this is a number", 13, 16),
         ('arg.rparts == "x"', "is a number", 0, 10),
         ("min(1) == 1", "min takes 2", 0, 6),
+        ("pid is", "ends too early; known, unknown, true or false follows is", 6, 6),
+        ("pid is knwon", "'knwon' does not fit; known, unknown, true or false follows is; did you mean known", 7, 12),
+        ("pid is true", "this is a number; is true asks about a condition", 0, 3),
+        ("(pid == 7) is known", "this is a condition; is known asks about a value", 1, 9),
+        ("arg.rpart is known", "did you mean rparts", 0, 9),
+        ("pid is known == 1", "compare twice", 13, 15),
+        ("known == 1", "no field 'known'", 0, 5),
+        ("is known", "a value is expected here", 0, 2),
     ],
 )
 def test_faults_name_their_position(text, message, start, end):
@@ -312,8 +352,16 @@ tests = st.one_of(
             'state ~ "RE*"',
             'arg.name == "worker"',
             "errno in (ETIMEDOUT, 4)",
+            "failed is unknown",
+            "state is known",
+            "event is known",
+            "name is unknown",
+            "thread_name is not known",
+            "text is known",
+            "arg.name is unknown",
         ]
     ),
+    values.map("{} is known".format),
 )
 conditions = st.recursive(
     tests,
@@ -321,6 +369,9 @@ conditions = st.recursive(
         st.tuples(inner, inner).map(lambda t: f"({t[0]} and {t[1]})"),
         st.tuples(inner, inner).map(lambda t: f"({t[0]} or {t[1]})"),
         inner.map("not ({})".format),
+        st.tuples(inner, st.sampled_from(["true", "not true", "false", "not false"])).map(
+            lambda t: f"({t[0]}) is {t[1]}"
+        ),
     ),
     max_leaves=6,
 )
@@ -334,6 +385,63 @@ def test_vectorised_is_one_by_one(text, seed, is_big):
     assert expression.mask(trace, None, derived).tolist() == expected, text
     rows = np.arange(len(events))[seed % 3 :: 3]
     assert expression.mask(trace, rows, derived).tolist() == expected[seed % 3 :: 3], text
+
+
+number_tests = st.one_of(
+    st.tuples(values, st.sampled_from(["==", "!=", "<", "<=", ">", ">="]), values).map(
+        lambda t: (f"{t[0]} {t[1]} {t[2]}", (t[0], t[2]))
+    ),
+    st.sampled_from(
+        [
+            ("state == READY", ("state",)),
+            ('state ~ "R*"', ("state",)),
+            ("failed", ("failed",)),
+            ("event == MSG_SENDV", ("event",)),
+            ('name in ("client", "x")', ("name",)),
+            ("text ~ /o+/", ("text",)),
+            ('arg.name == "worker"', ("arg.name",)),
+            ("cpu in (1, 2)", ("cpu",)),
+            ("arg.coid in (1, 2)", ("arg.coid",)),
+            ("pid is known", ()),
+        ]
+    ),
+)
+trees = st.recursive(
+    number_tests, lambda inner: st.tuples(st.sampled_from(["and", "or", "not", "is true", "is false"]), inner, inner)
+)
+
+
+@given(trees, st.integers(0, 5))
+def test_conditions_have_the_three_values_of_sql(tree, seed):
+    """The oracle has a column that is true, false or unknown for each comparison, and joins them as SQL does."""
+    trace, derived, _events = _prepared(seed, False)
+
+    def holds(text):
+        return Expression(text, trace.release).mask(trace, None, derived)
+
+    def columns(tree):
+        """Text, which are true, which are false."""
+        if len(tree) == 2:
+            text, values = tree
+            true, known = (
+                holds(text),
+                np.logical_and.reduce([holds("1 == 1"), *(holds(f"{v} is known") for v in values)]),
+            )
+            assert not (true & ~known).any(), text
+            return text, true, known & ~true
+        joint, (text, true, false), (other_text, other_true, other_false) = tree[0], columns(tree[1]), columns(tree[2])
+        if joint == "and":
+            return f"({text}) and ({other_text})", true & other_true, false | other_false
+        if joint == "or":
+            return f"({text}) or ({other_text})", true | other_true, false & other_false
+        if joint == "not":
+            return f"not ({text})", false, true
+        return f"({text}) {joint}", *((true, ~true) if joint == "is true" else (false, ~false))
+
+    text, true, false = columns(tree)
+    assert holds(text).tolist() == true.tolist(), text
+    assert holds(f"not ({text})").tolist() == false.tolist(), text
+    assert Expression(text, trace.release, negated=True).mask(trace, None, derived).tolist() == false.tolist(), text
 
 
 _KEPT = {}
@@ -418,7 +526,8 @@ def test_tables_of_codes_are_those_of_single_codes():
 def test_what_is_refused_as_never_true_holds_for_no_event():
     atoms = ["cpu == 0", "cpu == 1", "cpu > 0", "pid == 7", "pid < 3", "class == COMM", "class == THREAD", "1 < cpu",
              "event == MSG_SENDV", "state == READY", "duration > 1us", "duration < 2us", "failed", "tid in (1, 2)",
-             "arg.coid == 1", "priority > 5", 'class ~ "KER*"']  # fmt: skip
+             "arg.coid == 1", "priority > 5", 'class ~ "KER*"', "arg.coid is unknown", "failed is known",
+             "state is unknown", "errno != 4", "pid is unknown"]  # fmt: skip
     numbers, trace, refused = random.Random(4), random_trace(1, 800), 0
 
     def condition(depth):

@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 
 from satview.base.errors import UsageError
+from satview.events.wire import CODE_COUNT
 from satview.filters.diagnostics import ExpressionError, RuleError
+from satview.filters.expressions.expression import Expression
 from satview.filters.views.combination import parse_combination
 from satview.filters.views.passes import Effect, History, Pass, PassEvaluator, PassStack
+from satview.filters.views.selection import rules_of_selection
 from tests.filters.made import random_trace
 
 CALLS = Pass("calls", expression="class in (KER_CALL, KER_EXIT, INT_CALL)", effect=Effect.MARK)
@@ -51,11 +54,33 @@ def test_inverted_and_both_rules_and_expression(trace):
     assert (plain.hidden ^ inverse.hidden).all()
 
 
+def test_what_is_unknown_is_in_neither_of_a_filter_and_its_inverse(trace):
+    """The same as what the inverted filter becomes as text."""
+    item = Pass("coid", expression="arg.coid > 2")
+    evaluator = PassEvaluator(trace)
+    plain, inverse = (evaluator.result(PassStack((replace(item, is_inverted=way),))).hits for way in (False, True))
+    known = Expression("arg.coid is known", trace.release).mask(trace)
+    assert plain.any()
+    assert inverse.any()
+    assert (plain ^ inverse).tolist() == known.tolist()
+    assert not known.all()
+    stack = PassStack((replace(item, is_inverted=True),))
+    rules = rules_of_selection(trace, np.ones(CODE_COUNT, np.bool_), np.ones(len(trace.threads), np.bool_), stack)
+    assert "WHERE not (arg.coid > 2)" in rules
+    hits = evaluator.mask(Pass("again", rules=rules))
+    assert hits.tolist() == inverse.tolist()
+    combined = evaluator.result(PassStack((item,)).combined("not (coid and coid)")).hits
+    assert combined.tolist() == inverse.tolist()
+
+
 def test_combinations(trace):
     stack = PassStack((CALLS, DISK, FIRST)).combined('calls and not ("first cpu" or disk)')
     result = PassEvaluator(trace).result(stack)
     masks = result.masks
-    assert result.hits.tolist() == (masks["calls"] & ~(masks["first cpu"] | masks["disk"])).tolist()
+    has_name = np.array([bool(name) for name in trace.processes.names])[trace.threads.process[trace.events.thread]]
+    not_disk = has_name & ~masks["disk"]  # where no process is known it is unknown whether it is the disk's
+    assert (masks["calls"] & ~masks["disk"] & ~has_name).any()
+    assert result.hits.tolist() == (masks["calls"] & ~masks["first cpu"] & not_disk).tolist()
     for text in ("calls and nothing", "calls or", "(calls", "calls disk", "(" * 60 + "calls" + ")" * 60, "7"):
         with pytest.raises(ExpressionError):
             parse_combination(text, ["calls", "disk"])

@@ -28,7 +28,7 @@ from tests.helpers.scene import scene
 
 RELEASES = (Release.QNX_7, Release.QNX_6, Release.QNX_6_6, Release.QNX_8)
 _CLASSES = tuple(ExternalClass.__members__)
-_SIGNS = ("==", "!=", "<", ">=", "~", "!~", "in", "=", "&&")
+_SIGNS = ("==", "!=", "<", ">=", "~", "!~", "in", "=", "&&", "is", "is not")
 _JOINS = (" and ", " or ", " and not ", "&", "+", "-", "*", "/", "%", "<<", ">>", " ")
 _VALUES = (
     "0",
@@ -51,6 +51,8 @@ _VALUES = (
     "arg.coid",
     "word[1]",
     "word[9999]",
+    "known",
+    "not true",
     '"',
     "'",
     "\\",
@@ -62,7 +64,10 @@ _TOKENS = tuple(text.encode() for text in (*_VALUES, *_SIGNS, *_JOINS, *FIELDS, 
 def condition(rng: random.Random, depth: int = 0) -> str:
     """Return a condition that is mostly sound."""
     if depth < 4 and rng.random() < 0.4:
-        return f"({condition(rng, depth + 1)}{rng.choice(_JOINS)}{condition(rng, depth + 1)})"
+        joined = f"({condition(rng, depth + 1)}{rng.choice(_JOINS)}{condition(rng, depth + 1)})"
+        return joined + rng.choice(("", "", "", " is false", " is not true"))
+    if rng.random() < 0.1:
+        return f"{rng.choice((*FIELDS, 'arg.coid', 'arg.name'))} is {rng.choice(('known', 'unknown'))}"
     left = rng.choice((*FIELDS, *FIELDS, "arg.coid", "word[0]", *(f"{name}(pid)" for name in FUNCTIONS)))
     return f"{left} {rng.choice(_SIGNS)} {rng.choice(_VALUES)}"
 
@@ -113,17 +118,31 @@ def _split(data: bytes) -> tuple[Release, str]:
 
 
 def run_expression(data: bytes, _folder: Path) -> None:
-    """Check an expression; hold the answer for a whole trace against that for one event at a time."""
+    """Check an expression; hold the answer for a whole trace against that for one event at a time.
+
+    It is true, false or unknown: what holds for no event twice, and alike for the text with a `not` before it.
+    """
     release, text = _split(data)
     trace = the_scene(release)
     try:
         found = Expression(text, trace.release)
         mask = found.mask(trace)
+        opposite = Expression(text, trace.release, negated=True)
+        false = opposite.mask(trace)
+        single_false = [bool(opposite(info)) for info in event_contexts(trace, np.arange(len(trace.events)))]
         single = [bool(found(info)) for info in event_contexts(trace, np.arange(len(trace.events)))]
     except SatviewError as error:
         str(error)
         return
     assert mask.tolist() == single, "columns and single events do not agree"
+    assert false.tolist() == single_false, "columns and single events do not agree on what is false"
+    assert not (mask & false).any(), "true and false at once"
+    try:
+        asked = [Expression(f"({text}) is {word}", trace.release) for word in ("true", "false", "not true")]
+    except SatviewError:
+        return  # brackets are nested too deep
+    answers = [expression.mask(trace).tolist() for expression in asked]
+    assert answers == [mask.tolist(), false.tolist(), (~mask).tolist()], "is true, is false do not agree"
 
 
 def run_rules(data: bytes, _folder: Path) -> None:

@@ -317,6 +317,11 @@ class TestContextMenu:
         next(action for action in exclude.actions() if action.text().startswith("This event")).trigger()
         assert opened.trace.events.code[event] not in opened.trace.events.code[settled().rows]
         assert highlight.actions()
+        opened.filters.show_all()
+        next(action for action in exclude.actions() if action.text().startswith("This thread")).trigger()
+        left = np.unique(opened.trace.events.thread[settled().rows]).tolist()
+        assert left == [thread for thread in np.unique(opened.trace.events.thread).tolist() if thread != client]
+        assert 0 in left, "events of which no thread is known stay"
 
     @pytest.mark.thorough
     def test_rows_of_the_trees(self, panel, opened, qtbot, settled):

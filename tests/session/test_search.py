@@ -31,6 +31,12 @@ def test_process_name_finds_the_events_of_its_threads(opened, qtbot):
     assert expected
 
 
+def test_questions_are_conditions(opened, qtbot):
+    known = find(opened, qtbot, "arg.coid is known")
+    assert names(opened, known) == ["MSG_SENDV"], "its exit has none"
+    assert len(find(opened, qtbot, "arg.coid is not known")) == len(opened.trace.events) - 1
+
+
 def test_regular_expression(opened, qtbot):
     assert set(names(opened, find(opened, qtbot, "/^EVENT [78]$/"))) == {"EVENT 7", "EVENT 8"}
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events.layout import Part, text_at
-from satview.events.variants import ERRNO_WORD, EXITS, FAILURES, USER_CLASSES, user_text
+from satview.events.variants import DOUBTFUL, ERRNO_WORD, EXITS, FAILURES, USER_CLASSES, user_text
 from satview.events.wire import CLASS_SHIFT, CODE_COUNT, EVENT_MASK, WireClass
 from satview.filters.derived_columns import DerivedColumns
 from satview.filters.expressions.operators import KnownMask, Values
@@ -114,9 +114,17 @@ class RowColumns:
 
     def failed(self) -> Bools:
         """Return which events are exits of failed kernel calls, bool (events,)."""
+        return self._of_variants(lambda variants: np.isin(variants, FAILURES))
+
+    def shows_failure(self) -> Bools:
+        """Return which events say whether a kernel call failed, bool (events,)."""
+        return self._of_variants(lambda variants: variants != DOUBTFUL)
+
+    def _of_variants(self, test: Callable[[NDArray[np.integer]], Bools]) -> Bools:
+        """Return which events are exits of kernel calls whose variants pass a test, bool (events,)."""
         result = np.zeros(len(self.code), np.bool_)
         at = np.flatnonzero(EXITS.take(self.code))
-        result[at] = np.isin(variants_of(self.trace, self.index[at]), FAILURES)
+        result[at] = test(variants_of(self.trace, self.index[at]))
         return result
 
     def argument(self, name: str) -> Values:

@@ -226,7 +226,7 @@ class _Compiler:
         needed_by = arguments_of(node)
         if not needed_by:
             return test
-        # Without the argument the comparison is false, so only events that have it need a look.
+        # Without the argument the comparison is not true, so only events that have it need a look.
         tables = [codes_in(self.trace, name) for name in needed_by]
         return Combination([CodeTable(self.trace, np.logical_and.reduce(tables)), test], needs_all=True)
 
@@ -305,7 +305,7 @@ def domains(node: nodes.Node) -> set[Domain]:
 
 
 def arguments_of(node: nodes.Node) -> set[str]:
-    """Return the arguments without which a comparison is false; those of a list are alternatives and do not count."""
+    """Return the arguments without which a comparison is unknown; those of a list are alternatives and do not count."""
     if isinstance(node, nodes.Argument):
         return {node.name}
     parts = (node.value,) if isinstance(node, nodes.In) else nodes.children(node)
@@ -345,15 +345,17 @@ class _Test:
             return self.texts(node.value, requested.__contains__)
         if isinstance(node, nodes.Compare) and isinstance(node.right, nodes.Text):
             return self.texts(node.left, node.right.value.__eq__)
-        if isinstance(node, nodes.Field):
-            assert FIELDS[node.name].kind is FieldKind.FLAG
+        if isinstance(node, nodes.Known) and node.as_text:
+            return self.texts(node.value, lambda _text: True)
+        flag = node.value if isinstance(node, nodes.Known) else node
+        if isinstance(flag, nodes.Field) and FIELDS[flag.name].kind is FieldKind.FLAG:
             assert self.columns is not None
-            return self.columns.failed()
-        result = self.numbers(node)
+            return self.columns.failed() if flag is node else self.columns.shows_failure()
+        result = self.number(node.value)[1] if isinstance(node, nodes.Known) else self.numbers(node)
         return result if isinstance(result, np.ndarray) and result.shape == (count,) else np.full(count, result)
 
     def numbers(self, node: nodes.Node) -> Bools | bool:
-        """Compare numbers; what is not known makes the comparison false."""
+        """Compare numbers; with what is not known no comparison is true."""
         if isinstance(node, nodes.Compare):
             return self.compared(node.sign, self.number(node.left), self.number(node.right))
         assert isinstance(node, nodes.In)

@@ -13,6 +13,7 @@ from satview.events.layout import argument_names
 from satview.events.spec import Release
 from satview.filters.expressions.operators import FUNCTIONS
 from satview.filters.expressions.reach import is_wide_only
+from satview.filters.expressions.syntax import IS_WORDS
 from satview.filters.expressions.vocabulary import (
     FIELDS,
     FieldKind,
@@ -83,6 +84,9 @@ def _completions(before: str, release: Release, trace: Trace | None) -> Iterator
         yield from values
         return
     bare = before.rstrip()
+    if follows_is := re.search(r"\bis(\s+not)?$", bare):
+        yield from (*IS_WORDS.items(), *(() if follows_is[1] else (("not", "the opposite"),)))
+        return
     follows_operator = re.search(r"\b(and|or|not|in)$", bare) is not None
     if _OPERAND_ENDS.search(bare) and not follows_operator:
         yield from _signs(bare)
@@ -108,6 +112,7 @@ def _signs(before: str) -> Iterator[tuple[str, str]]:
     else:
         signs = ("==", "!=", "<", "<=", ">", ">=", "in", "~")
     yield from ((sign, "") for sign in signs)
+    yield from ((f"is {word}", help_) for word, help_ in IS_WORDS.items())
     yield from (("and", "both hold"), ("or", "at least one holds"))
 
 

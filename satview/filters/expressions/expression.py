@@ -25,6 +25,7 @@ from satview.filters.expressions.reach import never_true
 from satview.filters.expressions.scalar import evaluate
 from satview.filters.expressions.semantics import resolve
 from satview.filters.expressions.syntax import parse
+from satview.filters.expressions.three_valued import two_valued
 from satview.filters.rows import Bools, chunks, rows_of
 from satview.store.trace import Trace
 
@@ -32,22 +33,27 @@ from satview.store.trace import Trace
 class Expression:
     """A condition on one event.
 
+    Args:
+        text: As written.
+        release: Whose names it uses.
+        negated: Whether it is to hold where the text is false, as `not (text)` does, instead of where it is true.
+
     Attributes:
         text: As written.
         release: Whose names it uses.
-        tree: The checked expression.
+        tree: The checked expression, which holds or does not (`three_valued.two_valued`).
         patterns: Those in it.
 
     Raises:
         ExpressionError: The text is no valid expression; with the position of the fault.
     """
 
-    def __init__(self, text: str, release: Release) -> None:
+    def __init__(self, text: str, release: Release, negated: bool = False) -> None:
         self.text, self.release = text, release
         parsed = parse(text)
         self.patterns = tuple(nodes.patterns_in(parsed))
         share_budget(self.patterns)
-        self.tree: nodes.Node = resolve(parsed, release)
+        self.tree: nodes.Node = two_valued(resolve(parsed, release), release, negated)
 
     def __repr__(self) -> str:
         return f"Expression({self.text!r})"

@@ -102,7 +102,7 @@ class Negative(Node):
 
 @dataclass(frozen=True, slots=True)
 class Compare(Node):
-    """A comparison; false whenever one side is not known."""
+    """A comparison; unknown whenever one side is."""
 
     sign: str
     left: Node
@@ -111,7 +111,7 @@ class Compare(Node):
 
 @dataclass(frozen=True, slots=True)
 class In(Node):
-    """Whether a value is one of a list; false if it is not known."""
+    """Whether a value is one of a list; unknown if the value is, or if only an unknown item could be equal."""
 
     value: Node
     items: tuple[Node, ...]
@@ -119,15 +119,31 @@ class In(Node):
 
 @dataclass(frozen=True, slots=True)
 class PatternMatch(Node):
-    """Whether a text fits a pattern; false if it is not known."""
+    """Whether a text fits a pattern; unknown if it is."""
 
     value: Node
     pattern: Pattern
 
 
 @dataclass(frozen=True, slots=True)
+class Is(Node):
+    """Whether a value is `known` or `unknown`, or a condition `true` or `false`; never unknown itself."""
+
+    value: Node
+    word: str
+
+
+@dataclass(frozen=True, slots=True)
+class Known(Node):
+    """Whether a number, a text (`as_text`), a state or `failed` is known. Made by `three_valued`, not written."""
+
+    value: Node
+    as_text: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Not(Node):
-    """The opposite."""
+    """The opposite; of an unknown part unknown. After `three_valued` no part is, and it means: the part is not true."""
 
     part: Node
 
@@ -156,7 +172,7 @@ def children(node: Node) -> tuple[Node, ...]:
         return node.left, node.right
     if isinstance(node, In):
         return (node.value, *node.items)
-    if isinstance(node, PatternMatch):
+    if isinstance(node, PatternMatch | Is | Known):
         return (node.value,)
     return node.arguments if isinstance(node, FunctionCall) else ()
 

@@ -2,7 +2,7 @@
 
 Whatever works an expression out takes its operators from here: `scalar` for one event, `compiled` for columns, the C
 export for programs. Numbers are 64 bits, signed, and wrap; division rounds down, as in Python; what has no result is
-not known, and a comparison with something unknown is false.
+not known, and a comparison with something unknown is not true.
 """
 
 from __future__ import annotations
@@ -59,6 +59,7 @@ class Comparison:
         scalar: From two ints.
         columns: From two arrays, or an array and an int.
         swapped: The sign that says the same with the sides exchanged.
+        opposite: The sign that is true where this one is false.
         c_name: Function of the exported C program.
         is_swapped_in_c: Whether that function takes the sides the other way round.
     """
@@ -66,6 +67,7 @@ class Comparison:
     scalar: Callable[[int, int], bool]
     columns: Callable[..., Bools]
     swapped: str
+    opposite: str
     c_name: str
     is_swapped_in_c: bool = False
 
@@ -130,12 +132,12 @@ FUNCTIONS: Final = {
 }
 
 COMPARISONS: Final = {
-    "==": Comparison(operator.eq, np.equal, "==", "is_equal"),
-    "!=": Comparison(operator.ne, np.not_equal, "!=", "is_other"),
-    "<": Comparison(operator.lt, np.less, ">", "is_less"),
-    "<=": Comparison(operator.le, np.less_equal, ">=", "is_at_most"),
-    ">": Comparison(operator.gt, np.greater, "<", "is_less", is_swapped_in_c=True),
-    ">=": Comparison(operator.ge, np.greater_equal, "<=", "is_at_most", is_swapped_in_c=True),
+    "==": Comparison(operator.eq, np.equal, "==", "!=", "is_equal"),
+    "!=": Comparison(operator.ne, np.not_equal, "!=", "==", "is_other"),
+    "<": Comparison(operator.lt, np.less, ">", ">=", "is_less"),
+    "<=": Comparison(operator.le, np.less_equal, ">=", ">", "is_at_most"),
+    ">": Comparison(operator.gt, np.greater, "<", "<=", "is_less", is_swapped_in_c=True),
+    ">=": Comparison(operator.ge, np.greater_equal, "<=", "<", "is_at_most", is_swapped_in_c=True),
 }
 
 

@@ -148,6 +148,8 @@ def codes_that_fit(node: nodes.Node) -> Bools:
 def _in_traces(node: nodes.Node, release: Release) -> Bools:
     """Return for which codes all parts of a comparison can be known in a trace, which is whole."""
     result = np.ones(CODE_COUNT, np.bool_)
+    if isinstance(node, nodes.Field) and FIELDS[node.name].known is Known.EXIT:
+        return EXITS
     if isinstance(node, nodes.Argument):
         codes = [*argument_names(release).get(node.name, ())]
         return np.isin(np.arange(CODE_COUNT), codes) if codes else result
@@ -159,9 +161,20 @@ def _in_traces(node: nodes.Node, release: Release) -> Bools:
 
 
 def _is_contradiction(parts: Iterable[nodes.Node]) -> bool:
-    """Return whether comparisons of one value with numbers, which all must hold, leave it no number."""
+    """Return whether comparisons of one value, which all must hold, leave it no number, or are with an unknown one."""
     bounds: dict[tuple[type, object], tuple[int, int]] = {}
+    known: set[object] = set()
+    unknown: set[object] = set()
     for part in parts:
+        inner = part.part if isinstance(part, nodes.Not) else part
+        if isinstance(inner, nodes.Known):
+            (known if inner is part else unknown).add((_value_key(inner.value), inner.as_text))
+        if isinstance(part, nodes.Compare | nodes.In | nodes.PatternMatch):
+            value = part.left if isinstance(part, nodes.Compare) else part.value
+            other = (
+                part.right if isinstance(part, nodes.Compare) else part.items[0] if isinstance(part, nodes.In) else None
+            )
+            known.add((_value_key(value), other is None or isinstance(other, nodes.Text)))
         if not isinstance(part, nodes.Compare):
             continue
         sign, value, number = part.sign, part.left, part.right
@@ -169,11 +182,8 @@ def _is_contradiction(parts: Iterable[nodes.Node]) -> bool:
             sign, value, number = COMPARISONS[sign].swapped, number, value
         if not isinstance(number, nodes.Number) or number.value >= _NUMBER_MAX:
             continue
-        if isinstance(value, nodes.Field | nodes.Argument):
-            key: tuple[type, object] = (type(value), value.name)
-        elif isinstance(value, nodes.Word):
-            key = (nodes.Word, value.index)
-        else:
+        key = _value_key(value)
+        if key is None:
             continue
         least, most = bounds.get(key, (-_NUMBER_MAX * 2, _NUMBER_MAX * 2))
         if sign in ("==", ">=", ">"):
@@ -181,7 +191,15 @@ def _is_contradiction(parts: Iterable[nodes.Node]) -> bool:
         if sign in ("==", "<=", "<"):
             most = min(most, number.value - (sign == "<"))
         bounds[key] = (least, most)
-    return any(least > most for least, most in bounds.values())
+    known -= {(None, False), (None, True)}
+    return bool(known & unknown) or any(least > most for least, most in bounds.values())
+
+
+def _value_key(value: nodes.Node) -> tuple[type, object] | None:
+    """Return what is equal for equal values, None for those that are worked out."""
+    if isinstance(value, nodes.Field | nodes.Argument):
+        return type(value), value.name
+    return (nodes.Word, value.index) if isinstance(value, nodes.Word) else None
 
 
 def _outcomes(node: nodes.Node, knowable: Callable[[nodes.Node], Bools]) -> tuple[Bools, Bools]:
@@ -208,7 +226,7 @@ def _outcomes(node: nodes.Node, knowable: Callable[[nodes.Node], Bools]) -> tupl
 
 
 def _knowable(node: nodes.Node, logged: Logged) -> Bools:
-    """Return for which codes all parts of a comparison can be known; a comparison with something unknown is false."""
+    """Return for which codes all parts of a comparison can be known in a capture."""
     if isinstance(node, nodes.TimeTest):
         return np.zeros(CODE_COUNT, np.bool_)
     if isinstance(node, nodes.Field):

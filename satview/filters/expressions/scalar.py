@@ -5,18 +5,18 @@ from __future__ import annotations
 from satview.events.catalogue import catalogue
 from satview.events.layout import Part, argument_part, text_at, text_offset
 from satview.events.spec import Release
-from satview.events.variants import FAILURES, error_of, is_user, user_text, variant_of
+from satview.events.variants import DOUBTFUL, FAILURES, error_of, is_exit, is_user, user_text, variant_of
 from satview.events.wire import WireClass, class_of, event_of
 from satview.events.words import join64
 from satview.filters.event_context import EventContext, signed_word
 from satview.filters.expressions import nodes
 from satview.filters.expressions.operators import ARITHMETIC, COMPARISONS, FUNCTIONS, of_numbers, wrapped
 from satview.filters.expressions.semantics import CodeTest
-from satview.filters.expressions.vocabulary import FieldKind, class_codes, state_value
+from satview.filters.expressions.vocabulary import FIELDS, FieldKind, class_codes, state_value
 
 
 def evaluate(node: nodes.Node, context: EventContext, release: Release) -> bool:
-    """Return what a resolved expression says of one event; a comparison with something unknown is false."""
+    """Return whether a two-valued condition (`three_valued`) holds for one event."""
     return _Event(context, release).is_true(node)
 
 
@@ -42,9 +42,21 @@ class _Event:
             return any(node.pattern.matches(text) for text in self.texts(node.value))
         if isinstance(node, nodes.TimeTest):
             return False  # one event does not show which trace it will be part of
+        if isinstance(node, nodes.Known):
+            return self.is_known(node)
         assert isinstance(node, nodes.Field)
         # The only flag is `failed`.
-        return variant_of(self.release, self.context.code, self.context.words) in FAILURES
+        return self.variant() in FAILURES
+
+    def is_known(self, node: nodes.Known) -> bool:
+        if node.as_text:
+            return bool(self.texts(node.value))
+        if isinstance(node.value, nodes.Field) and FIELDS[node.value.name].kind is FieldKind.FLAG:
+            return is_exit(self.context.code) and self.variant() != DOUBTFUL
+        return self.number(node.value) is not None
+
+    def variant(self) -> int:
+        return variant_of(self.release, self.context.code, self.context.words)
 
     def code_test(self, node: CodeTest) -> bool:
         code, book = self.context.code, catalogue(self.release)
@@ -97,8 +109,7 @@ class _Event:
 
     def part_named(self, name: str) -> Part | None:
         context = self.context
-        variant = variant_of(self.release, context.code, context.words)
-        return argument_part(self.release, context.code, len(context.words), name, variant)
+        return argument_part(self.release, context.code, len(context.words), name, self.variant())
 
     def number(self, node: nodes.Node) -> int | None:
         if isinstance(node, nodes.Number):

@@ -18,7 +18,7 @@ from satview.events.wire import CODE_COUNT
 from satview.filters.diagnostics import ExpressionError, did_you_mean, nearest
 from satview.filters.expressions import nodes
 from satview.filters.expressions.operators import COMPARISONS
-from satview.filters.expressions.pattern import Pattern
+from satview.filters.expressions.pattern import Pattern, glob
 from satview.filters.expressions.vocabulary import (
     FIELDS,
     FieldKind,
@@ -30,7 +30,7 @@ from satview.filters.expressions.vocabulary import (
     state_value,
 )
 
-_NAMED: Final = (FieldKind.CLASS, FieldKind.EVENT, FieldKind.STATE)
+NAMED: Final = (FieldKind.CLASS, FieldKind.EVENT, FieldKind.STATE)
 
 
 class Type(StrEnum):
@@ -76,12 +76,10 @@ class _Checker:
             raise ExpressionError(f"this is {kind.value}; {message}", node.start, node.end)
 
     def visit(self, node: nodes.Node) -> tuple[nodes.Node, Type]:
-        if isinstance(node, nodes.Number):
+        if isinstance(node, nodes.Number | nodes.Word):
             return node, Type.NUMBER
         if isinstance(node, nodes.Text):
             return node, Type.TEXT
-        if isinstance(node, nodes.Word):
-            return node, Type.NUMBER
         if isinstance(node, nodes.Field):
             return node, self.type_of_field(node)
         if isinstance(node, nodes.Argument):
@@ -95,25 +93,30 @@ class _Checker:
                 node.end,
             )
         if isinstance(node, nodes.And | nodes.Or | nodes.Not):
-            return self.condition(node), Type.BOOL
+            return self.joined(node), Type.BOOL
+        test = self.test(node)
+        return (self.number(node), Type.NUMBER) if test is None else (test, Type.BOOL)
+
+    def test(self, node: nodes.Node) -> nodes.Node | None:
+        """Return a condition that is not made of others; None if it is a number."""
         if isinstance(node, nodes.Compare):
-            return self.compare(node), Type.BOOL
+            return self.compare(node)
         if isinstance(node, nodes.In):
-            return self.membership(node), Type.BOOL
+            return self.membership(node)
         if isinstance(node, nodes.PatternMatch):
-            return self.match(node), Type.BOOL
-        return self.number(node), Type.NUMBER
+            return self.match(node)
+        return self.question(node) if isinstance(node, nodes.Is) else None
 
     @staticmethod
     def type_of_field(node: nodes.Field) -> Type:
         kind = FIELDS[node.name].kind
         if kind is FieldKind.FLAG:
             return Type.BOOL
-        if kind in _NAMED:
+        if kind in NAMED:
             return Type.NAMED
         return Type.TEXT if kind is FieldKind.TEXT else Type.NUMBER
 
-    def condition(self, node: nodes.And | nodes.Or | nodes.Not) -> nodes.Node:
+    def joined(self, node: nodes.And | nodes.Or | nodes.Not) -> nodes.Node:
         parts = (node.part,) if isinstance(node, nodes.Not) else node.parts
         checked = []
         for part in parts:
@@ -135,7 +138,33 @@ class _Checker:
         self.require(result, kind, Type.NUMBER, "a number is needed here")
         return result
 
-    def argument(self, node: nodes.Argument, is_text: bool = False) -> nodes.Argument:
+    def question(self, node: nodes.Is) -> nodes.Node:
+        """Return what asks whether a condition is true or false, or a value known or not."""
+        start, end, value = node.start, node.end, node.value
+        if node.word in ("true", "false"):
+            result, kind = self.visit(value)
+            self.require(result, kind, Type.BOOL, f"is {node.word} asks about a condition; is known about a value")
+            return replace(node, value=result)
+        if isinstance(value, nodes.Argument):
+            shows = self.shows_of(value)
+            forms = (show is Show.STRING for show in shows)
+            parts = tuple(nodes.Known(start, end, value, as_text) for as_text in sorted(set(forms)))
+            known: nodes.Node = parts[0] if len(parts) == 1 else nodes.Or(start, end, parts)
+        else:
+            result, kind = self.visit(value)
+            if kind is Type.BOOL and not isinstance(result, nodes.Field):
+                raise ExpressionError(
+                    f"this is a condition; is {node.word} asks about a value, is true about a condition",
+                    value.start,
+                    value.end,
+                )
+            if kind is Type.TEXT:
+                self.text_source(result)
+            known = nodes.Known(start, end, result, kind is Type.TEXT)
+        return nodes.Not(start, end, known) if node.word == "unknown" else known
+
+    def shows_of(self, node: nodes.Argument) -> set[Show]:
+        """Return how events show an argument."""
         known = argument_names(self.release)
         if node.name not in known:
             hints = nearest(node.name, known)
@@ -145,12 +174,15 @@ class _Checker:
                 node.end,
                 [f"arg.{hint}" for hint in hints],
             )
-        shows = {
+        return {
             part.show
             for code in known[node.name]
             for part in arguments_of(self.release, code)
             if is_same_name(part.name, node.name)
         }
+
+    def argument(self, node: nodes.Argument, is_text: bool = False) -> nodes.Argument:
+        shows = self.shows_of(node)
         if is_text and Show.STRING not in shows:
             raise ExpressionError(f"the argument {node.name!r} is a number", node.start, node.end)
         if not is_text and shows == {Show.STRING}:
@@ -171,7 +203,7 @@ class _Checker:
             left, right, sign = right, left, COMPARISONS[sign].swapped
         if isinstance(right, nodes.Moment) and isinstance(left, nodes.Field) and left.name == "time":
             return nodes.TimeTest(node.start, node.end, sign, right)
-        if isinstance(left, nodes.Field) and FIELDS[left.name].kind in _NAMED:
+        if isinstance(left, nodes.Field) and FIELDS[left.name].kind in NAMED:
             if sign not in ("==", "!="):
                 raise ExpressionError(f"{left.name} is a name: it is equal to another or not", node.start, node.end)
             test = self.named(node, left, (right,))
@@ -227,7 +259,7 @@ class _Checker:
 
     def membership(self, node: nodes.In) -> nodes.Node:
         value = node.value
-        if isinstance(value, nodes.Field) and FIELDS[value.name].kind in _NAMED:
+        if isinstance(value, nodes.Field) and FIELDS[value.name].kind in NAMED:
             return self.named(node, value, node.items)
         if self.is_text(value) or any(isinstance(item, nodes.Text) for item in node.items):
             self.text_source(value)
@@ -239,7 +271,7 @@ class _Checker:
 
     def match(self, node: nodes.PatternMatch) -> nodes.Node:
         value = node.value
-        if isinstance(value, nodes.Field) and FIELDS[value.name].kind in _NAMED:
+        if isinstance(value, nodes.Field) and FIELDS[value.name].kind in NAMED:
             kind = FIELDS[value.name].kind
             return CodeTest(
                 node.start, node.end, kind, (), node.pattern, pattern_table(kind, node.pattern, self.release)
@@ -274,6 +306,12 @@ class _Checker:
                 hints,
             )
         return table
+
+
+def enters_state(start: int, end: int, release: Release) -> CodeTest:
+    """Return the test whether an event has a state, at a position in the text."""
+    table = listed_catalogue(release).state_value_of_code != states.NOT_A_STATE
+    return CodeTest(start, end, FieldKind.STATE, (), glob("*"), table)
 
 
 def _an(kind: FieldKind) -> str:

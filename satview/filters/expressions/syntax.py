@@ -1,14 +1,16 @@
 """The grammar of expressions: text to a tree of plain values, with every limit checked on the way.
 
-    expression = both { "or" both }            comparison = value [ sign value | [not] "in" ( list ) | ~ pattern ]
-    both       = inverse { "and" inverse }     value      = | ^ & << >> + - * / % in the order of Python
-    inverse    = { "not" } comparison          primary    = number text name field word[n] arg.name call ( ... )
+    expression = both { "or" both }            comparison = value [ sign value | [not] "in" ( list ) | ~ pattern | is ]
+    both       = inverse { "and" inverse }     is         = "is" [not] ( "known" | "unknown" | "true" | "false" )
+    inverse    = { "not" } comparison          value      = | ^ & << >> + - * / % in the order of Python
+                                               primary    = number text name field word[n] arg.name call ( ... )
 
 There is nothing else: no attributes, no assignments, no functions but those of the vocabulary.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from satview.filters.diagnostics import ExpressionError, did_you_mean, nearest
@@ -20,7 +22,23 @@ from satview.filters.expressions.vocabulary import FIELDS, WORD_LIMIT
 
 NESTING_LIMIT: Final = 40
 PATTERN_COUNT_LIMIT: Final = 40
+IS_WORDS: Final = {
+    "known": "the event shows the value",
+    "unknown": "the event does not show the value",
+    "true": "the condition holds",
+    "false": "the condition is known not to hold",
+}
+"""What may follow `is`, and what it asks."""
+_OF_CONDITIONS: Final = re.compile(
+    rf"[=<>!~]|\bin\s*\(|\b(?:and|or|not)\s|\sis\s+(?:not\s+)?(?:{'|'.join(IS_WORDS)})\b"
+)
+_RESERVED: Final = ("and", "or", "not", "in", "is")
 DEPTH_LIMIT: Final = 60  # of the tree; chains of + count, chains of and/or do not
+
+
+def looks_like_condition(text: str) -> bool:
+    """Return whether a text that may be a plain name as well is more likely a condition."""
+    return _OF_CONDITIONS.search(text) is not None
 
 
 def parse(text: str) -> nodes.Node:
@@ -71,11 +89,11 @@ class _Parser:
     def is_more(self) -> bool:
         return self.token.kind is not Kind.END
 
-    def unexpected(self, message: str) -> ExpressionError:
+    def unexpected(self, message: str, words: tuple[str, ...] = _RESERVED) -> ExpressionError:
         token = self.token
         if token.kind is Kind.END:
             return ExpressionError(f"the expression ends too early; {message}", token.start, token.end)
-        hints = nearest(token.text, ("and", "or", "not", "in")) if token.kind is Kind.NAME else ()
+        hints = nearest(token.text, words) if token.kind is Kind.NAME else ()
         return ExpressionError(
             f"{token.text[:40]!r} does not fit; {message}{did_you_mean(hints)}", token.start, token.end, hints
         )
@@ -112,15 +130,28 @@ class _Parser:
         elif self.is_next("~", "!~"):
             negated = self.take().text == "!~"
             node = self.match(left)
+        elif self.is_next("is"):
+            node, negated = self.question(left)
         elif self.is_next(*COMPARISONS):
             sign = self.take().text
             right = self.value(0)
             node = nodes.Compare(left.start, right.end, sign, left, right)
         else:
             return left
-        if self.is_next(*COMPARISONS, "~", "!~", "in"):
+        if self.is_next(*COMPARISONS, "~", "!~", "in", "is"):
             raise self.unexpected("compare twice and join with and")
         return nodes.Not(node.start, node.end, node) if negated else node
+
+    def question(self, left: nodes.Node) -> tuple[nodes.Node, bool]:
+        """Return what follows a value after `is`, and whether there is a `not` in between."""
+        self.take()
+        negated = self.is_next("not")
+        if negated:
+            self.take()
+        if not self.is_next(*IS_WORDS):
+            raise self.unexpected("known, unknown, true or false follows is", tuple(IS_WORDS))
+        token = self.take()
+        return nodes.Is(left.start, token.end, left, token.text), negated
 
     def membership(self, left: nodes.Node) -> nodes.Node:
         self.take()
@@ -185,7 +216,7 @@ class _Parser:
         if token.kind is Kind.TEXT:
             self.take()
             return nodes.Text(token.start, token.end, token.text)
-        if token.kind is Kind.NAME and token.text not in ("and", "or", "not", "in"):
+        if token.kind is Kind.NAME and token.text not in _RESERVED:
             return self.named()
         if self.is_next("("):
             return self.bracket()

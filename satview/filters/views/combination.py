@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,6 +12,7 @@ from satview.filters.diagnostics import ExpressionError, did_you_mean, nearest
 from satview.filters.expressions.tokens import Kind, Token, tokens
 from satview.filters.rows import Bools
 
+MaskOf = Callable[[str, bool], Bools | None]
 _NESTING_LIMIT: Final = 40
 
 
@@ -31,16 +32,22 @@ class Combination:
     parts: tuple[Combination, ...] = ()
     name: str = ""
 
-    def mask(self, masks: Mapping[str, Bools]) -> Bools | None:
-        """Return what the filters let through together, bool (events,); None if none of them has a mask."""
+    def mask(self, mask_of: MaskOf, negated: bool = False) -> Bools | None:
+        """Return what the filters let through together, bool (events,); None if none of them has a mask.
+
+        Args:
+            mask_of: Returns the mask of a filter, or that of `not` the filter; an event for which it is unknown
+                whether it fits is in neither.
+            negated: Whether to return what fits `not` the combination.
+        """
         if not self.joint:
-            return masks.get(self.name)
-        said = [mask for mask in (part.mask(masks) for part in self.parts) if mask is not None]
+            return mask_of(self.name, negated)
+        if self.joint == "not":
+            return self.parts[0].mask(mask_of, not negated)
+        said = [mask for mask in (part.mask(mask_of, negated) for part in self.parts) if mask is not None]
         if not said:
             return None
-        if self.joint == "not":
-            return ~said[0]
-        return np.asarray((np.logical_or if self.joint == "or" else np.logical_and).reduce(said))
+        return np.asarray((np.logical_or if (self.joint == "or") is not negated else np.logical_and).reduce(said))
 
     def condition(self, conditions: Mapping[str, str]) -> str:
         """Return the condition that the filters' conditions make together; empty if none of them has one."""

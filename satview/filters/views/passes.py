@@ -5,7 +5,7 @@ All values are immutable, so undo is keeping the old one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
@@ -49,7 +49,8 @@ class Pass:
         expression: A condition; may be empty. Both must hold where both are given.
         effect: What it does.
         is_on: False while it is switched off.
-        is_inverted: True if it represents the events that do not fit.
+        is_inverted: True if it represents the events that do not fit. As under `not`, of a condition that is unknown
+            for an event neither the filter nor the inverted one lets the event through.
     """
 
     name: str
@@ -165,32 +166,48 @@ class PassEvaluator:
         self, trace: Trace, derived: DerivedColumns | None = None, load_function: FunctionLoader | None = None
     ) -> None:
         self._trace, self._derived, self._load = trace, derived or TraceDerivedColumns(trace), load_function
-        self._cache: dict[tuple[str, str], Bools] = {}
+        self._cache: dict[tuple[str, str, bool], Bools] = {}
+        self._limit = _CACHE_LIMIT
+        self._is_cancelled: Callable[[], bool] = never
 
-    def mask(self, item: Pass) -> Bools:
-        """Return the events that fit a pass, bool (events,), not inverted; shared, not to be changed.
+    def mask(self, item: Pass, negated: bool = False) -> Bools:
+        """Return the events that fit a pass, or (`negated`) those that do not, whether it is inverted or not.
+
+        Returns:
+            bool (events,), shared, not to be changed.
 
         Raises:
             RuleError: Its rules or its expression are faulty.
+            Cancelled: The task was cancelled.
         """
-        key = (item.rules, item.expression)
-        if key not in self._cache:
-            result = self._fresh(item)
+        key, cache = (item.rules, item.expression, negated), self._cache
+        if key not in cache:
+            result = self._fresh(item, negated)
             result.setflags(write=False)
-            if len(self._cache) >= _CACHE_LIMIT:
-                self._cache.pop(next(iter(self._cache)))
-            self._cache[key] = result
-        return self._cache[key]
+            while len(cache) >= self._limit:
+                cache.pop(next(iter(cache)))
+            cache[key] = result
+        return cache[key]
 
-    def _fresh(self, item: Pass) -> Bools:
+    def _fresh(self, item: Pass, negated: bool) -> Bools:
         trace = self._trace
-        passes = np.ones(len(trace.events), np.bool_)
+        result = np.full(len(trace.events), not negated)
+        rows = None
         if item.rules.strip():
             rules = parse_rules(item.rules, trace.release, process_names(trace))
             passes = build(rules, trace.release, self._load).mask(trace, self._derived)
+            result, rows = (~passes if negated else passes), np.flatnonzero(passes)
         if item.expression.strip():
-            passes &= Expression(item.expression, trace.release).mask(trace, None, self._derived)
-        return passes
+            condition = Expression(item.expression, trace.release, negated)
+            found = condition.mask(trace, rows, self._derived, self._is_cancelled)
+            if rows is None:
+                return found
+            result[rows] = found
+        return result
+
+    def shown(self, item: Pass, negated: bool = False) -> Bools:
+        """Return the events that a pass represents, or (`negated`) those that it does not, as `mask` does."""
+        return self.mask(item, negated is not item.is_inverted)
 
     def result(self, stack: PassStack) -> PassResult:
         """Return what a stack of passes does to the trace.
@@ -199,7 +216,7 @@ class PassEvaluator:
             RuleError: One of the passes, or the combination, is faulty.
         """
         n = len(self._trace.events)
-        masks = {item.name: ~self.mask(item) if item.is_inverted else self.mask(item) for item in stack.passes}
+        masks = {item.name: self.shown(item) for item in stack.passes}
         active = [item for item in stack.passes if item.is_on]
         hidden, dimmed, marked = (np.zeros(n, np.bool_) for _ in range(3))
         for item in active:
@@ -217,11 +234,21 @@ class PassEvaluator:
     def _combined(self, stack: PassStack, masks: dict[str, Bools], active: Iterable[Pass]) -> Bools:
         hits = np.ones(len(self._trace.events), np.bool_)
         if stack.combination:
-            said = parse_combination(stack.combination, masks).mask({item.name: masks[item.name] for item in active})
+            by_name = {item.name: item for item in active}
+
+            def mask_of(name: str, negated: bool) -> Bools | None:
+                return self.shown(by_name[name], negated) if name in by_name else None
+
+            said = parse_combination(stack.combination, masks).mask(mask_of)
             return hits if said is None else said
         for item in active:
             hits &= masks[item.name]
         return hits
+
+
+def never() -> bool:
+    """Return that nobody cancels."""
+    return False
 
 
 def pass_limits(item: Pass, release: Release) -> tuple[str, ...]:

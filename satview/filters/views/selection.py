@@ -156,7 +156,7 @@ def _of_threads(trace: Trace, threads: NDArray[np.bool_]) -> str:
         return "WHERE 1 == 0\n"
     # Events whose thread is not known pass an exclusion and fail a list.
     keeps_unknown = bool(threads[0] or (trace.threads.tid[selected] <= 0).any())
-    text = f"not ({_listed(trace, left, selected)})" if keeps_unknown else _listed(trace, selected, left)
+    text = f"({_listed(trace, left, selected)}) is not true" if keeps_unknown else _listed(trace, selected, left)
     if len(text) > TEXT_LIMIT:
         raise UsageError("too many threads are selected one by one: a rule cannot list them; choose whole processes")
     return f"WHERE {text}\n" if len(left) or not keeps_unknown else ""

@@ -15,7 +15,7 @@ from satview.session.panels.event_conditions import Proposal, proposals
 
 _GROUPS: Final = (
     ("Filter &to", "{}", Effect.HIDE),
-    ("E&xclude", "not ({})", Effect.HIDE),
+    ("E&xclude", "({}) is not true", Effect.HIDE),  # what is unknown stays
     ("Hi&ghlight", "{}", Effect.MARK),
 )
 _TITLE_LENGTH: Final = 60

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from PySide6.QtCore import QEvent, QPointF, QRect, Qt, Signal, Slot
@@ -12,13 +11,13 @@ from PySide6.QtWidgets import QLineEdit, QWidget
 from satview.filters.diagnostics import Diagnostic
 from satview.filters.expressions.complete import Completion, completions
 from satview.filters.expressions.expression import Expression, validate
+from satview.filters.expressions.syntax import looks_like_condition
 from satview.filters.rules.capturing import check_condition
 from satview.gui.filters.proposals import Proposals
 from satview.gui.theme import Theme, colour
 from satview.store.trace import Trace
 
 _WAVE_PX: Final = 2
-_SIGNS: Final = re.compile(r"[=<>~(]|\b(?:and|or|not|in)\s")
 
 
 class ExpressionLine(QLineEdit):
@@ -76,7 +75,7 @@ class ExpressionLine(QLineEdit):
             self.proposals.hide()
         self._is_typed = False
         self.fault = validate(text, self._trace.release) if text.strip() else None
-        is_name = self._takes_names and not _SIGNS.search(text)
+        is_name = self._takes_names and not looks_like_condition(text)
         if is_name:
             self.fault = None
         is_condition = bool(text.strip()) and self.fault is None and not is_name
@@ -87,7 +86,7 @@ class ExpressionLine(QLineEdit):
     @Slot(str)
     def _propose(self, text: str) -> None:
         self._is_typed = True
-        if self._takes_names and not _SIGNS.search(text):
+        if self._takes_names and not looks_like_condition(text):
             self.proposals.hide()
             return
         if not text.strip() or text[: self.cursorPosition()].endswith(('"', ")", "]", "/")):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -16,10 +16,9 @@ from satview.base.memory import borrowed
 from satview.filters import rows as event_rows
 from satview.filters.derived_columns import TraceDerivedColumns
 from satview.filters.event_context import EventContext
-from satview.filters.expressions.expression import Expression
 from satview.filters.rows import EventMask
 from satview.filters.rules.handlers import FunctionRule, HandlerFile, Handlers
-from satview.filters.views.passes import Effect, Pass, PassEvaluator, PassStack
+from satview.filters.views.passes import Effect, Pass, PassEvaluator, PassStack, never
 from satview.session.filtering.filter_state import FilterState, Mask
 from satview.session.tasks import IsCancelled, Report
 from satview.store.trace import Trace
@@ -71,40 +70,12 @@ class FilterEvaluator(PassEvaluator):
         self.allowed: set[Path] = set()
         self.folder = Path()
         self.notices: list[str] = []
-        self._masks: dict[tuple[str, str], Mask] = {}
         self._limit = max(_CACHE_LEAST, min(32, _CACHE_BYTES // max(1, len(trace.events))))
         self._lock = threading.Lock()
-        self._is_cancelled: IsCancelled = _never
-
-    def mask(self, item: Pass) -> Mask:
-        """Return the events that fit a pass, bool (events,), not inverted; cached, not to be changed.
-
-        Raises:
-            RuleError: Its rules or its expression are faulty.
-            Cancelled: The task was cancelled.
-        """
-        key, cache = (item.rules, item.expression), self._masks
-        if key not in cache:
-            result = super()._fresh(replace(item, expression="")) if item.rules.strip() else None
-            if item.expression.strip():
-                condition = Expression(item.expression, self._trace.release)
-                rows = None if result is None else np.flatnonzero(result)
-                found = condition.mask(self._trace, rows, self.derived, self._is_cancelled)
-                if result is None or rows is None:
-                    result = found
-                else:
-                    result[rows] = found
-            if result is None:
-                result = np.ones(len(self._trace.events), np.bool_)
-            result.setflags(write=False)
-            while len(cache) >= self._limit:
-                cache.pop(next(iter(cache)))
-            cache[key] = result
-        return cache[key]
 
     def forget(self) -> None:
         """Drop cached results: a file of handlers may have changed."""
-        self._masks = {}  # a running task keeps the old ones
+        self._cache = {}  # a running task keeps the old ones
 
     def alone(self, is_cancelled: IsCancelled, run: Callable[[], _Result]) -> _Result:
         """Run something while nobody else uses this object; return its result.
@@ -119,7 +90,7 @@ class FilterEvaluator(PassEvaluator):
             self._is_cancelled = is_cancelled
             return run()
         finally:
-            self._is_cancelled = _never
+            self._is_cancelled = never
             self._lock.release()
 
     def view(self, state: FilterState) -> FilterView:
@@ -205,7 +176,3 @@ def find_hits(evaluator: FilterEvaluator, item: Pass, is_cancelled: IsCancelled,
 def make_columns_ready(evaluator: FilterEvaluator, is_cancelled: IsCancelled, _report: Report) -> None:
     """Compute the derived columns while a condition is being typed, so that the first duration is no slower."""
     evaluator.alone(is_cancelled, evaluator.derived.make_ready)
-
-
-def _never() -> bool:
-    return False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import partial
 from typing import Final
@@ -16,13 +15,13 @@ from satview.events.wire import CODE_COUNT
 from satview.filters.diagnostics import ExpressionError
 from satview.filters.expressions.expression import Expression
 from satview.filters.expressions.pattern import regex
+from satview.filters.expressions.syntax import looks_like_condition
 from satview.filters.views.passes import Pass
 from satview.session.filtering.filter_task import FilterEvaluator, find_hits
 from satview.session.tasks import IsCancelled, Report, Task, TaskFunction
 from satview.store.trace import Trace
 
 _CHUNK: Final = 1 << 17
-_SIGNS: Final = re.compile(r"[=<>]|[!~]|\bin\s*\(|\b(?:and|or|not)\s")
 
 
 class Search(QObject):
@@ -119,7 +118,7 @@ def task_for(text: str, trace: Trace, evaluator: FilterEvaluator) -> TaskFunctio
     try:
         Expression(text, trace.release)
     except ExpressionError as error:
-        if not is_pattern and _SIGNS.search(text):
+        if not is_pattern and looks_like_condition(text):
             raise UsageError(f"column {error.start + 1}: {error.message}") from error
         try:
             return partial(find_names, trace, fits_of(text))
