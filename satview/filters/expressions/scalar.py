@@ -5,7 +5,7 @@ from __future__ import annotations
 from satview.events.catalogue import catalogue
 from satview.events.layout import Part, argument_part, text_at, text_offset
 from satview.events.spec import Release
-from satview.events.variants import FAILURES, error_of, is_user, user_text, variant_of
+from satview.events.variants import BY_COUNT, FAILURES, TEXT, error_of, is_user, user_text, variant_of
 from satview.events.wire import WireClass, class_of, event_of
 from satview.events.words import join64
 from satview.filters.event_context import EventContext, signed_word
@@ -97,7 +97,10 @@ class _Event:
 
     def part_named(self, name: str) -> Part | None:
         context = self.context
-        variant = variant_of(self.release, context.code, context.words)
+        if is_user(context.code):
+            variant = BY_COUNT if user_text(context.payload) is None else TEXT
+        else:
+            variant = variant_of(self.release, context.code, context.words)
         return argument_part(self.release, context.code, len(context.words), name, variant)
 
     def number(self, node: nodes.Node) -> int | None:
@@ -138,9 +141,10 @@ class _Event:
         context, position = self.context, self.part_named(name)
         if position is None or not position.words:
             return None
-        word = context.word(position.word)
+        word, order = context.word(position.word), "little" if context.is_little_endian else "big"
+        if position.size:
+            return position.from_bytes(context.payload, order)
         if position.words == 2:
-            order = "little" if context.is_little_endian else "big"
             return wrapped(join64(word, context.word(position.word + 1), order))
         return signed_word(word) if position.is_signed else word
 
