@@ -88,13 +88,16 @@ trace.sql("select * from ready_wait limit 10").to_pandas()
 
 sent = trace.arguments("MSG_SENDV")                             # all events of a kind, arguments as columns
 sent["coid"], sent.known("coid")
+trace.arguments("EVENT 100")["d0"]                              # words of user events
 ```
 
 Columns that the trace has already are not copied, and the others are made when a table is first requested. What is not
 known is null in Arrow and SQL, and -1 (texts: the empty one) in numpy. Times are exact cycles of the target's counter,
 and nanoseconds since the first event. A column called after another table holds rows of that table, from 0: join by it.
 
-Arguments have the names of the details; those of 64 bits above 2^63 are negative, with the same bits.
+Arguments have the names of the details and of `arg.NAME` in filters; those of 64 bits above 2^63 are negative, with
+the same bits. A name that an event has twice has a number the second time (`empty_2`). A sigevent of 6.x is its
+members: `sigevent.notify`, `sigevent.value` and so on.
 
 ## SQL
 
@@ -108,6 +111,25 @@ satview query boot.kev describe lock_contention        # columns
 satview query boot.kev "select * from lock_contention"
 satview query boot.kev "select * from load_per(100000000) where cpu = 0" --format csv
 satview query boot.kev "from state where state = 'MUTEX' and length_ns > 1000000" --format parquet -o waits.parquet
+```
+
+Arguments of events are in two forms:
+
+* a table for each kind of event, with an argument a column: class and name in small letters, such as `thread_thready`
+  and `comm_snd_message`; `call_msg_sendv` and `exit_msg_sendv` for a kernel call, `user_100` for `EVENT 100`. Each
+  begins with `event`, `time_cycles`, `time_ns`, `cpu` and `thread`. `show tables` lists those that have events; one
+  without events is empty, with the columns that the release lists. Names such as `msg[0]` need quotes: `"msg[0]"`.
+* the table `argument`, an argument a row.
+
+They are made when a query mentions them. What no list describes is there too: `word 3`, of user events `d0`, `d1` or
+`text`; in the tables of kinds `more_words` has what comes behind the 32nd such word. An exit of a kernel call that
+failed has `ret_val` and `errno`.
+
+```
+satview query boot.kev "select coid, count(*) from call_msg_sendv group by coid"
+satview query boot.kev "select errno, count(*) from exit_msg_sendv where errno is not null group by errno"
+satview query boot.kev "select time_ns, d0 from user_100 where d0 > 50"
+satview query boot.kev "select kind, count(*) from argument where argument = 'coid' group by kind"
 ```
 
 In the window `Ctrl+Shift+Q` shows the panel SQL: type a query and press `Ctrl+Return`, or choose a view from the list.
@@ -149,7 +171,7 @@ name the second has a number behind it.
 
 | ending of `satview export FILE -o OUT` | what it is | what is lost |
 | --- | --- | --- |
-| `.parquet` | one table (`--table`, the events by default) | of events `time_ns`, and arguments |
+| `.parquet` | one table (`--table`, the events by default) | arguments, without `--arguments` |
 | `.arrow` | the same for Arrow (Feather, version 2) | the same |
 | `.csv` | one table; texts that begin like a formula get a `'` before them | types; null is empty |
 | `.jsonl` | one table, an object a line | types |
@@ -159,7 +181,10 @@ name the second has a number behind it.
 
 Several tables, or the events with `--by-class`, are files of a new folder, which programs that read data sets take as a
 whole. The metadata of Parquet and Arrow has `satview.cycles_per_s` and `satview.start_cycles`, which make nanoseconds
-of cycles. An event takes 4 bytes as Parquet.
+of cycles. An event takes 5 bytes as Parquet.
+
+`--arguments` writes all arguments of the events: into a file the table `argument`, into a folder the tables of all
+kinds of events that there are. `--table call_msg_sendv` is one of these; `-e` and `--range` choose the events of both.
 
 For Perfetto there are the scheduling of the CPUs with priorities and wakers, states, kernel calls, messages with arrows
 to their service, interrupts, the load of the CPUs and lost events. A thread's number is there 2,000,000,000 and its
@@ -177,10 +202,19 @@ def tables_page() -> str:
             null = ", null" if column.is_nullable else ""
             lines.append(f"| `{column.name}` | {column.kind}{null} | {column.meaning} |")
         lines.append("")
-    lines += ["## Views and macros", "", "The names of columns end in their unit.", ""]
+    lines += [
+        "## Views and macros",
+        "",
+        "The names of columns end in their unit; each in cycles has one in nanoseconds behind it.",
+        "",
+    ]
     for group in dict.fromkeys(view.group for view in views().values()):
-        lines += [f"### {group}", "", "| View or macro | A row is |", "| --- | --- |"]
-        lines += [f"| `{view.usage}` | {view.says} |" for view in views().values() if view.group == group]
+        lines += [f"### {group}", "", "| View or macro | A row is | Columns |", "| --- | --- | --- |"]
+        lines += [
+            f"| `{view.usage}` | {view.says} | {', '.join(view.columns)} |"
+            for view in views().values()
+            if view.group == group
+        ]
         lines.append("")
     return "\n".join(lines).rstrip() + "\n"
 

@@ -73,7 +73,27 @@ class Several:
         return np.fromiter(map(len, self.rows), np.int64, len(self.rows))
 
 
-Values = NDArray[Any] | Texts
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """A column of which not every row has a value, and any value may be one.
+
+    Attributes:
+        values: (n,); 0 or the empty text where there is none.
+        known: bool (n,), which rows have one.
+    """
+
+    values: NDArray[Any] | Texts
+    known: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.known)
+
+    def numpy(self) -> NDArray[Any]:
+        """Return the values one by one, (n,)."""
+        return self.values.numpy() if isinstance(self.values, Texts) else self.values
+
+
+Values = NDArray[Any] | Texts | Partial
 Made = dict[str, Values]  # the columns of a table by name, but those in nanoseconds
 
 
@@ -175,6 +195,8 @@ def arrow_array(values: Values, *, is_nullable: bool, known: NDArray[np.bool_] |
         known: bool (n,), instead: what is not null.
     """
     pyarrow = required("pyarrow")
+    if isinstance(values, Partial):
+        return arrow_array(values.values, is_nullable=True, known=values.known)
     if isinstance(values, Texts):
         texts = _dictionary(values.texts)
         code = _narrowed(values)

@@ -629,7 +629,7 @@ class Table(Frames):
         for column in self.question.columns:
             if column.sql_name and name in names_in_sql(column):
                 values = self._values(column, name)
-                return values.numpy() if isinstance(values, Texts) else values
+                return values if isinstance(values, np.ndarray) else values.numpy()
         raise UsageError(
             f"the table {self.question.name} has no column {name[:40]!r}; it has {', '.join(self.columns)}"
         )

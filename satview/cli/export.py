@@ -16,7 +16,7 @@ from satview.cli.filter import built_rules, print_report, report_nothing, select
 from satview.cli.shared.files import InputFile, OutputFile
 from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.ranges import add_range, range_of
-from satview.export.by_ending import FORMATS, export, format_of
+from satview.export.by_ending import FORMATS, argument_tables, export, format_of
 from satview.formats.unixware import members
 from satview.tables.schema import SCHEMAS
 
@@ -29,6 +29,9 @@ docs/tables.md says what the tables and their columns are.
   satview export boot.kev -o events.parquet
   satview export boot.kev -o boot --by-class                  # a folder of Parquet, one file per class of events
   satview export boot.kev -o states.csv --table state
+  satview export boot.kev -o arguments.parquet --arguments    # every argument of every event, one a row
+  satview export boot.kev -o arguments --arguments            # a folder, one file per kind of event
+  satview export boot.kev -o sends.csv --table call_msg_sendv
   satview export boot.kev -o boot --table all                 # a folder of Parquet, one file per table
   satview export boot.kev -o calls.parquet -e 'class == KER_CALL' --range 1s..2s
   satview export nightly/ -o fleet --jobs 8    # all traces below a folder: one data set
@@ -62,6 +65,8 @@ def add_parser(subparsers: Any) -> None:
         help="the new file, or a new folder; - is standard output",
     )
     add("--table", action="append", default=[], metavar="NAME", help="which table (default: event); several, or all")
+    add("--arguments", action="store_true",
+        help="all arguments: in a file one a row, in a folder a table for each kind of event")  # fmt: skip
     add("--by-class", action="store_true", help="events in a folder, one file per class: class=THREAD/event.parquet")
     add(
         "--format",
@@ -98,6 +103,8 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--jobs, --pattern and --dask are for a folder of traces")
     trace = open_trace(args.file)
     tables = list(SCHEMAS) if "all" in args.table else list(dict.fromkeys(args.table))
+    if args.arguments:
+        tables += [name for name in argument_tables(trace, args.output, args.format or "") if name not in tables]
     window, rows, reason = range_of(args.range, trace), None, ""
     is_part = bool(args.range or args.expression)
     format_of(args.output, args.format or "", tables, by_class=args.by_class, is_part=is_part)  # before the long part

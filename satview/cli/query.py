@@ -32,6 +32,7 @@ JSON has a last entry {"cut": ...}, standard error says so.
 
   satview query boot.kev show tables                          # names, and what a row is
   satview query boot.kev describe ready_wait                  # its columns
+  satview query boot.kev "select coid, count(*) from call_msg_sendv group by coid"     # arguments of a kernel call
   satview query boot.kev "select * from ready_wait limit 10"
   satview query boot.kev "select * from load_per(100000000)" --format csv
   satview query fleet "select trace, count(*) from verdict group by trace"     # of a data set of many traces
@@ -208,6 +209,9 @@ def _print_list() -> None:
     shown = Table(box=None, pad_edge=False, show_header=False)
     for schema in SCHEMAS.values():
         shown.add_row(schema.name, cell(schema.meaning))
+    shown.add_row(
+        "call_NAME, ...", "Events of a kind with their arguments as columns; show tables lists those of a trace."
+    )
     for view in views().values():
         shown.add_row(view.usage, cell(view.says))
     console.print(shown)

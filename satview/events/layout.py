@@ -6,12 +6,13 @@ event trace format, section 8; the lists themselves are data (`arguments`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as column
 from functools import lru_cache
 from threading import Lock
-from typing import Final
+from typing import Final, Literal, cast
 
 from satview.events import arguments, variants
 from satview.events.catalogue import catalogue
@@ -21,6 +22,12 @@ from satview.events.wire import CODE_COUNT, KER_64BIT, THREAD_CREATE, THREAD_DES
 from satview.events.words import Plan
 
 SIGEVENT_WORDS: Final = 4  # of 6.x; later layouts are not known
+_SIGEVENT: Final = (  # member, its word, its first byte there, its bytes if these are less than the word
+    ("notify", 0, 0, 0), ("number", 1, 0, 0), ("value", 2, 0, 0), ("code", 3, 0, 2), ("priority", 3, 2, 2)
+)  # fmt: skip
+_USER_WORDS: Final = 2  # that every user event has
+_REST: Final = re.compile(r"(word |d)(0|[1-9][0-9]{0,4})")
+USER_TEXT: Final = "text"  # what a user event holds if it is a text
 _OPEN: Final = (Show.STRING, Show.STRUCT)
 _MESSAGES: Final = {"msg": "msg[0]", "smsg": "smsg[0]", "rmsg": "rmsg[0]"}
 _RESPELLED: Final = ("itime", "oitime", "otime", "ntime", "param")
@@ -39,6 +46,8 @@ class Part:
         is_sure: False if the notation was inferred.
         text_index: Of several texts one after the other, which; 0 for the first.
         template: `%` template of the value in a listing that prints it unlike the notation; empty = as that has it.
+        byte: Of a number that is not made of whole words, its first byte in its first word, in the order of the file.
+        size: Bytes of such a number; 0 = all its words.
     """
 
     name: str
@@ -48,6 +57,8 @@ class Part:
     is_sure: bool = True
     text_index: int = 0
     template: str = ""
+    byte: int = 0
+    size: int = 0
 
     @property
     def is_signed(self) -> bool:
@@ -58,6 +69,16 @@ class Part:
     def is_text(self) -> bool:
         """Whether it is a text up to its NUL."""
         return self.show is Show.STRING
+
+    @property
+    def start(self) -> int:
+        """Its first byte in the payload."""
+        return 4 * self.word + self.byte
+
+    def from_bytes(self, payload: bytes, byte_order: str) -> int:
+        """Return a number that is not made of whole words, from the bytes of a payload that holds it."""
+        order = cast(Literal["little", "big"], byte_order)
+        return int.from_bytes(payload[self.start : self.start + self.size], order, signed=self.is_signed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +97,15 @@ class Layout:
     parts: tuple[Part, ...]
     end: int
     rest_name: str = "word "
+
+    def rest_part(self, index: int) -> Part:
+        """Return a payload word behind `end` as an argument: `word 3`, `d0`."""
+        return Part(f"{self.rest_name}{index}", index, 1, Show.HEX)
+
+    def rest_index(self, name: str) -> int | None:
+        """Return which payload word such a name means in this layout, None if it is the name of none."""
+        rest = _REST.fullmatch(name)
+        return int(rest[2]) if rest is not None and rest[1] == self.rest_name and int(rest[2]) >= self.end else None
 
     def message_words(self, index: int) -> int:
         """Return how many words the message has that begins with a part: those behind it go on with it."""
@@ -145,7 +175,7 @@ def layout_of(release: Release, code: int, count: int, variant: int = BY_COUNT) 
         return _listed(variant)
     if variants.is_user(code):
         if variant == variants.TEXT:
-            return Layout("same", (Part("text", 0, 0, Show.STRING),), count)
+            return Layout("same", (Part(USER_TEXT, 0, 0, Show.STRING),), count)
         return Layout("same", (), 0, "d")
     if variant in variants.FAILURES:
         return _failed(variant)
@@ -220,10 +250,47 @@ def _laid_out(form: str, fields: Sequence[Field], count: int, release: Release) 
 @lru_cache(maxsize=1 << 14)
 def argument_part(release: Release, code: int, count: int, name: str, variant: int = BY_COUNT) -> Part | None:
     """Return where a number or text of a given name is, None if such events have none."""
-    for part in layout_of(release, code, count, variant).parts:
-        if part.show is not Show.STRUCT and is_same_name(part.name, name):
+    layout = layout_of(release, code, count, variant)
+    for part in named_parts(layout):
+        if is_same_name(part.name, name):
             return part
-    return None
+    index = layout.rest_index(name)
+    return layout.rest_part(index) if index is not None and index < count else None
+
+
+@lru_cache(maxsize=1 << 14)
+def named_parts(layout: Layout) -> tuple[Part, ...]:
+    """Return the numbers and texts of a layout, each with a name of its own: the second `empty` is `empty_2`.
+
+    A sigevent of 6.x is its members, `sigevent.notify` and so on; of other structures no member is known.
+    """
+    names = iter(part_names(layout))
+    found: list[Part] = []
+    for part in layout.parts:
+        name = next(names)
+        if part.show is not Show.STRUCT:
+            found.append(part if part.name == name else replace(part, name=name))
+        elif part.words:
+            found += (
+                Part(f"{name}.{member}", part.word + word, 1, Show.DEC if size else Show.HEX, byte=byte, size=size)
+                for member, word, byte, size in _SIGEVENT
+            )
+    return tuple(found)
+
+
+def part_names(layout: Layout) -> tuple[str, ...]:
+    """Return the names of a layout's parts made unique: the second `empty` becomes `empty_2`."""
+    seen = dict[str, int]()
+    own = {part.name for part in layout.parts}
+    names = []
+    for part in layout.parts:
+        name = part.name
+        while name in seen or (name != part.name and name in own):
+            seen[part.name] += 1
+            name = f"{part.name}_{seen[part.name]}"
+        seen[name] = 1
+        names.append(name)
+    return tuple(names)
 
 
 @lru_cache(maxsize=1 << 12)
@@ -245,14 +312,18 @@ def arguments_of(release: Release, code: int) -> tuple[Part, ...]:
     known, learned = _known_arguments(release, code), _LEARNED.by_code.get((release, code))
     if not learned:
         return known
-    found = {part.name: part for layout in learned for part in layout.parts} | {part.name: part for part in known}
+    found = {part.name: part for layout in learned for part in named_parts(layout)} | {
+        part.name: part for part in known
+    }
     return tuple(found.values())
 
 
 @lru_cache(maxsize=1 << 13)
 def _known_arguments(release: Release, code: int) -> tuple[Part, ...]:
     if variants.is_user(code):
-        return ()
+        words = layout_of(release, code, _USER_WORDS)
+        text = layout_of(release, code, _USER_WORDS, variants.TEXT)
+        return (*(words.rest_part(index) for index in range(_USER_WORDS)), *text.parts)
     spec = catalogue(release).spec(code)
     lists = (
         spec.fast,
@@ -261,17 +332,32 @@ def _known_arguments(release: Release, code: int) -> tuple[Part, ...]:
         *arguments.old_lists(spec.name, spec.class_name),
     )
     needs = {2, 4} | {word_count(fields) + is_open(fields) for fields in lists if fields}
+    needs |= {word_count(fields) + SIGEVENT_WORDS for fields in lists if fields and fields[-1].show is Show.STRUCT}
     counts = {need + need % 2 for need in needs}
     layouts = [layout_of(release, code, count) for count in sorted(counts)]
     if variants.is_exit(code) and spec.class_name == "KER_EXIT":
         layouts.append(_failed(variants.FAILED))
-    found = {part.name: part for layout in reversed(layouts) for part in reversed(layout.parts)}
-    return tuple(part for part in reversed(found.values()) if part.show is not Show.STRUCT)
+    found = {part.name: part for layout in reversed(layouts) for part in reversed(named_parts(layout))}
+    return tuple(reversed(found.values()))
 
 
 def argument_names(release: Release) -> dict[str, tuple[int, ...]]:
-    """Return every argument name of a release and the codes that have it, those that listings showed included."""
+    """Return every argument name of a release and the codes that have it, those that listings showed included.
+
+    Words that no list describes have names too, which are too many to be listed: `codes_of_argument` knows them.
+    """
     return _argument_names(release, len(_LEARNED.layouts))
+
+
+def codes_of_argument(release: Release, name: str) -> tuple[int, ...]:
+    """Return the codes whose events may have an argument of a name; none if there is no such argument."""
+    codes = argument_names(release).get(name, ())
+    rest = _REST.fullmatch(name)
+    if rest is None:
+        return codes
+    book = catalogue(release)
+    of_rest = (code for code in book.codes() if layout_of(release, code, 0).rest_name == rest[1])
+    return tuple(sorted({*codes, *of_rest}))
 
 
 @lru_cache(maxsize=32)

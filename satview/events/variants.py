@@ -41,6 +41,7 @@ EXITS: Final[NDArray[np.bool_]] = (_CODES >> CLASS_SHIFT == WireClass.KER_CALL) 
     _CODES >> 7 & 3 == KER_EXIT_OFFSET >> 7
 )
 _EXIT, _COUNTED = 1, 2
+_SHORTEST_TEXT: Final = 12  # bytes: shorter payloads are numbers
 _LETTERS: Final = re.compile(rb"[ -~]{4}")
 
 
@@ -167,13 +168,33 @@ def user_text(payload: bytes) -> str | None:
     The file does not show: more than two words, printable up to the first NUL, and only zeros behind it are a text.
     """
     text, _, rest = payload.partition(b"\0")
-    if len(payload) < 12 or not text or any(rest):
+    if len(payload) < _SHORTEST_TEXT or not text or any(rest):
         return None
     try:
         shown = text.decode("utf-8")
     except UnicodeDecodeError:
         return None
     return shown if shown.replace("\t", "").replace("\n", "").isprintable() else None
+
+
+def user_texts(data: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """Return which payloads of user events are texts, as `user_text` finds for one, bool (n,).
+
+    Args:
+        data: uint8 (n, bytes), payloads of one length.
+    """
+    if data.shape[1] < _SHORTEST_TEXT or not len(data):
+        return np.zeros(len(data), np.bool_)
+    is_behind = np.maximum.accumulate(data == 0, axis=1)
+    is_plain = ((data >= ord(" ")) & (data != 0x7F)) | (data == ord("\t")) | (data == ord("\n"))
+    found = np.asarray((data[:, 0] != 0) & np.where(is_behind, data == 0, is_plain).all(axis=1))
+    beyond_ascii = np.flatnonzero(found)
+    beyond_ascii = beyond_ascii[(data[beyond_ascii] >= 0x80).any(axis=1)]
+    if len(beyond_ascii):
+        different, number = np.unique(data[beyond_ascii], axis=0, return_inverse=True)
+        is_text = np.array([user_text(payload.tobytes()) is not None for payload in different], np.bool_)
+        found[beyond_ascii] = is_text[number.reshape(-1)]
+    return found
 
 
 def has_letters(payload: bytes) -> bool:

@@ -20,6 +20,8 @@ from satview.export.subset import Bools, SubsetReport, write_subset
 from satview.export.tables import write_by_class, write_folder, write_table
 from satview.formats.registry import source_files
 from satview.store.trace import Trace
+from satview.tables.arguments import kinds
+from satview.tables.schema import SCHEMAS
 
 ENDINGS: Final = {".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow", ".csv": "csv", ".jsonl": "jsonl",
                   ".ndjson": "jsonl", ".kev": "kev", ".txt": "listing", ".pftrace": "perfetto",
@@ -29,7 +31,9 @@ _WHOLE: Final = {"kev": "a .kev file holds events alone", "listing": "a listing 
                  "list": "the list holds events alone", "perfetto": "a file for Perfetto holds the whole trace",
                  "chrome": "a file for Chrome holds the whole trace"}  # fmt: skip
 _OF_EVENTS: Final = ("kev", "listing", "list")  # of which rows can be selected
+_MOST_NAMES: Final = 8  # of tables in a sentence
 _EVENT: Final = ("event",)
+_WITH_EVENTS: Final = ("event", "argument")  # tables of which events are selected, as of those of kinds of events
 _WITHOUT_EVENTS: Final = {"perfetto": "a file of slices for Perfetto", "chrome": "a file of slices for Chrome"}
 _NO_SLICES: Final = ("SYSTEM", "USREVENT", "SEC", "QVM", "CONTROL")  # classes that neither format has slices of
 Progress = Callable[[float], None]
@@ -129,8 +133,8 @@ def _export(
 ) -> Written:  # fmt: skip
     """Write the file; arguments as of `export`, the format and the tables by their names."""
     rows = _within(trace, events, window)
-    if rows is not None and names != _EVENT:
-        raise UsageError("--range and --filter choose events; the other tables are written whole")
+    if rows is not None and (other := [name for name in names if name not in _WITH_EVENTS and name in SCHEMAS]):
+        raise UsageError(f"--range and --filter choose events; the table {other[0]} is written whole")
     if by_class and names != _EVENT:
         raise UsageError("--by-class is for the table event")
     if kind == "kev":
@@ -148,10 +152,10 @@ def _export(
     if by_class:
         count = write_by_class(trace, path, kind, rows, progress)
     elif len(names) > 1:
-        count = write_folder(trace, path, names, kind, progress)
+        count = write_folder(trace, path, names, kind, rows, progress)
     else:
         count = write_table(trace, path, names[0], kind, rows, progress)
-    return Written(count, f"rows of {', '.join(names)}")
+    return Written(count, f"rows of {', '.join(names) if len(names) <= _MOST_NAMES else f'{len(names)} tables'}")
 
 
 def _left_out(
@@ -174,8 +178,21 @@ def _left_out(
         if without or pulses:
             without += [f"{pulses:,} of pulses"] if pulses else []
             yield f"events that are no slices are left out: {', '.join(without)}"
-    elif kind not in _OF_EVENTS and not kind.startswith(".") and "event" in names:
-        yield "arguments are left out: a table has the same columns for all events; --format list has them"
+    elif kind not in _OF_EVENTS and not kind.startswith(".") and names == _EVENT:
+        yield "arguments are left out: a table has the same columns for all events; --arguments writes them"
+
+
+def argument_tables(trace: Trace, path: Path | str, form: str = "") -> tuple[str, ...]:
+    """Return the tables with all arguments: in a file the long one, in a folder those of all kinds that are there.
+
+    Args:
+        trace: The trace.
+        path: The new file or folder.
+        form: As of `format_of`.
+    """
+    if form or Path(path).suffix:
+        return ("argument",)
+    return tuple(name for name, codes in kinds(trace).items() if trace.code_counts[list(codes)].any())
 
 
 def _within(trace: Trace, events: Bools | None, window: TimeWindow | None) -> Bools | None:

@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from satview.events.layout import Part, argument_part, arguments_of, is_same_name, text_offset
+from satview.events.layout import USER_TEXT, Part, argument_part, codes_of_argument, text_offset
+from satview.events.variants import is_user
 from satview.export.c_offsets import Find, code_ranges, offset_rows
 from satview.export.c_tables import Tables
 from satview.export.c_text import byte_count, literal
@@ -209,13 +210,12 @@ class Condition:
 
     def _argument_offsets(self, name: str) -> str:
         release = self._tables.release
-        codes = [
-            code
-            for code in self._requested.codes
-            if any(is_same_name(part.name, name) for part in arguments_of(release, code))
-        ]
+        having = set(codes_of_argument(release, name))
+        codes = [code for code in self._requested.codes if code in having]
 
         def find(code: int, count: int, variant: int) -> Part | None:
+            if is_user(code) and name == USER_TEXT:  # whether it is a text the program finds out
+                return text_offset(release, code, count)
             return argument_part(release, code, count, name, variant)
 
         return self._positions(f"arg.{name}", codes, find)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +15,12 @@ from satview.base.new_folder import new_folder
 from satview.export.table_files import Report, writer_for
 from satview.formats.registry import source_files
 from satview.store.trace import Trace
-from satview.tables.table import table
+from satview.tables.arguments import argument_made, argument_table, kinds
+from satview.tables.schema import SCHEMAS
+from satview.tables.table import Table, table
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-_LEFT_OUT: Final = ("time_ns",)  # of events: `clock` in the file's metadata shows it, and it would double their size
 
 
 def write_table(
@@ -34,7 +34,7 @@ def write_table(
         path: The new file, or `-`; an old file is replaced once the new one is complete.
         name: Of the table.
         kind: `parquet`, `arrow`, `csv` or `jsonl`.
-        rows: bool (n,), which rows; None = all.
+        rows: As of `arrow_of`.
         report: Called with the share of the rows that is written, 0 to 1.
 
     Returns:
@@ -44,14 +44,19 @@ def write_table(
         UsageError: There is no such table or format, a package is missing, or the file cannot be written.
     """
     write = writer_for(kind)
-    found = arrow_of(trace, name, kind, rows)
+    found = arrow_of(trace, name, rows)
     with NewFile(path, reading=source_files(trace.path), streams=True) as file:
         write(found, file.stream, report)
     return int(found.num_rows)
 
 
-def write_folder(trace: Trace, path: Path | str, names: Sequence[str], kind: str, report: Report | None = None) -> int:
+def write_folder(
+    trace: Trace, path: Path | str, names: Sequence[str], kind: str, rows: NDArray[np.bool_] | None = None,
+    report: Report | None = None,
+) -> int:  # fmt: skip
     """Write tables of a trace as files of a new folder, `state.parquet` and so on; return how many rows in all.
+
+    Arguments are those of `write_table`, for several names.
 
     Raises:
         UsageError: As `write_table`; or there is something of that name already.
@@ -59,7 +64,7 @@ def write_folder(trace: Trace, path: Path | str, names: Sequence[str], kind: str
     write, count = writer_for(kind), 0
     with new_folder(path) as folder:
         for number, name in enumerate(names):
-            found = arrow_of(trace, name, kind)
+            found = arrow_of(trace, name, rows)
             with NewFile(folder / f"{name}.{kind}") as file:
                 write(found, file.stream)
             count += found.num_rows
@@ -79,7 +84,7 @@ def write_by_class(
         UsageError: As `write_folder`.
     """
     write, count = writer_for(kind), 0
-    found = arrow_of(trace, "event", kind, rows).drop_columns(["class"])
+    found = arrow_of(trace, "event", rows).drop_columns(["class"])
     index = trace.catalogue.class_index_of_code.take(trace.events.code)
     index = index if rows is None else index[rows]
     with new_folder(path) as folder:
@@ -95,17 +100,32 @@ def write_by_class(
     return count
 
 
-def arrow_of(trace: Trace, name: str, kind: str, rows: NDArray[np.bool_] | None = None) -> pa.Table:
-    """Return a table ready to be written, with what the trace is as metadata of its schema."""
-    found = table(trace, name).arrow()
-    if name == "event" and kind in ("parquet", "arrow"):
-        found = found.drop_columns(list(_LEFT_OUT))
-    if rows is not None:
-        found = found.filter(required("pyarrow").array(rows))
+def arrow_of(trace: Trace, name: str, rows: NDArray[np.bool_] | None = None) -> pa.Table:
+    """Return a table ready to be written, with what the trace is as metadata of its schema.
+
+    Args:
+        trace: The trace.
+        name: Of the table, or of a kind of event such as `call_msg_sendv`.
+        rows: bool (events,), of which events; None = all. For tables of events: `event`, `argument` and kinds.
+
+    Raises:
+        UsageError: There is no such table.
+    """
+    found = _arrow_of(trace, name, rows)
     for position, field in enumerate(found.schema):
         if required("pyarrow").types.is_dictionary(field.type):
             found = found.set_column(position, field.name, _with_used_texts(found.column(position).combine_chunks()))
     return found.replace_schema_metadata(_metadata(trace, name))
+
+
+def _arrow_of(trace: Trace, name: str, rows: NDArray[np.bool_] | None) -> pa.Table:
+    selected = None if rows is None else np.flatnonzero(rows).astype(np.uint32)
+    if name in kinds(trace):
+        return argument_table(trace, name, selected).arrow()
+    if name == "argument" and selected is not None:
+        return Table(trace, SCHEMAS[name], argument_made(trace, selected)).arrow()
+    found = table(trace, name).arrow()
+    return found if rows is None else found.filter(required("pyarrow").array(rows))
 
 
 def _with_used_texts(column: Any) -> Any:

@@ -16,9 +16,13 @@ from satview.base.errors import UsageError
 from satview.base.extras import required
 from satview.base.new_file import NewFile
 from satview.base.safe_text import csv_text
+from satview.events.catalogue import catalogue
+from satview.events.spec import Release
 from satview.fleet.layout import DEFAULT_TABLES, RECORD, SKIPPED, Dataset, Source, begin_dataset, find_sources
 from satview.fleet.one import Done, export_one
+from satview.tables.arguments import kinds_of
 from satview.tables.schema import SCHEMAS
+from satview.tables.views import near_tables
 
 Report = Callable[[Done, int, int], None]
 
@@ -103,9 +107,13 @@ def plan(folder: Path | str, out: Path | str, tables: Sequence[str] = (), patter
     """
     required("pyarrow.parquet")
     names = tuple(name for name in (tables or DEFAULT_TABLES) if name != RECORD)
+    of_kinds = set[str]() if set(names) <= set(SCHEMAS) else {
+        kind for release in Release for kind in kinds_of(catalogue(release))
+    }  # fmt: skip
     for name in names:
-        if name not in SCHEMAS:
-            raise UsageError(f"there is no table {name[:40]!r}; there are {', '.join(SCHEMAS)}")
+        if name not in SCHEMAS and name not in of_kinds:
+            raise UsageError(f"there is no table {name[:40]!r}; {near_tables(name, of_kinds)}"
+                             f"there are {', '.join(SCHEMAS)}, and those of kinds of events")  # fmt: skip
     sources = find_sources(folder, patterns, Path(out))
     dataset = begin_dataset(out)
     left = [source for source in sources if not dataset.has(source, names)]

@@ -24,8 +24,9 @@ PART: Final = "part.parquet"
 SKIPPED: Final = "skipped.csv"
 RECORD: Final = "trace"  # the table of which every trace has one row
 PATTERNS: Final = ("*.kev", "*.kev.gz", "*.kev.zst", "*.qst")
-DEFAULT_TABLES: Final = tuple(name for name in SCHEMAS if name not in ("mark", RECORD))
-_VERSION: Final = 1
+DEFAULT_TABLES: Final = tuple(name for name in SCHEMAS if name not in ("mark", "argument", RECORD))
+_VERSION: Final = 2  # 1: events without nanoseconds
+_MARKED: Final = json.dumps({"satview": "fleet", "version": _VERSION}).encode() + b"\n"
 _SAFE: Final = " @,+()[]'!$&;~"  # in names of folders as they are; all of these are read back alike
 
 
@@ -72,8 +73,9 @@ class Dataset:
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """The tables that it has, in the order of docs/tables.md."""
-        return tuple(name for name in SCHEMAS if (self.folder / name).is_dir())
+        """The tables that it has, in the order of docs/tables.md; those of kinds of events come last."""
+        own = sorted(home.name for home in self.folder.iterdir() if any(home.glob("trace=*")))
+        return (*(name for name in SCHEMAS if name in own), *(name for name in own if name not in SCHEMAS))
 
     def names(self) -> Iterator[str]:
         """Yield the names of the traces that are complete."""
@@ -117,6 +119,8 @@ def open_dataset(path: Path | str) -> Dataset:
     folder = Path(path)
     if not is_dataset(folder):
         raise UsageError(f"{folder.name or folder}: no data set of traces; `satview export DIR -o OUT` makes one")
+    if (folder / MARK).read_bytes() != _MARKED:
+        raise UsageError(f"{folder.name}: a data set of another version of satview; export its traces again")
     return Dataset(folder.resolve())
 
 
@@ -132,9 +136,9 @@ def begin_dataset(path: Path | str) -> Dataset:
     if is_other and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"{folder.name or folder}: it exists and is no data set of traces; name a new folder")
     folder.mkdir(parents=True, exist_ok=True)
-    if not is_dataset(folder):
+    if not is_dataset(folder) or (folder / MARK).read_bytes() != _MARKED:
         with NewFile(folder / MARK) as file:
-            file.stream.write(json.dumps({"satview": "fleet", "version": _VERSION}).encode() + b"\n")
+            file.stream.write(_MARKED)
     return Dataset(folder.resolve())
 
 

@@ -53,7 +53,7 @@ def _exported(source: Source, dataset: Dataset, tables: tuple[str, ...]) -> Done
     record.unlink(missing_ok=True)
     trace = open_trace(source.path)
     for name in tables:
-        _write(_one_type(arrow_of(trace, name, "parquet")), dataset, name, source)
+        _write(_one_type(arrow_of(trace, name)), dataset, name, source)
     _write(_record(trace, source, tables), dataset, RECORD, source)
     return Done(source.name, len(trace.events), trace.problems.cost_data)
 
@@ -78,7 +78,7 @@ def _one_type(found: pa.Table) -> pa.Table:
 def _record(trace: Trace, source: Source, tables: tuple[str, ...]) -> pa.Table:
     """Return the row of the table `trace`, with what only many traces need."""
     pyarrow = required("pyarrow")
-    found = _one_type(arrow_of(trace, RECORD, "parquet"))
+    found = _one_type(arrow_of(trace, RECORD))
     begin = trace.clock.wall_time(trace.window.start) if len(trace.events) else None
     more: dict[str, Any] = {
         "path": pyarrow.array([os.fsencode(source.path.resolve()).decode("utf-8", "replace")], pyarrow.string()),

@@ -10,16 +10,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from satview.base.time import NS_PER_S
+from satview.base.errors import UsageError
 from satview.fleet.layout import RECORD, Dataset, open_dataset
 from satview.fleet.views import uses, view_statements
 from satview.tables.question import Limits, Query, Question
 from satview.tables.result import Result
-from satview.tables.views import mentioned, quoted, with_list
+from satview.tables.schema import SCHEMAS
+from satview.tables.views import CLOCK_MACROS, mentioned, quoted, with_list
 
-# Only a query that names it pays for it: a comparison with the clock of its trace for each event.
-_TIME_NS: Final = re.compile(r"\btime_ns\b|(?:^|[\s,.])\*|\bdescribe\b", re.IGNORECASE)
-_TRACES: Final = f"SELECT trace, start_cycles, cycles_per_s FROM main.{RECORD} ORDER BY trace"  # noqa: S608  -- of ours
+_CLOCK: Final = "_clock_of_trace"
+_TRACES: Final = f"SELECT trace, start_cycles, cycles_per_s FROM {_CLOCK} ORDER BY trace"  # noqa: S608  -- of ours
+_IN_CYCLES: Final = re.compile(rf'"(?P<column>\w+)_cycles"|Function with name "?(?P<macro>{"|".join(CLOCK_MACROS)})\b')
 _LEAST_S: Final = 0.001
 
 
@@ -44,7 +45,7 @@ def query_dataset(
         Cancelled: `cancelled()` returned True.
     """
     dataset, limits = open_dataset(path), limits or Limits()
-    shown, found = uses(with_list(query, dataset.tables))
+    shown, found = uses(with_list(query, dataset.tables, _kind_rows(dataset)))
     folder = dataset.folder.as_posix()
     # As DuckDB compares them with patterns too, in which brackets and stars of the folder's name are escaped.
     reading = Question(shown, tuple(_tables(dataset, shown)), folders=(folder, glob.escape(folder)))
@@ -55,21 +56,34 @@ def query_dataset(
         reading = replace(reading, statements=(*reading.statements, *views))
         left_s = limits.time_s - (time.monotonic() - begin_s)
         limits = replace(limits, time_s=max(left_s, _LEAST_S))
-    return Query(reading, limits, cancelled).answer(is_part_enough)
+    try:
+        return Query(reading, limits, cancelled).answer(is_part_enough)
+    except UsageError as error:
+        if (name := _IN_CYCLES.search(str(error))) is None:
+            raise
+        asked = f"{name['column']}_cycles; there is {name['column']}_ns" if name["column"] else f"{name['macro']}()"
+        raise UsageError(f"traces have different clocks, so that over many of them there is no {asked}") from error
+
+
+def _kind_rows(dataset: Dataset) -> Iterator[tuple[str, str, str]]:
+    """Yield name, kind and meaning of the tables of kinds of events."""
+    return (
+        (name, "table", "events of that kind, arguments as columns") for name in dataset.tables if name not in SCHEMAS
+    )
 
 
 def _tables(dataset: Dataset, query: str) -> Iterator[str]:
     """Yield the statements that make the tables which a query mentions."""
     there = dataset.tables
-    needs_ns = _TIME_NS.search(query) is not None
-    for name in (RECORD, *(table for table in mentioned(query)[0] if table in there and table != RECORD)):
-        rows = (f"read_parquet({quoted(dataset.pattern(name))}, hive_partitioning = true, "
-                "hive_types = {'trace': VARCHAR})")  # fmt: skip
-        shown = f"SELECT * FROM {rows}"  # noqa: S608  -- names of the schema, and a path in quotes
-        if name == "event" and needs_ns:
-            since = "(e.time_cycles - t.start_cycles)::HUGEINT"
-            shown = (
-                f"SELECT e.*, ({since} * {NS_PER_S} // t.cycles_per_s)::BIGINT AS time_ns FROM {rows} e "  # noqa: S608
-                f"JOIN {RECORD} t USING (trace)"
-            )
-        yield f"CREATE VIEW {name} AS {shown}"
+    yield f"CREATE VIEW {_CLOCK} AS SELECT trace, start_cycles, cycles_per_s FROM {_rows(dataset, RECORD)}"  # noqa: S608
+    for name in (RECORD, *(table for table in mentioned(query, there)[0] if table in there and table != RECORD)):
+        columns = SCHEMAS[name].names if name in SCHEMAS else ("time_cycles",)
+        cycles = ", ".join(column for column in columns if column.endswith("_cycles"))
+        shown = f"* EXCLUDE ({cycles})" if cycles else "*"  # cycles of different clocks are not to be compared
+        yield f"CREATE VIEW {name} AS SELECT {shown} FROM {_rows(dataset, name)}"  # noqa: S608  -- names of the schema
+
+
+def _rows(dataset: Dataset, name: str) -> str:
+    """Return what reads a table of all traces; of a kind of events each may have other arguments."""
+    return (f"read_parquet({quoted(dataset.pattern(name))}, hive_partitioning = true, "
+            f"hive_types = {{'trace': VARCHAR}}, union_by_name = {name not in SCHEMAS})")  # fmt: skip

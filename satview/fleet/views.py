@@ -14,7 +14,7 @@ from typing import Final
 
 from satview.base.errors import UsageError
 from satview.fleet.layout import Dataset
-from satview.tables.views import View, clock_macros, definition, mentioned, quoted, views
+from satview.tables.views import CLOCK_MACROS, View, clock_macros, definition, mentioned, quoted, views
 
 _NUMBER: Final = r"\s*-?\d{1,18}(?:\.\d{1,9})?\s*"
 
@@ -83,22 +83,24 @@ def view_statements(dataset: Dataset, found: list[Use], traces: list[tuple[str, 
                 yield _part(dataset, name, trace)
             for name in needed:
                 yield definition(views()[name])
-            rows = f"SELECT {quoted(trace)} AS trace, * FROM {use.call}"  # noqa: S608  -- numbers and names of ours
+            shown = ", ".join(name for name in use.view.columns if not name.endswith("_cycles"))
+            rows = f"SELECT {quoted(trace)} AS trace, {shown} FROM {use.call}"  # noqa: S608  -- numbers and names of ours
             yield f"INSERT INTO main._{use.table} {rows}" if number else f"CREATE TABLE main._{use.table} AS {rows}"
             for name in reversed(needed):
                 yield f"DROP {'MACRO TABLE' if views()[name].parameters else 'VIEW'} temp.{name}"
             for name in tables:
                 yield f"DROP VIEW temp.{name}"
+    for name in CLOCK_MACROS if found else ():  # that of the last trace
+        yield f"DROP MACRO temp.{name}"
     for use in found:
         yield f"CREATE OR REPLACE VIEW main.{use.table} AS SELECT * FROM main._{use.table}"  # noqa: S608
 
 
 def _part(dataset: Dataset, name: str, trace: str) -> str:
-    """Return what makes a table of one trace as the views know it; events have no times of their own in the files."""
+    """Return what makes a table of one trace as the views know it."""
     path = dataset.part(name, trace).as_posix()
-    more = ", time_ns(time_cycles) AS time_ns" if name == "event" else ""
     rows = f"read_parquet([{quoted(_plain(path))}], hive_partitioning = false)"
-    return f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT *{more} FROM {rows}"  # noqa: S608  -- as above
+    return f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT * FROM {rows}"  # noqa: S608  -- as above
 
 
 def _plain(path: str) -> str:

@@ -131,7 +131,8 @@ class Answers:
     def tables(self) -> str:
         """List the tables that SQL knows, with their columns, and the views and macros."""
         lines = [f"{schema.name}({', '.join(schema.names)}): {schema.meaning}" for schema in SCHEMAS.values()]
-        return "\n".join([*lines, "", *(f"{view.usage}: {view.says}" for view in views().values())])
+        more = "call_NAME, exit_NAME, user_NUMBER, ...: events of a kind with their arguments; `show tables` lists them"
+        return "\n".join([*lines, more, "", *(f"{view.usage}: {view.says}" for view in views().values())])
 
     def sql(self, trace: str, query: str) -> str:
         """Run one query in the SQL of DuckDB over the tables of a trace; the first 200 rows come back as CSV.

@@ -3,50 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.errors import UsageError
 from satview.events.catalogue import catalogue
 from satview.events.layout import (
     Layout,
     Part,
-    argument_names,
     argument_part,
     arguments_of,
+    codes_of_argument,
     layout_of,
     learned_lists,
+    named_parts,
     one_spelling,
     text_at,
     text_offset,
 )
-from satview.events.spec import Release, Show
-from satview.events.variants import USER_CLASSES, variants
+from satview.events.spec import Release
+from satview.events.variants import TEXT, USER_CLASSES, user_texts, variants
 from satview.events.wire import CLASS_SHIFT, CODE_COUNT
 from satview.events.words import join64
 from satview.store.axis import FileAxis, files_of
+from satview.store.axis import Part as FilePart
 from satview.store.trace import Trace
 
 Rows = NDArray[np.integer]
 Positions = NDArray[np.intp] | slice
 TextColumn = tuple[NDArray[np.uint32], tuple[str, ...]]  # (n,), which text; the texts
-Pids = Callable[[NDArray[np.int64]], NDArray[np.int64]]
 Arguments = dict[str, tuple[NDArray[np.int64] | TextColumn, NDArray[np.bool_]]]  # by name, with where it is known
 _MOST_WORDS: Final = (1 << 15) - 1
-_CHUNK: Final = 1 << 17  # events whose words are read together
+EVENTS_AT_ONCE: Final = 1 << 17  # whose words are read together
 _BLOCK_WORDS: Final = 32  # words that are read at once; arguments behind them are rare
-_TEXT_WORDS: Final = 256  # of a text that are read: 1 KiB
+_MOST_SHARE: Final = 0.99  # of events whose words are all read at once
+_MOST_REST: Final = 32  # words without a description that have columns of their own
+_MOST_VALUES: Final = 1 << 29  # of all columns: 4 GiB
 _TEXT_BLOCK: Final = 1 << 16  # words of texts that are looked at together
+_IS_USER: Final = np.isin(np.arange(CODE_COUNT) >> CLASS_SHIFT, USER_CLASSES)
+MORE_WORDS: Final = "more_words"
 _TABLE_LIMIT: Final = 1 << 17  # kinds of payloads that are counted in a table; more are sorted
 
 
 def codes_with(name: str, release: Release) -> NDArray[np.bool_]:
     """Return which codes have an argument of a name in one of their forms, bool (32768,)."""
     table = np.zeros(CODE_COUNT, np.bool_)
-    table[list(argument_names(release).get(name, ()))] = True
+    table[list(codes_of_argument(release, name))] = True
     return table
 
 
@@ -96,7 +102,7 @@ def logged_codes_with(trace: Trace, name: str, class_name: str = "") -> NDArray[
 def codes_with_text(release: Release) -> NDArray[np.bool_]:
     """Return which codes may have a text in their payload, bool (32768,)."""
     codes = catalogue(release).codes()
-    table = np.isin(np.arange(CODE_COUNT) >> CLASS_SHIFT, USER_CLASSES)
+    table = _IS_USER.copy()
     table[[code for code in codes if any(part.is_text for part in arguments_of(release, code))]] = True
     return table
 
@@ -231,11 +237,16 @@ def variants_of(trace: Trace, rows: Rows, counts: NDArray[np.int64] | None = Non
     found = variants(
         trace.release, trace.events.code[rows], counts, lambda selected, word: payloads.column(rows[selected], word)
     )
-    return _with_listed(trace, rows, found)
+    return _with_payload(trace, rows, counts, found)
 
 
-def _with_listed(trace: Trace, rows: Rows, found: NDArray[np.uint8]) -> NDArray[np.integer]:
-    """Return variants with those of events whose layout only their line of a listing shows."""
+def _with_payload(trace: Trace, rows: Rows, counts: NDArray[np.int64], found: NDArray[np.uint8]) -> NDArray[np.integer]:
+    """Return variants with those that more than the first words show: texts of user events, and lines of listings."""
+    users = np.flatnonzero(_IS_USER.take(trace.events.code[rows]) & (counts > 2))
+    for count in np.unique(counts[users]).tolist():
+        at = users[counts[users] == count]
+        for first, data in _payload_bytes(trace, rows[at], count):
+            found[at[first : first + len(data)][user_texts(data)]] = TEXT
     if trace.listed is None:
         return found
     listed, variant = trace.listed
@@ -283,21 +294,35 @@ def argument_offsets(trace: Trace, rows: Rows, name: str | None) -> list[tuple[N
 
 
 def _gathered(trace: Trace, words: _Words, at: NDArray[np.intp], part: Part) -> NDArray[np.int64]:
-    first = words.of(at, part.word)
-    return _combined(trace, part, first, words.of(at, part.word + 1) if part.words > 1 else first)
+    return _combined(trace, part, [words.of(at, part.word + number) for number in range(part.words)])
 
 
-def _combined(trace: Trace, part: Part, first: NDArray[np.uint32], second: NDArray[np.uint32]) -> NDArray[np.int64]:
+def _combined(trace: Trace, part: Part, words: list[NDArray[np.uint32]]) -> NDArray[np.int64]:
+    """Return a number of some events from its words, int64 (n,)."""
+    if part.size:
+        return _of_bytes(trace, part, words)
     if part.words == 1:
-        return first.astype(np.int32 if part.is_signed else np.uint32).astype(np.int64)
-    return join64(first.astype(np.int64), second.astype(np.int64), trace.byte_order)
+        return words[0].astype(np.int32 if part.is_signed else np.uint32).astype(np.int64)
+    return join64(words[0].astype(np.int64), words[1].astype(np.int64), trace.byte_order)
+
+
+def _of_bytes(trace: Trace, part: Part, words: list[NDArray[np.uint32]]) -> NDArray[np.int64]:
+    """Return a number that is not made of whole words: its bytes are put at the high end, and shifted down."""
+    order = "<" if trace.byte_order == "little" else ">"
+    data = np.stack(words, axis=1).astype(f"{order}u4").view(np.uint8)[:, part.byte : part.byte + part.size]
+    wide = np.zeros((len(data), 8), np.uint8)
+    wide[:, slice(8 - part.size, 8) if order == "<" else slice(part.size)] = data
+    number = wide.view(f"{order}{'i' if part.is_signed else 'u'}8")[:, 0]
+    shifted: NDArray[np.int64] = (number >> np.array(64 - 8 * part.size, number.dtype)).astype(np.int64)
+    return shifted
 
 
 def all_arguments(trace: Trace, rows: Rows) -> Arguments:
     """Return all arguments of many events, each name once.
 
-    Spellings of one argument that lists of other forms have are one column, under the first. Structures whose layout is
-    not known are left out.
+    Spellings of one argument that lists of other forms have are one column, under the first. Payload words that no
+    list describes are arguments too, as in the details of an event; from the 32nd of them on they are one text,
+    `more_words`. Of a name that is a number in some events and a text in others the second has a column of its own.
 
     Args:
         trace: The events.
@@ -306,107 +331,235 @@ def all_arguments(trace: Trace, rows: Rows) -> Arguments:
     Returns:
         By name: int64 (n,), decimal arguments signed, others unsigned, 0 where there is none, or for texts (uint32
         (n,), which text; the texts); and bool (n,): the event has it.
+
+    Raises:
+        UsageError: They would take more than 4 GiB.
     """
     columns = _Columns(len(rows))
-    if (axis := files_of(trace)) is not None:
-        for each, of_file, own in axis.split(rows):
-            columns.put_all(of_file, all_arguments(each.trace, own), each.axis_pids)
-        return columns.found
-    for first in range(0, len(rows), _CHUNK):
-        part = rows[first : first + _CHUNK]
-        counts = np.minimum(trace.payloads.word_counts(part), _MOST_WORDS)
-        words = trace.payloads.block(part, min(int(counts.max()), _BLOCK_WORDS))
-        found = variants(trace.release, trace.events.code[part], counts, partial(_word_of, words))
-        variant = _with_listed(trace, part, found)
-        for at, layout in _layouts(trace, part, counts, variant):
-            position = slice(first, first + len(part)) if isinstance(at, slice) else first + at
-            mine = words if isinstance(at, slice) else words[at]
-            for argument in layout.parts:
-                if argument.is_text:
-                    columns.put_texts(argument.name, position, *_texts(trace, part[at], counts[at], argument))
-                elif argument.show is not Show.STRUCT:
-                    columns.put(argument.name, position, _gathered_from(trace, mine, part, at, argument))
-    return columns.found
+    for pieces in argument_pieces(trace, rows, _MOST_REST):
+        for piece in pieces:
+            columns.put(piece)
+    return columns.found()
 
 
-def _word_of(words: NDArray[np.uint32], at: NDArray[np.intp], number: int) -> NDArray[np.uint32]:
-    found: NDArray[np.uint32] = words[at, number]
-    return found
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One argument of some events.
+
+    Attributes:
+        name: As the layout of the events has it.
+        at: (n,), positions of the events among the rows; ascending.
+        values: int64 (n,), or for texts uint32 (n,), which text.
+        texts: The different texts; None = numbers.
+    """
+
+    name: str
+    at: Positions
+    values: NDArray[np.int64] | NDArray[np.uint32]
+    texts: tuple[str, ...] | None = None
+
+
+def argument_pieces(trace: Trace, rows: Rows, most_rest: int = _MOST_WORDS) -> Iterator[list[Piece]]:
+    """Yield all arguments of many events, of some events after the others; those of an event in the payload's order.
+
+    Args:
+        trace: The events.
+        rows: (n,), rows of the event table.
+        most_rest: So many of the words that no list describes are arguments of their own; `more_words` has the others.
+    """
+    axis = files_of(trace)
+    for first in range(0, len(rows), EVENTS_AT_ONCE):
+        part = rows[first : first + EVENTS_AT_ONCE]
+        if axis is None:
+            yield [_moved(piece, first) for piece in _pieces(trace, part, most_rest)]
+        else:
+            yield [
+                replace(_of_axis(each, piece), at=first + of_file[piece.at])
+                for each, of_file, own in axis.split(part)
+                for piece in _pieces(each.trace, own, most_rest)
+            ]
+
+
+def _moved(piece: Piece, first: int) -> Piece:
+    at = piece.at
+    return replace(piece, at=slice(first, first + len(piece.values)) if isinstance(at, slice) else first + at)
+
+
+def _of_axis(part: FilePart, piece: Piece) -> Piece:
+    """Return an argument of a file with the pids and partitions of the axis."""
+    if piece.texts is not None or not (is_pid(piece.name) or is_partition(piece.name)):
+        return piece
+    numbers = part.axis_pids if is_pid(piece.name) else part.axis_partitions
+    return replace(piece, values=numbers(piece.values.astype(np.int64)))
+
+
+def _pieces(trace: Trace, rows: Rows, most_rest: int) -> Iterator[Piece]:
+    """Yield the arguments of events of one file, positions from 0 on."""
+    counts = np.minimum(trace.payloads.word_counts(rows), _MOST_WORDS)
+    block = _Block(trace, rows, counts)
+    variant = _with_payload(trace, rows, counts, variants(trace.release, trace.events.code[rows], counts, block.word))
+    for at, layout, count in _layouts(trace, rows, counts, variant):
+        for part in named_parts(layout):
+            if part.is_text:
+                number, texts = _texts(trace, rows[at], count, part.word, partial(text_at, part=replace(part, word=0)))
+                yield from _known_texts(part.name, at, number, texts)
+            else:
+                yield Piece(part.name, at, block.numbers(at, part))
+        rest = range(layout.end, count)
+        is_padded = len(rest) == 1 and bool(layout.parts) and layout.end % 2 == 1
+        for part in map(layout.rest_part, rest[:most_rest]):
+            values = block.numbers(at, part)
+            if not is_padded:
+                yield Piece(part.name, at, values)
+            elif len(known := np.flatnonzero(values)):  # the kernel fills up to whole slots with 0
+                yield Piece(part.name, _at(at, known), values[known])
+        if len(rest) > most_rest:
+            number, more = _texts(
+                trace, rows[at], count, rest[most_rest], partial(_hexadecimal, order=trace.byte_order)
+            )
+            yield from _known_texts(MORE_WORDS, at, number, more)
+
+
+def _at(at: Positions, selected: NDArray[np.intp]) -> NDArray[np.intp]:
+    return selected if isinstance(at, slice) else at[selected]
+
+
+def _known_texts(name: str, at: Positions, number: NDArray[np.uint32], texts: list[str | None]) -> Iterator[Piece]:
+    """Yield texts of those events whose payload does not end before them."""
+    if None in texts:
+        there = np.flatnonzero(np.array([text is not None for text in texts], np.bool_)[number])
+        at, number = _at(at, there), number[there]
+    if len(number):
+        yield Piece(name, at, number, tuple(text or "" for text in texts))
+
+
+def _hexadecimal(data: bytes, order: str) -> str:
+    return " ".join(f"0x{word:08x}" for word in np.frombuffer(data, "<u4" if order == "little" else ">u4").tolist())
+
+
+class _Block:
+    """Payload words of some events, read in one pass as far as nearly all of the events have words."""
+
+    def __init__(self, trace: Trace, rows: Rows, counts: NDArray[np.int64]) -> None:
+        self._trace, self._rows = trace, rows
+        longest = np.flatnonzero(np.cumsum(np.bincount(counts)) >= _MOST_SHARE * len(counts))
+        width = min(int(longest[0]), _BLOCK_WORDS)
+        self._columns = np.ascontiguousarray(trace.payloads.block(rows, width).T)
+
+    def word(self, at: Positions, number: int) -> NDArray[np.uint32]:
+        """Return a word of the events at some positions, uint32 (n,)."""
+        if number < len(self._columns):
+            column: NDArray[np.uint32] = self._columns[number]
+            return column if isinstance(at, slice) else column.take(at)
+        return self._trace.payloads.column(self._rows[at], number)
+
+    def numbers(self, at: Positions, part: Part) -> NDArray[np.int64]:
+        """Return a number of the events at some positions, int64 (n,)."""
+        return _combined(self._trace, part, [self.word(at, part.word + number) for number in range(part.words)])
+
+
+@dataclass(slots=True)
+class _Column:
+    """An argument while it is filled; numbers, or numbers of texts."""
+
+    values: NDArray[np.int64] | NDArray[np.uint32]
+    known: NDArray[np.bool_]
+    number_of: dict[str, int] | None = None
 
 
 class _Columns:
     """Columns of arguments while they are filled."""
 
     def __init__(self, count: int) -> None:
-        self.found: Arguments = {}
         self._count = count
+        self._columns: dict[str, _Column] = {}
         self._names: dict[str, str] = {}
 
-    def put(self, spelling: str, at: Positions, values: NDArray[np.int64]) -> None:
-        """Fill numbers in."""
-        name = self._names.setdefault(one_spelling(spelling), spelling)
-        if name not in self.found:
-            self.found[name] = np.zeros(self._count, np.int64), np.zeros(self._count, np.bool_)
-        column, known = self.found[name]
-        if not isinstance(column, tuple):  # no argument is a number in one event and a text in another
-            column[at], known[at] = values, True
-
-    def put_all(self, at: NDArray[np.intp], found: Arguments, axis_pids: Pids) -> None:
-        """Fill in what was found of the events of one file."""
-        for name, (column, known) in found.items():
-            mine = at[known]
-            if isinstance(column, tuple):
-                self.put_texts(name, mine, column[0][known], column[1])
+    def put(self, piece: Piece) -> None:
+        """Fill in an argument of some events."""
+        is_text = piece.texts is not None
+        name = self._names.setdefault(one_spelling(piece.name), piece.name)
+        if name in self._columns and (self._columns[name].number_of is not None) != is_text:
+            name = f"{name}_{'text' if is_text else 'number'}"
+        column = self._columns.get(name)
+        if column is None:
+            if (len(self._columns) + 1) * self._count > _MOST_VALUES:
+                raise UsageError(f"these {self._count:,} events have more than {len(self._columns):,} different "
+                                 "arguments; the table argument has them, one a row")  # fmt: skip
+            known = np.zeros(self._count, np.bool_)
+            if is_text:
+                column = _Column(np.zeros(self._count, np.uint32), known, {"": 0})
             else:
-                self.put(name, mine, axis_pids(column[known]) if is_pid(name) else column[known])
+                column = _Column(np.zeros(self._count, np.int64), known)
+            self._columns[name] = column
+        values = piece.values
+        if column.number_of is not None:
+            numbers = [column.number_of.setdefault(text, len(column.number_of)) for text in piece.texts or ()]
+            values = np.array(numbers, np.uint32)[values]
+        column.values[piece.at], column.known[piece.at] = values, True
 
-    def put_texts(self, spelling: str, at: Positions, code: NDArray[np.uint32], texts: tuple[str, ...]) -> None:
-        """Fill texts in, given as numbers of different ones."""
-        name = self._names.setdefault(one_spelling(spelling), spelling)
-        if name not in self.found:
-            self.found[name] = (np.zeros(self._count, np.uint32), ("",)), np.zeros(self._count, np.bool_)
-        column, known = self.found[name]
-        if isinstance(column, tuple):
-            column[0][at], known[at] = code + np.uint32(len(column[1])), True
-            self.found[name] = (column[0], (*column[1], *texts)), known
+    def found(self) -> Arguments:
+        """Return the columns."""
+        return {name: (_filled(column), column.known) for name, column in self._columns.items()}
+
+
+def _filled(column: _Column) -> NDArray[np.int64] | TextColumn:
+    if column.number_of is None:
+        return column.values.astype(np.int64, copy=False)
+    return column.values.astype(np.uint32, copy=False), tuple(column.number_of)
 
 
 def _layouts(
     trace: Trace, rows: Rows, counts: NDArray[np.int64], variant: NDArray[np.integer]
-) -> Iterator[tuple[Positions, Layout]]:
-    """Yield the different layouts of some events and the positions of the events among the rows."""
+) -> Iterator[tuple[Positions, Layout, int]]:
+    """Yield the different layouts of some events, the positions of the events among the rows, and their words."""
     codes, code = distinct(trace.events.code[rows].astype(np.int64))
     shape = (len(codes), int(counts.max()) + 1, int(variant.max()) + 1)
     kinds, kind = distinct(np.ravel_multi_index((code, counts, variant), shape))
+    order, start = _grouped(kind, len(kinds))
     for number, (which, words, form) in enumerate(
         zip(*(part.tolist() for part in np.unravel_index(kinds, shape)), strict=True)
     ):
         yield (
-            slice(None) if len(kinds) == 1 else np.flatnonzero(kind == number),
+            slice(None) if len(kinds) == 1 else order[start[number] : start[number + 1]],
             layout_of(trace.release, int(codes[which]), words, form),
+            words,
         )
 
 
-def _gathered_from(trace: Trace, words: NDArray[np.uint32], rows: Rows, at: Positions, part: Part) -> NDArray[np.int64]:
-    """Return a number of some events from their first payload words, or from the file where it is behind these."""
-    if part.word + part.words > words.shape[1]:
-        mine = rows[at]
-        return _gathered(trace, _Words(trace, mine), np.arange(len(mine)), part)
-    first = np.ascontiguousarray(words[:, part.word])
-    return _combined(trace, part, first, words[:, part.word + 1] if part.words > 1 else first)
+def _grouped(kind: NDArray[np.intp], kinds: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return positions by kind, ascending within one, and where those of each kind begin."""
+    narrow = kind.astype(np.uint16) if kinds < 1 << 16 else kind  # numpy sorts these by counting
+    return np.argsort(narrow, kind="stable"), np.concatenate(([0], np.cumsum(np.bincount(kind, minlength=kinds))))
 
 
-def _texts(trace: Trace, rows: Rows, counts: NDArray[np.int64], part: Part) -> TextColumn:
-    """Return the texts of events of one layout: which, uint32 (n,), and the different ones."""
-    width = max(1, min(int(counts.max()) - part.word, _TEXT_WORDS))
-    start, order = replace(part, word=0), "<u4" if trace.byte_order == "little" else ">u4"
+def _texts(
+    trace: Trace, rows: Rows, count: int, word: int, text_of: Callable[[bytes], str | None]
+) -> tuple[NDArray[np.uint32], list[str | None]]:
+    """Return the texts of events of one layout: which, uint32 (n,), and the different ones.
+
+    Args:
+        trace: The events.
+        rows: (n,), rows of the event table.
+        count: Payload words of each.
+        word: Where the texts begin.
+        text_of: Makes a text of the bytes from there on.
+    """
     codes, known = np.zeros(len(rows), np.uint32), dict[bytes, int]()
-    step = max(1, _TEXT_BLOCK // width)
-    for first in range(0, len(rows), step):
-        block = rows[first : first + step]
-        words = np.stack([trace.payloads.column(block, part.word + i) for i in range(width)], axis=1)
-        data = np.ascontiguousarray(words.astype(order)).view(f"V{4 * width}")[:, 0]
-        unique, where = np.unique(data, return_inverse=True)
+    for first, data in _payload_bytes(trace, rows, count, word):
+        unique, where = np.unique(data.view(f"V{data.shape[1]}")[:, 0], return_inverse=True)
         numbers = [known.setdefault(item, len(known)) for item in unique.tolist()]
-        codes[first : first + step] = np.array(numbers, np.uint32)[where]
-    return codes, tuple(text_at(item, start) or "" for item in known)
+        codes[first : first + len(data)] = np.array(numbers, np.uint32)[where]
+    return codes, [text_of(item) for item in known]
+
+
+def _payload_bytes(trace: Trace, rows: Rows, count: int, word: int = 0) -> Iterator[tuple[int, NDArray[np.uint8]]]:
+    """Yield the payloads of events from a word on, uint8 (events, bytes), and how many events were before."""
+    step = max(1, _TEXT_BLOCK // max(count, 1))
+    for first in range(0, len(rows), step):
+        words = trace.payloads.block(rows[first : first + step], count)[:, word:]
+        if words.shape[1]:
+            yield (
+                first,
+                np.ascontiguousarray(words.astype("<u4" if trace.byte_order == "little" else ">u4")).view(np.uint8),
+            )

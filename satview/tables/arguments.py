@@ -2,45 +2,119 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.answers.frames import Frames, Texts, Values, html_rows
+from satview.answers.frames import Frames, Made, Partial, Texts, Values, html_rows
 from satview.base.errors import UsageError
 from satview.base.extras import required
 from satview.base.safe_text import visible_line
+from satview.events.catalogue import Catalogue
+from satview.events.layout import Part, arguments_of, one_spelling
+from satview.events.wire import CODE_COUNT
 from satview.linkage.rows import rows_of_codes
-from satview.store.arguments import Arguments, all_arguments
+from satview.store.arguments import EVENTS_AT_ONCE, Arguments, Piece, Rows, all_arguments, argument_pieces
+from satview.store.axis import files_of
 from satview.store.trace import Trace
+from satview.tables.schema import SCHEMAS
+from satview.tables.views import views
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _SHOWN_ROWS: Final = 10
 _OWN: Final = ("event", "time_cycles", "time_ns", "cpu", "thread")
+_CLASSES: Final = {"KER_CALL": "call", "KER_EXIT": "exit", "USREVENT": "user"}  # those with a shorter name in tables
 
 
-def argument_table(trace: Trace, name: str) -> ArgumentTable:
+def kinds(trace: Trace) -> dict[str, tuple[int, ...]]:
+    """Return the tables of arguments that a trace may have, and the codes of their events; cached with the trace.
+
+    There is one for each kind of event that its release knows or that it has: class and name in small letters, such as
+    `thread_thready`; of kernel calls `call_msg_sendv` and `exit_msg_sendv`, of user events `user_100`. Forms of an
+    event with 64-bit values are of its kind.
+    """
+    return trace.cached("tables.kinds", _kinds)
+
+
+def _kinds(trace: Trace) -> dict[str, tuple[int, ...]]:
+    return kinds_of(trace.catalogue, np.flatnonzero(trace.code_counts).tolist())
+
+
+def kinds_of(book: Catalogue, more: Iterable[int] = ()) -> dict[str, tuple[int, ...]]:
+    """Return the tables of arguments of the events of a release, and of more codes, as `kinds` does."""
+    known, name_of = dict[str, list[int]](), dict[tuple[str, str], str]()
+    for code in sorted({*book.codes(), *more}):
+        spec = book.spec(code)
+        event = (spec.class_name, spec.name.removesuffix("_64") if spec.is_64bit else spec.name)
+        if event not in name_of:
+            name = plain = _kind_name(*event)
+            while name in known or name in SCHEMAS or name in views():
+                name = f"{plain}_{len(known)}"
+            name_of[event] = name
+        known.setdefault(name_of[event], []).append(code)
+    return {name: tuple(codes) for name, codes in known.items()}
+
+
+def _kind_name(class_name: str, name: str) -> str:
+    shown_class = _CLASSES.get(class_name, class_name)
+    name = name.removeprefix("EVENT ") if shown_class == "user" else name
+    plain = re.sub(r"[^a-z0-9]+", "_", f"{shown_class}_{name}".lower()).strip("_")
+    return plain if plain[:1].isalpha() else f"event_{plain}"
+
+
+def argument_table(trace: Trace, name: str, selected: Rows | None = None) -> ArgumentTable:
     """Return the events of a name with their arguments as columns.
 
     Args:
         trace: The trace.
         name: As of `Trace.iter_events`: `MSG_SENDV`, `KER_EXIT/MSG_SENDV`, `SND_MESSAGE`. The bare name of a kernel
-            call represents its entries, in both widths.
+            call represents its entries, in both widths. Or that of a table, such as `call_msg_sendv`.
+        selected: (n,), rows of the event table, ascending: only those of them; None = all.
 
     Raises:
         UsageError: No event of the release has that name.
     """
     book = trace.catalogue
     codes = book.find(name)
-    if not codes:
-        near = ", ".join(book.suggest(name))
-        raise UsageError(f"{name[:40]!r} is no event of {book.release}{f'; there are {near}' if near else ''}")
-    entries = [code for code in codes if book.class_name(code) == "KER_CALL"]
-    rows = rows_of_codes(trace, *(entries or codes))
-    return ArgumentTable(trace, name, rows, all_arguments(trace, rows))
+    if codes:
+        entries = tuple(code for code in codes if book.class_name(code) == "KER_CALL")
+        return ArgumentTable(trace, name, entries or codes, selected)
+    if name.lower() in kinds(trace):
+        return ArgumentTable(trace, name, kinds(trace)[name.lower()], selected)
+    near = ", ".join(book.suggest(name))
+    raise UsageError(f"{name[:40]!r} is no event of {book.release}{f'; there are {near}' if near else ''}")
+
+
+def _listed_arguments(trace: Trace, codes: Sequence[int]) -> Iterator[Part]:
+    """Yield the arguments that events of some codes can have; of several files those of each release."""
+    axis = files_of(trace)
+    if axis is None:
+        yield from (part for code in codes for part in arguments_of(trace.release, code))
+        return
+    for file in axis.parts:
+        for code in np.flatnonzero(np.isin(file.codes, codes)).tolist():
+            yield from arguments_of(file.trace.release, code)
+
+
+def _as_columns(found: Arguments) -> Arguments:
+    """Return arguments by names of columns, of which SQL takes no two that differ in capitals only."""
+    named: Arguments = {}
+    taken = {*_OWN}
+    for argument, values in found.items():
+        name = plain = f"arg_{argument}" if argument.lower() in _OWN else argument
+        number = 1
+        while name.lower() in taken:
+            number += 1
+            name = f"{plain}_{number}"
+        taken.add(name.lower())
+        named[name] = values
+    return named
 
 
 class ArgumentTable(Frames):
@@ -56,9 +130,19 @@ class ArgumentTable(Frames):
             these names that is an argument's too has `arg_` before it.
     """
 
-    def __init__(self, trace: Trace, name: str, rows: NDArray[np.uint32], found: Arguments) -> None:
-        self._trace, self.name, self._rows = trace, name, rows
-        self._found = {f"arg_{key}" if key in _OWN else key: values for key, values in found.items()}
+    def __init__(self, trace: Trace, name: str, codes: Sequence[int], selected: Rows | None = None) -> None:
+        self._trace, self.name, self._codes = trace, name, codes
+        rows: Rows = rows_of_codes(trace, *codes)
+        self._rows = rows if selected is None else np.intersect1d(rows, selected, assume_unique=True)
+        found = all_arguments(trace, self._rows)
+        spelt = {one_spelling(argument) for argument in found}
+        for part in _listed_arguments(trace, codes):
+            if one_spelling(part.name) not in spelt:
+                empty = np.zeros(len(self._rows), np.int64)
+                found[part.name] = (
+                    (empty.astype(np.uint32), ("",)) if part.is_text else empty, np.zeros(len(self._rows), np.bool_)
+                )  # fmt: skip
+        self._found = _as_columns(found)
         self._columns: tuple[str, ...] = (*_OWN, *self._found)
 
     def __len__(self) -> int:
@@ -69,8 +153,7 @@ class ArgumentTable(Frames):
 
     def _repr_html_(self) -> str:
         """Return the first rows for notebooks."""
-        shown = ArgumentTable(self._trace, self.name, self._rows[:_SHOWN_ROWS],
-                              all_arguments(self._trace, self._rows[:_SHOWN_ROWS]))  # fmt: skip
+        shown = ArgumentTable(self._trace, self.name, self._codes, self._rows[:_SHOWN_ROWS])
         parts = [shown._or_none(name) for name in shown.columns]
         return html_rows(shown.columns, zip(*parts, strict=True), f"{len(self):,} events")
 
@@ -85,7 +168,7 @@ class ArgumentTable(Frames):
             UsageError: There is no such column.
         """
         values = self._values(name)
-        return values.numpy() if isinstance(values, Texts) else values
+        return values if isinstance(values, np.ndarray) else values.numpy()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -131,3 +214,89 @@ class ArgumentTable(Frames):
             return self._trace.clock.ns_array(events.time_cycles[rows])
         column: NDArray[Any] = getattr(events, name)[rows]
         return column
+
+
+# ---- one argument a row --------------------------------------------------------------------------------------------
+
+
+def argument_chunks(trace: Trace, rows: Rows | None = None) -> Iterator[Made]:
+    """Yield the columns of the table `argument`, those in nanoseconds left out, of some events after the others.
+
+    Args:
+        trace: The trace.
+        rows: (n,), ascending, of which events; None = all.
+    """
+    book = kinds(trace)
+    kind_of_code = np.zeros(CODE_COUNT, np.uint16)
+    for number, codes in enumerate(book.values()):
+        kind_of_code[list(codes)] = number
+    number_of: dict[str, int] = {}
+    count = len(trace.events) if rows is None else len(rows)
+    for first in range(0, max(count, 1), EVENTS_AT_ONCE):
+        last = min(first + EVENTS_AT_ONCE, count)
+        part = np.arange(first, last, dtype=np.uint32) if rows is None else rows[first:last]
+        made = _one_a_row(list(chain.from_iterable(argument_pieces(trace, part))), len(part), number_of)
+        event = np.repeat(part.astype(np.uint32), made.pop("counts"))
+        yield {
+            "event": event,
+            "time_cycles": trace.events.time_cycles[event],
+            "kind": Texts(kind_of_code.take(trace.events.code[event]), tuple(book)),
+            **made,
+        }  # fmt: skip
+
+
+def _one_a_row(pieces: list[Piece], events: int, number_of: dict[str, int]) -> dict[str, Any]:
+    """Return how many arguments each event has, int64 (events,), and their names and values, event by event.
+
+    Args:
+        pieces: The arguments of all events.
+        events: How many there are.
+        number_of: By name of an argument; new ones are added.
+    """
+    counts = np.zeros(events, np.int64)
+    for piece in pieces:
+        counts[piece.at] += 1
+    row_of_event = np.cumsum(counts) - counts
+    size = int(counts.sum())
+    name, number = np.zeros(size, np.uint32), np.zeros(size, np.int64)
+    is_text, text, text_number = np.zeros(size, np.bool_), np.zeros(size, np.uint32), dict[str, int]()
+    for piece in pieces:
+        rows = row_of_event[piece.at]
+        row_of_event[piece.at] += 1
+        name[rows] = number_of.setdefault(piece.name, len(number_of))
+        if piece.texts is None:
+            number[rows] = piece.values
+        else:
+            numbers = [text_number.setdefault(each, len(text_number)) for each in piece.texts]
+            text[rows], is_text[rows] = np.array(numbers, np.uint32)[piece.values], True
+    return {
+        "counts": counts,
+        "argument": Texts(name, tuple(number_of)),
+        "number": Partial(number, ~is_text),
+        "text": Partial(Texts(text, tuple(text_number) or ("",)), is_text),
+    }
+
+
+def argument_made(trace: Trace, rows: Rows | None = None) -> Made:
+    """Return the columns of the table `argument`, those in nanoseconds left out; arguments as of `argument_chunks`."""
+    chunks = [*argument_chunks(trace, rows)]
+    return {name: _joined([chunk[name] for chunk in chunks]) for name in chunks[0]}
+
+
+def _joined(parts: Sequence[Values]) -> Values:
+    """Return columns one after the other as one."""
+    partial = [part for part in parts if isinstance(part, Partial)]
+    if partial:
+        return Partial(
+            cast("NDArray[Any] | Texts", _joined([part.values for part in partial])),
+            np.concatenate([part.known for part in partial]),
+        )
+    texts = [part for part in parts if isinstance(part, Texts)]
+    if not texts:
+        return np.concatenate([cast("NDArray[Any]", part) for part in parts])
+    number_of: dict[str, int] = {}
+    numbers = [
+        np.array([number_of.setdefault(text, len(number_of)) for text in part.texts], np.uint32)[part.code]
+        for part in texts
+    ]
+    return Texts(np.concatenate(numbers), tuple(number_of))

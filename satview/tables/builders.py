@@ -17,6 +17,7 @@ from satview.store.idle import idle_threads
 from satview.store.mark_file import stored_marks
 from satview.store.trace import Trace
 from satview.tables import communication, scheduling
+from satview.tables.arguments import argument_made
 from satview.tables.cells import column, event_names, whole_scope
 
 Builder = Callable[[Trace], Made]
@@ -116,6 +117,7 @@ def _trace(trace: Trace) -> Made:
 
 BUILDERS: Final[dict[str, Builder]] = {
     "event": _event,
+    "argument": argument_made,
     "state": scheduling.state,
     "run": scheduling.run,
     "cpu_state": scheduling.cpu_state,
@@ -138,4 +140,4 @@ BUILDERS: Final[dict[str, Builder]] = {
     "server_time": _server_time,
     "trace": _trace,
 }
-NOT_CACHED: Final = frozenset({"mark"})  # a file that others write
+NOT_CACHED: Final = frozenset({"mark", "argument"})  # a file that others write; larger than the trace

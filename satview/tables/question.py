@@ -7,13 +7,12 @@ Ctrl+C. What it may have of memory the system limits. It gets the tables that it
 from __future__ import annotations
 
 import contextlib
-import difflib
 import json
 import re
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -22,8 +21,7 @@ from satview.base.extras import refuse_missing, required
 from satview.tables.query_child import ARROW, JSON, arrow_bytes, arrow_rows
 from satview.tables.query_process import waiting
 from satview.tables.result import Result
-from satview.tables.schema import SCHEMAS
-from satview.tables.views import views
+from satview.tables.views import near_tables, views
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -60,19 +58,21 @@ class Question:
         query: What somebody typed.
         statements: Of ours, before it: they make what the query mentions.
         table_names: The tables that these read, each with `_` before its name.
-        make_table: Makes a table that the process does not have.
+        make_table: Makes a table that the process does not have, in one part or several.
         changing: Those of the tables that may be others than those of the same name before.
         owner: Number of the trace, as `owner_number` has it; 0 = none.
         folders: The only ones that may be read.
+        known: Names of tables that there are beside the documented ones.
     """
 
     query: str
     statements: tuple[str, ...] = ()
     table_names: tuple[str, ...] = ()
-    make_table: Callable[[str], pa.Table] | None = None
+    make_table: Callable[[str], Iterable[pa.Table]] | None = None
     changing: tuple[str, ...] = ()
     owner: int = 0
     folders: tuple[str, ...] = ()
+    known: tuple[str, ...] = ()
 
 
 class Query:
@@ -86,7 +86,7 @@ class Query:
     def __init__(self, question: Question, limits: Limits, cancelled: Callable[[], bool] | None = None) -> None:
         for package in ("pyarrow", "duckdb"):
             refuse_missing(package)
-        self._limits, self._cancelled = limits, cancelled or _never
+        self._limits, self._cancelled, self._known = limits, cancelled or _never, question.known
         self._process = waiting.take(question.owner)
         self._process.owner = question.owner
         self._why: Literal["", "time", "cancelled"] = ""
@@ -152,9 +152,9 @@ class Query:
             if self._cancelled():
                 raise Cancelled("the query was stopped")
             assert question.make_table is not None
-            table = question.make_table(name)
-            for part in (table.schema.empty_table(), *table.to_batches(_PART_ROWS)):
-                process.send(ARROW, arrow_bytes(part))
+            for table in question.make_table(name):
+                for part in (table.schema.empty_table(), *table.to_batches(_PART_ROWS)):
+                    process.send(ARROW, arrow_bytes(part))
             process.send(JSON, name)
         self._end_s = time.monotonic() + limits.time_s
 
@@ -170,7 +170,7 @@ class Query:
             )
         if kind == "fatal":
             raise UsageError(f"DuckDB failed: {_first_lines(text)}")
-        refused = _RefusedError(text if kind == "usage" else _first_lines(text))
+        refused = _RefusedError(text if kind == "usage" else _first_lines(text, self._known))
         if answer.get("is_worn"):
             raise UsageError(str(refused))
         raise refused
@@ -226,19 +226,17 @@ def _never() -> bool:
     return False
 
 
-def _first_lines(text: str) -> str:
+def _first_lines(text: str, known: Sequence[str] = ()) -> str:
     """Return what DuckDB says of a query, without the hints about its own interface."""
     if missing := _MISSING.match(text):
-        return f"a table {missing[1][:40]!r} does not exist; {_remedy(missing[1])}"
+        return f"a table {missing[1][:40]!r} does not exist; {_remedy(missing[1], known)}"
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith(("Possible solutions", "* "))]
     return "\n".join(lines[:6])
 
 
-def _remedy(name: str) -> str:
+def _remedy(name: str, known: Sequence[str]) -> str:
     """Return what to do about a table that does not exist: DuckDB would propose those of its own."""
     view = views().get(name.lower())
     if view is not None and view.parameters:
         return f"it is a macro: `from {view.usage}`, `describe from {view.usage}`, with numbers"
-    near = difflib.get_close_matches(name.lower(), (*SCHEMAS, *views()), 2, 0.7)
-    proposed = f"is {' or '.join(near)} meant? " if near else ""
-    return f"{proposed}`satview query --list` shows the tables, views and macros"
+    return f"{near_tables(name, known)}`show tables` lists them, with the views and macros"

@@ -180,6 +180,18 @@ SCHEMAS: Final[dict[str, TableSchema]] = {
             ),
         ),
         TableSchema(
+            "argument",
+            "Every argument of every event, one a row: by event, then in the order of its payload.",
+            (
+                Column("event", Kind.UINT32, "row of `event`"),
+                *_moment("time", "when the event was logged"),
+                _text("kind", "which table has the events of that kind, such as `call_msg_sendv`"),
+                _text("argument", "its name, such as `coid`"),
+                Column("number", Kind.INT64, "its value; null where that is a text", is_nullable=True),
+                Column("text", Kind.TEXT, "its value, null where that is a number", is_nullable=True),
+            ),
+        ),
+        TableSchema(
             "state",
             "Every interval of every thread in one state, by thread, then in time order; those of a thread touch. An "
             "idle thread is never `RUNNING` or `READY`, but `IDLE` while it has a CPU and else `WAITING`.",

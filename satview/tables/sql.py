@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from satview.base.time import NS_PER_S
 from satview.store.trace import Trace
+from satview.tables.arguments import argument_chunks, argument_table, kinds
 from satview.tables.arrow import arrow_table
 from satview.tables.builders import NOT_CACHED
 from satview.tables.query_process import owner_number
 from satview.tables.question import Limits, Query, Question
 from satview.tables.result import Result
 from satview.tables.schema import SCHEMAS, Column, TableSchema
-from satview.tables.table import table
+from satview.tables.table import Table, table
 from satview.tables.views import clock_macros, definition, mentioned, views, with_list
 
 if TYPE_CHECKING:
@@ -56,26 +57,49 @@ def asked(trace: Trace, query: str, limits: Limits | None = None, cancelled: Cal
         UsageError: As of `sql`, as far as that shows by now.
         Cancelled: As of `sql`.
     """
-    query = with_list(query, SCHEMAS)
-    tables, needed = mentioned(query)
+    known = kinds(trace)
+    query = with_list(query, SCHEMAS, _kind_rows(trace))
+    tables, needed = mentioned(query, known)
     is_plain = _fits_plain_numbers(trace)
     statements = (
         *clock_macros(trace.clock.start_cycles, trace.clock.cycles_per_s),
-        *(_table_view(SCHEMAS[name], is_plain) for name in tables),
+        *(_kind_view(name) if name in known else _table_view(SCHEMAS[name], is_plain) for name in tables),
         *(definition(views()[name]) for name in needed),
     )
     question = Question(
-        query, statements, tuple(tables), lambda name: _columns(trace, name, is_plain), tuple(NOT_CACHED),
-        owner_number(trace),
+        query, statements, tuple(tables), lambda name: _parts(trace, name, is_plain), tuple(NOT_CACHED - {"argument"}),
+        owner_number(trace), known=tuple(known),
     )  # fmt: skip
     return Query(question, limits or Limits(), cancelled)
 
 
-def _columns(trace: Trace, name: str, is_plain: bool) -> pa.Table:
-    """Return a table; columns of nanoseconds are expressions of SQL, made by queries that look at them only."""
-    made = table(trace, name)
-    read = [column for column in made.schema.columns if not (is_plain and column.cycles)]
-    return arrow_table(read, {column.name: made.values(column) for column in read})
+def _parts(trace: Trace, name: str, is_plain: bool) -> Iterator[pa.Table]:
+    """Yield the rows of a table in one part, or in several; columns of nanoseconds are expressions of SQL.
+
+    So only queries that look at these pay for them.
+    """
+    if name not in SCHEMAS:
+        yield argument_table(trace, name).arrow()
+        return
+    schema = SCHEMAS[name]
+    read = [column for column in schema.columns if not (is_plain and column.cycles)]
+    tables = (
+        (Table(trace, schema, made) for made in argument_chunks(trace)) if name == "argument" else (table(trace, name),)
+    )
+    for made in tables:
+        yield arrow_table(read, {column.name: made.values(column) for column in read})
+
+
+def _kind_rows(trace: Trace) -> Iterator[tuple[str, str, str]]:
+    """Yield name, kind and meaning of the tables of arguments that have events."""
+    for name, codes in kinds(trace).items():
+        if count := int(trace.code_counts[list(codes)].sum()):
+            spec = trace.catalogue.spec(codes[0])
+            yield name, "table", f"{count:,} events {spec.class_name} {spec.name}, arguments as columns"
+
+
+def _kind_view(name: str) -> str:
+    return f"CREATE TEMP VIEW {name} AS SELECT * FROM _{name}"  # noqa: S608  -- made of letters and digits
 
 
 def _table_view(schema: TableSchema, is_plain: bool) -> str:

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.answers.frames import Frames, Made, Texts, Values, html_rows
+from satview.answers.frames import Frames, Made, Partial, Texts, Values, html_rows
 from satview.base.errors import UsageError
 from satview.base.safe_text import visible_line
 from satview.store.trace import Trace
 from satview.tables import builders
+from satview.tables.arguments import kinds
 from satview.tables.schema import SCHEMAS, Column, Kind, TableSchema
+from satview.tables.views import near_tables
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,7 +34,8 @@ def table(trace: Trace, name: str) -> Table:
         UsageError: There is no such table.
     """
     if name not in SCHEMAS:
-        raise UsageError(f"there is no table {name[:40]!r}; there are {', '.join(SCHEMAS)}")
+        raise UsageError(f"there is no table {name[:40]!r}; {near_tables(name, kinds(trace))}"
+                         f"there are {', '.join(SCHEMAS)}, and those of kinds of events")  # fmt: skip
     build = builders.BUILDERS[name]
     made = (
         build(trace) if name in builders.NOT_CACHED else trace.cached(f"tables.{name}", partial(_frozen, build=build))
@@ -43,6 +46,7 @@ def table(trace: Trace, name: str) -> Table:
 def _frozen(trace: Trace, build: builders.Builder) -> Made:
     made = build(trace)
     for values in made.values():
+        assert not isinstance(values, Partial)  # such tables are too large to be cached
         (values.code if isinstance(values, Texts) else values).setflags(write=False)
     return made
 
@@ -80,13 +84,13 @@ class Table(Frames):
     def __getitem__(self, name: str) -> NDArray[Any]:
         """Return one column in numpy, shape (n,); texts as objects.
 
-        A value that there is none of is -1, a text the empty one.
+        A value that there is none of is -1, in the table `argument` 0; a text the empty one.
 
         Raises:
             UsageError: There is no such column.
         """
         values = self.values(self._column(name))
-        return values.numpy() if isinstance(values, Texts) else values
+        return values if isinstance(values, np.ndarray) else values.numpy()
 
     def arrow(self) -> pa.Table:
         """Return it as a table of Arrow: columns that the trace has are not copied, and what is not known is null.
@@ -106,7 +110,7 @@ class Table(Frames):
 
     def _cycles_of(self, column: Column) -> NDArray[np.int64]:
         cycles = self._made[column.cycles]
-        assert not isinstance(cycles, Texts)
+        assert isinstance(cycles, np.ndarray)
         return cycles
 
     def _ns(self, column: Column, cycles: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -123,6 +127,9 @@ class Table(Frames):
             found: list[Any] = self._ns(column, self._cycles_of(column)[:_SHOWN_ROWS]).tolist()
         else:
             values = self._made[column.name]
+            if isinstance(values, Partial):
+                pairs = zip(values.numpy()[:_SHOWN_ROWS].tolist(), values.known[:_SHOWN_ROWS].tolist(), strict=True)
+                return [value if is_known else None for value, is_known in pairs]
             if isinstance(values, Texts):
                 return list(Texts(values.code[:_SHOWN_ROWS], values.texts).numpy())
             found = values[:_SHOWN_ROWS].tolist()

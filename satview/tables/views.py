@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Final
@@ -13,6 +14,7 @@ from satview.base.resources import resource_path
 from satview.base.time import NS_PER_S
 from satview.tables.schema import SCHEMAS
 
+_LONGEST_NAME: Final = 64  # of any table
 _LITERALS: Final = re.compile(r"'(?:[^']|'')*'")
 _WORDS: Final = re.compile(r"(?:(\w+)\.)?\b([A-Za-z_]\w*)")
 _SHOW_TABLES: Final = re.compile(r"\s*(?:show\s+(?:all\s+)?(?:tables|views)|describe|\.tables)\s*;?\s*", re.IGNORECASE)
@@ -29,6 +31,7 @@ class View:
         sql: The query behind it.
         parameters: Of a macro; empty for views.
         group: What it is about, for the docs.
+        own_columns: The columns of that query, in order.
     """
 
     name: str
@@ -36,6 +39,18 @@ class View:
     sql: str
     parameters: tuple[str, ...]
     group: str
+    own_columns: tuple[str, ...]
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Its columns by name, each as an expression over those of the query: behind cycles the same in nanoseconds."""
+        found: dict[str, str] = {}
+        for name in self.own_columns:
+            found[name] = name
+            ns = f"{name.removesuffix('_cycles')}_ns"
+            if name.endswith("_cycles") and ns not in self.own_columns:
+                found[ns] = f"_length_ns({name}) AS {ns}"
+        return found
 
     @property
     def usage(self) -> str:
@@ -49,32 +64,45 @@ def views() -> dict[str, View]:
     with resource_path("tables/views.toml").open("rb") as file:
         rows = tomllib.load(file)["view"]
     found = [
-        View(row["name"], row["says"], row["sql"].strip(), tuple(row.get("parameters", ())), row["group"])
+        View(
+            row["name"],
+            row["says"],
+            row["sql"].strip(),
+            tuple(row.get("parameters", ())),
+            row["group"],
+            tuple(row["columns"].split()),
+        )
         for row in rows
     ]
     return {view.name: view for view in found}
 
 
-def with_list(query: str, tables: Iterable[str]) -> str:
+def with_list(query: str, tables: Iterable[str], more: Iterable[tuple[str, str, str]] = ()) -> str:
     """Return a query, and in place of `show tables` one that lists what there is: DuckDB has only what is mentioned.
 
     Args:
         query: What somebody typed.
         tables: Those that can be queried; views and macros come behind them.
+        more: Name, kind and meaning of what comes at the end.
     """
     if not _SHOW_TABLES.fullmatch(query):
         return query
     rows = [(name, "table", SCHEMAS[name].meaning) for name in tables if name in SCHEMAS]
     rows += [(view.usage, "macro" if view.parameters else "view", view.says) for view in views().values()]
+    rows += more
     values = ", ".join(f"({', '.join(map(quoted, row))})" for row in rows)
     return f"SELECT * FROM (VALUES {values}) AS _(name, kind, meaning)"  # noqa: S608  -- of ours, and quoted
 
 
-def mentioned(text: str) -> tuple[list[str], list[str]]:
+def mentioned(text: str, more: Container[str] = ()) -> tuple[list[str], list[str]]:
     """Return the tables and the views that a query needs, those that views need included, each before its users.
 
     Every word of a query counts that is one of their names, is not part of a text and no column of something
     (`w.state`): a table too many costs time, one too few would be an error.
+
+    Args:
+        text: The query.
+        more: Names of tables beside `SCHEMAS`.
     """
     tables, found = dict[str, None](), dict[str, None]()
 
@@ -83,7 +111,7 @@ def mentioned(text: str) -> tuple[list[str], list[str]]:
             for source in _SOURCES.findall(views()[name].sql):
                 add(source)
             found[name] = None
-        elif name in SCHEMAS:
+        elif name in SCHEMAS or name in more:
             tables[name] = None
 
     for of, word in _WORDS.findall(_LITERALS.sub(" ", text)):
@@ -92,15 +120,24 @@ def mentioned(text: str) -> tuple[list[str], list[str]]:
     return list(tables), list(found)
 
 
+def near_tables(name: str, more: Iterable[str] = ()) -> str:
+    """Return a sentence that names tables near one that does not exist, views and `more` included; may be empty."""
+    near = difflib.get_close_matches(name[:_LONGEST_NAME].lower(), (*SCHEMAS, *views(), *more), 2, 0.7)
+    return f"is {' or '.join(near)} meant? " if near else ""
+
+
 def definition(view: View) -> str:
     """Return the statement that makes a view or macro, for the connection that runs it only."""
     kind = f"MACRO {view.usage} AS TABLE" if view.parameters else f"VIEW {view.name} AS"
-    return f"CREATE TEMP {kind} {view.sql}"
+    return f"CREATE TEMP {kind} SELECT {', '.join(view.columns.values())} FROM ({view.sql})"  # noqa: S608  -- of ours
 
 
 def quoted(text: str) -> str:
     """Return a text as SQL writes it."""
     return "'" + text.replace("'", "''") + "'"
+
+
+CLOCK_MACROS: Final = ("time_ns", "duration_ns", "cycles", "_length_ns")
 
 
 def clock_macros(start: int, rate: int) -> Iterator[str]:
@@ -118,6 +155,10 @@ def clock_macros(start: int, rate: int) -> Iterator[str]:
     yield (
         "CREATE OR REPLACE TEMP MACRO duration_ns(cycles) AS "
         f"{seconds} * {second} + ({part} * {second} - CASE WHEN {part} < 0 THEN {rate - 1} ELSE 0 END) // {rate}"
+    )
+    # Sums of many lengths may be beyond 64 bits: no answer, rather than no rows.
+    yield (
+        f"CREATE OR REPLACE TEMP MACRO _length_ns(cycles) AS TRY_CAST(cycles::HUGEINT * {second} // {rate} AS BIGINT)"
     )
     yield f"CREATE OR REPLACE TEMP MACRO time_ns(cycles) AS duration_ns(cycles - ({start}))"
     yield (

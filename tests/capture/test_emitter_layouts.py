@@ -15,12 +15,12 @@ from satview.capture.sim.parts.target import target
 from satview.capture.sim.parts.threads import Partition, Process, Thread
 from satview.events import naming, wire
 from satview.events.catalogue import catalogue
-from satview.events.layout import canonical, layout_of
+from satview.events.layout import canonical, layout_of, part_names
 from satview.events.spec import Release, Show
 from satview.events.variants import BY_COUNT, variant_of
 from satview.events.words import WORD_MASK, encode, word_bytes
 from satview.filters.external import COMM_NAMES
-from satview.formats.kev.details import build, member_names, prepared
+from satview.formats.kev.details import build, prepared
 
 QNX = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
 every = pytest.mark.parametrize(("release", "order"), [(r, o) for r in QNX for o in ("little", "big")], ids=str)
@@ -237,4 +237,4 @@ def test_the_longest_form_of_a_thread_is_that_of_the_catalogue():
         "partition_id",
         "sched_flags",
     ]
-    assert member_names(layout_of(Release.QNX_7, wire.THREAD_RUNNING, 4, BY_COUNT))[-1] == "policy"
+    assert part_names(layout_of(Release.QNX_7, wire.THREAD_RUNNING, 4, BY_COUNT))[-1] == "policy"

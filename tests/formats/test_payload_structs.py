@@ -14,14 +14,22 @@ from hypothesis import strategies as st
 
 from satview.events import variants, wire
 from satview.events.catalogue import catalogue
-from satview.events.layout import Layout, argument_names, argument_part, is_same_name, layout_of, printed_layout
+from satview.events.layout import (
+    Layout,
+    argument_names,
+    argument_part,
+    is_same_name,
+    layout_of,
+    part_names,
+    printed_layout,
+)
 from satview.events.spec import Release, Show
 from satview.events.words import encode, text_words
 from satview.export import listing_columns
 from satview.filters.derived_columns import TraceDerivedColumns, event_contexts
 from satview.filters.expressions.columns import RowColumns
 from satview.filters.expressions.scalar import _Event
-from satview.formats.kev.details import REST, build, decode_payload, member_names, prepared, struct_of
+from satview.formats.kev.details import REST, build, decode_payload, prepared, struct_of
 from satview.formats.kev.writer import SlotWriter, slots_as_bytes
 from satview.store.arguments import codes_with
 from tests.filters.made import Maker, make_trace
@@ -73,7 +81,7 @@ def cases(release):
 def values_of(case, rng, order):
     """Return a value for every member that shows its bytes and its sign apart, and that keeps to the variant."""
     values = {}
-    for name, part in zip(member_names(case.layout), case.layout.parts, strict=True):
+    for name, part in zip(part_names(case.layout), case.layout.parts, strict=True):
         if part.is_text:
             values[name] = f"text {part.text_index} of 0x{case.code:x}, {'x' * int(rng.integers(1, 9))}".encode()
         elif part.show is Show.STRUCT:
@@ -162,12 +170,12 @@ def test_the_encoder_and_the_writer_write_what_constructs_build(release, order):
         words = words_of(raw, order).tolist()
         parts = case.layout.parts
         if not any(part.show is Show.STRUCT or part.text_index for part in parts):
-            plan = tuple(zip(member_names(case.layout), (part.words for part in parts), strict=True))
+            plan = tuple(zip(part_names(case.layout), (part.words for part in parts), strict=True))
             encoded = encode(plan, values, order)
             assert encoded == words[: len(encoded)], str(case)
             assert not any(words_of(values[REST], order)[len(words) - len(encoded) :]), str(case)
         writer = SlotWriter(order)
-        texts = [name for name, part in zip(member_names(case.layout), parts, strict=True) if part.is_text]
+        texts = [name for name, part in zip(part_names(case.layout), parts, strict=True) if part.is_text]
         if len(texts) == 1:
             data = values[texts[0]]
             writer.text_event(case.code, 3, 7, words[: len(words) - len(words) % 2][: parts[-1].word], data)
@@ -188,7 +196,7 @@ def test_columns_of_filters_read_what_constructs_build(release, order):
     for index, row in rows.items():
         case, values, raw = everything[index]
         assert trace.payloads.raw(row) == raw, str(case)
-        for name, part in zip(member_names(case.layout), case.layout.parts, strict=True):
+        for name, part in zip(part_names(case.layout), case.layout.parts, strict=True):
             first = next(p for p in case.layout.parts if is_same_name(p.name, part.name))
             if part is first and part.words and part.show is not Show.STRUCT:
                 expected.setdefault(part.name, {})[row] = (values[name] + (1 << 63)) % (1 << 64) - (1 << 63)
@@ -215,7 +223,7 @@ def test_texts_of_filters_are_those_that_constructs_build(release, order):
     count = 0
     for index, row in rows.items():
         case, values, _ = everything[index]
-        for name, part in zip(member_names(case.layout), case.layout.parts, strict=True):
+        for name, part in zip(part_names(case.layout), case.layout.parts, strict=True):
             if part.is_text:
                 requested = None if part.name == "text" and variants.is_user(case.code) else part.name
                 found = columns.texts(requested, values[name].decode().__eq__)
@@ -236,7 +244,8 @@ def test_details_show_what_constructs_build(release, order):
         for argument in shown:
             position = argument_part(release, case.code, len(raw) // 4, argument.name, case.variant)
             if isinstance(argument.value, int) and position is not None and argument.first_word == position.word:
-                assert argument.value == values[member_names(case.layout)[case.layout.parts.index(position)]], str(case)
+                own = words_of(raw, order)[position.word] if position.word >= case.layout.end else values[position.name]
+                assert argument.value == own, str(case)
         known = {part.name for part in case.layout.parts if part.show not in (Show.MSG_MORE, Show.STRUCT)}
         assert known <= {argument.name for argument in shown}, str(case)
 
@@ -246,7 +255,7 @@ def test_columns_of_listings_read_what_constructs_build(release, order):
     for case, values, raw in written(release, order):
         words = words_of(raw, order).reshape(1, -1)
         group = listing_columns.Group(words, order)
-        for name, part in zip(member_names(case.layout), case.layout.parts, strict=True):
+        for name, part in zip(part_names(case.layout), case.layout.parts, strict=True):
             if part.is_text:
                 assert listing_columns.texts(part, is_vendor=False)(group) == [values[name].decode()], str(case)
             elif part.words in (1, 2):
@@ -299,7 +308,7 @@ def test_any_words_mean_the_same_everywhere(release, order, events):
         if payload.form == "failed" and "errno" in named:
             assert (errors[row], has_error[row]) == (named["errno"].value, True)
             assert variants.error_of(release, code, words) == named["errno"].value
-        layout, names, struct = prepared(release, code, len(words), variant, order)
+        _, names, struct = prepared(release, code, len(words), variant, order)
         built = struct.build(struct.parse(raw))
         # A text that fills the payload up to its last byte has no zero at its end, and gets one.
         assert built in (raw, raw + b"\0")
@@ -308,7 +317,8 @@ def test_any_words_mean_the_same_everywhere(release, order, events):
             if position is None or not isinstance(argument.value, int) or not variants.BY_COUNT <= variant <= 19:
                 continue
             value = (argument.value + (1 << 63)) % (1 << 64) - (1 << 63)
-            assert struct.parse(raw)[names[layout.parts.index(position)]] == argument.value
+            own = struct.parse(raw)[position.name] if position.name in names else words[position.word]
+            assert own == argument.value
             values, known = columns.argument(name)
             assert (values[row], known[row]) == (value, True)
             assert _Event(info[row], release).argument(name) == value

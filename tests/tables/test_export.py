@@ -32,6 +32,12 @@ def read_parquet(path):
     return pq.read_table(path)
 
 
+def read_csv(path):
+    import pyarrow.csv  # as above
+
+    return pyarrow.csv.read_csv(path)
+
+
 def read_arrow(path):
     import pyarrow as pa
 
@@ -42,7 +48,7 @@ def read_arrow(path):
 def test_events_as_parquet(dense, tmp_path):
     assert main(["export", DENSE, "-o", str(tmp_path / "a.parquet")]) == 0
     found, events = read_parquet(tmp_path / "a.parquet"), dense.table("event")
-    assert found.column_names == [name for name in events.columns if name != "time_ns"]
+    assert tuple(found.column_names) == events.columns
     for name in found.column_names:
         assert np.array_equal(found[name].to_numpy(), events[name]), name
     reported = {
@@ -66,6 +72,34 @@ def test_every_table_reads_back(kind, tmp_path):
         found = read(tmp_path / "all" / f"{name}.{kind}")
         for column in found.column_names:
             assert found[column].to_pylist() == expected[column].to_pylist(), (name, column)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow", "csv"])
+def test_arguments_in_files(kind, tmp_path):
+    trace = open_trace(VENDOR)
+    read = {"parquet": read_parquet, "arrow": read_arrow, "csv": read_csv}[kind]
+    assert main(["export", VENDOR, "--arguments", "-o", str(tmp_path / f"a.{kind}")]) == 0
+    found, expected = read(tmp_path / f"a.{kind}"), trace.table("argument").arrow()
+    assert found.num_rows == sum(len(event.arguments) for event in trace.iter_events()) > 50
+    for name in ("event", "time_ns", "kind", "argument", "number"):
+        assert found[name].to_pylist() == expected[name].to_pylist(), name
+
+
+def test_arguments_of_some_events(dense, tmp_path, capfd):
+    assert main(["export", DENSE, "--arguments", "-o", str(tmp_path / "kinds")]) == 0
+    kinds = {path.stem: read_parquet(path) for path in (tmp_path / "kinds").iterdir()}
+    assert sum(found.num_rows for found in kinds.values()) == len(dense.events)
+    assert kinds["user_100"]["d0"].to_pylist() == dense.arguments("EVENT 100")["d0"].tolist()
+    capfd.readouterr()
+    for path, table in (("sends.parquet", "call_msg_sendv"), ("long.parquet", "argument")):
+        where = ["--table", table, "-e", "event == MSG_SENDV and class == KER_CALL", "--range", "0..10ms"]
+        assert main(["export", DENSE, "-o", str(tmp_path / path), *where]) == 0
+    sends, long = read_parquet(tmp_path / "sends.parquet"), read_parquet(tmp_path / "long.parquet")
+    assert sends.num_rows == 12
+    assert max(sends["time_ns"].to_pylist()) < 10_000_000
+    assert set(long["event"].to_pylist()) == set(sends["event"].to_pylist())
+    assert main(["export", DENSE, "-o", str(tmp_path / "no.csv"), "--table", "call_msg_sendw"]) == 2
+    assert "is call_msg_sendv or call_msg_sendvnc meant?" in capfd.readouterr().err
 
 
 def test_events_by_class(dense, tmp_path):
@@ -137,7 +171,7 @@ def test_what_is_left_out_is_said(arguments, lines, tmp_path, monkeypatch, capfd
 def test_names_are_no_formulas(tmp_path):
     trace = TraceBuilder().time_event(0).process_name(1, 7, "=cmd()\x1b[2J").open(tmp_path)
     out = io.BytesIO()
-    write_csv(tables.arrow_of(trace, "process", "csv"), out)
+    write_csv(tables.arrow_of(trace, "process"), out)
     assert "'=cmd()" in out.getvalue().decode()
     assert b"\x1b" not in out.getvalue()
 
@@ -236,8 +270,13 @@ def test_what_is_typed_first_works(words, lines, order, capfd, tmp_path):
 
 
 def test_tables_that_are_shown_can_be_queried(capfd):
-    rows = open_trace(VENDOR).sql("show tables").rows()
-    assert {name for name, kind, _ in rows if kind == "table"} == set(SCHEMAS)
+    trace = open_trace(VENDOR)
+    rows = trace.sql("show tables").rows()
+    tables = [name for name, kind, _ in rows if kind == "table"]
+    assert set(SCHEMAS) < set(tables)
+    of_kinds = [len(trace.sql(f"from {name}")) for name in tables if name not in SCHEMAS]
+    assert 0 not in of_kinds
+    assert sum(of_kinds) == len(trace.events)
     assert ("load_per(bin_ns)", "macro") in [row[:2] for row in rows]
     assert main(["query", VENDOR, "describe load_per"]) == 2
     assert "it is a macro: `from load_per(bin_ns)`" in capfd.readouterr().err

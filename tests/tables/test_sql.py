@@ -148,6 +148,27 @@ def test_every_view_says_what_it_is():
             assert re.search(rf"\b{parameter}\b", view.sql), (view.name, parameter)
 
 
+def test_nanoseconds_are_beside_cycles():
+    """In every table, view and macro; each as the clock makes it of the cycles."""
+    trace = open_trace("sample_traces/dense-4cpu.kev")
+    given = {"from_ns": 0, "to_ns": 900_000_000, "at_ns": 5_000_000, "bin_ns": 100_000_000, "thread_row": 47,
+             "deadline_ns": 1}  # fmt: skip
+    for view in views().values():
+        arguments = f"({', '.join(str(given[name]) for name in view.parameters)})" if view.parameters else ""
+        found = trace.sql(f"select * from {view.name}{arguments}").arrow()
+        assert found.column_names == list(view.columns), view.name
+        for at, name in enumerate(found.column_names):
+            if name.endswith("_cycles"):
+                ns = f"{name.removesuffix('_cycles')}_ns"
+                assert ns in found.column_names[at:], (view.name, name)
+                make = trace.clock.ns if name == "time_cycles" else trace.clock.duration_ns
+                values = found[name].to_pylist()
+                assert found[ns].to_pylist() == [None if value is None else make(value) for value in values], view.name
+    for schema in SCHEMAS.values():
+        for name in schema.names:
+            assert not name.endswith("_cycles") or f"{name.removesuffix('_cycles')}_ns" in schema.names, schema.name
+
+
 def test_every_table_can_be_queried():
     trace = open_trace("sample_traces/vendor-all_classes.kev")
     for name, schema in SCHEMAS.items():

@@ -6,19 +6,31 @@ import sys
 
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 import satview
 from satview.base.errors import UsageError
 from satview.base.shared_file import DamagedFileError
 from satview.events import wire
+from satview.events.catalogue import catalogue
 from satview.events.layout import is_same_name
+from satview.events.spec import Release
+from satview.events.words import sigevent_words, text_words
+from satview.filters.derived_columns import event_contexts
+from satview.filters.expressions.expression import Expression
 from satview.linkage.table import OPEN
 from satview.linkage.trace_links import LinkKind, link_table
 from satview.opened import with_answers
+from satview.tables.arguments import kinds
 from satview.tables.builders import BUILDERS
 from satview.tables.schema import SCHEMAS, Kind
 from satview.tables.table import dtype_of
 from tests.helpers.kev import START, TraceBuilder
+
+USER_100 = wire.code(wire.WireClass.USER, 100)
+HANDLER_EXIT = catalogue(Release.QNX_6).find("INT_HANDLER_EXIT")[0]
+WORDS = (0, 1, 5, 1023, 0xFFFFFFFF, 0x30000001, 0x41424344, 0x0000C3A9, 0x80000000)
 
 
 @pytest.fixture
@@ -96,7 +108,7 @@ def test_every_table_is_as_documented(trace):
             assert values.shape == (len(table),), (name, column.name)
             assert values.dtype.name in dtype_of(column), (name, column.name)
             assert column.is_nullable or arrow[column.name].null_count == 0
-            if column.is_nullable and column.kind is not Kind.TEXT:
+            if column.is_nullable and column.kind is not Kind.TEXT and name != "argument":
                 assert arrow[column.name].null_count == np.count_nonzero(values == -1), (name, column.name)
         assert len(table) == arrow.num_rows
         assert re.fullmatch(rf"<Table {name} of [^<>\n]+: [0-9,]+ rows>", repr(table))
@@ -178,6 +190,124 @@ def test_arguments_by_name(small):
         sent["coyd"]
 
 
+@pytest.fixture(params=["little", "big"])
+def told(request, tmp_path):
+    """User events of 2 words, of 3 and with a text of 2,000 bytes; a send with words too many; a call that failed."""
+    builder = TraceBuilder("6.4.1", request.param).time_event(0).event(USER_100, 10, (5, 0xFFFFFFFF))
+    builder.event(USER_100, 20, (1, 2, 3)).event(USER_100, 30, text_words(b"x" * 2000, request.param))
+    builder.call(11, 40, (3, 1, 2, 4, 5, 6, 7)).exit(11, 50, (0xFFFFFFFF, 4))
+    builder.event(HANDLER_EXIT, 60, (9, *sigevent_words(4, 77, 8, -3, 21, request.param)))
+    return with_answers(builder.open(tmp_path))
+
+
+def test_user_data_and_what_no_list_describes(told):
+    user = told.arguments("EVENT 100")
+    assert user.columns[5:] == ("d0", "d1", "d2", "d3", "text")
+    assert [user[name].tolist() for name in ("d0", "d1", "d2")] == [[5, 1, 0], [0xFFFFFFFF, 2, 0], [0, 3, 0]]
+    assert user.known("d0").tolist() == [True, True, False]
+    assert user.known("d2").tolist() == [False, True, False]
+    assert user["text"].tolist() == ["", "", "x" * 2000]
+    assert told.arguments("user_100").columns == user.columns
+    sent = told.arguments("MSG_SENDV")
+    assert (sent["coid"].tolist(), sent["word 6"].tolist()) == ([3], [7])
+    assert sent["word 7"].tolist() == [0]
+    failed = told.arguments("exit_msg_sendv")
+    assert (failed["ret_val"].tolist(), failed["errno"].tolist(), failed.known("status").tolist()) == (
+        [-1],
+        [4],
+        [False],
+    )
+    left = told.arguments("INT_HANDLER_EXIT")
+    members = ("notify", "number", "value", "code", "priority")
+    assert [left[f"sigevent.{name}"].tolist() for name in members] == [[4], [77], [8], [-3], [21]]
+
+
+@pytest.mark.parametrize(
+    ("expression", "times_ns"),
+    [("arg.d0 == 5", [10]), ("arg.d2 == 3", [20]), ('arg.text ~ "xxx*"', [30]), ('arg."word 6" == 7', [40]),
+     ("arg.sigevent.code == -3", [60]), ("arg.sigevent.priority == 21 and arg.interrupt_number == 9", [60])],
+)  # fmt: skip
+def test_filters_know_the_same_arguments(told, expression, times_ns):
+    rows = told.select(expression)
+    assert told.clock.ns_array(told.events.time_cycles[rows]).tolist() == times_ns
+    condition, every = Expression(expression, told.release), np.arange(len(told.events))
+    assert [at for at, event in enumerate(event_contexts(told, every)) if condition(event)] == rows.tolist()
+
+
+def test_one_argument_a_row(told):
+    found = told.sql("select kind, argument, number, text from argument where time_ns between 10 and 60")
+    rows = [(*row[:3], len(row[3])) if row[3] else row[:3] for row in found.rows()]
+    assert rows == [
+        ("user_100", "d0", 5), ("user_100", "d1", 0xFFFFFFFF),
+        ("user_100", "d0", 1), ("user_100", "d1", 2), ("user_100", "d2", 3), ("user_100", "d3", 0),
+        ("user_100", "text", None, 2000),
+        ("call_msg_sendv", "coid", 3), ("call_msg_sendv", "sparts", 1), ("call_msg_sendv", "rparts", 2),
+        ("call_msg_sendv", "msg", 4), ("call_msg_sendv", "msg[1]", 5), ("call_msg_sendv", "msg[2]", 6),
+        ("call_msg_sendv", "word 6", 7), ("call_msg_sendv", "word 7", 0),
+        ("exit_msg_sendv", "ret_val", -1), ("exit_msg_sendv", "errno", 4),
+        ("int_handler_exit_int_handler_exit", "interrupt_number", 9),
+        ("int_handler_exit_int_handler_exit", "sigevent.notify", 4),
+        ("int_handler_exit_int_handler_exit", "sigevent.number", 77),
+        ("int_handler_exit_int_handler_exit", "sigevent.value", 8),
+        ("int_handler_exit_int_handler_exit", "sigevent.code", -3),
+        ("int_handler_exit_int_handler_exit", "sigevent.priority", 21),
+    ]  # fmt: skip
+
+
+def test_tables_of_kinds_in_sql(told):
+    assert told.sql("select time_ns, d0, d2, length(text) from user_100").rows() == [
+        (10, 5, None, None), (20, 1, 3, None), (30, None, None, 2000)
+    ]  # fmt: skip
+    assert [row[0] for row in told.sql("describe call_msg_receivev").rows()][5:] == ["chid", "rparts"]
+    assert told.sql("select count(*) from call_msg_receivev").rows() == [(0,)]
+    assert [row[0] for row in told.sql("describe user_7").rows()][5:] == ["d0", "d1", "text"]
+    listed = {name: says for name, _, says in told.sql("show tables").rows()}
+    assert listed["user_100"] == "3 events USREVENT EVENT 100, arguments as columns"
+    assert "user_7" not in listed
+    with pytest.raises(UsageError, match=r"'call_msg_sendw' does not exist; is call_msg_sendv or .* meant"):
+        told.sql("describe call_msg_sendw")
+
+
+def test_words_beyond_the_columns_are_one_text(tmp_path):
+    trace = with_answers(TraceBuilder().time_event(0).event(USER_100, 10, range(40)).open(tmp_path))
+    found = trace.arguments("EVENT 100")
+    assert found.columns[-2:] == ("more_words", "text")
+    assert (found["d31"].tolist(), found["more_words"][0].split()[-1]) == ([31], "0x00000027")
+    assert trace.sql("select max(argument), sum(number) from argument where kind = 'user_100'").rows() == [("d9", 780)]
+
+
+@given(
+    kind=st.sampled_from(sorted(catalogue(Release.QNX_7).codes())),
+    words=st.lists(st.sampled_from(WORDS), min_size=2, max_size=12),
+)
+@example(kind=USER_100, words=[0x61616161, 0x0A096161, 0x61])
+@example(kind=USER_100, words=[0xC3A9, 0, 0])
+@example(kind=USER_100, words=[0xC3, 0, 0])
+def test_arguments_of_any_words_are_those_of_the_details(tmp_path_factory, kind, words):
+    """All that one event's details show, whatever its words; messages and structures are several numbers here."""
+    builder = TraceBuilder().time_event(0)
+    trace = with_answers(builder.event(kind, 10, words).open(tmp_path_factory.mktemp("any")))
+    row = len(trace.events) - 1
+    if int(trace.events.code[row]) != kind:
+        return  # the reader takes some events for its own ends
+    spec = trace.spec(row)
+    name = next(name for name, codes in kinds(trace).items() if kind in codes)
+    table = trace.arguments(name)
+    shown = [argument for argument in trace.payloads.decode(row).arguments if not isinstance(argument.value, bytes)]
+    for argument in shown:
+        if argument.name == "empty":
+            continue
+        column = _column_of(table, argument.name)
+        assert table.known(column)[-1], (spec.name, argument.name)
+        value = table[column][-1]
+        same = (
+            (int(value) - argument.value) % (1 << 64) == 0
+            if isinstance(argument.value, int)
+            else value == argument.value
+        )
+        assert same, (spec.name, argument.name)
+
+
 def test_pandas_and_polars(small):
     runs = small.table("run")
     assert runs.to_pandas()["length_ns"].tolist() == [490, 300, 8201]
@@ -234,7 +364,7 @@ def test_a_trace_shows_itself(small):
 
 
 def test_unknown_names(small):
-    with pytest.raises(UsageError, match="there is no table 'states'; there are event, state"):
+    with pytest.raises(UsageError, match=r"there is no table 'states'; is state or .* meant\? there are event"):
         small.table("states")
     with pytest.raises(UsageError, match="no column 'stat'; it has thread, state"):
         small.table("state")["stat"]

@@ -154,7 +154,7 @@ def test_runs_of_cpus(trace, found):
     assert longest == sorted(longest, reverse=True)
     assert not longest or longest[0] == max(row["longest_run_cycles"] for row in result.values())
     busiest = {}
-    for cpu, thread, _, cycles in rows_of(trace, "cpu_threads").rows():
+    for cpu, thread, _, cycles, _ in rows_of(trace, "cpu_threads").rows():
         busiest.setdefault(cpu, cycles)
         assert thread > 0 or not cpus.busiest[cpu]
     assert {cpu: cycles for cpu, cycles in enumerate(cpus.busiest_cycles.tolist()) if cpus.busiest[cpu]} == {

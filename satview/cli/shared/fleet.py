@@ -10,7 +10,7 @@ from satview.base.process_end import COST_DATA, FINE, say
 from satview.base.safe_text import visible_line
 from satview.cli.shared.progress import working, working_on
 from satview.fleet.export import Exported, export_folder
-from satview.fleet.layout import SKIPPED
+from satview.fleet.layout import DEFAULT_TABLES, SKIPPED
 
 _MOST_FAULTS = 20
 
@@ -27,7 +27,9 @@ def export(args: argparse.Namespace) -> int:
         raise UsageError("of a folder of traces whole tables are written, as Parquet")
     if args.jobs is not None and args.jobs < 1:
         raise UsageError(f"--jobs {args.jobs} is no number of processes")
-    tables = list(SCHEMAS) if "all" in args.table else args.table
+    tables = list(SCHEMAS) if "all" in args.table else [*args.table]
+    if args.arguments and "argument" not in tables:
+        tables = [*(tables or DEFAULT_TABLES), "argument"]
     if args.dask:
         from satview.fleet.cluster import export_on_cluster
 

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events.catalogue import catalogue
-from satview.events.layout import argument_names, is_same_name, logged_list
+from satview.events.layout import USER_TEXT, codes_of_argument, is_same_name, layout_of, logged_list
 from satview.events.spec import Field as Item
 from satview.events.spec import Release, Show
-from satview.events.variants import EXITS, FAILED_ARGUMENTS, USER_CLASSES
+from satview.events.variants import EXITS, FAILED_ARGUMENTS, USER_CLASSES, is_user
 from satview.events.wire import CODE_COUNT, class_of
 from satview.filters.expressions import nodes
 from satview.filters.expressions.compiled import domains, table_of
@@ -64,7 +64,7 @@ class Logged:
     def having(self, name: str, wide: bool | None = None) -> Bools:
         """Return the codes that have an argument in their logged form (or in a given one), bool (32768,)."""
         result = np.zeros(CODE_COUNT, np.bool_)
-        for code in argument_names(self.release).get(name, ()):
+        for code in codes_of_argument(self.release, name):
             if self.codes[code]:
                 result[code] = has_argument(self.release, code, name, self.is_wide(code) if wide is None else wide)
         return result
@@ -99,13 +99,19 @@ def has_argument(release: Release, code: int, name: str, wide: bool) -> bool:
     """Return whether an event has an argument in its wide or in its fast form; exits may be those of failed calls."""
     if EXITS[code] and name in FAILED_ARGUMENTS:
         return True
-    return any(is_same_name(item.name, name) for item in items_logged(release, code, wide))
+    items = items_logged(release, code, wide)
+    if any(is_same_name(item.name, name) for item in items):
+        return True
+    layout = layout_of(release, code, 0)
+    if (index := layout.rest_index(name)) is not None:
+        return index >= sum(item.words for item in items) and _has_room(items, index)
+    return is_user(code) and name == USER_TEXT
 
 
 @cache
 def is_wide_only(name: str, release: Release) -> bool:
     """Return whether no event has an argument of a name in its fast form."""
-    return not any(has_argument(release, code, name, False) for code in argument_names(release).get(name, ()))
+    return not any(has_argument(release, code, name, False) for code in codes_of_argument(release, name))
 
 
 def _has_room(items: tuple[Item, ...], word: int) -> bool:
@@ -151,7 +157,7 @@ def _in_traces(node: nodes.Node, release: Release) -> Bools:
     if isinstance(node, nodes.Field) and FIELDS[node.name].known is Known.EXIT:
         return EXITS
     if isinstance(node, nodes.Argument):
-        codes = [*argument_names(release).get(node.name, ())]
+        codes = codes_of_argument(release, node.name)
         return np.isin(np.arange(CODE_COUNT), codes) if codes else result
     if isinstance(node, nodes.In):
         return _in_traces(node.value, release)

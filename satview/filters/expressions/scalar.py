@@ -5,7 +5,17 @@ from __future__ import annotations
 from satview.events.catalogue import catalogue
 from satview.events.layout import Part, argument_part, text_at, text_offset
 from satview.events.spec import Release
-from satview.events.variants import DOUBTFUL, FAILURES, error_of, is_exit, is_user, user_text, variant_of
+from satview.events.variants import (
+    BY_COUNT,
+    DOUBTFUL,
+    FAILURES,
+    TEXT,
+    error_of,
+    is_exit,
+    is_user,
+    user_text,
+    variant_of,
+)
 from satview.events.wire import WireClass, class_of, event_of
 from satview.events.words import join64
 from satview.filters.event_context import EventContext, signed_word
@@ -109,7 +119,11 @@ class _Event:
 
     def part_named(self, name: str) -> Part | None:
         context = self.context
-        return argument_part(self.release, context.code, len(context.words), name, self.variant())
+        if is_user(context.code):
+            variant = BY_COUNT if user_text(context.payload) is None else TEXT
+        else:
+            variant = self.variant()
+        return argument_part(self.release, context.code, len(context.words), name, variant)
 
     def number(self, node: nodes.Node) -> int | None:
         if isinstance(node, nodes.Number):
@@ -149,9 +163,10 @@ class _Event:
         context, position = self.context, self.part_named(name)
         if position is None or not position.words:
             return None
-        word = context.word(position.word)
+        word, order = context.word(position.word), "little" if context.is_little_endian else "big"
+        if position.size:
+            return position.from_bytes(context.payload, order)
         if position.words == 2:
-            order = "little" if context.is_little_endian else "big"
             return wrapped(join64(word, context.word(position.word + 1), order))
         return signed_word(word) if position.is_signed else word
 

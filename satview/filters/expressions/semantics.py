@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from satview.events import states
 from satview.events.catalogue import listed_catalogue
-from satview.events.layout import argument_names, arguments_of, is_same_name
+from satview.events.layout import argument_names, arguments_of, codes_of_argument, is_same_name
 from satview.events.spec import Release, Show
 from satview.events.wire import CODE_COUNT
 from satview.filters.diagnostics import ExpressionError, did_you_mean, nearest
@@ -165,9 +165,9 @@ class _Checker:
 
     def shows_of(self, node: nodes.Argument) -> set[Show]:
         """Return how events show an argument."""
-        known = argument_names(self.release)
-        if node.name not in known:
-            hints = nearest(node.name, known)
+        codes = codes_of_argument(self.release, node.name)
+        if not codes:
+            hints = nearest(node.name, argument_names(self.release))
             raise ExpressionError(
                 f"no event has an argument {node.name[:40]!r}{did_you_mean(hints)}",
                 node.start,
@@ -176,7 +176,7 @@ class _Checker:
             )
         return {
             part.show
-            for code in known[node.name]
+            for code in codes
             for part in arguments_of(self.release, code)
             if is_same_name(part.name, node.name)
         }

@@ -15,23 +15,13 @@ import construct
 from satview.base.safe_text import byte_text
 from satview.events import variants
 from satview.events.catalogue import Catalogue
-from satview.events.layout import Layout, Part, layout_of
+from satview.events.layout import Layout, Part, layout_of, part_names
 from satview.events.spec import Argument, EventSpec, Payload, Release, Show
 from satview.events.words import join64
 from satview.formats.kev import notation
 
 SLOT_PAYLOAD_BYTES = 8
-REST = "rest"
-
-
-def member_names(layout: Layout) -> tuple[str, ...]:
-    """Return the names of a layout's parts made unique: the second `empty` becomes `empty_2`."""
-    seen: dict[str, int] = {REST: 1}
-    names = []
-    for part in layout.parts:
-        seen[part.name] = seen.get(part.name, 0) + 1
-        names.append(part.name if seen[part.name] == 1 else f"{part.name}_{seen[part.name]}")
-    return tuple(names)
+REST = " rest"  # no argument is called so
 
 
 def _member(part: Part, end: str) -> construct.Construct:
@@ -58,7 +48,7 @@ def struct_of(layout: Layout, byte_order: str) -> construct.Struct:
     """Return a layout as a construct; what no part describes is `rest`, bytes."""
     end = "l" if byte_order == "little" else "b"
     known = [part for part in layout.parts if part.words or part.is_text]
-    members = [name / _member(part, end) for name, part in zip(member_names(layout), known, strict=False)]
+    members = [name / _member(part, end) for name, part in zip(part_names(layout), known, strict=False)]
     return construct.Struct(*members, REST / construct.Default(construct.GreedyBytes, b""))
 
 
@@ -68,7 +58,7 @@ def prepared(
 ) -> tuple[Layout, tuple[str, ...], construct.Struct]:
     """Return the layout of a payload, the names of its members, and its construct; each made once."""
     layout = layout_of(release, code, count, variant)
-    return layout, member_names(layout), struct_of(layout, byte_order)
+    return layout, part_names(layout), struct_of(layout, byte_order)
 
 
 def build(layout: Layout, values: Mapping[str, Any], byte_order: str) -> bytes:

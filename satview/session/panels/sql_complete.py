@@ -60,8 +60,11 @@ def _sources(text: str) -> dict[str, str]:
 
 
 def _columns(name: str) -> list[tuple[str, str]]:
-    schema = SCHEMAS.get(name)
-    return [(column.name, column.meaning) for column in schema.columns] if schema else []
+    from satview.tables.views import views  # as of `_tables`
+
+    if name in SCHEMAS:
+        return [(column.name, column.meaning) for column in SCHEMAS[name].columns]
+    return [(column, "") for column in views()[name].columns] if name in views() else []
 
 
 def _tables() -> list[tuple[str, str]]:
