@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,6 +18,7 @@ from satview.store.axis import are_beside
 from satview.store.idle import KERNEL_PID
 from satview.store.time_ranges import TimeRanges
 
+_AFFINITY: Final = "Let it run on the CPUs that are idle: widen its runmask, or the budget of its partition."
 _Ints = NDArray[np.int64]
 
 
@@ -41,36 +44,47 @@ def starvations(evidence: Evidence, limits: Limits) -> list[Verdict]:
         bad = np.flatnonzero(waited >= least)
         if not len(bad):
             continue
-        happens = _times_of(episodes(begins[bad], window), begin[mine], end[mine], ready.row[mine])
+        happens = _times_of(episodes(begins[bad], window), ready.at(mine), begin[mine], end[mine])
         inside = mine[(begin[mine] >= happens[0][0]) & (end[mine] <= happens[0][1])]
         span = happens[0][:2]
         again = evidence.again("so", happens)
         total = int((end - begin)[inside].sum())
-        who = ran_instead(evidence, span, thread)
+        who, idle = ran_instead(evidence, span, thread), beside_idle(evidence, span, thread)
         verdicts.append(evidence.verdict(
             Severity.WARNING, span, [thread, *named(who)], [],
             [*ready.row[inside].tolist(), *ready.end_row[inside].tolist()],
             (f"{evidence.name(thread)} is ready for {evidence.length(total)} of {evidence.length(span[1] - span[0])} "
-             f"from {evidence.moment(span[0])} and gets next to no CPU{instead(evidence, span, who)}{again}.",
+             f"from {evidence.moment(span[0])} and gets next to no CPU{instead(evidence, span, who)}{idle}{again}.",
+             _AFFINITY if idle else
              "Give it a higher priority or a partition with a budget, or let the threads that ran wait at times."),
             occurrences=happens, roles=_ready_and_runs(evidence, ready.at(inside)),
         ))  # fmt: skip
     return verdicts
 
 
-def _times_of(windows: TimeRanges, begin: _Ints, end: _Ints, row: _Ints) -> list[tuple[int, int, int]]:
+def _times_of(windows: TimeRanges, ready: StateSpans, begin: _Ints, end: _Ints) -> list[tuple[int, int, int]]:
     """Return start, end and first event of the intervals that some windows meet, those of windows in common as one.
 
     Args:
         windows: Cycles.
+        ready: Intervals of one thread, n of them.
         begin: int64 (n,), cycles, ascending.
         end: int64 (n,), cycles.
-        row: int64 (n,), the event that begins each.
     """
-    met = [(end > first) & (begin < last) for first, last in zip(windows.start, windows.end, strict=True)]
-    spans = TimeRanges.of(np.array([begin[each].min() for each in met]), np.array([end[each].max() for each in met]))
-    first_rows = row[np.searchsorted(begin, spans.start)]
-    return list(zip(spans.start.tolist(), spans.end.tolist(), first_rows.tolist(), strict=True))
+    spans = []
+    for start, stop in zip(windows.start, windows.end, strict=True):
+        met = np.flatnonzero((end > start) & (begin < stop))
+        first, last = 0, len(met) - 1
+        # A moment in READY at the edge of a window, long before or after the rest, is no part of it.
+        length, pause = (end - begin)[met], begin[met][1:] - end[met][:-1]
+        while first < last and length[first] < pause[first]:
+            first += 1
+        while last > first and length[last] < pause[last - 1]:
+            last -= 1
+        spans.append((int(begin[met[first]]), int(end[met[last]])))
+    ranges = TimeRanges.of_rows(np.array(spans, np.int64))
+    first_rows = ready.row[np.searchsorted(begin, ranges.start)]
+    return list(zip(ranges.start.tolist(), ranges.end.tolist(), first_rows.tolist(), strict=True))
 
 
 @verdict_rule(
@@ -96,14 +110,15 @@ def long_readies(evidence: Evidence, limits: Limits) -> list[Verdict]:
         positions = [(int(evidence.times[ready.row[i]]), int(evidence.times[ready.end_row[i]]), int(ready.row[i]))
                   for i in mine.tolist()]  # fmt: skip
         span = positions[0][:2]
-        who = ran_instead(evidence, span, thread)
+        who, idle = ran_instead(evidence, span, thread), beside_idle(evidence, span, thread)
         is_serious = max(end - start for start, end, _ in positions) >= limits.cycles("serious_ms")
         verdicts.append(evidence.verdict(
             Severity.WARNING if is_serious else Severity.INFO, span, [thread, *named(who)], [],
             [int(ready.row[first]), int(ready.end_row[first])],
             (f"{evidence.name(thread)} is ready from {evidence.moment(span[0])} and runs "
-             f"{evidence.length(span[1] - span[0])} later{instead(evidence, span, who)}"
+             f"{evidence.length(span[1] - span[0])} later{instead(evidence, span, who)}{idle}"
              f"{evidence.again('so', positions)}.",
+             _AFFINITY if idle else
              "Look at the priorities of the threads that ran, or at the budget of its partition."),
             occurrences=positions, roles=_ready_and_runs(evidence, ready.at(mine)),
         ))  # fmt: skip
@@ -149,6 +164,27 @@ def instead(evidence: Evidence, span: tuple[int, int], who: list[tuple[int, int]
         return ""
     taken = evidence.interrupts_of_all(span)
     return f"; meanwhile ran {evidence.shares(who)}{f' ({taken} of it)' if taken else ''}"
+
+
+def beside_idle(evidence: Evidence, span: tuple[int, int], thread: int) -> str:
+    """Return in words which CPUs were idle for most of the time that a thread was ready; empty if none was.
+
+    Args:
+        evidence: The trace.
+        span: Start and end in cycles.
+        thread: Row of that thread.
+    """
+    trace, (rows, ends) = evidence.trace, evidence.slices
+    inside = evidence.slices_in(span)
+    runner = trace.events.thread[rows[inside]].astype(np.int64)
+    inside = inside[evidence.is_idle[runner] & are_beside(trace, runner, thread)]
+    part = np.minimum(ends[inside], span[1]) - np.maximum(evidence.times[rows[inside]], span[0])
+    total = np.bincount(trace.events.cpu[rows[inside]], part, trace.cpu_count)
+    idle = np.flatnonzero(total > (span[1] - span[0]) / 2).tolist()
+    if not idle:
+        return ""
+    cpus = ", ".join(f"{trace.cpu_title(cpu)} {evidence.length(int(total[cpu]))}" for cpu in idle)
+    return f"; idle meanwhile, and forbidden to it by its runmask or its partition: {cpus}"
 
 
 @verdict_rule(
