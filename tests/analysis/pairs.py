@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from satview.analysis.verdicts.verdict import Verdict
 from satview.capture.kernel import Kernel
 from satview.capture.sim.calls import (
     ChannelCreate,
@@ -41,6 +42,7 @@ from satview.capture.sim.calls.semaphores import BarrierWait
 from satview.capture.sim.parts.objects import Barrier, Condvar, Mutex, RwLock, Semaphore
 from satview.capture.sim.parts.threads import Policy, Program
 from satview.capture.workloads.parts import MS, US, Address
+from tests.capture.made import Traced
 
 RR: Final = Policy.RR
 
@@ -54,12 +56,17 @@ class Pair:
         kinds: Verdicts any of which names the fault.
         ms: How long it is traced.
         cpus: On how many CPUs it runs.
+        who: Who suffers first: the name of a thread, or else of its process.
+        from_ms, to_ms: The fault is there from a moment on and, unless that is None, over by another one.
     """
 
     setup: Callable[[Kernel, bool], None]
     kinds: tuple[str, ...]
     ms: int = 300
     cpus: int = 1
+    who: str = ""
+    from_ms: float = 0
+    to_ms: float | None = None
 
 
 def ring_of_servers(kernel: Kernel, is_faulty: bool) -> None:
@@ -509,22 +516,39 @@ def interrupt_that_stopped(kernel: Kernel, is_faulty: bool) -> None:
 
 FOR_EVER: Final = ("waits-for-ever",)
 PAIRS: Final = (
-    Pair(ring_of_servers, ("deadlock",)),
+    Pair(ring_of_servers, ("deadlock",), who="worker", from_ms=28),
     Pair(handler_storm, ("interrupt-flood",)),
-    Pair(piling_pulses, ("growing-queue",)),
-    Pair(full_queue, ("growing-queue",)),
-    Pair(late_loop, ("missed-period",)),
-    Pair(late_sleeper, ("missed-period",)),
-    Pair(lost_signal_late, ("lost-wakeup",)),
-    Pair(idle_worker, ("lost-wakeup",)),
-    Pair(connections, ("leak",)),
-    Pair(pool, ("server-saturation",)),
-    Pair(affinity, ("starvation", "long-ready"), 400, 2),
-    Pair(write_lock, FOR_EVER),
-    Pair(barrier, FOR_EVER),
-    Pair(semaphores_in_a_circle, ("deadlock",)),
-    Pair(urgent_ready, ("long-ready", "starvation")),
-    Pair(inversion_without_inheritance, ("priority-inversion", "lock-contention"), 400),
-    Pair(reply_by_worker_never, FOR_EVER),
-    Pair(interrupt_that_stopped, FOR_EVER),
+    Pair(piling_pulses, ("growing-queue",), who="pulses", from_ms=2),
+    Pair(full_queue, ("growing-queue",), who="deaf", from_ms=10),
+    Pair(late_loop, ("missed-period",), who="loop", from_ms=155, to_ms=205),
+    Pair(late_sleeper, ("missed-period",), who="sleeper", from_ms=155, to_ms=190),
+    Pair(lost_signal_late, ("lost-wakeup",), who="consumer", from_ms=90),
+    Pair(idle_worker, ("lost-wakeup",), who="worker", from_ms=10),
+    Pair(connections, ("leak",), who="connects"),
+    Pair(pool, ("server-saturation",), who="client"),
+    Pair(affinity, ("starvation", "long-ready"), 400, 2, who="bound", from_ms=20),
+    Pair(write_lock, FOR_EVER, who="writer", from_ms=2),
+    Pair(barrier, FOR_EVER, who="runner", from_ms=20),
+    Pair(semaphores_in_a_circle, ("deadlock",), who="p", from_ms=20),
+    Pair(urgent_ready, ("long-ready", "starvation"), who="victim", from_ms=30, to_ms=260),
+    Pair(inversion_without_inheritance, ("priority-inversion", "lock-contention"), 400, who="high"),
+    Pair(reply_by_worker_never, FOR_EVER, who="client", from_ms=20),
+    Pair(interrupt_that_stopped, FOR_EVER, who="devc-mute", from_ms=40),
 )
+
+
+def is_about(pair: Pair, made: Traced, verdict: Verdict) -> bool:
+    """Return whether the first thread of a verdict is the one that suffers."""
+    if not pair.who:
+        return True
+    threads, first = made.trace.threads, verdict.threads[0]
+    process = made.kernel.machine.processes.get(int(threads.pid[first]))
+    name = threads.names[first] or (process.name.rpartition("/")[2] if process is not None else "")
+    return name.startswith(pair.who)
+
+
+def is_then(pair: Pair, made: Traced, verdict: Verdict) -> bool:
+    """Return whether a verdict lies where the fault is; one that is never over lasts to the end of the trace."""
+    clock, window = made.trace.clock, made.trace.window
+    ms = [(cycles - window.start) * 1000 / clock.cycles_per_s for cycles in (verdict.start_cycles, verdict.end_cycles)]
+    return ms[0] >= pair.from_ms and (ms[1] <= pair.to_ms if pair.to_ms is not None else True)

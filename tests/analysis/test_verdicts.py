@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import satview
+from satview.analysis.doctor.report import may_be_more
 from satview.analysis.verdicts.find import find_verdicts
 from satview.analysis.verdicts.rule import rules
 from satview.analysis.verdicts.verdict import Severity, Verdict
@@ -26,9 +27,9 @@ from satview.linkage.transactions import transactions
 from satview.store.losses import losses
 from satview.store.trace import Trace
 from tests.analysis import faults
-from tests.analysis.pairs import PAIRS
+from tests.analysis.pairs import PAIRS, is_about, is_then
 from tests.analysis.random_programs import judged
-from tests.capture.made import FAST, WIDE, Traced, as_trace, run, traced
+from tests.capture.made import FAST, WIDE, Traced, as_trace, damaged, run, traced
 from tests.helpers.extent import WIDTH, fewer, points, usually
 
 RELEASES = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
@@ -201,12 +202,33 @@ def test_faults_are_told_from_their_healthy_twins(program: str, wide: bool, rele
     def setup(kernel: Kernel) -> None:
         pair.setup(kernel, is_faulty)
 
-    modes = WIDE if wide else FAST
-    found = find_verdicts(traced(setup, pair.ms, tmp_path, release, pair.cpus, modes=modes).trace)
+    made = traced(setup, pair.ms, tmp_path, release, pair.cpus, modes=WIDE if wide else FAST)
+    found = find_verdicts(made.trace)
     if is_faulty:
-        assert {verdict.kind for verdict in found} & set(pair.kinds)
+        own = [verdict for verdict in found if verdict.kind in pair.kinds]
+        assert any(is_about(pair, made, verdict) and is_then(pair, made, verdict) for verdict in own)
+        assert all(verdict.proof for verdict in own if verdict.certainty is not Certainty.EXACT)
     else:
         assert not lead(found)
+
+
+@points(program=list(PROGRAMS), wide=WIDTH, release=RELEASES)
+def test_where_events_are_missing_nothing_is_made_up(
+    program: str, wide: bool, release: Release, tmp_path: Path
+) -> None:
+    """A slow logger loses a quarter of the time: a fault is found, or it is said that it cannot be told."""
+    pair, is_faulty = PROGRAMS[program]
+
+    def setup(kernel: Kernel) -> None:
+        pair.setup(kernel, is_faulty)
+
+    made = damaged(setup, pair.ms, tmp_path, release, pair.cpus, ring=False, wide=wide, slots=101)
+    found = [verdict for verdict in find_verdicts(made.trace) if verdict.kind != "data-loss"]
+    undecided = {*undecided_table(made.trace)["kind"].tolist()}
+    if not is_faulty:
+        assert not lead(found)
+    elif not {verdict.kind for verdict in found} & {*pair.kinds}:
+        assert {*pair.kinds} & undecided or may_be_more(made.trace)
 
 
 @pytest.mark.parametrize("seed", range(usually(12, thorough=60, complete=2_000)))

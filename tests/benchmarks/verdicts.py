@@ -8,13 +8,16 @@ from collections import Counter, defaultdict
 from functools import partial
 from pathlib import Path
 
+from satview.analysis.doctor.report import may_be_more
 from satview.analysis.verdicts.find import find_verdicts
 from satview.analysis.verdicts.verdict import Severity
+from satview.answers.verdicts import undecided_table
 from satview.capture.kernel import Kernel
 from satview.events.spec import Release
-from tests.analysis.pairs import PAIRS, Pair
+from satview.store.losses import losses
+from tests.analysis.pairs import PAIRS, Pair, is_about, is_then
 from tests.analysis.random_programs import judged
-from tests.capture.made import FAST, WIDE, traced
+from tests.capture.made import FAST, WIDE, damaged, traced
 
 RELEASES = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
 CPUS = (1, 2, 4, 8)
@@ -26,6 +29,7 @@ def run(arguments: list[str]) -> None:
     parser.add_argument("--seeds", type=int, default=2, help="runs of each pair, release and form (default 2)")
     parser.add_argument("--programs", type=int, default=100, help="programs drawn at random (default 100)")
     parser.add_argument("--healthy", type=int, default=0, help="only so many seeds of the healthy twins (default: no)")
+    parser.add_argument("--losses", action="store_true", help="a slow logger loses most buffers")
     options = parser.parse_args(arguments)
     if options.healthy:
         _print_healthy(options.healthy)
@@ -35,12 +39,27 @@ def run(arguments: list[str]) -> None:
         for seed in range(1, options.seeds + 1):
             for release in RELEASES:
                 for wide in (True, False):
-                    _judge(pair, release, wide, seed, counts[" or ".join(pair.kinds)])
-    print("| verdict | faults | found | missed | healthy twins | errors | warnings | notices |")
-    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
+                    _judge(pair, release, wide, seed, counts[" or ".join(pair.kinds)], with_losses=options.losses)
+    names = (
+        "faults",
+        "found",
+        "undecided",
+        "missed",
+        "wrong thread",
+        "wrong span",
+        "healthy twins",
+        *map(str, Severity),
+    )
+    print("| verdict |", " | ".join(names), "|")
+    print("| --- |", " | ".join(["---:"] * len(names)), "|")
     for kind, count in sorted(counts.items()):
-        names = ("faults", "found", "missed", "twins", Severity.ERROR, Severity.WARNING, Severity.INFO)
         print(f"| {kind} | " + " | ".join(str(count[name]) for name in names) + " |")
+    if options.losses:
+        runs = sum(count["faults"] + count["healthy twins"] for count in counts.values())
+        print(
+            f"\nevents are missing for {sum(count['lost'] for count in counts.values()) / runs / 10:.0f} % of the time"
+        )
+        return
     stuck = missed = false = 0
     for seed in range(options.programs):
         with tempfile.TemporaryDirectory() as folder:
@@ -65,19 +84,32 @@ def _print_healthy(seeds: int) -> None:
 
 
 def _judge(
-    pair: Pair, release: Release, wide: bool, seed: int, count: Counter[str], which: tuple[bool, ...] = (True, False)
-) -> None:
+    pair: Pair, release: Release, wide: bool, seed: int, count: Counter[str], which: tuple[bool, ...] = (True, False),
+    *, with_losses: bool = False,
+) -> None:  # fmt: skip
     for is_faulty in which:
+        setup = partial(_set_up, pair, is_faulty)
         # Some programs need two CPUs; the others run on one, where it is known who can run.
         with tempfile.TemporaryDirectory() as folder:
-            made = traced(partial(_set_up, pair, is_faulty), pair.ms, Path(folder), release, pair.cpus, seed,
-                          WIDE if wide else FAST)  # fmt: skip
-            found = find_verdicts(made.trace)
-        if is_faulty:
-            is_found = any(verdict.kind in pair.kinds for verdict in found)
-            count.update(("faults", "found" if is_found else "missed"))
-        else:
-            count.update(("twins", *{verdict.severity for verdict in found}))
+            if with_losses:
+                made = damaged(
+                    setup, pair.ms, Path(folder), release, pair.cpus, ring=False, wide=wide, slots=100 + seed
+                )
+            else:
+                made = traced(setup, pair.ms, Path(folder), release, pair.cpus, seed, WIDE if wide else FAST)
+            found = [verdict for verdict in find_verdicts(made.trace) if verdict.kind != "data-loss"]
+            kinds = {*undecided_table(made.trace)["kind"].tolist()}
+            is_undecided = bool({*pair.kinds} & kinds or may_be_more(made.trace))
+            lost = losses(made.trace)
+            count["lost"] += int((lost[:, 1] - lost[:, 0]).sum() * 1000 // made.trace.window.length) if len(lost) else 0
+        if not is_faulty:
+            count.update(("healthy twins", *{str(verdict.severity) for verdict in found}))
+            continue
+        own = [verdict for verdict in found if verdict.kind in pair.kinds]
+        count.update(("faults", "found" if own else "undecided" if is_undecided else "missed"))
+        if own:
+            count["wrong thread"] += not any(is_about(pair, made, verdict) for verdict in own)
+            count["wrong span"] += not any(is_then(pair, made, verdict) for verdict in own)
 
 
 def _set_up(pair: Pair, is_faulty: bool, kernel: Kernel) -> None:

@@ -180,17 +180,22 @@ def growing_queues(evidence: Evidence, limits: Limits) -> list[Verdict]:
         inside = mine[since:]
         sent, received = rows[inside[step[inside] > 0]], rows[inside[step[inside] < 0]]
         to = int(pid[mine[0]].astype(np.int32))
-        receivers = np.unique(trace.events.thread[received].astype(np.int64))
+        before = rows[mine[:since]]
+        last = received[-1:] if len(received) else before[trace.events.code[before] == RECEIPT][-1:]
+        receivers = np.unique(trace.events.thread[received if len(received) else last].astype(np.int64))
         senders = [int(row) for row in np.unique(trace.events.thread[sent]) if row and not evidence.is_idle[row]]
         oldest = sent[-waiting:]
         does = f"only {len(received):,} are received" if len(received) else "none is received"
+        if len(last) and not len(received):
+            does += (f" ({evidence.name(int(receivers[0]))} received the last one before that, at "
+                     f"{evidence.moment(int(evidence.times[last[0]]))})")  # fmt: skip
         verdicts.append(evidence.verdict(
             Severity.WARNING if len(received) else Severity.ERROR, (start, end), [*receivers.tolist(), *senders],
-            [f"pulses to {evidence.process_of(to)}"], [*received[-1:].tolist(), *oldest.tolist()],
+            [f"pulses to {evidence.process_of(to)}"], [*last.tolist(), *oldest.tolist()],
             (f"{len(sent):,} pulses are sent to {evidence.process_of(to)} from {evidence.moment(start)} to the end of "
              f"the trace, {evidence.length(end - start)}, and {does}: {waiting:,} wait at the end, the oldest for "
              f"{evidence.length(end - int(evidence.times[oldest[0]]))}.",
              "Receive until no pulse is left before working, merge what several pulses ask for, or send fewer."),
-            roles={**dict.fromkeys(oldest.tolist(), "waits"), **dict.fromkeys(received[-1:].tolist(), "last receipt")},
+            roles={**dict.fromkeys(oldest.tolist(), "waits"), **dict.fromkeys(last.tolist(), "last receipt")},
         ))  # fmt: skip
     return verdicts
