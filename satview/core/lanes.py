@@ -66,7 +66,7 @@ def whole_spans(
     count = call("whole_spans", index, np.ascontiguousarray(start, np.int64), ends, code, cpu, value,
                  wanted.view(np.uint8), left_out.view(np.uint8), running, none, still_open, thread, values, row,
                  end)  # fmt: skip
-    return thread[:count].copy(), values[:count].copy(), row[:count].copy(), end[:count].copy()
+    return thread[:count], values[:count], row[:count], end[:count]  # most states are wanted
 
 
 def cpu_states(

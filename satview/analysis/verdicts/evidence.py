@@ -65,7 +65,7 @@ class Evidence:
     @cached_property
     def states(self) -> StateSpans:
         """What threads do; nothing where the trace does not show it (`has_states`)."""
-        return self._states.at(np.arange(len(self._states) if self.has_states else 0))
+        return self._states if self.has_states else self._states.at(np.empty(0, np.intp))
 
     @cached_property
     def has_states(self) -> bool:

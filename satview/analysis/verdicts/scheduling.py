@@ -202,25 +202,24 @@ def busy_loops(evidence: Evidence, limits: Limits) -> list[Verdict]:
     states = evidence.states
     is_awake = (states.value == RUNNING) | (states.value == READY)
     goes_on = (states.thread[1:] == states.thread[:-1]) & (states.end_row[:-1] == states.row[1:])
-    begins = is_awake.copy()
-    begins[1:] &= ~(goes_on & is_awake[:-1])
-    first = np.flatnonzero(begins)
-    if not len(first):
-        return []
-    number = np.cumsum(begins) - 1
-    cycles = evidence.lengths(states.row, states.end_row)
-    awake = np.flatnonzero(is_awake)
-    total = np.bincount(number[awake], cycles[awake], len(first))
-    ran = np.bincount(number[awake], np.where(states.value[awake] == RUNNING, cycles[awake], 0), len(first))
-    least, share = limits.cycles("least_ms"), limits.number("used_percent") / 100
-    at = np.flatnonzero((total >= least) & (ran >= share * total))
+    goes_on &= is_awake[1:] & is_awake[:-1]
+    first = np.flatnonzero(is_awake & np.append(True, ~goes_on)[: len(states)])
+    last = np.flatnonzero(is_awake & np.append(~goes_on, True)[: len(states)])
+    # Intervals of one stretch touch: its length needs none of those in between.
+    total = evidence.lengths(states.row[first], states.end_row[last])
+    long = np.flatnonzero(total >= limits.cycles("least_ms"))
+    ran = np.zeros(len(total), np.int64)
+    for at in long.tolist():
+        inside = states.at(np.arange(first[at], last[at] + 1)).of_state(RUNNING)
+        ran[at] = evidence.lengths(inside.row, inside.end_row).sum()
+    long = long[ran[long] >= limits.number("used_percent") / 100 * total[long]]
     verdicts = []
-    for thread, mine in groups(states.thread[first[at]]):
-        worst = at[mine[np.argmax(total[at[mine]])]]
-        inside = awake[number[awake] == worst]
-        start, end = int(evidence.times[states.row[first[worst]]]), int(evidence.times[states.end_row[inside].max()])
+    for thread, mine in groups(states.thread[first[long]]):
+        worst = int(long[mine[np.argmax(total[long[mine]])]])
+        stretch = slice(first[worst], last[worst] + 1)
+        start, end = int(evidence.times[states.row[first[worst]]]), int(evidence.times[states.end_row[last[worst]]])
         verdicts.append(evidence.verdict(
-            Severity.INFO, (start, end), [thread], [], states.row[inside],
+            Severity.INFO, (start, end), [thread], [], states.row[stretch],
             (f"{evidence.name(thread)} runs {evidence.length(int(ran[worst]))} of {evidence.length(end - start)} from "
              f"{evidence.moment(start)} without waiting once.",
              "If it polls, let it wait for an event; if it computes, run it at a low priority."),
