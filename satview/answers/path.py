@@ -14,6 +14,7 @@ from satview.answers.frames import Texts
 from satview.answers.table import CERTAINTIES, SHARE, Column, Kind, Question, Table
 from satview.base.errors import Cancelled
 from satview.base.time_text import format_duration, format_moment
+from satview.linkage.table import Certainty
 from satview.store.trace import Trace
 
 _NONE: Final = -1
@@ -89,7 +90,8 @@ def path_answer(trace: Trace, path: CriticalPath, is_cancelled: Callable[[], boo
     for piece in range(len(path)):
         if piece % _CHECK_EVERY == 0 and is_cancelled():
             raise Cancelled("the path was stopped")
-        says.append(words.says(path, piece))
+        sure = Certainty(int(path.certainty[piece]))
+        says.append(words.says(path, piece) + ("" if sure is Certainty.EXACT else f" ({sure.name.lower()})"))
     process = trace.threads.process[path.on_thread]
     steps = list(zip(path.depth.tolist(), process.tolist(), path.kind.tolist(), path.value.tolist(), strict=True))
     found = find_rounds(steps)

@@ -200,12 +200,15 @@ def _of_verdict(table: Table, row: int) -> Highlighted:
         waits += [wait] if wait is not None else []
         ahead = wait.holder if wait is not None else -1
     for thread in (*chain, *(thread for thread in threads if thread not in chain)):
-        wait = None if thread in chain else _wait_in(trace, thread, span)
-        waits += [wait] if wait is not None else []
         blocked = _legs(trace, thread, span, lambda value: value not in (NOT_A_STATE, RUNNING, DEAD))
         runs = _legs(trace, thread, span, lambda value: value == RUNNING)
         # Who suffers or holds something is shown by what keeps it from running, the others by when they run.
-        legs += blocked[:1] if thread in chain or wait is not None or not runs else runs[:_MOST_RUNS]
+        wait = None if thread in chain else _wait_in(trace, thread, span)
+        times = trace.events.time_cycles
+        ran = sum(int(times[leg.to_row] - times[leg.from_row]) for leg in runs)
+        suffers = wait is not None and wait.end_cycles - wait.start_cycles > ran
+        waits += [wait] if wait is not None and suffers else []
+        legs += blocked[:1] if thread in chain or suffers or not runs else runs[:_MOST_RUNS]
     has = {wait.holder: wait.title for wait in waits}
     legs = [replace(leg, title=", ".join(filter(None, (has.get(leg.thread), leg.title)))) for leg in legs]
     event = legs[0].from_row if legs and legs[0].thread == threads[0] else table.event(row)

@@ -22,7 +22,7 @@ _HOW: Final = (
     "Click an interval of a thread, or drag over a range of its lane, and press Shift+Y:\n"
     "what had to happen for the thread to get to the end of it."
 )
-_TOTAL_WIDTHS_PX: Final = (136, 76, 80, 66)
+_TOTAL_WIDTHS_PX: Final = (120, 88, 76, 62, 80)
 _LEAST_NAME_PX, _WIDEST_NAME_PX = 90, 420
 
 
@@ -34,7 +34,7 @@ class PathPanel(AnswerPanel):
         statement: Whose path it is, and how long.
     """
 
-    shown_names = ("thread", "start", "length", "does", "certainty")
+    shown_names = ("thread", "start", "length", "does")
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, "Pieces of the critical path", parent)
@@ -87,12 +87,12 @@ class PathPanel(AnswerPanel):
         head.setContentsMargins(10, 4, 8, 4)
         head.addWidget(self.statement, 1)
         self.add_buttons(head, self.statement)
-        split = QSplitter(Qt.Orientation.Horizontal, self)
+        split = QSplitter(Qt.Orientation.Vertical, self)
         split.addWidget(self.stack)
         split.addWidget(self.sums)
         split.setStretchFactor(0, 1)
         split.setStretchFactor(1, 0)
-        split.setSizes([640, 458])
+        split.setSizes([200, 110])
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
