@@ -282,7 +282,8 @@ def print_report(report: SubsetReport) -> None:
 def print_answer(answer: WouldCapture) -> None:
     """Print what a capture would have logged."""
     least = "" if answer.is_exact else "at least "
-    print(f"events  {answer.events:,} of {answer.total_events:,}")
+    more = f"; cannot tell of {answer.undecided:,} more" if answer.undecided else ""
+    print(f"events  {least}{answer.events:,} of {answer.total_events:,}{more}")
     print(f"slots   {least}{answer.slots:,} of {answer.total_slots:,}")
     print(f"rate    {least}{answer.bytes_per_s:,.0f} of {answer.total_bytes_per_s:,.0f} bytes per second")
     for name, (events, total) in answer.by_class.items():

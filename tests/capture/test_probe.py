@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from satview.__main__ import main
@@ -42,6 +43,19 @@ def test_would_capture_says_what_the_next_capture_holds(
     assert said[0].split()[:2] == ["events", f"{len(logged.events):,}"]
     assert said[1].split()[:2] == ["slots", f"{logged.slot_count:,}"]
     assert len(logged.events) > 100
+
+
+def test_a_forecast_says_how_much_the_logger_adds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, rules = tmp_path / "all.kev", tmp_path / "mine.satrules"
+    rules.write_text("ADDCLASS KERCALL\nADDCLASS COMM\n", encoding="utf-8")
+    assert main(["tracelogger", "-c", "-w", "--workload", "automotive", "--duration", "0.1", "-f", str(path)]) == 0
+    trace = open_kev(path)
+    is_logger = [name.endswith("tracelogger") for name in trace.processes.names]
+    its = np.array(is_logger)[trace.threads.process[trace.events.thread]] & np.isin(trace.events.code >> 10, (2, 7))
+    capsys.readouterr()
+    assert main(["filter", str(path), "-r", str(rules), "--would-capture"]) == 0
+    assert f"tracelogger itself adds {int(its.sum()):,} of these events" in capsys.readouterr().out
+    assert its.any()
 
 
 @pytest.mark.thorough

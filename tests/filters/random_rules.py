@@ -29,9 +29,11 @@ class RandomRules:
         trace: With everything on.
         seed: Decides all of them.
         wide: Whether the trace was logged wide.
+        has_priorities: Whether conditions compare priorities, which exported C cannot do everywhere.
     """
 
-    def __init__(self, trace: Trace, seed: int, *, wide: bool) -> None:
+    def __init__(self, trace: Trace, seed: int, *, wide: bool, has_priorities: bool = False) -> None:
+        self._has_priorities = has_priorities
         self._trace, self._rng, self._wide = trace, random.Random(seed), wide
         self._classes = [c for c in classes_with_handlers(trace.release) if len(rows_of(trace, c))]
         self._rows = {c: rows_of(trace, c) for c in self._classes}
@@ -119,6 +121,8 @@ class RandomRules:
             ] * 2
         if external is ExternalClass.THREAD and self._wide:
             tests += ["arg.priority > 10", "arg.policy == 2"]
+        if self._has_priorities and external is not ExternalClass.PROCESS:
+            tests += [f"priority {rng.choice(_SIGNS)} {rng.choice((10, 15, 21))}", "priority is known"] * 2
         return rng.choice(tests)
 
     def _value(self, external: ExternalClass, row: int, depth: int = 0) -> str:

@@ -5,13 +5,15 @@ import pytest
 
 from satview.base.time import TimeWindow
 from satview.events.spec import Release
+from satview.events.wire import WireClass
 from satview.filters.diagnostics import RuleError
 from satview.filters.names import process_names
 from satview.filters.rules.building import build
 from satview.filters.rules.text import parse_rules
 from satview.filters.views.would_capture import would_capture
+from tests.filters.random_rules import RandomRules
 from tests.filters.test_rules_everywhere import captured
-from tests.helpers.extent import points
+from tests.helpers.extent import fewer, points, usually
 
 RULES = {
     "fast": "ADDALLCLASSES\nSETALLCLASSESFAST",
@@ -28,6 +30,9 @@ HANDLERS = {
     "by class": "WHERE class == KERCALLENTER or event == THRUNNING",
     "later half": "ADDALLCLASSES\nSETALLCLASSESFAST\nWHERE time > 20ms",
 }
+
+
+UNSURE = ("SLOG", "POWER", "PAGEWAIT", "GUEST_ENTER", "GUEST_EXIT", "RAISE_INTR")
 
 
 def forecast(trace, text, window=None):
@@ -102,4 +107,80 @@ def test_a_fast_trace_gives_lower_bounds_of_wide_events(tmp_path):
     trace = captured("client-server", Release.QNX_7, "ADDALLCLASSES\nSETALLCLASSESFAST", tmp_path)
     found = forecast(trace, "ADDALLCLASSES\nSETALLCLASSESWIDE")
     assert not found.is_exact
-    assert found.slots > found.total_slots
+    (tmp_path / "wide").mkdir()
+    wide = captured("client-server", Release.QNX_7, "ADDALLCLASSES\nSETALLCLASSESWIDE", tmp_path / "wide")
+    assert found.total_slots < found.slots <= wide.slot_count
+
+
+@pytest.mark.parametrize("release", fewer([Release.QNX_7, Release.QNX_6_6], 1), ids=str)
+def test_the_fast_form_of_a_64_bit_value_is_its_low_half(release, tmp_path):
+    """The receive calls of processes with 64 bits: the wide form has two words of `rparts`, the fast one has one."""
+    text = "ADDALLCLASSES\nSETALLCLASSESFAST\nADDEVENTHANDLER KERCALLENTER MSG_RECEIVEV WHERE arg.rparts >= 1"
+    everything, logged = both("automotive", release, text, tmp_path)
+    agree(forecast(everything, text), logged)
+    assert logged.class_counts()["KER_CALL"] > 100
+
+
+def test_a_fast_trace_cannot_tell_what_a_priority_decides(tmp_path):
+    text = "ADDALLCLASSES\nSETALLCLASSESFAST\nADDCLASSEVHANDLER KERCALL WHERE priority > 10 and cpu == 0"
+    wide, logged = both("automotive", Release.QNX_7, text, tmp_path)
+    agree(forecast(wide, text), logged)
+    (tmp_path / "fast").mkdir()
+    trace = captured("automotive", Release.QNX_7, "ADDALLCLASSES\nSETALLCLASSESFAST", tmp_path / "fast", 40, 4)
+    found = forecast(trace, text)
+    is_call, is_first = trace.events.code >> 10 == WireClass.KER_CALL, trace.events.cpu == 0
+    assert found.undecided == int((is_call & is_first).sum())
+    assert not found.is_exact
+    assert found.notes[0].startswith(
+        f"Cannot tell whether {found.undecided:,} events would be logged: the rules compare a"
+    )
+    assert found.events <= len(logged.events) <= found.events + found.undecided + 9  # and BUFFER, TIME of those
+    decided = forecast(trace, text.replace("cpu == 0", "cpu == 9"))
+    assert decided.undecided == 0, "no event is of CPU 9, whatever the priority is"
+
+
+def test_inserted_events_follow_the_switch_of_user_events(tmp_path):
+    """USER decides for FUNC_ENTER, which libraries log; of SLOG, which the kernel may log too, a trace cannot tell.
+
+    PATH_ATTACH of SEC is off either way.
+    """
+    text = "ADDALLCLASSES\nDELCLASS USER\nSETALLCLASSESFAST"
+    everything, logged = both("instrumented", Release.QNX_7, text, tmp_path)
+    found = forecast(everything, text)
+    assert everything.class_counts()["SYSTEM"] > logged.class_counts()["SYSTEM"]
+    names = {name: count for name, count in by_name(everything).items() if name.startswith("FUNC_")}
+    assert names
+    assert not names.keys() & by_name(logged).keys()
+    assert found.by_class["SYSTEM"][0] == logged.class_counts()["SYSTEM"], (
+        "nothing there is by the kernel alone or unsure"
+    )
+    assert found.undecided == sum(count for name, count in by_name(everything).items() if name in UNSURE)
+    assert "programs insert such events" in found.notes[-1]
+    on = forecast(everything, "ADDCLASS USER\nADDCLASS CONTROL")
+    assert on.by_class["SYSTEM"][0] == sum(names.values()), "only USER is on"
+
+
+@pytest.mark.thorough
+@points(
+    name=["client-server", "automotive", "instrumented"],
+    release=[Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8],
+    source=["WIDE", "FAST"],
+)
+def test_random_rules_are_foretold_or_marked(name, release, source, tmp_path):
+    """What is said to be exact is the capture to the event and slot; else the capture is within what is said."""
+    everything = captured(name, release, f"ADDALLCLASSES\nSETALLCLASSES{source}", tmp_path)
+    (tmp_path / "rules").mkdir()
+    exact = 0
+    for wide in (True, False):
+        random = RandomRules(everything, 20261125, wide=wide, has_priorities=True)
+        for text in random.texts(usually(2, thorough=7, complete=20)):
+            found, logged = forecast(everything, text), captured(name, release, text, tmp_path / "rules")
+            if found.is_exact:
+                agree(found, logged)
+            else:
+                # BUFFER and TIME are in no bound: more events fill more buffers.
+                more = logged.class_counts().get("CONTROL", 0)
+                assert found.events <= len(logged.events) <= found.events + found.undecided + more, text
+                assert found.slots <= logged.slot_count, text
+            exact += found.is_exact
+    assert exact or name == "instrumented" or source == "FAST"

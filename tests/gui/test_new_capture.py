@@ -104,6 +104,16 @@ def test_same_seed_gives_the_same_file_as_the_command_line(dialog, empty_window,
 
 
 @pytest.mark.thorough
+def test_a_probe_leaves_no_logger_in_the_trace(dialog, empty_window, qtbot, tmp_path):
+    choose(dialog, "inversion", 0.02)
+    dialog.probe.setChecked(True)
+    dialog.live.setChecked(True)
+    assert "A probe takes full buffers only" in dialog.message.text()
+    dialog.live.setChecked(False)
+    trace = capture(dialog, empty_window, qtbot)
+    assert not [name for name in trace.processes.names if "tracelogger" in name]
+
+
 def test_deadlock_is_reported_beside_the_trace(dialog, empty_window, qtbot):
     choose(dialog, "deadlock")
     capture(dialog, empty_window, qtbot)

@@ -9,6 +9,7 @@ An expression has no state and can do nothing but compare: it is safe to take on
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from satview.filters.derived_columns import DerivedColumns, TraceDerivedColumns
 from satview.filters.diagnostics import Diagnostic, ExpressionError
 from satview.filters.event_context import EventContext
 from satview.filters.expressions import nodes
+from satview.filters.expressions.bounds import bounded
 from satview.filters.expressions.compiled import Condition, compile_expression
 from satview.filters.expressions.pattern import share_budget
 from satview.filters.expressions.reach import never_true
@@ -61,6 +63,12 @@ class Expression:
     def __call__(self, context: EventContext, /) -> int:
         """Return 1 if it holds for one event, else 0: the form of a dynamic rule."""
         return int(evaluate(self.tree, context, self.release))
+
+    def bounded(self, missing: Bools, *, may: bool) -> Expression:
+        """Return the expression with its tree bounded, as `bounds.bounded`: what it may say in a kernel, or must."""
+        twin = copy(self)
+        twin.tree = bounded(self.tree, missing, may=may)
+        return twin
 
     def plan(self, trace: Trace, derived: DerivedColumns | None = None) -> Condition:
         """Return the expression made ready for a trace, for callers that go through it chunk by chunk.

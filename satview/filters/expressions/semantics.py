@@ -310,7 +310,11 @@ class _Checker:
 
 def enters_state(start: int, end: int, release: Release) -> CodeTest:
     """Return the test whether an event has a state, at a position in the text."""
-    table = listed_catalogue(release).state_value_of_code != states.NOT_A_STATE
+    return code_table(start, end, listed_catalogue(release).state_value_of_code != states.NOT_A_STATE)
+
+
+def code_table(start: int, end: int, table: NDArray[np.bool_]) -> CodeTest:
+    """Return the test whether a table, bool (32768,), has an event's code, at a position in the text."""
     return CodeTest(start, end, FieldKind.STATE, (), glob("*"), table)
 
 

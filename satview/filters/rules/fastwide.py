@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from satview.events.layout import Layout, canonical, layout_of, logged_list
 from satview.events.spec import EventSpec, Field, Release
 from satview.events.variants import FAILURES, variant_of
 from satview.events.wire import WireClass, class_of
 from satview.store.trace import Trace
+
+# Arguments that a wide event has at least: without partitions states have four, and a call as many as it is given.
+_LEAST: Final = {"THREAD": 4, "TRACE_EVENT": 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,9 @@ def has_two_forms(code: int, release: Release) -> bool:
     return fast != wide
 
 
-def as_logged(spec: EventSpec, words: Sequence[int], release: Release, *, wide: bool) -> LoggedForm:
+def as_logged(
+    spec: EventSpec, words: Sequence[int], release: Release, *, wide: bool, byte_order: str = "little"
+) -> LoggedForm:
     """Return an event as it would have been logged with its switch on fast or on wide.
 
     Args:
@@ -54,6 +60,7 @@ def as_logged(spec: EventSpec, words: Sequence[int], release: Release, *, wide: 
         words: Payload words as they are in the trace, padding included.
         release: Of the trace.
         wide: The requested form.
+        byte_order: Of the target: a value of 64 bits whose fast form has one word is logged as its low half.
     """
     as_is = tuple(words)
     variant = variant_of(release, spec.code, words)
@@ -66,9 +73,11 @@ def as_logged(spec: EventSpec, words: Sequence[int], release: Release, *, wide: 
     if not has_two_forms(spec.code, release):
         return LoggedForm("same", requested, as_is)
     form = "wide" if wide else "fast"
+    if wide and actual.form == "fast":
+        requested = requested[: _LEAST.get(spec.name if spec.class_name == "KER_CALL" else spec.class_name)]
     if actual.form == form:
         return LoggedForm(form, requested, as_is)
-    return _converted(form, requested, _by_name(actual, as_is))
+    return _converted(form, requested, _by_name(actual, as_is), low_half=0 if byte_order == "little" else 1)
 
 
 def _by_name(layout: Layout, words: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
@@ -79,7 +88,7 @@ def _by_name(layout: Layout, words: tuple[int, ...]) -> dict[str, tuple[int, ...
     return found
 
 
-def _converted(form: str, requested: tuple[Field, ...], known: dict[str, tuple[int, ...]]) -> LoggedForm:
+def _converted(form: str, requested: tuple[Field, ...], known: dict[str, tuple[int, ...]], low_half: int) -> LoggedForm:
     words: list[int | None] = []
     missing = []
     for item in requested:
@@ -88,12 +97,15 @@ def _converted(form: str, requested: tuple[Field, ...], known: dict[str, tuple[i
             words.append(0)
         elif value is not None and (len(value) == item.words or not item.words):
             words += value
+        elif value is not None and (len(value), item.words) == (2, 1):
+            words.append(value[low_half])
         else:
-            words += [None] * max(item.words, 1)
+            words += [None] * item.words
             missing.append(item.name)
     return LoggedForm(form, requested, tuple(words), tuple(missing))
 
 
 def logged_form(trace: Trace, event: int, *, wide: bool) -> LoggedForm:
     """Return one event of a trace as it would have been logged with its switch on fast or on wide."""
-    return as_logged(trace.spec(event), trace.payloads.words(event).tolist(), trace.release, wide=wide)
+    words = trace.payloads.words(event).tolist()
+    return as_logged(trace.spec(event), words, trace.release, wide=wide, byte_order=trace.byte_order)

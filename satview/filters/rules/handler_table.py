@@ -114,6 +114,12 @@ class HandlerTable(Switches):
             self.class_handlers.pop(part, None)
         return self._changed() if parts else ENOTSUP
 
+    def replace_handlers(self, change: Callable[[DynamicRule], DynamicRule]) -> None:
+        """Put another dynamic rule in the position of each one."""
+        self.class_handlers = {position: change(rule) for position, rule in self.class_handlers.items()}
+        self.event_handlers = {position: change(rule) for position, rule in self.event_handlers.items()}
+        self._changed()
+
     def remove_handlers(self, is_gone: Callable[[DynamicRule], bool]) -> None:
         """Detach every dynamic rule of which `is_gone` says so: those of a process that has died."""
         self.class_handlers = {position: rule for position, rule in self.class_handlers.items() if not is_gone(rule)}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,11 @@ from satview.base.once import Once
 from satview.events.layout import logged_list
 from satview.events.spec import Payload
 from satview.events.variants import EXITS
+from satview.events.wire import CODE_COUNT
 from satview.filters.derived_columns import TraceDerivedColumns
 from satview.filters.expressions.columns import RowColumns
 from satview.filters.rules.fastwide import as_logged, has_two_forms
+from satview.filters.rules.inserted import inserted_codes
 from satview.store.payload_source import PayloadSource
 from satview.store.trace import Trace
 
@@ -124,11 +126,27 @@ class LoggedPayloads:
         return counts
 
 
-def as_logged_trace(trace: Trace, is_wide: Callable[[int], bool]) -> tuple[Trace, bool]:
-    """Return a trace with every event in the form that a rule set requests, and whether that is exact.
+@dataclass(frozen=True, slots=True)
+class LoggedTrace:
+    """A trace in another form.
+
+    Attributes:
+        trace: The trace.
+        is_exact: Whether the number of slots is exact, else it is a lower bound.
+        missing: bool (32768,), codes of events of which words are missing that the form has.
+    """
+
+    trace: Trace
+    is_exact: bool
+    missing: NDArray[np.bool_]
+
+
+def as_logged_trace(trace: Trace, is_wide: Callable[[int], bool]) -> LoggedTrace:
+    """Return a trace with every event in the form that a rule set requests.
 
     Rows, times and threads are those of the trace; codes lose the 64-bit flag where a fast form has none. A word of a
-    fast form that the wide one does not have reads 0. Exact means that the number of slots is.
+    fast form that the wide one does not have reads 0. Events that programs insert stay as they are; of those that the
+    kernel may have logged as well the shorter form counts.
 
     Args:
         trace: The trace as it was captured.
@@ -139,30 +157,37 @@ def as_logged_trace(trace: Trace, is_wide: Callable[[int], bool]) -> tuple[Trace
     form = np.zeros(len(events), np.uint16)
     layouts: list[Words] = [()]
     code, slot_count = events.code.copy(), events.slot_count.copy()
-    is_exact = True
+    is_exact, missing = True, np.zeros(CODE_COUNT, np.bool_)
+    is_inserted, may_be_inserted = inserted_codes(trace.release)
     for key in np.unique(keys).tolist():
         old, count = key >> _COUNT_BITS, _SLOT_WORDS * (key & (1 << _COUNT_BITS) - 1)
+        if is_inserted[old]:
+            continue
         spec = trace.catalogue.spec(old)
-        logged = as_logged(spec, range(1, count + 1), trace.release, wide=is_wide(old))
+        wide = is_wide(old)
+        logged = as_logged(spec, range(1, count + 1), trace.release, wide=wide, byte_order=trace.byte_order)
         words = logged.words
         if logged.form == "raw" and not spec.is_known:
             continue
-        is_missing = None in words
+        is_missing = bool(logged.missing)
         is_unknown = logged.form == "raw" and has_two_forms(old, trace.release)
-        is_exact &= not is_unknown and not (is_missing and is_wide(old))
+        is_exact &= not is_unknown and not (is_missing and wide)
         if logged.words == tuple(range(1, count + 1)):
             continue
         rows = np.flatnonzero(keys == key)
         rows = rows[~_has_failed(trace, rows, old)]
-        slot_count[rows] = logged.slots
-        if is_missing and is_wide(old):
+        slot_count[rows] = min(logged.slots, count // _SLOT_WORDS) if may_be_inserted[old] else logged.slots
+        is_exact &= not may_be_inserted[old] or logged.slots == count // _SLOT_WORDS
+        missing[logged_list(trace.release, old, is_wide=wide)[0]] |= is_missing
+        missing[old] |= is_missing
+        if is_missing and wide:
             continue  # it stays as it is, but takes as many slots as the other form has words
         form[rows] = len(layouts)
         layouts.append(tuple(word or 0 for word in words))
-        code[rows] = logged_list(trace.release, old, is_wide=is_wide(old))[0]
+        code[rows] = logged_list(trace.release, old, is_wide=wide)[0]
     payloads = LoggedPayloads(trace.payloads, form, layouts, trace.byte_order)
     columns = replace(events, code=code, slot_count=slot_count)
-    return replace(trace, events=columns, payloads=payloads, _cached=Once()), is_exact
+    return LoggedTrace(replace(trace, events=columns, payloads=payloads, _cached=Once()), is_exact, missing)
 
 
 def _has_failed(trace: Trace, rows: NDArray[np.intp], code: int) -> NDArray[np.bool_]:

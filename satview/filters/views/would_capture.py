@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,17 +23,21 @@ from satview.events.wire import (
 )
 from satview.filters.derived_columns import DerivedColumns, TraceDerivedColumns
 from satview.filters.diagnostics import RuleError
+from satview.filters.expressions.expression import Expression
 from satview.filters.rows import Bools
 from satview.filters.rules.building import BuiltRules
-from satview.filters.rules.capturing import for_capture
+from satview.filters.rules.capturing import AllOf, for_capture
+from satview.filters.rules.handler_table import DynamicRule
+from satview.filters.rules.inserted import inserted_codes, passes_inserted
 from satview.filters.rules.rule_set import RuleSet
 from satview.filters.rules.switch_state import C
-from satview.filters.views.as_logged import as_logged_trace
+from satview.filters.views.as_logged import LoggedTrace, as_logged_trace
 from satview.filters.views.buffer_forecast import ControlEvents, control_events, outer_interrupts
 from satview.store.losses import losses
 from satview.store.trace import Trace
 
 _Counts = NDArray[np.int64]
+_LOGGER: Final = "tracelogger"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +62,10 @@ class WouldCapture:
     """What a capture of the same run would have logged.
 
     Attributes:
-        events, total_events: Events logged, and those of the trace or of the window.
+        events, total_events: Events surely logged, and those of the trace or of the window.
+        undecided: Events of which the trace does not show what decides whether they are logged, beside `events`.
         slots, total_slots: Slots they take in the form that the rules request, and in the trace.
-        is_exact: False where a wide form is called for whose words the trace does not have; slots are then too few.
+        is_exact: Whether the capture would have exactly these events and slots; else at least these.
         bytes_per_s, total_bytes_per_s: Data rate of the capture.
         by_class: Logged and total events by printed class.
         losses: What each view would miss.
@@ -67,6 +73,7 @@ class WouldCapture:
     """
 
     events: int
+    undecided: int
     total_events: int
     slots: int
     total_slots: int
@@ -101,12 +108,11 @@ def would_capture(
     if captured.faults:
         raise RuleError(list(captured.faults))
     state = captured.state
-    logged, is_exact = as_logged_trace(trace, state.is_wide)
-    passes = state.mask(logged, None, derived or TraceDerivedColumns(trace))
+    converted = as_logged_trace(trace, state.is_wide)
+    logged = converted.trace
     part = trace.rows_between(window) if window is not None else slice(0, len(trace.events))
-    _limit_to(passes, part)
-    is_control = trace.events.code >> CLASS_SHIFT == WireClass.CONTROL
-    passes &= ~is_control
+    passes, may_pass = _passing(state, converted, derived or TraceDerivedColumns(trace), part)
+    doubts = _doubts(trace, may_pass & ~passes)
     logs_time = state.is_on(state.address(CONTROL_TIME), CONTROL_TIME)
     added = _added(logged, passes, logs_time)
     counts = np.bincount(logged.events.code[passes], minlength=CODE_COUNT)
@@ -117,23 +123,76 @@ def would_capture(
     slots = int(logged.events.slot_count[passes].sum(dtype=np.int64)) + added.count
     total_slots = int(events.slot_count[part].sum(dtype=np.int64))
     seconds = (window.length / trace.clock.cycles_per_s) if window is not None else trace.duration_ns / NS_PER_S
+    unknown = _left_out(trace, part, logs_time, C.CONTROL in state.class_handlers)
     return WouldCapture(
         int(counts.sum()),
+        int(np.count_nonzero(may_pass & ~passes)),
         int(totals.sum()),
         slots,
         total_slots,
-        is_exact,
+        converted.is_exact and not doubts and not unknown,
         slots * SLOT_BYTES / seconds if seconds else 0.0,
         total_slots * SLOT_BYTES / seconds if seconds else 0.0,
         _by_class(trace, counts, totals),
         _losses(trace, counts, totals),
-        (*captured.notes, *_left_out(trace, part, logs_time, C.CONTROL in state.class_handlers)),
+        (*captured.notes, *doubts, *unknown, *_of_logger(trace, logged, passes)),
     )
 
 
-def _limit_to(passes: Bools, part: slice) -> None:
-    passes[: part.start] = False
-    passes[part.stop :] = False
+def _passing(state: RuleSet, converted: LoggedTrace, derived: DerivedColumns, part: slice) -> tuple[Bools, Bools]:
+    """Return which events of a part surely pass, and which may, CONTROL left out; bool (events,) each."""
+    found, code = [], converted.trace.events.code
+    is_inserted, may_be_inserted = (codes[code] for codes in inserted_codes(state.release))
+    passes_as_user = passes_inserted(state)[code]
+    for may in (False, True):
+        bound = state.copy()
+        bound.replace_handlers(lambda rule, may=may: _bounded(rule, converted.missing, may=may))  # type: ignore[misc]
+        passes = bound.mask(converted.trace, None, derived)
+        passes[is_inserted] = passes_as_user[is_inserted]
+        as_user = passes_as_user[may_be_inserted]
+        passes[may_be_inserted] = passes[may_be_inserted] | as_user if may else passes[may_be_inserted] & as_user
+        passes[: part.start] = passes[part.stop :] = False
+        passes &= code >> CLASS_SHIFT != WireClass.CONTROL
+        found.append(passes)
+    return found[0], found[1]
+
+
+def _bounded(rule: DynamicRule, missing: Bools, *, may: bool) -> DynamicRule:
+    if isinstance(rule, AllOf):
+        return AllOf(*(_bounded(part, missing, may=may) for part in rule.parts))
+    return rule.bounded(missing, may=may) if isinstance(rule, Expression) else rule
+
+
+def _doubts(trace: Trace, undecided: Bools) -> list[str]:
+    """Return why events are undecided, one sentence for each reason."""
+    may_be_inserted = inserted_codes(trace.release)[1][trace.events.code]
+    inserted = int(np.count_nonzero(undecided & may_be_inserted))
+    others = int(np.count_nonzero(undecided)) - inserted
+    found = []
+    if inserted:
+        found.append(
+            f"Cannot tell whether {inserted:,} events would be logged: programs insert such events, for which the "
+            "kernel looks at the switch of USER, and the trace does not show who logged them"
+        )
+    if others:
+        found.append(
+            f"Cannot tell whether {others:,} events would be logged: the rules compare a priority or a word that the "
+            "trace does not have; capture wide"
+        )
+    return found
+
+
+def _of_logger(trace: Trace, logged: Trace, passes: Bools) -> list[str]:
+    """Return how much of what passes the logger itself adds, which is less or more in another capture."""
+    is_logger = np.array([name.rsplit("/", 1)[-1] == _LOGGER for name in trace.processes.names])
+    mine = passes & is_logger[trace.threads.process[trace.events.thread]]
+    if not mine.any():
+        return []
+    slots = int(logged.events.slot_count[mine].sum(dtype=np.int64))
+    return [
+        f"{_LOGGER} itself adds {np.count_nonzero(mine):,} of these events in {slots:,} slots, for as many buffers as "
+        "this trace has; with other rules it writes fewer or more. A probe of the simulated target adds none"
+    ]
 
 
 def _added(logged: Trace, passes: Bools, logs_time: bool) -> ControlEvents:

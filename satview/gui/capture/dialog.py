@@ -58,7 +58,7 @@ class NewCaptureDialog(QDialog):
     """The dialog with everything that decides a capture, and its start.
 
     Attributes:
-        workloads, seed, cpus, release, duration, form, mode, live, rules, path: The editors.
+        workloads, seed, cpus, release, duration, form, mode, probe, live, rules, path: The editors.
         start_button, stop_button, cancel_button, rules_button: The buttons.
 
     Signals:
@@ -99,6 +99,7 @@ class NewCaptureDialog(QDialog):
             is_wide=self.form.currentIndex() == 1,
             is_ring=self.mode.currentIndex() == 1,
             flush_every_s=0.25 if is_live else 0,
+            is_probe=self.probe.isChecked(),
         )
         capture = Capture(
             self.workload.name,
@@ -135,6 +136,11 @@ class NewCaptureDialog(QDialog):
         self.form.addItems(["Fast: the essential arguments", "Wide: all arguments"])
         self.mode = QComboBox(self)
         self.mode.addItems(["Linear: everything", "Ring: the newest only"])
+        self.probe = QCheckBox("Probe: no logger on the target", self)
+        self.probe.setToolTip(
+            "The buffers are taken from outside, so that the same seed is the same run whatever the rules are:\n"
+            'the capture has exactly what "Would capture?" says of such a trace of everything.'
+        )
         self.live = QCheckBox("In real time, and watch it live", self)
         self.rules = RuleBox(self)
         self.path = QLineEdit(self)
@@ -166,7 +172,7 @@ class NewCaptureDialog(QDialog):
         form.setLabelAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         for title, widget in (
             ("Release", self.release), ("CPUs", self.cpus), ("Duration", self.duration), ("Seed", self.seed),
-            ("Events", self.form), ("Buffers", self.mode), ("", self.live),
+            ("Events", self.form), ("Buffers", self.mode), ("", self.probe), ("", self.live),
         ):  # fmt: skip
             widget.setMinimumHeight(_FIELD_PX)  # what the style sheet makes of it, of which the layout knows nothing
             form.addRow(title, widget)
@@ -234,6 +240,7 @@ class NewCaptureDialog(QDialog):
         self.rules.checked.connect(self._check)
         self.path.textChanged.connect(self._check)
         self.live.toggled.connect(self._check)
+        self.probe.toggled.connect(self._check)
         self.mode.currentIndexChanged.connect(self._check)
         self.start_button.clicked.connect(self.start)
         self.stop_button.clicked.connect(self._job.stop)
@@ -266,7 +273,7 @@ class NewCaptureDialog(QDialog):
             "workload": self.workload.name, "seed": self.seed.value(), "cpus": self.cpus.value(),
             "release": self.release.currentIndex(), "duration_ms": round(self.duration.value() * 1000),
             "form": self.form.currentIndex(), "mode": self.mode.currentIndex(), "live": self.live.isChecked(),
-            "rules": self.rules.text,
+            "probe": self.probe.isChecked(), "rules": self.rules.text,
         }))  # fmt: skip
 
     def _recall(self) -> None:
@@ -285,6 +292,7 @@ class NewCaptureDialog(QDialog):
         for key, combo in (("release", self.release), ("form", self.form), ("mode", self.mode)):
             combo.setCurrentIndex(_number(last.get(key), combo.currentIndex(), combo.count() - 1))
         self.live.setChecked(last.get("live") is True)
+        self.probe.setChecked(last.get("probe") is True)
         if isinstance(last.get("rules"), str):
             self.rules.edit.setPlainText(last["rules"])
 
@@ -368,6 +376,8 @@ class NewCaptureDialog(QDialog):
             return f"{path.name} is a device or a pipe, not a file."
         if self.live.isChecked() and self.mode.currentIndex() == 1:
             return "A ring is saved at its end only: there is nothing to watch live."
+        if self.live.isChecked() and self.probe.isChecked():
+            return "A probe takes full buffers only, so nothing can be watched live: choose one of the two."
         return "Another capture runs in this window." if self._job.is_busy and not self._is_mine else ""
 
     @Slot()

@@ -61,7 +61,7 @@ def answer_html(answer: WouldCapture) -> str:
     """Return the answer as a page."""
     least = "" if answer.is_exact else "at least "
     rows = [
-        ("Events", f"{answer.events:,}", f"{answer.total_events:,}", _share(answer.events, answer.total_events)),
+        ("Events", f"{least}{answer.events:,}", f"{answer.total_events:,}", _share(answer.events, answer.total_events)),
         ("Slots", f"{least}{answer.slots:,}", f"{answer.total_slots:,}", _share(answer.slots, answer.total_slots)),
         (
             "Bytes per second",
