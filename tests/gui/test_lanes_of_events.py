@@ -182,7 +182,7 @@ def test_descriptions_from_a_file(window, qtbot, tmp_path, monkeypatch):
     opened.select_at(lane(opened, "work left").index, opened.trace.window.start + 9_500)
     text = window.workspace.panels["details"].as_text()
     assert re.search(r"Described as\s+work left\n", text), text
-    assert re.search(r"Arguments\n\s*d0\s+0x00000004\n\s*d1\s+0x00000000\n\s*items\s+4\n", text), text
+    assert re.search(r"Arguments\n\s*items\s+4\n\s*d0\s+0x00000004\n\s*d1\s+0x00000000\n", text), text
     opened.filters.add_pass(expression="arg.items == 4")
     qtbot.waitUntil(lambda: not opened.filters.is_pending)
     assert opened.filters.row_count == 1
@@ -206,7 +206,7 @@ def test_a_trace_keeps_the_file_that_describes_its_events(window, application, l
     opened = opened_again(application, load, qtbot, tmp_path)
     assert opened.user_file == str(path)
     rows = np.flatnonzero(opened.trace.events.code == wire.code(wire.WireClass.USER, 10))
-    assert opened.trace.payloads.decode(int(rows[-1])).arguments[-1].name == "items"
+    assert opened.trace.payloads.decode(int(rows[-1])).arguments[0].name == "items"
 
 
 @pytest.mark.thorough

@@ -112,6 +112,12 @@ XML = '<a><datakey format="%4ux shown" offset="4"><event class="6" id="100"/><od
         (["stats", DENSE, "--filter", "arg.shown >= 0", "--range", "0..1ms"], ""),
         (["look", DENSE, "--handle", "e-USER"], "shown"),
         (["export", DENSE, "-e", "arg.shown >= 0", "-o", "OUT.csv", "--format", "list"], "353 events"),
+        (
+            ["export", DENSE, "-e", "arg.shown == 0", "-o", "-", "--format", "list"],
+            '"d0=0x00000013 d1=0x00000000 shown=""0x0"""\n',
+        ),
+        (["traceprinter", DENSE, "--class", "USREVENT"], "EVENT:100          d0:0x00000013 d1:0x00000000 shown:0x0\n"),
+        (["traceprinter", DENSE, "--class", "USREVENT", "--format", "jsonl"], '"d1": "0x00000000", "shown": "0x0"}}\n'),
     ],
 )
 def test_every_command_knows_described_fields(command, says, dense, capfd, tmp_path):

@@ -316,7 +316,7 @@ def test_described_fields_are_arguments(tmp_path, order):
     ):  # fmt: skip
         assert trace.clock.ns_array(trace.events.time_cycles[trace.select(expression)]).tolist() == times, expression
     details = trace.payloads.decode(int(user["event"][0])).arguments
-    assert [(each.name, each.text) for each in details[-4:]] == [
+    assert [(each.name, each.text) for each in details[:4]] == [
         ("first", "0x9"), ("middle", "-2"), ("last", "0x7fffffff12345678"), ("who", "me")
     ]  # fmt: skip
     assert misfits(trace) == ["USREVENT EVENT 100: 1 of 2 events end before 'last'"]

@@ -120,10 +120,13 @@ def decode_payload(
 
 
 def with_description(payload: Payload, event: UserEvent, byte_order: str) -> Payload:
-    """Return a payload with the fields of a description as arguments, as far as it goes, behind those that it has."""
+    """Return a payload with the fields of a description as arguments, as far as it goes.
+
+    They are before the raw words of a user event, and behind the arguments that the tables know of others.
+    """
     is_wide = not variants.is_user(event.code) and len(payload.words) > _FAST_WORDS
     taken = {argument.name for argument in payload.arguments}
-    found = list(payload.arguments)
+    found: list[Argument] = []
     for index, (field, byte, data, text) in enumerate(event.shown(payload.raw, byte_order, is_wide=is_wide)):
         name = plain = field.label or f"field {index}"
         number = 1
@@ -134,7 +137,8 @@ def with_description(payload: Payload, event: UserEvent, byte_order: str) -> Pay
         value = field.number(data, byte_order) if field.is_number else text
         first, end = byte // 4, -(-(byte + len(data)) // 4)
         found.append(Argument(name, value, text, first, end - first))
-    return replace(payload, arguments=tuple(found))
+    own = payload.arguments
+    return replace(payload, arguments=(*found, *own) if variants.is_user(event.code) else (*own, *found))
 
 
 class _Decoder:

@@ -309,16 +309,13 @@ class SlotPayloads:
         steps = (count + 1) // 2
         first, slots = self._events.slot[events].astype(np.int64), self._events.slot_count[events]
         step = np.arange(steps)
-        inside = step < slots[:, None]
-        # Behind an event its last slot again, which keeps them in the order of the file: nothing is sorted.
-        at = first[:, None] + np.minimum(step, slots[:, None] - np.int64(1))
+        at, inside = first[:, None] + step, step < slots[:, None]
         apart, entries = self._apart(events)
         for number in range(1, steps if len(apart) else 1):
             at[apart, number] = self._fragments.slots_at(entries, number)
-        words = self._slots.take_halves(at.ravel(), 1)
-        words[~inside.ravel()] = 0
-        words = words.reshape(len(events), 2 * steps)
-        return words[:, :count]
+        halves = np.zeros((len(events), steps), np.uint64)
+        halves[inside] = np.ascontiguousarray(self._slots.take_halves(at[inside], 1)).view(np.uint64)[:, 0]
+        return halves.view(np.uint32)[:, :count]
 
     def _apart(self, events: NDArray[np.integer]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Return which of the events have slots that are not adjacent, and their entries in the table of these."""

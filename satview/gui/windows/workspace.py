@@ -374,6 +374,11 @@ class Workspace(QWidget):
         if layout is not None:
             self.put_panels(layout)
 
+    @property
+    def has_user_events(self) -> bool:
+        """Whether the command line names the file that describes events."""
+        return self._settings.is_passing(USER_EVENTS)
+
     def _connect(self) -> None:
         self.find_bar.step_requested.connect(self.navigation.step_hit)
         self.find_bar.list_requested.connect(self._show_results)
@@ -382,9 +387,9 @@ class Workspace(QWidget):
         self.opened.filters.failed.connect(self.report)
         self.opened.sorter.failed.connect(self.report_failure)
         self.opened.class_loader.failed.connect(self.report_failure)
-        if self._settings.is_passing(USER_EVENTS):
+        if file := self._settings.text(USER_EVENTS):
             try:
-                self.opened.describe(self._settings.text(USER_EVENTS))
+                self.opened.describe(file)
             except UsageError as error:
                 self.report_failure(str(error))
         self.find_bar.closed.connect(self._focus_lanes)

@@ -118,7 +118,7 @@ class WorkspaceKeeper(QObject):
         """Describe events as they were described last, unless the command line names another file."""
         opened = self._views.opened
         try:
-            if file and not opened.user_file:
+            if file and not self._views.has_user_events:
                 opened.describe(file)
         except UsageError as error:  # moved, or changed
             self._views.report_failure(str(error))
