@@ -12,7 +12,7 @@ from satview.analysis.doctor.report import Diagnosis, capture_for, doctor, group
 from satview.analysis.trust import TITLES, Mark
 from satview.base.errors import UsageError
 from satview.base.process_end import COST_DATA, FINE
-from satview.cli.shared.files import InputFile
+from satview.cli.shared.files import InputFile, add_user_events
 from satview.cli.shared.progress import open_trace, working, working_on
 from satview.store.trace import Trace
 
@@ -42,6 +42,7 @@ def add_parser(subparsers: Any) -> None:
     add("--format", choices=("table", "json"), default="table", help="(default %(default)s)")
     add("--rules", metavar="KEY", choices=(_ALL, *ANALYSES), help="print the rules of a capture that answers KEY: "
         f"{_ALL}, {', '.join(ANALYSES)}")  # fmt: skip
+    add_user_events(parser.add_argument)
     parser.set_defaults(run=run)
 
 
@@ -51,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         UsageError: Rules are requested for what the trace shows exactly, or what no capture shows.
     """
-    trace = open_trace(args.file)
+    trace = open_trace(args.file, args.user_events)
     with working(working_on("examining", trace.path)):
         found = doctor(trace)
     if args.rules:

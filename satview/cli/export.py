@@ -13,7 +13,7 @@ from satview.base.errors import UsageError
 from satview.base.process_end import COST_DATA, FINE, say
 from satview.base.targets import is_standard_output
 from satview.cli.filter import built_rules, print_report, report_nothing, selected_events
-from satview.cli.shared.files import InputFile, OutputFile
+from satview.cli.shared.files import InputFile, OutputFile, add_user_events
 from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.ranges import add_range, range_of
 from satview.export.by_ending import FORMATS, argument_tables, export, format_of
@@ -81,6 +81,7 @@ def add_parser(subparsers: Any) -> None:
     fleet.add_argument("--pattern", action="append", default=[], metavar="GLOB",
                        help="names of files, such as '*.txt'; repeatable (default: .kev, compressed too)")  # fmt: skip
     fleet.add_argument("--dask", metavar="ADDRESS", help="scheduler of a Dask cluster that sees the same folders")
+    add_user_events(parser.add_argument)
     parser.set_defaults(run=run)
 
 
@@ -101,7 +102,7 @@ def run(args: argparse.Namespace) -> int:
         return fleet.export(args)
     if args.jobs is not None or args.pattern or args.dask:
         raise UsageError("--jobs, --pattern and --dask are for a folder of traces")
-    trace = open_trace(args.file)
+    trace = open_trace(args.file, args.user_events)
     tables = list(SCHEMAS) if "all" in args.table else list(dict.fromkeys(args.table))
     if args.arguments:
         tables += [name for name in argument_tables(trace, args.output, args.format or "") if name not in tables]

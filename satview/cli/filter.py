@@ -16,7 +16,7 @@ from satview.base.process_end import COST_DATA, FINE, say
 from satview.base.safe_text import visible, visible_line
 from satview.base.targets import is_standard_output
 from satview.base.time import TimeWindow
-from satview.cli.shared.files import InputFile, OutputFile, RuleFile
+from satview.cli.shared.files import InputFile, OutputFile, RuleFile, add_user_events
 from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.ranges import add_range, window_of
 from satview.events.spec import Release
@@ -98,6 +98,7 @@ def add_parser(subparsers: Any) -> None:
         help="write a C program that sets exactly these rules on a target",
     )
     add("--from-args", action="store_true", help="print the rules behind the trace's own TRACELOGGER_ARGS")
+    add_user_events(parser.add_argument)
     parser.set_defaults(run=run)
 
 
@@ -108,7 +109,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace) -> int:
-    trace = open_trace(args.file)
+    trace = open_trace(args.file, args.user_events)
     if args.from_args:
         _print_arguments(trace)
     rules, built = built_rules(args.rules, args.allow_code, trace)

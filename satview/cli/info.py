@@ -12,7 +12,7 @@ from satview.base.process_end import BAD_USE, COST_DATA, FINE, say
 from satview.base.safe_text import visible_line
 from satview.base.time_text import format_duration, hex_cycles
 from satview.cli.shared.bold import bold
-from satview.cli.shared.files import InputFile
+from satview.cli.shared.files import InputFile, add_user_events
 from satview.cli.shared.progress import open_trace
 from satview.store.doubts import outside_record, outside_words, trusted_duration_ns, trusted_window
 from satview.store.problems import KINDS, Problem
@@ -29,13 +29,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "file", metavar="FILE", type=InputFile, help="a .kev file, a traceprinter listing or a thread trace"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a page")
+    add_user_events(parser.add_argument)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the description; return 0, 1 if problems cost data, 2 if the file is no trace."""
     try:
-        trace = open_trace(args.file, says_outside=False)
+        trace = open_trace(args.file, args.user_events, says_outside=False)
     except TraceFormatError as error:
         say(str(error))
         return BAD_USE

@@ -8,7 +8,7 @@ from typing import Any, Final
 from satview.answers.latencies import LEGS, LatencyFilter, latency_figures, latency_table
 from satview.base.errors import UsageError
 from satview.base.process_end import COST_DATA, FINE
-from satview.cli.shared.files import InputFile
+from satview.cli.shared.files import InputFile, add_user_events
 from satview.cli.shared.numbers import number
 from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.ranges import add_range, range_of
@@ -47,6 +47,7 @@ def add_parser(subparsers: Any) -> None:
     add("--sort", choices=_SORTS, default=None, help="with --list: by this leg, or forward in time (default total)")
     add("--top", type=int, default=0, metavar="N", help="with --list: the first N only")
     add("--format", choices=FORMATS, default="table", help="(default %(default)s)")
+    add_user_events(parser.add_argument)
     parser.set_defaults(run=run)
 
 
@@ -60,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"--top {args.top} is no number of rows")
     if not args.list and (args.top or args.sort):
         raise UsageError("--sort and --top go with --list")
-    trace = open_trace(args.file)
+    trace = open_trace(args.file, args.user_events)
     window = range_of(args.range, trace)
     with working(working_on("following wake-ups of", trace.path)):
         found = latency_table(trace, LatencyFilter(args.interrupt, args.thread, window))

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from satview.base.process_end import COST_DATA, FINE
-from satview.cli.shared.files import InputFile
+from satview.cli.shared.files import InputFile, add_user_events
 from satview.cli.shared.progress import open_trace, working, working_on
 
 _EPILOG = """\
@@ -38,6 +38,7 @@ def add_parser(subparsers: Any) -> None:
     add("file", metavar="FILE", type=InputFile, help="a .kev file, a traceprinter listing or a thread trace")
     add("--handle", action="append", default=[], metavar="H", help="what to look at, such as t-7; repeatable")
     add("--format", choices=("text", "json"), default="text", help="(default %(default)s)")
+    add_user_events(parser.add_argument)
     parser.set_defaults(run=run)
 
 
@@ -47,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         UsageError: One is no handle, or the trace has nothing of that number.
     """
-    trace = open_trace(args.file, says_outside=False)
+    trace = open_trace(args.file, args.user_events, says_outside=False)
     from satview.look.answers import look  # brings numpy; --help needs none
     from satview.look.text import as_record, as_text
 

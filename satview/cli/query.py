@@ -13,7 +13,7 @@ from satview.base.errors import UsageError
 from satview.base.new_file import NewFile
 from satview.base.process_end import COST_DATA, FINE, say
 from satview.base.targets import is_standard_output
-from satview.cli.shared.files import InputFile, OutputFile
+from satview.cli.shared.files import InputFile, OutputFile, add_user_events
 from satview.cli.shared.progress import open_trace, working, working_on
 
 if TYPE_CHECKING:
@@ -79,6 +79,7 @@ def add_parser(subparsers: Any) -> None:
     add("--memory-limit", type=int, default=2048, metavar="MIB", help="MiB it may take (default %(default)s)")
     add("--answer-limit", type=int, default=1024, metavar="MIB", help="MiB of rows (default %(default)s)")
     add("--threads", type=int, default=0, metavar="N", help="processors it uses at once (default: all)")
+    add_user_events(parser.add_argument)
     parser.set_defaults(run=run)
 
 
@@ -119,11 +120,13 @@ def run(args: argparse.Namespace) -> int:
     if is_dataset(args.file):
         from satview.fleet.query import query_dataset
 
+        if args.user_events:
+            raise UsageError("--user-events is for a trace; the tables of a data set are made already")
         with working(working_on("querying", args.file)):
             found = query_dataset(args.file, text, limits, is_part_enough=True)
         _print(found, args)
         return COST_DATA if found.is_cut else FINE
-    trace = open_trace(args.file)
+    trace = open_trace(args.file, args.user_events)
     with working(working_on("querying", trace.path)):
         found = sql(trace, text, limits, is_part_enough=True)
     _print(found, args)

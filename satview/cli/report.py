@@ -10,7 +10,7 @@ from satview.base.counts import counted
 from satview.base.errors import UsageError
 from satview.base.process_end import COST_DATA, FINE, say
 from satview.base.targets import is_standard_output
-from satview.cli.shared.files import InputFile, OutputFile
+from satview.cli.shared.files import InputFile, OutputFile, add_user_events
 from satview.cli.shared.progress import open_trace, working, working_on
 
 _EPILOG = """\
@@ -42,6 +42,7 @@ def add_parser(subparsers: Any) -> None:
         help="TOML file whose thresholds of verdicts replace those of satview",
     )
     add("--pictures", type=int, default=4, metavar="N", help="of N verdicts at most; 0 = none (default %(default)s)")
+    add_user_events(parser.add_argument)
     parser.set_defaults(run=run)
 
 
@@ -56,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"--pictures {args.pictures} is no number of pictures")
     if args.file == "-" and args.pictures:
         raise UsageError("pictures need a FILE that can be opened again; give one, or --pictures 0")
-    trace = open_trace(args.file, says_outside=False)
+    trace = open_trace(args.file, args.user_events, says_outside=False)
     from satview.analysis.verdicts.thresholds import read_thresholds  # brings numpy; --help needs none
     from satview.report.page import write_report
 

@@ -9,7 +9,7 @@ from typing import Any
 from satview.analysis.reasons.snapshot import Snapshot, SnapshotGroup, holder_text, snapshot, state_text
 from satview.base.process_end import COST_DATA, FINE
 from satview.base.time_text import format_duration, format_moment, parse_moment_inside
-from satview.cli.shared.files import InputFile
+from satview.cli.shared.files import InputFile, add_user_events
 from satview.cli.shared.progress import open_trace, working, working_on
 from satview.store.trace import Trace
 
@@ -36,6 +36,7 @@ def add_parser(subparsers: Any) -> None:
     add("file", metavar="FILE", type=InputFile, help="a .kev file, a traceprinter listing or a thread trace")
     add("--at", required=True, metavar="TIME", help="such as 1.25s, 350us, 0x1f00c (cycles) or #1200 (an event)")
     add("--format", choices=("table", "json"), default="table", help="(default %(default)s)")
+    add_user_events(parser.add_argument)
     parser.set_defaults(run=run)
 
 
@@ -45,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         UsageError: The moment does not fit.
     """
-    trace = open_trace(args.file)
+    trace = open_trace(args.file, args.user_events)
     at = parse_moment_inside(args.at, trace.time_axis)
     with working(working_on("looking at", trace.path)):
         found = snapshot(trace, at)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
@@ -12,15 +12,16 @@ from typing import TextIO
 
 from satview.base.errors import SatviewError, UsageError
 from satview.base.new_file import new_text_file
-from satview.base.process_end import BAD_USE, COST_DATA, FINE, drop_output
+from satview.base.process_end import BAD_USE, COST_DATA, FINE, drop_output, say
 from satview.base.safe_text import visible
 from satview.base.standard_input import standard_input
 from satview.base.targets import find_target
 from satview.base.time import TimeWindow
 from satview.base.time_text import parse_since_start
-from satview.cli.shared.files import InputFile, OutputFile
+from satview.cli.shared.files import InputFile, OutputFile, add_user_events
 from satview.cli.shared.progress import working, working_on
 from satview.cli.shared.ranges import add_range, window_of
+from satview.events.user_events import UserEvent
 from satview.events.wire import SLOT_BYTES
 from satview.export.listing import TIMES, Printer, TextRows, default_time, layout_of
 from satview.export.listing_format import EventFormat
@@ -97,6 +98,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     selected.add_argument("--from", dest="from_", metavar="TIME", help="not before this time")
     selected.add_argument("--to", metavar="TIME", help="before this time")
     add_range(selected.add_argument, "the same in one")
+    add_user_events(parser.add_argument)
     parser.set_defaults(run=run)
     return parser
 
@@ -126,6 +128,7 @@ def _print(source: Source, args: argparse.Namespace, selection: Selection, out: 
     is_text = args.format == "text"
     style = Style(layout, source.release, source.byte_order, args.vendor, args.one_line, source.notations)
     shown = _event_format(args, style)
+    described = _described(args.user_events)
     rows = (
         TextRows(
             source,
@@ -133,9 +136,10 @@ def _print(source: Source, args: argparse.Namespace, selection: Selection, out: 
             args.time or ("" if args.layout is None else default_time(layout)),
             args.verbose,
             format=shown,
+            described=described,
         )
         if is_text
-        else RecordRows(source, args.format)
+        else RecordRows(source, args.format, described=described)
     )
     is_ahead = Path(args.file_argument or args.file).is_file()
     printer = Printer(source, rows, selection, is_verbose=args.verbose and is_text, is_ahead=is_ahead)
@@ -193,6 +197,18 @@ def _report(problems: Problems) -> int:
         counts = ", ".join(f"{count} {slug}" for slug, count in problems.counts().items())
         print(f"satview traceprinter: {len(costly) - _SHOWN_PROBLEMS} more problems; in all {counts}", file=sys.stderr)
     return COST_DATA if problems.cost_data else FINE
+
+
+def _described(user_events: str) -> Mapping[int, UserEvent]:
+    """Return the descriptions in a file; say on standard error what of it is not understood."""
+    if not user_events:
+        return {}
+    from satview.formats.user_event_file import read_user_events  # brings a parser of XML
+
+    found = read_user_events(Path(user_events))
+    for note in found.notes:
+        say(note)
+    return found.events
 
 
 def _selection(args: argparse.Namespace) -> Selection:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from satview.answers.transactions import LEGS, TransactionFilter, transaction_table
 from satview.base.errors import UsageError
 from satview.base.process_end import COST_DATA, FINE
-from satview.cli.shared.files import InputFile
+from satview.cli.shared.files import InputFile, add_user_events
 from satview.cli.shared.numbers import number
 from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.ranges import add_range, range_of
@@ -46,6 +46,7 @@ def add_parser(subparsers: Any) -> None:
     add("--top", type=int, default=0, metavar="N", help="the first N only, those nested in them not counted")
     add("--nested", action="store_true", help="show the messages that servers sent on behalf of each below it")
     add("--format", choices=FORMATS, default="table", help="(default %(default)s)")
+    add_user_events(parser.add_argument)
     parser.set_defaults(run=run)
 
 
@@ -57,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
     """
     if args.top < 0:
         raise UsageError(f"--top {args.top} is no number of rows")
-    trace = open_trace(args.file)
+    trace = open_trace(args.file, args.user_events)
     window = range_of(args.range, trace)
     with working(working_on("following messages of", trace.path)):
         found = transaction_table(trace, TransactionFilter(args.client, args.server, args.type, window))

@@ -16,7 +16,7 @@ from satview.base.errors import UsageError
 from satview.base.process_end import COST_DATA, FINE
 from satview.base.safe_text import visible_line
 from satview.base.time_text import format_duration, parse_moment_inside, parse_range
-from satview.cli.shared.files import InputFile
+from satview.cli.shared.files import InputFile, add_user_events
 from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.ranges import RANGES
 from satview.cli.shared.table_output import print_table
@@ -53,6 +53,7 @@ def add_parser(subparsers: Any) -> None:
     add("--steps", type=int, metavar="N", help=f"with --at: at most so many (default {MOST_STEPS})")
     add("--top", type=int, metavar="N", help="with --range: only the N longest pieces, in order of time")
     add("--format", choices=("text", "json"), default="text", help="(default %(default)s)")
+    add_user_events(parser.add_argument)
     parser.set_defaults(run=run)
 
 
@@ -70,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"--steps {args.steps} is no number of steps")
     if args.top is not None and args.top < 1:
         raise UsageError(f"--top {args.top} is no number of pieces")
-    trace = open_trace(args.file)
+    trace = open_trace(args.file, args.user_events)
     if args.range is not None:
         _print_path(trace, args)
     else:

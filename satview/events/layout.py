@@ -17,6 +17,7 @@ from typing import Final, Literal, cast
 from satview.events import arguments, variants
 from satview.events.catalogue import catalogue
 from satview.events.spec import EventSpec, Field, Release, Show
+from satview.events.user_events import UserEvent
 from satview.events.variants import BY_COUNT
 from satview.events.wire import CODE_COUNT, KER_64BIT, THREAD_CREATE, THREAD_DESTROY, WireClass, class_of
 from satview.events.words import Plan
@@ -46,8 +47,8 @@ class Part:
         is_sure: False if the notation was inferred.
         text_index: Of several texts one after the other, which; 0 for the first.
         template: `%` template of the value in a listing that prints it unlike the notation; empty = as that has it.
-        byte: Of a number that is not made of whole words, its first byte in its first word, in the order of the file.
-        size: Bytes of such a number; 0 = all its words.
+        byte: Of what is not made of whole words, its first byte in its first word, in the order of the file.
+        size: Bytes of such a number, or at most of such a text; 0 = all its words, up to the end.
     """
 
     name: str
@@ -91,12 +92,14 @@ class Layout:
         parts: In payload order, without gaps; of a listed one with gaps where the line lacks an argument.
         end: The first word that no part describes; the number of words where a text goes on to the end.
         rest_name: What the words from there on are called, before their number.
+        described: What a file that describes events says of the payload beside these.
     """
 
     form: str
     parts: tuple[Part, ...]
     end: int
     rest_name: str = "word "
+    described: tuple[Part, ...] = ()
 
     def rest_part(self, index: int) -> Part:
         """Return a payload word behind `end` as an argument: `word 3`, `d0`."""
@@ -266,7 +269,7 @@ def named_parts(layout: Layout) -> tuple[Part, ...]:
     """
     names = iter(part_names(layout))
     found: list[Part] = []
-    for part in layout.parts:
+    for part in (*layout.parts, *layout.described):
         name = next(names)
         if part.show is not Show.STRUCT:
             found.append(part if part.name == name else replace(part, name=name))
@@ -280,10 +283,11 @@ def named_parts(layout: Layout) -> tuple[Part, ...]:
 
 def part_names(layout: Layout) -> tuple[str, ...]:
     """Return the names of a layout's parts made unique: the second `empty` becomes `empty_2`."""
-    seen = dict[str, int]()
-    own = {part.name for part in layout.parts}
+    parts = (*layout.parts, *layout.described)
+    seen = {part.name: 1 for part in layout.described if layout.rest_index(part.name) is not None}
+    own = {part.name for part in parts}
     names = []
-    for part in layout.parts:
+    for part in parts:
         name = part.name
         while name in seen or (name != part.name and name in own):
             seen[part.name] += 1
@@ -303,7 +307,8 @@ def text_offset(release: Release, code: int, count: int, variant: int = BY_COUNT
 
 def text_at(payload: bytes, part: Part) -> str | None:
     """Return the text of a part from the bytes of a payload; None if the payload ends before it."""
-    texts = payload[4 * part.word :].split(b"\0", part.text_index + 1)
+    end = part.start + part.size if part.size else None
+    texts = payload[part.start : end].split(b"\0", part.text_index + 1)
     return texts[part.text_index].decode("utf-8", "replace") if part.text_index < len(texts) else None
 
 
@@ -413,10 +418,46 @@ def learn_list(release: Release, code: int, parts: Sequence[Part], count: int) -
     Returns:
         At least `variants.LISTED`; None if there are too many kinds of such lines, unless it is one text alone.
     """
-    layout = Layout("listed", tuple(parts), count)
+    return _learn(release, code, Layout("listed", tuple(parts), count))
+
+
+@lru_cache(maxsize=1 << 13)
+def describe_layout(release: Release, code: int, count: int, variant: int, event: UserEvent) -> int:
+    """Return the variant of payloads that are what a variant says, and what a description says beside that.
+
+    If there are too many kinds of them it is the variant as it was.
+    """
+    layout = layout_of(release, code, count, variant)
+    is_wide = not variants.is_user(code) and count > _USER_WORDS
+    found = _learn(release, code, replace(layout, described=tuple(_described(event, 4 * count, is_wide))))
+    return variant if found is None else found
+
+
+def _described(event: UserEvent, size: int, is_wide: bool) -> Iterator[Part]:
+    """Yield the fields of a description that a payload of some bytes has; each value of several on its own.
+
+    What is behind a text begins where that ends, in every event elsewhere: the details show it, no argument can.
+    """
+    for index, (field, start) in enumerate(event.placed(is_wide=is_wide)):
+        name, show = field.label or f"field {index}", Show.DEC if field.is_signed else Show.HEX
+        if start < 0 or start + field.size * field.count > size or start >= size:
+            continue
+        if field.count == 0 or field.base == "c":
+            yield Part(name, start // 4, 0, Show.STRING, byte=start % 4, size=field.size * field.count)
+            continue
+        for number in range(field.count):
+            word, byte = divmod(start + number * field.size, 4)
+            is_whole = byte == 0 and field.size in (4, 8)
+            words = (byte + field.size + 3) // 4
+            own = name if field.count == 1 else f"{name}[{number}]"
+            yield Part(own, word, words, show, byte=byte, size=0 if is_whole else field.size)
+
+
+def _learn(release: Release, code: int, layout: Layout) -> int | None:
+    """Return the variant of a layout that no table has; arguments of `learn_list`."""
     with _LEARNED.lock:
         known = _LEARNED.number.get((release, code, layout))
-        is_one_text = len(layout.parts) == 1 and layout.parts[0].is_text
+        is_one_text = len(layout.parts) == 1 and layout.parts[0].is_text and not layout.described
         if known is None and (is_one_text or len(_LEARNED.layouts) < _MOST_LEARNED):
             known = variants.LISTED + len(_LEARNED.layouts)
             _LEARNED.number[release, code, layout] = known

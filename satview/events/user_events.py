@@ -1,20 +1,22 @@
-"""Events that programs insert: how their payloads are described, and what a user says of their lanes. No numpy."""
+"""How the payloads of events are described, and what a user says of lanes of those that programs insert. No numpy."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Literal, cast
 
 from satview.base.errors import UsageError
 from satview.base.safe_text import visible_line
+from satview.events.wire import WireClass, code
 
 SIZES: Final = (1, 2, 4, 8)
 _LAST: Final = 1023  # number of a user event
 _MOST_RULES: Final = 1000
 _MOST_VALUES: Final = 16  # of an array that a text names
-_RULE: Final = re.compile(r"(\d{1,9})(?::(\d{1,9}))?(?:\.\.(\d{1,9}))?\s+(\w+)\s*(.*)")
+_RULE: Final = re.compile(r"(\d{1,9})(?::(\d{1,9}|[^\W\d]\w{0,79}))?(?:\.\.(\d{1,9}))?\s+(\w+)\s*(.*)")
 
 
 class UserRuleKind(StrEnum):
@@ -35,6 +37,7 @@ class UserRule:
         end_number: Of the event that ends an interval.
         field: Which number of the payload a counter shows: of the description, else the word.
         name: Of the lane; empty = as the event is called.
+        label: Of that number instead of which it is.
     """
 
     number: int
@@ -42,6 +45,37 @@ class UserRule:
     end_number: int = -1
     field: int = 0
     name: str = ""
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ValueText:
+    """A text for some values of a field.
+
+    Attributes:
+        value: Those whose bits in `mask` are these.
+        text: What they are called.
+        mask: Bits of the value that count; -1 = all.
+        when: Only where another field has a value: its label, mask and value; None = always.
+    """
+
+    value: int
+    text: str
+    mask: int = -1
+    when: tuple[str, int, int] | None = None
+
+    def fits(self, value: int, numbers: Mapping[str, int]) -> bool:
+        """Return whether the text is that of a value.
+
+        Args:
+            value: Of the field.
+            numbers: The values of all fields of the event, by label.
+        """
+        if self.when is not None:
+            label, mask, wanted = self.when
+            if label not in numbers or (numbers[label] ^ wanted) & mask:
+                return False
+        return not (value ^ self.value) & self.mask
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +88,11 @@ class UserField:
         is_signed: Values may be negative.
         count: How many there are; 0 = a text that ends with a zero byte.
         base: How it is written: `d`, `x`, `o`, `b`, or `c` for characters.
-        names: Names of values.
+        names: Names of values, shown in place of them.
+        texts: Texts of values, shown beside them.
+        shows_number: False if a value that has texts is not shown beside these.
+        offsets: Its first byte in the payload, and in that of a wide event of another class than USER; None = behind
+            the field before.
     """
 
     label: str
@@ -62,52 +100,81 @@ class UserField:
     is_signed: bool = False
     count: int = 1
     base: str = "d"
-    names: dict[int, str] = field(default_factory=dict)
+    names: dict[int, str] = field(default_factory=dict, hash=False)
+    texts: tuple[ValueText, ...] = ()
+    shows_number: bool = True
+    offsets: tuple[int, int] | None = None
 
     @property
     def is_counter(self) -> bool:
         """True if its value may be drawn as a height: one number that is neither an address nor a name."""
-        return self.count == 1 and self.base == "d" and not self.names
+        return self.is_number and self.base == "d" and not self.names and not self.texts
 
-    def text(self, raw: bytes, byte_order: str) -> str:
-        """Return the values in the bytes of this field as text."""
+    @property
+    def is_number(self) -> bool:
+        """True if it is one number."""
+        return self.count == 1 and self.base != "c"
+
+    def number(self, raw: bytes, byte_order: str) -> int:
+        """Return the number in the bytes of this field."""
+        return int.from_bytes(raw, cast(Literal["little", "big"], byte_order), signed=self.is_signed)
+
+    def text(self, raw: bytes, byte_order: str, numbers: Mapping[str, int] | None = None) -> str:
+        """Return the values in the bytes of this field as text; `numbers` as of `ValueText.fits`."""
         if self.count == 0 or self.base == "c":
             return visible_line(raw.split(b"\0")[0].decode("utf-8", "replace"))
-        order = cast(Literal["little", "big"], byte_order)
         values = (raw[at : at + self.size] for at in range(0, min(len(raw), _MOST_VALUES * self.size), self.size))
-        return ",".join(self._one(int.from_bytes(each, order, signed=self.is_signed)) for each in values)
+        more = "" if self.count <= _MOST_VALUES else f" and {self.count - _MOST_VALUES} more"
+        return ",".join(self._one(self.number(each, byte_order), numbers or {}) for each in values) + more
 
-    def _one(self, value: int) -> str:
+    def _one(self, value: int, numbers: Mapping[str, int]) -> str:
         if value in self.names:
             return visible_line(self.names[value])
-        return f"{value:#{self.base}}" if self.base in ("x", "o", "b") else f"{value}"
+        shown = f"{value:#{self.base}}" if self.base in ("x", "o", "b") else f"{value}"
+        texts = [visible_line(each.text) for each in self.texts if each.fits(value, numbers)]
+        return " ".join(([shown] if self.shows_number or not texts else []) + texts)
 
 
 @dataclass(frozen=True, slots=True)
 class UserEvent:
-    """The description of a user event.
+    """The description of an event, of class USER or any other.
 
     Attributes:
-        number: 0 to 1023.
+        number: In its class, 0 to 1023.
         name: What it is called; may be empty.
-        fields: The parts of its payload, one behind the other.
+        fields: The parts of its payload.
+        class_number: Its internal class.
     """
 
     number: int
     name: str
     fields: tuple[UserField, ...] = ()
+    class_number: int = WireClass.USER
+
+    @property
+    def code(self) -> int:
+        """Its event code."""
+        return code(self.class_number, self.number)
+
+    def placed(self, *, is_wide: bool = False) -> list[tuple[UserField, int]]:
+        """Return every field with its first byte in the payload; -1 behind a text, which ends where its zero byte is.
+
+        Args:
+            is_wide: It is a wide event of another class than USER.
+        """
+        found, byte = list[tuple[UserField, int]](), 0
+        for each in self.fields:
+            byte = each.offsets[is_wide] if each.offsets is not None else byte
+            found.append((each, byte))
+            byte = -1 if byte < 0 or each.count == 0 else byte + each.size * each.count
+        return found
 
     def number_at(self, index: int) -> tuple[int, UserField] | None:
-        """Return at which byte a field begins, and the field; None if it is no single number within one word or two."""
-        byte = 0
-        for at, each in enumerate(self.fields):
-            if at == index:
-                fits = byte % 4 + each.size <= 4 if each.size < 8 else byte % 4 == 0
-                return (byte, each) if fits and each.count == 1 and each.base != "c" else None
-            if each.count == 0:
-                return None  # where a text ends another event may have another field
-            byte += each.size * each.count
-        return None
+        """Return at which byte a field begins, and the field; None if it is no number, or where it is differs."""
+        placed = self.placed()
+        if index >= len(placed) or placed[index][1] < 0 or not placed[index][0].is_number:
+            return None
+        return placed[index][1], placed[index][0]
 
     def texts(self, raw: bytes, byte_order: str) -> list[str]:
         """Return `label=value` of every field of a payload, as far as it goes."""
@@ -115,19 +182,46 @@ class UserEvent:
 
     def values(self, raw: bytes, byte_order: str) -> list[tuple[str, str]]:
         """Return label and value of every field of a payload, as far as it goes."""
-        found, byte = list[tuple[str, str]](), 0
-        for each in self.fields:
-            if byte >= len(raw):
-                break
+        return [(each.label, text) for each, _, _, text in self.shown(raw, byte_order)]
+
+    def shown(self, raw: bytes, byte_order: str, *, is_wide: bool = False) -> list[tuple[UserField, int, bytes, str]]:
+        """Return every field of a payload, as far as it goes: the field, its first byte, its bytes, its value as text.
+
+        Args:
+            raw: The payload.
+            byte_order: `little` or `big`.
+            is_wide: As of `placed`.
+        """
+        found, behind = list[tuple[UserField, int, bytes]](), 0
+        for each, start in self.placed(is_wide=is_wide):
+            byte = start if start >= 0 else behind
             length = each.size * each.count
             if each.count == 0:
                 end = raw.find(b"\0", byte)
                 length = (len(raw) if end < 0 else end + 1) - byte
-            if length > len(raw) - byte:
-                break  # the event is shorter than its description
-            found.append((each.label, each.text(raw[byte : byte + length], byte_order)))
-            byte += length
-        return found
+            behind = byte + max(length, 0)
+            if byte < len(raw) and 0 < length <= len(raw) - byte:  # else the event is shorter than its description
+                found.append((each, byte, raw[byte : byte + length]))
+        numbers = {each.label: each.number(data, byte_order) for each, _, data in found if each.is_number}
+        return [(each, byte, data, each.text(data, byte_order, numbers)) for each, byte, data in found]
+
+
+@dataclass(frozen=True, slots=True)
+class Descriptions:
+    """What a file says of events.
+
+    Attributes:
+        events: The events by code.
+        notes: What in the file is not understood and was passed over; a sentence each.
+    """
+
+    events: Mapping[int, UserEvent] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def user(self) -> dict[int, UserEvent]:
+        """Those of class USER, by number."""
+        return {event.number: event for event in self.events.values() if event.class_number == WireClass.USER}
 
 
 def parse_rules(text: str) -> tuple[UserRule, ...]:
@@ -148,11 +242,12 @@ def _rule(text: str) -> UserRule:
     if found is None or kind is None:
         raise UsageError(f"{text!r:.60} is no rule for user events; write 7 counter queue, 41..42 interval request, "
                          "or 9 moment")  # fmt: skip
-    number, field_number, end = (int(found[group] or -1) for group in (1, 2, 3))
+    label = found[2] if found[2] and not found[2].isdecimal() else ""
+    number, field_number, end = (int(group or -1) for group in (found[1], found[2] if not label else "", found[3]))
     if max(number, end) > _LAST:
         raise UsageError(f"{text!r:.60}: numbers of user events are 0 to {_LAST}")
     if (kind is UserRuleKind.INTERVAL) != (end >= 0):
         raise UsageError(f"{text!r:.60}: an interval has two events, 41..42; what is no interval has one")
     if field_number > _LAST:
         raise UsageError(f"{text!r:.60}: there is no word {field_number} in a payload")
-    return UserRule(number, kind, end, max(field_number, 0), found[5].strip())
+    return UserRule(number, kind, end, max(field_number, 0), found[5].strip(), label)

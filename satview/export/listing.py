@@ -5,9 +5,9 @@ One pass, chunk by chunk: `listing_lines` makes the lines of a chunk. Only one c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from satview.base.errors import UsageError
 from satview.base.time import NS_PER_S, Clock
 from satview.events.spec import EventSpec, Release
+from satview.events.user_events import UserEvent
+from satview.export.listing_columns import fields_column
 from satview.export.listing_format import EventFormat, arguments_form
 from satview.export.listing_forms import Form, Style, make_form
 from satview.export.listing_lines import CoreLines, Head, Lines, Rows
@@ -51,6 +53,7 @@ class TextRows:
         start_cycles: Time of the first event.
         format: Of `-p`; None = the layout's own columns.
         separator: Text between two lines.
+        described: What a file says of events, by code: it is behind their arguments.
     """
 
     source: Source
@@ -60,6 +63,7 @@ class TextRows:
     start_cycles: int = 0
     format: EventFormat | None = None
     separator: str = ""
+    described: Mapping[int, UserEvent] = field(default_factory=dict)
 
     @property
     def minus_one_fails(self) -> bool:
@@ -79,6 +83,9 @@ class TextRows:
     def form(self, spec: EventSpec, count: int, variant: int) -> Form | None:
         """Return the form of the layout."""
         form = make_form(spec, count, self.style, self.source.catalogue, variant)
+        if form is not None and spec.code in self.described:
+            more = fields_column(self.described[spec.code], count)
+            form = replace(form, template=f"{form.template.removesuffix(chr(10))}%s\n", columns=(*form.columns, more))
         return form if form is None or self.format is None else arguments_form(form, spec)
 
     def begin(self, form: Form) -> str:

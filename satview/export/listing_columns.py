@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 from satview.core import printing
 from satview.core.printing import Field
 from satview.events.layout import SIGEVENT_WORDS, Part
-from satview.events.variants import has_letters, user_text
+from satview.events.user_events import UserEvent
+from satview.events.variants import has_letters, is_user, user_text
 from satview.events.words import join64
 from satview.formats.kev.notation import plain_text, sigevent_text, vendor_text
 
+_FAST_WORDS = 2
 _LINE_FEED = 0x0A
 _PRINTABLE = np.zeros(256, np.bool_)
 _PRINTABLE[0x20:0x7F] = True
@@ -223,3 +225,28 @@ def flag_words(word: int, table: dict[int, str]) -> Column:
         return [names[index] for index in inverse.ravel().tolist()]
 
     return Column(column)
+
+
+def fields_column(event: UserEvent, count: int, index: int | None = None) -> Column:
+    """Return a column of what a file says of events: ` label:value` of all fields, or the value of one, empty without.
+
+    Args:
+        event: The description.
+        count: Payload words of the events.
+        index: Which field; None = all.
+    """
+    is_wide = not is_user(event.code) and count > _FAST_WORDS
+
+    def text_of(payload: bytes, byte_order: str) -> str:
+        shown = event.shown(payload, byte_order, is_wide=is_wide)
+        if index is None:
+            return "".join(f" {field.label}:{text}" for field, _, _, text in shown)
+        return next((text for field, _, _, text in shown if field is event.fields[index]), "")
+
+    def values(group: Group) -> list[str]:
+        raw = group.raw(0, count)
+        payloads, number = np.unique(raw.view(f"V{raw.shape[1]}")[:, 0], return_inverse=True)
+        texts = [text_of(payload, group.byte_order) for payload in payloads.tolist()]
+        return [texts[which] for which in number.reshape(-1).tolist()]
+
+    return Column(values)

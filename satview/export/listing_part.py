@@ -104,7 +104,12 @@ def write_listing(
     with _source(trace) as source, _new_file(trace, path) as file:
         layout = layout_of(source.release)
         style = Style(layout, source.release, source.byte_order, False, False, source.notations)
-        printer = Printer(source, TextRows(source, style, ""), rows_to_print=selected.in_batch, is_ahead=True)
+        printer = Printer(
+            source,
+            TextRows(source, style, "", described=trace.payloads.described),
+            rows_to_print=selected.in_batch,
+            is_ahead=True,
+        )
         for text in printer.encoded(_checked(selected, progress, cancelled)):
             file.write(text)
         return printer.printed
@@ -149,7 +154,7 @@ def _printed_lines(
     with _source(trace) as source:
         printer = Printer(
             source,
-            ListRows(trace, selected, RecordRows(source, "csv")),
+            ListRows(trace, selected, RecordRows(source, "csv", described=trace.payloads.described)),
             rows_to_print=selected.by_position,
             is_ahead=True,
         )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
@@ -15,6 +15,7 @@ from satview.base.time import Clock
 from satview.core import printing
 from satview.events.layout import Layout, Part, printed_layout
 from satview.events.spec import EventSpec, Show
+from satview.events.user_events import UserEvent
 from satview.events.variants import DOUBTFUL, ERRNO_WORD, FAILURES
 from satview.export import listing_columns as columns
 from satview.export.listing_columns import Column, Group
@@ -37,11 +38,18 @@ class RecordRows:
     A row has `time_ns` (since the first event), `time_cycles`, `cpu`, `pid` and `tid` (-1 where not known), `class`,
     `event` and `arguments`: an object in JSON, `name=value` pairs in CSV. Decimal arguments are numbers, all others
     text in hexadecimal.
+
+    Attributes:
+        source: What is printed.
+        format: One of `FORMATS`.
+        start_cycles: Time of the first event.
+        described: What a file says of events, by code: its fields are arguments too, as text.
     """
 
     source: Source
     format: str
     start_cycles: int = 0
+    described: Mapping[int, UserEvent] = field(default_factory=dict)
 
     def head(self, source: Source) -> Iterator[str]:  # noqa: ARG002  -- one signature for all outputs
         """Yield the column names, or the opening bracket."""
@@ -78,7 +86,7 @@ class RecordRows:
 
     def form(self, spec: EventSpec, count: int, variant: int) -> Form | None:
         """Return class, event and arguments of a kind as a template."""
-        pairs = self._pairs(spec, count, variant)
+        pairs = [*self._pairs(spec, count, variant), *self._described(spec.code, count)]
         found = tuple(column for _, _, filled in pairs for column in filled)
         if self.format == "csv":
             arguments = " ".join(f"{name}={template}" for name, template, _ in pairs)
@@ -94,6 +102,13 @@ class RecordRows:
             return self._user(count)
         layout = None if variant == DOUBTFUL else printed_layout(self.source.release, spec.code, count, variant)
         return self._raw(0, count) if layout is None else self._listed(layout, count)
+
+    def _described(self, code: int, count: int) -> Iterator[Pair]:
+        event = self.described.get(code)
+        for index, each in enumerate(event.fields if event is not None else ()):
+            assert event is not None
+            column = self._escaped(columns.fields_column(event, count, index))
+            yield each.label or f"field {index}", self._text(), [column]
 
     def _failed(self, count: int, errno_word: int | None) -> list[Pair]:
         returned: Pair = ("ret_val", "-1", [])

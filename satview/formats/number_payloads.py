@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.events.user_events import UserEvent
+
 
 @dataclass(frozen=True, slots=True)
 class NumberPayloads:
@@ -22,6 +24,11 @@ class NumberPayloads:
     def values(self, event: int) -> tuple[int, ...]:
         """Return the numbers of one event."""
         return tuple(int(column[event]) for column in self.arguments)
+
+    @property
+    def described(self) -> dict[int, UserEvent]:
+        """No descriptions: files with those are of events of QNX."""
+        return {}
 
     def check(self) -> None:
         """Do nothing: all records are in memory."""

@@ -1,18 +1,23 @@
-"""Reads descriptions of user events: the XML files of the vendor's System Profiler and of its toolkit.
+"""Reads descriptions of events: the XML files of the vendor's System Profiler and of its toolkit.
 
     <eventdefinitions>
-      <eventclass id="6">
+      <eventclass name="User Events">
         <event id="10" name="queue" sformat="%4u1d depth"/>
         <event id="20" name="frame">
           <field name="number" size="4"/>
           <field name="kind" size="4"><enum value="1" name="key"/><enum value="2" name="delta"/></field>
         </event>
       </eventclass>
+      <datakey format="%4ux kind %4ud left" offset="8" wide_offset="16">
+        <event class="6" id="30"/>
+        <enum name="kind" value="5" string="five"/>
+        <condition name="kind" value="5"><bitmask name="left" value="0x1" string="low"/></condition>
+      </datakey>
     </eventdefinitions>
 
-An older file has a format for each event, `%<bytes><u or s><count><d, x, o, b or c> label`, as often as there are
-fields; a count of 0 is a text up to its zero byte. A newer one has elements for fields and for the names of values. The
-vendor publishes no schema: elements are known by what they hold, and what is not known is passed over.
+Before 8.0 a file has a format for each event, `%<bytes><u or s><count><d, x, o, b or c> label`, as often as there are
+fields; a count of 0 is a text up to its zero byte. Since 8.0 a `datakey` says where a format begins, and to which
+events it applies. Other elements are known by what they hold; what is not understood in a `datakey` is noted.
 
 The file comes from anybody. No document type is accepted, so there are no entities to unfold, and nothing is fetched.
 """
@@ -27,23 +32,30 @@ from xml.parsers import expat
 
 from satview.base.errors import UsageError
 from satview.base.small_file import read_small
-from satview.events.user_events import SIZES, UserEvent, UserField
-from satview.events.wire import WireClass
+from satview.events.user_events import SIZES, Descriptions, UserEvent, UserField, ValueText
+from satview.events.wire import CLASS_MASK, WireClass
 
 _BYTES_MAX: Final = 1 << 20
 _DEEPEST: Final = 32
 _MOST_FIELDS: Final = 256
 _MOST_COUNT: Final = 4096
 _LAST: Final = 1023
+_MOST_OFFSET: Final = 1 << 17  # no payload is longer
 _NUMBER_NAMES: Final = ("id", "event", "code", "number")
 _NAME_NAMES: Final = ("name", "label")
-_FORMAT: Final = re.compile(r"%([0-9]{1,9})([suSU]?)([0-9]{0,9})([a-zA-Z])[ \t]*([^%]*)")
+_MOST_PARTS: Final = 4096  # values of all fields of an event
+_MOST_EVENTS: Final = 1 << 15
+_MOST_TEXTS: Final = 4096  # of the fields of one event
+_MOST_NOTES: Final = 20
+_FORMAT: Final = re.compile(r"%([0-9]{0,9})([suSU]?)([0-9]{0,9})((?:[a-zA-Z])|(?=\s|$))[ \t]*([^%]*)")
+_DATAKEY: Final = frozenset({"format", "sformat", "offset", "wide_offset", "show_masked_value", "name"})
+_OF_TEXTS: Final = frozenset({"name", "value", "string", "mask"})
 _TYPE: Final = re.compile(r"(u?)int([0-9]{1,9})(?:_t)?|(string|char)")
 _BASES: Final = {"d": "d", "i": "d", "u": "d", "x": "x", "h": "x", "o": "o", "b": "b", "c": "c", "s": "c"}
 
 
-def read_user_events(path: Path) -> dict[int, UserEvent]:
-    """Return the user events that a file describes, by number.
+def read_user_events(path: Path) -> Descriptions:
+    """Return the events that a file describes.
 
     Raises:
         UsageError: It cannot be read, is no XML, or describes none; a sentence with file and line.
@@ -58,9 +70,9 @@ def read_user_events(path: Path) -> dict[int, UserEvent]:
     except (LookupError, ValueError) as error:  # an encoding that nobody knows
         raise UsageError(f"{path.name}: {error}; save it as UTF-8") from error
     if not reader.events:
-        raise UsageError(f"{path.name}: it describes no user events (class 6); choose the file that the toolkit's "
-                         "setting for user events names")  # fmt: skip
-    return reader.events
+        raise UsageError(f"{path.name}: it describes no events; choose the file that the toolkit's setting for user "
+                         "events names")  # fmt: skip
+    return Descriptions(reader.events, tuple(reader.notes))
 
 
 @dataclass(slots=True)
@@ -72,6 +84,8 @@ class _Element:
     fields: list[UserField] = field(default_factory=list)
     names: dict[int, str] = field(default_factory=dict)
     text: str = ""
+    codes: list[int] = field(default_factory=list)
+    texts: list[tuple[str, ValueText]] = field(default_factory=list)
 
 
 class _Reader:
@@ -79,6 +93,7 @@ class _Reader:
 
     def __init__(self, name: str) -> None:
         self.events: dict[int, UserEvent] = {}
+        self.notes: list[str] = []
         self._name = name
         self._open: list[_Element] = []
         self.parser = expat.ParserCreate()
@@ -102,49 +117,147 @@ class _Reader:
             number = self._class_of(values, number)
         element = _Element(tag, values, number)
         if tag.endswith("event"):
-            element.event = self._event(values)
+            element.event = self._event(values, number)
+        elif tag == "datakey":
+            element.fields = self._placed(values)
+            self._note(values, _DATAKEY, tag)
+        elif tag in ("enum", "bitmask", "condition") and self._is_in_datakey():
+            self._note(values, _OF_TEXTS, tag)
+        elif self._is_in_datakey():
+            self._note({tag: ""}, frozenset(), "datakey")
         self._open.append(element)
 
     def _characters(self, text: str) -> None:
         if self._open:
             self._open[-1].text += text[:200]
 
+    def _is_in_datakey(self) -> bool:
+        return any(element.tag == "datakey" for element in self._open)
+
     def _end(self, _tag: str) -> None:
         element = self._open.pop()
         above = self._open[-1] if self._open else None
         if element.event is not None:
-            fields = (*element.event.fields, *element.fields)
-            if len(fields) > _MOST_FIELDS:
-                raise self._fault(f"an event of {len(fields)} fields; at most {_MOST_FIELDS} are possible")
-            if element.class_number == WireClass.USER:
-                self.events[element.event.number] = replace(element.event, fields=fields)
+            self._add(element.event, tuple(element.fields))
+            if above is not None and element.class_number >= 0:
+                above.codes.append(element.event.code)
+        elif element.tag == "datakey":
+            fields = tuple(self._with_texts(each, element.texts) for each in element.fields)
+            self._refuse_unused(element)
+            for code in dict.fromkeys(element.codes):
+                self._add(self.events[code], fields)
+        elif above is not None and self._is_in_datakey():
+            self._take_texts(element, above)
         elif above is not None and self._is_value(element):
             above.names[self._whole(element.values, ("value", "id"))] = (
                 _first(element.values, _NAME_NAMES) or element.text.strip()
             )
         elif above is not None and above.event is not None and _first(element.values, ("size", "type", "width")):
             above.fields.append(self._field(element))
+        if above is not None and element.tag in ("eventclass", "datakeys"):
+            above.codes += element.codes
+
+    def _add(self, event: UserEvent, fields: tuple[UserField, ...]) -> None:
+        """Take an event, or more fields of it."""
+        if event.class_number < 0:
+            return
+        fields = (*event.fields, *fields)
+        if len(fields) > _MOST_FIELDS:
+            raise self._fault(f"an event of {len(fields)} fields; at most {_MOST_FIELDS} are possible")
+        if sum(each.count for each in fields) > _MOST_PARTS:
+            raise self._fault(f"an event of more than {_MOST_PARTS} values")
+        if len(self.events) >= _MOST_EVENTS:
+            raise self._fault(f"more than {_MOST_EVENTS:,} events")
+        self.events[event.code] = replace(event, fields=fields)
+
+    # ---- since 8.0 -----------------------------------------------------------------------------------------------
+
+    def _placed(self, values: dict[str, str]) -> list[UserField]:
+        """Return the fields of a datakey; the first one has its offsets."""
+        found = list(self._formatted(_first(values, ("format", "sformat"))))
+        if not found:
+            raise self._fault('a datakey without a format; write format="%4ux label"')
+        offsets = tuple(self._whole(values, (name,), 0) for name in ("offset", "wide_offset"))
+        if not all(0 <= offset <= _MOST_OFFSET for offset in offsets):
+            raise self._fault(f"an offset of {max(offsets, key=abs)} bytes; 0 to {_MOST_OFFSET} are possible")
+        found[0] = replace(found[0], offsets=(offsets[0], offsets[1]))
+        shows = _first(values, ("show_masked_value",)).casefold() not in ("false", "0", "no")
+        return [replace(each, shows_number=shows) for each in found]
+
+    def _take_texts(self, element: _Element, above: _Element) -> None:
+        """Hand the texts of an element, and of those in it, to the one that it is in."""
+        values, tag = element.values, element.tag
+        if tag == "condition":
+            when = self._condition(values)
+            above.texts += [(label, replace(each, when=when)) for label, each in element.texts]
+            if element.texts or not values.get("string"):
+                return
+        elif tag not in ("enum", "bitmask"):
+            return
+        mask = self._whole(values, ("mask",), -1)
+        value = self._whole(values, ("value",), mask if tag == "bitmask" and mask >= 0 else None)
+        if tag == "bitmask" and mask < 0:
+            mask = value
+        above.texts.append((values.get("name", ""), ValueText(value, values.get("string", "")[:200], mask)))
+        if len(above.texts) > _MOST_TEXTS:
+            raise self._fault(f"more than {_MOST_TEXTS:,} texts of values")
+
+    def _condition(self, values: dict[str, str]) -> tuple[str, int, int]:
+        return values.get("name", ""), self._whole(values, ("mask",), -1), self._whole(values, ("value",))
+
+    def _with_texts(self, own: UserField, texts: list[tuple[str, ValueText]]) -> UserField:
+        return replace(own, texts=tuple(each for label, each in texts if label == own.label))
+
+    def _refuse_unused(self, element: _Element) -> None:
+        """Note texts of fields that the format does not have, and a datakey of no events."""
+        labels = {each.label for each in element.fields}
+        for label in dict.fromkeys(label for label, _ in element.texts if label not in labels):
+            self._say(f"there is no field {label[:40]!r} in the format, so that its texts are not used")
+        if not element.codes:
+            self._say("a datakey without an event applies to none")
+
+    def _note(self, values: dict[str, str], known: frozenset[str], tag: str) -> None:
+        for name in values:
+            if name not in known:
+                self._say(f"{name[:40]!r} in {tag} is not understood and was passed over")
+
+    def _say(self, what: str) -> None:
+        if len(self.notes) < _MOST_NOTES:
+            self.notes.append(f"{self._name}: line {self.parser.CurrentLineNumber}: {what}")
+
+    # ---- before 8.0 ----------------------------------------------------------------------------------------------
 
     def _class_of(self, values: dict[str, str], number: int) -> int:
         found = _first(values, ("class", "id", "code")).strip()
         try:
-            return int(found, 0)
+            own = int(found[:20], 0)
+            return own if 0 <= own <= CLASS_MASK else -1
         except ValueError:
             name = (found or _first(values, _NAME_NAMES)).casefold()
             return int(WireClass.USER) if "us" in name[:2] else number if not name else -1
 
-    def _event(self, values: dict[str, str]) -> UserEvent:
+    def _event(self, values: dict[str, str], class_number: int) -> UserEvent:
         number = self._whole(values, _NUMBER_NAMES)
         if not 0 <= number <= _LAST:
             raise self._fault(f"event {number}: numbers of events are 0 to {_LAST}")
-        name = _first(values, _NAME_NAMES)
-        return UserEvent(number, name[:200], self._formatted(_first(values, ("sformat", "format"))))
+        name, fields = _first(values, _NAME_NAMES), self._formatted(_first(values, ("sformat", "format")))
+        found = UserEvent(number, name[:200], fields, class_number)
+        if class_number >= 0 and self._is_in_datakey() and (before := self.events.get(found.code)) is not None:
+            found = replace(before, name=found.name or before.name, fields=(*before.fields, *fields))
+        return found
 
     def _formatted(self, text: str) -> tuple[UserField, ...]:
         """Return the fields of a format such as `%4u1d depth %1u0c name`."""
         fields = []
         for size, sign, count, base, label in _FORMAT.findall(text):
-            fields.append(self._checked(label.strip(), int(size), sign in ("s", "S"), count, base))
+            is_text = (size in ("", "1") and not base and count == "0") or (not size and sign == "s" and not base)
+            is_signed = sign in ("s", "S") or (not size and base in ("d", "i"))  # `%d` alone, as of C
+            fields.append(
+                self._checked(
+                    label.strip(), int(size or (1 if is_text else 4)), is_signed,
+                    "0" if is_text else count, base or ("c" if is_text else "d"),
+                )
+            )  # fmt: skip
         if text.strip() and not fields:
             raise self._fault(f"{text!r:.60} is no format; write %4u1d label: bytes, u or s, count, d or x")
         return tuple(fields)

@@ -224,7 +224,9 @@ COMMANDS: Final = (
               submenu="Lanes of e&vents")
       for each in LANE_CLASSES),
     Command("lanes.user_file", "&Descriptions of user events\N{HORIZONTAL ELLIPSIS}", Menu.LANES, (),
-            "Read names and fields of user events from an XML file of the vendor's toolkit.", Needs.TRACE),
+            "Read names and fields of user events, and of others, from an XML file; the trace keeps it.", Needs.TRACE),
+    Command("lanes.no_user_file", "Remove des&criptions", Menu.LANES, (),
+            "Show user events without the names and fields of an XML file.", Needs.TRACE),
     Command("lanes.user_rules", "&Intervals and counters of user events\N{HORIZONTAL ELLIPSIS}", Menu.LANES, (),
             "Say which user events are counters or intervals: 10 counter queue; 41..42 interval request.",
             Needs.TRACE),

@@ -14,6 +14,7 @@ from satview.answers.verdicts import Verdicts
 from satview.answers.verdicts import find as find_verdicts
 from satview.base.time import TimeWindow
 from satview.events import wire
+from satview.events.user_events import Descriptions
 from satview.session.edit_history import EditHistory
 from satview.session.events.event_links import EventLinks
 from satview.session.filtering.filter_stack import FilterStack
@@ -25,6 +26,7 @@ from satview.session.lanes.lane_arrangement import GroupBy, LaneArrangement, Sor
 from satview.session.lanes.lane_list import LaneList
 from satview.session.lanes.lane_sorter import LaneSorter
 from satview.session.lanes.remap import event_of_slot
+from satview.session.lanes.user_event_settings import descriptions_of
 from satview.session.legend_highlight import LegendHighlight
 from satview.session.loading.loaded_trace import Reload, Shown, events_per_thread
 from satview.session.loading.preview_view import PreviewView
@@ -36,6 +38,7 @@ from satview.session.selection import Selection
 from satview.session.settings import Settings
 from satview.session.tasks import IsCancelled
 from satview.session.viewport import Viewport, with_margin
+from satview.store.arguments import describe_events
 from satview.store.doubts import doubts, trusted_window
 from satview.store.trace import Trace
 from satview.timeline.lane_classes import classes_in
@@ -57,12 +60,17 @@ class OpenTrace(QObject):
         others: Other views of it in the same window.
         preview: What shows on CPU lanes that are not built yet; None = nothing.
 
+        descriptions: What a file says of events.
+        user_file: That file; empty = none.
+
     Signals:
+        described: There are other descriptions.
         capture_requested: A new capture with some rules is requested: the rules as text.
         begins_reload: `reload` was called and has changed nothing yet.
         reloaded: `reload` has changed everything; after the signals of the parts. The argument is the `Reload`.
     """
 
+    described = Signal()
     capture_requested = Signal(str)
     begins_reload = Signal()
     reloaded = Signal(object)
@@ -91,6 +99,7 @@ class OpenTrace(QObject):
         self._basis: Basis | None = None
         self.others: list[OpenTrace] = []
         self.preview: Preview | None = None
+        self.descriptions, self.user_file = Descriptions(), ""
         self._take(trace, timeline, events_per_thread(trace) if events_of_thread is None else events_of_thread)
         self.edits = EditHistory(self)
         self.viewport = Viewport(with_margin(trace.window), self, trace.window.end)
@@ -117,7 +126,9 @@ class OpenTrace(QObject):
             labels_in(settings.text("swimlane/labels")),
             classes_in(settings.text("swimlane/lane_classes")),
         )
-        self.class_loader = ClassLoader(lambda: self.timeline, self._requested_classes, settings, self)
+        self.class_loader = ClassLoader(
+            lambda: self.timeline, self._requested_classes, lambda: self.descriptions.user, settings, self
+        )
         self.class_loader.loaded.connect(self._on_classes)
         self.lanes.classes_requested.connect(self.class_loader.load)
         self.class_loader.load()
@@ -259,6 +270,19 @@ class OpenTrace(QObject):
         if settings.is_passing("swimlane/labels"):
             labels = labels_in(settings.text("swimlane/labels"))
         return replace(arrangement, classes=classes, labels=labels)
+
+    def describe(self, file: str) -> None:
+        """Take descriptions of events from a file in place of those before; an empty name takes them away.
+
+        Raises:
+            UsageError: The file is faulty; nothing has changed.
+        """
+        self.descriptions, self.user_file = descriptions_of(file), file
+        describe_events(self.trace, self.descriptions.events)
+        self.class_loader.describe()
+        self.filters.evaluator.forget()
+        self.filters.recompute()
+        self.described.emit()
 
     def _requested_classes(self) -> frozenset[str]:
         """Return the classes of lanes of events that some view shows."""

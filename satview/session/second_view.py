@@ -48,6 +48,7 @@ class SecondView(OpenTrace):
         self.viewport.window_changed.connect(self._on_window)
         first.begins_reload.connect(self.begins_reload)
         first.reloaded.connect(self.reloaded)
+        first.described.connect(self.described)
         first.others.append(self)
 
     @property

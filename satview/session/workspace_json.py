@@ -46,6 +46,8 @@ def to_json(state: WorkspaceState) -> dict[str, Any]:
         part = getattr(state, name)
         if part is not None:
             content[name] = asdict(part)
+    if state.user_events is not None:
+        content["user_events"] = state.user_events
     if state.lanes is not None:
         content["lanes"] = _lanes_to_json(state.lanes)
     if state.filter is not None:
@@ -83,6 +85,7 @@ def from_json(content: Any) -> WorkspaceState:
         None if panels is None else _panels(panels),
         _second(fields.part("second")),
         None if (compared := fields.part("compared")) is None else _compared(compared),
+        fields.text("user_events") if "user_events" in content else None,
     )
 
 

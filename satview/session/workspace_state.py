@@ -166,7 +166,11 @@ class SecondState:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceState:
-    """All of it; None = not stored."""
+    """All of it; None = not stored.
+
+    Attributes:
+        user_events: File with descriptions of events; empty = none.
+    """
 
     trace: TraceSign | None = None
     view: ViewState | None = None
@@ -176,3 +180,4 @@ class WorkspaceState:
     panels: PanelsState | None = None
     second: SecondState | None = None
     compared: ComparedState | None = None
+    user_events: str | None = None

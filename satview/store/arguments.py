@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Final
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.errors import UsageError
+from satview.base.safe_text import visible_line
 from satview.events.catalogue import catalogue
 from satview.events.layout import (
     Layout,
@@ -18,6 +19,7 @@ from satview.events.layout import (
     argument_part,
     arguments_of,
     codes_of_argument,
+    describe_layout,
     layout_of,
     learned_lists,
     named_parts,
@@ -26,7 +28,8 @@ from satview.events.layout import (
     text_offset,
 )
 from satview.events.spec import Release
-from satview.events.variants import TEXT, USER_CLASSES, user_texts, variants
+from satview.events.user_events import UserEvent
+from satview.events.variants import BY_COUNT, TEXT, USER_CLASSES, user_texts, variants
 from satview.events.wire import CLASS_SHIFT, CODE_COUNT
 from satview.events.words import join64
 from satview.store.axis import FileAxis, files_of
@@ -45,6 +48,8 @@ _MOST_REST: Final = 32  # words without a description that have columns of their
 _MOST_VALUES: Final = 1 << 29  # of all columns: 4 GiB
 _TEXT_BLOCK: Final = 1 << 16  # words of texts that are looked at together
 _IS_USER: Final = np.isin(np.arange(CODE_COUNT) >> CLASS_SHIFT, USER_CLASSES)
+_DESCRIBED: Final = "arguments.described"
+_FAST_WORDS: Final = 2
 MORE_WORDS: Final = "more_words"
 _TABLE_LIMIT: Final = 1 << 17  # kinds of payloads that are counted in a table; more are sorted
 
@@ -254,6 +259,66 @@ def _with_payload(trace: Trace, rows: Rows, counts: NDArray[np.int64], found: ND
     return np.where(listed[at] == rows, variant[at], found)
 
 
+def describe_events(trace: Trace, events: Mapping[int, UserEvent]) -> None:
+    """Take descriptions of events, by code, in place of those before: their fields are arguments from now on."""
+    axis = files_of(trace)
+    for each in [trace] if axis is None else [part.trace for part in axis.parts]:
+        each.payloads.described.clear()
+        each.payloads.described.update(events)
+        for code, event in each.payloads.described.items():  # names that no event has yet are names all the same
+            ends = (start + field.size * max(field.count, 1) for field, start in event.placed() if start >= 0)
+            describe_layout(each.release, code, min(-(-max(ends, default=0) // 8) * 2, _MOST_WORDS), BY_COUNT, event)
+    trace.cached(_DESCRIBED, _nothing_yet).append(len(events))
+
+
+def was_described(trace: Trace) -> bool:
+    """Return whether the arguments of a trace may be others than before: `describe_events` was called."""
+    return bool(trace.cached(_DESCRIBED, _nothing_yet))
+
+
+def _nothing_yet(_trace: Trace) -> list[int]:
+    return []
+
+
+def misfits(trace: Trace) -> list[str]:
+    """Return which descriptions do not fit the events that they are for; a sentence for each kind of event."""
+    axis, found = files_of(trace), list[str]()
+    for each in [trace] if axis is None else [part.trace for part in axis.parts]:
+        for code, event in each.payloads.described.items():
+            rows = np.flatnonzero(each.events.code == code) if each.code_counts[code] else np.empty(0, np.intp)
+            counts = each.payloads.word_counts(rows)
+            is_wide = ~_IS_USER[code] & (counts > _FAST_WORDS)
+            for wide in np.unique(is_wide).tolist():
+                sizes = 4 * counts[is_wide == wide]
+                for field, start in event.placed(is_wide=wide):
+                    needed = start + max(field.size * field.count, 1)
+                    if start >= 0 and (short := int(np.count_nonzero(sizes < needed))):
+                        name = f"{each.catalogue.class_name(code)} {each.catalogue.name(code)}"
+                        found.append(
+                            f"{name}: {short:,} of {len(sizes):,} events end before {visible_line(field.label)!r}"
+                        )
+                        break
+    return found
+
+
+def _with_descriptions(
+    trace: Trace, rows: Rows, counts: NDArray[np.int64], found: NDArray[np.integer]
+) -> NDArray[np.integer]:
+    """Return variants with those of payloads that a file describes."""
+    events = dict(trace.payloads.described)
+    codes = trace.events.code[rows]
+    at = np.flatnonzero(np.isin(codes, list(events))) if events else np.empty(0, np.intp)
+    if not len(at):
+        return found
+    out = found.astype(np.int32)
+    kinds, kind = np.unique(np.stack([codes[at].astype(np.int64), counts[at], out[at]]), axis=1, return_inverse=True)
+    described = [
+        describe_layout(trace.release, code, count, variant, events[code]) for code, count, variant in kinds.T.tolist()
+    ]
+    out[at] = np.array(described, np.int32)[kind.reshape(-1)]
+    return out
+
+
 def argument_offsets(trace: Trace, rows: Rows, name: str | None) -> list[tuple[NDArray[np.intp], Part | None]]:
     """Return positions among rows, ascending, grouped by where an argument (None: the event's text) is in the payload.
 
@@ -271,7 +336,7 @@ def argument_offsets(trace: Trace, rows: Rows, name: str | None) -> list[tuple[N
     counts = np.minimum(trace.payloads.word_counts(rows[at]), _MOST_WORDS)
     found: NDArray[np.integer] = np.zeros(len(at), np.uint8)
     if name is not None or trace.listed is not None:
-        found = variants_of(trace, rows[at], counts)
+        found = _with_descriptions(trace, rows[at], counts, variants_of(trace, rows[at], counts))
     # There are few different layouts: a number for each, no sorting.
     shape = (len(codes), int(counts.max()) + 1, int(found.max()) + 1)
     kinds, kind = distinct(np.ravel_multi_index((rank[at] - 1, counts, found), shape))
@@ -291,6 +356,11 @@ def argument_offsets(trace: Trace, rows: Rows, name: str | None) -> list[tuple[N
         return [(at, next(iter(positions)))]
     numbers = number_of_kind.take(kind)
     return [(at[numbers == number], position) for position, number in positions.items()]
+
+
+def numbers_at(trace: Trace, rows: Rows, part: Part) -> NDArray[np.int64]:
+    """Return the number at one position of many payloads, int64 (n,); behind the end of one it has no meaning."""
+    return _gathered(trace, _Words(trace, rows), np.arange(len(rows)), part)
 
 
 def _gathered(trace: Trace, words: _Words, at: NDArray[np.intp], part: Part) -> NDArray[np.int64]:
@@ -397,7 +467,8 @@ def _pieces(trace: Trace, rows: Rows, most_rest: int) -> Iterator[Piece]:
     """Yield the arguments of events of one file, positions from 0 on."""
     counts = np.minimum(trace.payloads.word_counts(rows), _MOST_WORDS)
     block = _Block(trace, rows, counts)
-    variant = _with_payload(trace, rows, counts, variants(trace.release, trace.events.code[rows], counts, block.word))
+    own = _with_payload(trace, rows, counts, variants(trace.release, trace.events.code[rows], counts, block.word))
+    variant = _with_descriptions(trace, rows, counts, own)
     for at, layout, count in _layouts(trace, rows, counts, variant):
         for part in named_parts(layout):
             if part.is_text:

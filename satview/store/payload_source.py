@@ -10,10 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events.spec import Payload
+from satview.events.user_events import UserEvent
 
 
 class PayloadSource(Protocol):
     """Where the payloads of a trace come from; each format brings its own."""
+
+    @property
+    def described(self) -> dict[int, UserEvent]:
+        """Descriptions of events beside what the tables know, by code; `arguments.describe_events` puts them there."""
 
     @property
     def check(self) -> Callable[[], None]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from satview.base.time import NS_PER_S
+from satview.store.arguments import was_described
 from satview.store.trace import Trace
 from satview.tables.arguments import argument_chunks, argument_table, kinds
 from satview.tables.arrow import arrow_table
@@ -66,8 +67,10 @@ def asked(trace: Trace, query: str, limits: Limits | None = None, cancelled: Cal
         *(_kind_view(name) if name in known else _table_view(SCHEMAS[name], is_plain) for name in tables),
         *(definition(views()[name]) for name in needed),
     )
+    others = {"argument", *(name for name in tables if name in known)} if was_described(trace) else set[str]()
     question = Question(
-        query, statements, tuple(tables), lambda name: _parts(trace, name, is_plain), tuple(NOT_CACHED - {"argument"}),
+        query, statements, tuple(tables), lambda name: _parts(trace, name, is_plain),
+        tuple(NOT_CACHED - {"argument"} | others),
         owner_number(trace), known=tuple(known),
     )  # fmt: skip
     return Query(question, limits or Limits(), cancelled)

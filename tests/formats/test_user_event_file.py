@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import struct
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from satview.base.errors import UsageError
+from satview.events import wire
 from satview.events.user_events import UserField
 from satview.formats.user_event_file import read_user_events
 from tests.helpers.extent import usually
@@ -33,7 +36,7 @@ NEWER = """<?xml version="1.0"?>
 def read(tmp_path, text, name="events.xml"):
     path = tmp_path / name
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return read_user_events(path)
+    return read_user_events(path).user
 
 
 def test_formats_of_the_older_form(tmp_path):
@@ -58,6 +61,70 @@ def test_fields_and_named_values_of_the_newer_form(tmp_path):
     assert event.texts(raw, "big") == ["state=9", "level=-7", "who=me"]
 
 
+SINCE_8 = """<?xml version="1.0"?>
+<eventdefinitions>
+  <datakey format="%4ux mydata %2sd left %1ux flags" offset="4" wide_offset="12">
+    <event class="6" id="30" name="mode"/><event class="2" id="11"/>
+    <enum name="mydata" value="5" string="five"/><enum name="mydata" mask="0xF0" value="0x10" string="high"/>
+    <bitmask name="flags" value="0x1" string="dirty"/><bitmask name="flags" mask="0x82" string="both"/>
+    <condition name="mydata" value="5"><enum name="left" value="-1" string="none"/></condition>
+  </datakey>
+  <datakey format="%x again" show_masked_value="false"><event class="6" id="30"/>
+    <enum name="again" value="7" string="seven"/></datakey>
+</eventdefinitions>"""
+
+
+def test_datakeys_of_8_0(tmp_path):
+    path = tmp_path / "events.xml"
+    path.write_text(SINCE_8)
+    found = read_user_events(path)
+    assert found.notes == ()
+    assert sorted(found.events) == [wire.code(2, 11), wire.code(6, 30)]
+    event = found.user[30]
+    raw = struct.pack("<IIhBx", 7, 5, -1, 0x83)
+    assert event.texts(raw, "little") == ["mydata=0x5 five", "left=-1 none", "flags=0x83 dirty both", "again=seven"]
+    raw = struct.pack(">IIhBx", 8, 0x15, -1, 0x02)
+    assert event.texts(raw, "big") == ["mydata=0x15 high", "left=-1", "flags=0x2", "again=0x8"]
+    assert event.texts(raw[:8], "big") == ["mydata=0x15 high", "again=0x8"], "what has room shows"
+    call = found.events[wire.code(2, 11)]
+    assert [start for _, start in call.placed()] == [4, 8, 10]
+    assert [start for _, start in call.placed(is_wide=True)] == [12, 16, 18]
+
+
+@pytest.mark.parametrize(
+    ("inside", "says"),
+    [
+        ("<thing/>", "line 1: 'thing' in datakey is not understood"),
+        ("<enum name='v' value='1' colour='red' string='x'/>", "'colour' in enum is not understood"),
+        ("<enum name='w' value='1' string='x'/>", "there is no field 'w' in the format"),
+    ],
+)
+def test_what_is_not_understood_is_noted(tmp_path, inside, says):
+    path = tmp_path / "events.xml"
+    path.write_text(f"<a><datakey format='%4ux v'><event class='6' id='1'/>{inside}</datakey></a>")
+    [note] = read_user_events(path).notes
+    assert note.startswith("events.xml: line 1: ")
+    assert says in note
+    path.write_text("<a><event id='2'/><datakey format='%4ux v'/></a>")
+    assert "a datakey without an event applies to none" in read_user_events(path).notes[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "%4u1x mine %1s0 text",
+            (UserField("mine", 4, base="x"), UserField("text", 1, is_signed=True, count=0, base="c")),
+        ),
+        ("%x v", (UserField("v", 4, base="x"),)), ("%d v", (UserField("v", 4, is_signed=True),)),
+        ("%u v", (UserField("v", 4),)), ("%s v", (UserField("v", 1, is_signed=True, count=0, base="c"),)),
+        ("%8sd v", (UserField("v", 8, is_signed=True),)), ("%2u v", (UserField("v", 2),)),
+    ],
+)  # fmt: skip
+def test_short_forms_of_formats(tmp_path, text, expected):
+    assert read(tmp_path, f"<a><event id='1' sformat='{text}'/></a>")[1].fields == expected
+
+
 BOMB = """<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]>
 <eventclass id="6"><event id="1" name="&b;"/></eventclass>"""
 FETCH = '<?xml version="1.0"?><!DOCTYPE x SYSTEM "file:///etc/passwd"><eventclass><event id="1" name="x"/></eventclass>'
@@ -67,7 +134,7 @@ FAULTS = {
     "no XML": ("10 = queue", "line 1: no XML: "),
     "empty": ("", "no XML"),
     "cut": ("<eventclass id='6'>\n<event id='1'", "line 2: no XML"),
-    "nothing": ("<a/>", "describes no user events"),
+    "nothing": ("<a/>", "describes no events"),
     "number": ("<a>\n<event id='ten' name='x'/></a>", "line 2: id='ten' is no number"),
     "range": ("<a><event id='1024' name='x'/></a>", "numbers of events are 0 to 1023"),
     "digits": (f"<a><event id='{'9' * 5000}' name='x'/></a>", "numbers of events are 0 to 1023"),
@@ -78,6 +145,12 @@ FAULTS = {
     "deep": ("<a>" * 40, "nested more than 32 deep"),
     "encoding": (b"<?xml version='1.0' encoding='klingon'?><a/>", "encoding"),
     "large": ("<!--" + "x" * (1 << 20) + "-->", "larger than 1 MiB"),
+    "offset": (
+        "<a><datakey format='%x v' offset='-4'><event class='6' id='1'/></datakey></a>",
+        "an offset of -4 bytes",
+    ),
+    "no format": ("<a><datakey><event class='6' id='1'/></datakey></a>", "a datakey without a format"),
+    "values": ("<a><event id='1' sformat='%1u4096x v %1ux w'/></a>", "an event of more than 4096 values"),
     "fields": (f"<a><event id='1' sformat='{'%4u1d x ' * 257}'/></a>", "at most 256"),
 }
 

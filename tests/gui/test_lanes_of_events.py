@@ -181,12 +181,32 @@ def test_descriptions_from_a_file(window, qtbot, tmp_path, monkeypatch):
     assert "work left" in titles(opened)
     opened.select_at(lane(opened, "work left").index, opened.trace.window.start + 9_500)
     text = window.workspace.panels["details"].as_text()
-    assert re.search(r"As described\n\s*Name\s+work left\n\s*items\s+4\n", text), text
-    path.unlink()  # the next time it is gone: the events show all the same, and a sentence says why
-    window.settings.set("events/user_rules", "9 moment")
+    assert re.search(r"Described as\s+work left\n", text), text
+    assert re.search(r"Arguments\n\s*items\s+4\n\s*d0\s+0x00000004\n\s*d1\s+0x00000000\n", text), text
+    opened.filters.add_pass(expression="arg.items == 4")
+    qtbot.waitUntil(lambda: not opened.filters.is_pending)
+    assert opened.filters.row_count == 1
+    window.actions_by_id.by_id["lanes.no_user_file"].trigger()
     at_rest(window, qtbot)
     assert "event 10" in titles(opened)
-    assert "No such file" in window.statusBar().currentMessage()
+    qtbot.waitUntil(lambda: not opened.filters.is_pending)
+    assert opened.filters.row_count == 0, "no event has the argument any more"
+
+
+def test_a_trace_keeps_the_file_that_describes_its_events(window, application, load, qtbot, tmp_path, monkeypatch):
+    path = tmp_path / "events.xml"
+    monkeypatch.setattr(dialogs, "ask_file", lambda *_: path)
+    path.write_text('<a><datakey format="%4ux items"><event class="6" id="10"/><thing/></datakey></a>')
+    window.actions_by_id.by_id["lanes.user_file"].trigger()
+    assert "1 kinds of events described by events.xml; events.xml: line 1: 'thing' in datakey" in (
+        window.statusBar().currentMessage())  # fmt: skip
+    at_rest(window, qtbot)
+    with qtbot.waitSignal(window.destroyed):
+        window.close()
+    opened = opened_again(application, load, qtbot, tmp_path)
+    assert opened.user_file == str(path)
+    rows = np.flatnonzero(opened.trace.events.code == wire.code(wire.WireClass.USER, 10))
+    assert opened.trace.payloads.decode(int(rows[-1])).arguments[0].name == "items"
 
 
 @pytest.mark.thorough

@@ -102,6 +102,55 @@ def test_arguments_of_some_events(dense, tmp_path, capfd):
     assert "is call_msg_sendv or call_msg_sendvnc meant?" in capfd.readouterr().err
 
 
+XML = '<a><datakey format="%4ux shown" offset="4"><event class="6" id="100"/><odd/></datakey></a>'
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        (["query", DENSE, "select count(*) from user_100 where shown = d1", "--format", "csv"], "353"),
+        (["stats", DENSE, "--filter", "arg.shown >= 0", "--range", "0..1ms"], ""),
+        (["look", DENSE, "--handle", "e-USER"], "shown"),
+        (["export", DENSE, "-e", "arg.shown >= 0", "-o", "OUT.csv", "--format", "list"], "353 events"),
+        (
+            ["export", DENSE, "-e", "arg.shown == 0", "-o", "-", "--format", "list"],
+            '"d0=0x00000013 d1=0x00000000 shown=""0x0"""\n',
+        ),
+        (["traceprinter", DENSE, "--class", "USREVENT"], "EVENT:100          d0:0x00000013 d1:0x00000000 shown:0x0\n"),
+        (["traceprinter", DENSE, "--class", "USREVENT", "--format", "jsonl"], '"d1": "0x00000000", "shown": "0x0"}}\n'),
+    ],
+)
+def test_every_command_knows_described_fields(command, says, dense, capfd, tmp_path):
+    (tmp_path / "u.xml").write_text(XML)
+    user = int(np.flatnonzero(dense.events.code == wire.code(wire.WireClass.USER, 100))[0])
+    command = [word.replace("OUT", str(tmp_path / "out")).replace("e-USER", f"e-{user + 1}") for word in command]
+    assert main([*command, "--user-events", str(tmp_path / "u.xml")]) in (0, 1)
+    reported = capfd.readouterr()
+    assert says in reported.out
+    assert "u.xml: line 1: 'odd' in datakey is not understood and was passed over" in reported.err
+
+
+def test_the_file_of_descriptions_is_never_written_over(capfd, tmp_path):
+    (tmp_path / "u.xml").write_text(XML)
+    assert (
+        main(
+            [
+                "export",
+                DENSE,
+                "--user-events",
+                str(tmp_path / "u.xml"),
+                "--format",
+                "csv",
+                "-o",
+                str(tmp_path / "u.xml"),
+            ]
+        )
+        == 2
+    )
+    assert "u.xml" in capfd.readouterr().err
+    assert (tmp_path / "u.xml").read_text() == XML
+
+
 def test_events_by_class(dense, tmp_path):
     import duckdb
 

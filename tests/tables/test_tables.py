@@ -2,6 +2,7 @@
 
 import json
 import re
+import struct
 import sys
 
 import numpy as np
@@ -16,12 +17,15 @@ from satview.events import wire
 from satview.events.catalogue import catalogue
 from satview.events.layout import is_same_name
 from satview.events.spec import Release
+from satview.events.user_events import UserEvent, UserField
 from satview.events.words import sigevent_words, text_words
 from satview.filters.derived_columns import event_contexts
 from satview.filters.expressions.expression import Expression
+from satview.formats.user_event_file import read_user_events
 from satview.linkage.table import OPEN
 from satview.linkage.trace_links import LinkKind, link_table
 from satview.opened import with_answers
+from satview.store.arguments import describe_events, misfits
 from satview.tables.arguments import kinds
 from satview.tables.builders import BUILDERS
 from satview.tables.schema import SCHEMAS, Kind
@@ -274,6 +278,62 @@ def test_words_beyond_the_columns_are_one_text(tmp_path):
     assert found.columns[-2:] == ("more_words", "text")
     assert (found["d31"].tolist(), found["more_words"][0].split()[-1]) == ([31], "0x00000027")
     assert trace.sql("select max(argument), sum(number) from argument where kind = 'user_100'").rows() == [("d9", 780)]
+
+
+DESCRIBED = """<eventdefinitions>
+  <datakey format="%1ux first %2sd middle %8ux last %1s0 who"><event class="6" id="100" name="frame"/></datakey>
+  <datakey format="%4ux extra" offset="0" wide_offset="8"><event class="2" id="11"/></datakey>
+</eventdefinitions>"""
+
+
+@pytest.mark.parametrize("order", ["little", "big"])
+def test_described_fields_are_arguments(tmp_path, order):
+    """Fields at any byte, of any class; the raw words stay, and an event that is too short has what it has room for."""
+    prefix = {"little": "<", "big": ">"}[order]
+    payload = struct.pack(f"{prefix}BhQ", 9, -2, 0x7FFFFFFF12345678) + b"me\0"
+    words = np.frombuffer(payload + bytes(-len(payload) % 8), f"{prefix}u4").tolist()
+    builder = TraceBuilder(byte_order=order).time_event(0).event(USER_100, 10, words).event(USER_100, 20, words[:2])
+    trace = with_answers(builder.call(11, 30, (3, 1, 2, 4, 5, 6)).call(11, 40, (3, 4)).open(tmp_path))
+    before = trace.sql("select * from user_100").columns
+    path = tmp_path / "events.xml"
+    path.write_text(DESCRIBED)
+    found = read_user_events(path)
+    describe_events(trace, found.events)
+    user = trace.arguments("EVENT 100")
+    assert user["first"].tolist() == [9, 9]
+    assert user["middle"].tolist() == [-2, -2]
+    assert (user["last"].tolist(), user.known("last").tolist()) == ([0x7FFFFFFF12345678, 0], [True, False])
+    assert (user["who"].tolist(), user.known("who").tolist()) == (["me", ""], [True, False])
+    assert user["d0"].tolist() == [words[0], words[0]]
+    sent = trace.arguments("MSG_SENDV")
+    assert (sent["extra"].tolist(), sent["coid"].tolist()) == ([2, 3], [3, 3]), "wide and fast events"
+    assert trace.sql("select first, middle, last, who from user_100 where who is not null").rows() == [
+        (9, -2, 0x7FFFFFFF12345678, "me")
+    ]  # fmt: skip
+    for expression, times in (
+        ("arg.first == 9", [10, 20]), ("arg.middle == -2 and arg.last > 5", [10]), ('arg.who == "me"', [10]),
+        ("arg.extra == 2", [30]),
+    ):  # fmt: skip
+        assert trace.clock.ns_array(trace.events.time_cycles[trace.select(expression)]).tolist() == times, expression
+    details = trace.payloads.decode(int(user["event"][0])).arguments
+    assert [(each.name, each.text) for each in details[:4]] == [
+        ("first", "0x9"), ("middle", "-2"), ("last", "0x7fffffff12345678"), ("who", "me")
+    ]  # fmt: skip
+    assert misfits(trace) == ["USREVENT EVENT 100: 1 of 2 events end before 'last'"]
+    describe_events(trace, {})
+    assert trace.sql("select * from user_100").columns[:7] == before[:7]
+    assert trace.sql("select count(*) from user_100 where d0 is null").rows() == [(0,)]
+
+
+def test_names_of_fields_that_are_taken(tmp_path):
+    trace = with_answers(TraceBuilder().time_event(0).event(USER_100, 10, (1, 2, 3, 4)).open(tmp_path))
+    fields = (UserField("d0", 4), UserField("cpu", 4), UserField("CPU", 4), UserField("", 2, count=2))
+    describe_events(trace, {USER_100: UserEvent(100, "", fields)})
+    found = trace.arguments("EVENT 100")
+    values = {name: found[name].tolist() for name in found.columns[5:] if found.known(name).all()}
+    assert values == {"d0_2": [1], "arg_cpu": [2], "arg_CPU_2": [3], "field 3[0]": [4], "field 3[1]": [0],
+                      "d0": [1], "d1": [2], "d2": [3], "d3": [4]}  # fmt: skip
+    assert trace.sql('select d0_2, arg_cpu, "arg_CPU_2" from user_100').rows() == [(1, 2, 3)]
 
 
 @given(

@@ -137,3 +137,10 @@ def test_what_is_no_rule_is_refused_in_one_sentence(rule):
         parse_rules(rule)
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 200
+
+
+def test_a_field_is_counted_by_its_name(trace):
+    event = UserEvent(10, "queue", (UserField("depth", 4, is_signed=True), UserField("used", 4)))
+    [(title, numbers)] = counted(trace, UserLanes({10: event}, parse_rules("10:used counter")))
+    assert (title, numbers[1:]) == ("queue", [7, 9])
+    assert counted(trace, UserLanes({10: event}, parse_rules("10:other counter"))) == [], "no field is called so"

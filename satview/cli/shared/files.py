@@ -9,12 +9,23 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 
 class InputFile(str):
     """The name of a file or folder that a command reads: the `type` of such an argument."""
 
     __slots__ = ()
+
+
+def add_user_events(add: Any) -> None:
+    """Add the option with a file that describes events.
+
+    Args:
+        add: `add_argument` of a parser or of a group of one.
+    """
+    add("--user-events", default="", metavar="FILE", type=InputFile,
+        help="XML of the vendor's toolkit: names and fields of user events, and of others")  # fmt: skip
 
 
 class RuleFile(InputFile):

@@ -25,6 +25,8 @@ def export(args: argparse.Namespace) -> int:
 
     if args.range or args.expression or args.by_class or args.format not in (None, "parquet"):
         raise UsageError("of a folder of traces whole tables are written, as Parquet")
+    if args.user_events:
+        raise UsageError("--user-events is for a single trace; export these one by one")
     if args.jobs is not None and args.jobs < 1:
         raise UsageError(f"--jobs {args.jobs} is no number of processes")
     tables = list(SCHEMAS) if "all" in args.table else [*args.table]

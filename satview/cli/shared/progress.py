@@ -95,22 +95,41 @@ def working_on(what: str, path: Path | str) -> str:
     return f"{what} {name if len(name) <= _MOST_NAME else f'...{name[-_MOST_NAME:]}'}"
 
 
-def open_trace(path: Path | str, *, says_outside: bool = True) -> Trace:
+def open_trace(path: Path | str, user_events: str = "", *, says_outside: bool = True) -> Trace:
     """Open a trace of any format, as `formats.registry.open_trace` does, and show how far it is.
 
     Args:
         path: The file.
+        user_events: File that describes events; empty = none.
         says_outside: Say on standard error what lies outside of the time that can be trusted; for commands whose
             output does not say it.
 
     Raises:
         TraceFormatError: No reader knows it, or nothing of it can be read.
+        UsageError: The descriptions are faulty.
     """
     from satview.formats import registry  # these bring numpy; --help needs none
     from satview.store.doubts import outside_words
 
     with working(working_on("reading", path)) as report:
         trace = registry.open_trace(path, report)
+    if user_events:
+        describe(trace, user_events)
     if says_outside and (words := outside_words(trace)):
         say(f"{trace.path.name}: {words}")
     return trace
+
+
+def describe(trace: Trace, user_events: str) -> None:
+    """Take descriptions of events from a file, and say on standard error what of them cannot be used.
+
+    Raises:
+        UsageError: The file is faulty.
+    """
+    from satview.formats.user_event_file import read_user_events  # brings a parser of XML
+    from satview.store.arguments import describe_events, misfits
+
+    found = read_user_events(Path(user_events))
+    describe_events(trace, found.events)
+    for note in (*found.notes, *(f"{Path(user_events).name}: {each}" for each in misfits(trace))):
+        say(note)

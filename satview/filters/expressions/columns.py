@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.events.layout import Part, text_at
+from satview.events.layout import USER_TEXT, Part, text_at
 from satview.events.variants import DOUBTFUL, ERRNO_WORD, EXITS, FAILURES, USER_CLASSES, user_text
 from satview.events.wire import CLASS_SHIFT, CODE_COUNT, EVENT_MASK, WireClass
 from satview.filters.derived_columns import DerivedColumns
@@ -144,7 +144,7 @@ class RowColumns:
         for at, position in argument_offsets(self.trace, self.index, name):
             if position is None or position.words:
                 continue
-            is_user = np.isin(self.code[at] >> CLASS_SHIFT, USER_CLASSES)
+            is_user = np.isin(self.code[at] >> CLASS_SHIFT, USER_CLASSES) & (position.name == USER_TEXT)
             counts = self.trace.payloads.word_counts(self.index[at])
             for kind in np.unique(counts * 2 + is_user).tolist():
                 selected = at[counts * 2 + is_user == kind]

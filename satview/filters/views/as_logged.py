@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from satview.base.once import Once
 from satview.events.layout import logged_list
 from satview.events.spec import Payload
+from satview.events.user_events import UserEvent
 from satview.events.variants import EXITS
 from satview.events.wire import CODE_COUNT
 from satview.filters.derived_columns import TraceDerivedColumns
@@ -41,6 +42,11 @@ class LoggedPayloads:
 
     def __init__(self, source: PayloadSource, form: NDArray[np.uint16], layouts: list[Words], byte_order: str) -> None:
         self._source, self._form, self._layouts, self._byte_order = source, form, layouts, byte_order
+
+    @property
+    def described(self) -> dict[int, UserEvent]:
+        """Descriptions of events, by code."""
+        return self._source.described
 
     @property
     def check(self) -> Callable[[], None]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from satview.base.errors import SourceChangedError
 from satview.events.spec import Argument, Payload
+from satview.events.user_events import UserEvent
 from satview.events.wire import CLASS_SHIFT, WireClass
 from satview.store.arguments import is_partition, is_pid
 from satview.store.axis import FileAxis, Part
@@ -32,6 +33,11 @@ class AxisPayloads:
 
     def __init__(self, axis: FileAxis, codes: NDArray[np.uint16]) -> None:
         self._axis, self._codes = axis, codes
+
+    @property
+    def described(self) -> dict[int, UserEvent]:
+        """Descriptions of events, by code; those of all files are the same."""
+        return self._axis.parts[0].trace.payloads.described
 
     @property
     def check(self) -> Callable[[], None]:

@@ -6,6 +6,7 @@ Source: kernel event trace format, section 8.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from struct import unpack
 from typing import Any, Final
@@ -17,10 +18,12 @@ from satview.events import variants
 from satview.events.catalogue import Catalogue
 from satview.events.layout import Layout, Part, layout_of, part_names
 from satview.events.spec import Argument, EventSpec, Payload, Release, Show
+from satview.events.user_events import UserEvent
 from satview.events.words import join64
 from satview.formats.kev import notation
 
 SLOT_PAYLOAD_BYTES = 8
+_FAST_WORDS: Final = 2
 REST = " rest"  # no argument is called so
 
 
@@ -114,6 +117,28 @@ def decode_payload(
     payload = _Decoder(spec, layout, whole, words, catalogue, most)
     arguments = payload.failed() if variant in variants.FAILURES else payload.arguments(names, values)
     return Payload(layout.form, tuple(arguments), words, raw)
+
+
+def with_description(payload: Payload, event: UserEvent, byte_order: str) -> Payload:
+    """Return a payload with the fields of a description as arguments, as far as it goes.
+
+    They are before the raw words of a user event, and behind the arguments that the tables know of others.
+    """
+    is_wide = not variants.is_user(event.code) and len(payload.words) > _FAST_WORDS
+    taken = {argument.name for argument in payload.arguments}
+    found: list[Argument] = []
+    for index, (field, byte, data, text) in enumerate(event.shown(payload.raw, byte_order, is_wide=is_wide)):
+        name = plain = field.label or f"field {index}"
+        number = 1
+        while name in taken:
+            number += 1
+            name = f"{plain}_{number}"
+        taken.add(name)
+        value = field.number(data, byte_order) if field.is_number else text
+        first, end = byte // 4, -(-(byte + len(data)) // 4)
+        found.append(Argument(name, value, text, first, end - first))
+    own = payload.arguments
+    return replace(payload, arguments=(*found, *own) if variants.is_user(event.code) else (*own, *found))
 
 
 class _Decoder:

@@ -21,6 +21,7 @@ from satview.base.ranges import numbers_of
 from satview.core import links
 from satview.events.catalogue import Catalogue
 from satview.events.spec import Argument, Payload
+from satview.events.user_events import UserEvent
 from satview.formats.kev.slots.slot_source import SlotSource
 from satview.store.tables import EventTable, Fragments
 
@@ -137,6 +138,7 @@ class SlotPayloads:
 
     Attributes:
         listed: Rows of events whose layout only their line of a listing shows, and its variants.
+        described: As of `store.payload_source.PayloadSource`.
     """
 
     def __init__(
@@ -156,6 +158,7 @@ class SlotPayloads:
         self._byte_order = byte_order
         self._catalogue = catalogue
         self.listed: dict[int, int] = {}
+        self.described: dict[int, UserEvent] = {}
 
     def check(self) -> None:
         """Raise SourceChangedError if the file is not the one that was opened any more."""
@@ -224,7 +227,7 @@ class SlotPayloads:
     def decode(self, event: int, most: int | None = None) -> Payload:
         """Return the named arguments of one event; of a giant one at most `most` words (`PayloadSource.decode`)."""
         # Brings construct, which start-up has no need of.
-        from satview.formats.kev.details import decode_payload
+        from satview.formats.kev.details import decode_payload, with_description
 
         try:
             raw = self.raw(event)
@@ -234,7 +237,9 @@ class SlotPayloads:
             return Payload("lost", (Argument("arguments", 0, "not readable any more", 0, 0, error.what),), (), b"")
 
         spec = self._catalogue.spec(int(self._events.code[event]))
-        return decode_payload(spec, raw, self._byte_order, self._catalogue, most, self.listed.get(int(event)))
+        found = decode_payload(spec, raw, self._byte_order, self._catalogue, most, self.listed.get(int(event)))
+        description = self.described.get(spec.code)
+        return found if description is None else with_description(found, description, self._byte_order)
 
     def column(self, events: NDArray[np.integer], word: int) -> NDArray[np.uint32]:
         """Return payload word number `word` of many events, shape (len(events),); 0 where an event is shorter."""
@@ -304,16 +309,13 @@ class SlotPayloads:
         steps = (count + 1) // 2
         first, slots = self._events.slot[events].astype(np.int64), self._events.slot_count[events]
         step = np.arange(steps)
-        inside = step < slots[:, None]
-        # Behind an event its last slot again, which keeps them in the order of the file: nothing is sorted.
-        at = first[:, None] + np.minimum(step, slots[:, None] - np.int64(1))
+        at, inside = first[:, None] + step, step < slots[:, None]
         apart, entries = self._apart(events)
         for number in range(1, steps if len(apart) else 1):
             at[apart, number] = self._fragments.slots_at(entries, number)
-        words = self._slots.take_halves(at.ravel(), 1)
-        words[~inside.ravel()] = 0
-        words = words.reshape(len(events), 2 * steps)
-        return words[:, :count]
+        halves = np.zeros((len(events), steps), np.uint64)
+        halves[inside] = np.ascontiguousarray(self._slots.take_halves(at[inside], 1)).view(np.uint64)[:, 0]
+        return halves.view(np.uint32)[:, :count]
 
     def _apart(self, events: NDArray[np.integer]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Return which of the events have slots that are not adjacent, and their entries in the table of these."""

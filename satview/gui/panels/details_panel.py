@@ -49,6 +49,7 @@ class DetailsPanel(Panel):
         opened.selection.changed.connect(self._on_selection)
         opened.event_links.changed.connect(self.refresh)
         opened.why.changed.connect(self.refresh)
+        opened.described.connect(self.refresh)
         self._forms = opened.filters.is_wide
         opened.filters.view_changed.connect(self._on_filter)
         self.browser.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
@@ -74,10 +75,7 @@ class DetailsPanel(Panel):
                 connected = replace(connected, waits_for=None) if connected is not None else None
         if selection.event is not None:
             is_wide = opened.filters.is_wide.get(int(opened.trace.events.code[selection.event]))
-            described = opened.timeline.user_lanes.events
-            details = event_details(
-                opened.trace, selection.event, link, is_wide, self._most, connected, links.names, described
-            )
+            details = event_details(opened.trace, selection.event, link, is_wide, self._most, connected, links.names)
             found.insert(len(found) if selection.is_interval else 0, details)
         if requested.steps or requested.error or requested.is_busy:
             found.insert(0, why_details(opened.trace, requested.steps, requested.error))

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from satview.base.errors import UsageError
+from satview.base.safe_text import visible_line
 from satview.events.user_events import parse_rules
 from satview.gui import dialogs
 from satview.gui.quick_pick import LinePrompt
@@ -14,6 +15,7 @@ from satview.session.commands import CommandRegistry
 from satview.session.lanes.lane_arrangement import GroupBy, Label, LaneArrangement, SortBy
 from satview.session.settings import Settings
 from satview.session.step import BACK, ON
+from satview.store.arguments import misfits
 from satview.timeline.lane_classes import LANE_CLASSES, LaneClass, Owner
 
 if TYPE_CHECKING:
@@ -50,6 +52,7 @@ class LaneCommands:
             registry.bind(f"lanes.group_{group.value}", partial(run, action), partial(self._is_grouped, group))
 
         registry.bind("lanes.user_file", partial(run, self._ask_user_file))
+        registry.bind("lanes.no_user_file", partial(run, self._forget_user_file))
         registry.bind("lanes.user_rules", partial(run, self._ask_user_rules))
         for each in LANE_CLASSES:
             shows = partial(self._shows_class, each.name)
@@ -110,25 +113,37 @@ class LaneCommands:
             self._say_where(lane_class, views)
 
     def _ask_user_file(self, views: Workspace) -> None:
-        path = dialogs.ask_file(views.window(), "Descriptions of user events", "XML (*.xml);;All files (*)")
-        if path is not None:
-            from satview.formats.user_event_file import read_user_events  # on first use: brings a parser of XML
+        """Ask for a file with descriptions, which the trace keeps from now on."""
+        path = dialogs.ask_file(views.window(), "User events", "XML (*.xml);;All files (*)")
+        if path is None:
+            return
+        opened = views.opened
+        opened.describe(str(path))
+        self._show_users(views)
+        notes = [*opened.descriptions.notes, *misfits(opened.trace)]
+        views.report(f"{len(opened.descriptions.events):,} kinds of events described by {visible_line(path.name)}"
+                     + (f"; {notes[0]}" if notes else ""))  # fmt: skip
 
-            read_user_events(path)  # refused before it is stored
-            self._describe_users("events/user_events", str(path), views)
+    def _forget_user_file(self, views: Workspace) -> None:
+        opened = views.opened
+        if not opened.user_file:
+            raise UsageError("no file describes events of this trace")
+        opened.describe("")
 
     def _ask_user_rules(self, views: Workspace) -> None:
         def take(text: str) -> None:
             parse_rules(text)
-            self._describe_users("events/user_rules", text, views)
+            self._settings.set("events/user_rules", text)
+            self._show_users(views)
 
         before = self._settings.text("events/user_rules")
         LinePrompt("What lanes make of user events", "10 counter queue; 41..42 interval request; 7 moment", take,
                    views.window(), before)  # fmt: skip
 
-    def _describe_users(self, key: str, value: str, views: Workspace) -> None:
-        """Keep a setting of user events, and show their lanes."""
-        self._settings.set(key, value)
+    def _show_users(self, views: Workspace) -> None:
+        """Show lanes of user events, if there are any."""
+        if not any(each.name == "user" for each in views.active.opened.timeline.lane_classes()):
+            return
         lanes = views.active.opened.lanes
         lanes.show_classes(lanes.arrangement.classes | {"user"})
         self._settings.set("swimlane/lane_classes", ",".join(sorted(lanes.arrangement.classes)))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from PySide6.QtCore import QPoint, Qt, QTimer, Signal, Slot
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
+from satview.base.errors import UsageError
 from satview.base.memory import borrowed
 from satview.base.plugins import newly_switched_off
 from satview.base.safe_text import visible_line
@@ -28,6 +29,7 @@ from satview.gui.windows.status_bar import StatusFields
 from satview.gui.windows.store_field import StoreField
 from satview.session.comparison.comparison import Comparison
 from satview.session.dismantle import dismantle
+from satview.session.lanes.user_event_settings import FILE_KEY as USER_EVENTS
 from satview.session.navigation import Navigation
 from satview.session.open_trace import OpenTrace
 from satview.session.panel_layout import PanelLayout, from_text, to_text
@@ -372,6 +374,11 @@ class Workspace(QWidget):
         if layout is not None:
             self.put_panels(layout)
 
+    @property
+    def has_user_events(self) -> bool:
+        """Whether the command line names the file that describes events."""
+        return self._settings.is_passing(USER_EVENTS)
+
     def _connect(self) -> None:
         self.find_bar.step_requested.connect(self.navigation.step_hit)
         self.find_bar.list_requested.connect(self._show_results)
@@ -380,6 +387,11 @@ class Workspace(QWidget):
         self.opened.filters.failed.connect(self.report)
         self.opened.sorter.failed.connect(self.report_failure)
         self.opened.class_loader.failed.connect(self.report_failure)
+        if file := self._settings.text(USER_EVENTS):
+            try:
+                self.opened.describe(file)
+            except UsageError as error:
+                self.report_failure(str(error))
         self.find_bar.closed.connect(self._focus_lanes)
         self.area.fit_requested.connect(self.navigation.fit)
         self.opened.reloaded.connect(self._on_reloaded)

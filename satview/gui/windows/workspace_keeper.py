@@ -83,11 +83,12 @@ class WorkspaceKeeper(QObject):
             QTimer.singleShot(0, self, self.save)  # at once: that sets the damaged file aside, and says so
         opened = self._views.opened
         for signal in (opened.viewport.window_changed, opened.lanes.changed, opened.filters.changed,
-                       self._views.comparison.changed):  # fmt: skip
+                       opened.described, self._views.comparison.changed):  # fmt: skip
             signal.connect(self._on_change)
 
     def _begin_with(self, state: WorkspaceState, same: bool) -> None:
         views, opened = self._views, self._views.opened
+        self._describe(state.user_events or "")
         try:
             if state.view is not None:
                 put_view(opened, state.view, same, is_first=True)
@@ -112,6 +113,15 @@ class WorkspaceKeeper(QObject):
             QTimer.singleShot(0, self, partial(scroll_to, views.panes.first, state.view))
         if state.second is not None:
             self._begin_second(state.second)
+
+    def _describe(self, file: str) -> None:
+        """Describe events as they were described last, unless the command line names another file."""
+        opened = self._views.opened
+        try:
+            if file and not self._views.has_user_events:
+                opened.describe(file)
+        except UsageError as error:  # moved, or changed
+            self._views.report_failure(str(error))
 
     def _begin_second(self, state: SecondState) -> None:
         """Show the second set of lanes again, and let it follow the first if it did."""
@@ -181,9 +191,11 @@ def put_session(views: Workspace, state: WorkspaceState) -> None:
         state: The session.
 
     Raises:
-        UsageError: A pattern of names is faulty.
+        UsageError: A pattern of names, or the file with descriptions of events, is faulty.
     """
     opened = views.opened
+    if state.user_events is not None and state.user_events != opened.user_file:
+        opened.describe(state.user_events)
     if state.filter is not None:
         put_filter(opened, state.filter, is_same=False)
     if state.lanes is not None:
@@ -205,6 +217,7 @@ def taken(views: Workspace) -> WorkspaceState:
         take_filter(opened.trace, opened.filters.state),
         take_panels(views),
         compared=views.beside.state(),
+        user_events=opened.user_file,
     )
 
 

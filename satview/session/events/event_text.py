@@ -12,10 +12,8 @@ from satview.analysis.trust import EXACT, Mark, Trust, sign
 from satview.base.safe_text import visible_line
 from satview.base.time import NS_PER_S
 from satview.base.time_text import format_duration, format_moment, format_time, hex_cycles
-from satview.events import wire
 from satview.events.spec import arguments_text
 from satview.events.states import STATE_BY_VALUE, UNKNOWN
-from satview.events.user_events import UserEvent
 from satview.linkage.chain import Connections, WaitsFor
 from satview.linkage.table import Certainty, Link, LinkKind
 from satview.session.events.argument_names import Meaning
@@ -78,7 +76,6 @@ def event_details(
     most: int = FIRST_WORDS,
     connected: Connections | None = None,
     names: Mapping[str, Meaning] | None = None,
-    described: Mapping[int, UserEvent] | None = None,
 ) -> Details:
     """Return all that is known of an event.
 
@@ -91,16 +88,18 @@ def event_details(
         most: Words of a giant event that are spelled out, and bytes of its text.
         connected: What it is connected with (`links.chain.connections`); None = not yet known.
         names: What its arguments mean (`session.argument_names`); None = not yet known.
-        described: Descriptions of user events by number.
     """
     spec = trace.spec(event)
     if is_wide is not None:
         is_wide = None if form_of(trace, event, is_wide=is_wide).form not in ("fast", "wide") else is_wide
     thread = int(trace.events.thread[event])
     calls = ", ".join(f"{call}()" for call in spec.calls)
+    described = trace.payloads.described.get(spec.code)
     what = [Line("Class", spec.class_name)]
     if spec.label and spec.label != spec.name:
         what.append(Line("Printed as", spec.label))
+    if described is not None and described.name:
+        what.append(Line("Described as", visible_line(described.name)))
     if calls:
         what.append(Line("Public call", calls))
     if spec.when:
@@ -114,23 +113,9 @@ def event_details(
             Section("Event", tuple(what)),
             *connection_sections(trace, event, connected),
             Section("Where", _location_lines(trace, event)),
-            *_described_sections(trace, event, described or {}),
             *_argument_sections(trace, event, is_wide, most, names or {}),
         ),
     )
-
-
-def _described_sections(trace: Trace, event: int, described: Mapping[int, UserEvent]) -> tuple[Section, ...]:
-    """Return the fields of a user event that a file describes."""
-    code = int(trace.events.code[event])
-    found = described.get(wire.event_of(code)) if wire.class_of(code) == wire.WireClass.USER else None
-    if found is None:
-        return ()
-    lines = [Line("Name", visible_line(found.name))] if found.name else []
-    lines += [
-        Line(visible_line(label), text) for label, text in found.values(trace.payloads.raw(event), trace.byte_order)
-    ]
-    return (Section("As described", tuple(lines)),)
 
 
 def why_details(trace: Trace, steps: Sequence[WhyStep], error: str = "") -> Details:

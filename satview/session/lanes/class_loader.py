@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from PySide6.QtCore import QObject, Signal, Slot
 
 from satview.base.errors import SourceChangedError, UsageError
-from satview.session.lanes.user_event_settings import FILE_KEY, RULES_KEY, user_lanes_of
+from satview.events.user_events import UserEvent, parse_rules
+from satview.session.lanes.user_event_settings import RULES_KEY
 from satview.session.settings import Settings
 from satview.session.tasks import IsCancelled, Report, Task
 from satview.timeline.lane_tree import Timeline
@@ -23,12 +24,13 @@ class ClassLoader(QObject):
     Args:
         timeline: Returns the lanes that show now.
         requested: Returns the names of the classes that some view shows.
-        settings: Have descriptions and rules of user events.
+        described: Returns the descriptions of user events, by number.
+        settings: Have the rules for these.
         parent: Owner.
 
     Signals:
         loaded: The timeline has more lanes.
-        failed: Descriptions of user events are faulty; a sentence.
+        failed: Rules for user events are faulty; a sentence.
     """
 
     loaded = Signal()
@@ -38,11 +40,12 @@ class ClassLoader(QObject):
         self,
         timeline: Callable[[], Timeline],
         requested: Callable[[], frozenset[str]],
+        described: Callable[[], Mapping[int, UserEvent]],
         settings: Settings,
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
-        self._timeline, self._requested, self._settings = timeline, requested, settings
+        self._timeline, self._requested, self._described, self._settings = timeline, requested, described, settings
         self._job = Task(self)
         self._job.done.connect(self._on_done)
         self._job.failed.connect(self._on_failed)
@@ -61,14 +64,19 @@ class ClassLoader(QObject):
             self._start(timeline, requested)
 
     def _start(self, timeline: Timeline, requested: frozenset[str]) -> None:
-        texts = self._settings.text(FILE_KEY), self._settings.text(RULES_KEY)
-        self._job.start(partial(_shown, timeline, requested, texts), _PATIENCE_S)
+        described, rules = dict(self._described()), self._settings.text(RULES_KEY)
+        self._job.start(partial(_shown, timeline, requested, described, rules), _PATIENCE_S)
+
+    def describe(self) -> None:
+        """Show lanes of user events as they are described by now."""
+        if "user" in self._requested():
+            self._start(self._timeline(), self._requested())
 
     @Slot(str)
     def _on_setting(self, key: str) -> None:
-        """Describe user events again."""
-        if key in (FILE_KEY, RULES_KEY) and "user" in self._requested():
-            self._start(self._timeline(), self._requested())
+        """Take other rules for user events."""
+        if key == RULES_KEY:
+            self.describe()
 
     @Slot(object)
     def _on_done(self, error: object) -> None:
@@ -87,13 +95,18 @@ class ClassLoader(QObject):
 
 
 def _shown(
-    timeline: Timeline, requested: frozenset[str], texts: tuple[str, str], is_cancelled: IsCancelled, _report: Report
+    timeline: Timeline,
+    requested: frozenset[str],
+    described: Mapping[int, UserEvent],
+    rules: str,
+    is_cancelled: IsCancelled,
+    _report: Report,
 ) -> str:
-    """Run in the task, which holds no widget; return what is wrong with descriptions of user events, or nothing."""
-    error, user = "", UserLanes()
+    """Run in the task, which holds no widget; return what is wrong with rules for user events, or nothing."""
+    error, user = "", UserLanes(described)
     if "user" in requested:
         try:
-            user = user_lanes_of(*texts)
+            user = UserLanes(described, parse_rules(rules))
         except UsageError as fault:
             error = str(fault)  # the events show all the same
         timeline.describe_user_events(user)

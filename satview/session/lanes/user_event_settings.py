@@ -1,26 +1,20 @@
-"""What the settings say of user events, as lanes take it."""
+"""What settings, and a user for one trace, say of user events."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from satview.events.user_events import parse_rules
+from satview.events.user_events import Descriptions
 from satview.formats.user_event_file import read_user_events
-from satview.timeline.tracks.user import UserLanes
 
 FILE_KEY = "events/user_events"
 RULES_KEY = "events/user_rules"
 
 
-def user_lanes_of(file: str, rules: str) -> UserLanes:
-    """Return descriptions and rules of user events.
-
-    Args:
-        file: Path of a file that describes them; empty = none.
-        rules: As `parse_rules` takes them.
+def descriptions_of(file: str) -> Descriptions:
+    """Return the descriptions in a file; none if its name is empty.
 
     Raises:
-        UsageError: The file or a rule is faulty.
+        UsageError: The file is faulty.
     """
-    events = read_user_events(Path(file).expanduser()) if file.strip() else {}
-    return UserLanes(events, parse_rules(rules))
+    return read_user_events(Path(file).expanduser()) if file.strip() else Descriptions()

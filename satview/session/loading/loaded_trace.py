@@ -17,6 +17,7 @@ from satview.session.lanes.lane_events import silent_cpus
 from satview.session.lanes.lane_overlay import LaneOverlay
 from satview.session.lanes.remap import moved_lanes
 from satview.session.tasks import IsCancelled, Report
+from satview.store.arguments import describe_events
 from satview.store.trace import Trace
 from satview.timeline.lane_tree import Timeline
 from satview.timeline.spans import pixel_edges
@@ -119,6 +120,7 @@ def prepared(loaded: LoadedTrace, shown: Shown, is_cancelled: IsCancelled) -> Re
         Cancelled: `is_cancelled()` said so.
     """
     trace, timeline = loaded.trace, loaded.timeline
+    describe_events(trace, shown.timeline.trace.payloads.described)
     timeline.describe_user_events(shown.timeline.user_lanes)
     timeline.show_classes(shown.timeline.known_classes, is_cancelled)
     moved = moved_lanes(shown.timeline, timeline)

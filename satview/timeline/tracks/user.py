@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events import wire
+from satview.events.layout import Part
+from satview.events.spec import Show
 from satview.events.user_events import UserEvent, UserField, UserRule, UserRuleKind
-from satview.events.words import join64
 from satview.linkage.rows import nested_pairs, stable_order
 from satview.linkage.whole import is_whole
+from satview.store.arguments import numbers_at
 from satview.store.axis import by_file
 from satview.store.tables import UNKNOWN_THREAD
 from satview.store.trace import Trace
@@ -122,6 +124,9 @@ def _counted(event: UserEvent | None, rule: UserRule | None) -> tuple[int, UserF
     if rule is not None:
         if rule.kind is UserRuleKind.MOMENT:
             return None
+        if rule.label:
+            labels = [each.label for each in event.fields] if event is not None else []
+            return event.number_at(labels.index(rule.label)) if event is not None and rule.label in labels else None
         named = event.number_at(rule.field) if event is not None else None
         return named if named is not None else (4 * rule.field, _WORD)
     if event is None or len(event.fields) != 1:
@@ -132,18 +137,10 @@ def _counted(event: UserEvent | None, rule: UserRule | None) -> tuple[int, UserF
 
 def _values(trace: Trace, rows: Rows, byte: int, form: UserField) -> NDArray[np.float64]:
     """Return a number of many events, float64 (n,); NaN where the payload is shorter."""
-    word, shift = byte // 4, byte % 4
-    if form.size == 8:
-        first, second = (trace.payloads.column(rows, word + i).astype(np.int64) for i in (0, 1))
-        values = join64(first, second, trace.byte_order)
-        out = values.astype(np.float64) if form.is_signed else values.view(np.uint64).astype(np.float64)
-    else:
-        bits = 8 * form.size
-        words = trace.payloads.column(rows, word).astype(np.int64)
-        values = words >> (8 * shift if trace.byte_order == "little" else 32 - bits - 8 * shift) & ((1 << bits) - 1)
-        if form.is_signed:
-            values = np.where(values >> (bits - 1) > 0, values - (1 << bits), values)
-        out = values.astype(np.float64)
+    words = (byte % 4 + form.size + 3) // 4
+    show = Show.DEC if form.is_signed else Show.HEX
+    values = numbers_at(trace, rows, Part(form.label, byte // 4, words, show, byte=byte % 4, size=form.size))
+    out = (values if form.is_signed else values.view(np.uint64)).astype(np.float64)
     out[trace.payloads.word_counts(rows) * 4 < byte + form.size] = np.nan
     return out
 
