@@ -189,19 +189,21 @@ def flood(*bursts, has_exits=True):
 
 
 FLOOD = verdict(
-    "Interrupt 0x1f comes 12 times on CPU 1 within 120.0 µs from 0.000 100 000 s and takes 20 % of it.",
+    "Interrupt 0x1f comes 12 times on CPU 1 within 120.0 µs from 0.000 100 000 s, one every 10.00 µs, and takes "
+    "20 % of the CPU.",
     "warning", (100, 220), objects=["interrupt 0x1f", "CPU 1"], events=[(time, "") for time in range(100, 220, 10)],
 )  # fmt: skip
 UNTIMED_FLOOD = {**FLOOD, "certainty": "guess", "says": FLOOD["says"].replace(
-    " and takes 20 % of it.", "; how long it is handled is not logged.")}  # fmt: skip
+    ", and takes 20 % of the CPU.", "; how long it is handled is not logged.")}  # fmt: skip
 
 FLOODS = verdict(
-    "Interrupt 0x1f comes 15 times on CPU 1 within 140.0 µs from 0.000 500 000 s and takes 21 % of it, and so 1 more "
-    "time.", "warning", (500, 640), objects=["interrupt 0x1f", "CPU 1"],
+    "Interrupt 0x1f comes 15 times on CPU 1 within 140.0 µs from 0.000 500 000 s, one every 9.333 µs, and takes 21 % "
+    "of the CPU, and so 1 more time.", "warning", (500, 640), objects=["interrupt 0x1f", "CPU 1"],
     events=[(time, "") for time in range(500, 620, 8)], occurrences=[(100, 220, None), (500, 640, None)],
 )  # fmt: skip
 LONG_FLOOD = verdict(
-    "Interrupt 0x1f comes 30 times on CPU 1 within 300.0 µs from 0.000 100 000 s and takes 20 % of it.",
+    "Interrupt 0x1f comes 30 times on CPU 1 within 300.0 µs from 0.000 100 000 s, one every 10.00 µs, and takes "
+    "20 % of the CPU.",
     "warning", (100, 400), objects=["interrupt 0x1f", "CPU 1"], events=[(time, "") for time in range(100, 340, 10)],
 )  # fmt: skip
 
@@ -247,7 +249,8 @@ def channels(count, fails=(), gives=(), create="CHANNEL_CREATE", destroy="CHANNE
 
 def leak(first, last, count, what="channels", left_out=()):
     return verdict(
-        f"srv creates {count} {what} from 0.000 {first} 000 s to 0.000 {last} 000 s and gives none of them back.",
+        f"srv creates {count} {what} from 0.000 {first} 000 s to 0.000 {last} 000 s, one every "
+        f"{(last - first) / (count - 1):.2f} µs, and gives none of them back.",
         "warning", (first, last), threads=["srv 1"], objects=[f"{what} of srv"],
         events=[(time, "") for time in range(first, last + 1, 10) if time not in left_out],
     )  # fmt: skip
@@ -292,7 +295,7 @@ def periodic(late, moved=(), *, is_seen=True):
     return scene.event(END, 1200)
 
 
-PERIOD = "pid 5 1 has a period of 100.0 µs, and receives the pulse of 0.000 400 000 s only 50.00 µs later"
+PERIOD = "pid 5 1 has a period of 100.0 µs, and does not receive the pulse of 0.000 400 000 s until 50.00 µs later"
 ONCE_LATE = verdict(
     f"{PERIOD} (jitter 45.00 µs).", "warning", (400, 450), threads=["pid 5 1"],
     events=[(400, "period begins"), (450, "received late")], occurrences=[(400, 450, 400)],
@@ -342,7 +345,7 @@ def saturated(served, since=100):
     receipts = [(time, "received") for time in range(140, 241, 20)]
     return verdict(
         f"Since 0.000 {since} 000 s messages queue for disk longer than they are served, most of all in the 100.0 µs "
-        "from 0.000 120 000 s: 6 messages of 5 clients, each of which queues 40.00 µs and is served in "
+        "from 0.000 120 000 s: 6 messages of 5 clients, of which one queues 40.00 µs and is served in "
         f"{served}.00 µs (medians); meanwhile disk 1 is in RUNNING 100 %.", "warning",
         (since, 300 if since == 100 else 280), threads=[*(f"pid {10 + number} 1" for number in range(5)), "disk 1"],
         objects=["server disk"], events=sorted([*waits, *receipts]),
@@ -351,7 +354,7 @@ def saturated(served, since=100):
 
 SATURATED_LATER = verdict(
     "Since 0.000 500 000 s messages queue for disk longer than they are served, most of all in the 100.0 µs from "
-    "0.000 530 000 s: 7 messages of 5 clients, each of which queues 50.00 µs and is served in 20.00 µs (medians); "
+    "0.000 530 000 s: 7 messages of 5 clients, of which one queues 50.00 µs and is served in 20.00 µs (medians); "
     "meanwhile disk 1 is in RUNNING 100 %.", "warning", (500, 720),
     threads=[*(f"pid {10 + number} 1" for number in range(5)), "disk 1"], objects=["server disk"],
     events=sorted([*((time + 0.5, "queues") for time in range(500, 621, 20)),
@@ -364,7 +367,7 @@ TWO_THREADS = {
 }  # fmt: skip
 FOUR_QUEUE = verdict(
     "Since 0.000 100 000 s messages queue for disk longer than they are served, most of all in the 100.0 µs from "
-    "0.000 100 000 s: 4 messages of 4 clients, each of which queues 40.00 µs and is served in 20.00 µs (medians); "
+    "0.000 100 000 s: 4 messages of 4 clients, of which one queues 40.00 µs and is served in 20.00 µs (medians); "
     "meanwhile disk 1 is in RUNNING 100 %.", "warning", (100, 200),
     threads=[*(f"pid {10 + number} 1" for number in range(4)), "disk 1"], objects=["server disk"],
     events=sorted([*((time + 0.5, "queues") for time in range(100, 161, 20)),
@@ -394,13 +397,13 @@ def convoy(*later, count=8):
 
 CONVOY = verdict(
     "3 threads wait 5 times for mutex 0x1000 (process pid 5) within 100.0 µs from 0.000 102 000 s, 52.50 µs in all, "
-    "while pid 5 9 hold it.", "warning", (102, 262), threads=["pid 5 1", "pid 5 2", "pid 5 3"],
+    "while pid 5 9 hold it in turn.", "warning", (102, 262), threads=["pid 5 1", "pid 5 2", "pid 5 3"],
     objects=["mutex 0x1000 (process pid 5)"], events=[(time, "waits") for time in range(102, 200, 20)],
 )  # fmt: skip
 
 CONVOYS = verdict(
     "3 threads wait 6 times for mutex 0x1000 (process pid 5) within 100.0 µs from 0.000 502 000 s, 62.50 µs in all, "
-    "while pid 5 9 hold it.", "warning", (484.5, 692), threads=["pid 5 1", "pid 5 2", "pid 5 3"],
+    "while pid 5 9 hold it in turn.", "warning", (484.5, 692), threads=["pid 5 1", "pid 5 2", "pid 5 3"],
     objects=["mutex 0x1000 (process pid 5)"], events=[(time, "waits") for time in range(502, 600, 18)],
     occurrences=[(102, 262, None), (484.5, 692, None)],
 )  # fmt: skip
@@ -476,7 +479,7 @@ def dead_posters(count):
 
 def nobody_posts(count, who):
     return verdict(
-        f"pid 5 1 waits for semaphore 0x4000 (process pid 5), given to others only by {who}, "
+        f"pid 5 1 waits for semaphore 0x4000 (process pid 5), posted in this trace only by {who}, "
         f"{'which has ended' if count == 1 else 'all of which have ended'}, from 0.000 100 000 s to the end of the "
         "trace, 1.000 ms.", "warning", (100, 1100.001),
         threads=[f"pid 5 {tid}" for tid in range(1, 2 + count)], objects=["semaphore 0x4000 (process pid 5)"],

@@ -130,7 +130,7 @@ def test_who_waits_for_ever_is_named_with_the_reason(tmp_path: Path) -> None:
     assert re.search(r"held by .*\(owner\), which has ended, from ", dead.says)
     assert (dead.severity, dead.certainty) == (Severity.ERROR, Certainty.EXACT)
     posts = only(faults.nobody_posts)
-    assert re.search(r"given to others only by .*\(poster\), which has ended, from ", posts.says)
+    assert re.search(r"posted in this trace only by .*\(poster\), which has ended, from ", posts.says)
     assert (posts.severity, posts.certainty) == (Severity.WARNING, Certainty.INFERRED)
     reply = only(faults.forgotten_reply)
     assert re.search(r"waits for the reply, which .* received and no thread holds, from ", reply.says)
@@ -170,7 +170,7 @@ def test_a_saturated_server_is_reported_of_with_its_figures(tmp_path: Path) -> N
     assert f"{np.count_nonzero(inside)} messages of 3 clients" in verdict.says
     queued, served = (format_duration(clock.duration_ns(int(np.median(cycles[inside]))))
                       for cycles in (sent.queued_cycles, sent.service_cycles))  # fmt: skip
-    assert f"each of which queues {queued} and is served in {served} (medians)" in verdict.says
+    assert f"of which one queues {queued} and is served in {served} (medians)" in verdict.says
     assert "is in NANOSLEEP 100 %" in verdict.says, "the server sleeps while it serves"
     assert set(verdict.roles) == {"queues", "received"}
     states = {made.trace.catalogue.name(int(made.trace.events.code[row]))

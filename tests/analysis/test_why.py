@@ -181,8 +181,8 @@ def test_a_deadlock_closes_its_circle(tmp_path: Path) -> None:
     trace = traced(registry.find("deadlock").setup, 100, tmp_path, modes=WIDE).trace
     steps = why(trace, "forwards", trace.clock.cycles(50_000_000))
     assert [trace.threads.names[step.thread] for step in steps] == ["forwards", "backwards"]
-    assert all(step.state == "MUTEX" and "until the trace ends" in step.says for step in steps)
-    assert steps[-1].says.endswith("waits for it too: none of them goes on by itself.")
+    assert all(step.state == "MUTEX" and "to the end of the trace" in step.says for step in steps)
+    assert steps[-1].says.endswith("closes the circle: none of them goes on by itself.")
 
 
 @pytest.mark.parametrize(("first", "second"), [("forwards", "backwards"), ("backwards", "forwards")])
@@ -195,7 +195,7 @@ def test_both_sides_of_a_deadlock_name_the_circle_from_the_first_moment_on(first
     steps = why(trace, first, begins)
     assert [(trace.threads.names[step.thread], step.state) for step in steps] == [(first, "MUTEX"), (second, "MUTEX")]
     assert steps[0].since_cycles == begins < steps[0].at_cycles
-    assert steps[-1].says.endswith("waits for it too: none of them goes on by itself.")
+    assert steps[-1].says.endswith("closes the circle: none of them goes on by itself.")
 
 
 def test_a_message_that_queues_leads_to_what_the_server_does_for_whom(tmp_path: Path) -> None:
@@ -360,4 +360,4 @@ def test_a_ring_of_servers_with_workers_closes(tmp_path: Path) -> None:
     assert [step.state for step in steps] == ["REPLY"] * 3
     assert all("receives again: another thread has it. That may be " in step.says for step in steps)
     assert steps[0].thread in steps[2].may_receive
-    assert steps[-1].says.endswith("waits for it too: none of them goes on by itself.")
+    assert steps[-1].says.endswith("closes the circle: none of them goes on by itself.")

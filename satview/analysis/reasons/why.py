@@ -113,7 +113,8 @@ class _Chain:
             else:
                 break
             if (thread, at) in seen:
-                again = f"{self.evidence.name(thread)} waits for it too: none of them goes on by itself."
+                name = self.evidence.name(thread)
+                again = f"{name} waits for that in turn, which closes the circle: none of them goes on by itself."
                 out[-1] = replace(out[-1], says=f"{out[-1].says} {again}")
             if (thread, at) in seen or self.evidence.is_idle[thread]:
                 break
@@ -145,17 +146,17 @@ class _Chain:
         """Return a step of a thread that waits: for what, who holds it, what ends it."""
         found = blockers(self.trace)
         at = np.flatnonzero((found.waits.row == row) & (found.waits.thread == step.thread))
-        ends = "the trace ends" if step.until_cycles >= self.trace.window.end else self._moment(step.until_cycles)
+        ends = "the end of the trace" if step.until_cycles >= self.trace.window.end else self._moment(step.until_cycles)
         begins = self._begins(step)
         if not len(at):
-            return replace(step, says=f"{begins} until {ends}.")
+            return replace(step, says=f"{begins} to {ends}.")
         wait = int(at[0])
         words = waited_for(self.evidence, found, wait)
         holder, sure = int(found.thread[wait]), Certainty(int(found.certainty[wait]) or Certainty.EXACT)
         end = int(found.waits.end_row[wait])
         cause, _ = self.causes.of_end(end)
-        by = f", when {self.causes.words(cause)} ends it" if cause >= 0 else ""
-        says = f"{begins} for {words}{of_whom(self.evidence, found, wait)}, until {ends}{by}."
+        by = f"; {self.causes.words(cause)} ends it" if cause >= 0 else ""
+        says = f"{begins} to {ends} for {words}{of_whom(self.evidence, found, wait)}{by}."
         servers: tuple[int, ...] = ()
         answers = self.causes.actor(cause) if cause >= 0 and step.value == REPLY else _NONE
         if holder > 0 and holder != answers and self._value(holder, step.at_cycles) == RECEIVE:
@@ -361,7 +362,8 @@ class _Chain:
         if step.serves > 0:
             serves = f" serves a message of {self.evidence.name(step.serves)} (event #{step.receive_row + 1}) and"
         since = self._moment(step.since_cycles)
-        return f"{self.evidence.name(step.thread)}{priority}{serves} {does}{where} since {since}"
+        begins = "since" if step.value in (RUNNING, READY) else "from"  # of a wait its end follows
+        return f"{self.evidence.name(step.thread)}{priority}{serves} {does}{where} {begins} {since}"
 
     def _moment(self, cycles: int) -> str:
         return self.evidence.moment(cycles)

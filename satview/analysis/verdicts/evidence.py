@@ -191,18 +191,23 @@ class Evidence:
         cycles = np.minimum(self.times[ends[which]], end[span]) - np.maximum(self.times[entry[which]], start[span])
         return span.astype(np.int64), number[which], cycles.clip(0)
 
-    def interrupts(self, start: _Ints, end: _Ints, cpu: _Ints) -> str:
-        """Return how long interrupts were handled in spans, in words: `interrupt 0x21 3.100 ms`; empty if none was."""
+    def interrupts(self, start: _Ints, end: _Ints, cpu: _Ints, least: int = 1) -> str:
+        """Return how long interrupts were handled in spans, in words: `interrupt 0x21 3.100 ms`.
+
+        Empty if all took less than `least` cycles together.
+        """
         _, number, cycles = self.interrupts_in(start, end, cpu)
         kinds, which = np.unique(number, return_inverse=True)
         total = np.bincount(which, cycles, len(kinds)).astype(np.int64)
+        if total.sum() < least:
+            return ""
         taken = [(int(kinds[at]), length) for at, length in _most_first(total)]
         return self.shares(taken, lambda number: f"interrupt 0x{number:x}")
 
-    def interrupts_of_all(self, span: tuple[int, int]) -> str:
+    def interrupts_of_all(self, span: tuple[int, int], least: int = 1) -> str:
         """Return the same of one span on all CPUs."""
         cpus = np.arange(self.trace.cpu_count)
-        return self.interrupts(np.full(len(cpus), span[0]), np.full(len(cpus), span[1]), cpus)
+        return self.interrupts(np.full(len(cpus), span[0]), np.full(len(cpus), span[1]), cpus, least)
 
     @cached_property
     def _handled(self) -> tuple[_Ints, _Ints, _Ints, _Ints]:

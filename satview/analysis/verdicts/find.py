@@ -72,7 +72,11 @@ def find_verdicts(
                 raise Cancelled
             if kinds is None or plugin.name in kinds:
                 verdicts += plugin.run(partial(_plugged, evidence, plugin.name), [])
-    return _in_order([_weighed(limits, verdict) for verdict in verdicts if _is_asked_for(trace, limits, verdict)])
+    asked = [_weighed(limits, verdict) for verdict in verdicts if _is_asked_for(trace, limits, verdict)]
+    # A wait of which it is known why it never ends is no verdict of its own besides.
+    explained = {(verdict.threads[0], verdict.start_cycles) for verdict in asked if verdict.kind == "lost-wakeup"}
+    return _in_order([verdict for verdict in asked if verdict.kind != "waits-for-ever"
+                      or (verdict.threads[0], verdict.start_cycles) not in explained])  # fmt: skip
 
 
 def verdicts_of(trace: Trace) -> tuple[Verdict, ...]:

@@ -54,8 +54,8 @@ class _Chains:
     thresholds={
         "least_us": (1000, "all that threads of a priority in between ran meanwhile, in one wait"),
     },
-    proof="Wide events of the class KER_CALL have the owner of a mutex in its word, of one in shared memory "
-    "a part of its pid only; who shares it is in the source.",
+    proof="Wide events of the class KER_CALL show the owner of a mutex; of one in shared memory they show a part "
+    "of the owner's pid only, and the source says which processes share it.",
 )
 def inversions(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return waits for a thread of lower priority that a thread of a priority in between prevented from running.
@@ -152,7 +152,8 @@ def _verdicts(evidence: Evidence, found: Blockers, columns: list[_Ints], least: 
         ranked = partial(_ranked_by_run, evidence, runs, middle)
         is_one = len(between) == 1
         who = f"{ranked(between[0][0])} keeps" if is_one else f"{evidence.shares(between, ranked)} keep"
-        taken = evidence.interrupts(begins[mine], ends[mine], trace.events.cpu[runs].astype(np.int64))
+        cpus = trace.events.cpu[runs].astype(np.int64)
+        taken = evidence.interrupts(begins[mine], ends[mine], cpus, least=total // 100)
         more = int(steps[mine[0]]) - 1
         chain = f" and so, {counted(more, 'step')} on, for {name(low_row)}" if more else ""
         times = [evidence.span_of_wait(waiting, int(wait[each[0]])) for _, each in long]
@@ -174,7 +175,7 @@ def _verdicts(evidence: Evidence, found: Blockers, columns: list[_Ints], least: 
              f"{chain}; "
              f"{who} {_ranked(evidence, low_row, held)} from running for {evidence.length(total)} of that"
              f"{f' ({taken} of it)' if taken else ''}{again}.",
-             _remedy(evidence, found, int(link[mine[0]]), _priority(evidence, start))),
+             _remedy(evidence, found, begin, int(link[mine[0]]), _priority(evidence, start))),
             int(found.certainty[np.array([begin, *link[mine]])].min()), times, roles,
         ))  # fmt: skip
     return verdicts
@@ -197,25 +198,31 @@ def _ranked(evidence: Evidence, thread: int, row: int) -> str:
     return f"{evidence.name(thread)} (priority {_priority(evidence, row)})"
 
 
-def _remedy(evidence: Evidence, found: Blockers, link: int, priority: int) -> str:
+def _remedy(evidence: Evidence, found: Blockers, first: int, link: int, priority: int) -> str:
     """Return what would help against an inversion by what the last wait of its chain is for.
 
     Args:
         evidence: The trace.
         found: Whom its waits are for.
+        first: The wait of the thread that waits first.
         link: The wait for the thread that others keep from running.
         priority: Of the thread that waits first.
     """
     value, holder = int(found.waits.value[link]), evidence.name(int(found.thread[link]))
     what = waited_for(evidence, found, link)
     if value == MUTEX:
-        return (f"Give {what} the protocol PTHREAD_PRIO_INHERIT, or a ceiling of priority {priority}: {holder} then "
-                "runs at that priority while it holds it.")  # fmt: skip
+        return (f"Look where {what} is made without priority inheritance (PTHREAD_PRIO_NONE), and give it the protocol "
+                f"PTHREAD_PRIO_INHERIT: {holder} then runs at priority {priority} while it holds it. Or give it a "
+                "ceiling not below the priority of any thread that locks it.")  # fmt: skip
     if value in RWLOCKS:
         return f"A read/write lock passes no priority on: use a mutex with PTHREAD_PRIO_INHERIT in place of {what}."
     if value in (SEND, REPLY):
-        return (f"Let the channel of {holder} pass on the priority of clients (no _NTO_CHF_FIXED_PRIORITY), and "
-                f"whom it hands messages to run at priority {priority} while it serves.")  # fmt: skip
+        servers = dict.fromkeys(
+            evidence.name(int(found.thread[wait])) for wait in (first, link) if found.thread[wait] > 0
+        )
+        return (f"Create the channels of {' and '.join(servers)} without _NTO_CHF_FIXED_PRIORITY, so that each server "
+                f"runs at the priority of its client ({priority}) while it serves; a thread that it hands a message "
+                "to needs that priority too.")  # fmt: skip
     return f"Let {holder} run at priority {priority} while others wait for it."
 
 

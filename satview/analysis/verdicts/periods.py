@@ -19,7 +19,9 @@ from satview.linkage.table import Certainty
 from satview.linkage.whole import is_whole
 
 NANOSLEEP: Final = STATE_BY_NAME["NANOSLEEP"].value
-_REMEDY: Final = "Look what it did in the period before, and what ran instead: it had more work, or a lower priority."
+_REMEDY: Final = (
+    "Do less work in a period, if it was still at that of the period before; give it a higher priority, if others ran."
+)
 
 
 @verdict_rule(
@@ -73,8 +75,10 @@ def _late_pulses(evidence: Evidence, limits: Limits) -> list[Verdict]:
         verdicts.append(evidence.verdict(
             Severity.WARNING, positions[0][:2], [thread], [],
             [*sent[mine[bad]].tolist(), *received[mine[bad]].tolist()],
-            (f"{evidence.name(thread)} has a period of {evidence.length(period)}, and receives the pulse of "
-             f"{evidence.moment(int(times[first]))} only {lateness} later{again} (jitter {jitter}).", _REMEDY),
+            (f"{evidence.name(thread)} has a period of {evidence.length(period)}, and does not receive the pulse of "
+             f"{evidence.moment(int(times[first]))} until {lateness} later{again} (jitter "
+             f"{jitter}).",
+             _REMEDY),
             certainty, positions,
             {**dict.fromkeys(sent[mine[bad]].tolist(), "period begins"),
              **dict.fromkeys(received[mine[bad]].tolist(), "received late")},

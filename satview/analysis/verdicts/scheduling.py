@@ -55,8 +55,7 @@ def starvations(evidence: Evidence, limits: Limits) -> list[Verdict]:
             [*ready.row[inside].tolist(), *ready.end_row[inside].tolist()],
             (f"{evidence.name(thread)} is ready for {evidence.length(total)} of {evidence.length(span[1] - span[0])} "
              f"from {evidence.moment(span[0])} and gets next to no CPU{instead(evidence, span, who)}{idle}{again}.",
-             _AFFINITY if idle else
-             "Give it a higher priority or a partition with a budget, or let the threads that ran wait at times."),
+             _AFFINITY if idle else _way_to_run(evidence, thread, who, int(ready.row[inside[0]]))),
             occurrences=happens, roles=_ready_and_runs(evidence, ready.at(inside)),
         ))  # fmt: skip
     return verdicts
@@ -118,8 +117,7 @@ def long_readies(evidence: Evidence, limits: Limits) -> list[Verdict]:
             (f"{evidence.name(thread)} is ready from {evidence.moment(span[0])} and runs "
              f"{evidence.length(span[1] - span[0])} later{instead(evidence, span, who)}{idle}"
              f"{evidence.again('so', positions)}.",
-             _AFFINITY if idle else
-             "Look at the priorities of the threads that ran, or at the budget of its partition."),
+             _AFFINITY if idle else _way_to_run(evidence, thread, who, int(ready.row[first]))),
             occurrences=positions, roles=_ready_and_runs(evidence, ready.at(mine)),
         ))  # fmt: skip
     return verdicts
@@ -162,8 +160,34 @@ def instead(evidence: Evidence, span: tuple[int, int], who: list[tuple[int, int]
     """
     if not who:
         return ""
-    taken = evidence.interrupts_of_all(span)
+    taken = evidence.interrupts_of_all(span, least=(span[1] - span[0]) // 100)
     return f"; meanwhile ran {evidence.shares(who)}{f' ({taken} of it)' if taken else ''}"
+
+
+def _way_to_run(evidence: Evidence, thread: int, who: list[tuple[int, int]], row: int) -> str:
+    """Return what would let a thread run that was ready while others ran, by their priorities.
+
+    Args:
+        evidence: The trace.
+        thread: Row of the thread.
+        who: Those that ran, as of `ran_instead`.
+        row: The event by which it became ready.
+    """
+    mine = int(evidence.derived.priority(np.array([row]))[0])
+    if not who or mine <= 0:
+        return "Compare its priority with that of the threads that ran, and look at the budget of its partition."
+    other = who[0][0]
+    runs = evidence.trace.states.of(other)
+    theirs = int(evidence.derived.priority(runs[np.searchsorted(runs, row) :][:1] if runs[-1] > row else runs[-1:])[0])
+    name, rival = evidence.name(thread), evidence.name(other)
+    if theirs < mine:
+        return (f"{name} has the higher priority ({mine}, {rival} {theirs}), to no avail: look at the budget "
+                "of its partition (aps show) and at its runmask (pidin).")  # fmt: skip
+    if theirs == mine:
+        return (f"{rival} has the same priority ({mine}): let it wait at times, or run both with the policy SCHED_RR; "
+                f"a higher priority for {name} only moves the problem.")  # fmt: skip
+    return (f"Let {rival} (priority {theirs}) wait at times or run at less than {mine}; give {name} a higher priority "
+            "only if its work is more urgent.")  # fmt: skip
 
 
 def beside_idle(evidence: Evidence, span: tuple[int, int], thread: int) -> str:

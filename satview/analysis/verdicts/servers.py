@@ -119,14 +119,20 @@ def _queues(evidence: Evidence, limits: Limits) -> list[Verdict]:
             [*waits, *receipts],
             (f"Since {evidence.moment(since)} messages queue for {name} longer than they are served, most of all in "
              f"the {evidence.length(window)} from {moment}: {int(count[worst])} messages of {len(clients)} clients, "
-             f"each of which queues {each} and is served in {needed} (medians){meanwhile}.",
-             "Give the server more threads, or let it keep messages and reply later instead of waiting itself."),
+             f"of which one queues {each} and is served in {needed} (medians){meanwhile}.",
+             f"{_no_sleep(does)}Give the server more threads, or let it keep messages and reply later instead of "
+             "waiting itself."),
             int(sent.certainty[inside].min()),
             [(max(int(start), since if i == which else 0), int(end), -1)
              for i, (start, end) in enumerate(zip(positions.start, positions.end, strict=True))],
             {**dict.fromkeys(waits, "queues"), **dict.fromkeys(receipts, "received")},
         ))  # fmt: skip
     return verdicts
+
+
+def _no_sleep(does: str) -> str:
+    """Return the advice for a server that sleeps most of the time while clients wait."""
+    return "Do not sleep while a client waits for the reply. " if does.startswith("NANOSLEEP") else ""
 
 
 def _does(evidence: Evidence, servers: NDArray[np.int64], span: tuple[int, int]) -> str:
@@ -193,9 +199,10 @@ def growing_queues(evidence: Evidence, limits: Limits) -> list[Verdict]:
             Severity.WARNING if len(received) else Severity.ERROR, (start, end), [*receivers.tolist(), *senders],
             [f"pulses to {evidence.process_of(to)}"], [*last.tolist(), *oldest.tolist()],
             (f"{len(sent):,} pulses are sent to {evidence.process_of(to)} from {evidence.moment(start)} to the end of "
-             f"the trace, {evidence.length(end - start)}, and {does}: {waiting:,} wait at the end, the oldest for "
-             f"{evidence.length(end - int(evidence.times[oldest[0]]))}.",
-             "Receive until no pulse is left before working, merge what several pulses ask for, or send fewer."),
+             f"the trace, one every {evidence.length((end - start) // len(sent))}, and {does}: {waiting:,} wait at the "
+             f"end, the oldest for {evidence.length(end - int(evidence.times[oldest[0]]))}.",
+             "Receive all pulses that wait before the work, and do it once for all of them; or send fewer."
+             if len(received) else "Let a thread receive there again: none does while pulses are sent."),
             roles={**dict.fromkeys(oldest.tolist(), "waits"), **dict.fromkeys(last.tolist(), "last receipt")},
         ))  # fmt: skip
     return verdicts

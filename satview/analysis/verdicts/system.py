@@ -47,8 +47,8 @@ _Ints = NDArray[np.int64]
         "serious_percent": (50, "of the window: from that share on it is an error"),
         "least_count": (300, "interrupts within the window, where the trace has no ends of them: 15,000 a second"),
     },
-    proof="Entries and exits of interrupts (class INT) show how long each is handled, from 8.0 on the class "
-    "THREAD, as threads handle them.",
+    proof="Up to QNX 7.x entries and exits (class INT) show how long interrupts are handled; from 8.0 on threads "
+    "handle them, which the class THREAD shows.",
 )
 def floods(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return interrupts that take much of a CPU; those that come too often where the trace does not show how long."""
@@ -82,8 +82,9 @@ def floods(evidence: Evidence, limits: Limits) -> list[Verdict]:
         cpu, number = trace.cpu_title(source >> 32), source & 0xFFFFFFFF
         happens = [(int(begin), int(end), -1) for begin, end in zip(starts, positions.end, strict=True)]
         again = f", and so {counted(len(happens) - 1, 'more time')}" if len(happens) > 1 else ""
+        each = evidence.length((span[1] - span[0]) // max(len(inside), 1))
         text = (f"Interrupt 0x{number:x} comes {counted(len(inside), 'time')} on {cpu} within "
-                f"{evidence.length(span[1] - span[0])} from {evidence.moment(span[0])}")  # fmt: skip
+                f"{evidence.length(span[1] - span[0])} from {evidence.moment(span[0])}, one every {each},")  # fmt: skip
         threads: list[int] = []
         severity = Severity.WARNING
         if handled is not None:
@@ -93,10 +94,10 @@ def floods(evidence: Evidence, limits: Limits) -> list[Verdict]:
             most = evidence.most_of(handled.thread, part)
             threads = named(most)
             link = "it takes that time from" if handled.is_stolen else "it is handled by"
-            text += (f" and takes {100 * part.sum() / (span[1] - span[0]):.0f} % of it"
+            text += (f" and takes {100 * part.sum() / (span[1] - span[0]):.0f} % of the CPU"
                      f"{f'; {link} {evidence.shares(most)}' if most else ''}{again}.")  # fmt: skip
         else:
-            text += f"{again}; how long it is handled is not logged."
+            text = f"{text.rstrip(',')}{again}; how long it is handled is not logged."
         verdicts.append(evidence.verdict(
             severity, span, threads, [f"interrupt 0x{number:x}", cpu], inside,
             (text, "Let the device collect events before it interrupts, do less in the handler, or mask the interrupt "
@@ -252,10 +253,10 @@ def leaks(evidence: Evidence, limits: Limits) -> list[Verdict]:
             span = int(evidence.times[run[0]]), int(evidence.times[run[-1]])
             verdicts.append(evidence.verdict(
                 Severity.WARNING, span, np.unique(trace.events.thread[run]), [f"{what} of {name}"], run,
-                (f"{name} creates {len(run)} {what} from {evidence.moment(span[0])} to {evidence.moment(span[1])} and "
-                 "gives none of them back.",
+                (f"{name} creates {len(run)} {what} from {evidence.moment(span[0])} to {evidence.moment(span[1])}, one "
+                 f"every {evidence.length((span[1] - span[0]) // (len(run) - 1))}, and gives none of them back.",
                  f"Call {'ChannelDestroy' if makes == 'CHANNEL_CREATE' else 'ConnectDetach'}() when one is not needed "
-                 "any more, or use one again."),
+                 "any more, or reuse one."),
             ))  # fmt: skip
     return verdicts
 

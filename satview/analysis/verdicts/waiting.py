@@ -89,7 +89,8 @@ def _way_out(states: set[int], objects: list[str]) -> str:
     """Return what would help against a circle, by the states of its waits and what they are for."""
     locks = " and ".join(dict.fromkeys(what for what in objects if "0x" in what)) or "these objects"
     if states <= {SEND, REPLY}:
-        return "Let messages go in one direction only, and send a pulse in the other: who sends a pulse does not wait."
+        return ("Break the circle: replace one of these messages by a pulse (MsgSendPulse() does not wait), or order "
+                "the processes so that each sends only to those behind it.")  # fmt: skip
     if states & {SEND, REPLY}:
         return f"Give up {locks} before a message is sent to who needs the same."
     return f"Let all threads take {locks} in the same order."
@@ -178,8 +179,9 @@ def _for_ever(evidence: Evidence, graph: WaitGraph, wait: int, keepers: frozense
                        "(PTHREAD_MUTEX_ROBUST).", Severity.ERROR, known.certainty, ways)  # fmt: skip
     if state in BY_HABIT and are_dead:
         is_queue = state == CONDVAR  # whose producer may have ended with its work
-        return _Reason(f"given to others only by {ended}", "Let the thread that gives it live as long as "
-                       "those that wait, or wake them before it ends.", Severity.INFO if is_queue else Severity.WARNING,
+        gives = {CONDVAR: "signalled", SEM: "posted"}.get(state, "given up")
+        return _Reason(f"{gives} in this trace only by {ended}", "Keep that thread alive as long as others wait, or "
+                       "wake them before it ends.", Severity.INFO if is_queue else Severity.WARNING,
                        Certainty.GUESS if is_queue else Certainty.INFERRED, ways)  # fmt: skip
     if state in BY_HABIT and known is None and (lost := graph.ended_meanwhile(wait)):
         left = "the last other thread of its process" if len(lost) == 1 else "the last other threads of its process"
@@ -402,8 +404,9 @@ def _contended(evidence: Evidence, limits: Limits) -> list[Verdict]:
             Severity.WARNING, span, threads, [what], found.row[inside],
             (f"{len(threads)} threads wait {int(count[worst])} times for {what} within {evidence.length(window)} from "
              f"{evidence.moment(int(begins[worst]))}, {evidence.length(int(waited[worst]))} in all"
-             f"{f', while {held} hold it' if held else ''}.",
-             "Hold the mutex for less work, split what it guards, or use a reader/writer lock."),
+             f"{f', while {held} hold it in turn' if held else ''}.",
+             "Hold the mutex for less time, above all never across a sleep or a message, or split what it guards; a "
+             "reader/writer lock helps if most of them only read."),
             occurrences=[(int(first), int(last), -1) for first, last in zip(position.start, position.end, strict=True)],
             roles=dict.fromkeys(found.row[inside].tolist(), "waits"),
         ))  # fmt: skip
