@@ -1,19 +1,70 @@
-"""Threads and processes by a part of their name or by number, for filters that people type."""
+"""Which threads and processes people mean by a name or a number, in every form that satview shows."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.errors import UsageError
 from satview.store.trace import Trace
+
+_MOST_NAMES: Final = 8  # of threads that an ambiguous name could mean
+
+
+def names_of_process(trace: Trace, process: int) -> tuple[str, ...]:
+    """Return what a process is called: its label, with and without its number, its path, `pid 7`; each once."""
+    pid, short = int(trace.processes.pid[process]), trace.short_process_name(process)
+    shown = (trace.process_name(process), short, trace.processes.names[process])
+    numbered = (f"{short}[{pid}]", f"pid {pid}") if pid >= 0 else ()
+    return tuple(dict.fromkeys(name for name in (*shown, *numbered) if name))
+
+
+def names_of_thread(trace: Trace, thread: int) -> tuple[str, ...]:
+    """Return what a thread is called: its label, its own name, `PID:TID`, its number behind names of its process."""
+    process, tid = int(trace.threads.process[thread]), int(trace.threads.tid[thread])
+    own = trace.threads.names[thread]
+    behind = [f"{name} {tid}" for name in names_of_process(trace, process)]
+    named = [f"{name} ({own})" for name in behind] if own else []
+    numbers = f"{int(trace.processes.pid[process])}:{tid}"
+    return tuple(dict.fromkeys((trace.thread_name(thread), *([own] if own else []), numbers, *behind, *named)))
+
+
+def thread_of(trace: Trace, text: str) -> int:
+    """Return the row of the thread that one of `names_of_thread` means; the name of a process with one thread does too.
+
+    Raises:
+        UsageError: There is none, or there are several; names them.
+    """
+    requested = text.strip()
+    rows = [row for row in range(1, len(trace.threads)) if int(trace.threads.tid[row]) > 0]
+    # A thread's own label before others, a thread before a process.
+    kinds: tuple[Callable[[int], tuple[str, ...]], ...] = (
+        lambda row: (trace.thread_name(row),),
+        partial(names_of_thread, trace),
+        lambda row: names_of_process(trace, int(trace.threads.process[row])),
+    )
+    for names_of in kinds:
+        found = [row for row in rows if requested in names_of(row)]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            some = ", ".join(f"{trace.threads.pid[row]}:{trace.threads.tid[row]} {trace.thread_name(row)}"
+                             for row in found[:_MOST_NAMES])  # fmt: skip
+            more = f" and {len(found) - _MOST_NAMES} more" if len(found) > _MOST_NAMES else ""
+            raise UsageError(f"{requested[:40]!r} is the name of {len(found)} threads; write PID:TID: {some}{more}")
+    raise UsageError(f"the trace has no thread {requested[:40]!r}; `satview stats` lists them")
 
 
 def threads_named(trace: Trace, text: str) -> NDArray[np.bool_]:
-    """Return which threads a text means, bool (threads,): a part of their label, a pid, or `PID:TID`; empty means all.
+    """Return which threads a text means, bool (threads,): a part of their label or path, or a pid; empty means all.
 
     Args:
         trace: The threads.
-        text: Upper and lower case are one. Digits alone are a pid.
+        text: Upper and lower case are one. Digits alone are a pid; other names (`names_of_thread`) are as a whole.
     """
     requested, threads = text.strip().casefold(), trace.threads
     pid, colon, tid = requested.partition(":")
@@ -21,7 +72,11 @@ def threads_named(trace: Trace, text: str) -> NDArray[np.bool_]:
         return np.ones(len(threads), np.bool_)
     if _is_number(pid) and (_is_number(tid) or not colon):
         return np.asarray((threads.pid == int(pid)) & ((threads.tid == int(tid)) if colon else True))
-    return np.array([requested in trace.thread_name(row).casefold() for row in range(len(threads))], np.bool_)
+    found = [
+        _means(requested, names_of_thread(trace, row), trace.thread_name(row), int(threads.process[row]), trace)
+        for row in range(1, len(threads))
+    ]
+    return np.array([requested in trace.thread_name(0).casefold(), *found], np.bool_)
 
 
 def are_named(trace: Trace, text: str, threads: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -42,8 +97,19 @@ def processes_named(trace: Trace, text: str) -> NDArray[np.int64]:
     requested, processes = text.strip().casefold(), trace.processes
     if _is_number(requested):
         return np.array([int(requested)], np.int64)
-    found = [row for row in range(1, len(processes)) if requested in trace.process_name(row).casefold()]
+    found = [
+        row
+        for row in range(1, len(processes))
+        if _means(requested, names_of_process(trace, row), trace.process_name(row), row, trace)
+    ]
     return np.unique(processes.pid[found].astype(np.int64))
+
+
+def _means(text: str, names: tuple[str, ...], label: str, process: int, trace: Trace) -> bool:
+    """Return whether a text is a part of a label or of the path of a process, or any name as a whole."""
+    if text in label.casefold() or text in trace.processes.names[process].casefold():
+        return True
+    return any(text == name.casefold() for name in names)
 
 
 def _is_number(text: str) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 from xml.etree import ElementTree as ET
 
-from satview.analysis.verdicts.find import all_kinds
+from satview.analysis.verdicts.find import all_kinds, kind_of
 from satview.analysis.verdicts.thresholds import default_thresholds, read_thresholds, thresholds_text
 from satview.answers.verdicts import Verdicts, find
 from satview.base.errors import UsageError
@@ -52,6 +52,7 @@ def add_parser(subparsers: Any) -> None:
     add(
         "--kind",
         action="append",
+        type=_kind,
         choices=[str(kind) for kind in all_kinds()],
         metavar="KIND",
         help=f"look for this only; repeatable: {', '.join(all_kinds())}",
@@ -67,6 +68,14 @@ def add_parser(subparsers: Any) -> None:
     add("--format", choices=(*FORMATS, "junit"), default="table", help="(default %(default)s)")
     add_user_events(parser.add_argument)
     parser.set_defaults(run=run)
+
+
+def _kind(text: str) -> str:
+    """Return a kind in any form; what is none stays, for the parser to name those that there are."""
+    try:
+        return kind_of(text)
+    except UsageError:
+        return text
 
 
 def run(args: argparse.Namespace) -> int:

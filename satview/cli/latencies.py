@@ -41,7 +41,12 @@ def add_parser(subparsers: Any) -> None:
     add = parser.add_argument
     add("file", metavar="FILE", type=InputFile, help="a .kev file or a traceprinter listing")
     add("--interrupt", type=number, default=None, metavar="N", help="of this interrupt only, such as 0x1b")
-    add("--thread", default="", metavar="NAME", help="part of the name of the thread that answers, a pid or PID:TID")
+    add(
+        "--thread",
+        default="",
+        metavar="NAME",
+        help="part of the name or path of the thread that answers, a pid or PID:TID",
+    )
     add_range(add, "that begin in this part of the trace")
     add("--list", action="store_true", help="one by one, the longest first")
     add("--sort", choices=_SORTS, default=None, help="with --list: by this leg, or forward in time (default total)")

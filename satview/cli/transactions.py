@@ -38,7 +38,7 @@ def add_parser(subparsers: Any) -> None:
     )
     add = parser.add_argument
     add("file", metavar="FILE", type=InputFile, help="a .kev file or a traceprinter listing")
-    add("--client", default="", metavar="NAME", help="part of the client's name, a pid or PID:TID")
+    add("--client", default="", metavar="NAME", help="part of the client's name or path, a pid or PID:TID")
     add("--server", default="", metavar="NAME", help="the same for the server")
     add("--type", type=number, default=None, metavar="N", help="first word of the message, such as 0x100")
     add_range(add, "sent in this part of the trace")

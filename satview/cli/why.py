@@ -46,7 +46,12 @@ def add_parser(subparsers: Any) -> None:
     )
     add = parser.add_argument
     add("file", metavar="FILE", type=InputFile, help="a .kev file or a traceprinter listing")
-    add("--thread", required=True, metavar="NAME|PID:TID", help="label, name, or name of a process with one thread")
+    add(
+        "--thread",
+        required=True,
+        metavar="NAME|PID:TID",
+        help="any name that satview shows, or that of a process with one thread",
+    )
     when = parser.add_mutually_exclusive_group(required=True)
     when.add_argument("--at", metavar="TIME", help="such as 1.25s, 350us, 0x1f00c (cycles) or #1200 (an event)")
     when.add_argument("--range", metavar="A..B", help=f"the critical path from A to B: {RANGES}")

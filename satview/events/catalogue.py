@@ -71,6 +71,7 @@ class Catalogue:
         self._codes = tuple(sorted(self._names))
         self._specs: dict[int, EventSpec] = {}
         self._by_name: dict[str, tuple[int, ...]] = {}
+        self._by_label: dict[str, tuple[int, ...]] = {}
         self.learned: dict[tuple[str, str], int] = {}
 
     def spec(self, code: int) -> EventSpec:
@@ -100,16 +101,23 @@ class Catalogue:
         """Return the codes that a name represents, ascending; empty if there are none.
 
         A name is that of listings (`MSG_SENDV`, `THRUNNING`, `SND_MESSAGE`), with a class before it to narrow it
-        (`KER_CALL/MSG_SENDV`), or the spelling of TraceEvent() (`_NTO_TRACE_COMM_SMSG`, `__KER_MSG_SENDV`). A kernel
-        call's name represents its entry, exit and interrupted event, in both widths. Case does not matter.
+        (`KER_CALL/MSG_SENDV`), the spelling of TraceEvent() (`_NTO_TRACE_COMM_SMSG`, `__KER_MSG_SENDV`), or a public
+        call behind a kernel call (`MsgSendv`, `MsgSend()`). A kernel call's name represents its entry, exit and
+        interrupted event, in both widths. Case does not matter.
         """
         if not self._by_name:
             self._by_name = self._index_names()
-        key = name.strip().upper()
+        key = name.strip().upper().removesuffix("()")
         if user := re.fullmatch(r"(?:USREVENT/)?EVENT[ :]?(\d{1,4})", key):
             number = int(user[1])
             return (wire.code(WireClass.USER, number),) if number <= wire.EVENT_MASK else ()
         return self._by_name.get(key, ())
+
+    def find_shown(self, name: str) -> tuple[int, ...]:
+        """Return the codes that a name represents or that are printed as it (`EventSpec.label`), ascending."""
+        if not self._by_label:
+            self._by_label = self._index_labels()
+        return tuple(sorted({*self.find(name), *self._by_label.get(name.strip().upper(), ())}))
 
     def suggest(self, name: str) -> tuple[str, ...]:
         """Return up to five known names near one that `find` does not know."""
@@ -183,6 +191,18 @@ class Catalogue:
                 continue
             for spelling in self._spellings(known):
                 index[spelling] = (*index.get(spelling, ()), code)
+        public: dict[str, tuple[int, ...]] = {}
+        for code in self._codes:
+            for call in self.spec(code).calls:
+                public[call.upper()] = (*public.get(call.upper(), ()), code)
+        return public | index
+
+    def _index_labels(self) -> dict[str, tuple[int, ...]]:
+        index: dict[str, tuple[int, ...]] = {}
+        for code in self._codes:
+            label = self.spec(code).label.upper()
+            if label:
+                index[label] = (*index.get(label, ()), code)
         return index
 
     def _spellings(self, known: naming.Name) -> set[str]:

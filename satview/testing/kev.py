@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.needs import INTERRUPTS
-from satview.analysis.reasons.thread_names import thread_of
-from satview.analysis.verdicts.find import all_kinds, find_verdicts
+from satview.analysis.thread_names import names_of_process, names_of_thread, thread_of
+from satview.analysis.verdicts.find import all_kinds, find_verdicts, kind_of
 from satview.analysis.verdicts.rule import Thresholds
 from satview.analysis.verdicts.verdict import Verdict
 from satview.answers.table import Known
@@ -26,6 +26,7 @@ from satview.events.kernel_calls import call_numbers
 from satview.events.words import text_words
 from satview.filters.diagnostics import did_you_mean, nearest
 from satview.filters.expressions.pattern import glob
+from satview.filters.expressions.syntax import looks_like_condition
 from satview.filters.expressions.vocabulary import event_names
 from satview.linkage.rows import rows_of_codes
 from satview.linkage.whole import is_whole
@@ -37,7 +38,6 @@ from satview.testing.durations import Durations
 from satview.testing.figure import Claims, Figure, KevFailure, Unit
 from satview.testing.threads import Threads
 
-_EXPRESSION: Final = re.compile(r"[=<>~()!]|\b(?:and|or|not|in)\b")
 _LIKE_A_NAME: Final = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*")  # as QNX spells its events
 _MESSAGES: Final = (wire.code(wire.WireClass.COMM, 0),)
 _MOST_NAMED: Final = 4
@@ -86,18 +86,18 @@ class Kev:
         return Threads(self.trace, self.claims, self.trace.thread_name(row), (row,))
 
     def threads(self, pattern: str) -> Threads:
-        """Return all threads whose label, name or process fits a pattern such as `io-*`, to make claims about.
+        """Return all threads of which a name, or one of their process, is or fits a pattern such as `io-*`.
 
         Raises:
             KevFailure: None does.
         """
         __tracebackhide__ = True
-        fits = glob(pattern).matches
-        named, threads = self.trace.threads.names, self.trace.threads
+        fits, threads = glob(pattern).matches, self.trace.threads
         rows = tuple(
-            row for row in range(1, len(named)) if int(threads.tid[row]) > 0 and any(
-                fits(text) for text in (self.trace.thread_name(row), named[row],
-                                        self.trace.process_name(int(threads.process[row])))))  # fmt: skip
+            row
+            for row in range(1, len(threads))
+            if int(threads.tid[row]) > 0 and any(text == pattern or fits(text) for text in self._names_of(row))
+        )
         if not rows:
             raise KevFailure(f"no thread of the trace fits {pattern!r}{self._nearest(pattern)}")
         return Threads(self.trace, self.claims, f"threads {pattern}", rows)
@@ -107,8 +107,8 @@ class Kev:
 
         Args:
             event: A name of the fixture `kev_names`, the name of an event in any form that satview shows (`MSG_SENDV`,
-                `KER_CALL/MSG_SENDV`, `EVENT 100`), an expression (`class == USREVENT and number == 3`), or the text of
-                user events.
+                `KER_CALL/MSG_SENDV`, `MsgSendv()`, `EVENT 100`), an expression (`class == USREVENT and number == 3`),
+                or the text of user events.
 
         Raises:
             UsageError: The expression is faulty; or the name is spelt like one of QNX, and there is no such event.
@@ -117,7 +117,7 @@ class Kev:
             return self.trace.select(self.names[event])
         if codes := self._codes(event):
             return rows_of_codes(self.trace, *codes)
-        if _EXPRESSION.search(event):
+        if looks_like_condition(event):
             return self.trace.select(event)
         rows = _user_rows(self.trace, event)
         if not len(rows) and _LIKE_A_NAME.fullmatch(event):
@@ -171,7 +171,7 @@ class Kev:
 
         Args:
             client: Only of this thread, as `thread` takes it.
-            server: Only to this process, by name.
+            server: Only to this process, by a name that satview shows.
         """
         __tracebackhide__ = True
         found = self.trace.table("message")
@@ -180,7 +180,7 @@ class Kev:
             selected &= found["client"] == self.thread(client).rows[0]
         if server:
             pids = [int(self.trace.processes.pid[row]) for row in range(1, len(self.trace.processes))
-                    if self.trace.process_name(row) == server]  # fmt: skip
+                    if server in names_of_process(self.trace, row)]  # fmt: skip
             selected &= np.isin(found["server_pid"], pids)
         says = f"messages{f' of {client}' if client else ''}{f' to {server}' if server else ''}"
         is_over = found["round_trip_known"] != Known.AT_LEAST.word
@@ -192,7 +192,7 @@ class Kev:
         """Return how long a kernel call takes from entry to exit.
 
         Args:
-            name: In any form that satview shows: `MSG_SENDV`, `__KER_MSG_SENDV`.
+            name: In any form that satview shows: `MSG_SENDV`, `__KER_MSG_SENDV`, `MsgSendv()`.
 
         Raises:
             UsageError: The release has no such call.
@@ -233,7 +233,7 @@ class Kev:
         """Return True if satview finds nothing wrong of a kind, or of any kind.
 
         Args:
-            kind: Such as `deadlock`, or a part that only one has: `inversion`.
+            kind: Such as `deadlock`, `Priority inversion`, or a part that only one has: `inversion`.
             thresholds: When something is a verdict (`satview.read_thresholds`); None = the ones that come with satview.
 
         Raises:
@@ -241,7 +241,7 @@ class Kev:
             UsageError: There is no such kind.
         """
         __tracebackhide__ = True
-        kinds = [_kind(kind)] if kind else list(all_kinds())
+        kinds = [kind_of(kind)] if kind else list(all_kinds())
         found = find_verdicts(self.trace, thresholds, kinds)
         if found:
             raise self._verdict_failure(found)
@@ -304,9 +304,15 @@ class Kev:
             open_row=found["event"][goes_on].astype(np.int64), missing=missing,
         )  # fmt: skip
 
+    def _names_of(self, thread: int) -> tuple[str, ...]:
+        process = int(self.trace.threads.process[thread])
+        return (*names_of_thread(self.trace, thread), *names_of_process(self.trace, process))
+
     def _codes(self, event: str) -> tuple[int, ...]:
-        """Return the codes of an event as QNX spells it; small letters are the text of user events."""
-        return self.trace.catalogue.find(event) if event == event.upper() else ()
+        """Return the codes of an event as QNX spells it, or of a public call; other small letters are a text."""
+        codes = self.trace.catalogue.find_shown(event)
+        calls = {call for code in codes for call in self.trace.catalogue.spec(code).calls}
+        return codes if event == event.upper() or event.removesuffix("()") in calls else ()
 
     def _missing_of(self, codes: Sequence[int]) -> str:
         """Return why there may be more events of some codes than the trace has; empty if these are all.
@@ -369,15 +375,6 @@ def _interrupt_number(text: str) -> int:
         return int(text.casefold().removeprefix("interrupt").strip(), 0)
     except ValueError:
         raise UsageError(f"{text[:40]!r} is no number of an interrupt; write 0x1b") from None
-
-
-def _kind(name: str) -> str:
-    kinds = all_kinds()
-    found = [kind for kind in kinds if name == kind] or [kind for kind in kinds if name in kind]
-    if len(found) != 1:
-        raise UsageError(f"{name[:40]!r} is {'no' if not found else 'more than one'} kind of verdict; there are "
-                         f"{', '.join(kinds)}")  # fmt: skip
-    return found[0]
 
 
 def _paired(begins: NDArray[np.uint32], ends: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:

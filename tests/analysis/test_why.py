@@ -12,9 +12,9 @@ import pytest
 
 import satview
 from satview.__main__ import main
-from satview.analysis.reasons.thread_names import thread_of
 from satview.analysis.reasons.why import MOST_STEPS, why
 from satview.analysis.reasons.why_step import WhyStep, chain_lines
+from satview.analysis.thread_names import thread_of
 from satview.base.errors import UsageError
 from satview.base.time_text import format_moment
 from satview.capture.workloads import registry
@@ -290,7 +290,7 @@ def test_which_thread_a_text_means(tmp_path: Path) -> None:
     assert thread_of(trace, f"{trace.threads.pid[row]}:{trace.threads.tid[row]}") == row
     assert thread_of(trace, trace.thread_name(row)) == row
     for text, message in (
-        ("99:1", "no thread 99:1"),
+        ("99:1", "no thread '99:1'"),
         ("nobody", "no thread 'nobody'; `satview stats` lists them"),
         (trace.process_name(int(trace.threads.process[row])), "is the name of 3 threads; write PID"),
     ):

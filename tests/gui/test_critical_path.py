@@ -8,7 +8,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from satview.__main__ import main
-from satview.analysis.reasons.thread_names import thread_of
+from satview.analysis.thread_names import thread_of
 from satview.base.time import TimeWindow
 from satview.gui import dialogs
 from satview.gui.theme import LIGHT

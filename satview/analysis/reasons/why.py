@@ -13,8 +13,8 @@ import numpy as np
 
 from satview.analysis.partitions import has_partitions, partition_names
 from satview.analysis.reasons.causes import Causes
-from satview.analysis.reasons.thread_names import thread_of
 from satview.analysis.reasons.why_step import IN_NO_STATE, WhyStep
+from satview.analysis.thread_names import thread_of
 from satview.analysis.verdicts.evidence import Evidence
 from satview.analysis.verdicts.scheduling import ran_instead
 from satview.analysis.verdicts.words import of_whom, waited_for

@@ -121,6 +121,21 @@ def all_kinds() -> tuple[str, ...]:
     return (*rules(), *(plugin.name for plugin in plugins(PluginKind.VERDICT)))
 
 
+def kind_of(text: str) -> str:
+    """Return the kind of verdicts that a text means: `priority-inversion`, `Priority inversion`, or a part of one.
+
+    Raises:
+        UsageError: There is none, or there are several.
+    """
+    kinds, requested = all_kinds(), "-".join(text.casefold().replace("_", " ").split())
+    found = [kind for kind in kinds if requested == kind.casefold()] or [kind for kind in kinds if requested in kind]
+    if len(found) != 1 or not requested:
+        raise UsageError(
+            f"{text[:40]!r} is {'no' if not found else 'more than one'} kind of verdict; there are {', '.join(kinds)}"
+        )
+    return found[0]
+
+
 def _plugged(evidence: Evidence, name: str, rule: Callable[[Trace], list[Verdict]]) -> list[Verdict]:
     """Return what the rule of a plug-in finds, as windows and commands expect it.
 

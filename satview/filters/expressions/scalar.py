@@ -80,7 +80,7 @@ class _Event:
         if node.kind is FieldKind.STATE:
             return int(book.state_value_of_code[code]) in [state_value(name) for name in node.names]
         if node.kind is FieldKind.EVENT:
-            return any(code in book.find(name) for name in node.names)
+            return any(code in book.find_shown(name) for name in node.names)
         printed = book.class_name(code).upper()
         tables = [class_codes(name, self.release) for name in node.names if name.strip().upper() != printed]
         return len(tables) < len(node.names) or any(table is not None and bool(table[code]) for table in tables)

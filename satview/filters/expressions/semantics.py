@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -30,6 +31,7 @@ from satview.filters.expressions.vocabulary import (
     state_value,
 )
 
+_LABEL: Final = re.compile(r"(?P<name>.+)\[(?P<numbered>[0-9]{1,10})\]|pid (?P<pid>[0-9]{1,10})")
 NAMED: Final = (FieldKind.CLASS, FieldKind.EVENT, FieldKind.STATE)
 
 
@@ -223,7 +225,7 @@ class _Checker:
         self.text_source(node.left)
         if not isinstance(node.right, nodes.Text):
             raise ExpressionError("a text in quotes is needed here", node.right.start, node.right.end)
-        equal = replace(node, sign="==")
+        equal = _with_label(replace(node, sign="=="))
         return nodes.Not(node.start, node.end, equal) if node.sign == "!=" else equal
 
     def text_source(self, node: nodes.Node) -> None:
@@ -266,7 +268,9 @@ class _Checker:
             for item in node.items:
                 if not isinstance(item, nodes.Text):
                     raise ExpressionError("a text in quotes is needed here", item.start, item.end)
-            return node
+            equal = [nodes.Compare(node.start, node.end, "==", value, item) for item in node.items]
+            labels = [test for one in equal if (test := _with_label(one)) is not one]
+            return nodes.Or(node.start, node.end, (node, *labels)) if labels else node
         return replace(node, value=self.operand(value), items=tuple(self.other(value, item) for item in node.items))
 
     def match(self, node: nodes.PatternMatch) -> nodes.Node:
@@ -318,6 +322,22 @@ def code_table(start: int, end: int, table: NDArray[np.bool_]) -> CodeTest:
     return CodeTest(start, end, FieldKind.STATE, (), glob("*"), table)
 
 
+def _with_label(node: nodes.Compare) -> nodes.Node:
+    """Return the comparison of a text; for `name` also as views show processes: `dumper[184337]`, `pid 7`."""
+    text, name = node.right, node.left
+    if not (isinstance(text, nodes.Text) and isinstance(name, nodes.Field) and name.name == "name"):
+        return node
+    label = _LABEL.fullmatch(text.value)
+    if label is None:
+        return node
+    start, end = node.start, node.end
+    pid = nodes.Number(start, end, int(label["numbered"] or label["pid"]))
+    test: nodes.Node = nodes.Compare(start, end, "==", nodes.Field(start, end, "pid"), pid)
+    if label["name"]:
+        test = nodes.And(start, end, (replace(node, right=replace(text, value=label["name"])), test))
+    return nodes.Or(start, end, (node, test))
+
+
 def _an(kind: FieldKind) -> str:
     return f"an {kind.value}" if kind is FieldKind.EVENT else f"a {kind.value}"
 
@@ -329,7 +349,7 @@ def name_table(kind: FieldKind, name: str, release: Release) -> NDArray[np.bool_
     if kind is FieldKind.STATE:
         value = state_value(name)
         return None if value is None else listed_catalogue(release).state_value_of_code == value
-    found = listed_catalogue(release).find(name[:100])
+    found = listed_catalogue(release).find_shown(name[:100])
     if not found:
         return None
     table = np.zeros(CODE_COUNT, np.bool_)

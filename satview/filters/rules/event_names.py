@@ -53,14 +53,16 @@ def event_argument(name: str, external: ExternalClass, release: Release) -> int 
     for spelling in (requested, requested.removeprefix(PREFIX), f"TH{requested}", f"VTH{requested}"):
         if spelling in names:
             return names[spelling]
+    arguments = []
     for code in catalogue(release).find(name[:100]):
         address = external_of(code, release)
         is_in = address.external is external or (
             external is ExternalClass.KERCALL and address.external is ExternalClass.KERCALLENTER
         )
         if is_in:
-            return 1 << address.number if _is_bit(external, release) else address.number
-    return None
+            arguments.append(1 << address.number if _is_bit(external, release) else address.number)
+    is_public_call = name != name.upper()  # one may be behind several kernel calls
+    return arguments[0] if arguments and (not is_public_call or len({*arguments}) == 1) else None
 
 
 def _bit_union(bits: Sequence[int]) -> int:
