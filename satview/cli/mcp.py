@@ -8,7 +8,7 @@ from typing import Any
 
 from satview.base.errors import UsageError
 from satview.base.process_end import FINE
-from satview.cli.shared.files import InputFile
+from satview.cli.shared.files import InputFile, add_user_events
 
 _EPILOG = """\
 An assistant's settings name it as a server with the command `satview mcp DIR`. It opens traces below these folders
@@ -31,6 +31,7 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("folders", nargs="*", metavar="DIR", type=InputFile, default=["."],
                         help="folders with traces (default: the current one)")  # fmt: skip
+    add_user_events(parser.add_argument)
     parser.set_defaults(run=run)
 
 
@@ -38,13 +39,15 @@ def run(args: argparse.Namespace) -> int:
     """Serve until the input ends.
 
     Raises:
-        UsageError: A folder is none, or the package mcp is not installed.
+        UsageError: A folder is none, the descriptions are faulty, or the package mcp is not installed.
     """
     folders = [Path(name) for name in args.folders]
     for folder in folders:
         if not folder.is_dir():
             raise UsageError(f"{folder}: there is no such folder")
-    from satview.look.server import make_server  # brings numpy; --help needs none
+    from satview.formats.user_event_file import read_user_events  # these bring numpy; --help needs none
+    from satview.look.server import make_server
 
-    make_server([folder.resolve() for folder in folders]).run("stdio")
+    described = read_user_events(Path(args.user_events)).events if args.user_events else {}
+    make_server([folder.resolve() for folder in folders], described).run("stdio")
     return FINE

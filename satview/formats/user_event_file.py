@@ -45,6 +45,7 @@ _NUMBER_NAMES: Final = ("id", "event", "code", "number")
 _NAME_NAMES: Final = ("name", "label")
 _MOST_PARTS: Final = 4096  # values of all fields of an event
 _MOST_EVENTS: Final = 1 << 15
+_MOST_VALUES: Final = 1 << 17  # of all fields of all events
 _MOST_TEXTS: Final = 4096  # of the fields of one event
 _MOST_NOTES: Final = 20
 _FORMAT: Final = re.compile(r"%([0-9]{0,9})([suSU]?)([0-9]{0,9})((?:[a-zA-Z])|(?=\s|$))[ \t]*([^%]*)")
@@ -95,6 +96,7 @@ class _Reader:
         self.events: dict[int, UserEvent] = {}
         self.notes: list[str] = []
         self._name = name
+        self._values = 0
         self._open: list[_Element] = []
         self.parser = expat.ParserCreate()
         self.parser.StartDoctypeDeclHandler = self._refuse
@@ -168,6 +170,9 @@ class _Reader:
             raise self._fault(f"an event of more than {_MOST_PARTS} values")
         if len(self.events) >= _MOST_EVENTS:
             raise self._fault(f"more than {_MOST_EVENTS:,} events")
+        self._values += sum(each.count for each in fields[len(event.fields) if event.code in self.events else 0 :])
+        if self._values > _MOST_VALUES:
+            raise self._fault(f"the events have more than {_MOST_VALUES:,} values, more than any trace has use for")
         self.events[event.code] = replace(event, fields=fields)
 
     # ---- since 8.0 -----------------------------------------------------------------------------------------------

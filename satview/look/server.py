@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import wraps
@@ -26,11 +26,13 @@ from satview.base.picture import screenshot
 from satview.base.resources import resource_path
 from satview.base.safe_text import visible_line
 from satview.base.time_text import parse_moment_inside
+from satview.events.user_events import UserEvent
 from satview.formats.registry import open_trace
 from satview.look.answers import look
 from satview.look.handles import Subject, handle_of
 from satview.look.text import as_text
 from satview.session.events.event_text import why_details
+from satview.store.arguments import describe_events
 from satview.store.trace import Trace
 from satview.tables.question import Limits
 from satview.tables.result import value_text
@@ -55,11 +57,13 @@ class Answers:
         roots: Folders below which traces are opened.
         opened: The traces used last.
         one_at_a_time: Held by who looks at a trace; not while a query runs in its own process.
+        described: Descriptions of events by code, for all traces.
     """
 
     roots: Sequence[Path]
     opened: OrderedDict[tuple[Path, int, int], Trace] = field(default_factory=OrderedDict)
     one_at_a_time: RLock = field(default_factory=RLock)
+    described: Mapping[int, UserEvent] = field(default_factory=dict)
 
     def path(self, name: str) -> Path:
         """Return the file of a name.
@@ -81,6 +85,7 @@ class Answers:
         if key not in self.opened:
             with only_below(self.roots):
                 self.opened[key] = open_trace(path)
+            describe_events(self.opened[key], self.described)
             while len(self.opened) > _MOST_OPEN:
                 self.opened.popitem(last=False)
         self.opened.move_to_end(key)
@@ -171,17 +176,18 @@ class Answers:
             return path.read_bytes()
 
 
-def make_server(roots: Sequence[Path]) -> Any:
+def make_server(roots: Sequence[Path], described: Mapping[int, UserEvent] | None = None) -> Any:
     """Return the server, not yet running.
 
     Args:
         roots: Folders below which traces are opened.
+        described: Descriptions of events by code; None = none.
 
     Raises:
         UsageError: The package mcp is not installed.
     """
     server_module, types = required("mcp.server"), required("mcp.types")
-    answers = Answers(roots)
+    answers = Answers(roots, described=described or {})
     server = server_module.MCPServer(
         "satview", instructions=resource_path("look/guide.md").read_text(encoding="utf-8"), log_level="ERROR"
     )

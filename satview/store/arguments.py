@@ -587,12 +587,15 @@ def _layouts(
     codes, code = distinct(trace.events.code[rows].astype(np.int64))
     shape = (len(codes), int(counts.max()) + 1, int(variant.max()) + 1)
     kinds, kind = distinct(np.ravel_multi_index((code, counts, variant), shape))
+    if len(kinds) == 1:
+        yield slice(None), layout_of(trace.release, int(codes[0]), int(counts[0]), int(variant[0])), int(counts[0])
+        return
     order, start = _grouped(kind, len(kinds))
     for number, (which, words, form) in enumerate(
         zip(*(part.tolist() for part in np.unravel_index(kinds, shape)), strict=True)
     ):
         yield (
-            slice(None) if len(kinds) == 1 else order[start[number] : start[number + 1]],
+            order[start[number] : start[number + 1]],
             layout_of(trace.release, int(codes[which]), words, form),
             words,
         )

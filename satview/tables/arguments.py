@@ -68,6 +68,14 @@ def _kind_name(class_name: str, name: str) -> str:
     return plain if plain[:1].isalpha() else f"event_{plain}"
 
 
+def kind_rows(trace: Trace) -> Iterator[tuple[str, str, str]]:
+    """Yield name, kind and meaning of the tables of arguments that have events."""
+    for name, codes in kinds(trace).items():
+        if count := int(trace.code_counts[list(codes)].sum()):
+            spec = trace.catalogue.spec(codes[0])
+            yield name, "table", f"{count:,} events {spec.class_name} {spec.name}, arguments as columns"
+
+
 def argument_table(trace: Trace, name: str, selected: Rows | None = None) -> ArgumentTable:
     """Return the events of a name with their arguments as columns.
 

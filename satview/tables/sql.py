@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from satview.base.time import NS_PER_S
 from satview.store.arguments import was_described
 from satview.store.trace import Trace
-from satview.tables.arguments import argument_chunks, argument_table, kinds
+from satview.tables.arguments import argument_chunks, argument_table, kind_rows, kinds
 from satview.tables.arrow import arrow_table
 from satview.tables.builders import NOT_CACHED
 from satview.tables.query_process import owner_number
@@ -59,7 +59,7 @@ def asked(trace: Trace, query: str, limits: Limits | None = None, cancelled: Cal
         Cancelled: As of `sql`.
     """
     known = kinds(trace)
-    query = with_list(query, SCHEMAS, _kind_rows(trace))
+    query = with_list(query, SCHEMAS, kind_rows(trace))
     tables, needed = mentioned(query, known)
     is_plain = _fits_plain_numbers(trace)
     statements = (
@@ -91,14 +91,6 @@ def _parts(trace: Trace, name: str, is_plain: bool) -> Iterator[pa.Table]:
     )
     for made in tables:
         yield arrow_table(read, {column.name: made.values(column) for column in read})
-
-
-def _kind_rows(trace: Trace) -> Iterator[tuple[str, str, str]]:
-    """Yield name, kind and meaning of the tables of arguments that have events."""
-    for name, codes in kinds(trace).items():
-        if count := int(trace.code_counts[list(codes)].sum()):
-            spec = trace.catalogue.spec(codes[0])
-            yield name, "table", f"{count:,} events {spec.class_name} {spec.name}, arguments as columns"
 
 
 def _kind_view(name: str) -> str:

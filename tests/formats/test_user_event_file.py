@@ -151,6 +151,10 @@ FAULTS = {
     ),
     "no format": ("<a><datakey><event class='6' id='1'/></datakey></a>", "a datakey without a format"),
     "values": ("<a><event id='1' sformat='%1u4096x v %1ux w'/></a>", "an event of more than 4096 values"),
+    "all values": (
+        "<a>" + "".join(f"<event id='{number}' sformat='%1u4096x v'/>" for number in range(33)) + "</a>",
+        "the events have more than 131,072 values",
+    ),
     "fields": (f"<a><event id='1' sformat='{'%4u1d x ' * 257}'/></a>", "at most 256"),
 }
 

@@ -14,6 +14,7 @@ import pytest
 
 from satview.__main__ import main
 from satview.base.errors import TraceFormatError, UsageError
+from satview.events.user_events import UserEvent, UserField
 from satview.formats.registry import open_trace
 from satview.look import server
 from satview.store.axis_file import AxisEntry, write_axis
@@ -60,6 +61,17 @@ def test_the_tools_only_read(call):
         assert tool.description
     why = next(tool for tool in tools if tool.name == "why")
     assert set(why.input_schema["properties"]) == {"trace", "thread", "at"}
+
+
+def test_descriptions_name_fields_for_all_tools(call, folder):
+    event = UserEvent(11, "", (UserField("shown", 4),), 2)  # class 2, number 11: the kernel call MSG_SENDV
+    made = server.make_server([folder], {event.code: event})
+    _, [(is_error, content)] = call(
+        ("sql", {"trace": "sub/a.kev", "query": "select count(shown) = count(*) as all_have from call_msg_sendv"}),
+        source=made,
+    )
+    assert not is_error
+    assert "true" in content.text.lower()
 
 
 def test_answers(call):

@@ -313,6 +313,8 @@ class SlotPayloads:
         apart, entries = self._apart(events)
         for number in range(1, steps if len(apart) else 1):
             at[apart, number] = self._fragments.slots_at(entries, number)
+        if inside.all():
+            return self._slots.take_halves(at.ravel(), 1).reshape(len(events), 2 * steps)[:, :count]
         halves = np.zeros((len(events), steps), np.uint64)
         halves[inside] = np.ascontiguousarray(self._slots.take_halves(at[inside], 1)).view(np.uint64)[:, 0]
         return halves.view(np.uint32)[:, :count]

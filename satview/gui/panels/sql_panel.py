@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
@@ -88,15 +89,19 @@ class ResultModel(QAbstractTableModel):
 class QueryEditor(ProposingEditor):
     """Some lines of text, with what fits at the cursor.
 
+    Attributes:
+        more_tables: Returns names of more tables that the trace has, with what they hold.
+
     Signals:
         run_requested: Ctrl+Return was pressed.
     """
 
     run_requested = Signal()
+    more_tables: Callable[[], Iterable[tuple[str, str]]] = tuple
 
     def completions(self) -> tuple[list[Completion], int]:
         """Return tables, columns and words that fit at the cursor."""
-        return sql_completions(self.toPlainText(), self.textCursor().position()), 0
+        return sql_completions(self.toPlainText(), self.textCursor().position(), self.more_tables), 0
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Request a run of the query."""
@@ -133,6 +138,7 @@ class SqlPanel(Panel):
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
         self.editor = QueryEditor(self)
+        self.editor.more_tables = self._tables_of_kinds
         self.editor.setAccessibleName("Query")
         self.editor.setPlaceholderText("select * from ready_wait    (Ctrl+Return runs it)")
         self.editor.setTabChangesFocus(True)
@@ -241,6 +247,12 @@ class SqlPanel(Panel):
         self._stack.addWidget(self.table)
         self._stack.addWidget(self.reason)
         layout.addWidget(self._stack, 1)
+
+    def _tables_of_kinds(self) -> list[tuple[str, str]]:
+        """Return the tables of arguments that the trace has, with what they hold."""
+        from satview.tables.arguments import kind_rows  # with the first letter: looks at the names of all events
+
+        return [(name, says) for name, _, says in kind_rows(self._opened.trace)]
 
     def _fill_views(self) -> None:
         from satview.tables.views import views  # when the panel is seen: reads a file

@@ -15,7 +15,6 @@ from satview.session.commands import CommandRegistry
 from satview.session.lanes.lane_arrangement import GroupBy, Label, LaneArrangement, SortBy
 from satview.session.settings import Settings
 from satview.session.step import BACK, ON
-from satview.store.arguments import misfits
 from satview.timeline.lane_classes import LANE_CLASSES, LaneClass, Owner
 
 if TYPE_CHECKING:
@@ -117,6 +116,8 @@ class LaneCommands:
         path = dialogs.ask_file(views.window(), "User events", "XML (*.xml);;All files (*)")
         if path is None:
             return
+        from satview.store.arguments import misfits  # on first use: brings numpy
+
         opened = views.opened
         opened.describe(str(path))
         self._show_users(views)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from satview.filters.expressions.complete import Completion
@@ -22,12 +23,15 @@ _KEYWORDS: Final = (
 )  # fmt: skip
 
 
-def sql_completions(text: str, position: int) -> list[Completion]:
+def sql_completions(
+    text: str, position: int, more: Callable[[], Iterable[tuple[str, str]]] = tuple
+) -> list[Completion]:
     """Return what fits at the cursor, the likeliest first; none within a text.
 
     Args:
         text: The query, finished or not.
         position: Cursor, 0 to len(text).
+        more: Returns names of more tables, with what they hold.
     """
     before = text[:position]
     if _TEXT.search(re.sub(r"'(?:[^']|'')*'", "0", before)):
@@ -38,11 +42,11 @@ def sql_completions(text: str, position: int) -> list[Completion]:
     if owner := _OWNER.search(head):
         found = _columns(_sources(text).get(owner[1].lower(), owner[1].lower()))
     elif _AFTER_SOURCE.search(head):
-        found = _tables()
+        found = [*_tables(), *more()]
     else:
         names = dict.fromkeys(_sources(text).values())
         found = [pair for name in names for pair in _columns(name)]
-        found += _tables() if word else []
+        found += [*_tables(), *more()] if word else []
         found += [(keyword, "") for keyword in _KEYWORDS] if word else []
     fits = {name: says for name, says in reversed(found) if name.lower().startswith(word) and name.lower() != word}
     fitting = [name for name, _ in dict.fromkeys(found) if name in fits]
