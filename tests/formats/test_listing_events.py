@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from satview.events.spec import Release
+from satview.formats.listing import events
 from satview.formats.listing.events import EventParser, Fit
 
 RELEASES = {"6": Release.QNX_6, "6.6": Release.QNX_6_6, "7": Release.QNX_7, "8": Release.QNX_8}
@@ -277,3 +278,28 @@ def test_a_parser_remembers_what_it_compiled():
     for event in events:
         parsed(parser, "7", event)
     assert {key: id(value) for key, value in parser._patterns.items()} == patterns
+
+
+def test_more_than_the_tables_hold(monkeypatch):
+    """Of layouts: one text, behind two words that name no thread. Of events: one of the last class."""
+    full, made = [True], []
+    real = events.learn_list
+    monkeypatch.setattr(
+        events, "learn_list", lambda *given: made.append(given[2]) or (None if full.pop() else real(*given))
+    )
+    parser = EventParser(Release.QNX_7, "little")
+    full[:] = [False, True]
+    found = parser.parse("COMM            :SND_PULSE_EXE      scoid:1  z:2", ["  y:3"])
+    assert (found.code, found.fit, found.names) == (0x1C04, Fit.PART, (("scoid", "dec"), ("z", "dec"), ("y", "dec")))
+    assert b"".join(word.to_bytes(4, "little") for word in found.words) == b"\0" * 8 + b"scoid:1 z:2 y:3\0"
+    assert [(part.name, part.word, part.words, part.text_index) for part in made[1]] == [("text", 2, 0, 0)]
+    full[:] = [False, True]
+    odd = parser.parse("COMM            :SND_PULSE_EXE      scoid:1  z:12")
+    assert (len(odd.words), odd.words[:2]) == (6, [0, 0]), "an even number of words"
+    monkeypatch.setattr(parser._names, "learn", lambda *_: None)
+    full[:] = [False, False]
+    assert (
+        parsed(parser, "7", "FRESH_D:NAME a:1")
+        == "- CLASS 31/EVENT 0 1 53455246 3a445f48 454d414e 0 0 (event string, a dec)"
+    )
+    assert parsed(parser, "7", "no class")[:19] == "- CLASS 31/EVENT 0 "
