@@ -3,6 +3,7 @@
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,10 +12,14 @@ from satview.capture.logger_options import LoggerOptions
 from satview.capture.run import Capture, run
 from satview.events import states, wire
 from satview.events.spec import Release
+from satview.formats.kev import missing
 from satview.formats.kev.reader import open_kev, read_start
+from satview.formats.kev.slots.buffers import EventRegion
 from satview.formats.kev.writer import slots_as_bytes
 from satview.linkage.rows import rows_of_codes
 from satview.store.losses import EVERY_CPU, losses
+from satview.store.problems import Problems
+from satview.store.tables import EventTable
 from satview.timeline.lane_info import LaneKind
 from satview.timeline.lane_tree import Timeline
 from tests.helpers.kev import TraceBuilder
@@ -145,3 +150,217 @@ def test_a_thread_does_not_run_on_where_its_cpu_runs_another(tmp_path):
     assert (
         sum(states.RUNNING in spans.value[spans.start_cycles <= builder.at(500)][-1:] for spans in lanes.values()) == 1
     )
+
+
+# ---- parts -------------------------------------------------------------------------------------------------------
+
+MARK, CALL, RUNNING = wire.code(wire.WireClass.USER, 5), wire.code(2, 11), wire.THREAD_RUNNING
+
+
+def decoded(*rows, words=None):
+    """Return columns in the order of the file: (code, CPU, time) of each event, of thread 7; words of BUFFER events."""
+    code, cpu, time = (np.array(column) for column in zip(*rows, strict=True))
+    n = len(rows)
+    rare = np.flatnonzero(code == wire.CONTROL_BUFFER)
+    words = np.array(words or [[0, 0]] * len(rare), np.uint32)
+    return SimpleNamespace(
+        code=code.astype(np.uint16), cpu=cpu.astype(np.uint8), time=time.astype(np.int64), thread=np.full(n, 7),
+        slot=np.arange(n, dtype=np.uint32), rare_rows=rare, rare_words=words,
+    )  # fmt: skip
+
+
+def in_buffers(*buffers, cpu=0):
+    """Return events of buffers, (number, announced slots, times) each: the first one of each is its BUFFER event."""
+    rows = [(MARK if at else wire.CONTROL_BUFFER, cpu, time) for *_, times in buffers for at, time in enumerate(times)]
+    return decoded(*rows, words=[buffer[:2] for buffer in buffers])
+
+
+@pytest.mark.parametrize(
+    ("buffers", "gaps"),
+    [
+        ([(1, 3, (0, 50, 51)), (2, 3, (60, 61, 62))], []),
+        ([(1, 4, (0, 1, 51)), (2, 3, (60, 61, 62))], [(1, 51, 60)]),
+        ([(1, 2, (0, 1, 51)), (2, 3, (60, 61, 62))], []),  # longer, and the next one follows it
+        ([(1, 2, (0, 1, 51)), (3, 3, (60, 61, 62))], [(1, 51, 60)]),
+        ([(1, 3, (0, 1, 51)), (3, 3, (60, 61, 62))], []),  # whole: what is missing is behind it
+        ([(1, 4, (0, 1, 51)), (2, 3, (130, 131, 132))], []),  # time stands still in front of the next, which shows it
+        ([(1, 4, (0, 0, 0)), (2, 3, (0, 1, 2))], []),
+        ([(1, 4, (0, 10, 20))], [(10, 20, -1)]),  # of equal steps the last
+        ([(1, 4, (0, 50, 10, 60))], []),
+        ([(1, 5, (0, 50, 10, 60))], [(0, 50, -1)]),  # back, and to 60 from 50
+        ([(1, 3, (0, 1, 51)), (2, 2, (60, 61, 62))], []),  # the last one is longer
+        ([(1, 0, (0, 1, 41)), (3, 0, (51, 52))], [(1, 41, -1)]),  # of a ring: four times the step to the next
+        ([(1, 0, (0, 1, 40)), (3, 0, (50, 51))], []),
+        ([(1, 0, (0, 1, 41)), (2, 0, (51, 52))], []),
+        ([(1, 4, (0, 1, 51)), (2, 4, (60, 61, 99)), (3, 2, (100, 101))], [(1, 51, 60), (61, 99, 100)]),
+    ],
+)  # fmt: skip
+def test_where_cut_buffers_lack_events(buffers, gaps):
+    """Last time before, first behind, and the BUFFER event that shows it."""
+    columns = in_buffers(*buffers)
+    count = len(columns.time)
+    found = missing.cut_buffers(columns, count, EventRegion(0, count), per_cpu=False)
+    assert found.tolist() == [[before, behind, EVERY_CPU, shown] for before, behind, shown in gaps]
+    ends = [*columns.rare_rows.tolist()[1:], count]
+    unknown = {
+        row for _, behind, _ in gaps for start in np.flatnonzero(columns.time == behind).tolist()
+        for row in range(start, min(end for end in ends if end > start))
+    }  # fmt: skip
+    assert set(np.flatnonzero(columns.thread == 0).tolist()) == unknown
+
+
+def test_buffers_of_each_cpu():
+    """Those of CPU 0 are numbered on, and so are those of CPU 1; that of CPU 1 was cut and has an event of CPU 0."""
+    rows = [(wire.CONTROL_BUFFER, 0, 0), (MARK, 0, 5), (wire.CONTROL_BUFFER, 1, 1), (MARK, 1, 2), (MARK, 0, 70),
+            (MARK, 0, 71), (wire.CONTROL_BUFFER, 1, 90), (wire.CONTROL_BUFFER, 0, 95), (MARK, 0, 96)]  # fmt: skip
+    columns = decoded(*rows, words=[(8, 2), (3, 5), (4, 1), (9, 2)])
+    found = missing.cut_buffers(columns, 9, EventRegion(0, 9), per_cpu=True)
+    assert found.tolist() == [[5, 70, 0, 95]]
+    assert columns.thread.tolist() == [7, 7, 7, 7, 0, 0, 7, 7, 7]
+    # As buffers of all CPUs: number 3 does not follow 8, and only the one that is shorter than it says is cut.
+    assert missing.cut_buffers(decoded(*rows, words=[(8, 2), (3, 5), (4, 1), (9, 2)]), 9, EventRegion(0, 9),
+                               per_cpu=False).tolist() == [[2, 70, EVERY_CPU, 90]]  # fmt: skip
+
+
+def test_as_many_buffers_as_are_looked_into():
+    """The first 500; those of names behind the capture are none of it."""
+    columns = in_buffers(*((number, 4, (100 * number, 100 * number + 80, 100 * number + 81)) for number in range(502)))
+    for count, gaps in ((len(columns.time), 500), (6, 2), (5, 2), (4, 1), (3, 1)):
+        found = missing.cut_buffers(columns, count, EventRegion(0, count), per_cpu=False)
+        assert found[:, :2].tolist() == [[100 * number, 100 * number + 80] for number in range(gaps)]
+    assert missing.cut_buffers(decoded((MARK, 0, 5)), 1, EventRegion(0, 1), per_cpu=False).tolist() == []
+
+
+@pytest.mark.parametrize(("begin", "found"), [(5, []), (1 << 16, [(2, 0, 1 << 16)]), ((1 << 16) + 1, [])])
+def test_how_far_back_the_last_event_of_a_cpu_is_looked_for(begin, found):
+    """Of an event of CPU 2 in a buffer of CPU 1: 65,536 events."""
+    cpu = np.ones(begin + 3, np.uint8)
+    cpu[0 if found or begin > 5 else begin], cpu[begin:] = 2, (2, 1, 2)
+    columns = SimpleNamespace(cpu=cpu, time=np.arange(begin + 3))
+    assert missing._still(columns, begin, begin + 3, 1) == found
+
+
+def test_the_next_buffer_of_a_cpu():
+    """Among the next 256."""
+    columns = decoded(*((wire.CONTROL_BUFFER, 1 if row in (255, 300) else 0, 1000 + row) for row in range(301)))
+    rows = np.arange(301)
+    assert [missing._next_buffer(columns, rows[at:], cpu) for at, cpu in (
+        (0, 0), (3, 0), (0, 1), (255, 1), (256, 1), (44, 1), (1, 5), (7, EVERY_CPU), (301, EVERY_CPU)
+    )] == [1000, 1003, 1255, 1255, 1300, 1255, -1, 1007, -1]  # fmt: skip
+    assert missing._next_buffer(columns, rows[256:], 0) == 1256
+    assert missing._next_buffer(columns, np.append(np.arange(1, 256) * 0, [1, 255]), 1) == -1
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "cpu", "unknown"),
+    [(0, 8, 0, [0]), (1, 8, 0, []), (3, 8, 0, [3, 5, 7]), (3, 6, 0, [3, 5]), (3, 7, 0, [3, 5]), (0, 8, 1, [1, 6]),
+     (0, 6, 1, [1]), (0, 8, EVERY_CPU, [0, 1, 6]), (3, 8, EVERY_CPU, [3, 5, 6, 7])],
+)  # fmt: skip
+def test_who_ran_is_unknown_until_a_cpu_shows_it(begin, end, cpu, unknown):
+    """Events of threads name them themselves."""
+    ready = wire.code(wire.WireClass.PR_TH, 2)
+    columns = decoded((MARK, 0, 0), (CALL, 1, 1), (RUNNING, 0, 2), (MARK, 0, 3), (ready, 0, 4), (CALL, 0, 5),
+                      (MARK, 1, 6), (MARK, 0, 7))  # fmt: skip
+    missing._forget_runners(columns, begin, end, cpu)
+    assert np.flatnonzero(columns.thread == 0).tolist() == unknown
+
+
+STEPS = {"<": (wire.code(3, 1), 1), ">": (INT_EXIT, -1)}
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("<>", []), ("<|", [(0, 0)]), ("<>|<", [(2, 2)]), ("</<", [(1, 1)]), ("></<>", []), ("><|", [(0, 1)]),
+        (">>|", []), (">>|<", [(2, 2)]), ("<<>|<>", [(0, 2)]), ("<<|>>", [(0, 1)]), ("<|/<>", []), ("<|<>/>", [(0, 0)]),
+        ("<|<|<>|<", [(0, 0), (1, 1), (4, 4)]), ("<><<>>|", []), ("<>>><|", [(0, 4)]),
+    ],
+)  # fmt: skip
+def test_interrupts_left_open_between_calls(text, found):
+    """`<` enters, `>` leaves, `|` is a call of a thread, `/` a loss; behind a loss the exit may be what is missing."""
+    segment, part, step, at = [], [], [], [0, 0]
+    for letter in text:
+        if letter in STEPS:
+            segment.append(at[0])
+            part.append(at[1])
+            step.append(STEPS[letter][1])
+        else:
+            at["|/".index(letter)] += 1
+    first, last = missing._left_open(np.array(segment), np.array(part), np.array(step, np.int8))
+    assert list(zip(first.tolist(), last.tolist(), strict=True)) == found
+
+
+def interrupts(text, cpu=0, call=CALL):
+    """Return events of `<`, `>` and `|`, ten cycles apart."""
+    code = [STEPS[letter][0] if letter in STEPS else call for letter in text]
+    n = len(code)
+    return EventTable(np.arange(n) * 10, np.array(code, np.uint16), np.full(n, cpu, np.uint8), np.zeros(n, np.uint16),
+                      np.arange(n, dtype=np.uint32), np.ones(n, np.uint16))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "gaps"),
+    [
+        ("<>|<|<>|", [(30, 40)]), ("<>|<>|", []), ("<|<|<|", []), ("<>|<", []), ("|<>|<||<>|", [(40, 50)]),
+        ("<>|<<|<>|", [(40, 50)]), ("<>|<<>|<>|", [(50, 60)]),
+        # More than a tenth, and more than one: nothing that they show can be believed.
+        ("<|<|" + "<>|" * 17, []), ("<|<|" + "<>|" * 18, [(0, 10), (20, 30)]),
+        ("<|" * 3 + "<>|" * 26, []), ("<|" * 3 + "<>|" * 27, [(0, 10), (20, 30), (40, 50)]),
+    ],
+)  # fmt: skip
+def test_interrupts_that_nothing_ends(text, gaps):
+    for cpu in (0, 3):
+        problems = Problems()
+        found = missing.open_interrupts(interrupts(text, cpu), missing.no_gaps(), EventRegion(1000, 99), problems)
+        assert found.tolist() == [[start, stop, cpu, -1] for start, stop in gaps]
+        assert [(each.kind.slug, each.detail) for each in problems] == [
+            ("contradiction", f"CPU {cpu} enters an interrupt and runs threads without having left it")
+        ] * len(gaps)
+    if len(gaps) == 1:
+        entry = text.replace("<>", "..").index("<")
+        assert [(each.offset, each.count, each.time_cycles) for each in problems] == [
+            (1000 + 16 * entry, 1, 10 * entry)
+        ]
+
+
+@pytest.mark.parametrize(
+    ("call", "counts"),
+    [(CALL, True), (wire.code(2, 127), True), (wire.code(2, 128), False), (wire.code(2, 256), False),
+     (wire.code(2, 11) | wire.KER_64BIT, True), (wire.code(2, 128) | wire.KER_64BIT, False), (RUNNING, True),
+     (wire.code(wire.WireClass.PR_TH, 2), False), (MARK, False)],
+)  # fmt: skip
+def test_what_shows_that_a_cpu_handles_no_interrupt(call, counts):
+    found = missing.open_interrupts(interrupts("<|<>|", 0, call), missing.no_gaps(), EventRegion(0, 9), Problems())
+    assert found.tolist() == ([[0, 10, 0, -1]] if counts else [])
+    other = interrupts("<|<>|", 0, call)
+    cpu = other.cpu.copy()
+    cpu[[1, 4]] = 1
+    of_two = EventTable(other.time_cycles, other.code, cpu, other.thread, other.slot, other.slot_count)
+    assert missing.open_interrupts(of_two, missing.no_gaps(), EventRegion(0, 9), Problems()).tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("known", "gaps"),
+    [((5, 15, 0, -1), []), ((5, 15, 1, -1), [(0, 10)]), ((5, 15, EVERY_CPU, -1), []), ((25, 35, 0, -1), [(0, 10)])],
+)
+def test_a_loss_may_hold_the_exit(known, gaps):
+    """An interrupt is entered at 0, and a thread calls the kernel at 10; then one is entered and left."""
+    ends = interrupts("<|<>|<>|")
+    found = missing.open_interrupts(ends, np.array([known]), EventRegion(0, 9), Problems())
+    assert found.tolist() == [[start, stop, 0, -1] for start, stop in gaps]
+
+
+def test_the_first_interrupts_show_whether_to_look_at_the_others(monkeypatch):
+    """Of 4,096 events; those of a capture of 19.2 MHz last for a second or two."""
+    text = "<|<|" + "<>|" * 30
+    events = interrupts(text)
+    for sample, count in ((4, 0), (4096, 2)):
+        monkeypatch.setattr(missing, "_SAMPLE", sample)
+        assert len(missing.open_interrupts(events, missing.no_gaps(), EventRegion(0, 9), Problems())) == count
+
+
+def test_contradictions_beyond_some_are_counted():
+    problems = Problems(limit=3)
+    found = missing.open_interrupts(interrupts(("<|" + "<>|" * 20) * 5), missing.no_gaps(), EventRegion(0, 9), problems)
+    assert len(found) == problems.counts()["contradiction"] == 5
+    assert [each.time_cycles for each in problems] == [0, 620, 1240]

@@ -55,7 +55,7 @@ _INTERRUPTED = re.compile(r"(?:KER_)(\w+)/(\d{1,3})\s*")
 _PROFILE = re.compile(rf"\s+ip\s*[=:]\s*{NUMBER},?\s+tid\s*[=:]\s*{NUMBER},?\s+pid\s*[=:]\s*{NUMBER}\s*")
 _ARGUMENT = re.compile(r"\s*([^\s:=](?:[^:=\s]|[ ](?=[^\s:=])){0,60}?)\s*[:=]")  # a line that begins with an argument
 _USER_HEAD = re.compile(rf"EVENT[ :]{NUMBER},?")
-_VECTOR_HEAD = re.compile(rf"{NUMBER}\s*(?:\({NUMBER[1:-1]}\))?")
+_VECTOR_HEAD = re.compile(rf"{NUMBER}\s*(?:\((?:{NUMBER[1:-1]})\))?")
 _VECTOR_CODES = {"INT_ENTR": (1, 5), "INT_EXIT": (2,), "INT_HANDLER_ENTR": (3, 6), "INT_HANDLER_EXIT": (4,)}
 _RESPELLED = {"IP": "ip", "AREA": "area", "PID": "pid"}
 _PRINTED_TIME = (Field("msb", 1, Show.HEX), Field("lsb(offset)", 1, Show.HEX))  # as all printers spell it
@@ -458,7 +458,7 @@ class EventParser:
             for code in self._names.codes():
                 key = self._names.class_name(code), self._names.spec(code).label
                 self._labels[key] = (*self._labels.get(key, ()), code)
-        return self._labels.get((class_name, label), ())
+        return self._labels.get((class_name, label), ()) if label else ()  # learned events have none
 
     def _kernel_code(self, name: str, number: str, offset: int) -> int | None:
         """Return the code of a kernel call, None if no release has one of that name.
